@@ -53,6 +53,26 @@ def test_daemons_are_started_through_the_suite_where_that_works(tmp_path, text, 
     assert load(tmp_path, f"{HEAD}nodes: mx01\n{text}").launch == launch
 
 
+@pytest.mark.parametrize(
+    ("text", "ranks"),
+    [
+        ("", "beside-gpu"),
+        ("transport: slurm\n", "beside-gpu"),
+        ('transport: exec\nexec: [enter, "{node}"]\n', "beside-gpu"),
+        ("transport: lab\n", ""),
+        ("ranks: launcher\n", "launcher"),
+        ("transport: lab\nranks: beside-gpu\n", "beside-gpu"),
+    ],
+)
+def test_ranks_are_placed_beside_their_gpus_unless_it_is_said(tmp_path, text, ranks):
+    assert load(tmp_path, f"{HEAD}nodes: mx01\n{text}").ranks == ranks
+    assert load(tmp_path, "n1\nn2\n", "hosts", platform="h200").ranks == "beside-gpu"
+
+
+def test_another_place_for_ranks_is_refused(tmp_path):
+    assert "ranks" in refusal(tmp_path, f"{HEAD}nodes: mx01\nranks: far\n")
+
+
 def test_a_plain_list_is_launched_through_the_suite(tmp_path):
     assert load(tmp_path, "n1\nn2\n", "hosts", platform="h200").launch == "through-suite"
 

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
-from testing.acceptance import BARE_SMOKE, METAX, Change, Project, Run, Runs, Scenario, assert_sound
+from testing.acceptance import (
+    BARE_SMOKE,
+    METAX,
+    Change,
+    Project,
+    Run,
+    Runs,
+    Scenario,
+    assert_sound,
+    make_project,
+)
+
+from railgauge.cli import main
 
 
 def saying(text: str) -> Change:
@@ -25,6 +38,7 @@ SCENARIOS = {
     "through-suite": two("launch: through-suite", "-n", "2"),
     "ssh": two("launch: ssh"),
 }
+PLACED = two("ranks: beside-gpu", "-n", "2")
 
 
 @pytest.fixture(params=SCENARIOS)
@@ -32,9 +46,36 @@ def run(request: pytest.FixtureRequest, runs: Runs) -> Run:
     return runs[request.param]
 
 
+@pytest.fixture
+def placed_run(tmp_path: Path) -> Run:
+    project = make_project(tmp_path / "project")
+    PLACED.change(project)
+    return project.run(*PLACED.options)
+
+
 def test_each_way_is_accepted(run: Run) -> None:
     assert_sound(run)
     assert run.code == 0, run.output
+
+
+def test_ranks_beside_their_gpus_are_accepted_and_say_where_they_run(
+    placed_run: Run, tmp_path: Path
+) -> None:
+    assert_sound(placed_run)
+    assert placed_run.code == 0, placed_run.output
+    texts = [path.read_text() for path in placed_run.latest.glob("transcripts/*.json")]
+    told = [text for text in texts if "railgauge: rank 7 of mx02: GPU 0000:" in text]
+    assert len(told) == 2, "inside the node, and between both"
+    assert all("--bind-to none" in " ".join(argv) for text in told for argv in _launched(text))
+
+    bundle = str(tmp_path / "run.railgauge")
+    assert main(["bundle", str(placed_run.latest.resolve()), "-o", bundle, "--unsigned"]) == 0
+    assert main(["verify", bundle, "--unsigned"]) == 0
+
+
+def _launched(text: str) -> list[list[str]]:
+    commands = [made[0]["argv"] for made in json.loads(text)["runs"]]
+    return [argv for argv in commands if argv[0] == "mpirun"]
 
 
 def test_logins_are_demanded_with_launch_ssh_only(runs: Runs) -> None:

@@ -9,6 +9,7 @@ from railgauge.config.thresholds.model import Gpus, Measurement
 from railgauge.core.devices import AS_DECLARED
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Node, Pairing, SshSettings
+from railgauge.core.terms import RankPlace
 from railgauge.tools.ccl_tests import commands
 
 ROOT = SshSettings(user="root")
@@ -51,6 +52,32 @@ def test_two_nodes_of_eight():
         "-b", "1024", "-e", "1073741824", "-f", "2", "-g", "1", "-d", "float", "-n", "10",
     )  # fmt: skip
     assert (made.node, made.time_limit_s, made.listens_on) == ("mx01", 300, None)
+
+
+BESIDE = replace(CLUSTER, ranks=RankPlace.BESIDE_GPU)
+
+
+def beside(cluster=BESIDE, **options):
+    stack = SimpleNamespace(collective_prefix="MCCL", pci_vendor="0x9999")
+    return command(Given(cluster=cluster, stack=stack), **options).argv
+
+
+@pytest.mark.parametrize("launcher", ["openmpi", "mpich", "slurm"])
+def test_each_rank_finds_the_cpus_beside_its_gpu(launcher):
+    argv = beside(replace(BESIDE, launcher=launcher))
+    at = argv.index("railgauge-rank")
+    assert argv[at - 3 : at - 1] == ("sh", "-c")
+    assert argv[at + 1 : at + 3] == ("0x9999", "MACA_VISIBLE_DEVICES")
+    assert argv[at + 3 :][0] == "/opt/perf/mccl_perf/all_reduce_perf"
+    assert "none" in " ".join(argv[: at - 3]), "the launcher binds nothing"
+
+
+@pytest.mark.parametrize("word", ["--bind-to", "--rankfile", "--cpu-bind=ldoms"])
+def test_a_site_that_places_its_ranks_keeps_that(word):
+    own = replace(BESIDE, launcher_args=(word, *(["core"] * ("=" not in word))))
+    assert "railgauge-rank" not in beside(own)
+    assert "railgauge-rank" not in beside(launcher_args=[word, "x"])
+    assert "railgauge-rank" not in beside(replace(BESIDE, ranks=RankPlace.LAUNCHER))
 
 
 @pytest.mark.parametrize("key", ["ccl_tests", "all_reduce_perf"])

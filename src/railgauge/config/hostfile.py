@@ -328,8 +328,9 @@ def _from_plain(path: Path, text: str, platform: str | None) -> Cluster:
     gathered.raise_any()
     if not nodes:
         refuse(path, "names no host", "write one host a line")
-    ways = {"launch": LaunchWay.THROUGH_SUITE, "ranks": RankPlace.BESIDE_GPU}
-    return Cluster(path.stem, platform, "ssh", tuple(nodes.values()), str(path), **ways)
+    through, beside = LaunchWay.THROUGH_SUITE, RankPlace.BESIDE_GPU
+    own = path.stem, platform, "ssh", tuple(nodes.values()), str(path)
+    return Cluster(*own, launch=through, ranks=beside)
 
 
 def _plain_node(path: Path, line: str, number: int) -> Node:

@@ -29,7 +29,7 @@ _SCRIPT = " ".join(
         # Open MPI's, MPICH's and Slurm's number of the rank on its node.
         "n=${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-${SLURM_LOCALID:-0}}};",
         'vendor=$1; eval "seen=\\${$2-}"; shift 2; k=$n;',
-        '[ -z "$seen" ] || k=$(echo "$seen" | cut -d, -f$((n + 1)));',
+        '[ -z "$seen" ] || k=$(echo "$seen," | cut -d, -f$((n + 1)));',
         "i=0; gpu=; for d in /sys/bus/pci/devices/*; do v=; c=;",
         'read -r v <"$d/vendor"; read -r c <"$d/class";',
         'case $v:$c in "$vendor":0x03*|"$vendor":0x12*)',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NoReturn
@@ -55,7 +56,7 @@ class SessionStart:
         try:
             if self._run.earlier is not None:
                 self._run.earlier.refuse_other_items(planned)
-            return self._reached()
+            return self._as_before(self._reached())
         except RailgaugeError as error:
             _refuse(error)
 
@@ -84,6 +85,12 @@ class SessionStart:
         transport = ExitStack()
         self._config.add_cleanup(transport.close)  # after pytest_unconfigure
         return transport.enter_context(opened(declared, lambda line: tell(self._config, line)))
+
+    def _as_before(self, cluster: Cluster) -> Cluster:
+        """The cluster; a run that carries another one on places ranks as that one did."""
+        earlier = self._run.earlier
+        first = next(earlier.clusters(), None) if earlier else None
+        return replace(cluster, ranks=first[1].ranks) if first else cluster
 
     def _started(self, declared: Cluster) -> Cluster:
         from railgauge.lab import cluster as lab  # noqa: PLC0415 - only a lab needs it

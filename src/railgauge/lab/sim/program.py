@@ -20,14 +20,24 @@ def named(command: list[str], environment: dict[str, str]) -> Program:
 
     The variables that ``env`` sets are added to ``environment``.
     """
-    rest = list(command)
+    rest, placed = _unplaced(list(command))
     while rest and os.path.basename(rest[0]) in _WRAPPERS:  # noqa: PTH119 - see main.py
         rest.pop(0)
         while len(rest) > 1 and (rest[0].startswith("-") or "=" in rest[0]):
             key, equals, value = rest.pop(0).partition("=")
             if equals and not key.startswith("-"):
                 environment[key] = value
-    return {"tool": rest[0], "arguments": rest[1:], "environment": environment}
+    tool = {"tool": rest[0], "arguments": rest[1:], "environment": environment}
+    return {**tool, "placed": placed}
+
+
+_PLACES = 4  # sh -c SCRIPT railgauge-rank, then the PCI vendor and the name of a variable
+
+
+def _unplaced(command: list[str]) -> tuple[list[str], bool]:
+    """Return the command without the shell that binds each rank beside its GPU, if it has one."""
+    placed = command[:2] == ["sh", "-c"] and command[3:_PLACES] == ["railgauge-rank"]
+    return (command[_PLACES + 2 :] if placed else command), placed
 
 
 def installed(node: Node, name: str) -> bool:
@@ -48,11 +58,22 @@ def run_job(job: Program, slots: list[tuple[Node, int]], environment: dict[str, 
         broken = node["broken_tools"].get(name)
         if broken:
             return _broken(broken)
+    if job["placed"]:
+        _tell_places(slots)
     if name.endswith("_perf"):
         from .collective import run_job as collective  # noqa: PLC0415 - only collectives need it
 
         return collective(name, job["arguments"], slots, given)
     return _one_each(name, job["arguments"], slots)
+
+
+def _tell_places(slots: list[tuple[Node, int]]) -> None:
+    """Print what each rank says of its place: the CPUs of its GPU's NUMA node."""
+    for node, local in slots:
+        gpu, host = node["gpus"][local], node["host"]
+        at = (one["numa"] for one in node["pci"] if one["address"] == gpu["bus"])
+        cpus = host["numa_nodes"][gpu.get("numa", next(at, 0))]
+        print(f"railgauge: rank {local} of {node['name']}: GPU {gpu['bus']}, CPUs {cpus}")
 
 
 def _broken(how: str) -> int:

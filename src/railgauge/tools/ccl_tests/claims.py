@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from railgauge.config.thresholds.physics import bus_factor
 from railgauge.core.model import Parsed
 from railgauge.tools.ccl_tests.facts import Device
+from railgauge.tools.ccl_tests.places import claims_of_places
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, same_models
 from railgauge.tools.hosts import claims_of_ranks
 
@@ -58,6 +59,7 @@ def _claims(asked: ToolRequest, parsed: Parsed) -> Iterator[Claim]:
     each = asked.option("gpus_per_node", gpus.count if gpus else None)
     yield from claims_of_ranks(asked, each, said, said.get("gpus"), "GPUs")
     yield from claims_of_devices(asked, said.get("devices", ()))
+    yield from claims_of_places(asked, said)
 
 
 def _joined(said: object) -> str | None:

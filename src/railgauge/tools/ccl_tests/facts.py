@@ -289,14 +289,17 @@ def summarise(rows: list[Row], facts: Facts, log: Log) -> dict[str, object]:
     size, from the last row of each size), ``graph``, ``validation``, ``minimum_bytes``,
     ``maximum_bytes``, ``warmup``, ``iterations``, ``aggregated``, ``gpus_per_process``, ``nranks``,
     ``hosts``, ``devices`` (a ``Device`` for each listed rank), ``nnodes`` and ``gpus`` by host (if
-    all ranks are listed), ``library``, ``library_version``, and from the library's log
-    ``transports``, ``channel_paths`` (number of lines by path), ``network`` and ``channels``.
+    all ranks are listed), ``placed`` (a ``PlacedRank`` for each rank that says where it runs),
+    ``library``, ``library_version``, and from the library's log ``transports``,
+    ``channel_paths`` (number of lines by path), ``network`` and ``channels``.
     """
     summary: dict[str, object] = {"rows": len(rows), "collective": facts.named_collective}
     summary |= {name: facts.numbers[name] for name in _NUMBERS if name in facts.numbers}
     for name in ("graph", "validation"):
         if name in facts.numbers:
             summary[name] = facts.numbers[name] > 0
+    if facts.placed:
+        summary["placed"] = tuple(facts.placed)
     return {**summary, **_measured(rows, facts), **_where(facts), **_logged(facts, log)}
 
 

@@ -1,0 +1,96 @@
+"""The CPUs that the ranks of a collective name are compared with those beside their GPUs."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from railgauge.launchers.beside_gpu import PlacedRank
+from railgauge.tools.ccl_tests import parse
+from railgauge.tools.ccl_tests.places import claims_of_places
+
+CPUS = {"0": "0-51,104-155", "1": "52-103,156-207"}
+BUSES = ["0000:1b:00.0", "0000:5d:00.0", "0000:9b:00.0", "0000:dd:00.0"]
+
+
+def survey(host="gpu01", **changes):
+    gpus = [SimpleNamespace(bus_id=bus, numa_node=n // 2) for n, bus in enumerate(BUSES)]
+    return SimpleNamespace(
+        **{"hostname": f"{host}.site", "gpus": gpus, "numa_cpus": CPUS, **changes}
+    )
+
+
+def ranks(*cpus, host="gpu01"):
+    named = zip(BUSES, cpus, strict=True)
+    return tuple(PlacedRank(n, host, bus, on) for n, (bus, on) in enumerate(named))
+
+
+GOOD = ranks("0-51,104-155", "0-51", "52-103", "156-207")
+
+
+def claims(placed, nranks=4, facts=None):
+    asked = SimpleNamespace(
+        case=SimpleNamespace(nodes=("n1",)),
+        facts=lambda _node: survey() if facts is None else facts,
+    )
+    return list(claims_of_places(asked, {"placed": placed, "nranks": nranks}))
+
+
+def test_ranks_beside_their_gpus():
+    (claim,) = claims(GOOD)
+    assert (claim.said, claim.agrees) == ("4 ranks on them", True)
+
+
+def test_without_a_line_there_is_no_claim():
+    assert claims(None) == claims(()) == []
+
+
+@pytest.mark.parametrize(
+    ("placed", "said"),
+    [
+        (ranks("0-51", "52-103", "52-103", "156-207"),
+         "rank 1 of gpu01 for GPU 0000:5d:00.0 on CPUs 52-103"),
+        (ranks("0-51", "0-51", "0-207", "156-207"),
+         "rank 2 of gpu01 for GPU 0000:9b:00.0 on CPUs 0-207"),
+        (GOOD[:3], "3 of 4 ranks say where they run"),
+        ((*GOOD[:3], GOOD[2]), "3 of 4 ranks say where they run"),
+        ((*GOOD[:3], PlacedRank(3, "gpu01", "0000:ff:00.0", "156-207")),
+         "rank 3 of gpu01 for GPU 0000:ff:00.0 on CPUs 156-207"),
+        ((*GOOD[:3], PlacedRank(3, "gpu01", BUSES[3], "7-")),
+         "rank 3 of gpu01 for GPU 0000:dd:00.0 on CPUs 7-"),
+    ],
+    ids=["far socket", "not bound", "one is silent", "one speaks twice", "another GPU", "no list"],
+)  # fmt: skip
+def test_a_rank_elsewhere_disagrees(placed, said):
+    (claim,) = claims(placed)
+    assert (claim.said, claim.agrees) == (said, False)
+    assert "ranks: launcher" in claim.remedy
+
+
+def test_many_ranks_are_told_in_short():
+    (claim,) = claims(ranks(*["208"] * 4))
+    assert claim.said.endswith("; and 1 more")
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [survey("other"), survey(numa_cpus={}), survey(gpus=[]), survey(hostname=None),
+     survey(gpus=[SimpleNamespace(bus_id=bus, numa_node=-1) for bus in BUSES])],
+)  # fmt: skip
+def test_what_the_survey_does_not_know_is_not_compared(facts):
+    (claim,) = claims(GOOD, facts=facts)
+    assert (claim.said, claim.agrees) == (None, True)
+
+
+def test_a_rank_that_found_no_gpu_proves_nothing():
+    (claim,) = claims(tuple(PlacedRank(n, "gpu01", "", "0-207") for n in range(4)))
+    assert (claim.said, claim.agrees) == (None, True)
+
+
+def test_the_lines_are_read_from_between_those_of_the_tool():
+    text = (
+        "railgauge: rank 0 of gpu01: GPU 0000:1b:00.0, CPUs 0-51\n"
+        "[1,1]<stdout>: railgauge: rank 1 of gpu01: GPU none, CPUs 0-207\n"
+        "# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 1 iters: 5\n"
+    )
+    placed = parse(text).summary["placed"]
+    assert [(one.rank, one.gpu) for one in placed] == [(0, "0000:1b:00.0"), (1, "")]
