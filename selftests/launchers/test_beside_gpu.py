@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from railgauge.core.problems import ProblemKind
 from railgauge.launchers.beside_gpu import PlacedRank, beside_gpu, read
+from railgauge.launchers.failures import find_failures
 
 NVIDIA, VISIBLE = "0x10de", "CUDA_VISIBLE_DEVICES"
 SEEN = ("sh", "-c", "sed -n s/Cpus_allowed_list:.//p /proc/self/status")
@@ -120,6 +122,18 @@ def test_arguments_and_the_exit_code_of_the_program_are_kept(bus):
     with pytest.raises(subprocess.CalledProcessError) as caught:
         run(bus, *beside_gpu(("sh", "-c", "exit 7"), NVIDIA, VISIBLE))
     assert caught.value.returncode == 7
+
+
+@pytest.mark.parametrize("mpi", LAUNCHES)
+@pytest.mark.parametrize("name", ["all_reduce_perf", "/opt/nowhere/all_reduce_perf"])
+def test_a_missing_program_is_what_it_is(bus, cannot_run, mpi, name):
+    if shutil.which(mpi) is None:
+        cannot_run(f"{mpi} is not installed")
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        run(bus, mpi, *LAUNCHES[mpi], *beside_gpu((name, "-g", "1"), NVIDIA, VISIBLE))
+    first, *_ = find_failures(caught.value.stdout + caught.value.stderr)
+    assert first.kind is ProblemKind.TOOL_MISSING
+    assert f" of {os.uname().nodename}: {name}: not found" in first.message
 
 
 def test_lines_are_read():

@@ -7,9 +7,9 @@ program::
 
     railgauge: rank 3 of gpu01: GPU 0000:5d:00.0, CPUs 0-51,104-155
 
-The third rank of a node uses the third GPU in PCI order, or the third one in the variable that
-limits the visible GPUs. A rank whose GPU is not found, or whose CPUs it may not use, is not bound:
-it says ``GPU none``, or other CPUs.
+The first rank of a node uses the first GPU in PCI order, or the first one in the variable that
+limits the visible GPUs, and so on. A rank whose GPU is not found, or whose CPUs it may not use, is
+not bound: it says ``GPU none``, or other CPUs. A missing program is reported as the launcher would.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ _SCRIPT = " ".join(
         "n=${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-${SLURM_LOCALID:-0}}};",
         'vendor=$1; eval "seen=\\${$2-}"; shift 2; k=$n;',
         '[ -z "$seen" ] || k=$(echo "$seen," | cut -d, -f$((n + 1)));',
+        'at="railgauge: rank $n of $(uname -n):";',
+        'command -v "$1" >/dev/null || { echo "$at $1: not found" >&2; exit 127; };',
         "i=0; gpu=; for d in /sys/bus/pci/devices/*; do v=; c=;",
         'read -r v <"$d/vendor"; read -r c <"$d/class";',
         'case $v:$c in "$vendor":0x03*|"$vendor":0x12*)',
@@ -38,7 +40,7 @@ _SCRIPT = " ".join(
         'taskset -cp "$cpus" $$ >/dev/null 2>&1; fi;',
         "mine=; while read -r key value; do",
         '[ "$key" != Cpus_allowed_list: ] || mine=$value; done </proc/self/status;',
-        'gpu=${gpu##*/}; echo "railgauge: rank $n of $(uname -n): GPU ${gpu:-none}, CPUs $mine";',
+        'gpu=${gpu##*/}; echo "$at GPU ${gpu:-none}, CPUs $mine";',
         'exec "$@"',
     )
 )

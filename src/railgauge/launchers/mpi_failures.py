@@ -22,7 +22,9 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
         r"was unable to launch the specified application as it could not access\s+or execute an "
         r"executable:\s+Executable: [^\n]{1,200}\s+Node: \S{1,255}"
         r"|\[(?:proxy:|mpiexec@)[^\]\n]{1,80}\] HYDU_create_process [^\n]{1,80}execvp "
-        r"error on file \S{1,200}",
+        r"error on file \S{1,200}"
+        # A rank that the suite binds beside its GPU says so itself.
+        r"|railgauge: rank [0-9]{1,4} of \S{1,255}: \S{1,400}: not found",
     ),
     (
         ProblemKind.VERSION_MISMATCH,
