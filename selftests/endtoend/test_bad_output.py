@@ -108,7 +108,9 @@ def bad_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run
 
 def _run(lab: StandingLab, folder: Path, name: str) -> Run:
     project: Project = make_project(folder)
-    options = lab.hostfile(project, f"environment: {{BAD: {name}}}")
+    # The stand-in rewrites words, which would tear the shell that places a rank.
+    more = f"environment: {{BAD: {name}}}\nranks: launcher"
+    options = lab.hostfile(project, more)
     # They use the same nodes one after the other.
     return project.run(*options, *LEVEL, *COLLECTIVES, "--wait", "300")
 

@@ -125,7 +125,7 @@ def test_arguments_and_the_exit_code_of_the_program_are_kept(bus):
 
 
 @pytest.mark.parametrize("mpi", LAUNCHES)
-@pytest.mark.parametrize("name", ["all_reduce_perf", "/opt/nowhere/all_reduce_perf"])
+@pytest.mark.parametrize("name", ["no-such-test", "/opt/nowhere/all_reduce_perf"])
 def test_a_missing_program_is_what_it_is(bus, cannot_run, mpi, name):
     if shutil.which(mpi) is None:
         cannot_run(f"{mpi} is not installed")

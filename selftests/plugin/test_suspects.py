@@ -10,7 +10,7 @@ from railgauge.diagnosis import RunResults
 from railgauge.plugin.session import Controller
 
 
-def asked(*, confirm, recorded=None, stopped="", **session):
+def asked(*, confirm, recorded=None, corrupt=False, interrupted=False, **session):
     """Whether the controller looks for suspects, and what it returns."""
     looked = []
 
@@ -18,9 +18,10 @@ def asked(*, confirm, recorded=None, stopped="", **session):
         looked.append(True)
         return RunResults({}, {}, PLATFORM, cluster())
 
-    run = SimpleNamespace(recorded=recorded, gates=SimpleNamespace(stopped=stopped))
     controller = SimpleNamespace(
-        run=run,
+        run=SimpleNamespace(recorded=recorded),
+        _is_interrupted=interrupted,
+        _stopped_itself=lambda: corrupt,
         settings=SimpleNamespace(confirm=confirm),
         _findings=findings,
         _printer=lambda: lambda _: None,
@@ -42,11 +43,24 @@ def test_after_the_last_item(confirm):
         {"exitstatus": pytest.ExitCode.INTERRUPTED},
         {"shouldfail": "stopping after 1 failures"},
         {"shouldstop": "a hook wants it"},
-        {"stopped": "the run was stopped: data corruption"},
+        {"corrupt": True, "interrupted": True, "exitstatus": pytest.ExitCode.INTERRUPTED},
     ],
 )
 def test_not_after_a_run_that_ended_early(confirm, ended):
     assert asked(confirm=confirm, **ended) == ((), False)
+
+
+@pytest.mark.parametrize("confirm", [True, False])
+@pytest.mark.parametrize(
+    "ended",
+    [
+        {"shouldfail": "data corruption"},
+        {"exitstatus": pytest.ExitCode.INTERRUPTED, "shouldstop": "data corruption"},
+    ],
+    ids=["by pytest", "by xdist"],
+)
+def test_after_corruption_has_stopped_the_run(confirm, ended):
+    assert asked(confirm=confirm, corrupt=True, **ended) == ((), True)
 
 
 def test_a_replay_asks_what_the_run_asked():

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 import pytest
+from testing import free_ports
 from testing.slurm_cluster import Slurm, cluster, missing, slurm_cluster
 
 from railgauge.core.model import Node
@@ -64,6 +64,4 @@ def _session(node: Node, tag: Tag | None) -> Iterator[Session]:
 
 @pytest.fixture
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return free_ports.free_port()

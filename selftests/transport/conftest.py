@@ -5,13 +5,13 @@ The server's login shell prints nothing, or it is one of those that print.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from testing import free_ports
 from testing.logins import rights, sudoers
 from testing.namespaces import namespaces
 from testing.noisy_shells import START_FILES, installed, noisy
@@ -115,6 +115,4 @@ def _server(request: pytest.FixtureRequest) -> Iterator[SshServer]:
 
 @pytest.fixture
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return free_ports.free_port()
