@@ -221,7 +221,8 @@ def test_nothing_is_left_after_the_run_was_killed(place: Place, tmp_path: Path) 
     lock.chmod(0o1777)
     pids, box = tmp_path / "pids", place.container
     argv = stubborn(place, pids).argv
-    run_of_its_own = f"{RUN}-killed"  # its lease sweeps once more when all has ended
+    # Of this engine alone: the lease sweeps its run once more when all of this test has ended.
+    run_of_its_own = f"{RUN}-killed-{box.engine}"
     box_words = [box.engine, box.image, box.options]
     given = json.dumps([run_of_its_own, place.node.exec, box_words, str(tmp_path), *argv])
     with subprocess.Popen([sys.executable, "-c", MAIN, given], stdout=subprocess.PIPE) as run:
