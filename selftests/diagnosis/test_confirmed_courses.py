@@ -131,8 +131,11 @@ def test_two_ends_that_are_slow_again_are_undecided():
     assert after(causes, asked, lambda a: True).confidence == "open"
 
 
+THREE = (MINE[0], *MINE[2:])
+
+
 def test_a_fault_that_does_not_show_again_is_undecided_and_not_cleared():
-    causes, asked = planned_again(MINE[:2])
+    causes, asked = planned_again(THREE)
     assert causes[0].confidence == "likely"
     cause = after(causes, asked, lambda a: False)
     assert (cause.cause, cause.confidence) == ("slow-node", "open")
@@ -141,7 +144,7 @@ def test_a_fault_that_does_not_show_again_is_undecided_and_not_cleared():
 
 
 def test_one_slow_repeat_of_several_confirms_an_intermittent_node():
-    causes, asked = planned_again(MINE[:2])
+    causes, asked = planned_again(THREE)
     cause = after(causes, asked, lambda a: a is asked[0])
     assert (cause.confidence, cause.where.node) == ("likely", "n2")
     assert cause.confirmation.state == "confirmed"

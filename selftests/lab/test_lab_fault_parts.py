@@ -293,13 +293,17 @@ def test_half_of_the_pcie_lanes_give_half_of_the_ceiling(start_lab: StartLab) ->
 TOGETHER = {
     ("slow-nic", "slow-nic"): 0.36,
     ("slow-path@mx02:mx01", "slow-path@mx01:mx02"): 0.36,
-    ("slow-node", "slow-path"): 0.36,
+    ("slow-node@mx02=20%", "slow-path"): 0.6,
+    ("slow-node", "slow-path=20%"): 0.6,
     ("high-ber", "slow-nic"): 0.97 * 0.6,
 }
 
 
 @pytest.mark.parametrize("together", TOGETHER)
-def test_factors_of_several_faults_multiply(start_lab: StartLab, together: tuple[str, ...]) -> None:
+def test_factors_of_a_part_multiply_and_the_worst_part_limits_a_pair(
+    start_lab: StartLab, together: tuple[str, ...]
+) -> None:
+    """A path carries its share of what a healthy pair reaches, whatever its ends can do."""
     bench = start_lab("metax-c500", *together)
     assert rig.gbps(bench) == pytest.approx(TOGETHER[together] * HOST, rel=0.001)
 

@@ -137,7 +137,7 @@ def _clash(one: Injection, other: Injection) -> bool:
     names = {one.name, other.name}
     devices = {_device(one), _device(other)}
     if one.node != other.node:
-        swapped = len(names) == 1 and names <= _SWAPPED and len(devices) == 1
+        swapped = len(names) == 1 and names <= _SWAPPED and one.device == other.device
         return swapped or bool(names & _OF_TWINS and names & _NO_ANSWER)
     if len(names) == 1 and len(devices) == 1:
         return True

@@ -10,7 +10,7 @@ from railgauge.core.model import Outcome
 from railgauge.core.question import LIMITS, READ, TRANSPORT, Question
 from railgauge.core.terms import Flow
 from railgauge.diagnosis.model import Cause, RunResults
-from railgauge.diagnosis.over_paths import flow_of
+from railgauge.diagnosis.over_paths import flow_of, has_rate
 from railgauge.judging.confirmation import MOST_REPEATS, Remeasurement
 from railgauge.judging.record import ItemRecord
 
@@ -37,15 +37,19 @@ def with_each(
 
 
 def worst_item(records: Iterable[ItemRecord]) -> ItemRecord | None:
-    """The item of one or two nodes that missed its limit by most and can be measured again."""
+    """The item of one or two nodes to measure again: a rate that missed its limit by most."""
     return next(iter(by_margin(records)), None)
 
 
 def by_margin(records: Iterable[ItemRecord], *, broken: bool = False) -> list[ItemRecord]:
-    """The items that can be measured again, and failed; or are ``broken``: ended in an error."""
+    """The items that can be measured again, and failed; or are ``broken``: ended in an error.
+
+    Rates come first, because a latency that is fine clears no part of what carries too little.
+    """
     wanted = Outcome.ERROR if broken else Outcome.FAILED
     fit = (r for r in records if len(r.nodes) <= _PAIR and r.outcome is wanted)
-    return sorted((record for record in fit if asks(record) is not None), key=_margin)
+    able = (record for record in fit if asks(record) is not None)
+    return sorted(able, key=lambda record: (not has_rate(record), _margin(record)))
 
 
 def _margin(record: ItemRecord) -> float:

@@ -2,7 +2,8 @@
 
 A NIC that slowed down after its own test, or is slow at times only, shows in the collectives, which
 use all of them. Each NIC is measured once more in both directions, with a good node. If one is slow
-now, it is the cause; if all are, the node is. If none is, the cause is undecided.
+now, it is the cause; if all are, the node is. If none is, the cause is undecided. The same tells
+which direction of a NIC is slow that is behind its peers in the one direction it was compared in.
 
 Example: all collectives of ``tcpx02`` are slow, and ``eth1`` was fine an hour ago. Now it sends 138
 of 157 Gb/s, and receives 157: ``slow-direction`` at ``tcpx02, eth1``.
@@ -46,7 +47,8 @@ _BEHIND = 0.985  # of what the other NICs reach; healthy like parts differ by up
 
 def requests(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterator[Remeasurement]:
     """Each NIC of the node in both directions, if only collectives show that the node is slow."""
-    if not _is_of_collectives(results, cause):
+    is_decided = cause.where.device and cause.confidence != OPEN
+    if is_decided or not _is_of_collectives(results, cause):
         return
     node = cause.where.node
     for partner in [name for name in good if name != node][:1]:
@@ -59,10 +61,11 @@ def requests(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterator
 
 
 def _is_of_collectives(results: RunResults, cause: Cause) -> bool:
-    """Whether the cause is one slow node that only collectives show."""
+    """Whether the cause is one slow node, or one of its NICs, that only collectives show."""
     place = cause.where
-    is_one = len(nodes_of(place.node)) == 1 and not place.peer and not place.device
-    if not is_one or cause.cause != _NODE or cause.confidence == CERTAIN:
+    is_one = len(nodes_of(place.node)) == 1 and not place.peer and "," not in place.device
+    kind = _NIC if place.device else _NODE
+    if not is_one or cause.cause != kind or cause.confidence == CERTAIN:
         return False
     shown = [results.records[one] for one in cause.evidence if one in results.records]
     return bool(shown) and all(r.rung >= Rung.COLLECTIVE and not r.pairing for r in shown)

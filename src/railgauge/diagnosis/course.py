@@ -10,9 +10,9 @@ A cause that the pattern of slow measurements gives is about a place. Time can m
 Neither is assumed where a place explains the same: where all slow measurements are of one tool, one
 size or one direction, and none of the others is slow.
 
-Example: ``mx02`` is slow once with ``mx01`` over ``mlx5_0`` and once with ``mx03`` over ``mlx5_1``,
-and fine in its two other measurements. By place these are two faulty paths. One node that comes and
-goes explains both: 2 of 4 measurements are slow.
+Example: ``mx02`` is slow with ``mx01`` over ``mlx5_0`` and ``mlx5_1``, and with ``mx03`` over
+``mlx5_1``, and fine in its other measurement. By place these are several faults. One node that
+comes and goes explains all: 3 of 4 measurements are slow.
 """
 
 from __future__ import annotations
@@ -35,7 +35,16 @@ from railgauge.diagnosis.model import (
 from railgauge.diagnosis.onset import are_places, begun, begun_between, in_all, of_the_pair, onset
 from railgauge.diagnosis.pattern import worst_of
 from railgauge.diagnosis.reach import goes_through, nodes_of
-from railgauge.diagnosis.seen import SOME, Seen, clock, count, has_a_place, seen_of, told
+from railgauge.diagnosis.seen import (
+    SOME,
+    Seen,
+    clock,
+    cost_alike,
+    count,
+    has_a_place,
+    seen_of,
+    told,
+)
 
 SLOW = frozenset(
     {"slow-node", "slow-nic", "slow-gpu", "slow-path", "slow-pcie-path", "slow-direction"}
@@ -134,11 +143,31 @@ def _goes(history: History, node: str, claims: Sequence[CauseClaim], slow: Seque
     One fault that comes and goes costs about the same each time.
     """
     lost = [1 - event.share for event in slow if event.share is not None]
-    if lost and min(lost) < _HALF * max(lost):
+    if (lost and min(lost) < _HALF * max(lost)) or not cost_alike(slow):
+        return False
+    if _are_two(claims, slow) and not _was_fine_again(history, node, slow):
         return False
     seen = seen_of(history, node, slow, lambda _event: True)
     placed = has_a_place(history, node, seen) or are_places(claims, seen.course)
     return bool(_over_device(history, node, slow).fine) and not placed
+
+
+def _are_two(claims: Sequence[CauseClaim], slow: Sequence[Event]) -> bool:
+    """Whether two undecided claims, each of one slow event, are all there is.
+
+    Two slow directions explain as much. Suspects of a direction are measured again in the run.
+    """
+    ways = all(claim.cause == "slow-direction" and claim.confidence == OPEN for claim in claims)
+    return ways and len(claims) == len(slow) == _PAIR
+
+
+def _was_fine_again(history: History, node: str, slow: Sequence[Event]) -> bool:
+    """Whether the node reached its limit with one of its slow partners when measured again."""
+    pairs = [set(event.nodes) for event in slow]
+    return any(
+        not result.missed and not result.error and set(result.asked.suspects) in pairs
+        for result in history.again(node)
+    )
 
 
 def _over_device(history: History, node: str, slow: Sequence[Event]) -> Seen:

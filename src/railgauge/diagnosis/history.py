@@ -13,6 +13,7 @@ from railgauge.diagnosis.each_way import EachWay
 from railgauge.diagnosis.model import GOOD, RunResults
 from railgauge.diagnosis.pattern import has_value
 from railgauge.diagnosis.shares import Shares
+from railgauge.judging.confirmation import Confirmed
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.metric import LOWER
 
@@ -76,6 +77,10 @@ class History:
         """The NICs that the node used in its events, or in those that are ``among`` these."""
         keys = None if among is None else {event.key for event in among}
         return {nic_of(e.part) for e in self.of(node) if keys is None or e.key in keys}
+
+    def again(self, node: str) -> list[Confirmed]:
+        """What was measured again of the node, as a suspect."""
+        return [one for one in self._results.confirmed if node in one.asked.suspects]
 
     def _events(self, record: ItemRecord, node: str) -> Iterator[Event]:
         case = next((q.case for q in record.questions if q.kind == LIMITS and q.case), None)

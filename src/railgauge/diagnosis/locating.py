@@ -106,6 +106,9 @@ def _doubts(valued: Located, found: Located) -> bool:
     names |= {str(part) for part in valued.parts if not part.way}
     if any(part.way and str(part) in names for part in found.parts):
         return True
+    one_way = {str(part) for part in valued.parts if part.way}
+    if any(not part.way and str(part) in one_way for part in found.parts):
+        return True
     nics = [str(part) for part in found.parts if part.kind == "nic"]
     if any(_one_way_only(nic, open_.among) for nic in nics for open_ in valued.undecided):
         return True

@@ -16,7 +16,7 @@ from railgauge.core.naming import among, listed
 from railgauge.diagnosis.history import Event, History
 from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Course, Where
 from railgauge.diagnosis.pattern import worst_of
-from railgauge.diagnosis.seen import SOME, Seen, clock, count, has_a_place, iso, seen_of
+from railgauge.diagnosis.seen import SOME, Seen, clock, cost_alike, count, has_a_place, iso, seen_of
 
 _PAIR = 2
 _MANY = 4
@@ -78,9 +78,9 @@ def _is_fine_since(history: History, node: str, pair: Sequence[str], first: date
 
 
 def _first_slow(seen: Seen) -> datetime | None:
-    """The start of the first slow event, if all before it are fine, and all after it slow."""
+    """The start of the first slow event, if all before it are fine, and all after it as slow."""
     starts = [event.start for event in (*seen.slow, *seen.fine)]
-    if len(seen.slow) < SOME or not seen.fine or None in starts:
+    if len(seen.slow) < SOME or not seen.fine or None in starts or not cost_alike(seen.slow):
         return None
     first = min(event.start for event in seen.slow if event.start)
     return None if any(event.start and event.start >= first for event in seen.fine) else first

@@ -12,6 +12,7 @@ from railgauge.diagnosis.model import Course
 
 SOME = 2  # one measurement before or after a moment may be slow by itself
 _HALF = 0.5
+_LIKE = 0.02  # of a healthy value; noise, and what healthy parts differ by, is less
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,15 @@ def has_a_place(history: History, node: str, seen: Seen, *, of_path: bool = Fals
         if max(slow.values(), default=0) >= SOME and slow.keys().isdisjoint(map(key, seen.fine)):
             return True
     return False
+
+
+def cost_alike(slow: Sequence[Event]) -> bool:
+    """Whether the slow events of each measurement lost the same share, as those of one part do."""
+    shares: dict[tuple[str, int | None], list[float]] = {}
+    for event in slow:
+        if event.share is not None:
+            shares.setdefault((event.subject, event.size_bytes), []).append(event.share)
+    return all(max(some) - min(some) <= _LIKE for some in shares.values())
 
 
 # --- in words ---

@@ -118,6 +118,18 @@ def slower_than_their_part(
     return found
 
 
+def behind_the_best(
+    shares: Shares, records: Sequence[ItemRecord], without: Collection[str]
+) -> list[ItemRecord]:
+    """Those of a slow part's items that reach clearly less than its best item of the same kind."""
+    best = _levels(shares, records, without)
+    return [
+        record
+        for record in records
+        if any(share < _BEHIND * best[about] for about, share in _shares(shares, [record], without))
+    ]
+
+
 def _gap(slower: Slower | None) -> float:
     """By how much less is reached than expected, as a factor; 0 for nothing."""
     if slower is None or not slower.judged.worst:

@@ -42,7 +42,7 @@ from railgauge.diagnosis.over_paths import (
 )
 from railgauge.diagnosis.pattern import has_value, worst_of
 from railgauge.diagnosis.reach import explains, goes_through
-from railgauge.diagnosis.shares import Shares, slower_than_their_part
+from railgauge.diagnosis.shares import Shares, behind_the_best, slower_than_their_part
 from railgauge.judging.record import ItemRecord
 
 _LINK = re.compile(r"gpu(?P<one>\d+)>gpu(?P<other>\d+)")
@@ -94,7 +94,8 @@ def _over_paths(
         and (has_rate(record) or not any(map(has_rate, slow)))
     ]
     found = located(slow, fine, paths, flows)
-    open_ = [one for some in found.undecided for one in _undecided(some, slow, found.parts, flows)]
+    left = _left(found.parts, slow, fine, flows)
+    open_ = [one for some in found.undecided for one in _undecided(some, left, flows)]
     whole = [part for part in found.parts if part.kind != "pair"]
     if not whole:
         yield from _claims(found.parts, slow, fine, flows)
@@ -103,6 +104,28 @@ def _over_paths(
         inside = _inside(whole, slow, fine, flows)
         yield from (claim for claim in inside if not _is_undecided(claim, open_))
     yield from open_
+
+
+def _left(
+    parts: Iterable[Part],
+    slow: Sequence[ItemRecord],
+    fine: Sequence[ItemRecord],
+    flows: Measurements,
+) -> list[ItemRecord]:
+    """The slow items that no decided part explains: not on one, or clearly slower than its others.
+
+    Only a path between two nodes is as slow over each NIC; other parts are told apart later.
+    """
+    shares = Shares(fine)
+    on = [(part, [r for r in slow if lies_on(part, r, flows)]) for part in parts]
+    behind = [
+        record
+        for part, records in on
+        if part.peer and not part.device
+        for record in behind_the_best(shares, records, {part.node, part.peer})
+    ]
+    explained = {record.id for _, records in on for record in records}
+    return [r for r in slow if r.id not in explained or r in behind]
 
 
 def _is_undecided(claim: CauseClaim, open_: Iterable[CauseClaim]) -> bool:
@@ -231,14 +254,10 @@ def _one_way(part: Part) -> str:
 
 
 def _undecided(
-    open_: Undecided,
-    slow: Sequence[ItemRecord],
-    parts: Sequence[Part],
-    flows: Measurements,
+    open_: Undecided, left: Sequence[ItemRecord], flows: Measurements
 ) -> Iterator[CauseClaim]:
     """An open claim for slow results that several parts could explain; it names all of them."""
-    decided = [r for part in parts for r in slow if lies_on(part, r, flows)]
-    records = [r for r in slow if r not in decided and any(_fits(n, r, flows) for n in open_.among)]
+    records = [r for r in left if any(_fits(name, r, flows) for name in open_.among)]
     if not records:
         return
     among = [plain(name).partition(" ") for name in open_.among if ":" not in name]

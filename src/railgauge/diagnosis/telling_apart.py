@@ -39,7 +39,7 @@ from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.record import ItemRecord
 
 _PAIR = 2
-_MOST_NODES, _MOST_NODES_OF_A_TOOL = 3, 6
+_MOST_NODES, _MOST_NODES_OF_A_TOOL = 4, 6
 _BOTH_WAYS = ("slow-node", "slow-nic")
 _NO_SUSPECTS = (DIRECTION, UNDIAGNOSED)  # directions have tests of their own
 
@@ -124,6 +124,8 @@ def _missing_partners(
     most = _MOST_NODES_OF_A_TOOL if cause.cause == TOOL else _MOST_NODES
     if not pairs or len(suspects) > most or not is_open or cause.cause in _NO_SUSPECTS:
         return
+    if suspects >= {node.name for node in results.cluster.nodes}:
+        return  # all nodes are slow, and none is left to compare them with
     ordered = by_margin(pairs, broken=cause.cause == TOOL)
     asked = [
         one

@@ -42,12 +42,19 @@ def load(path: str) -> dict[str, Any]:
 
 
 def bandwidth(
-    node: Node, device: str, tool: str, gpu: int | None, size: int, *, across: bool = False
+    node: Node,
+    device: str,
+    tool: str,
+    gpu: int | None,
+    size: int,
+    *,
+    across: bool = False,
+    healthy: bool = False,
 ) -> list[float]:
     """Return ``[peak, average]`` in bytes per second that this side of a test can reach.
 
     ``gpu`` is ``None`` for host memory. With ``across`` the other node's NIC is on another rail,
-    for which some tables have their own figures.
+    for which some tables have their own figures. With ``healthy`` no fault of the node counts.
     """
     figures = load(node["figures"])
     place = placement(node, device, gpu)
@@ -55,26 +62,32 @@ def bandwidth(
         place = "cross_rail"
     factor, _, rows = _table(figures, "bandwidth", tool, place)
     nic = node["devices"][device]
-    factor *= node["speed"] * nic["speed"] * gpu_share(node, gpu, device)
-    if size > nic["mtu"]:
-        factor *= nic.get("wire_share", 1.0)
+    if not healthy:
+        factor *= node["speed"] * nic["speed"] * gpu_share(node, gpu, device)
+        if size > nic["mtu"]:
+            factor *= nic.get("wire_share", 1.0)
     unit = BYTES_PER_S[figures["unit"]]
     points = [_bytes_per_s(row, unit) for row in rows]
     peak, average = (factor * value for value in _between(points, size, hold_rate=True))
-    ceiling = (nic["cap_gbps"] or math.inf) * BYTES_PER_S["Gb/s"]
+    ceiling = math.inf if healthy else (nic["cap_gbps"] or math.inf) * BYTES_PER_S["Gb/s"]
     average = min(average, ceiling)
     return [max(min(peak, ceiling), average), average]
 
 
-def latency(node: Node, device: str, tool: str, gpu: int | None, size: int) -> list[float]:
-    """Return ``[min, max, typical, average, stdev, p99, p99.9]`` in microseconds."""
+def latency(
+    node: Node, device: str, tool: str, gpu: int | None, size: int, *, healthy: bool = False
+) -> list[float]:
+    """Return ``[min, max, typical, average, stdev, p99, p99.9]`` in microseconds.
+
+    With ``healthy`` no fault of the node counts.
+    """
     figures = load(node["figures"])
     _, plus_us, rows = _table(figures, "latency", tool, placement(node, device, gpu))
     nic = node["devices"][device]
-    slowness = 1.0 / (node["speed"] * nic["speed"] * gpu_share(node, gpu, device))
+    share = 1.0 if healthy else node["speed"] * nic["speed"] * gpu_share(node, gpu, device)
     times = _between([row[:8] for row in rows], size, hold_rate=False)
     shifted = [value if index == _STDEV else value + plus_us for index, value in enumerate(times)]
-    return [slowness * value for value in shifted]
+    return [value / share for value in shifted]
 
 
 def both_ways(node: Node) -> float:
@@ -91,7 +104,7 @@ def gpu_share(node: Node, gpu: int | None, device: str = "") -> float:
 
 
 def route_share(one: dict[str, Any], other: dict[str, Any]) -> float:
-    """Return the share of the bandwidth that the path between two nodes keeps.
+    """Return the share of a healthy pair's bandwidth that the path between two nodes can carry.
 
     Both arguments have the keys ``name`` and ``slow_paths``.
     """

@@ -108,13 +108,17 @@ def _able(node: Node, device: str, streams: int, way: str) -> float:
 
     Each stream has a ceiling, and so has the NIC.
     """
-    tcp = figures.load(node["figures"])["tcp"]
     netdev = node["netdevs"].get(device, {"speed": 1.0, "state": "up"})
     if netdev["state"] != "up":
         return 0.0
-    line = tcp["line_gbps"] * netdev["speed"] * netdev.get("wire_share", 1.0)
-    most = min(streams * tcp["single_gbps"], line)
+    most = _healthy(node, streams, netdev["speed"] * netdev.get("wire_share", 1.0))
     return float(node["speed"] * directions.shares(netdev)[way] * most)
+
+
+def _healthy(node: Node, streams: int, share: float = 1.0) -> float:
+    """Return what streams carry over a NIC that has this share of its line rate, in Gb/s."""
+    tcp = figures.load(node["figures"])["tcp"]
+    return float(min(streams * tcp["single_gbps"], tcp["line_gbps"] * share))
 
 
 def _count(node: Node, device: str, direction: str, payload: int) -> None:
@@ -130,15 +134,14 @@ def _client(options: Options, node: Node, port: int) -> int:
         link = wire.connect(host, port, node["address"])
         link.send({"streams": streams, "seconds": seconds, "reverse": reverse})
         theirs = link.receive()
-        most = theirs["gbps"] * figures.route_share(node, theirs)
+        path = figures.route_share(node, theirs) * _healthy(node, streams)
     except (OSError, wire.Hangup, KeyError):
         return _failed(options, f"unable to connect to server - server may have stopped running or"
                        f" use a different port, firewall issue, etc.: {_refused()}")  # fmt: skip
     key = f"{node['name']} {host} iperf {device} {streams}"
     calm = figures.noise(node["seed"], f"{key} turn {turn(node, key)}", _LARGE)
     way = directions.RECEIVES if reverse else directions.SENDS
-    own = _able(node, device, streams, way) * figures.route_share(node, theirs)
-    gbps = min(own, most) * calm
+    gbps = min(_able(node, device, streams, way), theirs["gbps"], path) * calm
     if gbps <= 0:
         return _failed(options, "unable to connect to server: No route to host")
     moved = int(gbps * _GBPS / 8 * seconds)

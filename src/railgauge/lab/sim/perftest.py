@@ -145,12 +145,18 @@ def _no_peer() -> str:
     )
 
 
-def _able(test: Test, node: Node, sizes: list[int], other: str) -> list[list[float]]:
-    """Return what one side reaches at each size, if ``other`` is the NIC of the other side."""
+def _able(
+    test: Test, node: Node, sizes: list[int], other: str, *, healthy: bool = False
+) -> list[list[float]]:
+    """Return what one side reaches at each size, if ``other`` is the NIC of the other side.
+
+    With ``healthy`` no fault of the node counts.
+    """
     of = (node, test["device"], test["tool"], test["gpu"])
     if test["kind"] != "bw":
-        return [figures.latency(*of, size) for size in sizes]
-    return [figures.bandwidth(*of, size, across=other != test["device"]) for size in sizes]
+        return [figures.latency(*of, size, healthy=healthy) for size in sizes]
+    across = other != test["device"]
+    return [figures.bandwidth(*of, size, across=across, healthy=healthy) for size in sizes]
 
 
 def _side(test: Test, node: Node, sizes: list[int], other: str) -> dict[str, Any]:
@@ -202,11 +208,12 @@ def _measure(
     if theirs["device"] != test["device"]:
         key = f"{key} to {theirs['device']}"
     key = f"{key} turn {turn(node, key)}"
-    route = figures.route_share(mine, theirs)
+    test["route"] = figures.route_share(mine, theirs)
     test["shares"] = mine["shares"], theirs["shares"]
+    healthy = _able(test, node, test["sizes"], theirs["device"], healthy=True)
     rows = [
-        _row(test, node, size, route * figures.noise(node["seed"], key, size), (a, b))
-        for size, a, b in zip(test["sizes"], mine["able"], theirs["able"], strict=True)
+        _row(test, node, size, figures.noise(node["seed"], key, size), able)
+        for size, *able in zip(test["sizes"], mine["able"], theirs["able"], healthy, strict=True)
         if size <= theirs["largest"]
     ]
     if len(rows) < len(test["sizes"]):
@@ -222,20 +229,24 @@ def _complain(status: int, syndrome: int) -> None:
     )
 
 
-def _row(
-    test: Test, node: Node, size: int, share: float, able: tuple[list[float], list[float]]
-) -> Row:
+def _row(test: Test, node: Node, size: int, calm: float, able: list[list[float]]) -> Row:
     """Return one row of results.
 
-    ``able`` holds the figures of both sides, the client's first; the pair reaches the worse ones.
-    ``share`` is the share of the bandwidth that the path between them and the noise leave. A NIC
-    that is slow in one direction has its latency, because small messages need no bandwidth.
+    ``able`` holds the figures of the client, of the server, and of a healthy client. A pair reaches
+    the worst of the first two and of its path, which has its share of the third. ``calm`` is the
+    share that noise leaves. A NIC that is slow in one direction has its latency, because small
+    messages need no bandwidth.
     """
+    kinds = zip(*able, strict=True)
+    route = test["route"]
     if test["kind"] == "lat":
         # A cause that lowers bandwidth raises latency by the same factor.
-        return _latency_row(test, size, [max(both) / share for both in zip(*able, strict=True)])
-    both_sides = zip(*able, strict=True)
-    peak, average = (directions.perftest(test, both) * share for both in both_sides)
+        times = [max(mine, theirs, clean / route) / calm for mine, theirs, clean in kinds]
+        return _latency_row(test, size, times)
+    peak, average = (
+        calm * min(directions.perftest(test, (mine, theirs)), clean * route)
+        for mine, theirs, clean in kinds
+    )
     if test["both_ways"]:
         peak, average = (value * figures.both_ways(node) for value in (peak, average))
     return _bandwidth_row(test, size, 0.0 if test["no_peak"] else peak, average)
