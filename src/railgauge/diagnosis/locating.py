@@ -18,6 +18,7 @@ from railgauge.diagnosis.localise import (
     ways,
 )
 from railgauge.diagnosis.localise.directions import WAYS
+from railgauge.diagnosis.localise.parts import ONE_NIC
 from railgauge.diagnosis.model import missed
 from railgauge.diagnosis.over_paths import Measurements, by_value, path_result
 from railgauge.judging.record import ItemRecord
@@ -100,8 +101,10 @@ def _doubts(valued: Located, found: Located) -> bool:
     """Whether the values explain by a path what seemed to decide one of its ends, or reversely.
 
     Or whether a part that seemed slow in one direction is behind in the other one too, or one that
-    seemed slow in both is not slow by the same in both.
+    seemed slow in both is not slow by the same in both; or a path carries less over one NIC.
     """
+    if valued.undecided and found.parts and set(found.parts) == set(valued.parts):
+        return True
     names = {name for open_ in valued.undecided for name in open_.among}
     names |= {str(part) for part in valued.parts if not part.way}
     if any(part.way and str(part) in names for part in found.parts):
@@ -109,13 +112,14 @@ def _doubts(valued: Located, found: Located) -> bool:
     one_way = {str(part) for part in valued.parts if part.way}
     if any(not part.way and str(part) in one_way for part in found.parts):
         return True
-    nics = [str(part) for part in found.parts if part.kind == "nic"]
-    if any(_one_way_only(nic, open_.among) for nic in nics for open_ in valued.undecided):
+    # Of a node with one NIC a few values decide; of one with several, its NICs agree.
+    whole = [str(p) for p in found.parts if not p.way and (p.kind == "nic" or p.note == ONE_NIC)]
+    if any(_one_way_only(part, open_.among) for part in whole for open_ in valued.undecided):
         return True
     paths, others = ({(p.node, p.peer) for p in of.parts if p.peer} for of in (valued, found))
     ends = {node for path in paths for node in path}
     return bool(others - paths) or any(
-        part.node in ends and str(part) in open_.among and _names_another(open_, part.node)
+        part.node in ends and str(part) in open_.among and _names_others(open_, part)
         for part in found.parts
         for open_ in valued.undecided
     )
@@ -126,9 +130,11 @@ def _one_way_only(part: str, suspects: Collection[str]) -> bool:
     return part not in suspects and any(f"{part} {way}" in suspects for way in WAYS)
 
 
-def _names_another(open_: Undecided, node: str) -> bool:
-    """Whether a part of another node is a suspect as well."""
-    return any(":" not in name and name.partition(" ")[0] != node for name in open_.among)
+def _names_others(open_: Undecided, part: Part) -> bool:
+    """Whether a part of another node, or a single direction of this one, is a suspect as well."""
+    names = [name for name in open_.among if ":" not in name]
+    one_way = any(f"{part} {way}" in names for way in WAYS)
+    return one_way or any(name.partition(" ")[0] != part.node for name in names)
 
 
 def lies_on(part: Part, record: ItemRecord, flows: Measurements) -> bool:

@@ -1,0 +1,134 @@
+"""Two faults of different severity that show in the same pairs are both named."""
+
+from dataclasses import replace
+
+import pytest
+from test_measured_again import FINE, NICS, RING, answered, run, slow_of
+from test_stragglers import rates
+from testing.core_values import judgement
+from testing.diagnose_scenes import collectives, paths, record
+
+from railgauge.core.model import Outcome
+from railgauge.diagnosis import diagnose
+from railgauge.diagnosis.asking import by_margin
+from railgauge.diagnosis.confirm import follow_ups
+from railgauge.tools.metric import LOWER
+
+NIC = NICS[:1]
+
+
+def test_a_slow_direction_on_a_slow_path_is_named_beside_it():
+    """The path limits all NICs alike; one of them sends less than the path carries."""
+
+    def rate(nodes, nic):
+        together = 362.0 if set(nodes) == {"n1", "n4"} else FINE
+        return min(together, 353.0 if (nodes[0], nic) == ("n1", NICS[3]) else FINE)
+
+    ring = [("n1", "n4"), ("n2", "n1"), ("n3", "n2"), ("n4", "n3")]
+    path = {frozenset(("n1", "n4")): 362.0}
+    one_way = paths(ring, NICS, {**path, ("n1", NICS[3], "sending"): 353.0})
+    usual = {**path, ("n1", NICS[3]): (353.0 + FINE) / 2}
+    both_ways = paths(ring, NICS, usual, "host_write_bandwidth_bidirectional")
+    found = answered(run(*one_way, *both_ways), lambda case: rate(case.nodes, case.pairing.nic))
+    assert slow_of(found) == [
+        ("slow-path", "n1", "", "likely"), ("slow-direction", "n1", NICS[3], "likely"),
+    ]  # fmt: skip
+
+
+def test_a_slow_direction_that_met_a_slow_path_is_not_slow_in_both():
+    """n4 is slow over the NIC with two partners; with one of them, because of the path."""
+
+    def rate(nodes, nic):
+        together = 235.0 if set(nodes) == {"n1", "n4"} else FINE
+        return min(together, 368.0 if (nodes[0], nic) == ("n4", NICS[3]) else FINE)
+
+    ring = [("n1", "n4"), ("n2", "n1"), ("n3", "n2"), ("n4", "n3")]
+    path = {frozenset(("n1", "n4")): 235.0}
+    one_way = paths(ring, NICS, {**path, ("n4", NICS[3], "sending"): 368.0})
+    usual = {**path, ("n4", NICS[3]): (368.0 + FINE) / 2}
+    both_ways = paths(ring, NICS, usual, "host_write_bandwidth_bidirectional")
+    found = answered(run(*one_way, *both_ways), lambda case: rate(case.nodes, case.pairing.nic))
+    assert sorted(slow_of(found)) == [
+        ("slow-direction", "n4", NICS[3], "likely"), ("slow-path", "n1", "", "likely"),
+    ]  # fmt: skip
+
+
+def test_a_path_that_is_as_slow_over_each_nic_is_one_cause():
+    capacity = {frozenset(("n1", "n4")): 356.0}
+    found = answered(
+        run(*paths(RING, NICS, capacity)),
+        lambda case: 356.0 if set(case.nodes) == {"n1", "n4"} else FINE,
+    )
+    assert [(cause.cause, str(cause.where)) for cause in found] == [("slow-path", "n1 and n4")]
+
+
+def test_two_nodes_that_receive_at_different_rates_are_two_directions():
+    """By slow and fast alone, n4 is slow with both of its partners, in both directions."""
+    receives = {"n4": 340.0, "n5": 365.0}
+
+    def rate(nodes):
+        return receives.get(nodes[1], FINE)
+
+    pairs = [("n4", "n5"), ("n1", "n4"), ("n5", "n2"), ("n3", "n1"), ("n2", "n3")]
+    capacity = {(node, NIC[0], "receiving"): value for node, value in receives.items()}
+    found = answered(run(*paths(pairs, NIC, capacity), nodes=5), lambda case: rate(case.nodes))
+    assert sorted(slow_of(found)) == [
+        ("slow-direction", "n4", "", "likely"), ("slow-direction", "n5", "", "likely"),
+    ]  # fmt: skip
+
+
+def late(*nodes):
+    """A latency that missed its limit by more than any rate does."""
+    item = record(1, "host_send_latency", *nodes, part=NIC[0], size_bytes=2)
+    judged = judgement(Outcome.FAILED, metric="lat_avg", worst=9.0, ceiling=1.3, margin=-6.0)
+    return replace(item, outcome=Outcome.FAILED, judgements=(replace(judged, better=LOWER),))
+
+
+def test_a_rate_is_measured_again_rather_than_a_latency():
+    found = run(*paths([("n1", "n2")], NIC, {"n1": 200.0}), late("n1", "n2"))
+    ordered = [item.subject for item in by_margin(found.records.values())]
+    assert ordered == ["host_write_bandwidth", "host_send_latency"]
+
+
+@pytest.mark.parametrize(
+    ("slow", "named"),
+    [
+        (lambda case: case.nodes[0] == "n2", "slow-direction"),
+        (lambda case: "n2" in case.nodes, "slow-nic"),
+    ],
+    ids=["one way", "both ways"],
+)
+def test_a_nic_that_is_behind_its_peers_in_the_direction_it_was_seen_in(slow, named):
+    """Collectives miss their limits, and the NIC is within its own."""
+
+    def rate(case):
+        is_slow = case.pairing and case.pairing.nic == NICS[1] and slow(case)
+        return 374.0 if is_slow else FINE if case.pairing else 349.0
+
+    sends = [("n2", "n1"), ("n2", "n3"), ("n4", "n3"), ("n1", "n4")]
+    usual = dict.fromkeys(("n1", "n3", "n4"), 366.0)
+    items = [
+        *paths(sends, NICS, {("n2", NICS[1], "sending"): 374.0}),
+        *collectives(sends, {**usual, "n2": 349.0}),
+    ]
+    found = answered(run(*(rates(item) for item in items)), rate)
+    assert slow_of(found) == [(named, "n2", NICS[1], "likely")]
+
+
+def test_of_four_suspects_each_is_measured_with_a_node_that_is_known_to_be_good():
+    """n3 and n5 are slow with each other's partners; n2 and n6 met none of them."""
+    rates_ = {"n3": 355.0, "n5": 235.0}
+    pairs = [("n4", "n3"), ("n3", "n1"), ("n5", "n4"), ("n2", "n6")]
+    found = answered(
+        run(*paths(pairs, NICS[:2], rates_), nodes=6),
+        lambda case: min(rates_.get(node, FINE) for node in case.nodes),
+    )
+    assert sorted(slow_of(found)) == [
+        ("slow-node", "n3", "", "likely"), ("slow-node", "n5", "", "likely"),
+    ]  # fmt: skip
+
+
+def test_nothing_tells_suspects_apart_if_each_node_is_one():
+    pairs = [("n4", "n3"), ("n3", "n1"), ("n2", "n4"), ("n1", "n2")]
+    found = run(*paths(pairs, NICS[:2], dict.fromkeys(("n1", "n2", "n3", "n4"), 235.0)))
+    assert follow_ups(found, diagnose(found)) == ()
