@@ -106,7 +106,8 @@ def big(log, nodes, platform="h200"):
 
 
 def test_the_first_lines_are_what_matters(railgauge, log):
-    _, words, _ = railgauge("plan", "--root", ROOT, "--hostfile", big(log, 16), "--level", "smoke")
+    plan = ("plan", "--root", ROOT, "--hostfile", big(log, 16), "--level", "smoke")
+    _, words, _ = railgauge(*plan, "--rounds", 2)
     lines = words.splitlines()
     assert lines[0] == "big: 16 nodes, platform h200, level smoke"
     assert lines[1].startswith("about 145 min one after the other")
@@ -122,6 +123,21 @@ def test_the_first_lines_are_what_matters(railgauge, log):
     ]  # fmt: skip
     order = [words.index(f"\n{what}") for what in ("rung 4", "covers", "not applicable", "round 1")]
     assert order == sorted(order)
+
+
+def test_smoke_of_many_nodes_says_which_it_measures(railgauge, log):
+    plan = ("plan", "--root", ROOT, "--hostfile", big(log, 64), "--level", "smoke")
+    _, words, _ = railgauge(*plan)
+    lines = words.splitlines()
+    assert lines[1].startswith("about 28 min one after the other")
+    assert lines[2] == "nodes: n[001-064]"
+    assert lines[3].startswith("SAMPLE, 3 of 64 nodes by themselves and in pairs")
+    assert ": n[001,022,043]" in words[: words.index("\nrung 0")]
+    assert "covers 3 of 64 nodes" in words
+    _, out, _ = railgauge(*plan, "--json")
+    data = json.loads(out)
+    assert data["sample"] == ["n001", "n022", "n043"]
+    assert data["rungs"]["3"]["estimate_s"] == 3 * 190
 
 
 def test_rungs_add_up(railgauge):

@@ -12,7 +12,7 @@ from railgauge.cli import plan_text, text
 from railgauge.config.thresholds import LEVELS, Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster
-from railgauge.planning import demand, forecast, plan, root
+from railgauge.planning import demand, forecast, plan, root, sample
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.forecast import Work
 from railgauge.planning.marks import asked
@@ -56,7 +56,7 @@ def _positive(value: str) -> int:
 
 def run(options: argparse.Namespace) -> int:
     cluster, platform = inputs.site(options.hostfile, options.root, options.platform)
-    level = plan.level(platform, cluster, options.level, options.rounds)
+    level = sample.level(platform, cluster, options.level, options.rounds)
     works = forecast.work(platform, level)
     scope, tests = DemandInputs(platform, cluster, level), candidates(asked(options.root))
     if options.json:
@@ -85,6 +85,7 @@ def _json(
     shares = forecast.coverage(platform, level)
     return {
         "nodes": [node.name for node in cluster.nodes],
+        "sample": list(level.sample),
         "rounds": [[str(pair) for pair in pairs] for pairs in level.rounds],
         "leaves": {name: list(nodes) for name, nodes in level.leaves.items()},
         "coverage": {name: asdict(share) for name, share in shares.items()},

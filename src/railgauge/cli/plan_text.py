@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from railgauge.core.model import Pair
 from railgauge.core.terms import Rung
-from railgauge.planning import demand, forecast, root
+from railgauge.planning import demand, forecast, root, sample
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.forecast import Alternative, Work
 from railgauge.planning.needs import Candidate, not_limited
@@ -43,6 +43,7 @@ def lines(said: Plan, counts: Sequence[int], *, everything: bool) -> Iterator[st
     yield _estimate(said.works, counts)
     yield from _too_long(said, counts)
     yield f"nodes: {_folded(level.nodes)}"
+    yield from _sample(level)
     yield f"rung 0, {Rung.PREFLIGHT.folder}: every node is probed once"
     for rung, made in forecast.by_rung(said.works).items():
         yield from _rung(rung, made, everything=everything)
@@ -68,6 +69,11 @@ def _roots(said: Plan) -> Iterator[str]:
     way = root.way_to_root(said.scope.cluster)
     needing = ", ".join(root.needing_root(said.scope.platform, said.works))
     yield from _wrapped(f"as root, {way}: {needing}" if way else f"needs root: {needing}")
+
+
+def _sample(level: Level) -> Iterator[str]:
+    for note in sample.notes(level):
+        yield from _wrapped(f"{note}: {_folded(level.sample)}")
 
 
 # --- how long ---
