@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from measuring import ROOT, Row, python
 
 TITLE = "Planning"
-ABOUT = """`railgauge plan` for a cluster of H200 nodes in leaves of 32, level smoke with two rounds: the
-whole command, in CPU seconds."""
+ABOUT = """`railgauge plan` for a cluster of H200 nodes in leaves of 32, two rounds at level smoke:
+the whole command, in CPU seconds."""
 
 SIZES = (320, 640, 1280)
 _COMMAND = "import sys; from railgauge.cli import main; sys.exit(main())"
