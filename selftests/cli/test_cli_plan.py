@@ -1,10 +1,12 @@
 """``railgauge plan``: what a run would do, computed from declared hardware only."""
 
 import json
+import re
 import shutil
 import time
 from collections import Counter
 
+import pytest
 from testing.core_values import ROOT, one_line
 
 LAB = ROOT / "hostfiles" / "lab-metax-c500.yaml"
@@ -174,6 +176,31 @@ def test_a_sign_off_says_what_it_costs_and_what_else_there_is(railgauge, log):
     line = "with --rounds 2, where each node meets 2 partners or more: "
     assert f"{line}{fewer / 86400:.0f} days, " in words
     assert "longer than" not in words
+
+
+def test_a_sign_off_says_what_it_needs_of_this_machine(railgauge, log):
+    plan = ("plan", "--root", ROOT, "--hostfile", big(log, 64), "--level", "signoff")
+    _, words, _ = railgauge(*plan)
+    (line,) = re.findall(r"needs on this machine about .*?\)", words.replace("\n    ", " "), re.S)
+    items = int(re.search(r"judges ([\d,]+) items", words)[1].replace(",", ""))
+    gib = items * 25 / 1024 / 1024
+    assert f"about {gib + 83 / 1024:.1f} GiB of memory and " in line
+    assert "for each worker of -n " in line
+    assert "25 KiB and 7.4 ms an item" in line, "the basis"
+    _, nightly, _ = railgauge(*plan[:-2])
+    assert "needs on this machine" not in nightly
+
+
+def test_the_cost_of_a_run_grows_with_its_items(railgauge, log):
+    costs = []
+    for count in (4, 8):
+        _, out, _ = railgauge("plan", "--root", ROOT, "--hostfile", big(log, count), "--json")
+        data = json.loads(out)
+        costs.append((data["items"], data["own_cost"]))
+    (few, less), (many, more) = costs
+    assert more["memory_mib"] - less["memory_mib"] == pytest.approx((many - few) * 25 / 1024)
+    assert more["cpu_s"] > less["cpu_s"] > 4
+    assert more["worker_memory_mib"] > less["worker_memory_mib"] > 55
 
 
 def test_what_is_left_out_folds_by_reason_and_unfolds(railgauge, log):

@@ -17,6 +17,7 @@ from railgauge.planning.demand import DemandInputs
 from railgauge.planning.forecast import Work
 from railgauge.planning.marks import asked
 from railgauge.planning.needs import Candidate, candidates, not_limited
+from railgauge.planning.own_cost import own_cost
 from railgauge.run import inputs
 from railgauge.verdict.decision import not_applicable
 
@@ -83,6 +84,7 @@ def _json(
 ) -> dict[str, Any]:
     cluster, platform, level = scope.cluster, scope.platform, scope.level
     shares = forecast.coverage(platform, level)
+    items = demand.count(scope)
     return {
         "nodes": [node.name for node in cluster.nodes],
         "sample": list(level.sample),
@@ -92,7 +94,8 @@ def _json(
         "steps": [
             _step(cluster, platform, number, case) for number, case in plan.cases(platform, level)
         ],
-        "items": demand.count(scope),
+        "items": items,
+        "own_cost": asdict(own_cost(items, sum(each.runs * each.repeats for each in works))),
         "not_limited": list(not_limited(platform, level, tests)),
         "estimate_s": forecast.takes_s(works),
         "follow_ups": {
