@@ -10,7 +10,8 @@ from railgauge.config.thresholds.model import SIGNOFF, Measurement, Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Command, Container, Pair, Pairing
 from railgauge.core.programs import placed
-from railgauge.core.terms import Scope
+from railgauge.core.terms import LaunchWay, Scope
+from railgauge.launchers import LAUNCHED
 from railgauge.planning.direction import Rounds
 from railgauge.planning.pairing import DIRECTED, Leaves, choose, leaves, rounds
 from railgauge.planning.variables import environment
@@ -229,21 +230,21 @@ def commands(case: Case, platform: Platform, cluster: Cluster, port: int) -> tup
 def _container(case: Case, platform: Platform, cluster: Cluster) -> Container | None:
     """Return the container of a case, with the devices that it needs. Raises ``BadInput``.
 
-    A launcher inside a container would start its daemons on the other nodes outside of it.
+    A launcher inside a container reaches the other nodes through the suite alone: by ssh it would
+    start its daemons outside of their containers.
     """
     tool_name = platform.measurements[case.measurement].tool
     container = container_of(cluster, tool_name)
     if container is None:
         return None
-    if len(case.nodes) > 1 and tool_name in _LAUNCHED:
+    apart = len(case.nodes) > 1 and cluster.launch != LaunchWay.THROUGH_SUITE
+    if apart and tool_name in LAUNCHED:
         raise BadInput(
             f"{case.measurement}: {container.engine} would hold the launcher, and not the ranks of "
             "the other nodes",
             where=cluster.source,
-            remedy="give runtime by tool, without this one, and install it on the nodes",
+            remedy="use launch: through-suite (transport ssh or exec, launcher openmpi or mpich), "
+            "or give runtime by tool, without this one, and install it on the nodes",
         )
     rdma = any(one.tool == "perftest" for one in platform.measurements.values())
     return replace(container, gpu_vendor=platform.gpus.vendor if platform.gpus else "", rdma=rdma)
-
-
-_LAUNCHED = ("ccl-tests", "mpi-bench")
