@@ -1,10 +1,12 @@
 """``railgauge plan``: what a run would do, computed from declared hardware only."""
 
 import json
+import re
 import shutil
 import time
 from collections import Counter
 
+import pytest
 from testing.core_values import ROOT, one_line
 
 LAB = ROOT / "hostfiles" / "lab-metax-c500.yaml"
@@ -106,7 +108,8 @@ def big(log, nodes, platform="h200"):
 
 
 def test_the_first_lines_are_what_matters(railgauge, log):
-    _, words, _ = railgauge("plan", "--root", ROOT, "--hostfile", big(log, 16), "--level", "smoke")
+    plan = ("plan", "--root", ROOT, "--hostfile", big(log, 16), "--level", "smoke")
+    _, words, _ = railgauge(*plan, "--rounds", 2)
     lines = words.splitlines()
     assert lines[0] == "big: 16 nodes, platform h200, level smoke"
     assert lines[1].startswith("about 145 min one after the other")
@@ -122,6 +125,21 @@ def test_the_first_lines_are_what_matters(railgauge, log):
     ]  # fmt: skip
     order = [words.index(f"\n{what}") for what in ("rung 4", "covers", "not applicable", "round 1")]
     assert order == sorted(order)
+
+
+def test_smoke_of_many_nodes_says_which_it_measures(railgauge, log):
+    plan = ("plan", "--root", ROOT, "--hostfile", big(log, 64), "--level", "smoke")
+    _, words, _ = railgauge(*plan)
+    lines = words.splitlines()
+    assert lines[1].startswith("about 28 min one after the other")
+    assert lines[2] == "nodes: n[001-064]"
+    assert lines[3].startswith("SAMPLE, 3 of 64 nodes by themselves and in pairs")
+    assert ": n[001,022,043]" in words[: words.index("\nrung 0")]
+    assert "covers 3 of 64 nodes" in words
+    _, out, _ = railgauge(*plan, "--json")
+    data = json.loads(out)
+    assert data["sample"] == ["n001", "n022", "n043"]
+    assert data["rungs"]["3"]["estimate_s"] == 3 * 190
 
 
 def test_rungs_add_up(railgauge):
@@ -158,6 +176,31 @@ def test_a_sign_off_says_what_it_costs_and_what_else_there_is(railgauge, log):
     line = "with --rounds 2, where each node meets 2 partners or more: "
     assert f"{line}{fewer / 86400:.0f} days, " in words
     assert "longer than" not in words
+
+
+def test_a_sign_off_says_what_it_needs_of_this_machine(railgauge, log):
+    plan = ("plan", "--root", ROOT, "--hostfile", big(log, 64), "--level", "signoff")
+    _, words, _ = railgauge(*plan)
+    (line,) = re.findall(r"needs on this machine about .*?\)", words.replace("\n    ", " "), re.S)
+    items = int(re.search(r"judges ([\d,]+) items", words)[1].replace(",", ""))
+    gib = items * 25 / 1024 / 1024
+    assert f"about {gib + 83 / 1024:.1f} GiB of memory and " in line
+    assert "for each worker of -n " in line
+    assert "25 KiB and 7.4 ms an item" in line, "the basis"
+    _, nightly, _ = railgauge(*plan[:-2])
+    assert "needs on this machine" not in nightly
+
+
+def test_the_cost_of_a_run_grows_with_its_items(railgauge, log):
+    costs = []
+    for count in (4, 8):
+        _, out, _ = railgauge("plan", "--root", ROOT, "--hostfile", big(log, count), "--json")
+        data = json.loads(out)
+        costs.append((data["items"], data["own_cost"]))
+    (few, less), (many, more) = costs
+    assert more["memory_mib"] - less["memory_mib"] == pytest.approx((many - few) * 25 / 1024)
+    assert more["cpu_s"] > less["cpu_s"] > 4
+    assert more["worker_memory_mib"] > less["worker_memory_mib"] > 55
 
 
 def test_what_is_left_out_folds_by_reason_and_unfolds(railgauge, log):

@@ -11,43 +11,31 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from testing import pci_bus
+from testing.pci_bus import NVIDIA, VISIBLE
 
 from railgauge.core.problems import ProblemKind
 from railgauge.launchers.beside_gpu import PlacedRank, beside_gpu, read
 from railgauge.launchers.failures import find_failures
 
-NVIDIA, VISIBLE = "0x10de", "CUDA_VISIBLE_DEVICES"
 SEEN = ("sh", "-c", "sed -n s/Cpus_allowed_list:.//p /proc/self/status")
 LAUNCHES = {
     "mpirun.openmpi": ("--allow-run-as-root", "--oversubscribe", "-np", "2", "--bind-to", "none"),
     "mpiexec.hydra": ("-n", "2", "-bind-to", "none"),
 }
 TIME_LIMIT_S = 60
-# A display, two GPUs, and a sound device of the same vendor, which is no GPU.
-BUS = {
-    "0000:01:00.0": ("0x1a03", "0x030000", "0-1"),
-    "0000:1b:00.0": (NVIDIA, "0x030200", "0"),
-    "0000:1b:00.1": (NVIDIA, "0x040300", "0"),
-    "0000:5d:00.0": (NVIDIA, "0x030200", "1"),
-}
 
 
 @pytest.fixture(scope="module")
 def bus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("devices")
-    for address, values in BUS.items():
-        (folder / address).mkdir()
-        for name, value in zip(("vendor", "class", "local_cpulist"), values, strict=True):
-            (folder / address / name).write_text(f"{value}\n", encoding="ascii")
-    return folder
+    return pci_bus.write(tmp_path_factory.mktemp("devices"))
 
 
 def run(bus: Path, *argv: str, **environment: str) -> list[str]:
     """The lines that a command prints in a namespace with that PCI bus."""
-    mount = f'mount --bind {bus} /sys/bus/pci/devices && exec "$@"'
     own = {k: v for k, v in os.environ.items() if k != VISIBLE} | environment
     made = subprocess.run(
-        ["unshare", "-m", "sh", "-c", mount, "sh", *argv],
+        pci_bus.on(bus, *argv),
         env=own, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=True,
     )  # fmt: skip
     return made.stdout.splitlines()
@@ -55,7 +43,7 @@ def run(bus: Path, *argv: str, **environment: str) -> list[str]:
 
 @pytest.fixture(scope="module", autouse=True)
 def can_mount(bus, cannot_run):
-    if os.geteuid() != 0 or not Path("/sys/bus/pci/devices").is_dir():
+    if os.geteuid() != 0 or not pci_bus.PLACE.is_dir():
         cannot_run("a PCI bus can only be mounted by root, over one that is there")
     if len(os.sched_getaffinity(0) & {0, 1}) < 2:
         cannot_run("CPUs 0 and 1 cannot both be used")

@@ -12,6 +12,7 @@ from injections import (
     ALL_CAUSES,
     DEVICES,
     NODES,
+    OF_ACCESS,
     PATH,
     Choice,
     DrawInputs,
@@ -99,7 +100,8 @@ def drawn(seed: int, number: int, level: str, platforms: Sequence[str] = ()) -> 
 
 def _injections(inputs: DrawInputs) -> Iterator[Injection]:
     slow = [name for name in sorted(ALL_CAUSES) if name.startswith("slow-")]
-    others = [name for name in sorted(ALL_CAUSES) if name not in slow and name in faults.NAMES]
+    drawn = (name for name in sorted(ALL_CAUSES) if name not in OF_ACCESS)
+    others = [name for name in drawn if name not in slow and name in faults.NAMES]
     for _ in range(_TRIES):
         name = inputs.random.choice(slow if inputs.random.random() < _SLOW_SHARE else others)
         if injection := _somewhere(inputs, name):

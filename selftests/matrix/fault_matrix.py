@@ -22,6 +22,7 @@ from typing import Any
 from injections import (
     CAUSES,
     NODES,
+    OF_HOSTFILE,
     PLATFORMS,
     TUNING,
     Injection,
@@ -86,6 +87,8 @@ def run_with_faults(
     count = len(NODES[platform]) if nodes is None else nodes
     if any(injection.name == TUNING for injection in injected):
         _untune(project, platform)
+    for line in (OF_HOSTFILE.get(injection.name, "") for injection in injected):
+        _add(project, platform, line)
     options = [
         *("--hostfile", _LAB.format(platform), "--level", "smoke", "-q"),
         *("--lab-nodes", str(count), "--lab-seed", str(seed)),
@@ -107,10 +110,14 @@ def _untune(project: Project, platform: str) -> None:
     """Set all variables of the platform file to empty values in the hostfile."""
     path = project.folder / "thresholds" / f"{platform}.json"
     names = json.loads(path.read_text(encoding="utf-8"))["environment"]["variables"]
-    hostfile = project.folder / _LAB.format(platform)
     emptied = ", ".join(f'{name}: ""' for name in names)
-    text = f"{hostfile.read_text(encoding='utf-8')}environment: {{{emptied}}}\n"
-    hostfile.write_text(text, encoding="utf-8")
+    _add(project, platform, f"environment: {{{emptied}}}\n")
+
+
+def _add(project: Project, platform: str, line: str) -> None:
+    """Append a line to the hostfile."""
+    with (project.folder / _LAB.format(platform)).open("a", encoding="utf-8") as hostfile:
+        hostfile.write(line)
 
 
 def _read(injected: tuple[Injection, ...], folder: Path, output: str) -> Result:

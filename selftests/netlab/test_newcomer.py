@@ -1,4 +1,5 @@
-"""A newcomer with nodes that nothing of this project knows: OpenSSH, real iperf3, real Open MPI.
+"""A newcomer with nodes that nothing of this project knows: OpenSSH, login shells that print, real
+iperf3, real Open MPI.
 
 From a hostfile without a platform file to an accepted run, from there to limits that were measured,
 and then a fault that is named.
@@ -16,6 +17,7 @@ from types import SimpleNamespace
 import pytest
 from testing.acceptance import Run, make_project
 from testing.netlab_bench import lab
+from testing.noisy_shells import START_FILES, installed, start_file
 
 RAILGAUGE = shlex.join(
     [sys.executable, "-c", "import sys; from railgauge.cli import main; sys.exit(main())"]
@@ -23,6 +25,17 @@ RAILGAUGE = shlex.join(
 PYTEST = shlex.join([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--level", "smoke"])
 _MINE = """\
 sed 's/"platform": "tcp-lab"/"platform": "mine"/' "$RAILGAUGE_HOSTFILE" >mine.yaml
+"""
+# Under OpenSSH each node's login shell is bash, and its start-up file prints, as on a real site.
+_NOISY = f"""\
+for home in "${{RAILGAUGE_HOSTFILE%/*}}"/tcp[0-9]*; do
+  cp start "$home/{START_FILES["bash"]}" && cp banner "$home/banner"
+  sed "s,:[^:]*$,:{installed("bash")}," "$home/passwd" >passwd || exit 9
+  cat passwd >"$home/passwd" || exit 9  # the file is mounted, so it must stay the same one
+done
+heard=$(ssh -F /dev/null -i "${{RAILGAUGE_HOSTFILE%/*}}/id_ed25519" -o BatchMode=yes \\
+  -o UserKnownHostsFile="${{RAILGAUGE_HOSTFILE%/*}}/known_hosts" root@tcp02 true </dev/null 2>&1)
+case $heard in *"(base) activated"*) echo "the login prints" ;; esac
 """
 _FIRST = f"""\
 {_MINE}
@@ -46,7 +59,10 @@ _LOGIN = ("--sshd", "openssh") if os.geteuid() == 0 else ()
 
 
 def visit(project, script, *options):
-    path = project.write("visit.sh", script)
+    text, banner = start_file("$HOME")
+    project.write("start", text)
+    project.write("banner", banner)
+    path = project.write("visit.sh", f"{_NOISY if _LOGIN else ''}{script}")
     done = lab((*_LOGIN, *options), ["sh", str(path)], project.folder)
     return Run(project, done.returncode, done.stdout, done.stderr, 0.0)
 
@@ -65,6 +81,12 @@ def newcomer(cannot_run, tmp_path_factory):
     return SimpleNamespace(
         first=first, accepted=accepted, second=second, again=again, limited=limited
     )
+
+
+@pytest.mark.skipif(not _LOGIN, reason="OpenSSH's sshd in a namespace needs root")
+def test_the_login_shells_of_its_nodes_print(newcomer):
+    for run in (newcomer.first, newcomer.second, newcomer.limited):
+        assert "the login prints" in run.stdout, run.output
 
 
 def test_what_the_survey_cannot_know_is_asked_first(newcomer):

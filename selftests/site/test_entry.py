@@ -99,6 +99,20 @@ def test_bad_usage_keeps_its_one_clear_line(project: Project) -> None:
     assert f"{elsewhere}/bad.yaml" in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(
+    "words", [("--hostfile", "{}"), ("--hostfile={}",), ("-n", "2", "--hostfile", "{}")]
+)
+def test_outside_of_any_site_it_says_what_to_do(
+    project: Project, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    mine = project.folder.parent / "elsewhere" / "mine.yaml"
+    done = run_pytest(tmp_path, *(word.format(mine) for word in words))
+    said = done.stdout + done.stderr
+    assert (done.returncode, "unrecognized arguments" in said) == (4, False)
+    assert f"{tmp_path}: neither this folder nor one above it is a site of railgauge" in said
+    assert "railgauge init DIR" in said
+
+
 def test_a_whole_run_with_workers(project: Project) -> None:
     """The verdict's code comes through, and workers see the same cluster."""
     options = [*ONE_PAIR[2:], "-n", "2", "--lab-fault", "governor@viper"]

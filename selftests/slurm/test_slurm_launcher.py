@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ctypes.util
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from testing import pci_bus
 from testing.slurm_cluster import Slurm, cluster
 
 from railgauge.core.model import Command, Transcript
 from railgauge.launchers import Host, Launch, launcher
+from railgauge.launchers.beside_gpu import beside_gpu, read
 from railgauge.launchers.slurm_failures import find
 from railgauge.transport.registry import connect, opened
 
@@ -78,6 +81,29 @@ def test_mpi_ranks_find_each_other(
     done = launched(hosts("n01", "n02"), program, options=("--mpi=pmi2",))
     assert done.exit_code == 0, done
     assert sorted(done.stdout.splitlines()) == ["0/4 6 n01", "1/4 6 n01", "2/4 6 n02", "3/4 6 n02"]
+
+
+def test_each_rank_runs_beside_the_gpu_of_its_number(
+    launched: Launched, cannot_run: Callable[[str], NoReturn], tmp_path: Path
+) -> None:
+    """srun binds nothing, and each rank finds its GPU by its number on its node."""
+    if os.geteuid() != 0 or not pci_bus.PLACE.is_dir():
+        cannot_run("a PCI bus can only be mounted by root, over one that is there")
+    if len(os.sched_getaffinity(0) & {0, 1}) < 2:
+        cannot_run("CPUs 0 and 1 cannot both be used")
+    bus = pci_bus.write(tmp_path)
+    program = ("sh", "-c", 'echo "$SLURMD_NODENAME $SLURM_LOCALID"')
+    beside = beside_gpu(program, pci_bus.NVIDIA, pci_bus.VISIBLE)
+    done = launched(hosts("n02", "n03"), pci_bus.on(bus, *beside), {}, "none")
+    assert done.exit_code == 0, done
+    lines = done.stdout.splitlines()
+    placed = sorted((one.rank, one.gpu, one.cpus) for text in lines if (one := read(text)))
+    assert placed == [
+        *[(0, "0000:1b:00.0", "0")] * 2,
+        *[(1, "0000:5d:00.0", "1")] * 2,
+    ]
+    own = sorted(text for text in lines if read(text) is None)
+    assert own == ["n02 0", "n02 1", "n03 0", "n03 1"]
 
 
 TWO = hosts("n01", "n02")

@@ -19,6 +19,8 @@ OF_HOSTS = (
     "cpu-model", "memory-missing", "nic-numa",
 )  # fmt: skip
 """Faults whose checks are in ``test_lab_host_faults``."""
+OF_ACCESS = ("become-refused", "node-login", "gpu-hidden")
+"""Faults whose checks are in ``test_lab_access_faults``."""
 BIG = ("-F", "--report_gbits", "-s", "8388608")
 
 

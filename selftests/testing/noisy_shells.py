@@ -30,13 +30,19 @@ def installed(name: str) -> str | None:
     return shutil.which(name, path="/usr/bin:/bin:/usr/local/bin")
 
 
+def start_file(folder: str) -> tuple[str, str]:
+    """The text of a start-up file that prints, and that of the ``banner`` in ``folder``."""
+    return _START.format(folder=folder, stderr="/dev/stderr"), _BANNER
+
+
 def noisy(name: str, folder: Path) -> tuple[str, ...]:
     """The argv of the shell ``name`` with a home in ``folder`` whose start-up file prints."""
     home, program = folder / "home", installed(name)
     assert program
     start = home / START_FILES[name]
     start.parent.mkdir(parents=True)
-    start.write_text(_START.format(folder=shlex.quote(str(folder)), stderr="/dev/stderr"))
-    (folder / "banner").write_text(_BANNER)
+    text, banner = start_file(shlex.quote(str(folder)))
+    start.write_text(text)
+    (folder / "banner").write_text(banner)
     as_by_sshd = (f"HOME={home}", f"XDG_CONFIG_HOME={home}/.config", "SSH_CLIENT=::1 1 22")
     return ("env", "-u", "SHLVL", "-u", "ZDOTDIR", *as_by_sshd, program)

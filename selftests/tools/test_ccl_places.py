@@ -6,6 +6,7 @@ import pytest
 
 from railgauge.launchers.beside_gpu import PlacedRank
 from railgauge.tools.ccl_tests import parse
+from railgauge.tools.ccl_tests.facts import Device
 from railgauge.tools.ccl_tests.places import claims_of_places
 
 CPUS = {"0": "0-51,104-155", "1": "52-103,156-207"}
@@ -27,12 +28,13 @@ def ranks(*cpus, host="gpu01"):
 GOOD = ranks("0-51,104-155", "0-51", "52-103", "156-207")
 
 
-def claims(placed, nranks=4, facts=None):
+def claims(placed, nranks=4, facts=None, *, is_placed=True, devices=()):
     asked = SimpleNamespace(
         case=SimpleNamespace(nodes=("n1",)),
         facts=lambda _node: survey() if facts is None else facts,
     )
-    return list(claims_of_places(asked, {"placed": placed, "nranks": nranks}))
+    said = {"placed": placed, "nranks": nranks, "devices": devices}
+    return list(claims_of_places(asked, said, is_placed=is_placed))
 
 
 def test_ranks_beside_their_gpus():
@@ -40,8 +42,62 @@ def test_ranks_beside_their_gpus():
     assert (claim.said, claim.agrees) == ("4 ranks on them", True)
 
 
-def test_without_a_line_there_is_no_claim():
-    assert claims(None) == claims(()) == []
+@pytest.mark.parametrize("silent", [None, ()])
+def test_ranks_that_were_placed_have_to_say_where_they_run(silent):
+    (claim,) = claims(silent)
+    assert (claim.said, claim.agrees) == ("no rank says where it runs", False)
+    assert "by hand" in claim.remedy
+
+
+@pytest.mark.parametrize("silent", [None, ()])
+def test_without_a_line_of_ranks_that_were_not_placed_there_is_no_claim(silent):
+    assert claims(silent, is_placed=False) == []
+
+
+def used(*buses, host="gpu01.site"):
+    """The GPUs that the test names, by the rank in the job."""
+    return tuple(Device(n, host, n, bus, "GPU") for n, bus in enumerate(buses))
+
+
+@pytest.mark.parametrize(
+    "devices",
+    [
+        used("0x1b", "0x5d", "0x9b", "0xdd"),
+        used(*BUSES),
+        used("0x5d", "0x1b", "0xdd", "0x9b"),  # the other GPU of the same socket
+        used("", "", "", ""),
+        used("0x9b", "0xdd", "0x1b"),  # not all ranks are listed
+        used("0x9b", "0xdd", "0x1b", "0x5d", host="gpu02"),
+    ],
+    ids=["bus", "address", "same socket", "no address", "elided", "another host"],
+)
+def test_ranks_beside_the_gpus_that_the_test_names(devices):
+    (claim,) = claims(GOOD, devices=devices)
+    assert claim.agrees
+
+
+@pytest.mark.parametrize(
+    "devices",
+    [
+        used("0x9b", "0x5d", "0x1b", "0xdd"),
+        tuple(reversed(used(BUSES[2], *BUSES[1::-1], BUSES[3]))),
+    ],
+    ids=["bus", "address, listed backwards"],
+)
+def test_a_test_that_numbers_gpus_otherwise_runs_far_from_them(devices):
+    (claim,) = claims(GOOD, devices=devices)
+    assert not claim.agrees
+    first = claim.said.split("; ")[0]
+    assert first.startswith("rank 0 of gpu01 for GPU 0000:1b:00.0 on CPUs 0-51,104-155, while the")
+
+
+def test_an_address_that_two_gpus_share_names_neither():
+    """Buses of two PCI domains look alike when the test prints the bus alone."""
+    shared = ["0000:1b:00.0", "0001:1b:00.0"]
+    gpus = [SimpleNamespace(bus_id=bus, numa_node=n) for n, bus in enumerate(shared)]
+    placed = tuple(PlacedRank(n, "gpu01", bus, CPUS[str(n)]) for n, bus in enumerate(shared))
+    (claim,) = claims(placed, 2, survey(gpus=gpus), devices=used("0x1b", "0x1b"))
+    assert claim.agrees
 
 
 @pytest.mark.parametrize(

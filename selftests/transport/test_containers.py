@@ -302,10 +302,11 @@ def test_no_device_is_asked_for_that_the_platform_does_not_have(name: str) -> No
 # --- the hostfile and the plan ---
 
 
-def site(tmp_path: Path, runtime: object, platform: str = "h200") -> Any:
+def site(tmp_path: Path, runtime: object, platform: str = "h200", **changes: str) -> Any:
     path = tmp_path / "site.yaml"
     given = {"cluster": "c", "platform": platform, "nodes": "n[1-2]", "runtime": runtime}
     given["fabric"] = {"none": "no switch of ours in this test"}
+    given |= changes or {"ssh": {"user": "ana"}}
     path.write_text(json.dumps(given))
     return inputs.site(path, ROOT)
 
@@ -325,9 +326,26 @@ def test_a_tool_s_commands_get_its_container(tmp_path: Path) -> None:
     assert commands(node, platform, cluster, 1)[0].container is None
 
 
-def test_a_launcher_in_a_container_cannot_reach_other_nodes(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"pair_all_reduce: podman would hold the launcher"):
-        site(tmp_path, BOX)
+def test_a_launcher_in_a_container_reaches_other_nodes_through_the_suite(tmp_path: Path) -> None:
+    cluster, platform = site(tmp_path, BOX)
+    pair = Case("pair_all_reduce", ("n1", "n2"), None, (1 << 30,))
+    (command,) = commands(pair, platform, cluster, 1)
+    assert command.container == Container(
+        "podman", "perftest:24.10", ("--volume=/data:/data",), "nvidia", rdma=True
+    )
+    assert set(command.daemons_on.values()) == {"n1", "n2"}
+    assert "--allow-run-as-root" in command.argv, "whoever logs in, a container's user may be root"
+
+
+@pytest.mark.parametrize(
+    "changes", [{"launch": "ssh"}, {"transport": "slurm", "launcher": "slurm"}]
+)
+def test_a_launcher_in_a_container_cannot_reach_other_nodes_by_itself(
+    tmp_path: Path, changes: dict[str, str]
+) -> None:
+    with pytest.raises(BadInput, match=r"pair_all_reduce: podman would hold the launcher") as bad:
+        site(tmp_path, BOX, **changes)
+    assert "use launch: through-suite" in str(bad.value)
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,12 @@ from railgauge.cli import plan_text, text
 from railgauge.config.thresholds import LEVELS, Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster
-from railgauge.planning import demand, forecast, plan, root
+from railgauge.planning import demand, forecast, plan, root, sample
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.forecast import Work
 from railgauge.planning.marks import asked
 from railgauge.planning.needs import Candidate, candidates, not_limited
+from railgauge.planning.own_cost import own_cost
 from railgauge.run import inputs
 from railgauge.verdict.decision import not_applicable
 
@@ -56,7 +57,7 @@ def _positive(value: str) -> int:
 
 def run(options: argparse.Namespace) -> int:
     cluster, platform = inputs.site(options.hostfile, options.root, options.platform)
-    level = plan.level(platform, cluster, options.level, options.rounds)
+    level = sample.level(platform, cluster, options.level, options.rounds)
     works = forecast.work(platform, level)
     scope, tests = DemandInputs(platform, cluster, level), candidates(asked(options.root))
     if options.json:
@@ -83,15 +84,18 @@ def _json(
 ) -> dict[str, Any]:
     cluster, platform, level = scope.cluster, scope.platform, scope.level
     shares = forecast.coverage(platform, level)
+    items = demand.count(scope)
     return {
         "nodes": [node.name for node in cluster.nodes],
+        "sample": list(level.sample),
         "rounds": [[str(pair) for pair in pairs] for pairs in level.rounds],
         "leaves": {name: list(nodes) for name, nodes in level.leaves.items()},
         "coverage": {name: asdict(share) for name, share in shares.items()},
         "steps": [
             _step(cluster, platform, number, case) for number, case in plan.cases(platform, level)
         ],
-        "items": demand.count(scope),
+        "items": items,
+        "own_cost": asdict(own_cost(items, sum(each.runs * each.repeats for each in works))),
         "not_limited": list(not_limited(platform, level, tests)),
         "estimate_s": forecast.takes_s(works),
         "follow_ups": {

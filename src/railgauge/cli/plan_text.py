@@ -6,12 +6,14 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from railgauge.config.thresholds.model import SIGNOFF
 from railgauge.core.model import Pair
 from railgauge.core.terms import Rung
-from railgauge.planning import demand, forecast, root
+from railgauge.planning import demand, forecast, root, sample
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.forecast import Alternative, Work
 from railgauge.planning.needs import Candidate, not_limited
+from railgauge.planning.own_cost import BASIS, OwnCost, own_cost
 from railgauge.planning.plan import Level
 from railgauge.verdict.decision import not_applicable, subnet_notes
 
@@ -20,6 +22,7 @@ _SHOWN_PAIRS = 8
 _SHOWN_ROUNDS = 12
 _WIDTH = 96
 _FEW = 3
+_GIB = 1024  # in MiB
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +46,19 @@ def lines(said: Plan, counts: Sequence[int], *, everything: bool) -> Iterator[st
     yield _estimate(said.works, counts)
     yield from _too_long(said, counts)
     yield f"nodes: {_folded(level.nodes)}"
+    yield from _sample(level)
     yield f"rung 0, {Rung.PREFLIGHT.folder}: every node is probed once"
     for rung, made in forecast.by_rung(said.works).items():
         yield from _rung(rung, made, everything=everything)
     shares = forecast.coverage(platform, level)
     words = ", ".join(f"{share} {name.replace('_', ' ')}" for name, share in shares.items())
     yield f"covers {words}"
-    yield f"judges {demand.count(said.scope):,} items"
+    items = demand.count(said.scope)
+    yield f"judges {items:,} items"
+    if level.name == SIGNOFF:
+        yield from _wrapped(
+            _own_cost(own_cost(items, sum(each.runs * each.repeats for each in said.works)))
+        )
     yield from _roots(said)
     yield from subnet_notes(level)
     yield from _left_out(said, everything=everything)
@@ -63,11 +72,28 @@ def lines(said: Plan, counts: Sequence[int], *, everything: bool) -> Iterator[st
         )
 
 
+def _own_cost(cost: OwnCost) -> str:
+    return (
+        f"needs on this machine about {_memory(cost.memory_mib)} of memory and "
+        f"{duration(cost.cpu_s)} of processor time; for each worker of -n "
+        f"{_memory(cost.worker_memory_mib)} more and {duration(cost.worker_cpu_s)} ({BASIS})"
+    )
+
+
+def _memory(mib: float) -> str:
+    return f"{mib:.0f} MiB" if mib < _GIB else f"{mib / _GIB:.1f} GiB"
+
+
 def _roots(said: Plan) -> Iterator[str]:
     """What needs root on the nodes, and how it gets it."""
     way = root.way_to_root(said.scope.cluster)
     needing = ", ".join(root.needing_root(said.scope.platform, said.works))
     yield from _wrapped(f"as root, {way}: {needing}" if way else f"needs root: {needing}")
+
+
+def _sample(level: Level) -> Iterator[str]:
+    for note in sample.notes(level):
+        yield from _wrapped(f"{note}: {_folded(level.sample)}")
 
 
 # --- how long ---

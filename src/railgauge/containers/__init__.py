@@ -35,6 +35,9 @@ class Engine(Protocol):
         ``RAILGAUGE_RUN``. An image that the node does not have is an error, not a download.
         """
 
+    def binding(self, folder: str) -> tuple[str, ...]:
+        """Return the options that show a folder of the node, under its own name, inside."""
+
     def removal(self, name: str) -> tuple[str, ...]:
         """Return the command line that ends and removes a container; empty if its group is all."""
 

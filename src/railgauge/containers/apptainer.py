@@ -19,5 +19,9 @@ def argv(
     return ("apptainer", "exec", *gpus, *container.options, container.image, *command)
 
 
+def binding(folder: str) -> tuple[str, ...]:
+    return (f"--bind={folder}:{folder}",)
+
+
 def removal(name: str) -> tuple[str, ...]:  # noqa: ARG001 - the contract of an engine
     return ()

@@ -22,5 +22,10 @@ def argv(
     return run("docker", container, name, labels, command, own=_OWN, gpus=_GPUS)
 
 
+def binding(folder: str) -> tuple[str, ...]:
+    # :z lets the container use it where SELinux is on, and does nothing elsewhere.
+    return (f"--volume={folder}:{folder}:z",)
+
+
 def removal(name: str) -> tuple[str, ...]:
     return ("docker", "rm", "--force", name)

@@ -29,5 +29,9 @@ def argv(
     )
 
 
+def binding(folder: str) -> tuple[str, ...]:
+    return (f"--mount={folder}:{folder}:x-create=dir,rbind",)
+
+
 def removal(name: str) -> tuple[str, ...]:  # noqa: ARG001 - the contract of an engine
     return ()

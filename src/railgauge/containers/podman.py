@@ -23,5 +23,10 @@ def argv(
     return run("podman", container, name, labels, command, own=(), gpus=_GPUS)
 
 
+def binding(folder: str) -> tuple[str, ...]:
+    # :z lets the container use it where SELinux is on, and does nothing elsewhere.
+    return (f"--volume={folder}:{folder}:z",)
+
+
 def removal(name: str) -> tuple[str, ...]:
     return ("podman", "rm", "--force", "--time=0", name)

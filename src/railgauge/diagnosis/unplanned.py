@@ -20,6 +20,7 @@ from railgauge.planning.demand import GPU, LINK
 from railgauge.planning.plan import Level
 
 _MOST_NAMES = 4
+_OUTSIDE = "all but rung 0 and what runs over all nodes at once"
 
 
 def unplanned(platform: Platform, level: Level) -> tuple[Unknown, ...]:
@@ -28,8 +29,10 @@ def unplanned(platform: Platform, level: Level) -> tuple[Unknown, ...]:
     same = tuple(_of_every_node(platform, level))
     lines: dict[tuple[tuple[str, ...], str], list[str]] = {}
     met = _partners(level)
+    measured = set(level.measured)
     for node in level.nodes:
-        what = (*same, *_paths(len(met[node]), len(level.nodes) - 1))
+        paths = tuple(_paths(len(met[node]), len(level.nodes) - 1))
+        what = (*same, *paths) if node in measured else (_OUTSIDE,)
         if what:
             lines.setdefault((what, why), []).append(node)
     return tuple(folded(lines))

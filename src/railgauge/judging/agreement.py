@@ -21,7 +21,7 @@ def held(asked: ToolRequest, said: Sequence[Transcript], outputs: Sequence[Parse
     and the reported value of every item that disagrees.
     """
     sides = tuple(
-        SideOutput(transcript.node, transcript.role, output)
+        SideOutput(transcript.node, transcript.role, output, transcript.argv)
         for transcript, output in zip(said, outputs, strict=True)
     )
     claims = tool(asked.measurement.tool).claims(asked, sides)

@@ -107,7 +107,8 @@ def resized(cluster: Cluster, count: int) -> Cluster:
         for name, members in cluster.groups.items()
         if (kept := tuple(member for member in members if member in names))
     }
-    nodes = tuple(Node(name, name, name) for name in names)
+    become = cluster.nodes[0].become  # a hostfile says it once for all nodes
+    nodes = tuple(Node(name, name, name, become=become) for name in names)
     return dataclasses.replace(cluster, nodes=nodes, groups=groups)
 
 
@@ -177,7 +178,10 @@ def _write(folder: Path, described: Sequence[dict[str, Any]], prefix: str) -> Pa
     for index, node in enumerate(described):
         node["address"] = f"{prefix}.{index + 1}"
         home = folders.write(node)
-        served.append({key: node[key] for key in ("name", "address", "ssh")} | {"home": str(home)})
+        served.append(
+            {key: node[key] for key in ("name", "address", "ssh", "environment")}
+            | {"home": str(home)}
+        )
     path = folder / "server"
     stored.write(str(path), {"folder": str(folder), "nodes": served})
     return path
@@ -253,7 +257,13 @@ def _reachable(
     cluster: Cluster, folder: Path, described: Sequence[dict[str, Any]], ports: dict[str, int]
 ) -> Cluster:
     nodes = tuple(
-        Node(node["name"], node["address"], node["address"], _ssh(folder, ports[node["name"]]))
+        Node(
+            node["name"],
+            node["address"],
+            node["address"],
+            _ssh(folder, ports[node["name"]]),
+            become=cluster.nodes[0].become,
+        )
         for node in described
     )
     return dataclasses.replace(cluster, transport="ssh", nodes=nodes, rootfs="root")

@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import os
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 
 import asyncssh
@@ -80,9 +81,9 @@ class Children:
 
 
 class CommandRunner:
-    """Runs the commands of one node."""
+    """Runs the commands of one node; its login sets the variables of ``environment``."""
 
-    def __init__(self, home: Path, children: Children) -> None:
+    def __init__(self, home: Path, children: Children, environment: Mapping[str, str]) -> None:
         self._home = str(home)
         self._children = children
         self._environment = {
@@ -92,6 +93,7 @@ class CommandRunner:
             "LOGNAME": "lab",
             "SHELL": "/bin/sh",
             "LANG": "C.UTF-8",
+            **environment,
         }
         self._running: set[asyncio.subprocess.Process] = set()
 

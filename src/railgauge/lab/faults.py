@@ -28,6 +28,7 @@ _WHOLE_NODE = frozenset(
         *("numa-balancing", "gdr-disabled", "peermem-missing", "tcp-fallback"),
         *("background-diagnostics", "numad", "modules-by-hand", "clocks-unlocked", "nvme-missing"),
         *("cpus-offline", "cpu-model", "memory-missing"),
+        *("become-refused", "node-login", "gpu-hidden"),
     ]
 )
 # DEVICE is another node.
@@ -49,6 +50,16 @@ _FAULTS = {
         "the node's SSH host key is not the one in known_hosts", soft.host_key_changed
     ),
     "wrong-key": _Kind("the node refuses the client's key", soft.wrong_key),
+    "become-refused": _Kind(
+        "sudo asks for a password; shows with become: sudo -n in the hostfile", soft.become_refused
+    ),
+    "node-login": _Kind(
+        "the node cannot log in to other nodes; shows with launch: ssh in the hostfile",
+        soft.node_login,
+    ),
+    "gpu-hidden": _Kind(
+        "a variable of the login (CUDA_VISIBLE_DEVICES) hides the last GPU", soft.gpu_hidden
+    ),
     "tool-missing": _Kind("tool DEVICE (ib_write_bw) is not installed", soft.tool_missing),
     "tool-silent": _Kind("tool DEVICE prints nothing and exits 0", soft.broken("silent")),
     "tool-hangs": _Kind("tool DEVICE never ends", soft.broken("hangs")),

@@ -42,7 +42,7 @@ class Site:
         self._listener: asyncssh.SSHAcceptor | None = None
         self._placeholder: socket.socket | None = None
         self._left: int | None = self._ssh["stops_after"]
-        self._runner = CommandRunner(Path(described["home"]), children)
+        self._runner = CommandRunner(Path(described["home"]), children, described["environment"])
 
     async def open(self) -> int:
         """Listen, and return the port; an unreachable node binds its port but does not listen."""

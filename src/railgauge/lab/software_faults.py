@@ -15,6 +15,12 @@ _DIAGNOSTICS = {
     "metax": "/opt/maca/bin/mxvs -r stress",
 }
 
+_VISIBLE = {
+    "nvidia": "CUDA_VISIBLE_DEVICES",
+    "amd": "HIP_VISIBLE_DEVICES",
+    "metax": "MACA_VISIBLE_DEVICES",
+}
+
 
 def unreachable(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
     node["ssh"]["listens"] = False
@@ -36,6 +42,25 @@ def host_key_changed(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> 
 
 def wrong_key(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
     node["ssh"]["refuses"] = True
+
+
+def become_refused(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
+    """Without ``become`` in the hostfile nothing runs by sudo, and the fault changes nothing."""
+    node["sudo_asks"] = True
+
+
+def node_login(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    """With ``launch: through-suite`` no node logs in to another, and the fault changes nothing."""
+    if "ssh" not in node["tools"]:
+        raise inapplicable(fault, "the platform has no collectives, for which nodes log in")
+    node["logs_in"] = False
+
+
+def gpu_hidden(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    name = _VISIBLE.get(node["smi"].get("vendor", ""))
+    if name is None or not node["gpus"]:
+        raise inapplicable(fault, "the platform has no GPU")
+    node["environment"][name] = ",".join(map(str, range(len(node["gpus"]) - 1)))
 
 
 def tool_missing(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:

@@ -168,7 +168,7 @@ def coverage(platform: Platform, level: Level) -> Mapping[str, Share]:
     met = {frozenset((pair.source, pair.target)) for pair in level.pairs}
     count = len(level.nodes)
     alone = any(m.scope == Scope.NODE for m in platform.measurements.values())
-    tested = set(level.nodes) if alone else {node for pair in met for node in pair}
+    tested = set(level.measured) if alone else {node for pair in met for node in pair}
     shares = {
         "nodes": Share(len(tested), count),
         "pairs": Share(len(met), count * (count - 1) // 2),

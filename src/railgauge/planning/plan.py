@@ -10,7 +10,8 @@ from railgauge.config.thresholds.model import SIGNOFF, Measurement, Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Command, Container, Pair, Pairing
 from railgauge.core.programs import placed
-from railgauge.core.terms import Scope
+from railgauge.core.terms import LaunchWay, Scope
+from railgauge.launchers import LAUNCHED
 from railgauge.planning.direction import Rounds
 from railgauge.planning.pairing import DIRECTED, Leaves, choose, leaves, rounds
 from railgauge.planning.variables import environment
@@ -27,7 +28,8 @@ class Level:
     ``directions`` is the scheme that decided which node of a pair sends (see ``pairing.rounds``).
     ``scanners`` holds the node that scans the subnet. It is empty if the hostfile names none;
     ``no_scan`` is then the reason that the hostfile gives. ``lacks_scan`` is true if the level
-    requires a scan and the hostfile gives neither a node nor a reason.
+    requires a scan and the hostfile gives neither a node nor a reason. ``sample`` holds the nodes
+    that are measured by themselves and in pairs; empty if these are all (``planning.sample``).
     """
 
     name: str
@@ -39,6 +41,12 @@ class Level:
     no_scan: str = ""
     lacks_scan: bool = False
     directions: int = DIRECTED
+    sample: tuple[str, ...] = ()
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The nodes that are measured by themselves and in pairs."""
+        return self.sample or self.nodes
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -76,10 +84,14 @@ def level(
     name: str,
     count: int | None = None,
     directions: int = DIRECTED,
+    *,
+    sample: tuple[str, ...] = (),
 ) -> Level:
     """Return the level ``name`` for this cluster; ``count`` is ``--rounds``.
 
     ``directions`` is the scheme that decides which node of a pair sends (see ``pairing.rounds``).
+    With ``sample`` only these nodes are measured by themselves and in pairs, and of the groups only
+    that of all nodes.
 
     Groups are those of the hostfile with more than two nodes, and the group of all nodes. Two nodes
     are measured as a pair instead. Raises ``BadInput`` if a measurement of the platform file cannot
@@ -87,9 +99,10 @@ def level(
     """
     check_plannable(platform)
     nodes = tuple(node.name for node in cluster.nodes)
-    named = {**cluster.groups, ALL: nodes}
+    named = {ALL: nodes} if sample else {**cluster.groups, ALL: nodes}
     groups = {g: m for g, m in named.items() if len(m) > 2 and (g == ALL or len(m) < len(nodes))}  # noqa: PLR2004
-    turns = rounds(nodes, platform.pair_levels[name], count, cluster.groups, directions)
+    met, within = sample or nodes, _within(cluster.groups, sample)
+    turns = rounds(met, platform.pair_levels[name], count, within, directions)
     scanners = (cluster.fabric.node,) if cluster.fabric else ()
     return Level(
         name,
@@ -101,7 +114,16 @@ def level(
         no_scan=cluster.no_fabric,
         lacks_scan=name == SIGNOFF and _lacks_scan(platform, cluster),
         directions=directions,
+        sample=sample,
     )
+
+
+def _within(groups: Leaves, sample: tuple[str, ...]) -> Leaves:
+    """Return the groups that have nodes of the sample, with these nodes alone."""
+    if not sample:
+        return groups
+    inside = {name: tuple(n for n in nodes if n in sample) for name, nodes in groups.items()}
+    return {name: nodes for name, nodes in inside.items() if nodes}
 
 
 def _lacks_scan(platform: Platform, cluster: Cluster) -> bool:
@@ -115,7 +137,7 @@ def places(measurement: Measurement, wanted: Level) -> tuple[Place, ...]:
     if not measurement.made_at(wanted.name):
         return ()
     if measurement.scope == Scope.NODE:
-        return wanted.nodes
+        return wanted.measured
     if measurement.scope == Scope.FABRIC:
         return wanted.scanners
     if measurement.scope == Scope.GROUP:
@@ -208,21 +230,21 @@ def commands(case: Case, platform: Platform, cluster: Cluster, port: int) -> tup
 def _container(case: Case, platform: Platform, cluster: Cluster) -> Container | None:
     """Return the container of a case, with the devices that it needs. Raises ``BadInput``.
 
-    A launcher inside a container would start its daemons on the other nodes outside of it.
+    A launcher inside a container reaches the other nodes through the suite alone: by ssh it would
+    start its daemons outside of their containers.
     """
     tool_name = platform.measurements[case.measurement].tool
     container = container_of(cluster, tool_name)
     if container is None:
         return None
-    if len(case.nodes) > 1 and tool_name in _LAUNCHED:
+    apart = len(case.nodes) > 1 and cluster.launch != LaunchWay.THROUGH_SUITE
+    if apart and tool_name in LAUNCHED:
         raise BadInput(
             f"{case.measurement}: {container.engine} would hold the launcher, and not the ranks of "
             "the other nodes",
             where=cluster.source,
-            remedy="give runtime by tool, without this one, and install it on the nodes",
+            remedy="use launch: through-suite (transport ssh or exec, launcher openmpi or mpich), "
+            "or give runtime by tool, without this one, and install it on the nodes",
         )
     rdma = any(one.tool == "perftest" for one in platform.measurements.values())
     return replace(container, gpu_vendor=platform.gpus.vendor if platform.gpus else "", rdma=rdma)
-
-
-_LAUNCHED = ("ccl-tests", "mpi-bench")

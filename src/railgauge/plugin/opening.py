@@ -12,7 +12,7 @@ from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
-from railgauge.planning import plan
+from railgauge.planning import sample
 from railgauge.planning.marks import asked
 from railgauge.planning.needs import candidates, not_limited
 from railgauge.planning.plan import Level
@@ -114,13 +114,13 @@ def _level(
 ) -> Level:
     """The level by the options; omitted ones are those of the run that is replayed or resumed.
 
-    The directions of its pairs are always those of that run.
+    The directions of its pairs, and whether smoke samples, are always those of that run.
     """
     name, rounds = config.getoption("--level"), config.getoption("--rounds")
     if before is None:
-        return plan.level(platform, cluster, name or options.LEVEL, rounds)
+        return sample.level(platform, cluster, name or options.LEVEL, rounds)
     name, rounds = name or before.level, rounds or before.rounds
-    return plan.level(platform, cluster, name, rounds, before.directions)
+    return sample.level(platform, cluster, name, rounds, before.directions, sampled=before.sampled)
 
 
 def _with_lab_nodes(config: pytest.Config, cluster: Cluster) -> Cluster:

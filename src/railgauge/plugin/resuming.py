@@ -98,6 +98,7 @@ def invocation(config: pytest.Config, settings: RunSettings, before: Earlier | N
             "thresholds_sha256": _sha256(settings.platform.text),
             "level": settings.level.name,
             "directions": settings.level.directions,
+            "sampled": bool(settings.level.sample),
             "lab_seed": options.lab_seed(config) if cluster.transport == "lab" else None,
             "lab_faults": tuple(said["lab_faults"]),
             "resumes": before.name if before else "",

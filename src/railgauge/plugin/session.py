@@ -297,6 +297,7 @@ class Controller:
             software=__version__,
             tests=self.settings.tests,
             directions=self.settings.level.directions,
+            sampled=bool(self.settings.level.sample),
         )
         self.run.store.write_json(decision.FILE, to_plain(run))
         return run

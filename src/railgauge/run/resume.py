@@ -56,6 +56,7 @@ class Invocation:
     ``hostfile_sha256`` is computed over the file with secret values masked. ``resumes`` is the name
     of the run in ``reports/`` that this one carries on, or empty. ``directions`` is the
     scheme that decided which node of a pair sends; runs that did not keep it used the first.
+    ``sampled`` is false for runs of versions that measured every node at smoke.
     """
 
     schema_version: int
@@ -75,6 +76,7 @@ class Invocation:
     resumes: str = ""
     confirm: bool = False
     directions: int = ALTERNATING
+    sampled: bool = False
 
 
 def write(store: Store, invocation: Invocation) -> None:

@@ -23,13 +23,24 @@ import pytest
 # because an import of that package would cost every session of other projects a second.
 WITH_VALUE = ("--hostfile", "--platform", "--replay", "--resume", "--lab-fault")
 
+_HOSTFILE = WITH_VALUE[0]
+_NO_SITE = (
+    "{here}: neither this folder nor one above it is a site of railgauge, so pytest does not know "
+    "--hostfile and has no tests to run; change to the folder of your site, name its tests "
+    "(pytest DIR/tests --hostfile FILE), or make a site: railgauge init DIR"
+)
 _ADDOPTS = "PYTEST_ADDOPTS"
 _JOINED = pytest.StashKey[list[str]]()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
-    """Make this session an empty one if its configuration is not that of the site."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> Iterator[None]:
+    """Make this session an empty one if its configuration is not that of the site.
+
+    Raises ``UsageError`` if there is no site, and so nobody knows ``--hostfile``.
+    """
     invoked = early_config.invocation_params
     given = [os.fspath(arg) for arg in invoked.args]
     everywhere = [*shlex.split(os.environ.get(_ADDOPTS, "")), *given]
@@ -37,6 +48,9 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
         early_config.stash[_JOINED] = joined(given)
         early_config.known_args_namespace.noconftest = True
         args.clear()  # options of the site's own conftest.py are not known here
+    yield
+    if is_homeless(everywhere, invoked.dir) and _is_unknown(_HOSTFILE, parser, args):
+        raise pytest.UsageError(_NO_SITE.format(here=invoked.dir))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -58,6 +72,18 @@ def is_astray(words: Sequence[str], here: Path) -> bool:
         return False
     site = found(words, here)
     return site is not None and any(site not in Path(os.path.abspath(p)).parents for p in values)  # noqa: PTH100 - keeps links, as pytest does
+
+
+def is_homeless(words: Sequence[str], here: Path) -> bool:
+    """Whether a hostfile is given where there is no site."""
+    asked = any(word.split("=")[0] == _HOSTFILE for word in words)
+    return asked and found(words, here) is None
+
+
+def _is_unknown(option: str, parser: pytest.Parser, args: Sequence[str]) -> bool:
+    """Whether no plugin and no ``conftest.py`` that pytest has loaded has the option."""
+    _, unknown = parser.parse_known_and_unknown_args(list(args))
+    return any(word.split("=")[0] == option for word in unknown)
 
 
 def found(words: Sequence[str], here: Path) -> Path | None:

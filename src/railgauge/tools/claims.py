@@ -74,11 +74,15 @@ class ToolRequest:
 
 @dataclass(frozen=True, slots=True)
 class SideOutput:
-    """The parsed output of one command of a run; the one with the results has role ``client``."""
+    """The parsed output of one command of a run; the one with the results has role ``client``.
+
+    ``argv`` is the command; empty for an output without its command.
+    """
 
     node: str
     role: Role
     parsed: Parsed
+    argv: tuple[str, ...] = ()
 
 
 def equal(item: str, asked: object, said: object) -> Claim:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from railgauge.core.model import Command
 from railgauge.core.terms import LaunchWay
 from railgauge.launchers import Host, Launch, launcher, mpich
-from railgauge.tools import Setting
+from railgauge.tools import Setting, container_of
 
 
 def hosts(setting: Setting, ranks: int) -> tuple[Host, ...]:
@@ -15,7 +15,9 @@ def hosts(setting: Setting, ranks: int) -> tuple[Host, ...]:
 
 
 def may_be_root(setting: Setting) -> bool:
-    """Return whether the launcher may run as root: the hostfile's user may be root."""
+    """Return whether the launcher may run as root: the hostfile's user may be, or a container's."""
+    if container_of(setting.cluster, setting.measurement.tool):
+        return True
     return setting.cluster.node(setting.case.nodes[0]).ssh.user in {None, "root"}
 
 

@@ -18,7 +18,7 @@ from railgauge.diagnosis.unknown import unknown
 from railgauge.diagnosis.unplanned import unplanned
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
-from railgauge.planning import plan
+from railgauge.planning import plan, sample
 from railgauge.planning.demand import NOT_SCANNED, SUBNET, DemandInputs, demands
 from railgauge.planning.needs import NO_GROUP, NO_PAIR, Candidate, no_scan, not_limited, unmet
 from railgauge.planning.pairing import ALTERNATING
@@ -42,6 +42,7 @@ class RunPlan:
     ``rounds`` is the value of ``--rounds``; ``software`` is the version that made the run.
     ``tests`` are the subjects of all tests; empty in runs that did not keep them. ``directions`` is
     the scheme that decided which node of a pair sends; runs that did not keep it used the first.
+    ``sampled`` is true if smoke measured a sample of the nodes; earlier versions measured all.
     """
 
     schema_version: int
@@ -53,10 +54,13 @@ class RunPlan:
     software: str
     tests: tuple[Candidate, ...] = ()
     directions: int = ALTERNATING
+    sampled: bool = False
 
     def level_of(self, platform: Platform, cluster: Cluster) -> Level:
         """Return the level that the run measured."""
-        return plan.level(platform, cluster, self.level, self.rounds, self.directions)
+        return sample.level(
+            platform, cluster, self.level, self.rounds, self.directions, sampled=self.sampled
+        )
 
 
 def decide(run: RunPlan, results: RunResults) -> RunVerdict:
@@ -88,7 +92,7 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
         scope=scope_of(cluster, platform),
         causes=causes,
         unknown=(*unknown(_with(results, absent), causes), *unplanned(platform, level)),
-        notes=(*limit_notes(platform), *subnet_notes(level), *notes(results)),
+        notes=(*limit_notes(platform), *sample.notes(level), *subnet_notes(level), *notes(results)),
     )
 
 

@@ -132,7 +132,8 @@ def _places(
 
 
 def _visible(node: Node, environment: dict[str, str]) -> list[Any]:
-    chosen = next((environment[name] for name in _VISIBLE if environment.get(name)), "")
+    known = {**node["environment"], **environment}
+    chosen = next((known[name] for name in _VISIBLE if known.get(name)), "")
     gpus: list[Any] = node["gpus"]
     if not chosen:
         return gpus

@@ -26,7 +26,7 @@ def named(node: Node, host: str, agent: str = "") -> Node:
         return node
     for one in _all(node):
         if host in (one["name"], one["address"]):
-            return _called(one, host, agent) if agent else _entered(one, host)
+            return _called(one, host, agent) if agent else _entered(node, one, host)
     raise Unreachable(f"ssh: Could not resolve hostname {host}: Name or service not known")
 
 
@@ -51,13 +51,13 @@ def _called(one: dict[str, Any], host: str, agent: str) -> Node:
     return courses.present(f"{one['home']}/node")
 
 
-def _entered(one: dict[str, Any], host: str) -> Node:
+def _entered(node: Node, one: dict[str, Any], host: str) -> Node:
     ssh = one["ssh"]
     if not ssh["listens"]:
         raise Unreachable(f"ssh: connect to host {host} port 22: Connection refused")
     if ssh["other_host_key"]:
         raise Unreachable("Host key verification failed.")
-    if ssh["refuses"]:
+    if ssh["refuses"] or not node["logs_in"]:
         raise Unreachable(f"lab@{host}: Permission denied (publickey).")
     return courses.present(f"{one['home']}/node")
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from railgauge.config.thresholds.physics import bus_factor
 from railgauge.core.model import Parsed
+from railgauge.launchers.beside_gpu import NAME as PLACED
+from railgauge.tools.ccl_tests.addresses import brief, bus_of, same, whole
 from railgauge.tools.ccl_tests.facts import Device
 from railgauge.tools.ccl_tests.places import claims_of_places
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, same_models
@@ -38,8 +39,13 @@ _WORDS = {
 
 
 def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
-    """Compare collective, data type, reduction, iterations, graph, checks, ranks, hosts, GPUs."""
-    return tuple(_claims(asked, sides[0].parsed))
+    """Compare collective, data type, reduction, iterations, graph, checks, ranks, hosts, GPUs.
+
+    If the command places the ranks beside their GPUs, also the CPUs on which they run.
+    """
+    first = sides[0]
+    places = claims_of_places(asked, first.parsed.summary, is_placed=PLACED in first.argv)
+    return (*_claims(asked, first.parsed), *places)
 
 
 def _claims(asked: ToolRequest, parsed: Parsed) -> Iterator[Claim]:
@@ -59,7 +65,6 @@ def _claims(asked: ToolRequest, parsed: Parsed) -> Iterator[Claim]:
     each = asked.option("gpus_per_node", gpus.count if gpus else None)
     yield from claims_of_ranks(asked, each, said, said.get("gpus"), "GPUs")
     yield from claims_of_devices(asked, said.get("devices", ()))
-    yield from claims_of_places(asked, said)
 
 
 def _joined(said: object) -> str | None:
@@ -141,8 +146,6 @@ def _on(value: bool) -> str:
 
 # --- the GPUs that the ranks name: one for each rank, on the node, of the right model ---
 
-_SHORT = re.compile(r"0x([0-9a-f]{1,2})")
-_LONG = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})(?:\.[0-9a-f])?")
 _DISTINCT, _OF_NODE = "GPU of each rank", "GPUs of the nodes"
 
 
@@ -176,9 +179,9 @@ def _distinct(asked: ToolRequest, devices: Sequence[Device]) -> Claim:
 
 def _tells_apart(asked: ToolRequest, bus: str) -> bool:
     """Return whether a printed address is unique: a short one has no PCI domain."""
-    if not _SHORT.fullmatch(bus.lower()):
+    if brief(bus) is None:
         return bool(bus)
-    known = [_shortened(address) for address in _addresses(asked)]
+    known = [bus_of(address) for address in _addresses(asked)]
     return bool(known) and max(Counter(known).values()) == 1
 
 
@@ -188,8 +191,7 @@ def _known(asked: ToolRequest, devices: Sequence[Device]) -> Claim:
     said = [device.bus for device in devices if device.bus]
     if not known or not said:
         return Claim(_OF_NODE, "GPUs at the addresses that the nodes have", None)
-    whole, short = {_normal(one) for one in known}, {_shortened(one) for one in known}
-    unknown = [bus for bus in dict.fromkeys(said) if not _is_of(bus.lower(), whole, short)]
+    unknown = [bus for bus in dict.fromkeys(said) if not _is_of(bus, known)]
     asked_for = f"GPUs at {', '.join(sorted(set(known)))}"
     shown = ", ".join(unknown) or f"{len(set(said))} of them"
     return Claim(_OF_NODE, asked_for, shown, not unknown)
@@ -207,18 +209,7 @@ def _addresses(asked: ToolRequest) -> list[str]:
     return list(asked.platform.gpus.bus_ids) if asked.platform.gpus and not found else []
 
 
-def _is_of(bus: str, whole: Iterable[tuple[int, int, int] | None], short: Iterable[int]) -> bool:
-    if brief := _SHORT.fullmatch(bus):
-        return int(brief[1], 16) in set(short)
-    place = _normal(bus)
-    return place is None or place in set(whole)
-
-
-def _normal(address: str) -> tuple[int, int, int] | None:
-    match = _LONG.fullmatch(address.lower())
-    return (int(match[1] or "0", 16), int(match[2], 16), int(match[3], 16)) if match else None
-
-
-def _shortened(address: str) -> int:
-    place = _normal(address)
-    return place[1] if place else -1
+def _is_of(bus: str, known: Sequence[str]) -> bool:
+    """Whether the GPU is one of the known; what is no address at all may be any."""
+    is_unclear = brief(bus) is None and whole(bus) is None
+    return is_unclear or any(same(bus, address) for address in known)

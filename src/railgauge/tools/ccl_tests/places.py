@@ -1,18 +1,21 @@
 """Comparison of the CPUs on which ranks run with those beside their GPUs. Pure.
 
-Each rank that the suite places says which GPU it found and which CPUs it may use. Both are compared
-with what the survey read on that node, and the GPU with the one that the test itself names.
+Each rank that the suite places says which GPU it found and which CPUs it may use. The CPUs are
+compared with those that the survey found beside that GPU, or beside the GPU that the test itself
+names for the rank: a test that numbers GPUs in another order would run far from them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeGuard
 
 from ClusterShell.RangeSet import RangeSet, RangeSetException
 
 from railgauge.facts import NodeFacts
 from railgauge.launchers.beside_gpu import PlacedRank
+from railgauge.tools.ccl_tests.addresses import same
+from railgauge.tools.ccl_tests.facts import Device
 from railgauge.tools.claims import Claim, ToolRequest
 
 _ITEM = "CPUs of the ranks"
@@ -21,33 +24,68 @@ _REMEDY = (
     "let the job use all CPUs of its nodes, or set ranks: launcher in the hostfile, which leaves "
     "the placement to the launcher"
 )
+_SILENT = "no rank says where it runs"
+_HEARD = (
+    "run the command of the transcript by hand: each rank has to print a line that begins with "
+    "'railgauge: rank'; a wrapper of the launcher may drop it, or replace the program"
+)
 _MOST = 3
 
 
-def claims_of_places(asked: ToolRequest, said: Mapping[str, object]) -> Iterator[Claim]:
-    """Claim that each rank runs beside its GPU; nothing if no rank says where it runs.
+def claims_of_places(
+    asked: ToolRequest, said: Mapping[str, object], *, is_placed: bool
+) -> Iterator[Claim]:
+    """Claim that each rank runs beside its GPU.
 
-    A rank that found no GPU, or a node whose survey shows no NUMA nodes of its GPUs, proves
-    nothing.
+    ``is_placed`` tells that the command places the ranks, so that each has to say where it runs; of
+    another output nothing is claimed if none does. A rank that found no GPU, or a node whose survey
+    shows no NUMA nodes of its GPUs, proves nothing.
     """
-    listed = said.get("placed")
-    placed = [one for one in listed if isinstance(one, PlacedRank)] if _is_list(listed) else []
+    placed = [one for one in _listed(said, "placed") if isinstance(one, PlacedRank)]
     if not placed:
+        if is_placed:
+            yield Claim(_ITEM, _WANTED, _SILENT, agrees=False, remedy=_HEARD)
         return
     known = {
-        facts.hostname.partition(".")[0].lower(): facts
+        _short(facts.hostname): facts
         for node in asked.case.nodes
         if (facts := asked.facts(node)) and facts.hostname
     }
-    compared = [(one, fits) for one in placed if (fits := _fits(one, known)) is not None]
-    wrong = [*_missing(placed, said.get("nranks")), *(_told(one) for one, ok in compared if not ok)]
+    used = _used(said, len(placed))
+    beside = [(one, used.get((_short(one.host), one.rank), "")) for one in placed]
+    compared = [(*one, fits) for one in beside if (fits := _fits(*one, known)) is not None]
+    elsewhere = [_told(one, gpu) for one, gpu, fits in compared if not fits]
+    wrong = [*_missing(placed, said.get("nranks")), *elsewhere]
     more = [f"and {len(wrong) - _MOST} more"] if len(wrong) > _MOST else []
     good = f"{len(compared)} ranks on them" if compared else None
     yield Claim(_ITEM, _WANTED, "; ".join([*wrong[:_MOST], *more]) or good, not wrong, "", _REMEDY)
 
 
-def _is_list(listed: object) -> TypeGuard[tuple[object, ...]]:
-    return isinstance(listed, tuple)
+def _listed(said: Mapping[str, object], name: str) -> tuple[object, ...]:
+    listed = said.get(name)
+    return listed if isinstance(listed, tuple) else ()
+
+
+def _short(host: str) -> str:
+    return host.partition(".")[0].lower()
+
+
+def _used(said: Mapping[str, object], ranks: int) -> dict[tuple[str, int], str]:
+    """Return the GPU that the test names for each rank: (host, number there) -> printed address.
+
+    Launchers number the ranks of a node in the order of their ranks in the job. Empty if the test
+    does not name all of them.
+    """
+    devices = [one for one in _listed(said, "devices") if isinstance(one, Device)]
+    if len(devices) != ranks:
+        return {}
+    met: Counter[str] = Counter()
+    found = {}
+    for one in sorted(devices, key=lambda device: device.rank):
+        host = _short(one.host)
+        found[host, met[host]] = one.bus
+        met[host] += 1
+    return found
 
 
 def _missing(placed: Sequence[PlacedRank], ranks: object) -> list[str]:
@@ -57,24 +95,30 @@ def _missing(placed: Sequence[PlacedRank], ranks: object) -> list[str]:
     return [f"{found} of {ranks} ranks say where they run"] if is_short else []
 
 
-def _fits(one: PlacedRank, known: Mapping[str, NodeFacts]) -> bool | None:
-    """Whether the rank's CPUs are those of its GPU's NUMA node; ``None`` if that is unknown."""
-    facts = known.get(one.host.partition(".")[0].lower())
+def _fits(one: PlacedRank, used: str, known: Mapping[str, NodeFacts]) -> bool | None:
+    """Whether the rank's CPUs are those of its GPU's NUMA node; ``None`` if that is unknown.
+
+    ``used`` is the address of the GPU that the test names, which counts if only one GPU has it.
+    """
+    facts = known.get(_short(one.host))
     if facts is None or not one.gpu:
         return None
     places = {gpu.bus_id.lower(): gpu.numa_node for gpu in facts.gpus if gpu.bus_id}
     nodes = [node for node in places.values() if node is not None and node >= 0]
     if not nodes or not facts.numa_cpus:
         return None
-    node = places.get(one.gpu)
+    named = [address for address in places if same(used, address)]
+    gpu = named[0] if len(named) == 1 else one.gpu
+    node = places.get(gpu)
     cpus = facts.numa_cpus.get(str(node)) if node is not None else None
     if cpus is None:
-        return None if one.gpu in places else False
+        return None if gpu in places else False
     try:
         return bool(RangeSet(one.cpus).issubset(RangeSet(cpus)))
     except RangeSetException:
         return False
 
 
-def _told(one: PlacedRank) -> str:
-    return f"rank {one.rank} of {one.host} for GPU {one.gpu or 'none'} on CPUs {one.cpus}"
+def _told(one: PlacedRank, used: str) -> str:
+    other = f", while the test uses the GPU at {used}" if used and not same(used, one.gpu) else ""
+    return f"rank {one.rank} of {one.host} for GPU {one.gpu} on CPUs {one.cpus}{other}"

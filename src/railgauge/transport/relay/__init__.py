@@ -8,7 +8,8 @@ reads the desk's output and runs the command over its own connection to the node
     mpirun <- agent <- (a FIFO) <- suite <- node  its output and exit code
 
 A daemon is a command like any other: it carries the tag of the run, has a time limit on its node,
-and is ended by its group.
+and is ended by its group. If the launcher runs in a container, so does each daemon: the launcher's
+own shows the folder of the agent and the desk.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.resources import files
 
+from railgauge.containers import engine
 from railgauge.core.errors import NoEvidence, ToolFailed
-from railgauge.core.model import Command, Transcript
+from railgauge.core.model import Command, Container, Transcript
 from railgauge.launchers import through
 from railgauge.transport import Running
 from railgauge.transport.job import GRACE_S
@@ -74,7 +76,10 @@ def run(sessions: Sessions, command: Command) -> Transcript:
     with _desk(sessions, command) as (desk, folder):
         # What the hostfile or platform says about these variables comes first.
         environment = {**through(f"{folder}/agent"), **command.environment}
-        launcher = sessions[command.node].start(replace(command, environment=environment))
+        box = _showing(folder, command.container)
+        launcher = sessions[command.node].start(
+            replace(command, environment=environment, container=box)
+        )
         daemons = _Daemons(sessions, command, desk, folder)
         try:
             done = daemons.serve(launcher)
@@ -84,6 +89,13 @@ def run(sessions: Sessions, command: Command) -> Transcript:
             daemons.leave(0.0)
     # The transcript's command must be repeatable: the folder of the agent differs from run to run.
     return replace(done, environment=command.environment)
+
+
+def _showing(folder: str, box: Container | None) -> Container | None:
+    """Return the launcher's container with the folder of the agent in it."""
+    if box is None:
+        return None
+    return replace(box, options=(*box.options, *engine(box.engine).binding(folder)))
 
 
 @contextmanager
@@ -147,7 +159,8 @@ class _Daemons:
             node = self._node(asked.host)
             argv = ("sh", "-c", _text("daemon.sh"), "railgauge", asked.text)
             limit_s = self._command.time_limit_s + GRACE_S
-            running = self._sessions[node].start(Command(node, argv, time_limit_s=limit_s))
+            daemon = Command(node, argv, time_limit_s=limit_s, container=self._command.container)
+            running = self._sessions[node].start(daemon)
         except NoEvidence as error:
             return {asked.agent: (_SSH_FAILED, "", f"railgauge: launch: {error}\n")}
         self._running[asked.agent] = running
