@@ -16,7 +16,7 @@ from xdist.scheduler import LoadFileScheduling
 
 pytest.register_assert_rewrite("testing")
 
-from testing import prepared, programs  # noqa: E402 - its asserts are to tell what they saw
+from testing import places, prepared, programs  # noqa: E402 - its asserts are to tell what they saw
 
 # What a selftest starts finds compiled what it imports, as it does at a user's.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -62,7 +62,9 @@ class LongFirst(LoadFileScheduling):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Workers have the PATH of the process that started them."""
+    """Workers have the environment of the process that started them."""
+    if memory := places.memory():
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
     if os.environ.get("RAILGAUGE_CI") == "1" and not hasattr(config, "workerinput"):
         folder = Path(tempfile.mkdtemp(prefix="railgauge-stand-ins-"))
         config.add_cleanup(lambda: shutil.rmtree(folder))
