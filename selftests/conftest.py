@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -95,6 +96,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LongFirst:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_turn)
+    gc.collect()
+    gc.freeze()  # what is collected stays: garbage collection in a test need not look at it
 
 
 def _turn(item: pytest.Item) -> int:
