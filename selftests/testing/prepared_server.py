@@ -135,7 +135,7 @@ def _fill_caches() -> None:
     for path in (_ROOT / "hostfiles").glob("lab-*.yaml"):
         cluster = hostfile.load(path, schema_file=path.with_name("schema.json"))
         thresholds.load(cluster.platform, _ROOT / "thresholds")
-    marks.asked(_ROOT)
+    marks.marked_tests(_ROOT)
     package = _ROOT / "src" / "railgauge"
     for path in package.rglob("*.html.j2"):
         pages._environment().get_template(path.relative_to(package).as_posix())

@@ -55,7 +55,7 @@ def ways_of(arguments: Sequence[str]) -> tuple[str, ...]:
     return (*limits, *(way for name, way in _ASKING.items() if name in arguments))
 
 
-def asked(root: Path) -> tuple[MarkedTest, ...]:
+def marked_tests(root: Path) -> tuple[MarkedTest, ...]:
     """Return the tests below ``root``/tests; empty if the folder does not exist.
 
     Raises ``BadInput`` for a file that is not Python.
