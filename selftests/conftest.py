@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -16,7 +17,7 @@ from xdist.scheduler import LoadFileScheduling
 
 pytest.register_assert_rewrite("testing")
 
-from testing import prepared, programs  # noqa: E402 - its asserts are to tell what they saw
+from testing import places, prepared, programs  # noqa: E402 - its asserts are to tell what they saw
 
 # What a selftest starts finds compiled what it imports, as it does at a user's.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -35,6 +36,8 @@ _LONG = ["endtoend", "netlab", "slurm", "subnet", "bundle", "transport", "report
 _LONG += ["site", "trend", "matrix"]  # last of them: it fills what the others leave
 # All files of these look at the same runs: on one worker they are made once.
 _SHARED_RUNS = frozenset({"bundle", "report", "trend"})
+# Each test of these is a unit of its own: together they would keep one worker for minutes.
+_ALONE = frozenset({"test_fault_matrix.py", "test_transport_contract.py"})
 
 
 Railgauge = Callable[..., tuple[object, str, str]]
@@ -43,8 +46,8 @@ Railgauge = Callable[..., tuple[object, str, str]]
 class LongFirst(LoadFileScheduling):
     """A file stays with one worker, so that what its tests share is made once.
 
-    So does a folder whose files share their runs. Only the fault matrix shares nothing: each of
-    its runs is a unit of its own.
+    So does a folder whose files share their runs. Each test of the fault matrix and of the
+    transports' contract is a unit of its own: they share nothing.
     """
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
@@ -52,14 +55,17 @@ class LongFirst(LoadFileScheduling):
         config.option.loadscopereorder = False  # xdist's own order goes by the number of tests
 
     def _split_scope(self, nodeid: str) -> str:
-        if "/test_fault_matrix.py::" in nodeid:
+        file = Path(nodeid.partition("::")[0])
+        if file.name in _ALONE:
             return nodeid
-        folder = str(Path(nodeid.partition("::")[0]).parent)
-        return folder if Path(folder).name in _SHARED_RUNS else super()._split_scope(nodeid)
+        folder = file.parent
+        return str(folder) if folder.name in _SHARED_RUNS else super()._split_scope(nodeid)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Workers have the PATH of the process that started them."""
+    """Workers have the environment of the process that started them."""
+    if memory := places.memory():
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
     if os.environ.get("RAILGAUGE_CI") == "1" and not hasattr(config, "workerinput"):
         folder = Path(tempfile.mkdtemp(prefix="railgauge-stand-ins-"))
         config.add_cleanup(lambda: shutil.rmtree(folder))
@@ -90,6 +96,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LongFirst:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_turn)
+    gc.collect()
+    gc.freeze()  # what is collected stays: garbage collection in a test need not look at it
 
 
 def _turn(item: pytest.Item) -> int:

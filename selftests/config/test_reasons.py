@@ -8,10 +8,10 @@ from testing.core_values import PLATFORMS, ROOT, SHARED, cluster, long_form
 
 from railgauge.config import thresholds
 from railgauge.planning import plan
-from railgauge.planning.marks import asked as asked_by_tests
+from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import candidates, unmet
 
-KNOWN = {test.name for test in asked_by_tests(ROOT)}
+KNOWN = {test.name for test in marked_tests(ROOT)}
 
 # "netdev_rate asserts them": a reason that refers to another test.
 _LEFT_TO = re.compile(r"\b([a-z]+(?:_[a-z0-9]+)*) (?:asserts?|measures?|holds|loads|stands for)\b")
@@ -44,7 +44,7 @@ _SAY_MORE = {
 def test_what_the_declared_hardware_says_is_not_written_again(name):
     platform = replace(thresholds.load(name, ROOT / "thresholds"), not_applicable={})
     level = plan.level(platform, cluster("n1", "n2", "n3"), "nightly")
-    said = unmet(platform, level, candidates(asked_by_tests(ROOT))).keys()
+    said = unmet(platform, level, candidates(marked_tests(ROOT))).keys()
     again = {(name, what) for what, _ in reasons(name) if what in said}
     assert again <= _SAY_MORE
 

@@ -9,7 +9,8 @@ from testing.core_values import ROOT, transcript
 
 from railgauge.core.errors import NoEvidence, ToolError, ToolFailed
 from railgauge.core.model import Parsed
-from railgauge.core.problems import Problem, ProblemKind, Severity
+from railgauge.core.problems import Problem, ProblemKind
+from railgauge.core.terms import Severity
 from railgauge.judging.evidence import refuse_failure
 
 SOURCES = ROOT / "src" / "railgauge"

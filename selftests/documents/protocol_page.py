@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from railgauge.planning.marks import NEEDS, asked
+from railgauge.planning.marks import NEEDS, marked_tests
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
@@ -81,7 +81,7 @@ class AcceptanceTest:
 
 @cache
 def _needs() -> dict[str, tuple[str, ...]]:
-    return {test.where: test.needs for test in asked(ROOT)}
+    return {test.where: test.needs for test in marked_tests(ROOT)}
 
 
 def acceptance_tests() -> list[AcceptanceTest]:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from testing.acceptance import HOMELAB, ONE_PAIR, SMOKE, Project, Runs, Scenario, assert_sound
+from testing.acceptance import BARE, HOMELAB, ONE_PAIR, SMOKE, Project, Runs, Scenario, assert_sound
 
 WRITE = "tests/network/test_rdma.py::test_write_bandwidth[viper:columbia-mlx5_0-8MiB]"
 NARROW = ("-k", "locked_memory or write_bandwidth")
@@ -27,16 +27,18 @@ def alone(project: Project) -> None:
 
 
 SCENARIOS = {
-    "signoff": Scenario((*HOMELAB, "--level", "signoff", "--lab-nodes", "2")),
+    "signoff": Scenario((*HOMELAB, "--level", "signoff", "--lab-nodes", "2", *BARE)),
     "record-only": Scenario(ONE_PAIR, limit(record_only=True)),
     "record-only-n2": Scenario((*ONE_PAIR, "-n", "2"), limit(record_only=True)),
     "marginal": Scenario(ONE_PAIR, limit(marginal=0.5)),
     "alone": Scenario(("--hostfile", "alone.yaml", *SMOKE), alone),
-    "rounds-1": Scenario((*HOMELAB, "--level", "nightly", "--rounds", "1", "--lab-nodes", "4")),
-    "narrow": Scenario((*ONE_PAIR, *NARROW)),
-    "narrow-n2": Scenario((*ONE_PAIR, *NARROW, "-n", "2")),
+    "rounds-1": Scenario(
+        (*HOMELAB, "--level", "nightly", "--rounds", "1", "--lab-nodes", "4", *BARE)
+    ),
+    "narrow": Scenario((*ONE_PAIR, *BARE, *NARROW)),
+    "narrow-n2": Scenario((*ONE_PAIR, *BARE, *NARROW, "-n", "2")),
     "nothing-left": Scenario((*ONE_PAIR, "-k", "no_such_test")),
-    "first-failure": Scenario((*ONE_PAIR, "-x", "--lab-fault", "governor@columbia")),
+    "first-failure": Scenario((*ONE_PAIR, *BARE, "-x", "--lab-fault", "governor@columbia")),
     "collect-only": Scenario((*ONE_PAIR, "--collect-only", "-q")),
 }
 

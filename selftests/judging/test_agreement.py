@@ -8,7 +8,8 @@ from testing.core_values import case, transcript
 
 from railgauge.core.errors import OtherThanAsked
 from railgauge.core.model import Parsed
-from railgauge.core.problems import Problem, ProblemKind, Severity
+from railgauge.core.problems import Problem, ProblemKind
+from railgauge.core.terms import Severity
 from railgauge.judging import agreement
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest
 

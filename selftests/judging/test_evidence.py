@@ -13,7 +13,8 @@ from railgauge.core.errors import (
     Unparsable,
 )
 from railgauge.core.model import Parsed
-from railgauge.core.problems import Problem, ProblemKind, Severity
+from railgauge.core.problems import Problem, ProblemKind
+from railgauge.core.terms import Severity
 from railgauge.judging.evidence import refuse_failure, samples_of
 
 SIZE = 8388608

@@ -14,7 +14,7 @@ from railgauge.facts import NodeFacts
 from railgauge.facts.model import GidFacts, GpuFacts, IrqFacts, NetdevFacts, NicFacts
 from railgauge.planning import plan
 from railgauge.planning.expectations import EXPECTATIONS, FactPaths
-from railgauge.planning.marks import asked as asked_by_tests
+from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import candidates, not_limited
 from railgauge.stacks import Section, stack
 
@@ -87,13 +87,13 @@ def test_every_platform_judges_each_fact_or_says_why_not(name: str) -> None:
     platform = thresholds.load(name, ROOT / "thresholds")
     nodes = ("n1",) if name == "localhost-gpu" else ("n1", "n2", "n3")
     level = plan.level(platform, cluster(*nodes), "nightly")
-    silent = not_limited(platform, level, candidates(asked_by_tests(ROOT)))
+    silent = not_limited(platform, level, candidates(marked_tests(ROOT)))
     assert not silent, "possible here, and neither limited nor left out with a reason"
     assert not platform.expected.keys() - ASKED.keys(), "expected, and no test asks for it"
 
 
 def test_every_expectation_of_the_ladder_has_a_test() -> None:
-    tested = {test.name for test in asked_by_tests(ROOT) if test.kind == "expects"}
+    tested = {test.name for test in marked_tests(ROOT) if test.kind == "expects"}
     assert tested == ASKED.keys()
 
 

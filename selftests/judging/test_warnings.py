@@ -9,7 +9,8 @@ from railgauge.cli import main
 from railgauge.config import thresholds
 from railgauge.core.errors import ConditionsUnmet, OtherThanAsked
 from railgauge.core.model import Case, Outcome, Pairing, Parsed
-from railgauge.core.problems import Problem, ProblemKind, Severity
+from railgauge.core.problems import Problem, ProblemKind
+from railgauge.core.terms import Severity
 from railgauge.judging import agreement
 from railgauge.judging.evidence import frequency_doubt
 from railgauge.tools import tool

@@ -10,13 +10,13 @@ from railgauge.config import thresholds
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Fabric
 from railgauge.planning import needs, plan
-from railgauge.planning.marks import MarkedTest, asked
+from railgauge.planning.marks import MarkedTest, marked_tests
 from railgauge.planning.needs import Candidate, candidates, lacking, not_limited, unmet
 
 H200 = thresholds.load("h200", ROOT / "thresholds")
 HOMELAB = thresholds.load("connectx4-homelab", ROOT / "thresholds")
 THREE = cluster("n1", "n2", "n3", no_fabric="nobody is asked here")
-TESTS = candidates(asked(ROOT))
+TESTS = candidates(marked_tests(ROOT))
 
 
 def level(platform, of=THREE, name="nightly"):
@@ -164,7 +164,7 @@ def test_each_subject_removed_from_a_platform_file_is_listed(platform):
 
 
 def test_the_ladders_tests_have_known_needs_only():
-    assert list(needs.unknown(asked(ROOT))) == []
+    assert list(needs.unknown(marked_tests(ROOT))) == []
     assert {need for test in TESTS for need in test.needs} <= set(needs.KNOWN)
 
 
@@ -176,7 +176,7 @@ _TAKES = {
 
 
 def test_a_test_needs_the_parts_it_is_parametrized_over():
-    found = {test.where: set(test.needs) for test in asked(ROOT)}
+    found = {test.where: set(test.needs) for test in marked_tests(ROOT)}
     for path in (ROOT / "tests").rglob("test_*.py"):
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.FunctionDef):
@@ -197,7 +197,7 @@ def test_no_platform_declares_a_subject_whose_needs_it_lacks(name):
 def read(folder, text):
     (folder / "tests").mkdir()
     (folder / "tests" / "test_it.py").write_text(f"import pytest\n{text}")
-    return asked(folder)
+    return marked_tests(folder)
 
 
 def test_marks_of_a_file_and_of_a_test_add_up(tmp_path):

@@ -5,7 +5,7 @@ from testing.core_values import ROOT, document, limit_of, measurement_of, put
 
 from railgauge.config import thresholds
 from railgauge.core.errors import BadInput
-from railgauge.planning.marks import asked
+from railgauge.planning.marks import marked_tests
 from railgauge.planning.soundness import complaints
 
 TESTS = """\
@@ -26,7 +26,7 @@ def asks(folder, text=TESTS):
     inner = folder / "tests" / "network"
     inner.mkdir(parents=True, exist_ok=True)
     (inner / "test_it.py").write_text(text, encoding="utf-8")
-    return asked(folder)
+    return marked_tests(folder)
 
 
 def found(tmp_path, doc, text=TESTS):
@@ -49,7 +49,7 @@ def test_a_file_that_tests_use_completely_has_no_complaint(tmp_path):
 @pytest.mark.parametrize("name", thresholds.available(ROOT / "thresholds"))
 def test_tests_use_every_entry_of_the_projects_platform_files(name):
     platform = thresholds.load(name, ROOT / "thresholds")
-    assert list(complaints(platform, asked(ROOT))) == []
+    assert list(complaints(platform, marked_tests(ROOT))) == []
 
 
 def test_an_expectation_without_a_test_is_reported(tmp_path):

@@ -14,7 +14,7 @@ from railgauge.config import thresholds
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Node, Pair
 from railgauge.planning import plan
-from railgauge.planning.marks import MarkedTest, asked
+from railgauge.planning.marks import MarkedTest, marked_tests
 from railgauge.run import inputs
 
 HOSTFILE = "cluster: bench\nplatform: bench\nnodes: node[01-03]\n"
@@ -147,15 +147,15 @@ def test_what_is_not_applicable_is_an_answer(root):
 def test_tests_are_read_from_their_source(root):
     (root / "tests" / "deep").mkdir()
     (root / "tests" / "deep" / "test_more.py").write_text(MORE)
-    found = asked(root)
+    found = marked_tests(root)
     assert (
         MarkedTest("tests/test_ladder.py::test_memlock", "expects", "memlock", ("fact",)) in found
     )
     assert MarkedTest("tests/deep/test_more.py::test_warp", "measures", "warp", ("run",)) in found
     assert len(found) == 5
-    assert asked(root / "nowhere") == ()
+    assert marked_tests(root / "nowhere") == ()
     (root / "tests" / "test_broken.py").write_text("def test_(:\n")
-    assert "test_broken.py" in refused(lambda: asked(root))[0]
+    assert "test_broken.py" in refused(lambda: marked_tests(root))[0]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import NoReturn
 import pytest
 from testing import free_ports
 from testing.slurm_cluster import Slurm, cluster, missing, slurm_cluster
+from testing.transport_contract import RUN
 
 from railgauge.core.model import Node
 from railgauge.transport import Session
@@ -53,7 +54,7 @@ def session(step_node: Node) -> Iterator[Session]:
 
 @pytest.fixture
 def tagged(step_node: Node) -> Iterator[Session]:
-    yield from _session(step_node, Tag("r 1'", "gw0"))
+    yield from _session(step_node, Tag(RUN, "gw0"))
 
 
 def _session(node: Node, tag: Tag | None) -> Iterator[Session]:

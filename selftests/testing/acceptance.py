@@ -97,10 +97,14 @@ def environment() -> dict[str, str]:
 
     Importing hypothesis costs a run a second, and no run of the ladder uses it; nor has the ladder
     any ``assert`` that pytest would have to rewrite in each copy of it. Runs are started in
-    threads, and pytest's own variables come and go meanwhile: they are not even read.
+    threads, and pytest's own variables come and go meanwhile: they are not even read. A run writes
+    its temporary files where the tests do.
     """
+    root = os.environ.get("PYTEST_DEBUG_TEMPROOT")
     names = [name for name in list(os.environ) if not name.startswith("PYTEST_")]
     own = {name: value for name in names if (value := os.environ.get(name)) is not None}
+    if root:
+        own.setdefault("TMPDIR", root)
     return {**own, "PYTEST_ADDOPTS": "-p no:hypothesispytest --assert=plain"}
 
 

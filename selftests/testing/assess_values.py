@@ -12,8 +12,9 @@ from types import SimpleNamespace
 from railgauge.config import thresholds
 from railgauge.core.limits import Basis
 from railgauge.core.model import Parsed, Sample
-from railgauge.core.problems import Problem, ProblemKind, Severity
+from railgauge.core.problems import Problem, ProblemKind
 from railgauge.core.question import CaseResult
+from railgauge.core.terms import Severity
 from railgauge.judging import agreement, assess
 from railgauge.judging.assess import limits, read
 from testing.core_values import case, document, limit, transcript

@@ -43,6 +43,7 @@ _MODULES = (
     "ClusterShell.NodeSet",
     "email.parser",
 )
+_ROOT = Path(__file__).resolve().parents[2]
 # pytest compiles plugins in its own way, and warns about those that are already imported. Each run
 # imports them again; what they import stays.
 _AGAIN = ("pytest_html", "pytest_metadata", "allure_pytest", "xdist", "railgauge.plugin")
@@ -116,12 +117,28 @@ class _Server:
 def _prepare() -> None:
     for name in _MODULES:
         importlib.import_module(name)
+    _fill_caches()
     for name in list(sys.modules):
         if name == _ALONE or any(name == one or name.startswith(f"{one}.") for one in _AGAIN):
             del sys.modules[name]
     assert threading.active_count() == 1, "a fork would have none of the other threads"
     gc.collect()
     gc.freeze()  # garbage collection in a run does not copy these objects
+
+
+def _fill_caches() -> None:
+    """Do once what each run does with the same texts; these caches go by the text, not the path."""
+    from railgauge.config import hostfile, thresholds  # noqa: PLC0415 - see _MODULES
+    from railgauge.core import pages  # noqa: PLC0415
+    from railgauge.planning import marks  # noqa: PLC0415
+
+    for path in (_ROOT / "hostfiles").glob("lab-*.yaml"):
+        cluster = hostfile.load(path, schema_file=path.with_name("schema.json"))
+        thresholds.load(cluster.platform, _ROOT / "thresholds")
+    marks.marked_tests(_ROOT)
+    package = _ROOT / "src" / "railgauge"
+    for path in package.rglob("*.html.j2"):
+        pages._environment().get_template(path.relative_to(package).as_posix())
 
 
 def main() -> None:

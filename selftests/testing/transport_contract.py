@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import socket
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from railgauge.core.errors import BadInput, CommandTimedOut, ConnectionLost, PortInUse, ToolFailed
 from railgauge.core.model import Command
-from railgauge.transport import Session, capture
+from railgauge.transport import Session, capture, shell
 from testing.waiting import pass_time, wait_until
 
 AWKWARD = (
@@ -78,7 +80,9 @@ def is_alive(pid: int) -> bool:
     return state not in "ZX"
 
 
-TAG = b"RAILGAUGE_RUN=r 1'/n01/gw0/"
+# Other workers of pytest-xdist carry out the contract at the same time, each with a run of its own.
+RUN = f"r {os.getpid()}'"
+TAG = f"RAILGAUGE_RUN={RUN}/n01/gw0/"
 
 
 def environment_of(process: Path) -> bytes:
@@ -98,6 +102,14 @@ def group_of_timeout(process: Path) -> int:
 def pids_in(path: Path) -> list[int]:
     wait_until(lambda: path.exists() and len(path.read_text().split()) == 2, 5, f"pids in {path}")
     return [int(word) for word in path.read_text().split()]
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Less patience with processes that ignore TERM, and with zombies that init reaps late."""
+    monkeypatch.setattr(shell, "KILL_AFTER_S", 1)
+    monkeypatch.setattr(shell, "_TERM_POLLS", 5)
+    monkeypatch.setattr(shell, "_KILL_POLLS", 5)
 
 
 # --- run ---
@@ -192,20 +204,21 @@ def test_unusable_commands_are_bad_input(session: Session, unusable: Command) ->
         session.run(unusable)
 
 
-def test_commands_run_side_by_side(session: Session) -> None:
+def test_commands_run_side_by_side(session: Session, tmp_path: Path) -> None:
     results: dict[int, str] = {}
+    here = f"cd {shlex.quote(str(tmp_path))}"
 
     def work(n: int) -> None:
-        results[n] = session.run(command("sh", "-c", f"sleep 2; echo {n}")).stdout
+        all_here = f"touch {n}; until [ -e 0 -a -e 1 -a -e 2 -a -e 3 -a -e 4 -a -e 5 ]"
+        wait = command("sh", "-c", f"{here}; {all_here}; do sleep 0.1; done; echo {n}")
+        results[n] = session.run(replace(wait, time_limit_s=30.0)).stdout
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
-    started = time.monotonic()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert results == {n: f"{n}\n" for n in range(6)}
-    assert time.monotonic() - started < 10  # one after the other: 12 s
+    assert results == {n: f"{n}\n" for n in range(6)}  # one after the other, none would end
 
 
 # --- cut off ---
@@ -219,6 +232,7 @@ def test_time_limit_ends_the_remote_process(session: Session) -> None:
     assert not is_alive(int(transcript.stdout))
 
 
+@pytest.mark.usefixtures("impatient")
 def test_time_limit_ends_what_ignores_term(session: Session, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     transcript = session.run(python(STUBBORN, str(pids), time_limit_s=0.5))
@@ -226,6 +240,7 @@ def test_time_limit_ends_what_ignores_term(session: Session, tmp_path: Path) -> 
     assert not any(map(is_alive, pids_in(pids)))
 
 
+@pytest.mark.usefixtures("impatient")
 def test_time_limit_ends_silent_grandchildren(session: Session, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     running = session.start(python(DETACHED, str(pids), time_limit_s=1.0))
@@ -254,6 +269,7 @@ def test_output_that_was_cut_is_never_taken_for_all(
     assert running.wait(10).error == "output-too-large"
 
 
+@pytest.mark.usefixtures("impatient")
 def test_what_a_command_leaves_running_is_ended(session: Session) -> None:
     transcript = session.run(command("sh", "-c", "sleep 60 & echo $!"))
     assert transcript.exit_code == 0
@@ -374,7 +390,7 @@ def test_a_command_without_a_word_is_tool_failed(session: Session) -> None:
 
 def test_processes_carry_the_tag_and_transcripts_do_not(tagged: Session) -> None:
     transcript = tagged.run(command("sh", "-c", "env | grep RAILGAUGE_RUN"))
-    assert transcript.stdout == "RAILGAUGE_RUN=r 1'/n01/gw0/\n"
+    assert transcript.stdout == f"{TAG}\n"
     assert transcript.environment == {}
     assert transcript.argv == ("sh", "-c", "env | grep RAILGAUGE_RUN")
 
@@ -382,12 +398,12 @@ def test_processes_carry_the_tag_and_transcripts_do_not(tagged: Session) -> None
 def test_every_process_of_a_server_carries_the_tag(tagged: Session, free_port: int) -> None:
     server = tagged.start(python(SERVER, str(free_port), listens_on=free_port))
     server.wait_ready(10)
-    found = [path for path in Path("/proc").glob("[0-9]*") if TAG in environment_of(path)]
+    found = [path for path in Path("/proc").glob("[0-9]*") if TAG.encode() in environment_of(path)]
     names = {(path / "cmdline").read_bytes().split(b"\0")[0] for path in found}
     assert sys.executable.encode() in names
     assert {os.getpgid(int(path.name)) for path in found} == {group_of_timeout(found[0])}
     server.stop()
-    assert not any(TAG in environment_of(path) for path in Path("/proc").glob("[0-9]*"))
+    assert not any(TAG.encode() in environment_of(path) for path in Path("/proc").glob("[0-9]*"))
 
 
 def test_a_command_may_carry_another_tag(tagged: Session) -> None:
@@ -402,6 +418,7 @@ def test_without_a_tag_nothing_is_said(session: Session) -> None:
 # --- stopping ---
 
 
+@pytest.mark.usefixtures("impatient")
 def test_stop_ends_grandchildren(session: Session, tmp_path: Path) -> None:
     running = session.start(python(STUBBORN, str(tmp_path / "pids")))
     pids = pids_in(tmp_path / "pids")
@@ -425,6 +442,7 @@ def test_stop_after_the_end_changes_nothing(session: Session) -> None:
     assert running.stop() == transcript
 
 
+@pytest.mark.usefixtures("impatient")
 def test_close_leaves_no_process(session: Session, tmp_path: Path, free_port: int) -> None:
     session.start(python(STUBBORN, str(tmp_path / "pids")))
     server = session.start(python(SERVER, str(free_port), listens_on=free_port))
@@ -439,6 +457,7 @@ def test_close_leaves_no_process(session: Session, tmp_path: Path, free_port: in
         session.run(command("true"))
 
 
+@pytest.mark.usefixtures("impatient")
 def test_interrupt_during_a_wait_leaves_the_command_in_hand(
     session: Session, tmp_path: Path
 ) -> None:
@@ -452,6 +471,7 @@ def test_interrupt_during_a_wait_leaves_the_command_in_hand(
     assert not any(map(is_alive, pids))
 
 
+@pytest.mark.usefixtures("impatient")
 def test_interrupt_during_run_ends_the_command(session: Session, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()

@@ -5,7 +5,8 @@ import math
 import pytest
 from testing.tool_setting import kinds
 
-from railgauge.core.problems import ProblemKind, Severity
+from railgauge.core.problems import ProblemKind
+from railgauge.core.terms import Severity
 from railgauge.tools.collector import OutputCollector
 
 

@@ -16,6 +16,7 @@ from testing.logins import rights, sudoers
 from testing.namespaces import namespaces
 from testing.noisy_shells import START_FILES, installed, noisy
 from testing.throwaway_sshd import SshServer, start_server
+from testing.transport_contract import RUN
 
 from railgauge.core.model import Command, Node, Transcript
 from railgauge.transport import Running, Session
@@ -56,7 +57,7 @@ def session(request: pytest.FixtureRequest) -> Iterator[Session]:
 
 @pytest.fixture(params=WAYS)
 def tagged(request: pytest.FixtureRequest) -> Iterator[Session]:
-    yield from opened(request, Tag("r 1'", "gw0"))
+    yield from opened(request, Tag(RUN, "gw0"))
 
 
 def opened(request: pytest.FixtureRequest, tag: Tag | None) -> Iterator[Session]:

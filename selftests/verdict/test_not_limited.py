@@ -12,7 +12,7 @@ from railgauge.config import thresholds
 from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeFacts
 from railgauge.planning.demand import DemandInputs, demands
-from railgauge.planning.marks import asked
+from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import candidates
 from railgauge.planning.pairing import DIRECTED
 from railgauge.planning.plan import level
@@ -22,7 +22,7 @@ from railgauge.verdict.decision import RunPlan, decide
 
 HOMELAB = thresholds.load("connectx4-homelab", ROOT / "thresholds")
 DECLARED = cluster("n1", "n2", no_fabric="nobody is asked here")
-TESTS = candidates(asked(ROOT))
+TESTS = candidates(marked_tests(ROOT))
 FOUND = {name: NodeFacts(name) for name in ("n1", "n2")}
 TAKEN = ("host_read_latency", "memlock")
 LIST = "possible here, not limited: host_read_latency, memlock"

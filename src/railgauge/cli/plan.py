@@ -15,7 +15,7 @@ from railgauge.core.model import Case, Cluster
 from railgauge.planning import demand, forecast, plan, root, sample
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.forecast import Work
-from railgauge.planning.marks import asked
+from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import Candidate, candidates, not_limited
 from railgauge.planning.own_cost import own_cost
 from railgauge.run import inputs
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     cluster, platform = inputs.site(options.hostfile, options.root, options.platform)
     level = sample.level(platform, cluster, options.level, options.rounds)
     works = forecast.work(platform, level)
-    scope, tests = DemandInputs(platform, cluster, level), candidates(asked(options.root))
+    scope, tests = DemandInputs(platform, cluster, level), candidates(marked_tests(options.root))
     if options.json:
         _refuse_endless(works)
         text.print_json(_json(scope, works, options.workers, tests))

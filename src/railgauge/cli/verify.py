@@ -23,7 +23,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput, Uncovered
 from railgauge.core.terms import Verdict
 from railgauge.planning import plan
-from railgauge.planning.marks import asked
+from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import Candidate, candidates
 from railgauge.verdict.counts import RunVerdict
 
@@ -96,7 +96,7 @@ def _limits(path: Path) -> Platform:
 def _tests(root: Path) -> tuple[Candidate, ...]:
     """Return what the tests below ``root`` ask for; empty without a checkout."""
     try:
-        return candidates(asked(root))
+        return candidates(marked_tests(root))
     except BadInput:
         return ()
 

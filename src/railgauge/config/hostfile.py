@@ -8,7 +8,7 @@ lists that MPI and pssh use. ``root@gpu1:2222`` in such a list is the node ``gpu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from railgauge import launchers
 from railgauge.config import launching, reaching
 from railgauge.config.refusal import refuse
 from railgauge.config.schema import JsonPath, complaints
+from railgauge.config.transports import NAMES as TRANSPORTS
 from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import Gathered
 from railgauge.core.model import (
@@ -121,18 +122,24 @@ def _from_yaml(path: Path, text: str, schema_file: Path) -> Cluster:
         place = ".".join(map(str, json_path)) or "top level"
         with gathered.trying():
             refuse(path, f"{place}: {what}", line=_line(tree, json_path))
-    with gathered.trying():
-        _check_launcher(path, document, tree)
+    for key, names in _REGISTERED.items():
+        with gathered.trying():
+            _check_registered(path, document, key, names, tree)
     gathered.raise_any()
     return _cluster(path, document, lambda *keys: _line(tree, keys))
 
 
-def _check_launcher(path: Path, document: Mapping[str, Any], tree: Any) -> None:
-    """Refuse a launcher without a registered module; the schema does not list launchers."""
-    named = document.get("launcher", launchers.NAMES[0])
-    if isinstance(named, str) and named not in launchers.NAMES:
-        what = f"launcher: {named!r} is not one of {', '.join(map(repr, launchers.NAMES))}"
-        refuse(path, what, line=_line(tree, ("launcher",)))
+# Keys that name a registered module; the schema does not list their values.
+_REGISTERED = {"transport": TRANSPORTS, "launcher": launchers.NAMES}
+
+
+def _check_registered(
+    path: Path, document: Mapping[str, Any], key: str, names: Sequence[str], tree: Any
+) -> None:
+    named = document.get(key, names[0])
+    if isinstance(named, str) and named not in names:
+        what = f"{key}: {named!r} is not one of {', '.join(map(repr, names))}"
+        refuse(path, what, line=_line(tree, (key,)))
 
 
 def _check_placeholder(path: Path, line: str, number: int) -> None:

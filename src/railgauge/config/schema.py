@@ -33,15 +33,15 @@ def complaints_of_json(
     A run, and ``verify`` even more, reads the same platform file several times; equal documents are
     checked once, because a check takes 0.1 s.
     """
-    return _checked(schema_file, _text(schema_file), json.dumps(document), definition)
+    schema = _text(schema_file)
+    _parsed(schema_file, schema)
+    return _checked(schema, json.dumps(document), definition)
 
 
 @lru_cache(maxsize=32)
-def _checked(
-    schema_file: Path, schema: str, document: str, definition: str
-) -> Sequence[tuple[JsonPath, str]]:
-    parsed = _parsed(schema_file, schema)
-    return tuple(_complaints(parsed, json.loads(document), definition))
+def _checked(schema: str, document: str, definition: str) -> Sequence[tuple[JsonPath, str]]:
+    """Return the complaints; each project has a copy of the schema, so its path does not count."""
+    return tuple(_complaints(json.loads(schema), json.loads(document), definition))
 
 
 def _complaints(schema: Any, document: object, definition: str) -> Iterator[tuple[JsonPath, str]]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from railgauge.core.problems import Problem, Severity
-from railgauge.core.terms import LaunchWay, RankPlace, Role, Term
+from railgauge.core.problems import Problem
+from railgauge.core.terms import LaunchWay, RankPlace, Role, Severity, Term
 
 # --- the cluster, as the hostfile declares it ---
 

@@ -23,14 +23,7 @@ from railgauge.core.errors import (
     ToolMissing,
     Unparsable,
 )
-from railgauge.core.terms import Term
-
-
-class Severity(Term):
-    """An error makes all values of the output invalid; a warning leaves them valid."""
-
-    ERROR = "error"
-    WARNING = "warning"
+from railgauge.core.terms import Severity, Term
 
 
 class ProblemKind(Term):

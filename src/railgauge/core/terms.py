@@ -109,6 +109,13 @@ class LaunchWay(Term):
 COUNTER_ROLES = (Role.COUNTERS_BEFORE, Role.COUNTERS_AFTER)
 
 
+class Severity(Term):
+    """An error makes all values of the output invalid; a warning leaves them valid."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
 class Verdict(Term):
     """The decision about a run, or about one recorded output."""
 

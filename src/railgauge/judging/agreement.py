@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from railgauge.core.errors import OtherThanAsked
 from railgauge.core.model import Parsed, Transcript
-from railgauge.core.problems import Problem, Severity
+from railgauge.core.problems import Problem
+from railgauge.core.terms import Severity
 from railgauge.judging.evidence import program
 from railgauge.tools import tool
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest

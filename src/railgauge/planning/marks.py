@@ -55,7 +55,7 @@ def ways_of(arguments: Sequence[str]) -> tuple[str, ...]:
     return (*limits, *(way for name, way in _ASKING.items() if name in arguments))
 
 
-def asked(root: Path) -> tuple[MarkedTest, ...]:
+def marked_tests(root: Path) -> tuple[MarkedTest, ...]:
     """Return the tests below ``root``/tests; empty if the folder does not exist.
 
     Raises ``BadInput`` for a file that is not Python.
@@ -66,22 +66,24 @@ def asked(root: Path) -> tuple[MarkedTest, ...]:
 
 def _of_file(path: Path, shown: Path) -> tuple[MarkedTest, ...]:
     try:
-        return _of_text(path.read_text(encoding="utf-8"), path, shown)
+        return _of_text(path.read_text(encoding="utf-8"), shown)
+    except BadInput as error:
+        raise BadInput(error.what, where=str(path)) from None
     except (OSError, ValueError, SyntaxError) as error:
         raise BadInput(f"cannot be read as Python: {error}", where=str(path)) from error
 
 
 @cache  # a run asks twice: before it opens, and when it lists what else could be measured
-def _of_text(text: str, path: Path, shown: Path) -> tuple[MarkedTest, ...]:
-    return tuple(_in_tree(ast.parse(text), path, shown))
+def _of_text(text: str, shown: Path) -> tuple[MarkedTest, ...]:
+    return tuple(_in_tree(ast.parse(text), shown))
 
 
-def _in_tree(tree: ast.Module, path: Path, shown: Path) -> Iterator[MarkedTest]:
-    for_all = tuple(need for mark in _marks_of_file(tree) for need in _needs(mark, path))
+def _in_tree(tree: ast.Module, shown: Path) -> Iterator[MarkedTest]:
+    for_all = tuple(need for mark in _marks_of_file(tree) for need in _needs(mark))
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             where = f"{shown.as_posix()}::{node.name}"
-            own = (need for mark in node.decorator_list for need in _needs(mark, path))
+            own = (need for mark in node.decorator_list for need in _needs(mark))
             needs = tuple(dict.fromkeys((*for_all, *own)))
             ways = ways_of([argument.arg for argument in node.args.args])
             for kind, name in filter(None, map(_subject, node.decorator_list)):
@@ -107,14 +109,14 @@ def _subject(mark: ast.expr) -> tuple[str, str] | None:
     return None
 
 
-def _needs(mark: ast.expr, path: Path) -> tuple[str, ...]:
+def _needs(mark: ast.expr) -> tuple[str, ...]:
     """Return the needs that a mark names. Raises ``BadInput`` unless all are string literals."""
     if not isinstance(mark, ast.Call) or _name(mark) != NEEDS:
         return ()
     named = [arg.value for arg in mark.args if isinstance(arg, ast.Constant)]
     if len(named) < len(mark.args) or not all(isinstance(one, str) for one in named):
         what = f"line {mark.lineno}: needs takes string literals only, such as needs('gpus')"
-        raise BadInput(what, where=str(path))
+        raise BadInput(what)
     return tuple(map(str, named))
 
 

@@ -13,7 +13,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
 from railgauge.planning import sample
-from railgauge.planning.marks import asked
+from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import candidates, not_limited
 from railgauge.planning.plan import Level
 from railgauge.plugin import options, replay, resuming
@@ -69,7 +69,7 @@ def _settings(
     cluster, platform = _replayed(config, recording) if recording else _site(config)
     before = recording.plan if recording else earlier.invocation if earlier else None
     level, said = _level(config, cluster, platform, before), config.option
-    tests = candidates(asked(config.rootpath))
+    tests = candidates(marked_tests(config.rootpath))
     return RunSettings(
         cluster,
         platform,

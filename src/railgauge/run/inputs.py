@@ -15,7 +15,7 @@ from railgauge.config.thresholds import LEVELS, Measurement, Platform
 from railgauge.core.errors import BadInput, Gathered, HostfileError, Uncovered
 from railgauge.core.model import Case, Cluster, Node, Pair
 from railgauge.planning import needs, plan, soundness
-from railgauge.planning.marks import MarkedTest, asked
+from railgauge.planning.marks import MarkedTest, marked_tests
 from railgauge.planning.plan import Level
 from railgauge.tools import check_keys, check_plannable
 
@@ -67,7 +67,7 @@ def check(platform: Platform, root: Path, cluster: Cluster | None = None) -> Non
     for line in plan.complaints(platform):
         gathered.add(Uncovered(line, where=platform.path))
     with gathered.trying():
-        tests = asked(root)
+        tests = marked_tests(root)
         for error in (*_unmarked(tests), *needs.unknown(tests)):
             gathered.add(error)
         for line in soundness.complaints(platform, tests) if tests else ():

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from railgauge.core.model import Parsed, Sample
-from railgauge.core.problems import Problem, ProblemKind, Severity
+from railgauge.core.problems import Problem, ProblemKind
+from railgauge.core.terms import Severity
 from railgauge.tools.text import LONGEST_MESSAGE
 
 

@@ -1,4 +1,7 @@
-"""Transports by the name that a hostfile uses."""
+"""Sessions by the name of the transport; its module is imported on first use.
+
+fabric alone takes 0.4 s.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,12 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import cast
 
+from railgauge.config.transports import TRANSPORTS
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster, Node
 from railgauge.transport import FanOut, Session
 from railgauge.transport.tag import Tag
 
-# Modules with a ``connect(node, tag)``, imported on first use: fabric alone takes 0.4 s.
-TRANSPORTS = {
-    "ssh": "railgauge.transport.ssh",
-    "local": "railgauge.transport.local",
-    "exec": "railgauge.transport.exec",
-    "slurm": "railgauge.transport.slurm",
-}
 # Modules with an ``opened(cluster, tell)``, for transports that need more than one session a node.
 _OPENERS = {"slurm": "railgauge.transport.slurm.allocation"}
 _ALLOTTING = frozenset(("slurm",))
@@ -37,7 +34,7 @@ def connect(kind: str, node: Node, tag: Tag | None = None) -> Session:
             where=node.name,
             remedy=f"use one of {', '.join(sorted(TRANSPORTS))}",
         )
-    return cast(Session, import_module(TRANSPORTS[kind]).connect(node, tag))
+    return cast(Session, import_module(f"railgauge.transport.{kind}").connect(node, tag))
 
 
 @contextmanager

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from railgauge.core.model import Parsed
-from railgauge.core.problems import ProblemKind, Severity
+from railgauge.core.problems import ProblemKind
+from railgauge.core.terms import Severity
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.perftest.problems import find_problems
 from railgauge.tools.perftest.samples import Figures, add, collect, fitting_unit

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from railgauge.core.problems import Problem, ProblemKind, Severity
+from railgauge.core.problems import Problem, ProblemKind
+from railgauge.core.terms import Severity
 from railgauge.tools.collector import problem
 from railgauge.tools.text import first_line_with, line_at
 
