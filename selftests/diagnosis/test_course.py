@@ -267,6 +267,23 @@ def test_a_node_that_is_slow_at_times_on_most_of_its_nics_is_one_cause():
     assert {c.where.device for c in causes(each)} == set(nics[:5]), "five NICs, slow all the time"
 
 
+def test_pairs_that_were_slow_once_do_not_hide_a_node_that_is_slow_at_times():
+    """By place these are four slow NICs, and three paths that were fine once."""
+    first, second = ("n2", "n3"), ("n3", "n1")
+    sums = "host_write_bandwidth_bidirectional"
+    slow_ = {(first, "", i) for i in (0, 1, 2, 6)} | {(second, "", i) for i in (1, 2)}
+    slow_ |= {(first, sums, i) for i in (3, 4, 7)} | {(second, sums, i) for i in (1, 6, 7)}
+    items = [
+        path(*pair, nic, 235.0 if (pair, subject, i) in slow_ else 392.0, subject)
+        for subject in ("", sums)
+        for pair in (first, second, ("n1", "n2"))
+        for i, nic in enumerate(EIGHT)
+    ]
+    (cause,) = causes(items)
+    assert (cause.cause, cause.where.node, cause.where.device) == ("slow-node", "n3", "")
+    assert "12 of 32 measurements are slow" in cause.says
+
+
 @pytest.mark.parametrize("minute", MINE)
 def test_one_slow_measurement_leaves_the_cause_undecided(minute):
     (cause,) = diagnose(run(ordered(), of_n2([minute])))

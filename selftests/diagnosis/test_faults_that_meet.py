@@ -132,3 +132,31 @@ def test_nothing_tells_suspects_apart_if_each_node_is_one():
     pairs = [("n4", "n3"), ("n3", "n1"), ("n2", "n4"), ("n1", "n2")]
     found = run(*paths(pairs, NICS[:2], dict.fromkeys(("n1", "n2", "n3", "n4"), 235.0)))
     assert follow_ups(found, diagnose(found)) == ()
+
+
+@pytest.mark.parametrize(
+    ("slow", "named"),
+    [
+        (lambda case: case.nodes[0] == "n2", "slow-direction"),
+        (lambda case: "n2" in case.nodes, "slow-nic"),
+    ],
+    ids=["one way", "both ways"],
+)
+def test_a_nic_that_only_sums_show_is_measured_in_each_direction(slow, named):
+    """It slowed down after the tests of one direction."""
+    sums = paths(RING, NICS, {("n2", NICS[1]): 340.0}, "host_write_bandwidth_bidirectional")
+
+    def rate(case):
+        is_here = case.pairing and case.pairing.nic == NICS[1]
+        if case.measurement.endswith("bidirectional"):
+            return 340.0 if is_here and "n2" in case.nodes else FINE
+        return 340.0 if is_here and slow(case) else FINE
+
+    found = answered(run(*paths(RING, NICS, {}), *sums), rate)
+    assert slow_of(found) == [(named, "n2", NICS[1], "likely")]
+
+
+def test_a_nic_that_only_sums_show_is_undecided_if_each_direction_is_fine():
+    sums = paths(RING, NICS, {("n2", NICS[1]): 340.0}, "host_write_bandwidth_bidirectional")
+    found = answered(run(*paths(RING, NICS, {}), *sums), lambda _case: FINE)
+    assert [(c[1], c[3]) for c in slow_of(found)] == [("n2", "open")]

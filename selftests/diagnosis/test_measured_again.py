@@ -413,6 +413,20 @@ def test_a_direction_whose_only_partner_was_behind_a_gate_is_unknown():
     assert "not measured in this direction" in lines["n1"][1]
 
 
+def test_a_direction_that_was_measured_in_sums_alone_is_unknown():
+    """A sum within its limit lets one of its directions be slow."""
+    down = fact("n2", "port_state", "mlx5_7")
+    ways = [("n1", "n2"), ("n4", "n1")]
+    writes = [path(*pair, "mlx5_0", FINE) for pair in ways]
+    sums = paths([("n1", "n3")], NICS[:1], {}, "host_write_bandwidth_bidirectional")
+    items = [replace(asking(item), ways=("size",)) for item in (*writes, *sums)]
+    gated = [blocked(item, down) if "n2" in item.nodes else item for item in items]
+    found = findings([down, *gated], nodes=names(4))
+    lines = dict(hidden(found, diagnose(found)))
+    assert lines["n1"][0] == ("host memory paths, sending over 1 NIC",)
+    assert "measured only together with the other direction" in lines["n1"][1]
+
+
 def test_the_pairings_of_gpus_are_told_as_the_nics_are():
     down = fact("n2", "port_state", "mlx5_7")
     items = [asking(path(*pair, "gpu0-mlx5_0", FINE)) for pair in (("n1", "n2"), ("n4", "n1"))]

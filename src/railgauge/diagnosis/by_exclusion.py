@@ -3,7 +3,8 @@
 A NIC that slowed down after its own test, or is slow at times only, shows in the collectives, which
 use all of them. Each NIC is measured once more in both directions, with a good node. If one is slow
 now, it is the cause; if all are, the node is. If none is, the cause is undecided. The same tells
-which direction of a NIC is slow that is behind its peers in the one direction it was compared in.
+which direction of a NIC is slow that is behind its peers in the one direction it was compared in,
+or that only tests of both directions at once show to be slow.
 
 Example: all collectives of ``tcpx02`` are slow, and ``eth1`` was fine an hour ago. Now it sends 138
 of 157 Gb/s, and receives 157: ``slow-direction`` at ``tcpx02, eth1``.
@@ -46,9 +47,9 @@ _BEHIND = 0.985  # of what the other NICs reach; healthy like parts differ by up
 
 
 def requests(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterator[Remeasurement]:
-    """Each NIC of the node in both directions, if only collectives show that the node is slow."""
+    """Each NIC of the node in both directions, if only sums of them show that the node is slow."""
     is_decided = cause.where.device and cause.confidence != OPEN
-    if is_decided or not _is_of_collectives(results, cause):
+    if is_decided or not _is_of_sums(results, cause):
         return
     node = cause.where.node
     for partner in [name for name in good if name != node][:1]:
@@ -60,15 +61,25 @@ def requests(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterator
                     yield Remeasurement(_NIC, node, "", "", (node,), asked)
 
 
-def _is_of_collectives(results: RunResults, cause: Cause) -> bool:
-    """Whether the cause is one slow node, or one of its NICs, that only collectives show."""
+def _is_of_sums(results: RunResults, cause: Cause) -> bool:
+    """Whether the cause is one slow node, or one of its NICs, that only sums show.
+
+    They are the collectives, and tests over a NIC that move their payload in both directions.
+    """
     place = cause.where
     is_one = len(nodes_of(place.node)) == 1 and not place.peer and "," not in place.device
     kind = _NIC if place.device else _NODE
     if not is_one or cause.cause != kind or cause.confidence == CERTAIN:
         return False
     shown = [results.records[one] for one in cause.evidence if one in results.records]
-    return bool(shown) and all(r.rung >= Rung.COLLECTIVE and not r.pairing for r in shown)
+    return bool(shown) and all(_is_sum(results, record) for record in shown)
+
+
+def _is_sum(results: RunResults, record: ItemRecord) -> bool:
+    if record.rung >= Rung.COLLECTIVE:
+        return not record.pairing
+    flows = results.platform.measurements
+    return record.rung == Rung.NETWORK and flow_of(record, flows) is Flow.BOTH
 
 
 def _over_each_nic(results: RunResults, node: str) -> Iterator[ItemRecord]:
@@ -95,11 +106,13 @@ def _is_fit(results: RunResults, record: ItemRecord) -> bool:
 def decided(results: RunResults, cause: Cause) -> Cause:
     """The cause at the one NIC that is slow now; unchanged if none was measured again."""
     mine = [one for one in results.confirmed if _is_of(one, cause) and _value(one)]
-    if not mine or not _is_of_collectives(results, cause):
+    if not mine or not _is_of_sums(results, cause):
         return cause
     usual = median(map(_value, mine))
     slow = [one for one in mine if one.missed or _value(one) < _BEHIND * usual]
     told = replace(cause, confirmation=Confirmation("confirmed", tuple(map(line, mine))))
+    if cause.where.device:
+        slow = [one for one in slow if _nic(one) == cause.where.device]
     nics = sorted({_nic(one) for one in slow})
     if 2 * len(nics) > len({_nic(one) for one in mine}):
         return told

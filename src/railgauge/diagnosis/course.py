@@ -109,7 +109,9 @@ def _settled(history: History, claims: Sequence[CauseClaim]) -> Iterator[CauseCl
         return
     common = in_all(everything)
     unsure = all(claim in doubtful or claim.confidence == OPEN for claim in claims)
-    whole = unsure or _on_most_nics(history, claims, common, everything)
+    paths = [claim for claim in claims if claim.where.peer]
+    are_few = 2 * len(paths) < len(claims) and all(claim in doubtful for claim in paths)
+    whole = unsure or (are_few and _on_most_nics(history, common, everything))
     several = len(claims) > 1 and len(common) == 1
     if several and whole and _goes(history, common[0], claims, everything):
         yield _come_and_gone(history, common[0], claims, everything)
@@ -119,12 +121,8 @@ def _settled(history: History, claims: Sequence[CauseClaim]) -> Iterator[CauseCl
         yield settle(history, claim, slow[id(claim)])
 
 
-def _on_most_nics(
-    history: History, claims: Sequence[CauseClaim], nodes: Sequence[str], slow: Sequence[Event]
-) -> bool:
-    """Whether most NICs of one of the nodes are slow at times, and no path is at fault."""
-    if any(claim.where.peer for claim in claims):
-        return False
+def _on_most_nics(history: History, nodes: Sequence[str], slow: Sequence[Event]) -> bool:
+    """Whether most NICs of one of the nodes are slow at times."""
     return any(_are_slow_at_times(history, node, slow) for node in nodes)
 
 

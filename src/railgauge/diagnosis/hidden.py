@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from railgauge.core.model import Outcome
 from railgauge.core.question import TRAFFIC, TRANSPORT
-from railgauge.core.terms import Rung
+from railgauge.core.terms import Flow, Rung
 from railgauge.diagnosis.localise import ways
 from railgauge.diagnosis.model import OPEN, Cause, RunResults
 from railgauge.diagnosis.over_paths import flow_of, has_rate, is_path
@@ -23,6 +23,7 @@ from railgauge.diagnosis.reach import nodes_of
 from railgauge.judging.record import ItemRecord
 
 _NO_PARTNER = "not measured in this direction: its partner was behind a gate, or lost"
+_SUM = "measured only together with the other direction: its partner was behind a gate, or lost"
 _PATHS = (Rung.NETWORK, Rung.GPUDIRECT)
 _COUNTERS = {TRAFFIC, TRANSPORT}
 _End = tuple[str, str, str]
@@ -35,12 +36,15 @@ def hidden(results: RunResults, causes: Sequence[Cause]) -> Iterator[tuple[str, 
     """Yield each node with the directions of its parts that a slow part elsewhere hides."""
     blamed = _blamed(causes)
     behind: dict[_End, list[Cause | None]] = defaultdict(list)
+    alone: set[_End] = set()
     missing: dict[_End, None] = {}  # in order, so that every reader gives the same lines
     for record in results.records.values():
         for end in _ends(results, record):
             if _tells(record):
                 found = blamed.get(record.id)
                 behind[end].append(found if found and _hides(found, end[0]) else None)
+                if flow_of(record, results.platform.measurements) is not Flow.BOTH:
+                    alone.add(end)
             elif not record.asserted and _COUNTERS.isdisjoint(record.ways):
                 missing[end] = None
     lines: dict[tuple[str, str, str, str], int] = defaultdict(int)
@@ -49,9 +53,12 @@ def hidden(results: RunResults, causes: Sequence[Cause]) -> Iterator[tuple[str, 
             lines[node, _kind(part), way, f"{found_[0].cause} ({found_[0].where})"] += 1
     for (node, kind, way, cause), count in lines.items():
         yield node, (_words(kind, way, count), f"measured only with {cause}")
-    half = Counter((node, _kind(part), way) for node, part, way in _half(missing, behind))
-    for (node, kind, way), count in half.items():
-        yield node, (_words(kind, way, count), _NO_PARTNER)
+    half = Counter(
+        (end[0], _kind(end[1]), end[2], _SUM if end in behind else _NO_PARTNER)
+        for end in _half(missing, alone, behind)
+    )
+    for (node, kind, way, why), count in half.items():
+        yield node, (_words(kind, way, count), why)
 
 
 def _kind(part: str) -> str:
@@ -64,10 +71,15 @@ def _words(kind: str, way: str, count: int) -> tuple[str, ...]:
     return (f"{topic}, {way} over {count} {kind}{'s' * (count > 1)}",)
 
 
-def _half(missing: Collection[_End], measured: Collection[_End]) -> Iterator[_End]:
-    """The ends that only their other direction was measured of."""
+def _half(
+    missing: Collection[_End], alone: Collection[_End], measured: Collection[_End]
+) -> Iterator[_End]:
+    """The ends that were measured in their other direction, or only in both together.
+
+    The limit of a sum lets one direction be slow by twice what the sum may lack.
+    """
     known = {(node, part) for node, part, _ in measured}
-    return (end for end in missing if end not in measured and end[:2] in known)
+    return (end for end in missing if end not in alone and end[:2] in known)
 
 
 def _ends(results: RunResults, record: ItemRecord) -> Iterator[_End]:
