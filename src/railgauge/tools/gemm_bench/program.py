@@ -112,7 +112,7 @@ class ArrayLibrary:
         self._is_gpu = name == "cupy"
         self._xp: Any = importlib.import_module(name)
         self._form = form
-        self._dtype = "float64" if form == "fp64" else "float32"
+        self._dtype = self._xp.float64 if form == "fp64" else self._xp.float32
         self.shown = f"{name} {self._xp.__version__}"
 
     def devices(self) -> list[Device]:
