@@ -138,8 +138,9 @@ def test_a_copy_that_copies_nothing_is_found(stub):
     assert [one.kind for one in gemm_bench.parse(out).errors] == ["data-corruption"]
 
 
-# A CuPy of two GPUs that computes with NumPy; the second GPU has a wrong element.
+# A CuPy of two GPUs that computes with NumPy; the second GPU has a wrong element, or is slow.
 CUPY = """\
+import time
 import numpy
 from numpy import *
 from numpy import random
@@ -161,13 +162,15 @@ class cuda:
 def matmul(a, b, out):
     numpy.matmul(a, b, out=out)
     out[3, 4] += WRONG * cuda.Device.used
+    time.sleep(WAIT_S * cuda.Device.used)
 """
 
 
 @pytest.fixture
 def cupy(tmp_path):
-    def write(wrong):
-        (tmp_path / "cupy.py").write_text(CUPY.replace("WRONG", str(wrong)), encoding="utf-8")
+    def write(wrong=0.0, wait_s=0.0):
+        text = CUPY.replace("WRONG", str(wrong)).replace("WAIT_S", str(wait_s))
+        (tmp_path / "cupy.py").write_text(text, encoding="utf-8")
         return str(tmp_path)
 
     return write
@@ -176,7 +179,7 @@ def cupy(tmp_path):
 @pytest.mark.parametrize("form", ["fp64", "fp32", "tf32", "copy"])
 def test_each_gpu_is_measured_by_itself(cupy, form):
     argv = (form, "-d", "gpu", *SMALL[2:], "--library", "cupy")
-    code, out, err = run(*argv, path=cupy(0))
+    code, out, err = run(*argv, path=cupy())
     parsed = gemm_bench.parse(out)
     assert (code, err, parsed.problems) == (0, "", ())
     assert {s.placement for s in parsed.samples} == {"gpu0", "gpu1"}
@@ -390,16 +393,24 @@ def of_gpus():
     """The same machine, with two GPUs."""
     fp32 = measurement("fp32", "tflops", "TFLOP/s")
     fp32["options"] |= {"devices": "gpu", "library": "cupy"}
+    # A product that waits half a second reaches 0.07 GFLOP/s; any core reaches ten times as much.
+    fp32["limits"][0] |= {"unit": "GFLOP/s", "floor": 0.15}
     fp32["asserts"] = [{"metric": "tflops", "per": "gpu"}]
     gpus = {"vendor": "nvidia", "model": "Some GPU", "count": 2, "memory_mib": 1024}
     hardware = {"gpus": gpus, "nics": {}, "affinity": {"0": {}, "1": {}}}
     return {**PLATFORM, "hardware": hardware, "measurements": {"gpu_matrix_fp32": fp32}}
 
 
-@pytest.mark.parametrize(("wrong", "code", "causes"),
-                         [(0, 0, []), (0.5, 1, [("data-corruption", "gpu1")])])  # fmt: skip
-def test_a_gpu_that_multiplies_wrongly_is_the_cause(tmp_path, cupy, wrong, code, causes):
-    found = accepted(tmp_path / "project", path=cupy(wrong), platform=of_gpus())
+@pytest.mark.parametrize(
+    ("fault", "code", "causes"),
+    [
+        ({}, 0, []),
+        ({"wrong": 0.5}, 1, [("data-corruption", "gpu1")]),
+        ({"wait_s": 0.5}, 1, [("slow-gpu", "gpu1")]),
+    ],
+)
+def test_a_gpu_that_multiplies_wrongly_or_slowly_is_the_cause(tmp_path, cupy, fault, code, causes):
+    found = accepted(tmp_path / "project", path=cupy(**fault), platform=of_gpus())
     assert found.code == code, found.output
     named = [(one["cause"], one["where"]["device"]) for one in found.verdict["causes"]]
     assert named == causes
