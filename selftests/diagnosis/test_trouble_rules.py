@@ -231,6 +231,16 @@ def test_wrong_results_at_several_sizes_are_one_cause():
     assert len(found[0].evidence) == 2
 
 
+def test_wrong_results_of_gpus_that_the_tool_names_are_a_cause_for_each():
+    bad = corrupt(("n2",), "gpu_matrix_bf16")
+    says = "n2: gemm-bench: gpu3: 7 wrong values, gpu5: 1 wrong values (data-corruption)"
+    judged = replace(bad.judgements[0], reason=says)
+    found = causes(replace(bad, judgements=(judged,), reason=says))
+    assert sorted((c.cause, str(c.where)) for c in found) == [
+        ("data-corruption", "n2, gpu3"), ("data-corruption", "n2, gpu5"),
+    ]  # fmt: skip
+
+
 def test_a_slow_collective_is_not_called_corrupt():
     assert "data-corruption" not in {c.cause for c in causes(collective(("n1",), 10))}
 

@@ -69,4 +69,5 @@ def test_a_wrong_result_fails_and_says_what_was_found():
 def test_which_tools_check_results():
     assert checks_results("ccl-tests")
     assert checks_results("mpi-bench")
+    assert checks_results("gemm-bench")
     assert not any(map(checks_results, ("perftest", "nvbandwidth", "vllm-bench", "no tool")))

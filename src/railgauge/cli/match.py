@@ -120,6 +120,11 @@ def _diagnostic(platform: Platform, measurement: Measurement, parsed: Parsed) ->
     yield "run level", parsed.summary.get("run"), measurement.options.get("run")
 
 
+def _products(platform: Platform, measurement: Measurement, parsed: Parsed) -> _Sides:  # noqa: ARG001
+    yield "format", parsed.summary.get("format"), measurement.command
+    yield "devices", parsed.summary.get("devices"), measurement.options.get("devices", "gpu")
+
+
 def _declared(what: str, said: object, known: Sequence[object]) -> tuple[str, object, object]:
     """Return a comparison that holds if the value is one of the ``known``."""
     return what, said, said if said in known else f"one of {', '.join(map(str, known))}"
@@ -201,6 +206,7 @@ _AGREE: Mapping[str, Callable[[Platform, Measurement, Parsed], _Sides]] = {
     "ccl-tests": _collectives,
     "mpi-bench": _collectives,
     "dcgmi-diag": _diagnostic,
+    "gemm-bench": _products,
 }
 
 

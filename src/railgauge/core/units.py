@@ -1,7 +1,8 @@
 """Conversion of units within one dimension, and message sizes.
 
-Each unit has a factor to the base unit of its dimension: bytes per second, seconds, 1/s, bytes,
-or 1. ``k``, ``M`` and ``G`` are decimal, ``Ki``, ``Mi`` and ``Gi`` are binary::
+Each unit has a factor to the base unit of its dimension: bytes per second, operations per second,
+seconds, 1/s, bytes, or 1. ``k``, ``M``, ``G`` and ``T`` are decimal, ``Ki``, ``Mi`` and ``Gi`` are
+binary::
 
     >>> convert(400.0, "Gb/s", "GB/s")
     50.0
@@ -31,6 +32,7 @@ _FACTORS: dict[str, dict[str, float]] = {
         "Gb/s": 1e9 / _BITS_PER_BYTE,
     },
     "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
+    "computing rate": {"FLOP/s": 1.0, "GFLOP/s": 1e9, "TFLOP/s": 1e12},
     "rate": {"1/s": 1.0, "Kpps": 1e3, "Mpps": 1e6},
     "size": {"B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "MB": 1e6, "GB": 1e9},
     "number": {"1": 1.0, "count": 1.0},

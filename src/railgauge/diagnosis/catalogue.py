@@ -101,9 +101,9 @@ CATALOGUE: Mapping[str, Kind] = {
         "derived: no verdict without a printed figure",
     ),
     "data-corruption": Kind(
-        "a collective returned wrong results",
+        "a collective, a product or a copy returned wrong results",
         "take the node out of service; run the vendor's memory and GPU diagnostics on it",
-        "derived: a collective that changes data cannot be used at any speed",
+        "derived: what returns wrong results cannot be used at any speed",
     ),
     "nic-missing": Kind(
         "a declared NIC is absent",

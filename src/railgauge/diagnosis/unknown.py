@@ -22,8 +22,9 @@ from railgauge.core.terms import Rung, Scope
 from railgauge.diagnosis.hidden import hidden
 from railgauge.diagnosis.model import Cause, RunResults
 from railgauge.diagnosis.topics import COLLECTIVES, OWN, Topic, said
-from railgauge.judging.correctness import checks_results, has_right_results
+from railgauge.judging.correctness import has_right_results
 from railgauge.judging.record import ItemRecord
+from railgauge.launchers import LAUNCHED
 from railgauge.planning.demand import GPU, LINK
 
 # The outcomes that leave an item's question open; the first one that a part has is told.
@@ -127,7 +128,7 @@ def topics(record: ItemRecord, measurement: Measurement | None) -> Iterator[Topi
         return
     if measurement.scope == Scope.PATH:
         yield Topic.PAIRINGS if measurement.memory == "gpu" else Topic.NICS
-    elif checks_results(measurement.tool):
+    elif measurement.tool in LAUNCHED:
         yield from COLLECTIVES[measurement.scope]
     elif LINK in record.ways:
         yield Topic.LINKS

@@ -111,10 +111,17 @@ def _command(scene: Scene, record: ItemRecord) -> str:
 
 
 def corruption(scene: Scene) -> Iterator[CauseClaim]:
-    """Wrong results of a collective inside one node."""
+    """Wrong results inside one node: of the GPUs that the tool names, or of the node."""
+    names = scene.results.platform.devices
     for record, judged in scene.judged(CORRUPTION):
         if len(record.nodes) == 1:
-            yield CauseClaim("data-corruption", Where(record.nodes[0]), judged.reason, (record,))
+            node = record.nodes[0]
+            for gpu in _WRONG_GPU.findall(judged.reason) or [""]:
+                where = Where(node, names.declared(node, gpu))
+                yield CauseClaim("data-corruption", where, judged.reason, (record,))
+
+
+_WRONG_GPU = re.compile(r"\b(gpu\d{1,4}): \d+ wrong values")  # as gemm-bench's parser says it
 
 
 def shared_corruption(scene: Scene) -> Iterator[CauseClaim]:

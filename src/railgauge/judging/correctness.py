@@ -1,6 +1,6 @@
 """Judge whether a tool computed right results, at any speed. Pure.
 
-Every item of a collective asks this, because wrong results make a measurement fail when it is read.
+Every item of such a tool asks this, because wrong results make a measurement fail when it is read.
 Behind a gate it is the only question: speed is not judged there.
 """
 
@@ -14,6 +14,7 @@ from railgauge.tools import declared_metric
 # The metric of a judgement on results; the tools that count wrong values declare it.
 CORRUPTION = "wrong"
 _LIMIT = "no wrong result"
+# Bundles of older versions hold this text, and are compared with it word by word.
 _BASIS = "derived: a collective that changes data cannot be used at any speed"
 
 

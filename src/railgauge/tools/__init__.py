@@ -75,6 +75,7 @@ _RUN = {
         root=_UMAD,
     ),
     "mpi-bench": Registered("railgauge.tools.mpi_bench", keys=("mpi_bench",)),
+    "gemm-bench": Registered("railgauge.tools.gemm_bench"),
     "dcgmi-diag": Registered("railgauge.tools.dcgmi_diag", keys=("dcgmi",)),
     "azure-nhc": Registered("railgauge.tools.azure_nhc", root="its script asks for root"),
 }

@@ -1,0 +1,11 @@
+"""gemm-bench, this project's own benchmark of matrix products and of memory, for each GPU alone.
+
+``program`` is the program itself (PyTorch, CuPy or NumPy), ``plan`` makes its command, ``parse``
+reads its output.
+"""
+
+from railgauge.tools import sends_nothing as payload_bytes
+from railgauge.tools.gemm_bench.parse import parse
+from railgauge.tools.gemm_bench.plan import METRICS, claims, commands
+
+__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]

@@ -1,0 +1,87 @@
+"""The command, the metrics, and the items that the output must confirm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from railgauge.core.model import Command
+from railgauge.tools import Setting
+from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, same_models
+from railgauge.tools.hosts import claim_of_hosts
+from railgauge.tools.metric import HIGHER, LOWER, Metric
+from railgauge.tools.options import program, read_options
+
+METRICS = (
+    Metric("tflops", ("TFLOP/s", "GFLOP/s"), HIGHER),
+    Metric("copy_bandwidth", ("GB/s",), HIGHER),
+    Metric("wrong", ("count",), LOWER, may_be_zero=True),
+)
+
+COMMANDS = ("fp64", "fp32", "tf32", "bf16", "fp8", "copy")
+_DEVICES = ("gpu", "cpu")
+_FLAGS = {"size": "-s", "iterations": "-n", "warmup_s": "-w", "cycles": "-N", "seed": "--seed"}
+_DEFAULTS = {"size": 8192, "iterations": 4, "warmup_s": 5, "cycles": 5, "seed": 1}
+_LEAST = {"warmup_s": 0, "seed": 0}
+_LIBRARIES = ("torch", "cupy", "numpy")
+
+
+def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
+    """Return one run on the case's node, which visits its devices one after the other.
+
+    The measurement's command is the format (``fp64``, …), or ``copy``. Options: ``devices``
+    (``gpu`` or ``cpu``), ``size`` (rows of a matrix), ``iterations`` (products of a cycle),
+    ``warmup_s``, ``cycles``, ``seed``, ``library``. The program is ``gemm-bench`` on the node's
+    PATH, or at the path under ``gemm-bench`` in the hostfile's ``tools``. Raises ``BadInput`` for
+    other options.
+    """
+    options = read_options(setting, frozenset({*_FLAGS, "devices", "library"}))
+    form = setting.measurement.command
+    devices, library = options.text("devices", "gpu"), options.text("library")
+    if form not in COMMANDS:
+        options.refuse(f"{form!r} is not a format", f"use one of {', '.join(COMMANDS)}")
+    if devices not in _DEVICES:
+        options.refuse(f"devices is {devices!r}", "give gpu or cpu")
+    if library and library not in _LIBRARIES:
+        options.refuse(f"library is {library!r}", f"give one of {', '.join(_LIBRARIES)}")
+    argv = [program(setting, "gemm-bench"), form, "-d", devices]
+    for name, flag in _FLAGS.items():
+        argv += [flag, str(options.count(name, _DEFAULTS[name], _LEAST.get(name, 1)))]
+    argv += ["--library", library] if library else []
+    limit_s = setting.measurement.time_limit_s
+    return (Command(setting.case.nodes[0], tuple(argv), dict(setting.environment), limit_s),)
+
+
+# --- what the output must confirm ---
+
+
+def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+    """Compare format, devices, size, iterations, warm-up, cycles, seed, library, host and GPUs."""
+    said = sides[0].parsed.summary
+    host = said.get("host")
+    devices = asked.option("devices", "gpu")
+    return (
+        equal("format", asked.measurement.command, said.get("format")),
+        equal("devices", devices, said.get("devices")),
+        *(equal(name, asked.option(name, own), said.get(name)) for name, own in _DEFAULTS.items()),
+        *_library(asked.option("library"), said.get("library")),
+        claim_of_hosts("host", asked, [str(host)] if host else []),
+        *(_gpus(asked, said.get("measured"), said.get("models")) if devices == "gpu" else ()),
+    )
+
+
+def _library(wanted: object, said: object) -> Iterator[Claim]:
+    if wanted:
+        yield equal("library", wanted, str(said).partition(" ")[0] if said else None)
+
+
+def _gpus(asked: ToolRequest, measured: object, models: object) -> Iterator[Claim]:
+    """Claim that exactly the declared GPUs were measured, and that they are of their model."""
+    if asked.platform.gpus is None:
+        return
+    names = measured if isinstance(measured, tuple) else ()
+    wanted = ", ".join(f"gpu{number}" for number in range(asked.platform.gpus.count))
+    yield equal("GPUs", wanted, ", ".join(names) or None)
+    known = asked.models(asked.case.nodes)
+    model = same_models("GPU model", known, models if isinstance(models, tuple) else ())
+    if model:
+        yield model
