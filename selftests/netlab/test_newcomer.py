@@ -1,8 +1,8 @@
 """A newcomer with nodes that nothing of this project knows: OpenSSH, login shells that print, real
-iperf3, real Open MPI.
+Open MPI, and a program of the site's own for TCP.
 
-From a hostfile without a platform file to an accepted run, from there to limits that were measured,
-and then a fault that is named.
+From ``railgauge init`` and a hostfile without a platform file to an accepted run, from there to
+limits that were measured, and then a fault that is named.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from testing.acceptance import Run, make_project
+from site_iperf import VERSION
+from testing.acceptance import Project, Run
 from testing.netlab_bench import lab
 from testing.noisy_shells import START_FILES, installed, start_file
 
@@ -23,8 +24,14 @@ RAILGAUGE = shlex.join(
     [sys.executable, "-c", "import sys; from railgauge.cli import main; sys.exit(main())"]
 )
 PYTEST = shlex.join([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--level", "smoke"])
-_MINE = """\
-sed 's/"platform": "tcp-lab"/"platform": "mine"/' "$RAILGAUGE_HOSTFILE" >mine.yaml
+# The nodes see the hostfile's folder; the site's own program is not on their PATH.
+_TOOL = r"""
+nodes=${RAILGAUGE_HOSTFILE%/*}
+mkdir "$nodes/burnin" && cp iperf3 "$nodes/burnin" && chmod +x "$nodes/burnin/iperf3" || exit 9
+hostfile() {
+  sed "s,\"platform\": \"tcp-lab\",\"platform\": \"$1\",
+    s,\"tools\": {,&\"iperf3\": \"$nodes/burnin\"\, ," "$RAILGAUGE_HOSTFILE" >"$1.yaml"
+}
 """
 # Under OpenSSH each node's login shell is bash, and its start-up file prints, as on a real site.
 _NOISY = f"""\
@@ -38,7 +45,8 @@ heard=$(ssh -F /dev/null -i "${{RAILGAUGE_HOSTFILE%/*}}/id_ed25519" -o BatchMode
 case $heard in *"(base) activated"*) echo "the login prints" ;; esac
 """
 _FIRST = f"""\
-{_MINE}
+{RAILGAUGE} init site && cd site || exit 9
+hostfile mine
 {RAILGAUGE} platform new mine --hostfile mine.yaml 2>asked.txt; echo "asked $?"
 {RAILGAUGE} platform new mine --hostfile mine.yaml --one-kernel --rate eth0=0.2 || exit 9
 {RAILGAUGE} plan --hostfile mine.yaml || exit 9
@@ -46,25 +54,26 @@ exec {PYTEST} --hostfile mine.yaml
 """
 # Other tests use this machine at the same time, so that a floor of 95 % would say little.
 _MEASURED = f"""\
-sed 's/"platform": "tcp-lab"/"platform": "measured"/' "$RAILGAUGE_HOSTFILE" >measured.yaml
-{_MINE}
+cd site && hostfile mine && hostfile measured || exit 9
 {PYTEST} --hostfile mine.yaml || exit 9  # five samples of a value are needed
 {RAILGAUGE} thresholds derive reports/2* --fraction 0.6 -o thresholds/measured.json
 echo "derived $?"
 {RAILGAUGE} plan --hostfile measured.yaml || exit 9
 """
-_SAME = _MEASURED.splitlines(keepends=True)[0]
+_SAME = "cd site && hostfile measured || exit 9\n"
 _RUN = f"exec {PYTEST} --hostfile measured.yaml\n"
 _LOGIN = ("--sshd", "openssh") if os.geteuid() == 0 else ()
 
 
-def visit(project, script, *options):
+def visit(home, script, *options):
     text, banner = start_file("$HOME")
-    project.write("start", text)
-    project.write("banner", banner)
-    path = project.write("visit.sh", f"{_NOISY if _LOGIN else ''}{script}")
-    done = lab((*_LOGIN, *options), ["sh", str(path)], project.folder)
-    return Run(project, done.returncode, done.stdout, done.stderr, 0.0)
+    home.write("start", text)
+    home.write("banner", banner)
+    program = Path(__file__).with_name("site_iperf.py").read_text(encoding="utf-8")
+    home.write("iperf3", f"#!{sys.executable}\n{program}")
+    path = home.write("visit.sh", f"{_NOISY if _LOGIN else ''}{_TOOL}{script}")
+    done = lab((*_LOGIN, *options), ["sh", str(path)], home.folder)
+    return Run(Project(home.folder / "site"), done.returncode, done.stdout, done.stderr, 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -72,12 +81,12 @@ def newcomer(cannot_run, tmp_path_factory):
     pytest.importorskip("mpi4py")
     if not any(Path(folder, "mpirun.openmpi").exists() for folder in ("/usr/bin", "/bin")):
         cannot_run("not installed: openmpi-bin")
-    project = make_project(tmp_path_factory.mktemp("newcomer") / "project")
-    first = visit(project, _FIRST)
+    home = Project(tmp_path_factory.mktemp("newcomer"))
+    first = visit(home, _FIRST)
     accepted = first.verdict if first.code in (0, 1, 10) else {}
-    second = visit(project, _MEASURED + _RUN)
+    second = visit(home, _MEASURED + _RUN)
     again = second.verdict if second.code in (0, 1, 10) else {}
-    limited = visit(project, _SAME + _RUN, "--limit", "tcp02=50mbit")
+    limited = visit(home, _SAME + _RUN, "--limit", "tcp02=50mbit")
     return SimpleNamespace(
         first=first, accepted=accepted, second=second, again=again, limited=limited
     )
@@ -87,6 +96,14 @@ def newcomer(cannot_run, tmp_path_factory):
 def test_the_login_shells_of_its_nodes_print(newcomer):
     for run in (newcomer.first, newcomer.second, newcomer.limited):
         assert "the login prints" in run.stdout, run.output
+
+
+def test_the_site_s_own_program_measured_the_links(newcomer):
+    written = newcomer.first.project.folder.glob("reports/2*/transcripts/*")
+    texts = [path.read_text(encoding="utf-8") for path in written]
+    links = [text for text in texts if text.startswith("### host_tcp_bandwidth[")]
+    assert len(links) >= 12, "three pairs in four runs"
+    assert all(f'"version": "iperf {VERSION}"' in text for text in links)
 
 
 def test_what_the_survey_cannot_know_is_asked_first(newcomer):
