@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from testing import programs
 from testing.acceptance import BARE_SMOKE, make_project
 
 from railgauge.tools import gemm_bench
@@ -29,6 +30,12 @@ SMALL = ("-d", "cpu", "-s", str(N), "-n", "2", "-N", "2", "-w", "0")
 def _numpy(cannot_run):
     if np is None:
         cannot_run("NumPy cannot be imported (pip install numpy)")
+
+
+@pytest.fixture(autouse=True)
+def _path(monkeypatch, tmp_path):
+    """The node is this machine without the GPU tools and RDMA devices that it may have."""
+    monkeypatch.setenv("PATH", programs.node_path(tmp_path / "own", tmp_path / "basic"))
 
 
 def run(*argv, path=""):

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import pytest
 from testing import engine_stand_in, programs
 from testing.places import ROOT
-from testing.transport_contract import STUBBORN, is_alive
+from testing.transport_contract import STUBBORN, environment_of, is_alive
 from testing.waiting import wait_until
 
 from railgauge import containers
@@ -221,7 +221,6 @@ def test_nothing_is_left_after_the_run_was_killed(place: Place, tmp_path: Path) 
     lock.chmod(0o1777)
     pids, box = tmp_path / "pids", place.container
     argv = stubborn(place, pids).argv
-    # Of this engine alone: the lease sweeps its run once more when all of this test has ended.
     run_of_its_own = f"{RUN}-killed-{box.engine}"
     box_words = [box.engine, box.image, box.options]
     given = json.dumps([run_of_its_own, place.node.exec, box_words, str(tmp_path), *argv])
@@ -232,6 +231,13 @@ def test_nothing_is_left_after_the_run_was_killed(place: Place, tmp_path: Path) 
         run.send_signal(signal.SIGKILL)
     wait_until(lambda: not inside(pids), 30, "the end of the command")
     wait_until(lambda: place.left() == [], 20, "the end of the container")
+    wait_until(lambda: not carrying(run_of_its_own), 30, "the lease's last sweep")
+
+
+def carrying(run: str) -> list[Path]:
+    """The processes that carry the tag of a run."""
+    tag = f"RAILGAUGE_RUN={run}/".encode()
+    return [path for path in Path("/proc").glob("[0-9]*") if tag in environment_of(path)]
 
 
 def test_a_sweep_ends_the_containers_of_its_part_alone(place: Place, tmp_path: Path) -> None:

@@ -200,7 +200,7 @@ class Earlier:
 
 def _refuse_other_than(folder: Path, sha256: Mapping[str, str]) -> None:
     """Check every file that is taken over, or that decides what is, against the manifest."""
-    transcripts = [*folder.glob(_TRANSCRIPTS), *folder.glob(f"{AGAIN}/{_TRANSCRIPTS}")]
+    transcripts = sorted((*folder.glob(_TRANSCRIPTS), *folder.glob(f"{AGAIN}/{_TRANSCRIPTS}")))
     for path in (*transcripts, *(folder / name for name in _READ)):
         if path.is_file() and sha256.get(path.relative_to(folder).as_posix()) != _digest(path):
             raise _changed(path, MANIFEST)
@@ -209,7 +209,7 @@ def _refuse_other_than(folder: Path, sha256: Mapping[str, str]) -> None:
 def _refuse_unvouched(folder: Path) -> None:
     _refuse_unbound(folder / VOUCHED)
     vouched = {(line.get("name"), line.get("sha256")) for line in _lines(folder / VOUCHED)}
-    for path in folder.glob(_TRANSCRIPTS):
+    for path in sorted(folder.glob(_TRANSCRIPTS)):
         name = path.relative_to(folder).as_posix()
         if (name, _digest(path)) not in vouched and _json(path) is not None:
             raise _changed(path, VOUCHED)
