@@ -1,4 +1,4 @@
-"""A TCP port for a test's own server."""
+"""TCP ports for a test's own servers."""
 
 import random
 import socket
@@ -17,3 +17,11 @@ def free_port() -> int:
             except OSError:
                 continue
         return port
+
+
+def free_ports(count: int) -> list[int]:
+    """So many ports, all different."""
+    found: dict[int, None] = {}
+    while len(found) < count:
+        found[free_port()] = None
+    return list(found)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from railgauge.core.model import Cluster, Node, SlurmSettings
-from testing import programs
+from testing import free_ports, programs
 from testing.waiting import wait_until
 
 PROGRAMS = ("setpriv", "slurmctld", "slurmd", "srun", "salloc", "sbatch", "sinfo", "scontrol")
@@ -151,7 +151,7 @@ def slurm_cluster(folder: Path) -> Iterator[Slurm]:
 
 def _conf(folder: Path, names: list[str]) -> str:
     host = socket.gethostname().split(".")[0]
-    port, *ports = _free_ports(len(names) + 1)
+    port, *ports = free_ports.free_ports(len(names) + 1)
     lines = [
         f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port_} CPUs=2 RealMemory=500"
         for name, port_ in zip(names, ports, strict=True)
@@ -164,14 +164,6 @@ def _conf(folder: Path, names: list[str]) -> str:
         nodes="\n".join(lines),
         names=",".join(names[:4]),
     )
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as probes:
-        sockets = [probes.enter_context(socket.socket()) for _ in range(count)]
-        for probe in sockets:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in sockets]
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from testing import free_ports
 from testing.acceptance import Project
 from testing.standing_lab import StandingLab
 from testing.waiting import wait_until
@@ -87,7 +88,7 @@ def standing_servers(lab: StandingLab, folder: Path) -> Iterator[StandingServers
 
 @contextmanager
 def _server(servers: StandingServers, node: str) -> Iterator[int]:
-    folder, port = servers.folder, _free_port()
+    folder, port = servers.folder, free_ports.free_port()
     values = {"folder": folder, "node": node, "port": port, "home": servers.lab.home(node)}
     (folder / f"{node}.conf").write_text(_CONFIGURATION.format(**values))
     (folder / f"{node}.enter").write_text(_ENTER.format(**values))
@@ -119,9 +120,3 @@ def _until_up(port: int, log: Path, process: subprocess.Popen[bytes]) -> None:
         return True
 
     wait_until(is_up, _UP_LIMIT_S, f"an sshd that logs to {log}")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from testing import free_ports
 from testing.standing_sshd import sshd
 from testing.waiting import wait_until
 
@@ -69,9 +70,7 @@ def running(
     for name in ("host_key", "other_key", "client_key"):
         keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
         subprocess.run(keygen, check=True)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_ports.free_port()
     (folder / "sshd_config").write_text(SERVER.format(folder=folder, port=port))
     Path("/run/sshd").mkdir(exist_ok=True)
     process = subprocess.Popen([program, "-D", "-f", str(folder / "sshd_config")])
