@@ -392,11 +392,12 @@ def test_a_direction_that_only_a_slow_node_was_measured_with_is_unknown():
     """n1 receives from n3 alone, which is slow; it sends to n2, which is fine."""
     found = run(*paths([("n1", "n2"), ("n2", "n3"), ("n3", "n1")], NICS, {"n3": 300.0}), nodes=3)
     lines = dict(hidden(found, answered(found, lambda case: 300.0 if "n3" in case.nodes else FINE)))
-    assert set(lines) == {"n1", "n2"}
+    assert set(lines) == {"n1", "n2", "n3"}
     assert lines["n1"] == (
         ("host memory paths, receiving over 4 NICs",), "measured only with slow-node (n3)"
     )  # fmt: skip
     assert lines["n2"][0] == ("host memory paths, sending over 4 NICs",)
+    assert lines["n3"] == (("paths to other nodes",), "measured only with slow-node (n3)")
 
 
 def test_a_direction_whose_only_partner_was_behind_a_gate_is_unknown():

@@ -60,9 +60,10 @@ RULES = """\
 - **behind a gate**: each item that can show the fault ended blocked, in an error or not run. It is
   *said* if `unknown` in `verdict.json` has lines of the fault's node that name each kind of
   measurement that could have shown it, or if a cause says that the node does not answer.
-- **behind a slower part**: each item that can show it is slowed more by another fault of the run,
-  or uses a NIC whose link has errors, which explain any loss of speed; and `unknown` in
-  `verdict.json` says that the fault's node was measured only with that part.
+- **behind a slower part**: no figure of the run is another one without the fault, because other
+  faults slow its items as much, or its items use a NIC whose link has errors, which explain any
+  loss of speed; and `unknown` in `verdict.json` says that the fault's node was measured only with
+  that part.
 - **not in the plan**: no item of the level can show the fault, not even at a severity of 90 %. It
   is *said* if `unknown` in `verdict.json` has a line of the fault's node that names the part (a
   GPU), or its kind (paths to other nodes, pairings, links), as not measured at this level, or if
@@ -71,11 +72,13 @@ RULES = """\
   file at any item that the level plans, so that no limit can see it.
 - **named as a straggler**: a fault that is below every limit or behind a gate, and a cause or a
   note says that its part is behind its peers.
-- **did not act**: a fault that comes and goes, and of the items that it alone makes fail, none did.
+- **did not act**: a fault that comes and goes, and of the items that it alone makes fail, none did,
+  or those that did are what the other faults and the noise of the run make of them.
 - **wrong causes** are counted on their own: each decided cause that is exact for no fault of the
   run. A straggler is no wrong cause if its part is slow: the slow device, any device of a slow
   node, both ends of a slow path, or the node of a slow device if it is behind in collectives,
-  which use all devices of a node.
+  which use all devices of a node. Nor is a slow NIC whose link has errors, if it was measured only
+  while it sent: the receiver counts them.
 
 Which items can show a fault is worked out from the platform file before the run is looked at
 (`selftests/matrix/blind_reach.py`). A fault without consequences (`irq-affinity`) is
@@ -120,6 +123,11 @@ class StudiedRun:
     def open(self) -> list[Cause]:
         return [cause for cause in self.verdict["causes"] if cause["confidence"] == OPEN]
 
+    def was_shown(self, number: int) -> bool:
+        """Whether an item that can show fault ``number`` was measured."""
+        shows, injection = self.reaches[number].shows, self.injected[number]
+        return any(shows(item) and _was_measured(injection, item) for item in self.items)
+
     def red_only_for(self, number: int) -> list[Item]:
         """The failed items and errors that only fault ``number`` can explain."""
         others = [reach for other, reach in enumerate(self.reaches) if other != number]
@@ -143,8 +151,10 @@ def wrong_causes(studied: StudiedRun) -> list[Cause]:
         cause
         for cause in studied.decided
         if not any(
-            is_exact(s, cause, studied.injected) or _is_straggler_of(s, cause)
-            for s in studied.injected
+            is_exact(s, cause, studied.injected)
+            or _is_straggler_of(s, cause)
+            or (_is_slowed_by_errors(s, cause) and not studied.was_shown(number))
+            for number, s in enumerate(studied.injected)
         )
     ]
 
@@ -162,10 +172,9 @@ def _count(studied: StudiedRun, number: int) -> tuple[Count, str]:
         return named
     if not is_visible:
         return _not_visible(injection, reach.visibility, studied.verdict, shown)
-    if is_intermittent(injection) and not studied.red_only_for(number):
+    if is_intermittent(injection) and not any(map(reach.acts, studied.red_only_for(number))):
         return Count.IDLE, ""
-    red = [item for item in shown if item["outcome"] in _WENT_WRONG]
-    return _missed(injection, studied, number, red)
+    return _missed(injection, studied, reach, shown)
 
 
 def _not_visible(
@@ -248,6 +257,15 @@ def _is_straggler_of(injection: Injection, cause: Cause) -> bool:
     return _nodes(cause) == _ends(injection) and (not own or uses_all or bool(own & named))
 
 
+def _is_slowed_by_errors(injection: Injection, cause: Cause) -> bool:
+    """Whether it is the NIC, or the one NIC's node, that errors of its link slow."""
+    if injection.name != "high-ber" or cause["cause"] not in _SLOW:
+        return False
+    named = _parts(cause["where"]["device"])
+    device = named == {injection.device} or (not named and _has_one_nic(injection))
+    return _nodes(cause) == {injection.node} and device
+
+
 def _parts(device: str) -> set[str]:
     return set(re.split(r"[,>|]|(?<=\d)-(?=[a-z])", device)) - {""}
 
@@ -269,9 +287,9 @@ def place(cause: Cause) -> str:
     return " ".join(part for part in (cause["cause"], nodes, where["device"]) if part) + sure
 
 
-def _hidden(injection: Injection, studied: StudiedRun, number: int) -> str:
+def _hidden(injection: Injection, studied: StudiedRun, *, acted: bool) -> str:
     """The line saying that the fault's node was measured only with another faulty part."""
-    wanted = _ONLY_WITH_ERRORS if studied.red_only_for(number) else _ONLY_WITH
+    wanted = _ONLY_WITH_ERRORS if acted else _ONLY_WITH
     lines = _unknown_of(injection, studied.verdict)
     return next((line["why"] for line in lines if line["why"].startswith(wanted)), "")
 
@@ -281,13 +299,15 @@ _ONLY_WITH_ERRORS = "measured only with link-error-rate"
 
 
 def _missed(
-    injection: Injection, studied: StudiedRun, number: int, red: Sequence[Item]
+    injection: Injection, studied: StudiedRun, reach: Reach, shown: Sequence[Item]
 ) -> tuple[Count, str]:
+    red = [item for item in shown if item["outcome"] in _WENT_WRONG]
     ids = {item["id"] for item in red}
     for cause in studied.open:
         if cause["cause"] == UNDIAGNOSED and ids.intersection(cause["evidence"]):
             return Count.LISTED, place(cause)
-    if line := _hidden(injection, studied, number):
+    measured = [item for item in shown if _was_measured(injection, item)]
+    if line := _hidden(injection, studied, acted=any(map(reach.acts, measured))):
         return Count.HIDDEN, line
     for cause in wrong_causes(studied):
         if _nodes(cause) & _ends(injection):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from fault_matrix import ALL_AT_SMOKE
 from healthy_seeds_lab import InProcessLab
 from injections import (
     ALL_CAUSES,
@@ -68,7 +69,8 @@ class DrawnRun:
     @property
     def options(self) -> tuple[str, ...]:
         """The level, and ``--confirm`` if suspects are measured again."""
-        return ("--level", self.level, *["--confirm"] * self.confirm)
+        level = ALL_AT_SMOKE if self.level == "smoke" else ("--level", self.level)
+        return (*level, *["--confirm"] * self.confirm)
 
     @property
     def command(self) -> str:

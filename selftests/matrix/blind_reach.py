@@ -6,11 +6,15 @@ platform file. The items whose limits are missed can show the fault. If there ar
 simulated with a severity of 90 %; if that misses no limit either, the level measures nothing that
 depends on the part. The outcome of the run is not used. All other faults are shown by facts,
 counters or tools; a table by name says which.
+
+Several faults may slow the same items. Each figure is simulated once more with the other faults of
+the run alone: an item shows a fault only if its figure is another one.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,8 +26,12 @@ from healthy_seeds import bench
 from healthy_seeds_lab import InProcessLab, using_lab
 from injections import Injection
 
+from railgauge.config.thresholds import Measurement
 from railgauge.core.errors import DataCorrupted, NoEvidence
-from railgauge.core.model import Case, Outcome
+from railgauge.core.model import Case, Judgement, Outcome
+from railgauge.diagnosis.localise.directions import RECEIVING, ways
+from railgauge.tools import flow
+from railgauge.tools.metric import LOWER
 
 Item = Mapping[str, Any]
 """A line of ``records.jsonl``."""
@@ -43,10 +51,14 @@ class Visibility(Enum):
 
 @dataclass(frozen=True)
 class Reach:
-    """Whether the level can show a fault, and which items do."""
+    """Whether the level can show a fault, and which items do.
+
+    ``acts`` tells whether the figures of an item differ from those without the fault.
+    """
 
     visibility: Visibility
     shows: Callable[[Item], bool]
+    acts: Callable[[Item], bool] = lambda _item: True
 
 
 def reach(drawn: DrawnRun, injection: Injection) -> Reach:
@@ -55,13 +67,16 @@ def reach(drawn: DrawnRun, injection: Injection) -> Reach:
         return _by_name(drawn, injection)
     places = _missed(drawn, injection.fault)
     if places:
-        return Reach(Visibility.LIMITS, lambda item: place_of(item) in places)
+        shows = _shows(places)
+        return Reach(Visibility.LIMITS, shows, _acts(drawn, injection))
     extreme = (
         _missed(drawn, _at(injection.fault, _EXTREME)) if injection.name != "corrupt" else places
     )
-    return Reach(
-        Visibility.BELOW if extreme else Visibility.NOWHERE, lambda item: place_of(item) in extreme
-    )
+    return Reach(Visibility.BELOW if extreme else Visibility.NOWHERE, _shows(extreme))
+
+
+def _shows(places: frozenset[ItemPlace]) -> Callable[[Item], bool]:
+    return lambda item: place_of(item) in places
 
 
 def changes_figures(injection: Injection) -> bool:
@@ -84,24 +99,74 @@ def _at(fault: str, severity: str) -> str:
 
 def _missed(drawn: DrawnRun, fault: str) -> frozenset[ItemPlace]:
     """Where limits are missed; the fault acts permanently here, whatever its course."""
-    lab = InProcessLab(drawn.platform, count=drawn.nodes, injected=[fault.partition(",")[0]])
+    lab = _lab(drawn, fault)
     with using_lab(lab):
         found = bench(lab, drawn.level)
         lab.reseed(0)
-        return frozenset(
-            place
-            for case, samples, checks in found.cases
-            for place in (*_judged(case, samples, checks), *_wrong(lab, case))
-        )
+        places = set[ItemPlace]()
+        for case, samples, checks in found.cases:
+            judged = _judged(case, samples, checks)
+            places.update(place for place, one in judged if one.outcome is Outcome.FAILED)
+            places.update(_wrong(lab, case))
+        return frozenset(places)
 
 
-def _judged(case: Case, samples: Any, checks: Any) -> Iterator[ItemPlace]:
+def _lab(drawn: DrawnRun, *faults: str) -> InProcessLab:
+    """The lab of the run with these faults alone, each of them permanent."""
+    injected = [fault.partition(",")[0] for fault in faults]
+    return InProcessLab(drawn.platform, count=drawn.nodes, injected=injected)
+
+
+def _judged(case: Case, samples: Any, checks: Any) -> Iterator[tuple[ItemPlace, Judgement]]:
     samples.take()
     for check in checks:
         with suppress(NoEvidence):
-            if check.judge(samples).outcome is Outcome.FAILED:
-                _, size, placement = check.key
-                yield _place(case, size, placement)
+            judged = check.judge(samples)
+            _, size, placement = check.key
+            yield _place(case, size, placement), judged
+
+
+# --- what a fault changes beside the others ---
+
+_LIKE = 0.012
+"""Healthy like parts differ by up to 1.04 % in document 002."""
+
+
+def _acts(drawn: DrawnRun, injection: Injection) -> Callable[[Item], bool]:
+    """Whether an item of the run is worse than the run's other faults make it."""
+    if injection.name == "corrupt":
+        return lambda _item: True
+    others = [one for one in drawn.injected if one is not injection and changes_figures(one)]
+    without = _figures(drawn, *(one.fault for one in others))
+
+    def acts(item: Item) -> bool:
+        usual = without.get(place_of(item), {})
+        return any(_is_worse(judged, usual.get(judged["metric"])) for judged in item["judgements"])
+
+    return acts
+
+
+def _figures(drawn: DrawnRun, *faults: str) -> dict[ItemPlace, dict[str, float]]:
+    """The worst value of each metric of each item, without noise."""
+    lab = _lab(drawn, *faults)
+    found: dict[ItemPlace, dict[str, float]] = defaultdict(dict)
+    with using_lab(lab):
+        planned = bench(lab, drawn.level)
+        lab.reseed(0)
+        for case, samples, checks in planned.cases:
+            for place, judged in _judged(case, samples, checks):
+                if judged.worst is not None:
+                    found[place][judged.metric] = judged.worst
+    return found
+
+
+def _is_worse(judged: Mapping[str, Any], usual: float | None) -> bool:
+    """Whether a judged value is clearly worse than this one; also if one of them is unknown."""
+    if usual is None or judged["worst"] is None:
+        return judged["outcome"] == "failed"
+    if judged["better"] == LOWER:
+        return bool(judged["worst"] > usual * (1 + _LIKE))
+    return bool(judged["worst"] < usual * (1 - _LIKE))
 
 
 def _wrong(lab: InProcessLab, case: Case) -> Iterator[ItemPlace]:
@@ -126,44 +191,50 @@ def _place(case: Case, size: int | None, placement: str | None) -> ItemPlace:
 
 def _by_name(drawn: DrawnRun, injection: Injection) -> Reach:
     shows = _SHOWN.get(injection.name, _fact)
-    measurements = InProcessLab(drawn.platform, count=drawn.nodes).platform.measurements
+    measurements = _lab(drawn).platform.measurements
     planned = injection.name != "gpu-diagnostics" or any(
         name.startswith(_DIAGNOSTIC) and one.made_at(drawn.level)
         for name, one in measurements.items()
     )
-    commands = {name: one.command for name, one in measurements.items()}
     return Reach(
         Visibility.LIMITS if planned else Visibility.NOWHERE,
-        lambda item: injection.node in item["nodes"] and shows(injection, item, commands),
+        lambda item: injection.node in item["nodes"] and shows(injection, item, measurements),
     )
 
 
 _DIAGNOSTIC = "gpu_diagnostic"
 
 
-def _fact(_injection: Injection, item: Item, _commands: object) -> bool:
+Measurements = Mapping[str, Measurement]
+
+
+def _fact(_injection: Injection, item: Item, _measurements: object) -> bool:
     """The probe reads all facts of a node at once."""
     return bool(item["rung"] == 0)
 
 
-def _traffic(injection: Injection, item: Item, _commands: object) -> bool:
-    """Errors are counted with the traffic of the NIC."""
-    return "traffic" in item["ways"] and injection.device in _parts(item["pairing"])
+def _traffic(injection: Injection, item: Item, measurements: Measurements) -> bool:
+    """Errors are counted with the traffic of the NIC, where it receives."""
+    if "traffic" not in item["ways"] or injection.device not in _parts(item["pairing"]):
+        return False
+    one, other = item["nodes"]
+    return RECEIVING in ways((one, other), injection.node, flow(measurements[item["subject"]]))
 
 
-def _collective(_injection: Injection, item: Item, _commands: object) -> bool:
+def _collective(_injection: Injection, item: Item, _measurements: object) -> bool:
     return bool(len(item["nodes"]) > 1 and item["ways"] and not item["pairing"])
 
 
-def _tool(injection: Injection, item: Item, commands: Mapping[str, str]) -> bool:
-    return commands.get(item["subject"]) == injection.device
+def _tool(injection: Injection, item: Item, measurements: Measurements) -> bool:
+    measurement = measurements.get(item["subject"])
+    return measurement is not None and measurement.command == injection.device
 
 
 def _any_item(*_: object) -> bool:
     return True
 
 
-def _diagnostic(_injection: Injection, item: Item, _commands: object) -> bool:
+def _diagnostic(_injection: Injection, item: Item, _measurements: object) -> bool:
     return str(item["subject"]).startswith(_DIAGNOSTIC)
 
 
@@ -171,7 +242,7 @@ def _parts(pairing: str) -> list[str]:
     return re.split(r"[>,]|(?<=\d)-(?=[a-z])", pairing)
 
 
-_SHOWN: Mapping[str, Callable[[Injection, Item, Mapping[str, str]], bool]] = {
+_SHOWN: Mapping[str, Callable[[Injection, Item, Measurements], bool]] = {
     **dict.fromkeys(("unreachable", "host-key-changed", "wrong-key", "node-stops"), _any_item),
     **dict.fromkeys(("tool-missing", "tool-silent", "tool-garbage"), _tool),
     **dict.fromkeys(("nic-idle", "tcp-fallback"), _collective),

@@ -78,6 +78,10 @@ def named(cause: dict[str, Any]) -> str:
     return " ".join(part for part in (cause["cause"], place, where["device"]) if part)
 
 
+ALL_AT_SMOKE = ("--level", "smoke", "--rounds", "2")
+"""Every node of any cluster is measured; smoke alone would take a sample of the nodes."""
+
+
 def run_with_faults(
     injected: Sequence[Injection], seed: int, folder: Path, *more: str, nodes: int | None = None
 ) -> Result:
@@ -90,7 +94,8 @@ def run_with_faults(
     for line in (OF_HOSTFILE.get(injection.name, "") for injection in injected):
         _add(project, platform, line)
     options = [
-        *("--hostfile", _LAB.format(platform), "--level", "smoke", "-q"),
+        *("--hostfile", _LAB.format(platform), "-q"),
+        *(() if "--level" in more else ALL_AT_SMOKE),
         *("--lab-nodes", str(count), "--lab-seed", str(seed)),
         *("-p", "no:html", "-p", "no:allure_pytest", "-p", "no:hypothesispytest"),  # not used here
         *(

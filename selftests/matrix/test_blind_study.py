@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ GOVERNOR = [
 LOST = Injection("h200", "unreachable", "unreachable@h200-02", "node-unreachable", "h200-02")
 HARMLESS = Injection("h100-tcpx", "irq-affinity", "irq-affinity@tcpx02", "", "tcpx02")
 SEEN = Reach(Visibility.LIMITS, lambda item: item["subject"] == "shows")
+MASKED = replace(SEEN, acts=lambda _item: False)
 BELOW = Reach(Visibility.BELOW, lambda _item: False)
 NOWHERE = Reach(Visibility.NOWHERE, lambda _item: False)
 RED = {"id": "x", "subject": "shows", "outcome": "failed", "pairing": "gpu5-mlx5_5", "rung": 2,
@@ -170,7 +172,7 @@ PLAN = "level smoke does not measure this"
 
 
 def test_a_fault_that_only_a_slower_part_was_measured_with_is_hidden():
-    """Both faults make the item fail; ``unknown`` says what the slower one hides."""
+    """No figure is another one without it; ``unknown`` says what the slower one hides."""
     other = Injection("h200", "slow-node", "slow-node@h200-01", "slow-node", "h200-01")
     line = {
         "nodes": "h200-02",
@@ -179,10 +181,10 @@ def test_a_fault_that_only_a_slower_part_was_measured_with_is_hidden():
     }
     for unknown, expected in (([line], Count.HIDDEN), ([], Count.SWALLOWED)):
         said = verdict(cause("slow-node", "h200-01"), unknown=unknown)
-        studied = StudiedRun((SLOW_GPU, other), (SEEN, SEEN), said, (RED,))
+        studied = StudiedRun((SLOW_GPU, other), (MASKED, SEEN), said, (RED,))
         assert counted(studied)[0].count is expected
-    alone = StudiedRun((SLOW_GPU,), (SEEN,), verdict(unknown=[line]), (RED,))
-    assert counted(alone)[0].count is Count.SWALLOWED, "nothing else makes the item fail"
+    seen = StudiedRun((SLOW_GPU, other), (SEEN, SEEN), verdict(unknown=[line]), (RED,))
+    assert counted(seen)[0].count is Count.SWALLOWED, "a figure shows it"
 
 
 def test_a_slow_node_behind_errors_of_its_only_link_is_hidden() -> None:
@@ -277,6 +279,7 @@ def test_an_intermittent_fault_must_be_named_only_if_it_acted() -> None:
     assert count_of(rare, items=[passed]) is Count.IDLE
     assert count_of(rare, items=[passed, RED]) is Count.SWALLOWED
     assert count_of(SLOW_NODE, items=[passed]) is Count.SWALLOWED, "a permanent fault"
+    assert count_of(rare, reach=MASKED, items=[RED]) is Count.IDLE, "others explain the figure"
 
 
 def test_a_node_that_did_not_stop_during_the_run_must_not_be_named() -> None:
@@ -388,6 +391,48 @@ def test_items_that_show_a_slow_node_use_that_node() -> None:
     pairs = [[one, other] for one in names for other in names if one != other]
     assert all(("viper" in p) >= found.shows(shown | {"nodes": p}) for p in pairs)
     assert any(found.shows(shown | {"nodes": pair}) for pair in pairs)
+
+
+def test_a_figure_shows_a_fault_only_if_the_other_faults_leave_a_better_one() -> None:
+    """On a path that carries 12 % less, and between nodes of which one carries 40 % less."""
+    node = homelab("slow-node", "viper=40%")
+    path_ = homelab("slow-path", "viper:columbia=12%")
+    item = {
+        "subject": "host_send_bandwidth", "nodes": ["viper", "columbia"], "pairing": "mlx5_0",
+        "size_bytes": 8 << 20, "outcome": "failed",
+    }  # fmt: skip
+
+    def acts(injected: Injection, beside: tuple[Injection, ...], reached: float) -> bool:
+        judged = {
+            "metric": "bw_average", "worst": reached, "better": "higher", "outcome": "failed"
+        }  # fmt: skip
+        return reach(of_homelab(injected, *beside), injected).acts({**item, "judgements": [judged]})
+
+    assert acts(path_, (), 3320.0)
+    assert not acts(path_, (), 3760.0), "as fast as without the fault"
+    assert not acts(path_, (node,), 2265.0)
+    assert acts(path_, (node,), 2000.0)
+    assert acts(node, (path_,), 2265.0)
+
+
+def test_errors_of_a_link_are_counted_where_it_receives() -> None:
+    errors = replace(homelab("high-ber", "columbia", "link-error-rate"), device="mlx5_0")
+    item = {"subject": "host_write_bandwidth", "ways": ["traffic"], "pairing": "mlx5_0"}
+    shows = reach(of_homelab(errors), errors).shows
+    assert shows({**item, "nodes": ["viper", "columbia"]})
+    assert not shows({**item, "nodes": ["columbia", "viper"]})
+    assert not shows({**item, "nodes": ["viper", "columbia"], "ways": ["size"]})
+
+
+def test_a_nic_with_errors_that_nobody_could_count_may_be_a_slow_nic() -> None:
+    errors = Injection(
+        "h200", "high-ber", "high-ber@h200-02:mlx5_0", "link-error-rate", "h200-02", "mlx5_0"
+    )
+    named = cause("slow-nic", "h200-02", "mlx5_0")
+    for items, expected in (([BLOCKED], []), ([RED], [named])):
+        assert wrong_causes(StudiedRun((errors,), (SEEN,), verdict(named), items)) == expected
+    other = cause("slow-nic", "h200-02", "mlx5_1")
+    assert wrong_causes(StudiedRun((errors,), (SEEN,), verdict(other), [BLOCKED])) == [other]
 
 
 def test_only_collectives_on_the_gpus_node_show_its_wrong_results() -> None:

@@ -32,6 +32,7 @@ from railgauge.diagnosis.catalogue import CATALOGUE, Kind
 from railgauge.diagnosis.confirmed import with_confirmation, with_partner
 from railgauge.diagnosis.course import timed
 from railgauge.diagnosis.folding import folded
+from railgauge.diagnosis.inside import doubted_path
 from railgauge.diagnosis.ladder import passes_and_misses
 from railgauge.diagnosis.model import (
     CERTAIN,
@@ -45,7 +46,7 @@ from railgauge.diagnosis.model import (
 )
 from railgauge.diagnosis.notes import notes
 from railgauge.diagnosis.ordering import by_harm
-from railgauge.diagnosis.peers import STRAGGLER, with_items, with_stragglers
+from railgauge.diagnosis.peers import STRAGGLER, with_items, with_stragglers, without_slow_partners
 from railgauge.diagnosis.reach import explains, nodes_of
 from railgauge.judging.record import OWN_ERROR, ItemRecord
 
@@ -113,8 +114,8 @@ def _diagnosed(results: RunResults) -> tuple[Cause, ...]:
     claims = with_items(with_stragglers(results, claims), scene.open)
     claims += _rest([record for record in scene.open if not _is_shown(record, claims)])
     of_items = [claim for claim in folded(claims) if not _is_added(claim)]
-    causes = tuple(_confirmed(results, claim) for claim in of_items)
-    return by_harm(causes, results.records)
+    causes = [_confirmed(results, claim) for claim in of_items]
+    return by_harm(without_slow_partners(causes, results), results.records)
 
 
 def _confirmed(results: RunResults, claim: CauseClaim) -> Cause:
@@ -125,6 +126,8 @@ def _confirmed(results: RunResults, claim: CauseClaim) -> Cause:
     if told.confidence != OPEN and not _takes_part(told.where, claim.evidence):
         told = replace(before, confirmation=told.confirmation)
     found = by_exclusion.decided(results, told)
+    if found.where.peer and not claim.where.peer:
+        found = doubted_path(results, found)
     return with_partner(found, [results.records[i] for i in found.evidence])
 
 

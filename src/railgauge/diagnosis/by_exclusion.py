@@ -69,7 +69,8 @@ def _is_of_sums(results: RunResults, cause: Cause) -> bool:
     place = cause.where
     is_one = len(nodes_of(place.node)) == 1 and not place.peer and "," not in place.device
     kind = _NIC if place.device else _NODE
-    if not is_one or cause.cause != kind or cause.confidence == CERTAIN:
+    is_kind = cause.cause == kind or (cause.cause == DIRECTION and cause.confidence == OPEN)
+    if not is_one or not is_kind or cause.confidence == CERTAIN:
         return False
     shown = [results.records[one] for one in cause.evidence if one in results.records]
     return bool(shown) and all(_is_sum(results, record) for record in shown)
@@ -118,6 +119,8 @@ def decided(results: RunResults, cause: Cause) -> Cause:
         return told
     if not nics:
         return _of_no_nic(results, told, usual)
+    if _was_fine_again(results, cause):  # one fast measurement clears no direction
+        return replace(told, confidence=OPEN)
     way = {way for one in slow for way in _ways(results, one, cause.where.node)}
     name = DIRECTION if len(way) == 1 else _NIC
     word = f", {way.pop()}" if len(way) == 1 else ""
@@ -130,6 +133,16 @@ def decided(results: RunResults, cause: Cause) -> Cause:
         would_decide="",
         remedy=CATALOGUE[name].remedy,
         basis=CATALOGUE[name].basis,
+    )
+
+
+def _was_fine_again(results: RunResults, cause: Cause) -> bool:
+    """Whether the slow pair of an item was fine when it was measured again."""
+    shown = [results.records[one] for one in cause.evidence if one in results.records]
+    pairs = [set(record.nodes) for record in shown]
+    return any(
+        set(one.asked.suspects) in pairs and not one.missed and not one.error
+        for one in results.confirmed
     )
 
 

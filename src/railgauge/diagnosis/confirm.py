@@ -101,6 +101,11 @@ def _of_one_way(
     for suspect in worst.nodes if was_fast(results, worst) else suspects:
         fit = partners(results.records, suspect, worst.subject, good)
         yield from with_each(cause, suspect, worst, fit)
+        # It may be slow in the other direction too, and within other limits there.
+        if suspect in suspects and is_one_way(results, worst):
+            (other,) = set(worst.nodes) - {suspect}
+            for partner in fit[:1]:
+                yield from turned(cause, worst, {other: partner})
     yield asked_again(cause, worst.nodes, worst, {})
 
 

@@ -17,12 +17,12 @@ comes and goes explains all: 3 of 4 measurements are slow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from railgauge.core.naming import listed
 from railgauge.core.terms import Rung
-from railgauge.diagnosis.history import BOTH, Event, History
+from railgauge.diagnosis.history import BOTH, RECEIVES, SENDS, Event, History
 from railgauge.diagnosis.model import (
     AGAIN,
     CERTAIN,
@@ -46,9 +46,8 @@ from railgauge.diagnosis.seen import (
     told,
 )
 
-SLOW = frozenset(
-    {"slow-node", "slow-nic", "slow-gpu", "slow-path", "slow-pcie-path", "slow-direction"}
-)
+DIRECTION = "slow-direction"
+SLOW = frozenset({"slow-node", "slow-nic", "slow-gpu", "slow-path", "slow-pcie-path", DIRECTION})
 _PAIR = 2
 _WAYS = 2
 _HALF = 0.5
@@ -66,7 +65,7 @@ def timed(results: RunResults, claims: Sequence[CauseClaim]) -> list[CauseClaim]
     history = History(results)
     found: dict[int, list[CauseClaim]] = {}
     for together in _connected(about):
-        settled = list(_settled(history, together))
+        settled = list(_settled(history, together, about))
         for claim in together:
             found[id(claim)] = []
         found[id(together[0])] = settled
@@ -98,15 +97,27 @@ def _connected(claims: Iterable[CauseClaim]) -> list[list[CauseClaim]]:
 # --- which explanation fits ---
 
 
-def _settled(history: History, claims: Sequence[CauseClaim]) -> Iterator[CauseClaim]:
+def _settled(
+    history: History, claims: Sequence[CauseClaim], every: Sequence[CauseClaim]
+) -> Iterator[CauseClaim]:
     """The claims about connected places, or those that time gives in their stead."""
-    slow = {id(claim): _slow_of(history, claim) for claim in claims}
-    everything = [event for events in slow.values() for event in events]
-    doubtful = [claim for claim in claims if _is_doubtful(history, claim, slow[id(claim)])]
+    slow = {id(claim): _slow_of(history, claim) for claim in every}
+    near = {id(claim): _own_part(history, claim, every, slow) for claim in claims}
+    everything = [event for claim in claims for event in slow[id(claim)]]
+    doubtful = [
+        claim for claim in claims if _is_doubtful(history, claim, slow[id(claim)], near[id(claim)])
+    ]
     began = begun(history, claims, everything) if len(claims) > 1 or doubtful else None
     if began := began or begun_between(history, claims, everything):
         yield began
         return
+    for some in _of_one_pair(claims):
+        if began := begun_between(history, some, [e for claim in some for e in slow[id(claim)]]):
+            yield began
+            rest = [claim for claim in claims if claim not in some]
+            for together in _connected(rest):
+                yield from _settled(history, together, every)
+            return
     common = in_all(everything)
     unsure = all(claim in doubtful or claim.confidence == OPEN for claim in claims)
     paths = [claim for claim in claims if claim.where.peer]
@@ -117,8 +128,19 @@ def _settled(history: History, claims: Sequence[CauseClaim]) -> Iterator[CauseCl
         yield _come_and_gone(history, common[0], claims, everything)
         return
     for claim in claims:
-        settle = _unsure if claim in doubtful else _with_doubt
-        yield settle(history, claim, slow[id(claim)])
+        if claim in doubtful:
+            yield _unsure(history, claim, slow[id(claim)], near[id(claim)])
+        else:
+            yield _with_doubt(history, claim, slow[id(claim)])
+
+
+def _of_one_pair(claims: Sequence[CauseClaim]) -> Iterator[list[CauseClaim]]:
+    """The claims about two nodes together, if there are others as well."""
+    pairs = dict.fromkeys(frozenset(_places(claim)) for claim in claims if claim.where.peer)
+    for pair in pairs:
+        some = [claim for claim in claims if claim.where.peer and _places(claim) == pair]
+        if len(some) < len(claims):
+            yield some
 
 
 def _on_most_nics(history: History, nodes: Sequence[str], slow: Sequence[Event]) -> bool:
@@ -155,7 +177,7 @@ def _are_two(claims: Sequence[CauseClaim], slow: Sequence[Event]) -> bool:
 
     Two slow directions explain as much. Suspects of a direction are measured again in the run.
     """
-    ways = all(claim.cause == "slow-direction" and claim.confidence == OPEN for claim in claims)
+    ways = all(claim.cause == DIRECTION and claim.confidence == OPEN for claim in claims)
     return ways and len(claims) == len(slow) == _PAIR
 
 
@@ -191,6 +213,28 @@ def _slow_of(history: History, claim: CauseClaim) -> list[Event]:
     return list(found.values())
 
 
+def _own_part(
+    history: History,
+    claim: CauseClaim,
+    claims: Iterable[CauseClaim],
+    slow: Mapping[int, Sequence[Event]],
+) -> Callable[[Event], bool]:
+    """Whether an event is of the claim's part, and not slow because of another decided part.
+
+    Of a slow direction that several show, only events that moved their payload that way are.
+    """
+    of_part, node = _of_part(claim), claim.where.node
+    own = {event.key for event in slow[id(claim)]}
+    decided = [other for other in claims if other is not claim and other.confidence != OPEN]
+    others = {event.key for other in decided for event in slow[id(other)]} - own
+    ways = {history.sends(event, node) for event in slow[id(claim)]} - {BOTH}
+    is_known = claim.cause == DIRECTION and len(ways) == 1 and len(own) >= SOME
+    other_way = {SENDS, RECEIVES} - ways if is_known else set()
+    return lambda event: (
+        of_part(event) and event.key not in others and history.sends(event, node) not in other_way
+    )
+
+
 def _of_part(claim: CauseClaim) -> Callable[[Event], bool]:
     """Whether an event is of the claim's part, measured as its evidence was.
 
@@ -209,14 +253,16 @@ def _of_part(claim: CauseClaim) -> Callable[[Event], bool]:
     return holds
 
 
-def _is_doubtful(history: History, claim: CauseClaim, slow: Sequence[Event]) -> bool:
+def _is_doubtful(
+    history: History, claim: CauseClaim, slow: Sequence[Event], near: Callable[[Event], bool]
+) -> bool:
     """Whether other measurements of the same part are fine, or a single one tells of a path."""
-    if claim.cause == "slow-direction" and claim.confidence == OPEN:
+    if claim.cause == DIRECTION and claim.confidence == OPEN:
         return len(slow) == 1 and bool(of_the_pair(history, slow).fine)
     if claim.confidence == OPEN or not slow:
         return False
     node = claim.where.node
-    seen = seen_of(history, node, slow, _of_part(claim))
+    seen = seen_of(history, node, slow, near)
     if seen.fine:
         return not has_a_place(history, node, seen, of_path=bool(claim.where.peer))
     return bool(claim.where.peer and claim.where.device and len(seen.slow) == 1)
@@ -253,7 +299,9 @@ def _come_and_gone(
     return CauseClaim(cause, whole, says, records, confidence, decide, seen.course)
 
 
-def _unsure(history: History, claim: CauseClaim, slow: Sequence[Event]) -> CauseClaim:
+def _unsure(
+    history: History, claim: CauseClaim, slow: Sequence[Event], near: Callable[[Event], bool]
+) -> CauseClaim:
     """The claim with its course; undecided unless several partners show the same node.
 
     What is slow in one direction alone, in a few measurements, may be fine in the other one.
@@ -261,10 +309,10 @@ def _unsure(history: History, claim: CauseClaim, slow: Sequence[Event]) -> Cause
     if claim.confidence == OPEN:
         return _undecided(history, claim, slow)
     node = claim.where.node
-    seen = seen_of(history, node, slow, _of_part(claim))
+    seen = seen_of(history, node, slow, near)
     if not seen.fine:  # one slow measurement of a path: its other measurements are over other NICs
-        near = seen_of(history, node, slow, lambda event: claim.where.peer in event.nodes)
-        seen = Seen(seen.slow, near.fine)
+        beside = seen_of(history, node, slow, lambda event: claim.where.peer in event.nodes)
+        seen = Seen(seen.slow, beside.fine)
     partners = {name for event in seen.slow for name in event.nodes} - {node}
     slow_ways, fine_ways = (
         {history.sends(event, node) for event in events} - {BOTH}

@@ -50,15 +50,28 @@ def hidden(results: RunResults, causes: Sequence[Cause]) -> Iterator[tuple[str, 
     lines: dict[tuple[str, str, str, str], int] = defaultdict(int)
     for (node, part, way), found_ in behind.items():
         if all(found_) and found_[0]:
-            lines[node, _kind(part), way, f"{found_[0].cause} ({found_[0].where})"] += 1
+            lines[node, _kind(part), way, _said(found_[0])] += 1
     for (node, kind, way, cause), count in lines.items():
         yield node, (_words(kind, way, count), f"measured only with {cause}")
+    for slow in (one for one in _decided(causes) if _is_slow_node(one, behind)):
+        yield slow.where.node, (("paths to other nodes",), f"measured only with {_said(slow)}")
     half = Counter(
         (end[0], _kind(end[1]), end[2], _SUM if end in behind else _NO_PARTNER)
         for end in _half(missing, alone, behind)
     )
     for (node, kind, way, why), count in half.items():
         yield node, (_words(kind, way, count), why)
+
+
+def _is_slow_node(cause: Cause, measured: Collection[_End]) -> bool:
+    """Whether the cause slows all paths of one node, so that a path that is less slow is hidden."""
+    place = cause.where
+    is_node = cause.cause == "slow-node" and not place.device and not place.peer
+    return is_node and any(node == place.node for node, _, _ in measured)
+
+
+def _said(cause: Cause) -> str:
+    return f"{cause.cause} ({cause.where})"
 
 
 def _kind(part: str) -> str:
@@ -97,10 +110,13 @@ def _tells(record: ItemRecord) -> bool:
     return is_rate and record.outcome in (Outcome.PASSED, Outcome.FAILED)
 
 
+def _decided(causes: Sequence[Cause]) -> list[Cause]:
+    return [cause for cause in causes if cause.confidence != OPEN]
+
+
 def _blamed(causes: Sequence[Cause]) -> dict[str, Cause]:
     """The decided cause that each item shows, or is explained by; slow parts go first."""
-    decided = (c for c in causes if c.confidence != OPEN)
-    in_order = sorted(decided, key=_is_slow_part)  # the last one of an item counts
+    in_order = sorted(_decided(causes), key=_is_slow_part)  # the last one of an item counts
     return {item: cause for cause in in_order for item in (*cause.evidence, *cause.explains)}
 
 

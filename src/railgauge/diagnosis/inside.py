@@ -21,7 +21,17 @@ from ClusterShell.RangeSet import RangeSet
 from railgauge.config.thresholds.model import LEVELS
 from railgauge.core.naming import listed
 from railgauge.core.terms import Rung
-from railgauge.diagnosis.model import AGAIN, GOOD, LIKELY, OPEN, CauseClaim, Scene, Where
+from railgauge.diagnosis.model import (
+    AGAIN,
+    GOOD,
+    LIKELY,
+    OPEN,
+    Cause,
+    CauseClaim,
+    RunResults,
+    Scene,
+    Where,
+)
 from railgauge.diagnosis.pattern import has_value, worst_of
 from railgauge.diagnosis.shares import Shares
 from railgauge.judging.record import ItemRecord
@@ -83,23 +93,39 @@ def doubted(scene: Scene, claim: CauseClaim) -> CauseClaim:
 
     A slow path between two nodes is slow over all NICs.
     """
-    ends = {claim.where.node, claim.where.peer}
     if not claim.where.peer or claim.confidence == OPEN:
         return claim
-    shares = Shares(scene.results.records.values())
-    below = [r for r in _here(scene, claim.where.node, _PATHS) if set(r.nodes) == ends]
-    # Both ends may be part of all pairs that passed.
-    reached, lost = (
-        shares.levels(some, ends) or shares.levels(some, ()) for some in (below, claim.evidence)
-    )
-    if not (reached and lost) or max(reached) <= 1 - _HALF * (1 - min(lost)):
+    faster, decide = _faster(scene.results, claim.where, claim.evidence)
+    if not faster:
         return claim
-    says = (
-        f"{claim.says}; {listed(list(dict.fromkeys(record.subject for record in below)))} "
-        f"between the two reached up to {100 * max(reached):.0f} % of what other pairs reach"
-    )
-    decide = AGAIN.format(f"{claim.where.node} and {claim.where.peer}")
+    says = f"{claim.says}; {faster}"
     return replace(claim, says=says, confidence=OPEN, would_decide=decide)
+
+
+def doubted_path(results: RunResults, cause: Cause) -> Cause:
+    """The cause of collectives; undecided if it is a path that was clearly faster over its NICs."""
+    shown = [results.records[item] for item in cause.evidence if item in results.records]
+    if any(record.rung < Rung.COLLECTIVE for record in shown):
+        return cause
+    faster, decide = _faster(results, cause.where, shown)
+    if not faster:
+        return cause
+    says = f"{cause.says}; {faster}"
+    return replace(cause, says=says, confidence=OPEN, would_decide=decide)
+
+
+def _faster(results: RunResults, path: Where, slow: Sequence[ItemRecord]) -> tuple[str, str]:
+    """What was faster over the path, in words, and what would decide; empty if nothing was."""
+    ends, shares = {path.node, path.peer}, Shares(results.records.values())
+    below = [r for r in _here(results, path.node, _PATHS) if set(r.nodes) == ends]
+    # Both ends may be part of all pairs that passed.
+    reached, lost = (shares.levels(some, ends) or shares.levels(some, ()) for some in (below, slow))
+    if not (reached and lost) or max(reached) <= 1 - _HALF * (1 - min(lost)):
+        return "", ""
+    subjects = listed(list(dict.fromkeys(record.subject for record in below)))
+    share = f"{100 * max(reached):.0f} %"
+    says = f"{subjects} between the two reached up to {share} of what other pairs reach"
+    return says, AGAIN.format(f"{path.node} and {path.peer}")
 
 
 def unmeasured_gpus(scene: Scene, node: str) -> list[int]:
@@ -107,7 +133,7 @@ def unmeasured_gpus(scene: Scene, node: str) -> list[int]:
     declared = scene.results.platform.gpus
     seen = {
         int(gpu)
-        for record in _here(scene, node, _PARTS)
+        for record in _here(scene.results, node, _PARTS)
         for gpu in _GPU.findall(record.part_at(node))
     }
     return [gpu for gpu in range(declared.count if declared else 0) if gpu not in seen]
@@ -116,21 +142,21 @@ def unmeasured_gpus(scene: Scene, node: str) -> list[int]:
 def _unmeasured_paths(scene: Scene, node: str) -> list[str]:
     """The near paths of the node that no item measured, if any path from a GPU was."""
     platform = scene.results.platform
-    measured = {record.part_at(node) for record in _here(scene, node, (Rung.GPUDIRECT,))}
+    measured = {record.part_at(node) for record in _here(scene.results, node, (Rung.GPUDIRECT,))}
     near = [str(path) for path in platform.pairings("gpu") if path.distance == "near"]
     return [path for path in near if path not in measured] if measured else []
 
 
-def _here(scene: Scene, node: str, rungs: Iterable[Rung]) -> Iterator[ItemRecord]:
+def _here(results: RunResults, node: str, rungs: Iterable[Rung]) -> Iterator[ItemRecord]:
     """The items of the node that a value was measured for, whether or not it met its limit."""
-    for record in scene.results.records.values():
+    for record in results.records.values():
         if record.rung in rungs and node in record.nodes and has_value(record):
             yield record
 
 
 def _fine(scene: Scene, node: str) -> list[ItemRecord]:
     """The fine items over single NICs, GPUs and links of the node."""
-    here = _here(scene, node, _PARTS)
+    here = _here(scene.results, node, _PARTS)
     return [record for record in here if record.outcome in GOOD and record.pairing]
 
 

@@ -131,10 +131,15 @@ def _one_way_only(part: str, suspects: Collection[str]) -> bool:
 
 
 def _names_others(open_: Undecided, part: Part) -> bool:
-    """Whether a part of another node, or a single direction of this one, is a suspect as well."""
+    """Whether a part of another node, or a single direction of this one, is a suspect as well.
+
+    Of two slow paths of one node the values show one, and leave the node and the other one.
+    """
+    paths = [name for name in open_.among if ":" in name]
     names = [name for name in open_.among if ":" not in name]
     one_way = any(f"{part} {way}" in names for way in WAYS)
-    return one_way or any(name.partition(" ")[0] != part.node for name in names)
+    another = part.kind == "node" and any(" " not in path for path in paths)
+    return one_way or another or any(name.partition(" ")[0] != part.node for name in names)
 
 
 def lies_on(part: Part, record: ItemRecord, flows: Measurements) -> bool:

@@ -54,7 +54,9 @@ def begun_between(
         return None
     seen = of_the_pair(history, slow)
     first = _first_slow(seen)
-    if first is None or are_places(claims, seen.course) or has_a_place(history, nodes[0], seen):
+    # A path does not know the tool, and sums show what either direction lacks.
+    is_placed = not all(event.both for event in seen.slow) and has_a_place(history, nodes[0], seen)
+    if first is None or are_places(claims, seen.course) or is_placed:
         return None
     records = tuple(dict.fromkeys(record for claim in claims for record in claim.evidence))
     course = replace(seen.course, since=iso(first))

@@ -42,7 +42,7 @@ def seen_of(
     shares = [event.share for event in slow if event.share is not None]
     least = 1 - _HALF * (1 - max(shares)) if shares else 0.0
     one_way = [e.least for e in slow if not e.both and e.least is not None]
-    hidden = max(one_way, default=0.0)
+    hidden = max(one_way, default=0.0) * (1 + _LIKE)
     fine = (
         event
         for event in events

@@ -100,7 +100,8 @@ def _over_paths(
     if not whole:
         yield from _claims(found.parts, slow, fine, flows)
     else:
-        yield from _claims(whole, slow, fine, flows)
+        own = _own(whole, slow, Shares(paths), flows)
+        yield from (_claim(part, own[part], fine) for part in whole if own[part])
         inside = _inside(whole, slow, fine, flows)
         yield from (claim for claim in inside if not _is_undecided(claim, open_))
     yield from open_
@@ -117,7 +118,7 @@ def _left(
     Only a path between two nodes is as slow over each NIC; other parts are told apart later.
     """
     shares = Shares(fine)
-    on = [(part, [r for r in slow if lies_on(part, r, flows)]) for part in parts]
+    on = [(part, _on(part, slow, flows)) for part in parts]
     behind = [
         record
         for part, records in on
@@ -141,14 +142,49 @@ def _claims(
     flows: Measurements,
 ) -> Iterator[CauseClaim]:
     for part in parts:
-        if records := [r for r in slow if lies_on(part, r, flows)]:
-            yield CauseClaim(
-                DIRECTION if part.way else _KIND[part.kind],
-                Where(part.node, part.device, part.peer),
-                _story(part, records, fine),
-                tuple(records),
-                LIKELY,
-            )
+        if records := _on(part, slow, flows):
+            yield _claim(part, records, fine)
+
+
+def _on(part: Part, slow: Iterable[ItemRecord], flows: Measurements) -> list[ItemRecord]:
+    return [record for record in slow if lies_on(part, record, flows)]
+
+
+def _claim(part: Part, records: Sequence[ItemRecord], fine: Sequence[ItemRecord]) -> CauseClaim:
+    return CauseClaim(
+        DIRECTION if part.way else _KIND[part.kind],
+        Where(part.node, part.device, part.peer),
+        _story(part, records, fine),
+        tuple(records),
+        LIKELY,
+    )
+
+
+def _own(
+    parts: Sequence[Part], slow: Sequence[ItemRecord], shares: Shares, flows: Measurements
+) -> dict[Part, Sequence[ItemRecord]]:
+    """By part its items, but for those that a slower part on their way explains better.
+
+    They lost more than twice of what the part costs elsewhere; a sum of both directions shows half
+    of what one of them lost.
+    """
+    on = {part: _on(part, slow, flows) for part in parts}
+    best = {part: _reached(shares, records) for part, records in on.items()}
+    found: dict[Part, Sequence[ItemRecord]] = {}
+    for part, records in on.items():
+        slower = {r.id for other in parts if best[other] < best[part] for r in on[other]}
+        least = (1 - 2 * (1 - best[part])) * _LIKE
+        own = [r for r in records if r.id not in slower or _reached(shares, [r]) >= least]
+        found[part] = own or records
+    return found
+
+
+def _reached(shares: Shares, records: Iterable[ItemRecord]) -> float:
+    """The best share of a healthy value; 1.0 if nothing shows what is healthy."""
+    return max(shares.levels(records, ()), default=1.0)
+
+
+_LIKE = 0.985  # healthy like parts differ by up to 1.04 % in document 002
 
 
 def _inside(
@@ -164,7 +200,7 @@ def _inside(
     """
     nodes, shares = {part.node for part in whole}, Shares(fine)
     behind = [record for record in fine if shares.is_behind(record, nodes)]
-    on = [[r for r in (*slow, *behind) if lies_on(part, r, flows)] for part in whole]
+    on = [_on(part, (*slow, *behind), flows) for part in whole]
     slower = slower_than_their_part(shares, on, nodes)
     explained = {r.id: r for records in on for r in records if r.id not in slower and missed(r)}
     left = [record for record in slow if record.id not in explained]

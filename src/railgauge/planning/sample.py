@@ -20,7 +20,7 @@ from railgauge.planning.plan import Level
 
 SMOKE = LEVELS[0]
 
-WHOLE = 8
+WHOLE = 4
 """Up to so many nodes all are measured, however long it takes."""
 
 

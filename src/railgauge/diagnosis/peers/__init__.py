@@ -52,6 +52,7 @@ from railgauge.diagnosis.peers.claims import (
     STRAGGLER,
     with_items,
     with_stragglers,
+    without_slow_partners,
 )
 from railgauge.diagnosis.peers.limit import compared, is_compared, question_of
 
@@ -62,4 +63,5 @@ __all__ = [
     "question_of",
     "with_items",
     "with_stragglers",
+    "without_slow_partners",
 ]

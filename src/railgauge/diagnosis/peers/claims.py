@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from statistics import median
 
@@ -11,7 +11,7 @@ from railgauge.core.units import format_size, format_value
 from railgauge.diagnosis.folding import folded
 from railgauge.diagnosis.localise import ways
 from railgauge.diagnosis.localise.directions import RECEIVING, SENDING
-from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, RunResults, Where
+from railgauge.diagnosis.model import LIKELY, OPEN, Cause, CauseClaim, RunResults, Where
 from railgauge.diagnosis.over_paths import flow_of, is_path
 from railgauge.diagnosis.peers.rule import Straggler, devices, found
 from railgauge.diagnosis.peers.standing import Standing, is_rate, standings
@@ -27,7 +27,7 @@ def with_stragglers(results: RunResults, claims: Sequence[CauseClaim]) -> list[C
     Where some measurements of a straggler are so close to their limits that they fail, the
     straggler is what is slow: its claim replaces those that blame another part for them.
     """
-    seen = standings(results)
+    seen = standings(results, _blamed(claims))
     every = list(claims)
     for one in found(seen):
         consequences = [claim for claim in every if _is_of(one, claim, seen)]
@@ -36,23 +36,47 @@ def with_stragglers(results: RunResults, claims: Sequence[CauseClaim]) -> list[C
             every.append(_slow(one, consequences, results))
             continue
         mine = _claim(one)
-        if not _is_explained(mine, every, results) and not _is_of_partners(mine, every):
+        if not _is_explained(mine, every, results):
             every.append(mine)
     return every
 
 
-def _is_of_partners(claim: CauseClaim, others: Sequence[CauseClaim]) -> bool:
-    """Whether decided causes of its partners explain all measurements that show a straggler."""
-    mine = nodes_of(claim.where.node)
+def without_slow_partners(causes: Sequence[Cause], results: RunResults) -> tuple[Cause, ...]:
+    """The causes, but for stragglers of whom decided slow parts of partners can slow all items."""
+    slow = [cause for cause in causes if _is_slow(cause)]
+    return tuple(
+        cause
+        for cause in causes
+        if cause.cause != STRAGGLER or not _is_of_partners(cause, slow, results)
+    )
+
+
+def _is_of_partners(straggler: Cause, slow: Iterable[Cause], results: RunResults) -> bool:
+    mine = nodes_of(straggler.where.node)
     elsewhere = [
-        other
-        for other in others
-        if other.confidence != OPEN
-        and other.cause in _SLOW
-        and not mine & nodes_of(other.where.node)
+        CauseClaim(one.cause, one.where, one.says, ())
+        for one in slow
+        if not mine & nodes_of(one.where.node)
     ]
-    shown = {record.id for other in elsewhere for record in other.evidence}
-    return all(record.id in shown for record in claim.evidence)
+    return all(
+        any(can_slow(one, results.records[item], results.platform) for one in elsewhere)
+        for item in straggler.evidence
+    )
+
+
+def _is_slow(claim: CauseClaim | Cause) -> bool:
+    return claim.cause in _SLOW and claim.confidence != OPEN
+
+
+def _blamed(claims: Sequence[CauseClaim]) -> dict[str, set[str]]:
+    """The nodes of decided slow parts, by the id of each item that shows them."""
+    found: dict[str, set[str]] = {}
+    for claim in claims:
+        if _is_slow(claim):
+            named = nodes_of(claim.where.node) | ({claim.where.peer} - {""})
+            for record in claim.evidence:
+                found.setdefault(record.id, set()).update(named)
+    return found
 
 
 def with_items(claims: Sequence[CauseClaim], left: Sequence[ItemRecord]) -> list[CauseClaim]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median, stdev
+from types import MappingProxyType
 
 from railgauge.core.model import Cluster, Judgement, Outcome
 from railgauge.core.terms import Rung
@@ -70,15 +71,16 @@ class _Heap:
     at_home: set[str] = field(default_factory=set)
     records: dict[str, list[ItemRecord]] = field(default_factory=lambda: defaultdict(list))
 
-    def take(self, record: ItemRecord, *, crosses: bool) -> None:
+    def take(self, record: ItemRecord, nodes: Collection[str], *, crosses: bool) -> None:
+        """Add an item that tells how fast these nodes are."""
         for judged in filter(is_rate, record.judgements):
             value, at = median(judged.values), (judged.metric, judged.size_bytes)
             for heap in (self.best, self.across) if crosses else (self.best,):
-                for node in record.nodes:
+                for node in nodes:
                     heap[at][node] = max(value, heap[at].get(node, 0.0))
         if not crosses:
-            self.at_home.update(record.nodes)
-        for node in record.nodes:
+            self.at_home.update(nodes)
+        for node in nodes:
             self.records[node].append(record)
 
     def behind(self) -> dict[str, float]:
@@ -96,14 +98,22 @@ class _Heap:
         return {node: median(shares) for node, shares in found.items()}
 
 
-def standings(results: RunResults) -> list[Standing]:
-    """All standings of a run, in time linear in its items but for one sorting."""
+def standings(
+    results: RunResults, blamed: Mapping[str, Collection[str]] = MappingProxyType({})
+) -> list[Standing]:
+    """All standings of a run, in time linear in its items but for one sorting.
+
+    ``blamed`` holds the slow nodes of items that are explained: such an item tells nothing of its
+    other nodes.
+    """
     heaps: dict[Series, _Heap] = defaultdict(_Heap)
     leaf = _leaf_of(results.cluster)
     for record in results.records.values():
         if _is_comparable(record):
             crosses = len({leaf.get(node) for node in record.nodes}) > 1
-            heaps[record.subject, record.pairing].take(record, crosses=crosses)
+            known = blamed.get(record.id, record.nodes)
+            nodes = [node for node in record.nodes if node in known]
+            heaps[record.subject, record.pairing].take(record, nodes, crosses=crosses)
     return [one for series, heap in heaps.items() for one in _of(series, heap)]
 
 
