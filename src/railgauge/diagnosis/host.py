@@ -36,8 +36,13 @@ def hidden_gpus(scene: Scene) -> Iterator[CauseClaim]:
 
 
 def lost_gpus(scene: Scene) -> Iterator[CauseClaim]:
-    """Fewer GPUs than declared. The others are renumbered, so their facts may differ."""
-    for node, records in _missed_on(scene, "gpu_count").items():
+    """Fewer GPUs than declared. The others are renumbered, so their facts may differ.
+
+    Where many nodes lack one, the complete nodes differ from them as well.
+    """
+    lacking = _missed_on(scene, "gpu_count")
+    elsewhere = _on_complete_nodes(scene, lacking)
+    for node, records in lacking.items():
         lost = _lost_gpu(scene, node)
         rest = [
             r
@@ -45,7 +50,29 @@ def lost_gpus(scene: Scene) -> Iterator[CauseClaim]:
             if r.pairing.startswith("gpu") and _is_moved(r)
         ]
         says = f"{records[0].reason}" + (f": {lost} is absent" if lost else "")
-        yield CauseClaim("gpu-missing", Where(node, lost), says, (*records, *rest))
+        moved = {(record.subject, record.pairing) for record in rest if missed(record)}
+        unlike = [r for r in elsewhere if (r.subject, r.pairing) in moved]
+        yield CauseClaim("gpu-missing", Where(node, lost), says, (*records, *rest, *unlike))
+
+
+def _on_complete_nodes(scene: Scene, lacking: Collection[str]) -> list[ItemRecord]:
+    """The open facts of a GPU's place in which nodes that lack no GPU agree with each other."""
+    complete = [
+        record
+        for record in scene.results.records.values()
+        if record.subject in PLACE_FACTS and record.judgements and record.nodes[0] not in lacking
+    ]
+    values: dict[tuple[str, str], set[str]] = {}
+    for record in complete:
+        of_gpu = values.setdefault((record.subject, record.pairing), set())
+        of_gpu.add(record.judgements[0].measured)
+    return [
+        record
+        for record in scene.about(*PLACE_FACTS)
+        if record in complete
+        and is_compared(scene, record)
+        and len(values[record.subject, record.pairing]) == 1
+    ]
 
 
 def _is_moved(record: ItemRecord) -> bool:
