@@ -110,6 +110,7 @@ def test_a_permanent_fault_has_no_course(where, subjects):
     assert "course" not in found.to_json()
 
 
+BOTH = "host_write_bandwidth_bidirectional"
 EIGHT = tuple(f"mlx5_{number}" for number in range(8))
 
 
@@ -129,6 +130,23 @@ def test_a_pair_that_is_slow_over_several_nics_from_one_moment_on_is_one_path(co
     earlier = mine[1 : count + 1]
     apart = diagnose(run(tests, slow(lambda m, s, p, n: m in earlier)))
     assert all("since" not in one.says for one in apart), "the last measurement was fine again"
+
+
+def test_a_late_path_beside_a_slow_direction_is_no_node_that_comes_and_goes():
+    """n2 sends slowly over one NIC; with n3, a partner, it is slow over all NICs since a moment."""
+    tests = ordered((WRITE, BOTH), nics=EIGHT)
+    mine = [m for m, (_, pair, _) in enumerate(tests) if set(pair) == {"n2", "n3"}]
+    after = mine[len(mine) // 2 :]
+
+    def value(minute, subject, pair, nic):
+        path = 329.0 if minute in after else 392.0
+        sends = "n2" in pair if subject == BOTH else pair[0] == "n2"
+        lost = 357.0 if subject == WRITE else 374.0
+        return min(path, lost if sends and nic == EIGHT[7] else 392.0)
+
+    found = summary(diagnose(run(tests, value)))
+    assert ("slow-path", "n2 and n3", "likely") in found
+    assert {cause for cause, _, _ in found} == {"slow-path", "slow-direction"}
 
 
 def test_a_pair_that_is_slow_at_the_end_of_the_run_is_undecided():

@@ -160,3 +160,108 @@ def test_a_nic_that_only_sums_show_is_undecided_if_each_direction_is_fine():
     sums = paths(RING, NICS, {("n2", NICS[1]): 340.0}, "host_write_bandwidth_bidirectional")
     found = answered(run(*paths(RING, NICS, {}), *sums), lambda _case: FINE)
     assert [(c[1], c[3]) for c in slow_of(found)] == [("n2", "open")]
+
+
+# --- what belongs to which of two faults ---
+
+BOTH_WAYS = "host_write_bandwidth_bidirectional"
+
+
+def test_a_slow_direction_does_not_take_the_items_of_a_slower_one():
+    """n3 sends 5 % less to all; one of its partners receives 40 % less."""
+    pairs = [
+        ("n3", "n2"), ("n3", "n4"), ("n1", "n2"), ("n2", "n1"), ("n4", "n1"), ("n1", "n3"),
+        ("n4", "n3"), ("n1", "n4"), ("n3", "n1"),
+    ]  # fmt: skip
+    capacity = {("n2", NIC[0], "receiving"): 235.0, ("n3", NIC[0], "sending"): 371.0}
+    found = diagnose(run(*paths(pairs, NIC, capacity)))
+    assert sorted(slow_of(found)) == [
+        ("slow-direction", "n2", "", "likely"), ("slow-direction", "n3", "", "likely"),
+    ]  # fmt: skip
+    (sender,) = [cause for cause in found if cause.where.node == "n3"]
+    assert [item for item in sender.evidence if "n3:n2" in item] == []
+    assert sender.course is None
+
+
+def test_a_node_is_not_blamed_for_one_nic_because_a_partner_is_slow_over_the_other():
+    """n5 is known over its second NIC from n4 alone, which sends slowly there."""
+    others = [("n4", "n3"), ("n2", "n1"), ("n3", "n2"), ("n1", "n2")]
+    capacity = {("n5", NICS[0]): 325.0, ("n4", NICS[1], "sending"): 349.0}
+
+    def rate(case):
+        nodes, nic = case.nodes, case.pairing.nic
+        ends = [capacity.get((node, nic), FINE) for node in nodes]
+        return min(*ends, capacity.get((nodes[0], nic, "sending"), FINE))
+
+    items = paths([*others, ("n4", "n5")], NICS[:2], capacity)
+    found = answered(run(*(rates(item) for item in items), nodes=5), rate)
+    assert sorted(slow_of(found)) == [
+        ("slow-direction", "n4", NICS[1], "likely"), ("slow-nic", "n5", NICS[0], "likely"),
+    ]  # fmt: skip
+
+
+def test_two_slow_paths_of_one_node_that_lose_different_shares_are_two_paths():
+    """By slow and fast alone, n5 is slow with both of its partners."""
+    capacity = {frozenset(("n2", "n5")): 325.0, frozenset(("n4", "n5")): 337.0}
+    pairs = [("n2", "n5"), ("n5", "n4"), ("n1", "n2"), ("n4", "n3"), ("n3", "n1")]
+    sums = paths(pairs, NICS, capacity, BOTH_WAYS)
+    found = answered(
+        run(*paths(pairs, NICS, capacity), *sums, nodes=5),
+        lambda case: capacity.get(frozenset(case.nodes), FINE),
+    )
+    assert sorted(slow_of(found)) == [
+        ("slow-path", "n2", "", "likely"), ("slow-path", "n4", "", "likely"),
+    ]  # fmt: skip
+
+
+def test_a_partner_of_a_slow_direction_that_met_no_other_node_is_no_straggler():
+    """n4 is 5 % behind in what it received from n3, which sends slowly; n3 is decided later."""
+    pairs = [("n3", "n4"), ("n1", "n2"), ("n2", "n1"), ("n1", "n3")]
+    items = paths(pairs, NIC, {("n3", NIC[0], "sending"): 371.0})
+    found = answered(
+        run(*(rates(item) for item in items)),
+        lambda case: 371.0 if case.nodes[0] == "n3" else FINE,
+    )
+    assert [(cause.cause, cause.where.node) for cause in found] == [("slow-direction", "n3")]
+
+
+# --- sums, and collectives ---
+
+
+def test_a_direction_that_only_a_sum_shows_is_measured_by_itself():
+    """n3 sent to nobody; the sum of both directions with n4 is slow."""
+    pairs = [("n4", "n3"), ("n1", "n4"), ("n2", "n1")]
+    sums = paths(pairs, NICS, {("n3", NICS[1]): 366.0}, BOTH_WAYS)
+
+    def rate(case):
+        if not (case.pairing and case.pairing.nic == NICS[1] and "n3" in case.nodes):
+            return FINE
+        return 366.0 if case.measurement == BOTH_WAYS else 340.0 if case.nodes[0] == "n3" else FINE
+
+    found = answered(run(*paths(pairs, NICS, {}), *sums), rate)
+    assert slow_of(found) == [("slow-direction", "n3", NICS[1], "likely")]
+
+
+def test_a_nic_that_was_fine_again_has_no_slow_direction():
+    """Its sums were slow, and fine when they were measured again; one direction is slow now."""
+    sums = paths(RING, NICS, {("n2", NICS[1]): 340.0}, BOTH_WAYS)
+
+    def rate(case):
+        is_here = case.pairing and case.pairing.nic == NICS[1] and case.nodes[1] == "n2"
+        return 340.0 if is_here and case.measurement != BOTH_WAYS else FINE
+
+    found = answered(run(*paths(RING, NICS, {}), *sums), rate)
+    assert slow_of(found) == [("slow-nic", "n2", NICS[1], "open")]
+
+
+def test_a_path_of_collectives_is_undecided_if_its_nics_were_fast():
+    """Both nodes are fine with others; what only the pair's collective showed may come and go."""
+    pairs = [("n1", "n2"), ("n3", "n4")]
+    items = [*paths(RING, NICS, {}), *collectives(pairs, {frozenset(pairs[0]): 200.0})]
+    found = answered(
+        run(*items), lambda case: 200.0 if set(case.nodes) == {"n1", "n2"} and not case.pairing
+        else FINE,
+    )  # fmt: skip
+    assert [(cause, confidence) for cause, _, _, confidence in slow_of(found)] == [
+        ("slow-path", "open")
+    ]

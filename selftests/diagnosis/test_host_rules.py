@@ -161,6 +161,19 @@ def _slots(on):
     return platform(on).gpus.bus_ids
 
 
+def test_complete_nodes_are_not_blamed_for_what_differs_where_a_gpu_is_missing():
+    """Half of the nodes lack a GPU, so that the others are no majority."""
+    counts = [fact(node, "gpu_count", measured="7") for node in ("n3", "n4")]
+    measured_ = {"n1": "0", "n2": "0", "n3": "1", "n4": "1"}
+    moved = [fact(node, "gpu_numa", "gpu3", measured=numa) for node, numa in measured_.items()]
+    facts = [healthy("n1"), healthy("n2"), without_gpu("n3", 3), without_gpu("n4", 3)]
+    found = causes(*counts, *moved, facts=facts, nodes=names(4), on="mi300x")
+    assert {cause.cause for cause in found} == {"gpu-missing"}
+    unlike = replace(moved[1], judgements=(replace(moved[1].judgements[0], measured="2"),))
+    found = causes(*counts, moved[0], unlike, *moved[2:], facts=facts, nodes=names(4), on="mi300x")
+    assert "nodes-differ" in {cause.cause for cause in found}, "the complete nodes differ too"
+
+
 def test_no_gpu_is_named_if_no_node_has_all_its_gpus():
     broken = [without_gpu("n1", 4), without_gpu("n2", 5)]
     found = causes(fact("n1", "gpu_count"), facts=broken)
