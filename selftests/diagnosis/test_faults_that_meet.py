@@ -6,12 +6,15 @@ import pytest
 from test_measured_again import FINE, NICS, RING, answered, run, slow_of
 from test_stragglers import rates
 from testing.core_values import judgement
-from testing.diagnose_scenes import collectives, paths, record
+from testing.diagnose_scenes import collectives, names, paths, record
 
 from railgauge.core.model import Outcome
-from railgauge.diagnosis import diagnose
+from railgauge.diagnosis import Cause, diagnose
 from railgauge.diagnosis.asking import by_margin
 from railgauge.diagnosis.confirm import follow_ups
+from railgauge.diagnosis.model import Where
+from railgauge.diagnosis.peers import without_slow_partners
+from railgauge.diagnosis.peers.standing import standings
 from railgauge.tools.metric import LOWER
 
 NIC = NICS[:1]
@@ -214,32 +217,53 @@ def test_two_slow_paths_of_one_node_that_lose_different_shares_are_two_paths():
     ]  # fmt: skip
 
 
-def test_a_partner_of_a_slow_direction_that_met_no_other_node_is_no_straggler():
-    """n4 is 5 % behind in what it received from n3, which sends slowly; n3 is decided later."""
-    pairs = [("n3", "n4"), ("n1", "n2"), ("n2", "n1"), ("n1", "n3")]
-    items = paths(pairs, NIC, {("n3", NIC[0], "sending"): 371.0})
-    found = answered(
-        run(*(rates(item) for item in items)),
-        lambda case: 371.0 if case.nodes[0] == "n3" else FINE,
-    )
-    assert [(cause.cause, cause.where.node) for cause in found] == [("slow-direction", "n3")]
+def test_an_item_that_a_slow_partner_explains_tells_nothing_of_its_other_node():
+    (slow,) = paths([("n4", "n5")], NIC, {("n4", NIC[0], "sending"): 349.0})
+    others = paths([("n1", "n2"), ("n2", "n3"), ("n3", "n1")], NIC, {})
+    found = run(*(rates(item) for item in (slow, *others)), nodes=5)
+    assert {one.node for one in standings(found)} == set(names(5))
+    blamed = standings(found, {slow.id: {"n4"}})
+    assert {one.node for one in blamed} == {"n1", "n2", "n3", "n4"}
+
+
+@pytest.mark.parametrize(
+    ("confidence", "more", "left"), [("likely", 0, 1), ("open", 0, 2), ("likely", 1, 2)]
+)
+def test_a_straggler_whose_items_a_decided_partner_can_slow_is_none(confidence, more, left):
+    items = paths([("n3", "n4"), ("n4", "n1")], NIC, {})
+    found = run(*items)
+    shown = tuple(item.id for item in items[: 1 + more])
+
+    def cause(name, node, confidence="likely"):
+        return Cause(name, Where(node), "", shown, (), confidence, "", "", "")
+
+    causes = [cause("slow-direction", "n3", confidence), cause("straggler", "n4")]
+    assert len(without_slow_partners(causes, found)) == left
 
 
 # --- sums, and collectives ---
 
 
-def test_a_direction_that_only_a_sum_shows_is_measured_by_itself():
-    """n3 sent to nobody; the sum of both directions with n4 is slow."""
+@pytest.mark.parametrize(
+    ("slow", "named"),
+    [
+        (lambda case: case.nodes[0] == "n3", "slow-direction"),
+        (lambda case: "n3" in case.nodes, "slow-nic"),
+    ],
+    ids=["one way", "both ways"],
+)
+def test_a_direction_that_only_a_sum_shows_is_measured_by_itself(slow, named):
+    """n3 sent to nobody; the sum of both directions with n4 is slow, and was measured later."""
     pairs = [("n4", "n3"), ("n1", "n4"), ("n2", "n1")]
     sums = paths(pairs, NICS, {("n3", NICS[1]): 366.0}, BOTH_WAYS)
 
     def rate(case):
         if not (case.pairing and case.pairing.nic == NICS[1] and "n3" in case.nodes):
             return FINE
-        return 366.0 if case.measurement == BOTH_WAYS else 340.0 if case.nodes[0] == "n3" else FINE
+        return 366.0 if case.measurement == BOTH_WAYS else 340.0 if slow(case) else FINE
 
     found = answered(run(*paths(pairs, NICS, {}), *sums), rate)
-    assert slow_of(found) == [("slow-direction", "n3", NICS[1], "likely")]
+    assert slow_of(found) == [(named, "n3", NICS[1], "likely")]
 
 
 def test_a_nic_that_was_fine_again_has_no_slow_direction():
