@@ -7,6 +7,7 @@ from testing.diagnose_scenes import ROOT, platform
 
 from railgauge.cli import main
 from railgauge.diagnosis import CATALOGUE, doubles, host, reach
+from railgauge.diagnosis.catalogue import SUBJECTS
 from railgauge.diagnosis.effects import EFFECTS, PORT_FACTS, Effect, Harm
 
 CONTRACT = {
@@ -22,6 +23,11 @@ PLATFORMS = sorted(path.stem for path in (ROOT / "thresholds").glob("*.json"))
 
 def test_each_cause_of_the_contract_is_in_the_catalogue():
     assert set(CATALOGUE) >= CONTRACT
+
+
+def test_each_cause_is_in_the_file_of_one_subject():
+    names = [name for kinds in SUBJECTS for name in kinds]
+    assert names == list(CATALOGUE)
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

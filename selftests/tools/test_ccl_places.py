@@ -6,7 +6,7 @@ import pytest
 
 from railgauge.launchers.beside_gpu import PlacedRank
 from railgauge.tools.ccl_tests import parse
-from railgauge.tools.ccl_tests.facts import Device
+from railgauge.tools.ccl_tests.facts import RankDevice
 from railgauge.tools.ccl_tests.places import claims_of_places
 
 CPUS = {"0": "0-51,104-155", "1": "52-103,156-207"}
@@ -56,7 +56,7 @@ def test_without_a_line_of_ranks_that_were_not_placed_there_is_no_claim(silent):
 
 def used(*buses, host="gpu01.site"):
     """The GPUs that the test names, by the rank in the job."""
-    return tuple(Device(n, host, n, bus, "GPU") for n, bus in enumerate(buses))
+    return tuple(RankDevice(n, host, n, bus, "GPU") for n, bus in enumerate(buses))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from railgauge.tools.ccl_tests import parse
-from railgauge.tools.ccl_tests.facts import Device
+from railgauge.tools.ccl_tests.facts import RankDevice
 
 HEAD = """\
 # Collective test starting: all_reduce_perf
@@ -18,7 +18,7 @@ RANKS = "".join(
     f"#  Rank {rank:2d} Group  0 Pid  47{rank} on node{rank // 4} device  {rank % 4} [0x0f] GPU\n"
     for rank in range(8)
 )
-DEVICES = tuple(Device(rank, f"node{rank // 4}", rank % 4, "0x0f", "GPU") for rank in range(8))
+DEVICES = tuple(RankDevice(rank, f"node{rank // 4}", rank % 4, "0x0f", "GPU") for rank in range(8))
 HEADING = """\
 #                                                  out-of-place                in-place
 #   size    count   type  redop root   time  algbw  busbw #wrong   time  algbw  busbw #wrong

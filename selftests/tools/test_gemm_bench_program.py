@@ -272,7 +272,7 @@ def checked(form, change=lambda outputs: None, n=512):
     for output in outputs:
         library.multiply(a, b, output)
     change(outputs)
-    return program.Check(library, form, n, random.Random(3)).product(a, b, outputs)
+    return program.ProductCheck(library, form, n, random.Random(3)).product(a, b, outputs)
 
 
 PRODUCTS = [form for form in program.FORMATS if form != "copy"]

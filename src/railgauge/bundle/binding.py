@@ -52,7 +52,7 @@ class _Binding:
         self._extents: dict[str, _Extent] = {}
         self._tests: dict[str, tuple[int, str, str]] = {}
         self._asked: dict[Question, str] = {}
-        self._parts: dict[str, dict[str, expectations.Part]] = {}
+        self._parts: dict[str, dict[str, expectations.NodePart]] = {}
 
     def refuse(self, item: ItemRecord) -> None:
         named = _ID.fullmatch(item.id)
@@ -123,7 +123,7 @@ class _Binding:
             asked = ", ".join(fact.paths)[:200]
             _fail(item, f"asks for {asked}, which is not {item.subject}{where}")
 
-    def _parts_of(self, item: ItemRecord) -> dict[str, expectations.Part]:
+    def _parts_of(self, item: ItemRecord) -> dict[str, expectations.NodePart]:
         """The parts of a node that the item's expectation is about, by their names in ids."""
         if item.subject not in self._parts:
             expectation = self._platform.expected.get(item.subject)

@@ -13,12 +13,12 @@ from railgauge.config.refusal import refuse
 from railgauge.core.devices import gpu_number
 from railgauge.core.model import Container, Node
 
-Line = Callable[..., int]
+LineOf = Callable[..., int]
 """The number of the line in the file at which these keys are."""
 
 
 def declared(
-    path: Path, document: Mapping[str, Any], nodes: Sequence[Node], line: Line
+    path: Path, document: Mapping[str, Any], nodes: Sequence[Node], line: LineOf
 ) -> list[Node]:
     """Return the nodes with what the file says about running commands. Raises ``HostfileError``."""
     words = _exec(path, document, line("exec"), len(nodes))
@@ -52,7 +52,7 @@ def _words(path: Path, key: str, text: str, line: int) -> tuple[str, ...]:
 
 
 def check_devices(
-    path: Path, document: Mapping[str, Any], nodes: Collection[str], line: Line
+    path: Path, document: Mapping[str, Any], nodes: Collection[str], line: LineOf
 ) -> None:
     """Refuse names for an unknown node, and a GPU that is named like a NIC."""
     for node, names in document.get("devices", {}).items():

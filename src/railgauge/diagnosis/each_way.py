@@ -19,7 +19,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.tools import flow
 from railgauge.tools.metric import LOWER
 
-Kind = tuple[str, str]
+MetricUnit = tuple[str, str]
 """Metric and unit: values that agree in these can be compared."""
 _ONE_WAY = (Flow.FORWARD, Flow.BACKWARD)
 
@@ -29,12 +29,12 @@ class EachWay:
     """The most that one direction carried in the items of a run, by metric and unit."""
 
     flows: Mapping[str, Flow]
-    most: Mapping[Kind, float]
+    most: Mapping[MetricUnit, float]
 
     @classmethod
     def of(cls, records: Iterable[ItemRecord], measurements: Mapping[str, Measurement]) -> EachWay:
         flows = {name: flow(measurement) for name, measurement in measurements.items()}
-        most: dict[Kind, float] = {}
+        most: dict[MetricUnit, float] = {}
         for record in records:
             if flows.get(record.subject) in _ONE_WAY:
                 for kind, value in _values(record.judgements):
@@ -53,16 +53,16 @@ class EachWay:
             return value - self.most.get(kind, 0.0) if self.is_both(record) else value
         return None
 
-    def slowest(self, slow: Iterable[ItemRecord]) -> dict[Kind, float]:
+    def slowest(self, slow: Iterable[ItemRecord]) -> dict[MetricUnit, float]:
         """The highest value of the slow items that moved their payload one way."""
-        found: dict[Kind, float] = {}
+        found: dict[MetricUnit, float] = {}
         for record in slow:
             if self.flows.get(record.subject) in _ONE_WAY:
                 for kind, value in _values(record.judgements):
                     found[kind] = max(value, found.get(kind, value))
         return found
 
-    def hides(self, record: ItemRecord, slowest: Mapping[Kind, float]) -> bool:
+    def hides(self, record: ItemRecord, slowest: Mapping[MetricUnit, float]) -> bool:
         """Whether a direction as slow as ``slowest`` would not show in this item of both."""
         if not self.is_both(record):
             return False
@@ -73,7 +73,7 @@ class EachWay:
         )
 
 
-def _values(judgements: Iterable[Judgement]) -> Iterator[tuple[Kind, float]]:
+def _values(judgements: Iterable[Judgement]) -> Iterator[tuple[MetricUnit, float]]:
     for judged in judgements:
         if judged.worst is not None and judged.better != LOWER:
             yield (judged.metric, judged.unit), judged.worst

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from railgauge.core.model import Judgement
-from railgauge.diagnosis.model import CauseClaim, Scene, Where, missed
-from railgauge.judging.record import ItemRecord
+from railgauge.diagnosis.model import CauseClaim, JudgedItem, Scene, Where, missed
 
 _OF_MEMORY = frozenset({"GPU Memory", "Memtest", "Page Retirement/Row Remap"})
 _CHECKS = "azure-nhc"
 _MOST = 3
-
-JudgedItems = list[tuple[ItemRecord, Judgement]]
 
 
 def failed_tests(scene: Scene) -> Iterator[CauseClaim]:
@@ -28,9 +24,9 @@ def failed_checks(scene: Scene) -> Iterator[CauseClaim]:
         yield _claim("health-check-failed", Where(node), found)
 
 
-def _by_part(scene: Scene, *, is_check: bool) -> dict[tuple[str, str], JudgedItems]:
+def _by_part(scene: Scene, *, is_check: bool) -> dict[tuple[str, str], list[JudgedItem]]:
     measured = scene.results.platform.measurements
-    parts: dict[tuple[str, str], JudgedItems] = {}
+    parts: dict[tuple[str, str], list[JudgedItem]] = {}
     for record in scene.open:
         measurement = measured.get(record.subject)
         if measurement and measurement.results and (measurement.tool == _CHECKS) is is_check:
@@ -40,7 +36,7 @@ def _by_part(scene: Scene, *, is_check: bool) -> dict[tuple[str, str], JudgedIte
     return parts
 
 
-def _claim(cause: str, where: Where, found: JudgedItems) -> CauseClaim:
+def _claim(cause: str, where: Where, found: list[JudgedItem]) -> CauseClaim:
     says = list(dict.fromkeys(judged.reason for _, judged in found))
     more = f"; and {len(says) - _MOST} more" if len(says) > _MOST else ""
     evidence = {record.id: record for record, _ in found}

@@ -8,12 +8,10 @@ from statistics import fmean
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.terms import Rung
 from railgauge.core.units import format_value
-from railgauge.diagnosis.model import GOOD, CauseClaim, RunResults, missed
+from railgauge.diagnosis.model import GOOD, CauseClaim, JudgedItem, RunResults, missed
 from railgauge.diagnosis.reach import nodes_of
 from railgauge.judging.dispersion import two_groups
 from railgauge.judging.record import ItemRecord
-
-Line = tuple[ItemRecord, Judgement]
 
 
 def passes_and_misses(
@@ -43,26 +41,26 @@ def passes_and_misses(
     return _held(fine), _lost([*shown, *above]) if above else ()
 
 
-def _missed(record: ItemRecord) -> list[Line]:
+def _missed(record: ItemRecord) -> list[JudgedItem]:
     return [(record, judged) for judged in missed(record) if judged.margin is not None]
 
 
-def _held(lines: Iterable[Line]) -> tuple[str, ...]:
+def _held(lines: Iterable[JudgedItem]) -> tuple[str, ...]:
     """One line for each measurement: the value closest to its limit at the largest message size."""
-    chosen: dict[tuple[int, str], Line] = {}
+    chosen: dict[tuple[int, str], JudgedItem] = {}
     for line in lines:
         key = (line[0].rung, line[0].subject)
         chosen[key] = min(chosen.get(key, line), line, key=_largest_first)
     return tuple(_text(*chosen[key]) for key in sorted(chosen))
 
 
-def _largest_first(line: Line) -> tuple[int, float]:
+def _largest_first(line: JudgedItem) -> tuple[int, float]:
     return -(line[1].size_bytes or 0), line[1].margin or 0.0
 
 
-def _lost(lines: Iterable[Line]) -> tuple[str, ...]:
+def _lost(lines: Iterable[JudgedItem]) -> tuple[str, ...]:
     """One line for each metric of each measurement: the value that missed its limit by most."""
-    chosen: dict[tuple[int, str, str], Line] = {}
+    chosen: dict[tuple[int, str, str], JudgedItem] = {}
     for line in lines:
         key = (line[0].rung, line[0].subject, line[1].metric)
         chosen[key] = min(chosen.get(key, line), line, key=lambda one: one[1].margin or 0.0)

@@ -21,6 +21,9 @@ TOOL = "tool-failing"
 GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 WENT_WRONG = frozenset({Outcome.FAILED, Outcome.ERROR})
 
+JudgedItem = tuple[ItemRecord, Judgement]
+"""An item, and one of its judgements."""
+
 
 @dataclass(frozen=True, slots=True)
 class Where:
@@ -189,7 +192,7 @@ class Scene:
         found = self.results.found.get(node)
         return found if isinstance(found, NodeFacts) else None
 
-    def judged(self, metric: str) -> Iterator[tuple[ItemRecord, Judgement]]:
+    def judged(self, metric: str) -> Iterator[JudgedItem]:
         """Open items with a failed judgement of this metric."""
         for record in self.open:
             for judged in missed(record):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from railgauge.core.model import Judgement
-from railgauge.diagnosis.model import CauseClaim, Scene, Where, missed
+from railgauge.diagnosis.model import CauseClaim, JudgedItem, Scene, Where, missed
 from railgauge.judging.links import (
     BIT_ERRORS,
     CABLING,
@@ -19,8 +19,7 @@ from railgauge.judging.links import (
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.infiniband_diags.ibqueryerrors import NO_MANAGER
 
-JudgedItem = tuple[ItemRecord, Judgement]
-Part = tuple[str, str]
+PortEnd = tuple[str, str]
 
 _DOWNED = "LinkDownedCounter"
 _UNMANAGED = "subnet-manager-missing"
@@ -60,7 +59,7 @@ def _is_dead(scene: Scene, record: ItemRecord) -> bool:
 
 def _links(scene: Scene, *, is_managed: bool) -> Iterator[CauseClaim]:
     """One claim for each bad cable, by its gravest problem: down, flapping, errors, slow."""
-    cables: dict[frozenset[Part], tuple[str, list[JudgedItem]]] = {}
+    cables: dict[frozenset[PortEnd], tuple[str, list[JudgedItem]]] = {}
     for cause, found in _ranked(scene):
         if cause == _UNMANAGED and not is_managed:
             continue
@@ -77,11 +76,11 @@ def _links(scene: Scene, *, is_managed: bool) -> Iterator[CauseClaim]:
         )
 
 
-def _gone(down: Sequence[frozenset[Part]]) -> dict[str, list[frozenset[Part]]]:
+def _gone(down: Sequence[frozenset[PortEnd]]) -> dict[str, list[frozenset[PortEnd]]]:
     """Nodes with several cables down, each cable under the end that has the most of them."""
     names = [{name for name, _ in parts} for parts in down]
     count = Counter(name for each in names for name in each)
-    gone: dict[str, list[frozenset[Part]]] = {}
+    gone: dict[str, list[frozenset[PortEnd]]] = {}
     for parts, each in zip(down, names, strict=True):
         most = max(sorted(each), key=lambda name: count[name])
         if count[most] >= _SEVERAL:

@@ -29,7 +29,7 @@ _VIRTUAL = frozenset(
     {"MT4116", "MT4118", "MT4120", "MT4122", "MT4124", "MT4126", "MT41683"}
 )  # fmt: skip
 
-Place = tuple[str, str]
+NodeDevice = tuple[str, str]
 """A node, and one of its devices; the device is empty if the fact is the node's."""
 
 
@@ -50,7 +50,7 @@ def judge_among(at: FactAt, expectation: Expectation, found: FactsByNode) -> Jud
 class _Shared:
     """What another place has too, in words."""
 
-    place: Place
+    place: NodeDevice
     what: str
 
 

@@ -23,7 +23,7 @@ from railgauge.core.errors import BadInput
 from railgauge.lab import files, net_files
 from railgauge.lab.fault_places import Fault, NodeFile, bad
 
-Apply = Callable[[Fault, NodeFile], None]
+ApplyFault = Callable[[Fault, NodeFile], None]
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 _MOST = 4  # of the faults of one node that come and go: each more doubles the descriptions
@@ -69,7 +69,7 @@ def _after(text: str, value: str) -> float:
 _READERS = {"p": ("chance", _chance), "after": ("after_s", _after)}
 
 
-def apply_faults(node: NodeFile, own: Sequence[Fault], apply: Apply) -> None:
+def apply_faults(node: NodeFile, own: Sequence[Fault], apply: ApplyFault) -> None:
     """Apply the node's faults to its description, and add the descriptions of those that change.
 
     ``node["courses"]`` holds ``[name, probability, time of the monotonic clock]`` for each fault
@@ -96,7 +96,7 @@ def apply_faults(node: NodeFile, own: Sequence[Fault], apply: Apply) -> None:
         node["variants"] = variants
 
 
-def _apply_all(node: NodeFile, own: Sequence[Fault], apply: Apply) -> None:
+def _apply_all(node: NodeFile, own: Sequence[Fault], apply: ApplyFault) -> None:
     for fault in own:
         apply(fault, node)
 

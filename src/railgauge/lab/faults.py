@@ -40,7 +40,7 @@ _GRADED = frozenset(["high-ber", "power-cap", "gpu-clock"])
 @dataclass(frozen=True, slots=True)
 class _Kind:
     text: str
-    apply: soft.Apply
+    apply: soft.FaultEffect
 
 
 _FAULTS = {

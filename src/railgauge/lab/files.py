@@ -10,8 +10,7 @@ import uuid
 from typing import Any
 
 from railgauge.lab import net_files
-
-Files = dict[str, str]
+from railgauge.lab.net_files import Files
 
 _COUNTERS = (  # noqa: SIM905 - read as words
     "VL15_dropped excessive_buffer_overrun_errors link_downed link_error_recovery"

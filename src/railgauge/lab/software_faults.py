@@ -7,7 +7,7 @@ from collections.abc import Callable
 from railgauge.lab import fault_places
 from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapplicable
 
-Apply = Callable[[NodeFile, Fault, PlatformFile], None]
+FaultEffect = Callable[[NodeFile, Fault, PlatformFile], None]
 
 _DIAGNOSTICS = {
     "nvidia": "/usr/share/nvidia/diagnostic/fieldiag eud --gpus all",
@@ -67,7 +67,7 @@ def tool_missing(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     del node["tools"][fault_places.tool(node, fault)]
 
 
-def broken(how: str) -> Apply:
+def broken(how: str) -> FaultEffect:
     """Return the fault of an installed but broken tool; ``how`` is a key of ``sim.main.BROKEN``."""
 
     def apply(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:

@@ -30,7 +30,7 @@ from railgauge.leases.holder import (
     hold_command,
     sweep_command,
 )
-from railgauge.transport import Running
+from railgauge.transport import Running, Tell
 from railgauge.transport.sessions import Sessions
 
 _AT_ONCE = 64
@@ -41,7 +41,6 @@ _POLL_S = 0.5
 _GRACE_S = 2.0
 _MOST_NAMED = 3
 
-Tell = Callable[[str], None]
 T = TypeVar("T")
 R = TypeVar("R")
 

@@ -125,7 +125,9 @@ def _facts(scope: DemandInputs, node: str) -> Iterator[Demand]:
             )
 
 
-def fact_question(platform: Platform, name: str, node: str, part: expectations.Part) -> Question:
+def fact_question(
+    platform: Platform, name: str, node: str, part: expectations.NodePart
+) -> Question:
     """Return the question that the expectation ``name`` asks about a part of a node."""
     return Question(FACT, fact=expectations.fact_at(platform, name, node, part), metric=name)
 

@@ -18,7 +18,7 @@ from railgauge.core.question import FactAt
 # An adapter is any declared NIC; a NIC here is one of the fabric, which carries the tests' payload.
 GPU, NIC, ADAPTER = "gpu", "nic", "adapter"
 
-Part = Mapping[str, object]
+NodePart = Mapping[str, object]
 """A part of a node, such as ``{"gpu": 3, "nic": "mlx5_0"}``; empty for the node itself."""
 
 
@@ -152,7 +152,7 @@ def asked(expectation: Expectation) -> FactPaths | None:
     return EXPECTATIONS.get(expectation.name)
 
 
-def fact_at(platform: Platform, name: str, node: str, part: Part) -> FactAt:
+def fact_at(platform: Platform, name: str, node: str, part: NodePart) -> FactAt:
     """Return the fact of a part of a node that the expectation ``name`` is about.
 
     Raises ``BadInput`` if the expectation is about other kinds of parts than ``part`` has.
@@ -172,14 +172,14 @@ def fact_at(platform: Platform, name: str, node: str, part: Part) -> FactAt:
     )
 
 
-def _words(platform: Platform, part: Part) -> dict[str, object]:
+def _words(platform: Platform, part: NodePart) -> dict[str, object]:
     name = part.get(NIC, part.get(ADAPTER))
     if name is None:
         return dict(part)
     return {**part, "sign": "pci_address" if platform.nic(str(name)).pci_address else "name"}
 
 
-def parts(platform: Platform, expectation: Expectation) -> Iterator[Part]:
+def parts(platform: Platform, expectation: Expectation) -> Iterator[NodePart]:
     """Yield every declared part of a node that an expectation is about."""
     found = asked(expectation)
     if found is not None:

@@ -20,8 +20,7 @@ from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import FILE, Confirmed, Remeasurement, confirmed
 from railgauge.planning.forecast import FOLLOW_UPS
 from railgauge.run.store import Store
-
-Tell = Callable[[str], None]
+from railgauge.transport import Tell
 
 
 def suspects(findings: RunResults, tell: Tell) -> Sequence[Remeasurement]:

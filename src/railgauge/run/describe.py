@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Cluster, Command
 from railgauge.facts import NodeAnswer, NodeFacts
-from railgauge.run.survey import Progress, survey
+from railgauge.run.survey import OnAnswer, survey
 from railgauge.stacks import Stack, stack, vendors
 from railgauge.transport.sessions import Sessions
 
@@ -33,7 +33,7 @@ class VendorSurvey:
 
 
 def found_by_vendor(
-    cluster: Cluster, sessions: Sessions, tell: Callable[[str], None], progress: Progress
+    cluster: Cluster, sessions: Sessions, tell: Callable[[str], None], progress: OnAnswer
 ) -> VendorSurvey:
     """Survey the nodes with the tools of each vendor in turn, until those of one list a GPU."""
     found: Mapping[str, NodeAnswer] = {}

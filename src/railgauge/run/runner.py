@@ -20,7 +20,7 @@ Planner = Callable[[Case, int], tuple[Command, ...]]
 # The commands that read the NIC counters of a case's nodes; none if nothing checks its traffic.
 CounterProbe = Callable[[Case], tuple[Command, ...]]
 # What an interrupted run has measured of a case: all repeats, the first ones, or ``None``.
-Earlier = Callable[[Case], CaseResult | None]
+EarlierResult = Callable[[Case], CaseResult | None]
 
 # Below the ephemeral ports of Linux (from 32768 up), above those of well-known services.
 _PORTS = range(18515, 32768)
@@ -45,7 +45,7 @@ class Runner:
         plan: Planner,
         counters: CounterProbe = lambda _: (),
         *,
-        earlier: Earlier = lambda _: None,
+        earlier: EarlierResult = lambda _: None,
         ports: range = _PORTS,
     ) -> None:
         """``ports`` are the TCP ports that servers may use."""

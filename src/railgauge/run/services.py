@@ -37,17 +37,17 @@ from railgauge.transport.tag import Tag
 _GATE_SPARE_S = 300.0
 
 Measure = Callable[[Case], CaseResult]
-Made = TypeVar("Made")
+_Made = TypeVar("_Made")
 
 
-class Once(Generic[Made]):
+class Once(Generic[_Made]):
     """A value that is made on first use; ``made`` is ``None`` before that."""
 
-    def __init__(self, make: Callable[[], Made]) -> None:
+    def __init__(self, make: Callable[[], _Made]) -> None:
         self._make = make
-        self.made: Made | None = None
+        self.made: _Made | None = None
 
-    def __call__(self) -> Made:
+    def __call__(self) -> _Made:
         if self.made is None:
             self.made = self._make()
         return self.made

@@ -33,7 +33,7 @@ from railgauge.transport.sessions import Sessions
 # What the survey found on every node of a run.
 FILE = "environment.json"
 
-Progress = Callable[[NodeAnswer], None]
+OnAnswer = Callable[[NodeAnswer], None]
 
 # The probe gives each of its five or six tools 25 s, so a node on which all of them hang still
 # reports the facts from the kernel's files.
@@ -42,7 +42,7 @@ _AT_ONCE = 64
 
 
 def survey(
-    cluster: Cluster, sessions: Sessions, stack: Stack | None, progress: Progress
+    cluster: Cluster, sessions: Sessions, stack: Stack | None, progress: OnAnswer
 ) -> dict[str, NodeAnswer]:
     """Return the facts of every node, or the error that left none.
 

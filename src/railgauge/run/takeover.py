@@ -14,7 +14,7 @@ from railgauge.facts.boot import once
 from railgauge.leases.files import held_open
 from railgauge.run import reboots, resume
 from railgauge.run.resume import Earlier, Invocation
-from railgauge.run.runner import Earlier as TakeOver
+from railgauge.run.runner import EarlierResult
 from railgauge.run.store import Store
 
 # The node addresses of earlier runs that this one carries on: a line for each run whose addresses
@@ -95,7 +95,7 @@ def _log_addresses(store: Store, before: Earlier, cluster: Cluster) -> None:
             store.append(ELSEWHERE, to_plain(then))
 
 
-def taking_over(before: Earlier | None, store: Store, folder: str = "") -> TakeOver:
+def taking_over(before: Earlier | None, store: Store, folder: str = "") -> EarlierResult:
     """Return the function that gives the runner a case's earlier result, and records its use."""
 
     def take(case: Case) -> CaseResult | None:

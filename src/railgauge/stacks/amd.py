@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from railgauge.stacks import readings as read
-from railgauge.stacks.amd_smi import Raw, Xgmi, bad_pages, parse_gpus, parse_versions, parse_xgmi
+from railgauge.stacks.amd_smi import Xgmi, bad_pages, parse_gpus, parse_versions, parse_xgmi
 from railgauge.stacks.model import GpuFacts, Section, StackFacts, section, unread
+from railgauge.stacks.readings import Raw
 from railgauge.stacks.rocm_smi import RocmLog, parse_json
 from railgauge.stacks.versions import Version, library_files, library_version, versions
 

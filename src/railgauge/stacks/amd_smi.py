@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from railgauge.stacks import readings as read
+from railgauge.stacks.readings import Raw
 
-Raw = Mapping[str, str]
 _LONGEST_LINE = 1000
 _GPU = re.compile(r"GPU:\s*(\d{1,4})")
 _ENTRY = re.compile(r"( *)([A-Za-z][\w .\-/()]*?):(?:\s+(\S.*))?")

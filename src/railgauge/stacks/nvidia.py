@@ -14,13 +14,13 @@ from railgauge.stacks import readings as read
 from railgauge.stacks.model import GpuFacts, Section, StackFacts, section, unread
 from railgauge.stacks.nvidia_smi import (
     QUERY,
-    Raw,
     SmiLog,
     parse_compute_apps,
     parse_log,
     parse_query,
 )
 from railgauge.stacks.nvlink import Links, parse_nvlink
+from railgauge.stacks.readings import Raw
 from railgauge.stacks.topology import GpuTopology, parse_topology
 from railgauge.stacks.versions import Version, library_files, library_version, versions
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from xml.etree import ElementTree
 
-Raw = Mapping[str, str]
+from railgauge.stacks.readings import Raw
+
 _LONGEST_LINE = 2000
 _DRIVER, _CUDA = "driver_version", "cuda_version"
 

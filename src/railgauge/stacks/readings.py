@@ -7,6 +7,10 @@ or prose.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+
+Raw = Mapping[str, str]
+"""The fields of one GPU by name, as its tool prints them."""
 
 _BUS_ID = re.compile(r"([0-9a-fA-F]{4,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})\.([0-7])")
 _NUMBER = re.compile(r"\(?(-?\d{1,15}(?:\.\d{1,9})?)\s*([A-Za-z/%°]{0,8})\)?")

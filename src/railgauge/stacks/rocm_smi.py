@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from railgauge.stacks import readings as read
+from railgauge.stacks.readings import Raw
 
-Raw = Mapping[str, str]
 _CARD = re.compile(r"card(\d{1,4})")
 _LINK = re.compile(r"\(topology\) link type between drm devices (\d{1,4}) and (\d{1,4})")
 _PID = re.compile(r"pid(\d{1,10})")

@@ -67,6 +67,9 @@ class Session(Protocol):
         """End every command that was started and close the connection; may be called twice."""
 
 
+Tell = Callable[[str], None]
+"""Says one line to the person who runs the suite."""
+
 Answer = tuple[str, Transcript | NoEvidence]
 """The name of a node, and its transcript or the reason why there is none."""
 

@@ -20,9 +20,9 @@ from railgauge.trend.values import (
     Rules,
     SeriesKey,
     Trend,
+    Values,
 )
 
-Values = Mapping[SeriesKey, Mapping[int, float]]
 _PLAIN = Rules()
 _HALF = 0.5
 

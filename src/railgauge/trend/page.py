@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from railgauge.core import naming, pages
@@ -10,11 +10,9 @@ from railgauge.core.units import format_size, format_value
 from railgauge.trend.findings import series_of
 from railgauge.trend.plots import PlotLine, chart
 from railgauge.trend.sentences import MetricChange, metric_changes, sentence, summary
-from railgauge.trend.values import STEP, Finding, Fleet, Night, SeriesKey, Trend
+from railgauge.trend.values import STEP, Finding, Fleet, Night, SeriesKey, Trend, Values
 
 _LINES_MAX = 60
-
-Values = Mapping[SeriesKey, Mapping[int, float]]
 
 
 @dataclass(frozen=True, slots=True)

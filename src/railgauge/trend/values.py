@@ -45,6 +45,10 @@ class SeriesKey:
         return self.subject, self.metric, self.size_bytes or 0, self.nodes, self.pairing, self.unit
 
 
+Values = Mapping[SeriesKey, Mapping[int, float]]
+"""The values of each series, by the number of the night."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fleet:
     """A cluster of one platform with evidence of one kind; only its own nights are compared."""

@@ -17,7 +17,7 @@ from railgauge.core.errors import BadInput, ThresholdError
 from railgauge.core.limits import Sweep
 from railgauge.core.units import format_size, parse_size
 
-Document = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 # (section, name of an entry) -> (file, key as written there).
 Origins = Mapping[tuple[str, str], tuple[str, str]]
 
@@ -27,7 +27,7 @@ class Written:
     """One file as it was written: its path and its JSON."""
 
     path: str
-    document: Document
+    document: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def is_short(document: Any) -> bool:
     )
 
 
-def _objects(section: Any) -> Iterator[Document]:
+def _objects(section: Any) -> Iterator[JsonObject]:
     entries = section.values() if isinstance(section, Mapping) else ()
     return (entry for entry in entries if isinstance(entry, Mapping))
 
@@ -100,7 +100,7 @@ class _Unfolding:
     """Expands what one file can expand by itself: sets of names, bases, sweeps, lists of lines."""
 
     def __init__(
-        self, file: Written, bases: Document, origins: dict[tuple[str, str], tuple[str, str]]
+        self, file: Written, bases: JsonObject, origins: dict[tuple[str, str], tuple[str, str]]
     ) -> None:
         self._file = file
         self._origins = origins
@@ -136,7 +136,7 @@ class _Unfolding:
             return self._named(key, value, path)
         return self._unfolded(value, path)
 
-    def _named(self, section: str, entries: Document, path: str) -> dict[str, Any]:
+    def _named(self, section: str, entries: JsonObject, path: str) -> dict[str, Any]:
         """Expand every key to its names; if two keys share a name, the later one adds to it."""
         result: dict[str, Any] = {}
         for key, entry in entries.items():
@@ -166,7 +166,7 @@ class _Unfolding:
             _refuse(self._file.path, path, f"{part!r} is an empty set of names")
         return names
 
-    def _swept(self, span: Document, path: str) -> list[str]:
+    def _swept(self, span: JsonObject, path: str) -> list[str]:
         try:
             first, last = parse_size(span["from"]), parse_size(span["to"])
         except BadInput as error:
@@ -221,7 +221,7 @@ class _Completing:
             result["hardware"] = self._hardware(result["hardware"])
         return dict(_without_null(result))
 
-    def _hardware(self, hardware: Document) -> dict[str, Any]:
+    def _hardware(self, hardware: JsonObject) -> dict[str, Any]:
         result = dict(hardware)
         if "extends" in result.get("gpus", {}):
             result["gpus"] = self._entry("gpus", "", result["gpus"])
@@ -243,14 +243,14 @@ class _Completing:
             _refuse(self._path, f"$/hardware/affinity/{gpu}", what)
         return dict(zip(nics, words, strict=True))
 
-    def _entries(self, section: str, entries: Document) -> dict[str, Any]:
+    def _entries(self, section: str, entries: JsonObject) -> dict[str, Any]:
         return {
             name: self._entry(section, name, entry) if isinstance(entry, Mapping) else entry
             for name, entry in entries.items()
             if entry is not None
         }
 
-    def _entry(self, section: str, name: str, entry: Document) -> dict[str, Any]:
+    def _entry(self, section: str, name: str, entry: JsonObject) -> dict[str, Any]:
         """Merge an entry into the template of its own name, if any, and those that it extends."""
         templates = self._templates.get(section, {})
         named = entry.get("extends", [])
@@ -275,7 +275,7 @@ def _with_limits(measurement: Any) -> Any:
 
 
 def _extended(
-    entry: Document, templates: Document, chain: tuple[str, ...], where: tuple[str, str]
+    entry: JsonObject, templates: JsonObject, chain: tuple[str, ...], where: tuple[str, str]
 ) -> Any:
     named = entry.get("extends", [])
     result: Any = {}
@@ -299,7 +299,7 @@ def _by_metric(entries: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _listed(entries: Document) -> list[Any]:
+def _listed(entries: JsonObject) -> list[Any]:
     return [{"name": name, **entry} for name, entry in entries.items()]
 
 

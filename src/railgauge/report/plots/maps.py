@@ -21,7 +21,7 @@ _GPU_NIC = re.compile(r"gpu(\d+)-([^\s:]+)")
 _ACROSS = re.compile(r"([^\s:]+):([^\s:]+)")
 _GPU_LINK = re.compile(r"gpu(\d+)>gpu(\d+)")
 
-Place = tuple[str, str]
+MapCell = tuple[str, str]
 
 
 def node_pairs(records: Sequence[ItemRecord], cluster: Cluster, evidence: str) -> list[Plot]:
@@ -29,7 +29,7 @@ def node_pairs(records: Sequence[ItemRecord], cluster: Cluster, evidence: str) -
     nodes = [node.name for node in cluster.nodes]
     blocks = blocks_of(nodes)
 
-    def place(record: ItemRecord) -> Place | None:
+    def place(record: ItemRecord) -> MapCell | None:
         if (
             len(record.nodes) != 2  # noqa: PLR2004
             or record.rung == Rung.PREFLIGHT
@@ -100,16 +100,16 @@ def gpu_links(records: Sequence[ItemRecord], evidence: str) -> list[Plot]:
     return plots
 
 
-def _matched(pattern: re.Pattern[str], record: ItemRecord, row: str, column: str) -> Place | None:
+def _matched(pattern: re.Pattern[str], record: ItemRecord, row: str, column: str) -> MapCell | None:
     match = pattern.fullmatch(record.pairing)
     return (row.format(match[1]), column.format(match[2])) if match else None
 
 
 def _placed(
-    records: Iterable[ItemRecord], place: Callable[[ItemRecord], Place | None]
-) -> dict[tuple[int, str], dict[Place, list[ItemRecord]]]:
+    records: Iterable[ItemRecord], place: Callable[[ItemRecord], MapCell | None]
+) -> dict[tuple[int, str], dict[MapCell, list[ItemRecord]]]:
     """Return (rung, subject) -> place in the map -> records."""
-    found: dict[tuple[int, str], dict[Place, list[ItemRecord]]] = {}
+    found: dict[tuple[int, str], dict[MapCell, list[ItemRecord]]] = {}
     for record in records:
         if (at := place(record)) is not None:
             cells = found.setdefault((record.rung, record.subject), {})
@@ -122,7 +122,7 @@ def _measured(records: Iterable[ItemRecord]) -> bool:
     return any(worst_judged(record) is not None for record in records)
 
 
-def _labels(cells: Iterable[Place]) -> tuple[list[str], list[str]]:
+def _labels(cells: Iterable[MapCell]) -> tuple[list[str], list[str]]:
     places = list(cells)
     rows, columns = {row for row, _ in places}, {column for _, column in places}
     return sorted(rows, key=_natural), sorted(columns, key=_natural)
@@ -133,7 +133,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
-def _cells(placed: Mapping[Place, Sequence[ItemRecord]]) -> dict[Place, Cell]:
+def _cells(placed: Mapping[MapCell, Sequence[ItemRecord]]) -> dict[MapCell, Cell]:
     return {place: _cell(records) for place, records in placed.items()}
 
 
@@ -186,7 +186,7 @@ _KINDS = {
 def nic_traffic(records: Sequence[ItemRecord], cluster: Cluster, evidence: str) -> list[Plot]:
     """Return maps of NICs that share the payload: the largest deviation of each from the mean."""
     blocks = blocks_of([node.name for node in cluster.nodes])
-    found: dict[tuple[int, str], dict[Place, list[tuple[float, Judgement, Place]]]] = {}
+    found: dict[tuple[int, str], dict[MapCell, list[tuple[float, Judgement, MapCell]]]] = {}
     for record in records:
         for judged, place, off in _shares(record):
             cells = found.setdefault((record.rung, record.subject), {})
@@ -207,7 +207,7 @@ _TRAFFIC = (
 )
 
 
-def _shares(record: ItemRecord) -> Iterator[tuple[Judgement, Place, float]]:
+def _shares(record: ItemRecord) -> Iterator[tuple[Judgement, MapCell, float]]:
     """Yield each NIC's bytes as a deviation from the mean, from the judged counters."""
     for judged in record.judgements:
         mean = sum(count for _, _, count in judged.carried) / max(len(judged.carried), 1)
@@ -215,7 +215,7 @@ def _shares(record: ItemRecord) -> Iterator[tuple[Judgement, Place, float]]:
             yield judged, (node, nic), (count - mean) / mean
 
 
-def _share_cell(seen: Sequence[tuple[float, Judgement, Place]]) -> Cell:
+def _share_cell(seen: Sequence[tuple[float, Judgement, MapCell]]) -> Cell:
     off, judged, (node, nic) = max(seen, key=lambda one: abs(one[0]))
     wrong = any(place in judged.points_at for _, judged, place in seen)
     count = next(c for n, d, c in judged.carried if (n, d) == (node, nic))

@@ -17,13 +17,13 @@ from railgauge.core.errors import UnitUnknown
 from railgauge.core.problems import ProblemKind
 from railgauge.core.units import convert, format_size
 from railgauge.tools.ccl_tests.facts import Facts
-from railgauge.tools.ccl_tests.rows import Figure, Row, Side
-from railgauge.tools.ccl_tests.tables import Reading, Table
+from railgauge.tools.ccl_tests.rows import CclRow, Figure, Side
+from railgauge.tools.ccl_tests.tables import CclReading, CclTable
 from railgauge.tools.collector import OutputCollector
 
 
 def check_tables(
-    reading: Reading, facts: Facts, text: str, collector: OutputCollector, *, has_said_why: bool
+    reading: CclReading, facts: Facts, text: str, collector: OutputCollector, *, has_said_why: bool
 ) -> bool:
     """Report what is wrong with printed output; return whether its bandwidths are GiB/s."""
     if not reading.tables:
@@ -45,7 +45,7 @@ def check_tables(
 
 
 def check_rows(
-    rows: list[Row],
+    rows: list[CclRow],
     facts: Facts,
     collector: OutputCollector,
     *,
@@ -68,7 +68,7 @@ def check_rows(
 
 
 def check_whole(
-    rows: list[Row],
+    rows: list[CclRow],
     facts: Facts,
     collector: OutputCollector,
     *,
@@ -108,7 +108,7 @@ def _check_results(facts: Facts, collector: OutputCollector) -> None:
         collector.warn(ProblemKind.RANKS_ELIDED, message)
 
 
-def _check_shape(reading: Reading, facts: Facts, collector: OutputCollector) -> None:
+def _check_shape(reading: CclReading, facts: Facts, collector: OutputCollector) -> None:
     tables = reading.tables
     if len(tables) > 1 or facts.argument_lines > 1 or facts.bounds_lines > 1:
         _refuse_several(facts, collector)
@@ -132,7 +132,7 @@ def _refuse_several(facts: Facts, collector: OutputCollector) -> None:
     collector.error(ProblemKind.SEVERAL_TABLES, message)
 
 
-def _check_table(table: Table, collector: OutputCollector, *, is_elided: bool) -> None:
+def _check_table(table: CclTable, collector: OutputCollector, *, is_elided: bool) -> None:
     if not table.rows and not is_elided:
         collector.error(ProblemKind.TRUNCATED, "a heading without rows: nothing was measured")
     if not table.has_heading:
@@ -140,7 +140,7 @@ def _check_table(table: Table, collector: OutputCollector, *, is_elided: bool) -
         collector.warn(ProblemKind.NO_HEADING, message)
 
 
-def _check_dtypes(rows: list[Row], collector: OutputCollector) -> None:
+def _check_dtypes(rows: list[CclRow], collector: OutputCollector) -> None:
     dtypes = dict.fromkeys((row.dtype, row.redop) for row in rows)
     if len(dtypes) > 1:
         named = ", ".join(" ".join(filter(None, pair)) for pair in dtypes)
@@ -164,12 +164,12 @@ _EDGE = 1e-4
 _GIB_PER_GB = 1e9 / 2**30
 
 
-def follows_binary(rows: Iterable[Row]) -> bool:
+def follows_binary(rows: Iterable[CclRow]) -> bool:
     """Return whether every ``algbw`` fits size over time in GiB/s, whatever unit is printed."""
     return all(_follows(row.size_bytes, side, _GIB_PER_GB) for row in rows for side in row.sides)
 
 
-def check_rates(rows: Iterable[Row], collector: OutputCollector, *, is_binary: bool) -> None:
+def check_rates(rows: Iterable[CclRow], collector: OutputCollector, *, is_binary: bool) -> None:
     """Report each ``algbw`` that is not size over time."""
     scale = _GIB_PER_GB if is_binary else 1.0
     for row in rows:
@@ -199,7 +199,7 @@ def _in(figure: Figure, unit: str) -> Figure | None:
 
 
 def check_factor(
-    rows: Sequence[Row], collective: str | None, ranks: int | None, collector: OutputCollector
+    rows: Sequence[CclRow], collective: str | None, ranks: int | None, collector: OutputCollector
 ) -> None:
     """Report ``busbw`` that is not ``algbw`` x factor; for unknown ranks, rows that disagree."""
     reference = _reference(rows)
@@ -219,7 +219,7 @@ def check_factor(
             collector.error(ProblemKind.INCONSISTENT, _about(row, side, message))
 
 
-def is_alone(rows: Sequence[Row]) -> bool:
+def is_alone(rows: Sequence[CclRow]) -> bool:
     """Return whether there is only one rank: every busbw is 0, though some algbw is not."""
     pairs = [
         (side.algbw.value, side.busbw.value)
@@ -230,13 +230,13 @@ def is_alone(rows: Sequence[Row]) -> bool:
     return any(algbw >= 1 for algbw, _ in pairs) and all(busbw == 0 for _, busbw in pairs)
 
 
-def _reference(rows: Sequence[Row]) -> tuple[float, float] | None:
+def _reference(rows: Sequence[CclRow]) -> tuple[float, float] | None:
     """Return the bounds of the ratio that has the least rounding error."""
     ratios = [ratio for _, _, ratio in _ratios(rows)]
     return min(ratios, key=lambda ratio: ratio[1] - ratio[0], default=None)
 
 
-def _ratios(rows: Sequence[Row]) -> Iterator[tuple[Row, Side, tuple[float, float]]]:
+def _ratios(rows: Sequence[CclRow]) -> Iterator[tuple[CclRow, Side, tuple[float, float]]]:
     for row in rows:
         for side in row.sides:
             algbw, busbw = side.algbw, side.busbw
@@ -259,7 +259,7 @@ def _rule(collective: str | None, ranks: int | None) -> Callable[[float, float],
     return fits
 
 
-def check_average(rows: Sequence[Row], average: Figure) -> str:
+def check_average(rows: Sequence[CclRow], average: Figure) -> str:
     """Return what is wrong with the printed average over all sizes and both sides, or nothing."""
     figures = [side.busbw for row in rows for side in row.sides if side.busbw]
     if not figures:
@@ -272,7 +272,7 @@ def check_average(rows: Sequence[Row], average: Figure) -> str:
     return f"the average is printed as {average.value:g}, but the rows give {mean:.6g}"
 
 
-def _about(row: Row, side: Side, what: str) -> str:
+def _about(row: CclRow, side: Side, what: str) -> str:
     figures = ", ".join(
         f"{name} {figure.value:g}"
         for name, figure in (("time", side.time), ("algbw", side.algbw), ("busbw", side.busbw))
@@ -289,7 +289,7 @@ _ALIGNED_BYTES = 16
 
 
 def check_sweep(
-    rows: list[Row], facts: Facts, collector: OutputCollector, *, is_elided: bool
+    rows: list[CclRow], facts: Facts, collector: OutputCollector, *, is_elided: bool
 ) -> None:
     """Report skipped sizes and missing rows. Cycles and data types multiply the rows."""
     if facts.reduced_to is not None:
@@ -335,7 +335,7 @@ def asked_for(size_bytes: int, sizes: Sequence[int], ranks: int | None) -> int:
     return sizes[at] if sizes[at] - size_bytes < _ALIGNED_BYTES * ranks else size_bytes
 
 
-def _gap(rows: list[Row]) -> int | None:
+def _gap(rows: list[CclRow]) -> int | None:
     """Return a missing size, assuming the smallest factor between neighbours; else ``None``."""
     sizes = sorted({row.size_bytes for row in rows if row.size_bytes > 0})
     pairs = list(pairwise(sizes))

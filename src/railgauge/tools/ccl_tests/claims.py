@@ -9,7 +9,7 @@ from railgauge.config.thresholds.physics import bus_factor
 from railgauge.core.model import Parsed
 from railgauge.launchers.beside_gpu import NAME as PLACED
 from railgauge.tools.ccl_tests.addresses import brief, bus_of, same, whole
-from railgauge.tools.ccl_tests.facts import Device
+from railgauge.tools.ccl_tests.facts import RankDevice
 from railgauge.tools.ccl_tests.places import claims_of_places
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, same_models
 from railgauge.tools.hosts import claims_of_ranks
@@ -152,7 +152,7 @@ _DISTINCT, _OF_NODE = "GPU of each rank", "GPUs of the nodes"
 def claims_of_devices(asked: ToolRequest, listed: object) -> Iterator[Claim]:
     """Claim distinct GPUs, addresses and models; ``listed`` are the devices in the output."""
     entries = listed if isinstance(listed, tuple) else ()
-    devices = [one for one in entries if isinstance(one, Device)]
+    devices = [one for one in entries if isinstance(one, RankDevice)]
     yield _distinct(asked, devices)
     yield _known(asked, devices)
     models = same_models(
@@ -162,7 +162,7 @@ def claims_of_devices(asked: ToolRequest, listed: object) -> Iterator[Claim]:
         yield models
 
 
-def _distinct(asked: ToolRequest, devices: Sequence[Device]) -> Claim:
+def _distinct(asked: ToolRequest, devices: Sequence[RankDevice]) -> Claim:
     """Claim that no two ranks share a GPU. Only addresses count: each process may see one GPU."""
     wanted = "one of its own"
     counts = Counter(
@@ -185,7 +185,7 @@ def _tells_apart(asked: ToolRequest, bus: str) -> bool:
     return bool(known) and max(Counter(known).values()) == 1
 
 
-def _known(asked: ToolRequest, devices: Sequence[Device]) -> Claim:
+def _known(asked: ToolRequest, devices: Sequence[RankDevice]) -> Claim:
     """Claim that the addresses are those of the nodes' GPUs."""
     known = _addresses(asked)
     said = [device.bus for device in devices if device.bus]

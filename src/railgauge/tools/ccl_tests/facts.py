@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from railgauge.launchers.beside_gpu import PlacedRank
 from railgauge.launchers.beside_gpu import read as read_place
-from railgauge.tools.ccl_tests.rows import Figure, Row, is_number, read_figure
+from railgauge.tools.ccl_tests.rows import CclRow, Figure, is_number, read_figure
 from railgauge.tools.ccl_tests.tables import Line
 
 COLLECTIVES = (
@@ -66,7 +66,7 @@ _LONGEST = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class RankDevice:
     """One rank's GPU, with its process's number; ``bus`` and ``model`` as printed, or empty."""
 
     rank: int
@@ -83,7 +83,7 @@ class Facts:
     numbers: dict[str, int] = field(default_factory=dict)
     is_step_factor: bool = True
     ranks: dict[int, str] = field(default_factory=dict)
-    devices: list[Device] = field(default_factory=list)
+    devices: list[RankDevice] = field(default_factory=list)
     placed: list[PlacedRank] = field(default_factory=list)
     groups: set[int] = field(default_factory=set)
     repeated_ranks: int = 0
@@ -173,7 +173,7 @@ class Facts:
         self.repeated_ranks += rank in self.ranks
         self.ranks[rank] = match[4]
         number, bus, model = int(match[5]), match[6] or "", (match[7] or "").strip()
-        self.devices.append(Device(rank, match[4], number, bus, model))
+        self.devices.append(RankDevice(rank, match[4], number, bus, model))
         if match[2] is not None:
             self.groups.add(int(match[2]))
 
@@ -279,7 +279,7 @@ _NUMBERS = (
 )
 
 
-def summarise(rows: list[Row], facts: Facts, log: Log) -> dict[str, object]:
+def summarise(rows: list[CclRow], facts: Facts, log: Log) -> dict[str, object]:
     """Return everything but the samples; a value that was not printed has no key.
 
     ``rows`` and ``collective`` (``None`` if nothing names it) are always there. The others are
@@ -288,8 +288,8 @@ def summarise(rows: list[Row], facts: Facts, log: Log) -> dict[str, object]:
     collective that the columns show), ``choices`` (RCCL's ``algo``, ``proto`` and ``nchannels`` by
     size, from the last row of each size), ``graph``, ``validation``, ``minimum_bytes``,
     ``maximum_bytes``, ``warmup``, ``iterations``, ``aggregated``, ``gpus_per_process``, ``nranks``,
-    ``hosts``, ``devices`` (a ``Device`` for each listed rank), ``nnodes`` and ``gpus`` by host (if
-    all ranks are listed), ``placed`` (a ``PlacedRank`` for each rank that says where it runs),
+    ``hosts``, ``devices`` (a ``RankDevice`` for each listed rank), ``nnodes`` and ``gpus`` by host
+    (if all ranks are listed), ``placed`` (a ``PlacedRank`` for each rank that says where it runs),
     ``library``, ``library_version``, and from the library's log ``transports``,
     ``channel_paths`` (number of lines by path), ``network`` and ``channels``.
     """
@@ -303,7 +303,7 @@ def summarise(rows: list[Row], facts: Facts, log: Log) -> dict[str, object]:
     return {**summary, **_measured(rows, facts), **_where(facts), **_logged(facts, log)}
 
 
-def _measured(rows: list[Row], facts: Facts) -> dict[str, object]:
+def _measured(rows: list[CclRow], facts: Facts) -> dict[str, object]:
     found: dict[str, object] = {
         "avg_busbw": facts.average.value if facts.average else None,
         "out_of_bounds": facts.out_of_bounds,
@@ -316,7 +316,7 @@ def _measured(rows: list[Row], facts: Facts) -> dict[str, object]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _checked(rows: list[Row]) -> dict[str, object]:
+def _checked(rows: list[CclRow]) -> dict[str, object]:
     """Return how many rows were checked, and how many have a column for the check."""
     checkable = [row for row in rows if any(side.has_check for side in row.sides)]
     if not checkable:
@@ -325,7 +325,7 @@ def _checked(rows: list[Row]) -> dict[str, object]:
     return {"rows_checkable": len(checkable), "rows_checked": checked}
 
 
-def _shown(rows: list[Row]) -> dict[str, object]:
+def _shown(rows: list[CclRow]) -> dict[str, object]:
     """Return whether results are reduced, have a root rank, and are checked in place.
 
     A value is ``None`` if the rows do not show it or if they disagree.

@@ -17,10 +17,10 @@ from railgauge.tools.ccl_tests.checks import (
     check_tables,
     check_whole,
 )
-from railgauge.tools.ccl_tests.facts import Device, Facts, Log, summarise
+from railgauge.tools.ccl_tests.facts import Facts, Log, RankDevice, summarise
 from railgauge.tools.ccl_tests.problems import find_problems
-from railgauge.tools.ccl_tests.rows import Figure, Row, Side
-from railgauge.tools.ccl_tests.tables import Reading, read_lines
+from railgauge.tools.ccl_tests.rows import CclRow, Figure, Side
+from railgauge.tools.ccl_tests.tables import CclReading, read_lines
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.text import clean
 
@@ -48,7 +48,7 @@ def parse(text: str) -> Parsed:
     return collector.parsed("ccl-tests", facts.tool_version, summarise(rows, facts, log))
 
 
-_Read = tuple[list[Row], Facts, Log, bool]
+_Read = tuple[list[CclRow], Facts, Log, bool]
 """Rows, facts around them, the library's log, and whether bandwidths are GiB/s."""
 
 
@@ -60,7 +60,7 @@ def _read_json(text: str, collector: OutputCollector) -> _Read:
 
 
 def _read_text(text: str, collector: OutputCollector) -> _Read:
-    reading, facts, log, said = Reading(collector), Facts(), Log(), []
+    reading, facts, log, said = CclReading(collector), Facts(), Log(), []
     for line in read_lines(text):
         reading.take(line)
         facts.take(line)
@@ -76,7 +76,7 @@ def _read_text(text: str, collector: OutputCollector) -> _Read:
     return reading.rows, facts, log, is_binary
 
 
-def _take_row(row: Row, collector: OutputCollector, means: str) -> None:
+def _take_row(row: CclRow, collector: OutputCollector, means: str) -> None:
     """Add the samples of a row; ``means`` is the true unit if the tool misnames it ``GB/s``."""
     for side in row.sides:
         # With -C the first column is the CPU's time to launch, not the collective's time.
@@ -99,7 +99,7 @@ def _take_figure(
     collector.keep(metric, figure.unit, figure.value, placement, unit_means)
 
 
-def _check_results(row: Row, side: Side, collector: OutputCollector) -> None:
+def _check_results(row: CclRow, side: Side, collector: OutputCollector) -> None:
     where = f"at {format_size(row.size_bytes)}, {side.placement or 'result'}"
     if side.wrong:
         collector.error(ProblemKind.DATA_CORRUPTION, f"{side.wrong:g} wrong values {where}")
@@ -145,7 +145,7 @@ def is_json(text: str) -> bool:
     return text.lstrip()[:1] == "{"
 
 
-def _read_document(text: str, collector: OutputCollector) -> tuple[list[Row], Facts]:
+def _read_document(text: str, collector: OutputCollector) -> tuple[list[CclRow], Facts]:
     """Return rows and facts of the file that ``-J`` writes.
 
     The file writes booleans and NaN as strings. It also holds the complete environment of the run,
@@ -208,10 +208,10 @@ def _take_devices(document: Mapping[str, Any], facts: Facts) -> None:
             facts.groups.add(device["group"])
 
 
-def _device_of(device: Mapping[str, Any]) -> Device:
+def _device_of(device: Mapping[str, Any]) -> RankDevice:
     number = device.get("device")
     host, bus, model = (str(device.get(k, "")) for k in ("hostname", "device_hex", "device_info"))
-    return Device(device["rank"], host, number if isinstance(number, int) else 0, bus, model)
+    return RankDevice(device["rank"], host, number if isinstance(number, int) else 0, bus, model)
 
 
 def _take_foot(document: Mapping[str, Any], facts: Facts) -> None:
@@ -227,7 +227,7 @@ def _take_foot(document: Mapping[str, Any], facts: Facts) -> None:
         facts.average_failed = average.get("okay") in {"false", False}
 
 
-def _row(entry: object) -> Row | None:
+def _row(entry: object) -> CclRow | None:
     if not isinstance(entry, dict) or not isinstance(entry.get("size"), int):
         return None
     sides = [
@@ -238,7 +238,7 @@ def _row(entry: object) -> Row | None:
     known = tuple(side for side in sides if side)
     if not known or len(known) != len(sides):
         return None
-    return Row(entry["size"], str(entry.get("type", "")), str(entry.get("redop", "")), known)
+    return CclRow(entry["size"], str(entry.get("type", "")), str(entry.get("redop", "")), known)
 
 
 def _side(placement: str, cells: Mapping[str, Any]) -> Side | None:

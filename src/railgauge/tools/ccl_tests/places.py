@@ -15,7 +15,7 @@ from ClusterShell.RangeSet import RangeSet, RangeSetException
 from railgauge.facts import NodeFacts
 from railgauge.launchers.beside_gpu import PlacedRank
 from railgauge.tools.ccl_tests.addresses import same
-from railgauge.tools.ccl_tests.facts import Device
+from railgauge.tools.ccl_tests.facts import RankDevice
 from railgauge.tools.claims import Claim, ToolRequest
 
 _ITEM = "CPUs of the ranks"
@@ -76,7 +76,7 @@ def _used(said: Mapping[str, object], ranks: int) -> dict[tuple[str, int], str]:
     Launchers number the ranks of a node in the order of their ranks in the job. Empty if the test
     does not name all of them.
     """
-    devices = [one for one in _listed(said, "devices") if isinstance(one, Device)]
+    devices = [one for one in _listed(said, "devices") if isinstance(one, RankDevice)]
     if len(devices) != ranks:
         return {}
     met: Counter[str] = Counter()

@@ -78,7 +78,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CclRow:
     """One row. ``size_bytes`` is as printed: collectives with a part for each rank round it down.
 
     ``redop`` and ``root`` are as printed, ``None`` if there is no such column. ``choices`` are the
@@ -107,7 +107,7 @@ _UNITS = re.compile(r"\(([^)]{1,20})\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class CclColumn:
     """One column. ``side`` is 0 or 1 for the columns of each half, ``None`` for the others."""
 
     name: str
@@ -116,14 +116,14 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class CclHeading:
     """The columns of a table, and the placements of its sides in printed order.
 
     ``has_binary_units`` is true for nccom-test, whose ``GB/s`` are GiB/s. ``unknown`` are columns
     that no version of the tools prints; the other columns are still read by name.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[CclColumn, ...]
     placements: tuple[str | None, ...]
     has_binary_units: bool = False
     unknown: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ class Heading:
     def has_timestamp(self) -> bool:
         return self.names[-1:] == ("timestamp",)
 
-    def with_units(self, line: str) -> Heading | None:
+    def with_units(self, line: str) -> CclHeading | None:
         """Return the heading with the units of the line below it; ``None`` if they do not fit."""
         units = _UNITS.findall(line)
         expected = sum(column.name in _HAS_UNIT for column in self.columns)
@@ -160,7 +160,7 @@ _SHAPES = (
 )
 
 
-def usual_heading(width: int) -> Heading | None:
+def usual_heading(width: int) -> CclHeading | None:
     """The heading that rows of so many tokens have in official versions."""
     shape = next((shape for shape in _SHAPES if len(shape) == width), None)
     return read_heading(list(shape)) if shape else None
@@ -179,7 +179,7 @@ def is_placements(content: str) -> bool:
     return "out-of-place" in content and "in-place" in content
 
 
-def read_heading(words: list[str], placements: str = "") -> Heading | None:
+def read_heading(words: list[str], placements: str = "") -> CclHeading | None:
     """Return the heading in ``words``; ``None`` if a column that a row needs is missing.
 
     ``placements`` is the line above the heading, empty if there is none.
@@ -194,17 +194,17 @@ def read_heading(words: list[str], placements: str = "") -> Heading | None:
     if not _has_each_figure(columns, sides):
         return None
     unknown = tuple(column.name for column in columns if not _is_known(column.name))
-    return Heading(tuple(columns), _order(sides, placements), is_glued, unknown)
+    return CclHeading(tuple(columns), _order(sides, placements), is_glued, unknown)
 
 
-def _columns(names: list[str], units: list[str]) -> list[Column]:
-    columns: list[Column] = []
+def _columns(names: list[str], units: list[str]) -> list[CclColumn]:
+    columns: list[CclColumn] = []
     side = -1
     for name, unit in zip(names, units, strict=True):
         side += name in TIMES
         is_measured = name in TIMES or name in _MEASURED
         own = side if is_measured and side >= 0 else None
-        columns.append(Column(name, own, unit or _DEFAULT_UNITS.get(name, "")))
+        columns.append(CclColumn(name, own, unit or _DEFAULT_UNITS.get(name, "")))
     return columns
 
 
@@ -218,7 +218,7 @@ def _is_known(name: str) -> bool:
     )
 
 
-def _has_each_figure(columns: list[Column], sides: int) -> bool:
+def _has_each_figure(columns: list[CclColumn], sides: int) -> bool:
     """Return whether there are 1 or 2 sides, each with one time, one algbw and one busbw."""
     if sides not in {1, 2} or [column.name for column in columns[:3]] != ["size", "count", "type"]:
         return False
@@ -248,7 +248,7 @@ _DECIMALS = 2
 _ABSENT = "N/A"
 
 
-def read_row(tokens: list[str], heading: Heading, *, is_whole: bool) -> Row | None:
+def read_row(tokens: list[str], heading: CclHeading, *, is_whole: bool) -> CclRow | None:
     """Return the row, or ``None`` if the tokens do not fit the heading's columns.
 
     An incomplete line is a row only if its last token cannot continue.
@@ -261,7 +261,7 @@ def read_row(tokens: list[str], heading: Heading, *, is_whole: bool) -> Row | No
     return _row(tokens, heading)
 
 
-def _aligned(tokens: list[str], heading: Heading) -> list[str]:
+def _aligned(tokens: list[str], heading: CclHeading) -> list[str]:
     """Return one token a column: join date and time, and insert a missing reduction as empty."""
     if heading.has_timestamp and len(tokens) > 1 and ":" in tokens[-1]:
         tokens = [*tokens[:-2], f"{tokens[-2]} {tokens[-1]}"]
@@ -271,13 +271,13 @@ def _aligned(tokens: list[str], heading: Heading) -> list[str]:
     return tokens
 
 
-def _fits(tokens: list[str], heading: Heading) -> bool:
+def _fits(tokens: list[str], heading: CclHeading) -> bool:
     return all(
         _fits_column(token, column) for token, column in zip(tokens, heading.columns, strict=True)
     )
 
 
-def _fits_column(token: str, column: Column) -> bool:
+def _fits_column(token: str, column: CclColumn) -> bool:
     name = column.name
     if name in {"size", "count"}:
         return _INTEGER.fullmatch(token) is not None
@@ -290,7 +290,7 @@ def _fits_column(token: str, column: Column) -> bool:
     return token == _ABSENT or is_number(token.rstrip("*") if name in _COUNTED else token)
 
 
-def _is_complete(token: str, column: Column) -> bool:
+def _is_complete(token: str, column: CclColumn) -> bool:
     """Return whether the token is complete: a bandwidth with 2 decimals, a count 0, ``N/A``."""
     if column.name in _COUNTED:
         return token in {_ABSENT, "0"} and column.name != "error"
@@ -299,7 +299,7 @@ def _is_complete(token: str, column: Column) -> bool:
     return column.side is None and column.name not in PREAMBLE
 
 
-def _row(tokens: list[str], heading: Heading) -> Row:
+def _row(tokens: list[str], heading: CclHeading) -> CclRow:
     first = dict(zip(heading.names, tokens, strict=True))
     sides = tuple(
         _side(placement, {c.name: (t, c.unit)
@@ -308,7 +308,7 @@ def _row(tokens: list[str], heading: Heading) -> Row:
     )  # fmt: skip
     choices = {name: first[name] for name in _CHOICES if name in first}
     own = (first["type"], first.get("redop"), sides, choices, first.get("root"))
-    return Row(int(first["size"]), *own)
+    return CclRow(int(first["size"]), *own)
 
 
 def _side(placement: str | None, cells: dict[str, tuple[str, str]]) -> Side:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.ccl_tests.rows import (
-    Heading,
-    Row,
+    CclHeading,
+    CclRow,
     is_heading,
     is_placements,
     is_units,
@@ -75,27 +75,27 @@ _GLUED_COUNT = re.compile(r"0|[1-9][0-9]{0,6}")
 
 
 @dataclass(slots=True)
-class Table:
+class CclTable:
     """A heading and the rows below it; ``has_heading`` is false if the text begins with rows."""
 
-    heading: Heading
+    heading: CclHeading
     has_heading: bool = True
-    rows: list[Row] = field(default_factory=list)
+    rows: list[CclRow] = field(default_factory=list)
     is_closed: bool = False
 
 
 @dataclass(slots=True)
-class Reading:
+class CclReading:
     """Reads lines into tables; ``is_elided`` is true if dots replace some lines."""
 
     collector: OutputCollector
-    tables: list[Table] = field(default_factory=list)
+    tables: list[CclTable] = field(default_factory=list)
     is_elided: bool = False
     _placements: str = ""
     _pending: list[str] = field(default_factory=list)
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[CclRow]:
         return [row for table in self.tables for row in table.rows]
 
     def take(self, line: Line) -> None:
@@ -126,7 +126,7 @@ class Reading:
             self.collector.error(
                 ProblemKind.UNKNOWN_COLUMN, f"no known version prints the columns {names}"
             )
-        self.tables.append(Table(heading))
+        self.tables.append(CclTable(heading))
 
     def _take_units(self, content: str, line: Line) -> None:
         heading = self.tables[-1].heading.with_units(content)
@@ -191,9 +191,9 @@ class Reading:
         heading = usual_heading(len(tokens))
         row = read_row(tokens, heading, is_whole=line.is_whole) if heading else None
         if heading and row:
-            self.tables.append(Table(heading, has_heading=False, rows=[row]))
+            self.tables.append(CclTable(heading, has_heading=False, rows=[row]))
 
-    def _complain_of_row(self, tokens: list[str], heading: Heading, line: Line) -> None:
+    def _complain_of_row(self, tokens: list[str], heading: CclHeading, line: Line) -> None:
         text = _quote(" ".join(tokens))
         if len(tokens) < len(heading.columns) or not line.is_whole:
             self.collector.error(ProblemKind.TRUNCATED, f"row cut off or interrupted: {text}")
@@ -203,7 +203,7 @@ class Reading:
             )
 
 
-def _restarts(tokens: list[str], table: Table) -> bool:
+def _restarts(tokens: list[str], table: CclTable) -> bool:
     """Return whether a sweep without heading begins again, as in the output of several runs."""
     last = table.rows[-1]
     is_row = len(tokens) == len(table.heading.columns) and _INTEGER.fullmatch(tokens[0]) is not None

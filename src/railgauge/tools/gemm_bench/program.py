@@ -296,7 +296,7 @@ def is_random(values: Sequence[float]) -> bool:
 
 
 @dataclass
-class Check:
+class ProductCheck:
     """The check of the outputs of one cycle. All values that it counts are wrong."""
 
     library: ArrayLibrary | Torch
@@ -365,7 +365,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class BenchOptions:
+class GemmOptions:
     """The command line."""
 
     format: str
@@ -378,7 +378,7 @@ class BenchOptions:
     library: str
 
 
-def read_options(argv: Sequence[str] | None = None) -> BenchOptions:
+def read_options(argv: Sequence[str] | None = None) -> GemmOptions:
     """Read the command line; end with a line on stderr and exit code 2 if it is invalid."""
     parser = argparse.ArgumentParser(prog="gemm-bench")
     parser.add_argument("format", choices=sorted(FORMATS))
@@ -394,7 +394,7 @@ def read_options(argv: Sequence[str] | None = None) -> BenchOptions:
         parser.error(f"size {given.size}: give a multiple of 16 from {_FEWEST} on")
     if min(given.iterations, given.cycles) < 1 or min(given.warmup, given.seed) < 0:
         parser.error("iterations and cycles must be 1 or more, warmup and seed 0 or more")
-    return BenchOptions(
+    return GemmOptions(
         given.format, given.devices, given.size, given.iterations, given.warmup, given.cycles,
         given.seed, given.library,
     )  # fmt: skip
@@ -403,7 +403,7 @@ def read_options(argv: Sequence[str] | None = None) -> BenchOptions:
 class Bench:
     """One device: its matrices, and the load on it."""
 
-    def __init__(self, library: ArrayLibrary | Torch, options: BenchOptions, device: str) -> None:
+    def __init__(self, library: ArrayLibrary | Torch, options: GemmOptions, device: str) -> None:
         self._library, self._options, self._device = library, options, device
         self._outputs = [library.output(options.size) for _ in range(options.iterations)]
         self._a: Any = None
@@ -446,7 +446,7 @@ class Bench:
         self._library.wait()
 
     def _check(self, draw: random.Random) -> int:
-        check = Check(self._library, self._options.format, self._options.size, draw)
+        check = ProductCheck(self._library, self._options.format, self._options.size, draw)
         row = list(self._library.double(self._a[0]).tolist())
         stale = len(row) if row == self._row else 0
         self._row = row
@@ -455,7 +455,7 @@ class Bench:
         return stale + check.product(self._a, self._b, self._outputs)
 
 
-def measure(library: ArrayLibrary | Torch, options: BenchOptions) -> int:
+def measure(library: ArrayLibrary | Torch, options: GemmOptions) -> int:
     """Print the table, one device after the other; return the wrong values of all rows."""
     devices = library.devices()
     _print_header(library, options, devices)
@@ -476,7 +476,7 @@ def measure(library: ArrayLibrary | Torch, options: BenchOptions) -> int:
 
 
 def _print_header(
-    library: ArrayLibrary | Torch, options: BenchOptions, devices: Sequence[Device]
+    library: ArrayLibrary | Torch, options: GemmOptions, devices: Sequence[Device]
 ) -> None:
     print(f"gemm-bench version {VERSION}")
     print(
@@ -491,7 +491,7 @@ def _print_header(
     sys.stdout.flush()
 
 
-def _print_row(options: BenchOptions, device: Device, row: tuple[int, float, str, int]) -> None:
+def _print_row(options: GemmOptions, device: Device, row: tuple[int, float, str, int]) -> None:
     number, seconds, clock, wrong = row
     print(
         f"gemm-bench row device={device.name} format={options.format} size={options.size} "
@@ -501,7 +501,7 @@ def _print_row(options: BenchOptions, device: Device, row: tuple[int, float, str
     )
 
 
-def rate(options: BenchOptions, seconds: float) -> str:
+def rate(options: GemmOptions, seconds: float) -> str:
     """Return ``tflops=…`` of a product, or ``copy_gb_s=…`` of a copy: 4 bytes read and written."""
     n, times = options.size, options.iterations
     if options.format == COPY:

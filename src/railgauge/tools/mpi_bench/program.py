@@ -70,7 +70,7 @@ SHAPES = {
 
 
 @dataclass(frozen=True)
-class BenchOptions:
+class MpiBenchOptions:
     """The command line."""
 
     collective: str
@@ -80,7 +80,7 @@ class BenchOptions:
     cycles: int
 
 
-def read_options(argv: Sequence[str] | None = None) -> BenchOptions:
+def read_options(argv: Sequence[str] | None = None) -> MpiBenchOptions:
     """Read the command line; end with a line on stderr and exit code 2 if it is invalid."""
     parser = argparse.ArgumentParser(prog="mpi-bench")
     parser.add_argument("collective", choices=sorted(SHAPES))
@@ -97,7 +97,7 @@ def read_options(argv: Sequence[str] | None = None) -> BenchOptions:
     if given.factor < 2 or min(given.iterations, given.cycles) < 1 or given.warmup < 0:  # noqa: PLR2004
         parser.error("factor must be 2 or more, iterations and cycles 1 or more, warmup 0 or more")
     sizes = tuple(_sweep(given.begin, end, given.factor))
-    return BenchOptions(given.collective, sizes, given.iterations, given.warmup, given.cycles)
+    return MpiBenchOptions(given.collective, sizes, given.iterations, given.warmup, given.cycles)
 
 
 def _sweep(begin: int, end: int, factor: int) -> Iterator[int]:
@@ -142,7 +142,7 @@ def count_wrong(got: array[float], wanted: array[float]) -> int:
     return wrong + abs(len(got) - len(wanted))
 
 
-def measure(mpi: Any, options: BenchOptions) -> int:
+def measure(mpi: Any, options: MpiBenchOptions) -> int:
     """Print the table on rank 0; return the wrong elements over all ranks and rows."""
     comm = mpi.COMM_WORLD
     rank, ranks = comm.Get_rank(), comm.Get_size()
@@ -159,7 +159,7 @@ def measure(mpi: Any, options: BenchOptions) -> int:
     return total
 
 
-def _row(mpi: Any, options: BenchOptions, size: int) -> tuple[float, int]:
+def _row(mpi: Any, options: MpiBenchOptions, size: int) -> tuple[float, int]:
     """Return seconds of an iteration on the slowest rank, and wrong elements of all ranks."""
     comm, shape = mpi.COMM_WORLD, SHAPES[options.collective]
     rank, ranks = comm.Get_rank(), comm.Get_size()
@@ -178,7 +178,7 @@ def _row(mpi: Any, options: BenchOptions, size: int) -> tuple[float, int]:
     return comm.allreduce(time_s, op=mpi.MAX), comm.allreduce(wrong, op=mpi.SUM)
 
 
-def _print_header(mpi: Any, options: BenchOptions, rank: int, ranks: int) -> None:
+def _print_header(mpi: Any, options: MpiBenchOptions, rank: int, ranks: int) -> None:
     names = mpi.COMM_WORLD.gather(mpi.Get_processor_name(), root=0)
     if rank:
         return

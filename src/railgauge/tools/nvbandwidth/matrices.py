@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
 
-Cell = float | None
+MatrixCell = float | None
 """A value; ``None`` for ``N/A``."""
 
 _UNIT = re.compile(r"\((GB/s|ns)\)\s*$")
@@ -26,7 +26,7 @@ class Matrix:
 
     name: str
     description: str
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[MatrixCell, ...], ...]
     total: float | None
     rounding: float
 

@@ -10,7 +10,7 @@ from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.documents import Document, items, number, part, read_document
-from railgauge.tools.nvbandwidth.matrices import Cell, Matrix, collect, split_parts
+from railgauge.tools.nvbandwidth.matrices import Matrix, MatrixCell, collect, split_parts
 from railgauge.tools.text import clean, lines
 
 _VERSION = re.compile(r"^nvbandwidth Version: v?([0-9][\w.]{0,20})", re.MULTILINE)
@@ -108,7 +108,7 @@ class CaseText:
     name: str
     description: str = ""
     width: int | None = None
-    rows: list[tuple[Cell, ...]] = field(default_factory=list)
+    rows: list[tuple[MatrixCell, ...]] = field(default_factory=list)
     total: float | None = None
     matrices: list[Matrix] = field(default_factory=list)
     is_waived: bool = False
@@ -294,7 +294,7 @@ def _read_matrix(name: str, case: dict[str, object], collector: OutputCollector)
         collect(one, collector)
 
 
-def _cell(name: str, cell: object, collector: OutputCollector) -> Cell:
+def _cell(name: str, cell: object, collector: OutputCollector) -> MatrixCell:
     if cell == "N/A":
         return None
     value = number(cell)

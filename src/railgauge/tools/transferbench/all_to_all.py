@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
-from railgauge.tools.transferbench.reading import CLOSINGS, Matrix, Reading, Row
+from railgauge.tools.transferbench.reading import CLOSINGS, PeerMatrix, PeerRow, Reading
 
 _UNIT = "GB/s"
 # Half of the last printed decimal: newer versions print two decimals, older ones three.
 _ROUNDING = {3: 0.0005, 2: 0.005}
 
 
-def collect_all_to_all(matrix: Matrix, reading: Reading, collector: OutputCollector) -> None:
+def collect_all_to_all(matrix: PeerMatrix, reading: Reading, collector: OutputCollector) -> None:
     """Add links, sums and averages of one matrix, and check them against each other."""
     rows = [row for row in matrix.rows if row.label != "rtotal"]
     _complain_of_gaps(matrix, rows, reading, collector)
@@ -29,7 +29,7 @@ def collect_all_to_all(matrix: Matrix, reading: Reading, collector: OutputCollec
 
 
 def _complain_of_gaps(
-    matrix: Matrix, rows: list[Row], reading: Reading, collector: OutputCollector
+    matrix: PeerMatrix, rows: list[PeerRow], reading: Reading, collector: OutputCollector
 ) -> None:
     lacking = set(matrix.devices) - {row.label for row in rows}
     if lacking:
@@ -42,7 +42,7 @@ def _complain_of_gaps(
         collector.error(ProblemKind.TRUNCATED, "the output ends before its three averages")
 
 
-def _links(matrix: Matrix, row: Row) -> dict[str, float]:
+def _links(matrix: PeerMatrix, row: PeerRow) -> dict[str, float]:
     """Return bandwidths by target; ``nic`` is the ring that NUM_QUEUE_PAIRS adds."""
     return {
         column: cell
@@ -51,11 +51,11 @@ def _links(matrix: Matrix, row: Row) -> dict[str, float]:
     }
 
 
-def _cell(matrix: Matrix, row: Row, column: str) -> float | None:
+def _cell(matrix: PeerMatrix, row: PeerRow, column: str) -> float | None:
     return row.cells[matrix.columns.index(column)] if column in matrix.columns else None
 
 
-def _collect_row(matrix: Matrix, row: Row, collector: OutputCollector) -> None:
+def _collect_row(matrix: PeerMatrix, row: PeerRow, collector: OutputCollector) -> None:
     links = _links(matrix, row)
     for target in matrix.devices:
         if target not in links and target != row.label:
@@ -75,7 +75,7 @@ def _collect_row(matrix: Matrix, row: Row, collector: OutputCollector) -> None:
 
 
 def _check_row(
-    matrix: Matrix, row: Row, links: dict[str, float], collector: OutputCollector
+    matrix: PeerMatrix, row: PeerRow, links: dict[str, float], collector: OutputCollector
 ) -> None:
     count = len(links)
     total, actual = _cell(matrix, row, "stotal"), _cell(matrix, row, "actual")
@@ -98,7 +98,7 @@ def _collect_closings(reading: Reading, collector: OutputCollector) -> None:
 
 
 def _check_closings(
-    matrix: Matrix, rows: list[Row], reading: Reading, collector: OutputCollector
+    matrix: PeerMatrix, rows: list[PeerRow], reading: Reading, collector: OutputCollector
 ) -> None:
     cells = [value for row in rows for value in _links(matrix, row).values()]
     expected = {"aggregate_bw": sum(cells), "average_bw": sum(cells) / len(cells)}
@@ -111,7 +111,7 @@ def _check_closings(
             )
 
 
-def _check_totals(matrix: Matrix, rows: list[Row], collector: OutputCollector) -> None:
+def _check_totals(matrix: PeerMatrix, rows: list[PeerRow], collector: OutputCollector) -> None:
     totals = next((row for row in matrix.rows if row.label == "rtotal"), None)
     if totals is None or len(rows) != len(matrix.devices):
         return
@@ -127,9 +127,9 @@ def _check_totals(matrix: Matrix, rows: list[Row], collector: OutputCollector) -
             )
 
 
-def _agree(expected: float, printed: float, roundings: int, matrix: Matrix) -> bool:
+def _agree(expected: float, printed: float, roundings: int, matrix: PeerMatrix) -> bool:
     return abs(expected - printed) <= roundings * _rounding(matrix) + 1e-9
 
 
-def _rounding(matrix: Matrix) -> float:
+def _rounding(matrix: PeerMatrix) -> float:
     return _ROUNDING[min(matrix.decimals, 3)]

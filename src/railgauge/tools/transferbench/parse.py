@@ -8,7 +8,7 @@ from railgauge.tools.collector import OutputCollector
 from railgauge.tools.text import clean
 from railgauge.tools.transferbench.all_to_all import collect_all_to_all
 from railgauge.tools.transferbench.peers import collect_peers
-from railgauge.tools.transferbench.reading import Matrix, Reading, Transfer, read
+from railgauge.tools.transferbench.reading import PeerMatrix, Reading, Transfer, read
 
 
 def parse(text: str) -> Parsed:
@@ -87,11 +87,11 @@ def _collect_matrices(reading: Reading, collector: OutputCollector) -> None:
         _collect_closings(reading, collector)
 
 
-def _has_twins(peers: list[Matrix]) -> bool:
+def _has_twins(peers: list[PeerMatrix]) -> bool:
     return len({matrix.is_bidirectional for matrix in peers}) < len(peers)
 
 
-def _collect_shape(matrix: Matrix, collector: OutputCollector) -> None:
+def _collect_shape(matrix: PeerMatrix, collector: OutputCollector) -> None:
     for kind, message in matrix.complaints:
         collector.error(kind, message)
     seen = [(row.label, row.arrow) for row in matrix.rows]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
-from railgauge.tools.transferbench.reading import Matrix, Reading, Row
+from railgauge.tools.transferbench.reading import PeerMatrix, PeerRow, Reading
 
 _UNIT = "GB/s"
 _ARROWS = {"->": "_forward", "<-": "_backward", "<->": "_bidirectional"}
@@ -12,7 +12,7 @@ _ROUNDING = 0.005
 _KINDS = ("cpu>cpu", "cpu>gpu", "gpu>cpu", "gpu>gpu")
 
 
-def collect_peers(matrix: Matrix, reading: Reading, collector: OutputCollector) -> None:
+def collect_peers(matrix: PeerMatrix, reading: Reading, collector: OutputCollector) -> None:
     """Add the links of one p2p matrix, all in GB/s with the placement ``gpu0>gpu7``.
 
     ``link_bw`` is between GPUs, ``host_link_bw`` between a GPU and a CPU, ``cpu_link_bw`` between
@@ -39,7 +39,7 @@ def collect_peers(matrix: Matrix, reading: Reading, collector: OutputCollector) 
         _check_sums(matrix, rows, collector)
 
 
-def _collect_row(matrix: Matrix, row: Row, collector: OutputCollector) -> None:
+def _collect_row(matrix: PeerMatrix, row: PeerRow, collector: OutputCollector) -> None:
     ending = _ARROWS.get(row.arrow, "") if matrix.is_bidirectional else ""
     for target, value in zip(matrix.columns, row.cells, strict=True):
         if value is not None:
@@ -67,7 +67,7 @@ def _metric(source: str, target: str) -> str:
     return "cpu_link_bw" if kinds == {"cpu"} else "host_link_bw"
 
 
-def _gpu_links(matrix: Matrix, row: Row) -> list[float]:
+def _gpu_links(matrix: PeerMatrix, row: PeerRow) -> list[float]:
     return [
         value
         for target, value in zip(matrix.columns, row.cells, strict=True)
@@ -75,7 +75,7 @@ def _gpu_links(matrix: Matrix, row: Row) -> list[float]:
     ]
 
 
-def _collect_slowest(matrix: Matrix, *, is_complete: bool, collector: OutputCollector) -> None:
+def _collect_slowest(matrix: PeerMatrix, *, is_complete: bool, collector: OutputCollector) -> None:
     arrow, ending = ("<->", "_bidirectional") if matrix.is_bidirectional else ("->", "")
     slowest = {
         row.label: min(links)
@@ -88,7 +88,7 @@ def _collect_slowest(matrix: Matrix, *, is_complete: bool, collector: OutputColl
         collector.add(f"slowest_link{ending}", _UNIT, min(slowest.values()), "all")
 
 
-def _collect_means(matrix: Matrix, reading: Reading, collector: OutputCollector) -> None:
+def _collect_means(matrix: PeerMatrix, reading: Reading, collector: OutputCollector) -> None:
     ending = "_bidirectional" if matrix.is_bidirectional else ""
     means = reading.means.get(matrix.is_bidirectional)
     if means is None:
@@ -100,7 +100,7 @@ def _collect_means(matrix: Matrix, reading: Reading, collector: OutputCollector)
             _check_mean(matrix, kind, mean, collector)
 
 
-def _check_mean(matrix: Matrix, kind: str, value: float, collector: OutputCollector) -> None:
+def _check_mean(matrix: PeerMatrix, kind: str, value: float, collector: OutputCollector) -> None:
     source, target = kind.split(">")
     cells = [
         cell
@@ -115,7 +115,7 @@ def _check_mean(matrix: Matrix, kind: str, value: float, collector: OutputCollec
 
 
 def _check_sums(
-    matrix: Matrix, rows: dict[tuple[str, str], Row], collector: OutputCollector
+    matrix: PeerMatrix, rows: dict[tuple[str, str], PeerRow], collector: OutputCollector
 ) -> None:
     for label in matrix.devices:
         three = [rows.get((label, arrow)) for arrow in _ARROWS]

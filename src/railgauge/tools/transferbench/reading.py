@@ -21,25 +21,25 @@ _NOT_AVAILABLE = "N/A"
 # The rows that SHOW_ITERATIONS adds below each row of p2p.
 _STATISTICS = frozenset({"min", "max", "sd"})
 
-Cell = float | None
+PeerRate = float | None
 """A bandwidth in GB/s; ``None`` for ``N/A``."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PeerRow:
     """A row of cells. ``label`` is ``gpu0``, ``cpu1`` or ``rtotal``; only p2p has an ``arrow``."""
 
     label: str
     arrow: str
-    cells: tuple[Cell, ...]
+    cells: tuple[PeerRate, ...]
 
 
 @dataclass(slots=True)
-class Matrix:
+class PeerMatrix:
     """The columns (``gpu0``, ``nic``, ``stotal``, …), the rows below them, and their problems."""
 
     columns: tuple[str, ...]
-    rows: list[Row] = field(default_factory=list)
+    rows: list[PeerRow] = field(default_factory=list)
     complaints: list[tuple[ProblemKind, str]] = field(default_factory=list)
     is_bidirectional: bool = False
     decimals: int = 3
@@ -57,7 +57,7 @@ def is_heading(line: str) -> bool:
     return bool(_HEADING.match(line))
 
 
-def read_heading(line: str, is_whole: bool) -> Matrix | None:
+def read_heading(line: str, is_whole: bool) -> PeerMatrix | None:
     """Return the empty matrix of a heading; ``None`` if the heading is cut off or unknown."""
     match = _HEADING.match(line)
     position = match.end() if match else 0
@@ -68,7 +68,7 @@ def read_heading(line: str, is_whole: bool) -> Matrix | None:
     is_cut = not is_whole and "stotal" not in columns
     if not columns or line[position:].strip() or is_cut:
         return None
-    return Matrix(tuple(columns))
+    return PeerMatrix(tuple(columns))
 
 
 def _column_name(match: re.Match[str]) -> str:
@@ -76,7 +76,7 @@ def _column_name(match: re.Match[str]) -> str:
     return f"{kind.lower()}{int(index)}" if kind else (nic or total).lower()
 
 
-def read_row(line: str, is_whole: bool, matrix: Matrix) -> None:
+def read_row(line: str, is_whole: bool, matrix: PeerMatrix) -> None:
     """Add a row to the matrix, or a complaint if it is invalid; skip other lines."""
     match = _LABEL.match(line)
     if match is None:
@@ -91,10 +91,10 @@ def read_row(line: str, is_whole: bool, matrix: Matrix) -> None:
         return
     cells = tuple(None if token == _NOT_AVAILABLE else float(token) for token in tokens)
     matrix.decimals = len(next(t for t in tokens if t != _NOT_AVAILABLE).partition(".")[2])
-    matrix.rows.append(Row(label, match[3] or "", cells))
+    matrix.rows.append(PeerRow(label, match[3] or "", cells))
 
 
-def _widths(label: str, matrix: Matrix) -> tuple[int, ...]:
+def _widths(label: str, matrix: PeerMatrix) -> tuple[int, ...]:
     """Return the allowed numbers of cells: the row of totals may have a maximum, or no Actual."""
     width = len(matrix.columns)
     if label != "rtotal":
@@ -180,7 +180,7 @@ class Reading:
     subexecutors: tuple[int, ...] = ()
     is_announced: bool = False
     directions: int = 0
-    matrices: list[Matrix] = field(default_factory=list)
+    matrices: list[PeerMatrix] = field(default_factory=list)
     closings: list[tuple[str, float, str]] = field(default_factory=list)
     means: dict[bool, tuple[float | None, ...]] = field(default_factory=dict)
     transfers: list[Transfer] = field(default_factory=list)
@@ -193,7 +193,7 @@ class Reading:
 class _State:
     """The position in the output: matrix, direction and test of the current line."""
 
-    matrix: Matrix | None = None
+    matrix: PeerMatrix | None = None
     is_bidirectional: bool = False
     test: int = 0
 

@@ -14,7 +14,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from tempfile import TemporaryFile
@@ -22,6 +22,7 @@ from typing import IO
 
 from railgauge.core.errors import BadInput, TransportError
 from railgauge.core.model import Cluster, Node, SlurmSettings
+from railgauge.transport import Tell
 from railgauge.transport.slurm import nodes
 from railgauge.transport.slurm.steps import ask, environment, folded, folder, last_word
 
@@ -30,8 +31,6 @@ _END_LIMIT_S = 10.0
 _MOST_BYTES = 1 << 16
 _SOON_S = 2.0  # Slurm grants free nodes within this time
 _PENDING = re.compile(r"Pending job allocation (\d+)")
-
-Tell = Callable[[str], None]
 
 
 @contextmanager

@@ -1,0 +1,81 @@
+"""Causes of the kernel, its modules and the settings of a host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from railgauge.diagnosis.catalogue.kind import Kind
+
+KINDS: Mapping[str, Kind] = {
+    "gpudirect-rdma-disabled": Kind(
+        "the GPU driver is not registered with the RDMA stack: payload goes through host memory",
+        "boot the kernel that the RDMA stack was built for, or rebuild the stack, until the GPU "
+        "driver's file under /sys/kernel/mm/memory_peers is back (000: RHEL 9.4 instead of 9.6)",
+        "000: a kernel without mm_kobj, no memory_peers/mxcd/version: 4.57 instead of 24.4 GB/s",
+        folds=True,
+    ),
+    "peer-memory-module-missing": Kind(
+        "the module that gives NICs access to GPU memory is not loaded",
+        "modprobe nvidia-peermem; name it in /etc/modules-load.d/ so that it is loaded at boot",
+        "004: kernel modules, nvidia-peermem enables GPUDirect RDMA",
+        folds=True,
+    ),
+    "kernel-module-missing": Kind(
+        "a kernel module that the platform file requires is not loaded",
+        "modprobe it; name it in /etc/modules-load.d/ so that it is loaded at boot",
+        "004: kernel modules that must be loaded at boot",
+        folds=True,
+    ),
+    "module-not-at-boot": Kind(
+        "a kernel module that the platform file requires will not be loaded at the next boot",
+        "name it in a file under /etc/modules-load.d/, as 004 does in hpc.conf",
+        "004: /etc/modules-load.d/hpc.conf, so that each module is loaded at every boot",
+        folds=True,
+    ),
+    "memlock-limited": Kind(
+        "processes may not lock enough memory for RDMA",
+        "set memlock to unlimited in /etc/security/limits.d and in sshd's or Slurm's own limits",
+        "004: RDMA pins memory, so soft and hard memlock are unlimited",
+        folds=True,
+    ),
+    "acs-enabled": Kind(
+        "PCIe Access Control Services send peer-to-peer traffic through the root complex",
+        "turn ACS off in the BIOS, or with setpci on every bridge at boot, "
+        "or clear the redirects with pci=disable_acs_redir",
+        "000: 2.2, ACS is off on every bridge, so that GPU and NIC can reach each other directly",
+        folds=True,
+    ),
+    "cpu-governor": Kind(
+        "the CPU governor lowers the clock of the cores",
+        "cpupower frequency-set -g performance",
+        "004: cpupower frequency-set -g performance before measuring",
+        folds=True,
+        prepared_by="cpu_governor",
+    ),
+    "numa-balancing-enabled": Kind(
+        "automatic NUMA balancing moves pages while collectives run",
+        "sysctl kernel.numa_balancing=0",
+        "002: NUMA balancing is switched off before measuring",
+        folds=True,
+        prepared_by="numa_balancing",
+    ),
+    "numa-daemon": Kind(
+        "a daemon moves pages between NUMA nodes, as automatic NUMA balancing does",
+        "systemctl disable --now numad",
+        "002: daemons like numad are disabled too",
+        folds=True,
+    ),
+    "persistence-mode-off": Kind(
+        "the driver releases the GPU between jobs",
+        "nvidia-smi -pm 1",
+        "001: node preparation, nvidia-smi -pm 1 on every node",
+        folds=True,
+        prepared_by="persistence_mode",
+    ),
+    "cpus-offline": Kind(
+        "CPUs of a node are switched off",
+        "echo 1 > /sys/devices/system/cpu/cpuN/online; look for nosmt and maxcpus in /proc/cmdline",
+        "derived: ranks, and threads that are bound to these CPUs, share the ones that are left",
+        folds=True,
+    ),
+}
