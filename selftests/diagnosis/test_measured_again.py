@@ -104,6 +104,17 @@ def test_each_nic_of_the_node_is_measured_both_ways():
     assert len(asked) <= FOLLOW_UPS
 
 
+def test_a_direction_is_not_named_if_the_other_one_could_not_be_measured():
+    def value(case):
+        if not case.pairing or case.pairing.nic != NICS[2]:
+            return FINE
+        return 340.0 if case.nodes[0] == "n2" else "iperf3 printed no bw_received"
+
+    (found,) = answered(collectives_only(), value)
+    assert slow_of([found]) == [("slow-nic", "n2", NICS[2], "open")]
+    assert found.would_decide == f"measure {NICS[2]} receiving of n2"
+
+
 @pytest.mark.parametrize(
     ("bad", "named"),
     [

@@ -12,7 +12,7 @@ of 157 Gb/s, and receives 157: ``slow-direction`` at ``tcpx02, eth1``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from statistics import median
 
@@ -22,6 +22,7 @@ from railgauge.core.terms import Flow, Rung
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.confirmed import DIRECTION
 from railgauge.diagnosis.localise import ways
+from railgauge.diagnosis.localise.directions import WAYS
 from railgauge.diagnosis.model import (
     AGAIN,
     CERTAIN,
@@ -119,13 +120,25 @@ def decided(results: RunResults, cause: Cause) -> Cause:
         return told
     if not nics:
         return _of_no_nic(results, told, usual)
+    seen = {(_nic(one), way) for one in mine for way in _ways(results, one, cause.where.node)}
+    lame = {way for one in slow for way in _ways(results, one, cause.where.node)}
+    found = _at(told, nics, lame)
+    unseen = [f"{nic} {way}" for nic in nics for way in WAYS if (nic, way) not in seen]
+    if unseen and len(lame) == 1:
+        decide = f"measure {listed(unseen)} of {cause.where.node}"
+        return replace(_at(told, nics, ()), confidence=OPEN, would_decide=decide)
     if _was_fine_again(results, cause):  # one fast measurement clears no direction
-        return replace(told, confidence=OPEN)
-    way = {way for one in slow for way in _ways(results, one, cause.where.node)}
-    name = DIRECTION if len(way) == 1 else _NIC
-    word = f", {way.pop()}" if len(way) == 1 else ""
+        decide = AGAIN.format(found.where)
+        return replace(_at(told, nics, ()), confidence=OPEN, would_decide=decide)
+    return found
+
+
+def _at(cause: Cause, nics: Sequence[str], ways: Collection[str]) -> Cause:
+    """The cause at these NICs, or at one direction of them if there is only one of ``ways``."""
+    name = DIRECTION if len(ways) == 1 else _NIC
+    word = "".join(f", {way}" for way in ways if len(ways) == 1)
     return replace(
-        told,
+        cause,
         cause=name,
         where=Where(cause.where.node, ",".join(nics)),
         says=f"{cause.says}; measured again, {listed(nics)} is slow{word}",
