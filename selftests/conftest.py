@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -87,6 +87,23 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.section("programs of this machine that no selftest may see", red=True)
         for line in sorted(set(asked)):
             terminalreporter.write_line(line)
+    keep_failed(
+        terminalreporter.config.rootpath / FAILED, () if asked else _failed(terminalreporter)
+    )
+
+
+FAILED = Path(".cache", "failed-selftests")
+
+
+def keep_failed(path: Path, tests: Iterable[str]) -> None:
+    """Write the ids of tests, one a line: ``make test`` runs them once more, ``pytest @FILE``."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(f"{test}\n" for test in sorted(set(tests))), encoding="utf-8")
+
+
+def _failed(reporter: Any) -> Iterator[str]:
+    for kind in ("failed", "error"):
+        yield from (report.nodeid for report in reporter.getreports(kind))
 
 
 @pytest.hookimpl(optionalhook=True)
