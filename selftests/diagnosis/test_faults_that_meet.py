@@ -217,6 +217,23 @@ def test_two_slow_paths_of_one_node_that_lose_different_shares_are_two_paths():
     ]  # fmt: skip
 
 
+def test_a_path_that_comes_and_goes_beside_another_slow_path_is_not_the_nics_of_its_end():
+    """n3 is slow with n1 over all NICs, and with n4 by another share over most of them."""
+    nics = [f"mlx5_{number}" for number in range(8)]
+    pairs = [("n3", "n1"), ("n4", "n3"), ("n1", "n2"), ("n2", "n4")]
+    items = [
+        *paths(pairs[:1], nics, {frozenset(("n1", "n3")): 235.0}),
+        *paths(pairs[1:2], nics[:6], {frozenset(("n3", "n4")): 333.0}),
+        *paths(pairs[1:2], nics[6:], {}),
+        *paths(pairs[2:], nics, {}),
+    ]
+    lost = {frozenset(("n1", "n3")): 235.0, frozenset(("n3", "n4")): 333.0}
+    found = answered(run(*items), lambda case: lost.get(frozenset(case.nodes), FINE))
+    assert sorted(slow_of(found)) == [
+        ("slow-path", "n1", "", "likely"), ("slow-path", "n3", "", "likely"),
+    ]  # fmt: skip
+
+
 def test_an_item_that_a_slow_partner_explains_tells_nothing_of_its_other_node():
     (slow,) = paths([("n4", "n5")], NIC, {("n4", NIC[0], "sending"): 349.0})
     others = paths([("n1", "n2"), ("n2", "n3"), ("n3", "n1")], NIC, {})

@@ -104,6 +104,14 @@ def test_each_nic_of_the_node_is_measured_both_ways():
     assert len(asked) <= FOLLOW_UPS
 
 
+def test_nics_that_are_fine_are_not_behind_if_no_collective_shows_what_is_healthy():
+    """Each collective that was measured has n2 in it."""
+    pairs = [("n1", "n2"), ("n2", "n3")]
+    found = run(*paths(RING, NICS, {}), *collectives(pairs, {"n2": 200.0}))
+    (cause,) = answered(found, lambda case: FINE if case.pairing else 200.0)
+    assert (cause.confidence, "as far behind" in cause.says) == ("open", False)
+
+
 def test_a_direction_is_not_named_if_the_other_one_could_not_be_measured():
     def value(case):
         if not case.pairing or case.pairing.nic != NICS[2]:

@@ -166,7 +166,7 @@ def _of_no_nic(results: RunResults, cause: Cause, usual: float) -> Cause:
     """
     shares, node = Shares(results.records.values()), cause.where.node
     shown = [results.records[one] for one in cause.evidence if one in results.records]
-    lost = min(shares.levels(shown, {node}), default=1.0)
+    reached = shares.levels(shown, {node})
     of_others = [
         judged.worst
         for record in results.records.values()
@@ -174,7 +174,7 @@ def _of_no_nic(results: RunResults, cause: Cause, usual: float) -> Cause:
         for judged in record.judgements
         if judged.worst is not None
     ]
-    if of_others and usual <= (1 - _HALF * (1 - lost)) * median(of_others):
+    if reached and of_others and usual <= (1 - _HALF * (1 - min(reached))) * median(of_others):
         says = f"{cause.says}; measured again, all of its NICs are as far behind"
         return replace(cause, says=says)
     return replace(

@@ -6,7 +6,10 @@ measured values are asked as well: they tell two faults of different severity ap
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
+from itertools import pairwise
+from statistics import median
 
 from railgauge.diagnosis.localise import (
     Blamed,
@@ -21,6 +24,7 @@ from railgauge.diagnosis.localise.directions import WAYS
 from railgauge.diagnosis.localise.parts import ONE_NIC
 from railgauge.diagnosis.model import missed
 from railgauge.diagnosis.over_paths import Measurements, by_value, path_result
+from railgauge.diagnosis.shares import Shares
 from railgauge.judging.record import ItemRecord
 
 
@@ -33,9 +37,41 @@ def located(
     """The faulty parts. ``fine`` items clear their parts; ``fast`` ones reached their limits."""
     wrong = {record.id for record in slow}
     found = blame_paths([path_result(r, flows, slow=r.id in wrong) for r in (*fine, *slow)])
-    return clearer(
-        found, by_value((*fast, *slow), lambda r: path_result(r, flows, slow=bool(missed(r))))
-    )
+
+    def valued(fast: Sequence[ItemRecord]) -> Located | None:
+        return by_value((*fast, *slow), lambda r: path_result(r, flows, slow=bool(missed(r))))
+
+    if (best := valued(fast)) is not None:
+        return clearer(found, best)
+    at_times = _mostly_slow(slow, fast)
+    best = valued([r for r in fast if frozenset(r.nodes) not in at_times]) if at_times else None
+    return best if best and _count(best) < _count(found) else found
+
+
+def _count(found: Located) -> int:
+    return len(found.parts) + len(found.undecided)
+
+
+def _mostly_slow(slow: Sequence[ItemRecord], fast: Sequence[ItemRecord]) -> set[frozenset[str]]:
+    """The pairs that are slow in most items, over several NICs, each by a share of its own.
+
+    What is slow between them may come and go, so that a fast item of the pair clears nothing. Pairs
+    that lose the same share may have one node that does.
+    """
+    shares, fine = Shares(fast), Counter(frozenset(record.nodes) for record in fast)
+    found: dict[frozenset[str], float] = {}
+    for pair in {frozenset(record.nodes) for record in slow}:
+        mine = [record for record in slow if frozenset(record.nodes) == pair]
+        levels = shares.levels(mine, pair) or shares.levels(mine, ())
+        alike = bool(levels) and max(levels) - min(levels) <= _LIKE
+        if alike and len({r.pairing for r in mine}) > 1 and len(mine) > fine[pair]:
+            found[pair] = median(levels)
+    ordered = sorted(found.values())
+    apart = all(more - less > _LIKE for less, more in pairwise(ordered))
+    return set(found) if len(found) > 1 and apart else set()
+
+
+_LIKE = 0.02  # of a healthy value; noise, and what healthy parts differ by, is less
 
 
 def blamed_by_value(
