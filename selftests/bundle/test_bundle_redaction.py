@@ -73,6 +73,13 @@ def test_names_and_addresses_are_gone_everywhere(redacted):
     assert b"host001" in text
 
 
+def test_requests_that_are_given_one_by_one_add_up(red, redacted, tmp_path):
+    path = tmp_path / "b.railgauge"
+    options = ("--redact", "hosts", "--redact", "addresses", "--redact", "hosts")
+    bench.bundle(red.run.latest, path, "--unsigned", *options)
+    assert path.read_bytes() == redacted.read_bytes()
+
+
 def test_what_is_redacted_still_verifies_and_is_judged_alike(red, redacted, verify):
     code, out, _ = verify(redacted, "--json")
     found = json.loads(out)

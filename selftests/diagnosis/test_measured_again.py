@@ -12,7 +12,6 @@ import pytest
 from testing.core_values import judgement
 from testing.diagnose_scenes import (
     asking,
-    blocked,
     broken,
     collective,
     collectives,
@@ -29,7 +28,6 @@ from railgauge.core.model import Outcome
 from railgauge.diagnosis import diagnose
 from railgauge.diagnosis.confirm import follow_ups
 from railgauge.diagnosis.confirmed import with_confirmation
-from railgauge.diagnosis.hidden import hidden
 from railgauge.diagnosis.partners import good_nodes
 from railgauge.judging.confirmation import Confirmed
 from railgauge.planning.forecast import FOLLOW_UPS
@@ -70,6 +68,11 @@ def slow_of(causes):
     ]
 
 
+def collectives_only(slow="n2"):
+    fine = paths(RING, NICS, {})
+    return run(*fine, *collectives(RING, {slow: 200.0}))
+
+
 # --- one answer for two causes ---
 
 
@@ -86,90 +89,6 @@ def test_two_slow_receivers_that_met_in_the_other_order_are_both_named():
     assert sorted(slow_of(found)) == [
         ("slow-direction", "n1", NICS[1], "likely"), ("slow-direction", "n4", NICS[1], "likely"),
     ]  # fmt: skip
-
-
-# --- collectives of a node are slow, and each of its NICs was fine ---
-
-
-def collectives_only(slow="n2"):
-    fine = paths(RING, NICS, {})
-    return run(*fine, *collectives(RING, {slow: 200.0}))
-
-
-def test_each_nic_of_the_node_is_measured_both_ways():
-    found = collectives_only()
-    asked = [one.question.case for one in follow_ups(found, diagnose(found))]
-    assert {case.pairing.nic for case in asked if case.pairing} == set(NICS)
-    assert {case.nodes[0] == "n2" for case in asked} == {True, False}
-    assert len(asked) <= FOLLOW_UPS
-
-
-def test_nics_that_are_fine_are_not_behind_if_no_collective_shows_what_is_healthy():
-    """Each collective that was measured has n2 in it."""
-    pairs = [("n1", "n2"), ("n2", "n3")]
-    found = run(*paths(RING, NICS, {}), *collectives(pairs, {"n2": 200.0}))
-    (cause,) = answered(found, lambda case: FINE if case.pairing else 200.0)
-    assert (cause.confidence, "as far behind" in cause.says) == ("open", False)
-
-
-def test_a_direction_is_not_named_if_the_other_one_could_not_be_measured():
-    def value(case):
-        if not case.pairing or case.pairing.nic != NICS[2]:
-            return FINE
-        return 340.0 if case.nodes[0] == "n2" else "iperf3 printed no bw_received"
-
-    (found,) = answered(collectives_only(), value)
-    assert slow_of([found]) == [("slow-nic", "n2", NICS[2], "open")]
-    assert found.would_decide == f"measure {NICS[2]} receiving of n2"
-
-
-@pytest.mark.parametrize(
-    ("bad", "named"),
-    [
-        (lambda case: case.nodes[0] == "n2", "slow-direction"),
-        (lambda case: case.nodes[1] == "n2", "slow-direction"),
-        (lambda case: True, "slow-nic"),
-    ],
-    ids=["sending", "receiving", "both"],
-)
-def test_the_nic_that_is_slow_now_is_the_cause(bad, named):
-    def value(case):
-        return 340.0 if case.pairing and case.pairing.nic == NICS[2] and bad(case) else FINE
-
-    assert slow_of(answered(collectives_only(), value)) == [(named, "n2", NICS[2], "likely")]
-
-
-def test_a_nic_within_its_limit_that_is_behind_the_others_is_the_cause():
-    def value(case):
-        return 380.0 if case.pairing and case.pairing.nic == NICS[0] else FINE
-
-    assert slow_of(answered(collectives_only(), value)) == [("slow-nic", "n2", NICS[0], "likely")]
-
-
-def test_if_all_nics_are_fine_the_node_remains():
-    (cause,) = [c for c in answered(collectives_only(), lambda _case: FINE) if "slow" in c.cause]
-    assert (cause.cause, cause.where.node, cause.where.device) == ("slow-node", "n2", "")
-    assert "each of its NICs is fine" in cause.says
-    assert cause.confidence == "open", "a GPU may have slowed down, or something comes and goes"
-
-
-def test_a_node_whose_nics_lag_as_its_collectives_do_is_the_cause():
-    """Within their limits all NICs are 4 % behind, and its collectives miss theirs."""
-    usual = dict.fromkeys(names(4), 380.0)
-    found = run(*paths(RING, NICS, {"n2": 375.0}), *collectives(RING, {**usual, "n2": 349.0}))
-    (cause,) = [c for c in answered(found, lambda _case: 375.0) if "slow" in c.cause]
-    assert (cause.cause, cause.where.node, cause.confidence) == ("slow-node", "n2", "likely")
-
-
-def test_if_most_nics_are_slow_the_node_remains():
-    assert slow_of(answered(collectives_only(), lambda _case: 340.0)) == [
-        ("slow-node", "n2", "", "likely")
-    ]
-
-
-def test_a_node_whose_nics_are_slow_is_not_asked_about_its_nics():
-    found = run(*paths(RING, NICS, {"n2": 300.0}), *collectives(RING, {"n2": 200.0}))
-    assert not any(one.cause == "slow-nic" for one in follow_ups(found, diagnose(found)))
 
 
 # --- a tool fails in a pair ---
@@ -404,65 +323,6 @@ def test_the_second_round_asks_nothing_twice_and_keeps_the_limit():
     assert len(first) <= FOLLOW_UPS
 
 
-# --- what slower parts hide ---
-
-
-def test_a_direction_that_only_a_slow_node_was_measured_with_is_unknown():
-    """n1 receives from n3 alone, which is slow; it sends to n2, which is fine."""
-    found = run(*paths([("n1", "n2"), ("n2", "n3"), ("n3", "n1")], NICS, {"n3": 300.0}), nodes=3)
-    lines = dict(hidden(found, answered(found, lambda case: 300.0 if "n3" in case.nodes else FINE)))
-    assert set(lines) == {"n1", "n2", "n3"}
-    assert lines["n1"] == (
-        ("host memory paths, receiving over 4 NICs",), "measured only with slow-node (n3)"
-    )  # fmt: skip
-    assert lines["n2"][0] == ("host memory paths, sending over 4 NICs",)
-    assert lines["n3"] == (("paths to other nodes",), "measured only with slow-node (n3)")
-
-
-def test_a_direction_whose_only_partner_was_behind_a_gate_is_unknown():
-    """n1 received from n4, and would have sent to n2, whose port is down."""
-    down = fact("n2", "port_state", "mlx5_7")
-    ways = [("n1", "n2"), ("n4", "n1"), ("n3", "n4"), ("n2", "n3")]
-    items = [replace(asking(path(*pair, "mlx5_0", FINE)), ways=("size",)) for pair in ways]
-    gated = [blocked(item, down) if "n2" in item.nodes else item for item in items]
-    found = findings([down, *gated], nodes=names(4))
-    lines = dict(hidden(found, diagnose(found)))
-    assert set(lines) == {"n1", "n3"}, "nothing at all was measured of n2: another line says so"
-    assert lines["n1"][0] == ("host memory paths, sending over 1 NIC",)
-    assert lines["n3"][0] == ("host memory paths, receiving over 1 NIC",)
-    assert "not measured in this direction" in lines["n1"][1]
-
-
-def test_a_direction_that_was_measured_in_sums_alone_is_unknown():
-    """A sum within its limit lets one of its directions be slow."""
-    down = fact("n2", "port_state", "mlx5_7")
-    ways = [("n1", "n2"), ("n4", "n1")]
-    writes = [path(*pair, "mlx5_0", FINE) for pair in ways]
-    sums = paths([("n1", "n3")], NICS[:1], {}, "host_write_bandwidth_bidirectional")
-    items = [replace(asking(item), ways=("size",)) for item in (*writes, *sums)]
-    gated = [blocked(item, down) if "n2" in item.nodes else item for item in items]
-    found = findings([down, *gated], nodes=names(4))
-    lines = dict(hidden(found, diagnose(found)))
-    assert lines["n1"][0] == ("host memory paths, sending over 1 NIC",)
-    assert "measured only together with the other direction" in lines["n1"][1]
-
-
-def test_the_pairings_of_gpus_are_told_as_the_nics_are():
-    down = fact("n2", "port_state", "mlx5_7")
-    items = [asking(path(*pair, "gpu0-mlx5_0", FINE)) for pair in (("n1", "n2"), ("n4", "n1"))]
-    items = [replace(blocked(i, down) if "n2" in i.nodes else i, ways=("size",)) for i in items]
-    found = findings([down, *items], nodes=names(4))
-    lines = dict(hidden(found, diagnose(found)))
-    assert lines["n1"][0] == ("GPU memory RDMA, sending over 1 pairing",)
-
-
-def test_nothing_is_hidden_in_a_healthy_run_or_behind_suspects():
-    healthy = run(*paths(RING, NICS, {}))
-    assert not list(hidden(healthy, diagnose(healthy)))
-    open_ = run(path("n1", "n2", "mlx5_0", 300.0), path("n3", "n4", "mlx5_0", FINE))
-    assert not list(hidden(open_, diagnose(open_)))
-
-
 def test_a_node_with_a_version_of_its_own_is_a_partner():
     old = fact("n3", "ofed", "", "old")
     found = findings([old, *map(asking, [path("n1", "n2", "mlx5_0", 300.0),
@@ -474,11 +334,12 @@ def test_a_node_with_a_version_of_its_own_is_a_partner():
 
 
 _SCENE = """
-from test_measured_again import FINE, NICS, blocked, fact, hidden, names, path, paths, run
+from test_measured_again import FINE, NICS, run
+from railgauge.diagnosis.hidden import hidden
 from railgauge.diagnosis import diagnose
 from railgauge.diagnosis.confirm import follow_ups
 from railgauge.diagnosis.confirmed import with_confirmation
-from testing.diagnose_scenes import pairs_of
+from testing.diagnose_scenes import blocked, fact, names, pairs_of, path, paths
 slow = {"n3": 300.0, frozenset(("n5", "n6")): 330.0, ("n1", NICS[3], "sending"): 350.0}
 found = run(*paths(pairs_of(names(6), 2), NICS, slow), nodes=6)
 causes = diagnose(found)

@@ -41,9 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--redact",
         type=_requests,
-        default=(),
+        action="extend",
+        default=[],
         metavar="WHAT",
-        help="hosts, addresses, or both with a comma: use pseudonyms for them (secrets always are)",
+        help="hosts, addresses, or both with a comma: use pseudonyms for them (secrets always are);"
+        " may be given several times",
     )
 
 
@@ -66,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     if options.key:
         key = signing.load_private(options.key, lambda: _passphrase(options.key))
     try:
-        made = make.make(folder, output, key, options.redact)
+        made = make.make(folder, output, key, tuple(dict.fromkeys(options.redact)))
     except OSError as error:
         raise BadInput(f"{error.strerror}", where=str(error.filename or output)) from None
     (_print_json if options.json else _print_text)(made)

@@ -106,10 +106,18 @@ def _is_fit(results: RunResults, record: ItemRecord) -> bool:
 
 
 def decided(results: RunResults, cause: Cause) -> Cause:
-    """The cause at the one NIC that is slow now; unchanged if none was measured again."""
+    """The cause at the one NIC that is slow now.
+
+    If none was measured again, a NIC that is behind those of other nodes is a suspect.
+    """
     mine = [one for one in results.confirmed if _is_of(one, cause) and _value(one)]
-    if not mine or not _is_of_sums(results, cause):
+    if not _is_of_sums(results, cause):
         return cause
+    return _by_its_nics(results, cause, mine) if mine else _suspected(results, cause)
+
+
+def _by_its_nics(results: RunResults, cause: Cause, mine: Sequence[Confirmed]) -> Cause:
+    """The cause by what was measured again of each NIC."""
     usual = median(map(_value, mine))
     slow = [one for one in mine if one.missed or _value(one) < _BEHIND * usual]
     told = replace(cause, confirmation=Confirmation("confirmed", tuple(map(line, mine))))
@@ -131,6 +139,27 @@ def decided(results: RunResults, cause: Cause) -> Cause:
         decide = AGAIN.format(found.where)
         return replace(_at(told, nics, ()), confidence=OPEN, would_decide=decide)
     return found
+
+
+def _suspected(results: RunResults, cause: Cause) -> Cause:
+    """A node of which collectives are slow: undecided if one of its NICs lags, within its limit."""
+    shares, node = Shares(results.records.values()), cause.where.node
+    over = [] if cause.where.device else list(_over_each_nic(results, node))
+    lame = [r.pairing for r in over if any(s < _BEHIND for s in shares.levels([r], {node}))]
+    if cause.confidence == OPEN or len(lame) != 1 or len(over) == 1:
+        return cause
+    decide = f"measure {lame[0]} of {node} in both directions"
+    kind = CATALOGUE[_NIC]
+    return replace(
+        cause,
+        cause=_NIC,
+        where=Where(node, lame[0]),
+        says=f"{cause.says}; {lame[0]} is within its limit and behind its peers",
+        confidence=OPEN,
+        would_decide=decide,
+        remedy=kind.remedy,
+        basis=kind.basis,
+    )
 
 
 def _at(cause: Cause, nics: Sequence[str], ways: Collection[str]) -> Cause:

@@ -1,0 +1,67 @@
+"""What slower parts hide of the nodes that they were measured with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from test_measured_again import FINE, NICS, RING, answered, run
+from testing.diagnose_scenes import asking, blocked, fact, findings, names, path, paths
+
+from railgauge.diagnosis import diagnose
+from railgauge.diagnosis.hidden import hidden
+
+
+def test_a_direction_that_only_a_slow_node_was_measured_with_is_unknown():
+    """n1 receives from n3 alone, which is slow; it sends to n2, which is fine."""
+    found = run(*paths([("n1", "n2"), ("n2", "n3"), ("n3", "n1")], NICS, {"n3": 300.0}), nodes=3)
+    lines = dict(hidden(found, answered(found, lambda case: 300.0 if "n3" in case.nodes else FINE)))
+    assert set(lines) == {"n1", "n2", "n3"}
+    assert lines["n1"] == (
+        ("host memory paths, receiving over 4 NICs",), "measured only with slow-node (n3)"
+    )  # fmt: skip
+    assert lines["n2"][0] == ("host memory paths, sending over 4 NICs",)
+    assert lines["n3"] == (("paths to other nodes",), "measured only with slow-node (n3)")
+
+
+def test_a_direction_whose_only_partner_was_behind_a_gate_is_unknown():
+    """n1 received from n4, and would have sent to n2, whose port is down."""
+    down = fact("n2", "port_state", "mlx5_7")
+    ways = [("n1", "n2"), ("n4", "n1"), ("n3", "n4"), ("n2", "n3")]
+    items = [replace(asking(path(*pair, "mlx5_0", FINE)), ways=("size",)) for pair in ways]
+    gated = [blocked(item, down) if "n2" in item.nodes else item for item in items]
+    found = findings([down, *gated], nodes=names(4))
+    lines = dict(hidden(found, diagnose(found)))
+    assert set(lines) == {"n1", "n3"}, "nothing at all was measured of n2: another line says so"
+    assert lines["n1"][0] == ("host memory paths, sending over 1 NIC",)
+    assert lines["n3"][0] == ("host memory paths, receiving over 1 NIC",)
+    assert "not measured in this direction" in lines["n1"][1]
+
+
+def test_a_direction_that_was_measured_in_sums_alone_is_unknown():
+    """A sum within its limit lets one of its directions be slow."""
+    down = fact("n2", "port_state", "mlx5_7")
+    ways = [("n1", "n2"), ("n4", "n1")]
+    writes = [path(*pair, "mlx5_0", FINE) for pair in ways]
+    sums = paths([("n1", "n3")], NICS[:1], {}, "host_write_bandwidth_bidirectional")
+    items = [replace(asking(item), ways=("size",)) for item in (*writes, *sums)]
+    gated = [blocked(item, down) if "n2" in item.nodes else item for item in items]
+    found = findings([down, *gated], nodes=names(4))
+    lines = dict(hidden(found, diagnose(found)))
+    assert lines["n1"][0] == ("host memory paths, sending over 1 NIC",)
+    assert "measured only together with the other direction" in lines["n1"][1]
+
+
+def test_the_pairings_of_gpus_are_told_as_the_nics_are():
+    down = fact("n2", "port_state", "mlx5_7")
+    items = [asking(path(*pair, "gpu0-mlx5_0", FINE)) for pair in (("n1", "n2"), ("n4", "n1"))]
+    items = [replace(blocked(i, down) if "n2" in i.nodes else i, ways=("size",)) for i in items]
+    found = findings([down, *items], nodes=names(4))
+    lines = dict(hidden(found, diagnose(found)))
+    assert lines["n1"][0] == ("GPU memory RDMA, sending over 1 pairing",)
+
+
+def test_nothing_is_hidden_in_a_healthy_run_or_behind_suspects():
+    healthy = run(*paths(RING, NICS, {}))
+    assert not list(hidden(healthy, diagnose(healthy)))
+    open_ = run(path("n1", "n2", "mlx5_0", 300.0), path("n3", "n4", "mlx5_0", FINE))
+    assert not list(hidden(open_, diagnose(open_)))
