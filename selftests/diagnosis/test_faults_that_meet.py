@@ -9,7 +9,7 @@ from testing.core_values import judgement
 from testing.diagnose_scenes import collectives, names, paths, record
 
 from railgauge.core.model import Outcome
-from railgauge.diagnosis import Cause, diagnose
+from railgauge.diagnosis import Cause, diagnose, nodes_of
 from railgauge.diagnosis.asking import by_margin
 from railgauge.diagnosis.confirm import follow_ups
 from railgauge.diagnosis.model import Where
@@ -241,6 +241,22 @@ def test_an_item_that_a_slow_partner_explains_tells_nothing_of_its_other_node():
     assert {one.node for one in standings(found)} == set(names(5))
     blamed = standings(found, {slow.id: {"n4"}})
     assert {one.node for one in blamed} == {"n1", "n2", "n3", "n4"}
+
+
+@pytest.mark.parametrize(
+    ("more", "suspects"),
+    [([], {"n3", "n4"}), ([("n3", "n2")], {"n3", "n4"}), ([("n1", "n4")], set())],
+)
+def test_a_partner_that_sent_to_nobody_else_may_be_the_straggler(more, suspects):
+    """n4 is known from n3 alone, which sends 4 % less; it receives as much as others."""
+    pairs = [("n3", "n4"), ("n1", "n2"), ("n2", "n1"), ("n1", "n3"), *more]
+    subjects = ("", "host_send_bandwidth", "host_send_bandwidth_4qp")
+    slow = {("n3", NIC[0], "sending"): 376.0}
+    items = [item for subject in subjects for item in paths(pairs, NIC, slow, subject)]
+    found = diagnose(run(*(rates(item) for item in items)))
+    named = {name for cause in found for name in nodes_of(cause.where.node)}
+    assert [cause.cause for cause in found] == ["straggler"] * bool(suspects)
+    assert named == suspects
 
 
 @pytest.mark.parametrize(

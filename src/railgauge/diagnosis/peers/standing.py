@@ -11,8 +11,11 @@ from statistics import median, stdev
 from types import MappingProxyType
 
 from railgauge.core.model import Cluster, Judgement, Outcome
-from railgauge.core.terms import Rung
+from railgauge.core.terms import Flow, Rung
+from railgauge.diagnosis.localise import ways
+from railgauge.diagnosis.localise.directions import WAYS
 from railgauge.diagnosis.model import RunResults
+from railgauge.diagnosis.over_paths import flow_of
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.pairing import leaves
 from railgauge.tools.metric import HIGHER
@@ -62,6 +65,7 @@ def _nothing() -> _Best:
 class _Heap:
     """All that was measured in one series.
 
+    ``ways`` holds the rate of each item in which a node sent, or received, alone.
     ``best`` is of all pairs, ``across`` of those between two leaves. Nodes ``at_home`` also have a
     pair within their leaf, or the cluster has no leaves.
     """
@@ -69,9 +73,12 @@ class _Heap:
     best: _Best = field(default_factory=_nothing)
     across: _Best = field(default_factory=_nothing)
     at_home: set[str] = field(default_factory=set)
+    ways: dict[tuple[str, str], dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
     records: dict[str, list[ItemRecord]] = field(default_factory=lambda: defaultdict(list))
 
-    def take(self, record: ItemRecord, nodes: Collection[str], *, crosses: bool) -> None:
+    def take(
+        self, record: ItemRecord, nodes: Collection[str], flow: Flow, *, crosses: bool
+    ) -> None:
         """Add an item that tells how fast these nodes are."""
         for judged in filter(is_rate, record.judgements):
             value, at = median(judged.values), (judged.metric, judged.size_bytes)
@@ -82,6 +89,15 @@ class _Heap:
             self.at_home.update(nodes)
         for node in nodes:
             self.records[node].append(record)
+            if flow in (Flow.FORWARD, Flow.BACKWARD):
+                (way,) = ways((record.nodes[0], record.nodes[1]), node, flow)
+                self.ways[node, way][record.id] = _rate(record)
+
+    def is_faster(self, partner: str, record: ItemRecord, share: float) -> bool:
+        """Whether the partner sent, or received, clearly more in another item than in this one."""
+        least = _rate(record) * (1 + share / 2)
+        seen = [self.ways.get((partner, way), {}) for way in WAYS]
+        return all(record.id not in rates or max(rates.values()) > least for rates in seen)
 
     def behind(self) -> dict[str, float]:
         """By node, the median over sizes and metrics of how far it is behind the others.
@@ -113,8 +129,20 @@ def standings(
             crosses = len({leaf.get(node) for node in record.nodes}) > 1
             known = blamed.get(record.id, record.nodes)
             nodes = [node for node in record.nodes if node in known]
-            heaps[record.subject, record.pairing].take(record, nodes, crosses=crosses)
+            flow = _flow(results, record)
+            heaps[record.subject, record.pairing].take(record, nodes, flow, crosses=crosses)
     return [one for series, heap in heaps.items() for one in _of(series, heap)]
+
+
+def _rate(record: ItemRecord) -> float:
+    """The item's first rate; all items of a series have the same ones."""
+    return next(median(judged.values) for judged in record.judgements if is_rate(judged))
+
+
+def _flow(results: RunResults, record: ItemRecord) -> Flow:
+    """The direction of the payload between two nodes; untold inside one."""
+    is_pair = len(set(record.nodes)) == _PAIR
+    return flow_of(record, results.platform.measurements) if is_pair else Flow.UNTOLD
 
 
 def _of(series: Series, heap: _Heap) -> Iterator[Standing]:
@@ -123,6 +151,12 @@ def _of(series: Series, heap: _Heap) -> Iterator[Standing]:
         records = heap.records[node]
         partners = {name for record in records for name in record.nodes if name in behind} - {node}
         cleared = frozenset(name for name in partners if behind[name] < share / 2)
+        if len(partners) == 1:  # it may be slow in the one direction that it was seen in
+            cleared = frozenset(
+                name
+                for name in cleared
+                if all(heap.is_faster(name, record, share) for record in records)
+            )
         yield Standing(
             node=node,
             subject=series[0],
