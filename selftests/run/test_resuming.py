@@ -136,6 +136,16 @@ def edit(path, old, new):
     path.write_text(text.replace(old, new))
 
 
+@pytest.mark.parametrize("name", ["run.json", "environment.json", "manifest.json"])
+@pytest.mark.parametrize("version", [99, "2"])
+def test_a_file_of_a_newer_version_is_refused(tmp_path, name, version):
+    store, _ = measured(tmp_path)
+    store.write_json(name, {"schema_version": version})
+    with pytest.raises(BadInput, match=rf"{name}: has schema version {version}, but") as caught:
+        Earlier(tmp_path / "old").refuse_unfinished()
+    assert "use the version of railgauge that made it" in str(caught.value.remedy)
+
+
 def test_what_was_left_as_it_was_is_taken_over(tmp_path):
     store, path = measured(tmp_path, times=3)
     again = Earlier(tmp_path / "old")

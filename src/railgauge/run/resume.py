@@ -35,6 +35,7 @@ from railgauge.run.prepare import JOURNAL
 from railgauge.run.store import MANIFEST, VOUCHED, Store
 from railgauge.run.survey import FILE as SURVEY
 from railgauge.verdict.decision import FILE as PLAN
+from railgauge.verdict.decision import SCHEMA_VERSION as PLAN_VERSION
 from railgauge.verdict.unanswered import is_of_a_test
 
 FILE = "invocation.json"
@@ -109,8 +110,13 @@ class Earlier:
         self.invocation = _read(folder)
 
     def refuse_unfinished(self) -> None:
-        """Raise ``BadInput`` if the run is in progress, or its preparations are not undone."""
+        """Raise ``BadInput`` if the run is in progress, or its preparations are not undone.
+
+        Or if a newer version of the package made it.
+        """
         where = f"--resume {self.name}"
+        for folder in self._folders:
+            _refuse_newer(folder)
         if is_held(self._folders[0] / FILE):
             remedy = "wait until it ends, or interrupt it"
             raise BadInput("this run has not ended", where=where, remedy=remedy)
@@ -196,6 +202,23 @@ class Earlier:
             was = before["nodes"].get(node)
             if was is not None:
                 yield node, was, now
+
+
+_KNOWN = {PLAN: PLAN_VERSION, SURVEY: 1, MANIFEST: 1}
+"""The schema versions that this version of the package writes."""
+
+
+def _refuse_newer(folder: Path) -> None:
+    for name, known in _KNOWN.items():
+        data = _json(folder / name)
+        version = data.get("schema_version", known) if isinstance(data, dict) else known
+        if not isinstance(version, int) or version > known:
+            raise BadInput(
+                f"has schema version {str(version)[:20]}, but this version of railgauge reads"
+                f" {known}",
+                where=str(folder / name),
+                remedy="use the version of railgauge that made it, or start a new run",
+            )
 
 
 def _refuse_other_than(folder: Path, sha256: Mapping[str, str]) -> None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 LINES, VERDICT, LIMITS = "measurements.jsonl", "verdict.json", "thresholds.json"
+NEWEST = 2
+"""The schema version of ``verdict.json`` that this version of the package writes."""
 CALIBRATED_FROM = "calibrated_from"
 """The key of a platform file that was derived: the platform whose runs it was derived from."""
 _RUN_ID = re.compile(r"\d{8}-\d{6}\b.*")
@@ -128,6 +130,12 @@ def _verdict(folder: Path) -> Night | str:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         return f"{VERDICT} cannot be read: {type(error).__name__}"
+    return _night(folder, data)
+
+
+def _night(folder: Path, data: object) -> Night | str:
+    if isinstance(data, dict) and _is_newer(data.get("schema_version", NEWEST)):
+        return f"{VERDICT} is of a newer railgauge: this version reads schema version {NEWEST}"
     said = [data.get(word) for word in _WORDS] if isinstance(data, dict) else []
     words = [word for word in said if isinstance(word, str) and word and word.isprintable()]
     if len(words) < len(_WORDS):
@@ -136,6 +144,10 @@ def _verdict(folder: Path) -> Night | str:
     if not _RUN_ID.fullmatch(run_id):
         return "its run id does not start with a time (20260131-020000), so it has no order"
     return Night(run_id, Fleet(cluster, _family(folder) or platform, evidence), level)
+
+
+def _is_newer(version: object) -> bool:
+    return not isinstance(version, int) or version > NEWEST
 
 
 def _family(folder: Path) -> str:
