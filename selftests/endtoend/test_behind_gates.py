@@ -17,7 +17,7 @@ from railgauge.judging.confirmation import FILE, FOLDER
 SOME = ("-k", "test_nics or write_bandwidth or all_reduce")
 SLOW = ("--lab-fault", "slow-node@mx02")
 CORRUPT = ("--lab-fault", "port-down@mx01", "--lab-fault", "corrupt@mx05:3")
-PATH = (*METAX, *SMOKE, *BARE, *SOME, "--lab-nodes", "5", *CORRUPT,
+PATH = (*METAX, *SMOKE, *BARE, *SOME, "--lab-nodes", "5", "--rounds", "2", *CORRUPT,
         "--lab-fault", "slow-path@mx03:mx04")  # fmt: skip
 SCENARIOS = {
     "corrupt": Scenario(
