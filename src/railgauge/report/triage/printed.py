@@ -1,0 +1,91 @@
+"""The table of triage for a terminal: worst first, nodes with the same cause in one row. Pure."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator
+
+from railgauge.core.naming import folded
+from railgauge.judging.stamp import Evidence
+from railgauge.report.causes import printable
+from railgauge.report.triage.reading import RecordedRun
+from railgauge.report.triage.sheet import OpenQuestion, TriageRow, TriageSheet
+
+_WIDTH = 100
+_WIDEST_NODE = 28
+_TITLES = ("NODE", "SEVERITY", "ACTION", "CAUSE", "PART")
+
+
+def table(sheet: TriageSheet) -> Iterator[str]:
+    """Yield the lines: the run, its nodes, other places, what is not known, what is left out."""
+    yield title(sheet.run)
+    yield ""
+    yield from _rows(sheet.rows) if sheet.rows else ["no cause at a single node"]
+    if sheet.elsewhere:
+        yield from ("", "not one node:", *_rows(sheet.elsewhere))
+    if sheet.open:
+        yield from ("", "not known:", *_open(sheet.open))
+    yield ""
+    yield from remarks(sheet)
+
+
+def title(run: RecordedRun) -> str:
+    """One line: cluster, platform, level, verdict, the kind of evidence if it is not hardware."""
+    evidence = "" if run.evidence == Evidence.HARDWARE else f" ({run.evidence.upper()} evidence)"
+    of = f"{run.cluster} ({run.platform}), level {run.level}"
+    return printable(f"{of}: {run.verdict.upper()}{evidence}, run {run.run_id}")
+
+
+def remarks(sheet: TriageSheet) -> Iterator[str]:
+    """Yield what the lists do not show: other suspects, other nodes, what was not measured."""
+    if sheet.left_out:
+        one = "1 cause is" if sheet.left_out == 1 else f"{sheet.left_out} causes are"
+        yield f"{one} left out: several parts are suspects, see --suspects"
+    if sheet.without:
+        yield f"no cause at {folded(sheet.without)}"
+    if sheet.without is None:
+        yield "the nodes of the cluster are not in verdict.json: one without a cause is not listed"
+    if not sheet.keeps_open:
+        yield "the run did not keep what is not known of its nodes"
+    elif sheet.has_more:
+        level = printable(sheet.run.level)
+        yield f"level {level} does not measure all of a node: see 'unknown' in the run's report"
+
+
+def _rows(rows: Iterable[TriageRow]) -> Iterator[str]:
+    alike: dict[tuple[object, ...], list[TriageRow]] = {}
+    for row in rows:
+        key = (row.triage, row.cause, row.part, row.is_suspect, row.remedy, not row.node)
+        alike.setdefault(key if row.node else (*key, row.place), []).append(row)
+    lines = [(_cells(group), group[0]) for group in alike.values()]
+    widths = [max(len(cells[at]) for cells in (_TITLES, *(c for c, _ in lines))) for at in range(5)]
+    widths[0] = min(widths[0], _WIDEST_NODE)
+    yield _line(_TITLES, widths)
+    for cells, row in lines:
+        yield _line(cells, widths)
+        yield from _paragraph(f"do: {row.remedy}")
+
+
+def _cells(group: list[TriageRow]) -> tuple[str, ...]:
+    row = group[0]
+    where = folded(one.node for one in group) if row.node else row.place
+    suspect = " (suspect)" if row.is_suspect else ""
+    return where, row.triage.severity, row.triage.action, f"{row.cause}{suspect}", row.part
+
+
+def _line(cells: tuple[str, ...], widths: list[int]) -> str:
+    return "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+
+def _open(questions: Iterable[OpenQuestion]) -> Iterator[str]:
+    alike: dict[tuple[str, str], list[str]] = {}
+    for question in questions:
+        alike.setdefault((question.what, question.why), []).append(question.node)
+    for (what, why), nodes in alike.items():
+        yield folded(filter(None, nodes)) or "the subnet"
+        yield from _paragraph(f"{what}; {why}")
+
+
+def _paragraph(text: str) -> Iterator[str]:
+    lines = textwrap.wrap(text, _WIDTH - 4, subsequent_indent="  ")
+    yield from (f"    {line}" for line in lines)
