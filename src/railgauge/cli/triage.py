@@ -7,6 +7,7 @@ from typing import Any
 
 from railgauge.cli import run_argument, text
 from railgauge.core.errors import BadInput
+from railgauge.diagnosis.triage import CauseAction, CauseSeverity
 from railgauge.report.triage import cells, commands
 from railgauge.report.triage.printed import table
 from railgauge.report.triage.reading import read
@@ -67,6 +68,8 @@ def _plain(made: TriageSheet) -> dict[str, Any]:
         "unknown": [{"node": o.node, "what": o.what, "why": o.why} for o in made.open],
         "left_out": made.left_out,
         "without_cause": made.without,
+        "severities": {one: one.meaning for one in CauseSeverity},
+        "actions": {one: one.meaning for one in CauseAction},
     }
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from railgauge.judging.stamp import Evidence
-from railgauge.report.triage.printed import remarks, title
+from railgauge.report.triage.printed import open_places, remarks, title
 from railgauge.report.triage.sheet import TriageRow, TriageSheet
 from railgauge.transport.shell import typed_line
 
@@ -46,8 +46,8 @@ def _script(sheet: TriageSheet, drain: _Drain) -> Iterator[str]:
             yield _comment(f"not drained: {_told(row)}")
     for row in sheet.elsewhere:
         yield _comment(f"not one node: {_told(row)}")
-    for one in sheet.open:
-        yield _comment(f"not known of {one.node or 'the subnet'}: {one.what}; {one.why}")
+    for place, texts in open_places(sheet.open).items():
+        yield from (_comment(f"not known of {place}: {text}") for text in texts)
     yield from map(_comment, remarks(sheet))
 
 

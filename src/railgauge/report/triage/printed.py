@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from railgauge.core.naming import folded
+from railgauge.diagnosis.triage import CauseSeverity
 from railgauge.judging.stamp import Evidence
 from railgauge.report.causes import printable
 from railgauge.report.triage.reading import RecordedRun
@@ -13,6 +14,7 @@ from railgauge.report.triage.sheet import OpenQuestion, TriageRow, TriageSheet
 
 _WIDTH = 100
 _WIDEST_NODE = 28
+_FEW = 4
 _TITLES = ("NODE", "SEVERITY", "ACTION", "CAUSE", "PART")
 
 
@@ -24,8 +26,12 @@ def table(sheet: TriageSheet) -> Iterator[str]:
     if sheet.elsewhere:
         yield from ("", "not one node:", *_rows(sheet.elsewhere))
     if sheet.open:
-        yield from ("", "not known:", *_open(sheet.open))
+        yield from ("", "not known:")
+        for place, texts in open_places(sheet.open).items():
+            yield place
+            yield from (line for text in texts for line in _paragraph(text))
     yield ""
+    yield from _legend((*sheet.rows, *sheet.elsewhere))
     yield from remarks(sheet)
 
 
@@ -34,6 +40,11 @@ def title(run: RecordedRun) -> str:
     evidence = "" if run.evidence == Evidence.HARDWARE else f" ({run.evidence.upper()} evidence)"
     of = f"{run.cluster} ({run.platform}), level {run.level}"
     return printable(f"{of}: {run.verdict.upper()}{evidence}, run {run.run_id}")
+
+
+def _legend(rows: Iterable[TriageRow]) -> Iterator[str]:
+    used = {row.triage.severity for row in rows}
+    yield from (f"{one}: {one.meaning}" for one in CauseSeverity if one in used)
 
 
 def remarks(sheet: TriageSheet) -> Iterator[str]:
@@ -55,8 +66,9 @@ def remarks(sheet: TriageSheet) -> Iterator[str]:
 def _rows(rows: Iterable[TriageRow]) -> Iterator[str]:
     alike: dict[tuple[object, ...], list[TriageRow]] = {}
     for row in rows:
-        key = (row.triage, row.cause, row.part, row.is_suspect, row.remedy, not row.node)
-        alike.setdefault(key if row.node else (*key, row.place), []).append(row)
+        says = row.says if row.is_suspect else ""
+        key = (row.triage, row.cause, row.part, row.remedy, says, "" if row.node else row.place)
+        alike.setdefault(key, []).append(row)
     lines = [(_cells(group), group[0]) for group in alike.values()]
     widths = [max(len(cells[at]) for cells in (_TITLES, *(c for c, _ in lines))) for at in range(5)]
     widths[0] = min(widths[0], _WIDEST_NODE)
@@ -68,7 +80,10 @@ def _rows(rows: Iterable[TriageRow]) -> Iterator[str]:
 
 def _cells(group: list[TriageRow]) -> tuple[str, ...]:
     row = group[0]
-    where = folded(one.node for one in group) if row.node else row.place
+    names = [one.node for one in group]
+    where = row.place
+    if row.node:
+        where = " or ".join(names) if row.is_suspect and len(names) <= _FEW else folded(names)
     suspect = " (suspect)" if row.is_suspect else ""
     return where, row.triage.severity, row.triage.action, f"{row.cause}{suspect}", row.part
 
@@ -77,13 +92,15 @@ def _line(cells: tuple[str, ...], widths: list[int]) -> str:
     return "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
 
 
-def _open(questions: Iterable[OpenQuestion]) -> Iterator[str]:
-    alike: dict[tuple[str, str], list[str]] = {}
-    for question in questions:
-        alike.setdefault((question.what, question.why), []).append(question.node)
-    for (what, why), nodes in alike.items():
-        yield folded(filter(None, nodes)) or "the subnet"
-        yield from _paragraph(f"{what}; {why}")
+def open_places(questions: Iterable[OpenQuestion]) -> dict[str, list[str]]:
+    """Return what is not known, by folded nodes; questions that nodes share are told once."""
+    alike: dict[str, list[str]] = {}
+    for one in questions:
+        alike.setdefault(f"{one.what}; {one.why}", []).append(one.node)
+    found: dict[str, list[str]] = {}
+    for text, nodes in alike.items():
+        found.setdefault(folded(filter(None, nodes)) or "the subnet", []).append(text)
+    return found
 
 
 def _paragraph(text: str) -> Iterator[str]:

@@ -25,6 +25,7 @@ from railgauge.diagnosis.unknown import Unknown
 VERDICT, CLUSTER = "verdict.json", "cluster.json"
 # A verdict has a few kilobytes, or megabytes with thousands of causes.
 _MOST_BYTES = 64 * 2**20
+_RUN = "name the folder of a run that reached a verdict, or its verdict.json"
 _LONGEST_NAME = 253  # of a host, by RFC 1035
 _Kind = TypeVar("_Kind")
 
@@ -111,17 +112,16 @@ def _object(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
-        data = json.loads(content) if len(content) <= _MOST_BYTES else "too large"
-    except (OSError, ValueError, RecursionError) as error:
-        why = error.strerror if isinstance(error, OSError) else "is no JSON"
-        raise BadInput(
-            f"cannot be read: {why}",
-            where=str(path),
-            remedy="name the folder of a run that reached a verdict, or its verdict.json",
-        ) from None
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror}", where=str(path), remedy=_RUN) from None
+    if len(content) > _MOST_BYTES:
+        raise BadInput(f"is larger than {_MOST_BYTES // 2**20} MiB", where=str(path), remedy=_RUN)
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError):
+        raise BadInput("is no JSON", where=str(path), remedy=_RUN) from None
     if not isinstance(data, dict):
-        what = "too large" if data == "too large" else "no object"
-        raise BadInput(f"is {what}, so not a file of a run", where=str(path))
+        raise BadInput("is no object", where=str(path), remedy=_RUN)
     return data
 
 
@@ -137,4 +137,8 @@ def _some_of(kind: type[_Kind], data: object, where: str) -> _Kind:
     if not isinstance(data, dict):
         raise BadInput("should be an object", where=where)
     names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
-    return from_plain(kind, {k: v for k, v in data.items() if k in names}, f"{where}: ")
+    try:
+        return from_plain(kind, {k: v for k, v in data.items() if k in names})
+    except BadInput as error:
+        place = f"{where}: {error.where}" if error.where else where
+        raise BadInput(error.what, where=place) from None

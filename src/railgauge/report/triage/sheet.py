@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from railgauge.core.errors import BadInput
 from railgauge.core.nodeset import expanded
@@ -21,8 +22,8 @@ from railgauge.report.triage.reading import (
 )
 
 # No cluster has more nodes than this; the limit protects against made-up verdicts.
-_MOST_NODES = 20_000
-_MOST_ROWS = 500_000
+_MOST_NODES = 4096
+_MOST_ROWS = 100_000
 # What no rule explains: its nodes are those of the items, and no suspects.
 _LEFTOVER = (UNDIAGNOSED, SUITE_ERROR)
 _LONGEST_PLACE = 200
@@ -149,14 +150,14 @@ def _bounded(rows: int) -> int:
     return rows
 
 
-def _nodes_of(cause: RecordedCause) -> list[str]:
+def _nodes_of(cause: RecordedCause) -> tuple[str, ...]:
     """Each node that has the cause, or is suspected of it; none if it is not at single nodes."""
     where = cause.where
     if not where.node or where.peer or where.device.startswith(_PORT):
-        return []
+        return ()
     names = _names(where.node)
     several = len(names) > 1 and (cause.cause in _LEFTOVER or "|" in where.node)
-    return [] if several and not _is_open(cause) else names
+    return () if several and not _is_open(cause) else names
 
 
 def _all_names(cause: RecordedCause) -> set[str]:
@@ -189,13 +190,14 @@ def _short(text: str) -> str:
     return printable(text[:_LONGEST_PLACE])
 
 
-def _names(text: str) -> list[str]:
+@lru_cache(maxsize=1024)
+def _names(text: str) -> tuple[str, ...]:
     """The nodes in ``a``, ``a|b`` or ``mx[01-04]``. Raises ``BadInput`` for any other text."""
     try:
         found = [name for part in text.split("|") for name in expanded(part, _MOST_NODES)]
     except BadInput as error:
         raise BadInput(printable(error.what), where=VERDICT) from None
-    return list(dict.fromkeys(checked_name(name, VERDICT) for name in found))
+    return tuple(dict.fromkeys(checked_name(name, VERDICT) for name in found))
 
 
 def _questions(run: TriagedRun, told: frozenset[str]) -> Iterator[OpenQuestion]:
@@ -204,7 +206,7 @@ def _questions(run: TriagedRun, told: frozenset[str]) -> Iterator[OpenQuestion]:
         if _is_of_level(one, run.run.level):
             continue
         what, why = printable(", ".join(one.what)), printable(one.why)
-        nodes = _names(one.nodes) if one.nodes else [""]
+        nodes = _names(one.nodes) if one.nodes else ("",)
         made = _bounded(made + len(nodes))
         yield from (OpenQuestion(node, what, why) for node in nodes if node not in told)
 
