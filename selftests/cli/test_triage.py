@@ -102,6 +102,12 @@ def test_csv_has_a_row_for_each_cause_at_each_node(railgauge, run_folder):
     ]  # fmt: skip
 
 
+def test_csv_says_on_stderr_what_is_left_out(railgauge, run_folder):
+    _, out, err = railgauge("triage", run_folder(), "--format", "csv")
+    assert "1 cause is left out: several parts are suspects" in err
+    assert "left out" not in out
+
+
 def test_kubernetes_cordons(railgauge, run_folder):
     out = railgauge("triage", run_folder(), "--format", "kubernetes")[1]
     assert [line for line in out.splitlines() if line[0] != "#"] == ["kubectl cordon n2"]

@@ -10,7 +10,7 @@ from testing.places import ROOT
 from railgauge.diagnosis import CATALOGUE, OPEN, Cause
 from railgauge.diagnosis.effects import EFFECTS, Harm
 from railgauge.diagnosis.model import Where
-from railgauge.diagnosis.triage import TRIAGE, CauseAction, CauseSeverity, CauseTriage
+from railgauge.diagnosis.triage import AMONG_NODES, TRIAGE, CauseAction, CauseSeverity, CauseTriage
 
 CRITICAL, MAJOR = CauseSeverity.CRITICAL, CauseSeverity.MAJOR
 MINOR, UNKNOWN = CauseSeverity.MINOR, CauseSeverity.UNKNOWN
@@ -20,6 +20,7 @@ NOT_THE_HARDWARE = {"host-key-rejected", "setup-failed", "become-refused", "one-
 
 def test_the_table_has_exactly_the_causes_of_the_catalogue():
     assert set(TRIAGE) == set(CATALOGUE)
+    assert set(CATALOGUE) > AMONG_NODES
 
 
 @pytest.mark.parametrize("term", [*CauseSeverity, *CauseAction])

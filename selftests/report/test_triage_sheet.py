@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from railgauge.core.errors import BadInput
-from railgauge.diagnosis.triage import TRIAGE
+from railgauge.diagnosis.triage import AMONG_NODES, TRIAGE
 from railgauge.diagnosis.unplanned import OUTSIDE, not_asked
 from railgauge.report.triage import cells, commands, printed
 from railgauge.report.triage.reading import read
@@ -96,9 +96,17 @@ def test_suspects_are_counted_and_listed_only_if_asked_for(tmp_path):
 def test_a_suspect_is_never_drained(tmp_path):
     made = sheet_of(tmp_path, SUSPECT, suspects=True)
     assert not scontrol(made)
-    assert (
-        "# not drained: n1: suspect, major, exchange part: slow-nic mlx5_0" in all_formats(made)[1]
-    )
+    told = "# not drained: n1 or n2: suspect, major, exchange part: slow-nic mlx5_0\n"
+    assert all(told in text for text in all_formats(made)[1:3])
+
+
+def test_two_causes_with_suspects_are_two_rows_and_many_nodes_are_folded(tmp_path):
+    other = {**SUSPECT, "where": {"node": "n3|n4", "device": "mlx5_0", "peer": ""}, "says": "other"}
+    many = cause("slow-nic", "n[1-9]", "mlx5_1", confidence="open")
+    table = all_formats(sheet_of(tmp_path, SUSPECT, other, many, suspects=True))[0]
+    assert "\nn1 or n2 " in table
+    assert "\nn3 or n4 " in table
+    assert "\none of n[1-9] " in table
 
 
 @pytest.mark.parametrize(
@@ -123,6 +131,13 @@ def test_a_name_that_the_cluster_does_not_have_is_no_node_to_drain(tmp_path):
     made = sheet_of(tmp_path, cause("link-down", "leaf01", "mlx5_0"), nodes=NODES)
     assert not scontrol(made)
     assert made.elsewhere[0].place == "leaf01"
+
+
+@pytest.mark.parametrize("name", sorted(AMONG_NODES))
+def test_a_difference_between_nodes_blames_none_of_them(tmp_path, name):
+    made = sheet_of(tmp_path, cause(name, "n[1-2]"), nodes=NODES)
+    assert (made.rows, made.elsewhere[0].place, made.without) == ((), "n[1-2]", ("n3", "n4"))
+    assert places(sheet_of(tmp_path, cause(name, "n1"))) == [("n1", name)]
 
 
 def test_what_no_rule_explains_is_always_shown(tmp_path):

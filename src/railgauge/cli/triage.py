@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
 from railgauge.cli import run_argument, text
 from railgauge.core.errors import BadInput
 from railgauge.diagnosis.triage import CauseAction, CauseSeverity
 from railgauge.report.triage import cells, commands
-from railgauge.report.triage.printed import table
+from railgauge.report.triage.printed import remarks, table
 from railgauge.report.triage.reading import read
 from railgauge.report.triage.sheet import TriageRow, TriageSheet, sheet
 
@@ -22,10 +23,10 @@ EXAMPLE = (
     "example: railgauge triage reports/latest --format slurm; "
     "exit codes: those of the run's verdict, 0 accepted, 1 rejected, 10 incomplete"
 )
-_TABLE = "table"
+_TABLE, _CSV = "table", "csv"
 _FORMATS = {
     _TABLE: lambda made: "\n".join(table(made)),
-    "csv": lambda made: cells.lines(made).rstrip("\n"),
+    _CSV: lambda made: cells.lines(made).rstrip("\n"),
     "slurm": lambda made: "\n".join(commands.slurm(made)),
     "kubernetes": lambda made: "\n".join(commands.kubernetes(made)),
 }
@@ -55,6 +56,8 @@ def run(options: argparse.Namespace) -> int:
         text.print_json(_plain(made))
     else:
         print(_FORMATS[options.format or _TABLE](made))
+    if options.format == _CSV:  # which has no comments
+        sys.stderr.writelines(f"{remark}\n" for remark in remarks(made))
     return found.run.verdict.exit_code
 
 

@@ -80,6 +80,10 @@ _NEEDS_EMPTY_NODE = frozenset(
 )
 
 
+AMONG_NODES = frozenset({"nodes-differ", "firmware-mismatch", "one-machine"})
+"""Causes that hold several nodes against each other, and blame none of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class CauseTriage:
     """The severity and the action of one cause."""

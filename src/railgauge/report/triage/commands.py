@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from railgauge.judging.stamp import Evidence
-from railgauge.report.triage.printed import open_places, remarks, title
+from railgauge.report.triage.grouping import grouped, open_places
+from railgauge.report.triage.printed import remarks, title
 from railgauge.report.triage.sheet import TriageRow, TriageSheet
 from railgauge.transport.shell import typed_line
 
@@ -41,11 +42,10 @@ def _script(sheet: TriageSheet, drain: _Drain) -> Iterator[str]:
     yield from map(_comment, _warnings(sheet, drained))
     for node, rows in drained.items():
         yield from drain(node, reason(rows, sheet.run.run_id))
-    for row in sheet.rows:
-        if not row.drains:
-            yield _comment(f"not drained: {_told(row)}")
-    for row in sheet.elsewhere:
-        yield _comment(f"not one node: {_told(row)}")
+    for place, row in grouped(row for row in sheet.rows if not row.drains):
+        yield _comment(f"not drained: {_told(place, row)}")
+    for place, row in grouped(sheet.elsewhere):
+        yield _comment(f"not one node: {_told(place, row)}")
     for place, texts in open_places(sheet.open).items():
         yield from (_comment(f"not known of {place}: {text}") for text in texts)
     yield from map(_comment, remarks(sheet))
@@ -85,11 +85,11 @@ def reason(rows: Sequence[TriageRow], run_id: str) -> str:
     return said if len(said) <= _LONGEST_REASON else f"{said[: _LONGEST_REASON - 3]}..."
 
 
-def _told(row: TriageRow) -> str:
+def _told(place: str, row: TriageRow) -> str:
     suspect = "suspect, " if row.is_suspect else ""
     part = f" {row.part}" if row.part else ""
     triage = f"{row.triage.severity}, {row.triage.action}"
-    return f"{row.place}: {suspect}{triage}: {row.cause}{part}"
+    return f"{place}: {suspect}{triage}: {row.cause}{part}"
 
 
 def _comment(text: str) -> str:

@@ -9,12 +9,12 @@ from railgauge.core.naming import folded
 from railgauge.diagnosis.triage import CauseSeverity
 from railgauge.judging.stamp import Evidence
 from railgauge.report.causes import printable
+from railgauge.report.triage.grouping import grouped, open_places
 from railgauge.report.triage.reading import RecordedRun
-from railgauge.report.triage.sheet import OpenQuestion, TriageRow, TriageSheet
+from railgauge.report.triage.sheet import TriageRow, TriageSheet
 
 _WIDTH = 100
 _WIDEST_NODE = 28
-_FEW = 4
 _TITLES = ("NODE", "SEVERITY", "ACTION", "CAUSE", "PART")
 
 
@@ -64,43 +64,22 @@ def remarks(sheet: TriageSheet) -> Iterator[str]:
 
 
 def _rows(rows: Iterable[TriageRow]) -> Iterator[str]:
-    alike: dict[tuple[object, ...], list[TriageRow]] = {}
-    for row in rows:
-        says = row.says if row.is_suspect else ""
-        key = (row.triage, row.cause, row.part, row.remedy, says, "" if row.node else row.place)
-        alike.setdefault(key, []).append(row)
-    lines = [(_cells(group), group[0]) for group in alike.values()]
+    lines = [(_cells(place, row), row.remedy) for place, row in grouped(rows)]
     widths = [max(len(cells[at]) for cells in (_TITLES, *(c for c, _ in lines))) for at in range(5)]
     widths[0] = min(widths[0], _WIDEST_NODE)
     yield _line(_TITLES, widths)
-    for cells, row in lines:
+    for cells, remedy in lines:
         yield _line(cells, widths)
-        yield from _paragraph(f"do: {row.remedy}")
+        yield from _paragraph(f"do: {remedy}")
 
 
-def _cells(group: list[TriageRow]) -> tuple[str, ...]:
-    row = group[0]
-    names = [one.node for one in group]
-    where = row.place
-    if row.node:
-        where = " or ".join(names) if row.is_suspect and len(names) <= _FEW else folded(names)
+def _cells(place: str, row: TriageRow) -> tuple[str, ...]:
     suspect = " (suspect)" if row.is_suspect else ""
-    return where, row.triage.severity, row.triage.action, f"{row.cause}{suspect}", row.part
+    return place, row.triage.severity, row.triage.action, f"{row.cause}{suspect}", row.part
 
 
 def _line(cells: tuple[str, ...], widths: list[int]) -> str:
     return "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
-
-
-def open_places(questions: Iterable[OpenQuestion]) -> dict[str, list[str]]:
-    """Return what is not known, by folded nodes; questions that nodes share are told once."""
-    alike: dict[str, list[str]] = {}
-    for one in questions:
-        alike.setdefault(f"{one.what}; {one.why}", []).append(one.node)
-    found: dict[str, list[str]] = {}
-    for text, nodes in alike.items():
-        found.setdefault(folded(filter(None, nodes)) or "the subnet", []).append(text)
-    return found
 
 
 def _paragraph(text: str) -> Iterator[str]:

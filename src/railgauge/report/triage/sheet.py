@@ -9,7 +9,7 @@ from functools import lru_cache
 from railgauge.core.errors import BadInput
 from railgauge.core.nodeset import expanded
 from railgauge.diagnosis import OPEN, SUITE_ERROR, UNDIAGNOSED
-from railgauge.diagnosis.triage import CauseSeverity, CauseTriage
+from railgauge.diagnosis.triage import AMONG_NODES, CauseSeverity, CauseTriage
 from railgauge.diagnosis.unknown import Unknown
 from railgauge.diagnosis.unplanned import OUTSIDE, not_asked
 from railgauge.report.causes import printable
@@ -156,8 +156,8 @@ def _nodes_of(cause: RecordedCause) -> tuple[str, ...]:
     if not where.node or where.peer or where.device.startswith(_PORT):
         return ()
     names = _names(where.node)
-    several = len(names) > 1 and (cause.cause in _LEFTOVER or "|" in where.node)
-    return () if several and not _is_open(cause) else names
+    blames_none = "|" in where.node or cause.cause in AMONG_NODES.union(_LEFTOVER)
+    return () if len(names) > 1 and blames_none and not _is_open(cause) else names
 
 
 def _all_names(cause: RecordedCause) -> set[str]:
