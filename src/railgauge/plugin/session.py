@@ -266,18 +266,18 @@ class Controller:
         return RunResults(self.records, self.run.found, *known, kept.starts)
 
     def _tell_absent(self, session: pytest.Session) -> None:
-        """Add a record for each item that did not run, and for each node among its peers."""
+        """Add a record for each item that did not run, and the closing items."""
         absent = demanded.never_came(self.run, session, self.planned, self.records)
         self._keep(absent)
         unasked = list(decision.not_run(self._run_plan(), self._findings()))
         self._keep(unasked)
         self.planned += [item.id for item in unasked]
-        among = list(decision.among_peers(self._run_plan(), self._findings()))
-        self._keep(among)
-        self.planned += [item.id for item in among if item.id not in self.planned]
-        for item in among:
+        last = list(decision.closed(self._run_plan(), self._findings()))
+        self._keep(last)
+        self.planned += [item.id for item in last if item.id not in self.planned]
+        for item in last:
             recording.keep_judgements(item, self.run.store)
-        demanded.report(self.config, [*absent, *unasked, *among], self.run.surveyed.evidence)
+        demanded.report(self.config, [*absent, *unasked, *last], self.run.surveyed.evidence)
 
     def _keep(self, absent: Iterable[record.ItemRecord]) -> None:
         for item in absent:

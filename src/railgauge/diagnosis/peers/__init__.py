@@ -53,13 +53,12 @@ from railgauge.diagnosis.peers.claims import (
     with_items,
     with_stragglers,
 )
-from railgauge.diagnosis.peers.limit import compared, is_compared, question_of
+from railgauge.diagnosis.peers.limit import ITEMS, compared
 
 __all__ = [
+    "ITEMS",
     "STRAGGLER",
     "compared",
-    "is_compared",
-    "question_of",
     "with_items",
     "with_stragglers",
 ]
