@@ -44,7 +44,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.planning.needs import Candidate, not_limited
 from railgauge.run.store import json_text
 from railgauge.verdict import decision
-from railgauge.verdict.closing import is_closing
+from railgauge.verdict.closing import is_closing, question_kinds
 from railgauge.verdict.counts import RunVerdict
 
 
@@ -212,7 +212,8 @@ def _refuse_other_commands(contents: Contents, records: Iterable[ItemRecord]) ->
     own = (question for item in records for question in item.questions)
     again = (one.question for one in contents.asked())
     for folder, questions in (("", own), (AGAIN, again)):
-        cases = (case for one in questions for case in (one.case, one.other) if case)
+        measured = (one for one in questions if one.kind not in question_kinds())
+        cases = (case for one in measured for case in (one.case, one.other) if case)
         for case in dict.fromkeys(cases):
             with suppress(NoEvidence):  # a missing transcript is reported when its item is judged
                 held.refuse_others(case, contents.result(case, folder).runs, folder)

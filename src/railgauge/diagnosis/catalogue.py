@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from railgauge.diagnosis.kernel_causes import KERNEL_CAUSES
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -426,4 +428,8 @@ CATALOGUE: Mapping[str, Kind] = {
         "read their reasons, the lowest rung first, and run the first one's command by hand",
         "derived: items that no rule explains are shown, not hidden",
     ),
+    **{
+        name: Kind(means, remedy, basis, folds=folds)
+        for name, (means, remedy, basis, folds) in KERNEL_CAUSES.items()
+    },
 }

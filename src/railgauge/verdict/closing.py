@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from railgauge.config.thresholds import Platform
 from railgauge.diagnosis import RunResults, peers
 from railgauge.judging.closing import ClosingItems
+from railgauge.judging.kernel_log import ITEMS as KERNEL_LOGS
 from railgauge.judging.record import ItemRecord
+from railgauge.verdict import kernel_log
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,10 @@ class ClosingKind:
     made_of: Callable[[RunResults], Iterator[ItemRecord]]
 
 
-KINDS = (ClosingKind(peers.ITEMS, lambda platform: platform.peers is not None, peers.compared),)
+KINDS = (
+    ClosingKind(peers.ITEMS, lambda platform: platform.peers is not None, peers.compared),
+    ClosingKind(KERNEL_LOGS, lambda platform: platform.kernel_log is not None, kernel_log.made_of),
+)
 
 
 def kind_of(item_id: str) -> ClosingKind | None:
