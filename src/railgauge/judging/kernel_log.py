@@ -94,7 +94,11 @@ def _grouped(found: Iterator[KernelEvent]) -> dict[tuple[str, str], list[KernelE
     groups: dict[tuple[str, str], list[KernelEvent]] = {}
     for event in found:
         groups.setdefault((event.name, event.device), []).append(event)
-    return dict(sorted(groups.items(), key=lambda group: _worst(group[1]).gravity, reverse=True))
+    return dict(sorted(groups.items(), key=lambda group: not _is_fault(group[1])))
+
+
+def _is_fault(group: Sequence[KernelEvent]) -> bool:
+    return any(event.gravity is Gravity.FAULT for event in group)
 
 
 def _worst(group: Sequence[KernelEvent]) -> KernelEvent:
@@ -106,7 +110,7 @@ def _judgement(
 ) -> Judgement:
     worst, first = _worst(group), group[0].record
     is_between = _is_between_runs(group, window, running)
-    is_fault = worst.gravity is Gravity.FAULT and not is_between
+    is_fault = _is_fault(group) and not is_between
     count = "1 line" if len(group) == 1 else f"{len(group)} lines"
     where = f" at {worst.device}" if worst.device else ""
     when = "between two runs" if is_between else _moment(first, window, running)
