@@ -112,8 +112,7 @@ EFFECTS: Mapping[str, Effect] = {
     "one-machine": Effect(_OUT),
     "duplicate-address": Effect(_OUT, _NETWORK, _STOPS | _LESS, "nic"),
     "gpu-xid": Effect(
-        _OUT, _GPU, _GONE | _LESS | {Symptom.WRONG, Symptom.TESTED, Symptom.LOST}, "gpu",
-        problems=frozenset({ProblemKind.GPU_MISSING, ProblemKind.GPU_MEMORY_ERRORS}),
+        _OUT, _GPU, _GONE | _LESS | {Symptom.WRONG, Symptom.TESTED, Symptom.LOST}, "gpu"
     ),
     # A part is slower than it should be.
     "link-rate-degraded": Effect(_LOW, _NETWORK, _LESS, "nic"),
