@@ -52,6 +52,8 @@ SHARED_RUNS = {
     "facts-and-gpus": ("h100-tcpx", 9,
                        ("ecc", "gpu-missing", "numa-balancing", "governor", "mtu", "link-rate",
                         "numad", "unreachable")),
+    "kernel": ("connectx4-homelab", 6,
+               ("link-flap", "out-of-memory", "pcie-errors", "kernel-log-lost")),
     "path": ("metax-c500", 3, ("acs", "gdr-disabled")),
 }  # fmt: skip
 
