@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from expected_causes import OF_HOSTFILE
 from injections import (
     CAUSES,
     NODES,
-    OF_HOSTFILE,
     PLATFORMS,
     TUNING,
     Injection,

@@ -152,7 +152,7 @@ Starts = Callable[[Case], Sequence[str]]
 """When each repeat of a case was started (ISO 8601, UTC); empty if that is not known."""
 
 
-Kept = Callable[[Case], CaseResult | None]
+StoredResults = Callable[[Case], CaseResult | None]
 """What was stored of a case; ``None`` if nothing was."""
 
 
@@ -180,7 +180,7 @@ class RunResults:
     reboots: tuple[Reboot, ...] = ()
     confirmed: tuple[Confirmed, ...] = ()
     starts: Starts = _unknown
-    kept: Kept = _nothing
+    kept: StoredResults = _nothing
     marks: tuple[KernelMark, ...] = ()
 
 

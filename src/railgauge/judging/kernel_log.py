@@ -62,7 +62,7 @@ class KernelWindow:
     gap: str = ""
 
 
-Running = Callable[[], Sequence[Ran]]
+RunsMade = Callable[[], Sequence[Ran]]
 """Returns what was measured on the node. It reads files, and is called only if a line needs it."""
 
 
@@ -71,7 +71,7 @@ def judged(
     window: KernelWindow,
     known: Mapping[str, str],
     platform: Platform,
-    running: Running,
+    running: RunsMade,
 ) -> tuple[Judgement, ...]:
     """Return the judgements of a node; ``known`` are its devices by address and name."""
     declared = {nic.name for nic in platform.nics}
@@ -106,7 +106,7 @@ def _worst(group: Sequence[KernelEvent]) -> KernelEvent:
 
 
 def _judgement(
-    node: str, group: Sequence[KernelEvent], window: KernelWindow, running: Running
+    node: str, group: Sequence[KernelEvent], window: KernelWindow, running: RunsMade
 ) -> Judgement:
     worst, first = _worst(group), group[0].record
     is_between = _is_between_runs(group, window, running)
@@ -129,7 +129,7 @@ def _judgement(
     )
 
 
-def _is_between_runs(group: Sequence[KernelEvent], window: KernelWindow, running: Running) -> bool:
+def _is_between_runs(group: Sequence[KernelEvent], window: KernelWindow, running: RunsMade) -> bool:
     """Whether all lines are from before this run's survey, while nothing was measured."""
     if any(event.record.number > window.own_mark for event in group):
         return False
@@ -137,7 +137,7 @@ def _is_between_runs(group: Sequence[KernelEvent], window: KernelWindow, running
     return all(time is not None and not _during(time, running()) for time in times)
 
 
-def _moment(record: KernelRecord, window: KernelWindow, running: Running) -> str:
+def _moment(record: KernelRecord, window: KernelWindow, running: RunsMade) -> str:
     time = window.at.get(record.number)
     if time is None:
         return "at an unknown time"
