@@ -394,6 +394,38 @@ def test_the_default_is_the_latest_run(healthy, tmp_path):
     assert made.name == f"{healthy.run.latest.resolve().name}.railgauge"
 
 
+# --- causes without triage, as runs of this version kept them at first ---
+
+
+def without_triage(data, most=None):
+    for cause in data["causes"][:most]:
+        assert cause.pop("severity")
+        assert cause.pop("action")
+
+
+def test_a_bundle_from_before_causes_had_a_severity_verifies(red, verify, tmp_path):
+    older = edit_json("run/verdict.json", without_triage)
+    code, out, err = verify(forged(red.path, tmp_path / "b", older))
+    assert (code, err) == (1, "")
+    assert "rejected: it stands" in out
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda data: data["causes"][0].update(severity="minor"),
+        lambda data: data["causes"][0].update(action="measure again"),
+        lambda data: data["causes"][0].pop("action"),
+        lambda data: (without_triage(data), data["causes"][0].update(remedy="nothing")),
+        lambda data: (without_triage(data), data["causes"].pop()),
+    ],
+)
+def test_a_verdict_with_other_triage_or_other_causes_does_not_hold(red, verify, tmp_path, edit):
+    code, _, err = verify(forged(red.path, tmp_path / "b", edit_json("run/verdict.json", edit)))
+    assert code == 1
+    assert "run/verdict.json: differs from the verdict of the evidence" in err
+
+
 # --- possible here, not limited ---
 
 WARP = {"name": "warp", "kind": "measures", "needs": ["two nodes"]}

@@ -128,3 +128,22 @@ def test_stopping_everything_is_refused(pid: int) -> None:
 def test_unknown_transport_names_the_known() -> None:
     with pytest.raises(BadInput, match=r"telnet.*local, .*ssh"):
         connect("telnet", Node("n01", "127.0.0.1", "127.0.0.1"))
+
+
+# --- a line that a person pastes ---
+
+
+@pytest.mark.parametrize(
+    "value", ["x", "a b", "", "'", '"', "$(id)", "`id`", "a;b", "\\", "#", "*"]
+)
+def test_a_typed_line_gives_a_shell_exactly_the_words(value):
+    line = shell.typed_line(("printf", "%s|", value), {"reason": value})
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{value}|reason={value}|"
+
+
+@pytest.mark.parametrize("word", ["a\nb", "a\rb", "a\x1b", "a\u2028b", "a\0"])
+def test_a_typed_line_is_one_line(word):
+    for given in ((("echo", word), {}), (("echo",), {"x": word}), (("echo",), {word: "x"})):
+        with pytest.raises(BadInput, match="cannot be part of one line"):
+            shell.typed_line(*given)

@@ -100,7 +100,7 @@ def test_verdict_json_holds_what_is_not_limited_if_the_run_kept_it(names):
 
 
 def test_verdict_json_holds_its_version_and_its_causes_as_plain_data():
-    cause = Cause("memlock", Where("n1"), "says", ("a",), (), "certain", "", "", "001: x")
+    cause = Cause("memlock-limited", Where("n1"), "says", ("a",), (), "certain", "", "", "001: x")
     full = RunVerdict(
         "run-1", "prod", "bench", "hardware", "smoke", "accepted", counts(), {}, {}, causes=(cause,)
     )

@@ -264,6 +264,8 @@ def _without_texts(item: ItemRecord) -> ItemRecord:
     return replace(item, title="", reason="", remedy="", judgements=judgements)
 
 
+# The fields of a cause that follow from its name.
+_TRIAGE = frozenset({"severity", "action"})
 # The fields of a verdict that hold no texts or causes.
 _FIGURES = ("run_id", "cluster", "platform", "evidence", "level", "verdict", "counts", "coverage")
 
@@ -274,6 +276,8 @@ def _refuse_other_verdict(
     recorded, again = contents.bytes(VERDICT), json_text(verdict.to_json()).encode()
     if not is_own:
         recorded, again = _figures(recorded), _figures(again)
+    elif recorded != again:
+        again = _as_recorded(recorded, verdict)
     if recorded != again:
         what = f"differs from the verdict of the evidence ({verdict.verdict})"
         _fail(f"{RUN}{VERDICT}", what)
@@ -285,6 +289,21 @@ def _refuse_other_verdict(
     ):
         said_of = f"{about.verdict}, {about.run_id}, {about.evidence} evidence"
         _fail(NAME, f"is of another run or verdict: {said_of}")
+
+
+def _as_recorded(recorded: bytes, verdict: RunVerdict) -> bytes:
+    """The verdict as JSON; without triage if none of the recorded causes has it.
+
+    Early runs of this version did not keep severity and action, which follow from a cause's name.
+    """
+    made, said = verdict.to_json(), strict.loads(recorded, VERDICT)
+    causes = said.get("causes") if isinstance(said, dict) else None
+    if isinstance(causes, list) and not any(
+        isinstance(cause, dict) and _TRIAGE.intersection(cause) for cause in causes
+    ):
+        kept = [{k: v for k, v in cause.items() if k not in _TRIAGE} for cause in made["causes"]]
+        made = {**made, "causes": kept}
+    return json_text(made).encode()
 
 
 def _figures(verdict: bytes) -> bytes:

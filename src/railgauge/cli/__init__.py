@@ -30,6 +30,7 @@ from railgauge.cli import (
     text,
     thresholds,
     trend,
+    triage,
     undo,
     verify,
 )
@@ -49,6 +50,7 @@ _COMMANDS = (
     causes,
     thresholds,
     trend,
+    triage,
     allure,
     bundle,
     verify,

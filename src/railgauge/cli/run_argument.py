@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+_HELP = "the run's folder (default: reports/latest)"
 
-def add(parser: argparse.ArgumentParser) -> None:
+
+def add(parser: argparse.ArgumentParser, help_text: str = _HELP) -> None:
     parser.add_argument(
         "run_folder",
         nargs="?",
         type=Path,
         metavar="RUN",
-        help="the run's folder (default: reports/latest)",
+        help=help_text,
     )
 
 

@@ -30,10 +30,10 @@ from railgauge.core.model import (
     SlurmSettings,
     SshSettings,
 )
+from railgauge.core.naming import NAME
 from railgauge.core.terms import LaunchWay, RankPlace
 from railgauge.subnet.declared import declared_fabric, declared_leaves
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PLACEHOLDER = re.compile(r"<change-?me>", re.IGNORECASE)
 
 
@@ -68,7 +68,7 @@ def named_platform(path: Path) -> str:
     except (OSError, ValueError, RecursionError, yaml.YAMLError):
         return ""
     named = document.get("platform") if isinstance(document, dict) else None
-    return named if isinstance(named, str) and _NAME.fullmatch(named) else ""
+    return named if isinstance(named, str) and NAME.fullmatch(named) else ""
 
 
 def _read(path: Path) -> str:
@@ -291,7 +291,7 @@ def _expand(path: Path, text: str, line: int | None) -> list[str]:
 
 def _checked(path: Path, name: str, line: int | None) -> str:
     """Return ``name`` if it can be used in file names, test ids and on command lines."""
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         remedy = "give it a plain name, and its address with 'address:'"
         refuse(path, f"{name!r} cannot be a node's name", remedy, line)
     return name
@@ -343,7 +343,7 @@ def _from_plain(path: Path, text: str, platform: str | None) -> Cluster:
 def _plain_node(path: Path, line: str, number: int) -> Node:
     """Parse ``[user@]host[:number] [slots=N ...]``; a number up to 256 is MPICH's slots."""
     match = _PLAIN.fullmatch(line)
-    if not match or not _NAME.fullmatch(match["host"]):
+    if not match or not NAME.fullmatch(match["host"]):
         refuse(
             path, f"{line!r} is not a host", "write: host, host slots=8 or user@host:port", number
         )

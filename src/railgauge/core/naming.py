@@ -10,9 +10,13 @@ A few nodes are named in full, and many are folded::
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from railgauge.core.model import Case
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+"""The names of nodes and platforms that a hostfile may have."""
 
 _FEW = 4
 _MOST_CHARACTERS = 80

@@ -55,6 +55,7 @@ __all__ = [
     "CERTAIN",
     "OPEN",
     "STRAGGLER",
+    "SUITE_ERROR",
     "UNDIAGNOSED",
     "Cause",
     "Kind",

@@ -10,6 +10,7 @@ from railgauge.config.thresholds.model import Platform
 from railgauge.core.model import Case, Cluster, Judgement, Outcome
 from railgauge.core.naming import shortened
 from railgauge.core.terms import Rung
+from railgauge.diagnosis.triage import TRIAGE
 from railgauge.facts import FactsByNode, NodeFacts
 from railgauge.facts.boot import Reboot
 from railgauge.judging.confirmation import Confirmed
@@ -126,9 +127,12 @@ class Cause:
     def to_json(self) -> dict[str, Any]:
         where = {"node": self.where.node, "device": self.where.device, "peer": self.where.peer}
         course = {"course": self.course.to_json()} if self.course else {}
+        triage = TRIAGE[self.cause]
         return {
             "cause": self.cause,
             "where": where,
+            "severity": str(triage.severity),
+            "action": str(triage.action),
             "says": self.says,
             "evidence": list(self.evidence),
             "explains": len(self.explains),

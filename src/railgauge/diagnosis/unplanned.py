@@ -20,22 +20,29 @@ from railgauge.planning.demand import GPU, LINK
 from railgauge.planning.plan import Level
 
 _MOST_NAMES = 4
-_OUTSIDE = "all but rung 0 and what runs over all nodes at once"
+OUTSIDE = "all but rung 0 and what runs over all nodes at once"
+"""What is unknown of a node that the level's sample leaves out."""
+_WHY = "level {} does not measure this"
 
 
 def unplanned(platform: Platform, level: Level) -> tuple[Unknown, ...]:
     """Return what the level does not measure of each node, although the hardware is declared."""
-    why = f"level {level.name} does not measure this"
+    why = not_asked(level.name)
     same = tuple(_of_every_node(platform, level))
     lines: dict[tuple[tuple[str, ...], str], list[str]] = {}
     met = _partners(level)
     measured = set(level.measured)
     for node in level.nodes:
         paths = tuple(_paths(len(met[node]), len(level.nodes) - 1))
-        what = (*same, *paths) if node in measured else (_OUTSIDE,)
+        what = (*same, *paths) if node in measured else (OUTSIDE,)
         if what:
             lines.setdefault((what, why), []).append(node)
     return tuple(folded(lines))
+
+
+def not_asked(level: str) -> str:
+    """Return why something is unknown that a level does not measure, in words."""
+    return _WHY.format(level)
 
 
 def _of_every_node(platform: Platform, level: Level) -> Iterator[str]:

@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from railgauge import containers
@@ -187,6 +187,20 @@ def _after(setup: tuple[str, ...], marker: str, command: Command) -> Sequence[st
 def _tagged(tag: str) -> str:
     # The shell itself was started without the tag, but always has a child that carries it.
     return f"export {VARIABLE}={shlex.quote(tag)}; " if tag else ""
+
+
+def typed_line(argv: Sequence[str], assigned: Mapping[str, str] | None = None) -> str:
+    """Return one line that a person can paste into a shell: the words, then ``NAME=value`` of each.
+
+    Raises ``BadInput`` for a character that does not print: a line end would begin a second
+    command.
+    """
+    values = {} if assigned is None else assigned
+    for word in (*argv, *values, *values.values()):
+        if not word.isprintable():
+            raise BadInput(f"{word[:80]!r} cannot be part of one line")
+    named = [f"{shlex.quote(name)}={shlex.quote(value)}" for name, value in values.items()]
+    return " ".join([shlex.join(argv), *named])
 
 
 def stop_line(

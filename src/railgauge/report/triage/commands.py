@@ -1,0 +1,98 @@
+"""Commands that take nodes from a scheduler, for a person to read and run. Nothing is run. Pure.
+
+Example: ``scontrol update nodename=mx02 state=drain reason='railgauge: link-down mlx5_3, run …'``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from railgauge.judging.stamp import Evidence
+from railgauge.report.triage.grouping import grouped, open_places
+from railgauge.report.triage.printed import remarks, title
+from railgauge.report.triage.sheet import TriageRow, TriageSheet
+from railgauge.transport.shell import typed_line
+
+_MOST_CAUSES = 3
+_LONGEST_REASON = 160
+_LONGEST_COMMENT = 300
+# Neither a shell nor scontrol nor sinfo reads anything else into these.
+_ODD = re.compile(r"[^A-Za-z0-9 ._:,()/\[\]-]")
+# scontrol takes this name for all nodes of the cluster, whatever its case.
+_EVERY_NODE = "all"
+
+_Drain = Callable[[str, str], Iterator[str]]
+
+
+def slurm(sheet: TriageSheet) -> Iterator[str]:
+    """Yield a line of ``scontrol`` for each node that should get no new jobs, among comments."""
+    return _script(sheet, _scontrol)
+
+
+def kubernetes(sheet: TriageSheet) -> Iterator[str]:
+    """Yield a line of ``kubectl cordon`` for each such node, with the reason as a comment."""
+    return _script(sheet, _kubectl)
+
+
+def _script(sheet: TriageSheet, drain: _Drain) -> Iterator[str]:
+    drained = sheet.drained
+    yield _comment(title(sheet.run))
+    yield _comment("Nothing was run. Names are those of the hostfile. Read each line, then run it.")
+    yield from map(_comment, _warnings(sheet, drained))
+    for node, rows in drained.items():
+        yield from drain(node, reason(rows, sheet.run.run_id))
+    for place, row in grouped(row for row in sheet.rows if not row.drains):
+        yield _comment(f"not drained: {_told(place, row)}")
+    for place, row in grouped(sheet.elsewhere):
+        yield _comment(f"not one node: {_told(place, row)}")
+    for place, texts in open_places(sheet.open).items():
+        yield from (_comment(f"not known of {place}: {text}") for text in texts)
+    yield from map(_comment, remarks(sheet))
+
+
+def _warnings(sheet: TriageSheet, drained: Mapping[str, object]) -> Iterator[str]:
+    if sheet.run.evidence == Evidence.SIMULATED:
+        yield "The nodes are simulated: there is nothing to drain."
+    if not drained:
+        yield "No node has a cause for which it should be drained."
+    if sheet.nodes and len(drained) > 1 and 2 * len(drained) >= sheet.nodes:
+        yield (
+            f"These are {len(drained)} of {sheet.nodes} nodes: look for a reason that they share"
+            " (login, network, driver, limits) first."
+        )
+
+
+def _scontrol(node: str, why: str) -> Iterator[str]:
+    if node.lower() == _EVERY_NODE:
+        yield _comment(f"{node} is not drained: scontrol takes this name for every node")
+        return
+    assigned = {"nodename": node, "state": "drain", "reason": why}
+    yield typed_line(("scontrol", "update"), assigned)
+
+
+def _kubectl(node: str, why: str) -> Iterator[str]:
+    yield _comment(f"{node}: {why}")
+    yield typed_line(("kubectl", "cordon", node))
+
+
+def reason(rows: Sequence[TriageRow], run_id: str) -> str:
+    """Return the causes of one node, worst first, in one short line of plain characters."""
+    causes = list(dict.fromkeys(f"{row.cause} {row.part}".strip() for row in rows))
+    rest = len(causes) - _MOST_CAUSES
+    more = f" and {rest} more" if rest > 0 else ""
+    said = _ODD.sub("_", f"railgauge: {', '.join(causes[:_MOST_CAUSES])}{more}, run {run_id}")
+    return said if len(said) <= _LONGEST_REASON else f"{said[: _LONGEST_REASON - 3]}..."
+
+
+def _told(place: str, row: TriageRow) -> str:
+    suspect = "suspect, " if row.is_suspect else ""
+    part = f" {row.part}" if row.part else ""
+    triage = f"{row.triage.severity}, {row.triage.action}"
+    return f"{place}: {suspect}{triage}: {row.cause}{part}"
+
+
+def _comment(text: str) -> str:
+    """One line that no shell runs; the texts of a sheet have no line ends."""
+    kept = text if len(text) <= _LONGEST_COMMENT else f"{text[:_LONGEST_COMMENT]}..."
+    return f"# {kept}"
