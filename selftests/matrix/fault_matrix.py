@@ -126,12 +126,12 @@ def _add(project: Project, platform: str, line: str) -> None:
 
 
 def _read(injected: tuple[Injection, ...], folder: Path, output: str) -> Result:
-    if not (folder / "verdict.json").exists() or not (folder / "outcomes.jsonl").exists():
+    if not (folder / "verdict.json").exists() or not (folder / "records.jsonl").exists():
         return Result(injected, "none", (), {}, output)
     verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
     red: dict[str, int] = {}
     failed = set()
-    for line in (folder / "outcomes.jsonl").read_text(encoding="utf-8").splitlines():
+    for line in (folder / "records.jsonl").read_text(encoding="utf-8").splitlines():
         item = json.loads(line)
         if item["outcome"] in ("failed", "error"):
             name = item["id"].partition("::")[2].partition("[")[0]

@@ -158,8 +158,10 @@ ofed() {
 # What ends the reading of the kernel's log, and its last record without the text.
 kernel_log() {
   [ -e "$R/dev/kmsg" ] || absent dev/kmsg
-  dd if="$R/dev/kmsg" iflag=nonblock bs=8192 2>&1 |
-    sed -n -e '/^dd: /p' -e '/^[0-9]*,[0-9]*,[0-9]*,/{s/;.*//;h;}' -e '${x;p;}'
+  said=$(dd if="$R/dev/kmsg" iflag=nonblock bs=8192 2>&1 |
+    sed -n -e '/^dd: /p' -e '/^[0-9]*,[0-9]*,[0-9]*,/{s/;.*//;h;}' -e '${x;p;}')
+  printf '%s\n' "$said"
+  case $said in *': Resource temporarily unavailable'*) ;; *) exit 1 ;; esac
 }
 # show_gids forks for every entry of every table, so it runs only if sysfs has no GID tables.
 gids() {
