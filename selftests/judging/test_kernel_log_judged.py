@@ -165,4 +165,4 @@ def test_a_gap_is_told_and_no_clean_pass():
 
 def test_a_line_is_shown_without_what_a_terminal_obeys():
     assert shown("a\x1b[2Jb") == "a?[2Jb"
-    assert shown("x" * 300) == "x" * 200 + "…"
+    assert shown("x" * 600) == "x" * 500 + "…"

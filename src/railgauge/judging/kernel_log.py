@@ -33,7 +33,7 @@ ITEMS = ClosingItems(
 )
 _NONE = "no line that names a fault"
 _POINTER = "/kernel_log"
-_MOST_GROUPS, _MOST_SHOWN, _MOST_RUNNING = 40, 200, 3
+_MOST_GROUPS, _MOST_SHOWN, _MOST_RUNNING = 40, 500, 3
 # The clock of the kernel's log is not disciplined like the wall clock, and may drift against it.
 _DRIFT = timedelta(seconds=2)
 
