@@ -207,6 +207,12 @@ def test_a_verdict_without_severity_and_action_has_those_of_its_causes(tmp_path)
     assert scontrol(made)[0][2] == "nodename=n1"
 
 
+def test_severity_and_action_are_those_that_the_run_recorded(tmp_path):
+    made = sheet_of(tmp_path, cause("link-down", "n1", severity="minor", action="ask vendor"))
+    assert (made.rows[0].triage.severity, made.rows[0].triage.action) == ("minor", "ask vendor")
+    assert not made.drained
+
+
 def test_a_cause_of_another_version_is_as_severe_as_it_says_else_not_known(tmp_path):
     newer = cause("gpu-melted", "n1", severity="critical", action="exchange part", score=3)
     assert sheet_of(tmp_path, newer).rows[0].drains
@@ -250,8 +256,9 @@ def test_each_list_of_commands_says_that_nothing_was_run(tmp_path):
 def test_if_most_nodes_are_to_be_drained_a_shared_reason_comes_first(tmp_path):
     said = "look for a reason that they share"
     few = sheet_of(tmp_path, cause("node-unreachable", "n1"), nodes=NODES)
+    less = sheet_of(tmp_path, cause("node-unreachable", "n[1-2]"), nodes=(*NODES, "n5"))
     many = sheet_of(tmp_path, cause("node-unreachable", "n[1-2]"), nodes=NODES)
-    assert [said in all_formats(made)[1] for made in (few, many)] == [False, True]
+    assert [said in all_formats(made)[1] for made in (few, less, many)] == [False, False, True]
 
 
 @pytest.mark.parametrize("evidence", ["hardware", "simulated", "replayed"])
@@ -363,14 +370,14 @@ def assert_harmless(made: TriageSheet) -> None:
 )
 def test_hostile_text_stays_text_in_every_format(tmp_path, text):
     head = {"cluster": text or "x", "run_id": text, "platform": text, "level": text}
-    open_ = (unknown("n3", text, text),)
+    open_ = (unknown("n4", text, text),)
     assert_harmless(sheet_of(tmp_path, *hostile(text), open_=open_, suspects=True, **head))
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
 def test_any_text_stays_text_in_every_format(tmp_path_factory, text):
     folder = tmp_path_factory.mktemp("any")
-    assert_harmless(sheet_of(folder, *hostile(text), open_=(unknown("n3", text, text),)))
+    assert_harmless(sheet_of(folder, *hostile(text), open_=(unknown("n4", text, text),)))
 
 
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@x", "＝1"])

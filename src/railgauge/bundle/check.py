@@ -273,12 +273,10 @@ _FIGURES = ("run_id", "cluster", "platform", "evidence", "level", "verdict", "co
 def _refuse_other_verdict(
     contents: Contents, verdict: RunVerdict, said: Statement, *, is_own: bool
 ) -> None:
-    recorded, again = contents.bytes(VERDICT), json_text(verdict.to_json()).encode()
+    recorded, due = contents.bytes(VERDICT), _as_json(verdict)
     if not is_own:
-        recorded, again = _figures(recorded), _figures(again)
-    elif recorded != again:
-        again = _as_recorded(recorded, verdict)
-    if recorded != again:
+        recorded, due = _figures(recorded), tuple(map(_figures, due))
+    if recorded not in due:
         what = f"differs from the verdict of the evidence ({verdict.verdict})"
         _fail(f"{RUN}{VERDICT}", what)
     about = said.about
@@ -291,19 +289,14 @@ def _refuse_other_verdict(
         _fail(NAME, f"is of another run or verdict: {said_of}")
 
 
-def _as_recorded(recorded: bytes, verdict: RunVerdict) -> bytes:
-    """The verdict as JSON; without triage if none of the recorded causes has it.
+def _as_json(verdict: RunVerdict) -> tuple[bytes, ...]:
+    """The verdict as JSON, with and without triage, which follows from the causes' names.
 
-    Early runs of this version did not keep severity and action, which follow from a cause's name.
+    Early runs of this version did not keep it.
     """
-    made, said = verdict.to_json(), strict.loads(recorded, VERDICT)
-    causes = said.get("causes") if isinstance(said, dict) else None
-    if isinstance(causes, list) and not any(
-        isinstance(cause, dict) and _TRIAGE.intersection(cause) for cause in causes
-    ):
-        kept = [{k: v for k, v in cause.items() if k not in _TRIAGE} for cause in made["causes"]]
-        made = {**made, "causes": kept}
-    return json_text(made).encode()
+    made = verdict.to_json()
+    causes = [{k: v for k, v in cause.items() if k not in _TRIAGE} for cause in made["causes"]]
+    return json_text(made).encode(), json_text({**made, "causes": causes}).encode()
 
 
 def _figures(verdict: bytes) -> bytes:
