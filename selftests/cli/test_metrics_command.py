@@ -160,8 +160,9 @@ def test_a_rejected_run_with_its_cause_and_the_worst_margin_of_each_subject(rail
 )
 def test_names_of_a_run_forge_no_line(railgauge, tmp_path, name, shown):
     items = (item(1, Outcome.FAILED, -0.4, subject=name), item(2, subject="sound"))
-    run = folder_of(tmp_path / "run", items, (cause(name, name, name),), "sound", name)
-    changed(run, cluster=name, run_id=name)
+    run = folder_of(tmp_path / "run", items, (cause("slow-nic", name, name),), "sound", name)
+    (told,) = json.loads((run / "verdict.json").read_text(encoding="utf-8"))["causes"]
+    changed(run, cluster=name, run_id=name, causes=[{**told, "cause": name}])
     _, out, _ = railgauge("metrics", run)
     due = name if shown is None else shown
     assert values(out, "railgauge_verdict", "state") == {

@@ -82,7 +82,7 @@ def _versioned(said: str, known: int, where: str) -> dict[str, Any]:
 
 def _times(path: Path) -> tuple[float, float]:
     """When the run began, in seconds since the epoch, and how many seconds it took."""
-    reader = Xml.XMLPullParser(["start"])
+    reader: Any = Xml.XMLPullParser(["start"])
     head = text.read(str(path))[:_HEAD_CHARACTERS]
     if "<!DOCTYPE" in head:  # its entities could expand without end
         raise BadInput("has a document type, which no run writes", where=str(path))
