@@ -36,6 +36,8 @@ def read(folder: Path) -> FinishedRun:
     records: dict[str, ItemRecord] = {}
     for item in _ended(folder / record.FILE):
         records[item.id] = record.merged(records.get(item.id), item)
+    if outcome.counts.asserted and not records:
+        raise BadInput("holds no item, but the verdict does", where=str(folder / record.FILE))
     start_s, duration_s = _times(folder / junit.FILE)
     every = tuple(records.values())
     return FinishedRun(outcome, software, every, start_s, start_s + duration_s)
@@ -80,10 +82,18 @@ def _versioned(said: str, known: int, where: str) -> dict[str, Any]:
 
 def _times(path: Path) -> tuple[float, float]:
     """When the run began, in seconds since the epoch, and how many seconds it took."""
-    reader = Xml.XMLPullParser(["start"])
+    reader: Any = Xml.XMLPullParser(["start"])
+    head = text.read(str(path))[:_HEAD_CHARACTERS]
+    if "<!DOCTYPE" in head:  # its entities could expand without end
+        raise BadInput("has a document type, which no run writes", where=str(path))
     try:
-        reader.feed(text.read(str(path))[:_HEAD_CHARACTERS])
-        suite = next(one for _, one in reader.read_events() if one.tag == "testsuite")
+        reader.feed(head)
+        suite = next(
+            one
+            for event in reader.read_events()
+            for one in event
+            if isinstance(one, Xml.Element) and one.tag == "testsuite"
+        )
         began = datetime.fromisoformat(suite.attrib["timestamp"])
         start_s, duration_s = began.timestamp(), float(suite.attrib["time"])
     except (Xml.ParseError, StopIteration, KeyError, ValueError, OverflowError):

@@ -15,6 +15,7 @@ from itertools import islice
 from railgauge.core.errors import BadInput
 from railgauge.core.terms import Verdict
 from railgauge.judging.record import ItemRecord
+from railgauge.report.triage.reading import RecordedRun
 from railgauge.verdict.counts import Counts, verdict_of, worst_measurements
 
 MOST_CAUSES = 50
@@ -45,15 +46,9 @@ class NamedCause:
 
 
 @dataclass(frozen=True, slots=True)
-class RunOutcome:
+class RunOutcome(RecordedRun):
     """The fields of ``verdict.json`` that become metrics."""
 
-    run_id: str
-    cluster: str
-    platform: str
-    evidence: str
-    level: str
-    verdict: Verdict
     counts: Counts
     causes: tuple[NamedCause, ...]
 
