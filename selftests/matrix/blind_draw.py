@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from expected_causes import DRAWN_LAST
+from expected_causes import ALL_CAUSES, DRAWN_LAST, PATH
 from fault_matrix import ALL_AT_SMOKE
 from healthy_seeds_lab import InProcessLab
 from injections import (
-    ALL_CAUSES,
     DEVICES,
     NODES,
-    PATH,
     Choice,
     DrawInputs,
     Injection,

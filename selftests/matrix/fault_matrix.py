@@ -19,12 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from expected_causes import OF_HOSTFILE
+from expected_causes import CAUSES, OF_HOSTFILE, TUNING
 from injections import (
-    CAUSES,
     NODES,
     PLATFORMS,
-    TUNING,
     Injection,
     injections,
     pairs_of,

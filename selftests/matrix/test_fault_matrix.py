@@ -11,13 +11,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from expected_causes import CAUSES, LEFT_OUT, TUNING
 from fault_matrix import page, run_with_faults
 from injections import (
-    CAUSES,
-    LEFT_OUT,
     NODES,
     PLATFORMS,
-    TUNING,
     Injection,
     injections,
     moved,
