@@ -25,8 +25,8 @@ IDENTITY = {
 }  # fmt: skip
 # Reported and by design never blamed (document 003): see diagnosis/notes.py.
 NOTED = {"irqs.*.name", "irqs.*.count", "irqs.*.cpus"}
-# What a GPU can do by itself: possible wherever there are GPUs, and limited where the data sheets of
-# the formats and what the library reaches are known. Elsewhere plans, reports and sign-offs name it.
+# What a GPU can do by itself: possible wherever there are GPUs, and limited where it is known what
+# libraries reach of the data sheet. Elsewhere plans, reports and sign-offs name it.
 OF_EACH_GPU = {
     "gpu_memory_copy",
     *(f"gpu_matrix_{form}" for form in ("fp64", "fp32", "tf32", "bf16", "fp8")),
