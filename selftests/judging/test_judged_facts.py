@@ -28,6 +28,7 @@ NOTED = {"irqs.*.name", "irqs.*.count", "irqs.*.cpus"}
 # What a GPU can do by itself: possible wherever there are GPUs, and limited where it is known what
 # libraries reach of the data sheet. Elsewhere plans, reports and sign-offs name it.
 OF_EACH_GPU = {
+    "gpu_stress",
     "gpu_memory_copy",
     *(f"gpu_matrix_{form}" for form in ("fp64", "fp32", "tf32", "bf16", "fp8")),
 }

@@ -79,6 +79,13 @@ _RUN = {
     ),
     "mpi-bench": Registered("railgauge.tools.mpi_bench", keys=("mpi_bench",)),
     "gemm-bench": Registered("railgauge.tools.gemm_bench", is_of_each_gpu=True),
+    "gpu-burn": Registered(
+        "railgauge.tools.gpu_burn", keys=("gpu-burn", "gpu_burn"), is_of_each_gpu=True
+    ),
+    "gpu-fryer": Registered("railgauge.tools.gpu_fryer", is_of_each_gpu=True),
+    "rocblas-bench": Registered("railgauge.tools.blas_bench.rocblas", is_of_each_gpu=True),
+    "hipblaslt-bench": Registered("railgauge.tools.blas_bench.hipblaslt", is_of_each_gpu=True),
+    "rvs": Registered("railgauge.tools.rvs", is_of_each_gpu=True),
     "dcgmi-diag": Registered("railgauge.tools.dcgmi_diag", keys=("dcgmi",)),
     "azure-nhc": Registered("railgauge.tools.azure_nhc", root="its script asks for root"),
 }
@@ -87,7 +94,6 @@ _READ = {
     "rocm-bandwidth-test": Registered("railgauge.tools.rocm_bandwidth_test"),
     "p2p-bandwidth-latency": Registered("railgauge.tools.p2p_bandwidth_latency"),
     "superbench-copy": Registered("railgauge.tools.superbench_copy"),
-    "rvs": Registered("railgauge.tools.rvs"),
     "ras-status": Registered("railgauge.tools.ras_status"),
     "perfquery": Registered("railgauge.tools.infiniband_diags.perfquery"),
 }

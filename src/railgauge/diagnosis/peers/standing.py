@@ -166,6 +166,7 @@ def is_of_one_gpu(record: ItemRecord, platform: Platform) -> bool:
         and is_of_each_gpu(measurement.tool)
         and len(record.nodes) == 1
         and record.pairing.startswith("gpu")
+        and record.pairing[3:].isdecimal()
     )
 
 
