@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from railgauge.core.model import Command
+from railgauge.core.model import Command, Parsed
 from railgauge.tools import Setting
 from railgauge.tools.blas_bench.each_gpu import on_each_gpu
+from railgauge.tools.blas_bench.table import read
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, claims_of_gpus, equal
 from railgauge.tools.options import Options, program, read_options
 
@@ -47,7 +48,7 @@ class BlasBench:
     own: tuple[str, ...]
     verify: tuple[str, ...]
 
-    def command(self, setting: Setting) -> Command:
+    def commands(self, setting: Setting, _port: int) -> tuple[Command, ...]:
         """Return one command that runs the program on each declared GPU. Raises ``BadInput``.
 
         The measurement's command is the format. Options: ``size`` (rows of a matrix),
@@ -63,12 +64,13 @@ class BlasBench:
         argv = (program(setting, self.name), *self._flags(options, form))
         cycles = _count(options, "cycles")
         limit_s = setting.measurement.time_limit_s
-        return Command(
-            setting.case.nodes[0],
-            on_each_gpu(self.name, argv, gpus.count, cycles),
-            {"LC_ALL": "C", **setting.environment},
-            limit_s,
-        )
+        on_each = on_each_gpu(self.name, argv, gpus.count, cycles)
+        environment = {"LC_ALL": "C", **setting.environment}
+        return (Command(setting.case.nodes[0], on_each, environment, limit_s),)
+
+    def parse(self, text: str) -> Parsed:
+        """Read its rows (see ``table.read``). Never raises."""
+        return read(text, self.name)
 
     def _flags(self, options: Options, form: str) -> Iterator[str]:
         size = str(_count(options, "size"))

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from railgauge.core.model import Command, Parsed
-from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.blas_bench.plan import BlasBench, Types
-from railgauge.tools.blas_bench.table import METRICS, read
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest
+from railgauge.tools.blas_bench.table import METRICS
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -23,17 +20,6 @@ _BENCH = BlasBench(
     ("-v", "1"),
 )
 
-
-def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
-    """Return the command of ``BlasBench.command``. Raises ``BadInput``."""
-    return (_BENCH.command(setting),)
-
-
-def parse(text: str) -> Parsed:
-    """Read its rows (see ``table.read``). Never raises."""
-    return read(text, _BENCH.name)
-
-
-def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
-    """Return the claims of ``BlasBench.claims``."""
-    return _BENCH.claims(asked, sides)
+commands = _BENCH.commands
+parse = _BENCH.parse
+claims = _BENCH.claims
