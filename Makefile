@@ -88,6 +88,7 @@ docs: $(VENV)/.ready
 	$(BIN)/python selftests/documents/document_page.py --page docs/documents.md
 	$(BIN)/python selftests/documents/protocol_page.py --page docs/tests.md
 	$(BIN)/python selftests/documents/reference_page.py --page docs/platform-reference.md
+	$(BIN)/python selftests/documents/kernel_page.py --page docs/kernel-log.md
 
 # A quarter of an hour on two cores: each fault on each platform, and the five stories.
 matrix: $(VENV)/.ready

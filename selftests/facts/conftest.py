@@ -147,7 +147,14 @@ SYSFS = {
     "device/max_link_speed": "32.0 GT/s PCIe",
     "device/max_link_width": "16",
 }
+# As dd ends the kernel's log.
+DD = """\
+echo '6,41,86400000000,-;the last line'
+echo "dd: error reading '/dev/kmsg': Resource temporarily unavailable" >&2
+exit 1
+"""
 HOST = {
+    "dev/kmsg": "",
     "opt/maca/lib/libmccl.so": "ELF",
     "sys/module/mlx5_core/version": "24.10-1.1.4",
     "proc/sys/kernel/hostname": "mx-sh-demo",
@@ -191,6 +198,7 @@ def node(bare: FakeNode) -> FakeNode:
     """A healthy node with two GPUs and one HCA."""
     bare.write(HOST)
     bare.hca("mlx5_0", "0000:12:00.0", netdev="ib0")
+    bare.script("dd", DD)
     bare.script("mx-smi", '[ "$1" = topo ] && exec mx-topo\nexec mx-table\n')
     bare.tool("mx-table", MX_SMI)
     bare.tool("mx-topo", MX_TOPO)

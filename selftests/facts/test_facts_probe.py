@@ -40,6 +40,7 @@ def test_healthy_node_has_every_fact(node):
     assert (facts.cpus_present, facts.memory_mib, facts.bios) == (4, 1031875, "2.1.8")
     assert facts.cpu_model == "Intel(R) Xeon(R) Platinum 8480+"
     assert facts.clock_offset_s == 0
+    assert facts.kernel_log == "41"
     assert facts.machine_id == parse_machine_id("4d3e0f6a9b1c4f7e8a2d5c6b7e8f9a0b\n")
     assert "4d3e0f6a9b1c4f7e8a2d5c6b7e8f9a0b" not in str(facts)
     assert (facts.governors, facts.numa_balancing) == (("performance",), 0)

@@ -17,6 +17,7 @@ from testing.fault_bench import (
     OF_ACCESS,
     OF_GPU_TOOLS,
     OF_HOSTS,
+    OF_KERNEL,
     PARTS,
     TCPX_BINDINGS,
     busbw,
@@ -305,7 +306,7 @@ ELSEWHERE = {
 
 
 def test_each_fault_has_a_check_and_a_description() -> None:
-    elsewhere = {*PARTS, *OF_GPU_TOOLS, *OF_HOSTS, *OF_ACCESS}
+    elsewhere = {*PARTS, *OF_GPU_TOOLS, *OF_HOSTS, *OF_ACCESS, *OF_KERNEL}
     assert {*CHECKS, *elsewhere} == set(faults.NAMES)
     assert not set(CHECKS) & elsewhere
     assert all(faults.NAMES.values())

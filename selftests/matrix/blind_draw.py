@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from expected_causes import ALL_CAUSES, DRAWN_LAST, PATH
 from fault_matrix import ALL_AT_SMOKE
 from healthy_seeds_lab import InProcessLab
 from injections import (
-    ALL_CAUSES,
     DEVICES,
     NODES,
-    OF_ACCESS,
-    PATH,
     Choice,
     DrawInputs,
     Injection,
@@ -102,7 +100,7 @@ def drawn(seed: int, number: int, level: str, platforms: Sequence[str] = ()) -> 
 
 def _injections(inputs: DrawInputs) -> Iterator[Injection]:
     slow = [name for name in sorted(ALL_CAUSES) if name.startswith("slow-")]
-    drawn = (name for name in sorted(ALL_CAUSES) if name not in OF_ACCESS)
+    drawn = (name for name in sorted(ALL_CAUSES) if name not in DRAWN_LAST)
     others = [name for name in drawn if name not in slow and name in faults.NAMES]
     for _ in range(_TRIES):
         name = inputs.random.choice(slow if inputs.random.random() < _SLOW_SHARE else others)

@@ -19,12 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from expected_causes import CAUSES, OF_HOSTFILE, TUNING
 from injections import (
-    CAUSES,
     NODES,
-    OF_HOSTFILE,
     PLATFORMS,
-    TUNING,
     Injection,
     injections,
     pairs_of,
@@ -126,12 +124,12 @@ def _add(project: Project, platform: str, line: str) -> None:
 
 
 def _read(injected: tuple[Injection, ...], folder: Path, output: str) -> Result:
-    if not (folder / "verdict.json").exists() or not (folder / "outcomes.jsonl").exists():
+    if not (folder / "verdict.json").exists() or not (folder / "records.jsonl").exists():
         return Result(injected, "none", (), {}, output)
     verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
     red: dict[str, int] = {}
     failed = set()
-    for line in (folder / "outcomes.jsonl").read_text(encoding="utf-8").splitlines():
+    for line in (folder / "records.jsonl").read_text(encoding="utf-8").splitlines():
         item = json.loads(line)
         if item["outcome"] in ("failed", "error"):
             name = item["id"].partition("::")[2].partition("[")[0]

@@ -10,6 +10,17 @@ from random import Random
 from typing import Any
 
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
+from expected_causes import (
+    ALL_CAUSES,
+    CAUSES,
+    DIFFERENCES,
+    INCOMPLETE,
+    OF_ACCESS,
+    OF_KERNEL,
+    PATH,
+    TUNING,
+    TUNING_CAUSE,
+)
 from testing.places import ROOT
 
 from railgauge.config import thresholds
@@ -28,92 +39,6 @@ NODES = {
     "mi300x": ("mi01", "mi02", "mi03", "mi04"),
     "h200": ("h200-01", "h200-02", "h200-03", "h200-04"),
 }
-
-CAUSES = {
-    "unreachable": "node-unreachable",
-    "node-stops": "node-unreachable",
-    "host-key-changed": "host-key-rejected",
-    "wrong-key": "node-unreachable",
-    "tool-missing": "tool-missing",
-    "tool-silent": "tool-failing",
-    "tool-garbage": "tool-failing",
-    "background-diagnostics": "background-gpu-diagnostics",
-    "high-ber": "link-error-rate",
-    "port-down": "link-down",
-    "link-rate": "link-rate-degraded",
-    "gdr-disabled": "gpudirect-rdma-disabled",
-    "peermem-missing": "peer-memory-module-missing",
-    "slow-xgmi": "slow-gpu-link",
-    "numa-balancing": "numa-balancing-enabled",
-    "numad": "numa-daemon",
-    "modules-by-hand": "module-not-at-boot",
-    "acs": "acs-enabled",
-    "governor": "cpu-governor",
-    "nic-idle": "nic-idle",
-    "tcp-fallback": "wrong-transport",
-    "slow-node": "slow-node",
-    "slow-nic": "slow-nic",
-    "slow-gpu": "slow-gpu",
-    "slow-path": "slow-path",
-    "slow-send": "slow-direction",
-    "slow-receive": "slow-direction",
-    "gpu-missing": "gpu-missing",
-    "nic-missing": "nic-missing",
-    "pcie-width": "pcie-degraded",
-    "ecc": "gpu-memory-errors",
-    "memlock": "memlock-limited",
-    "no-sm": "subnet-manager-missing",
-    "mtu": "mtu-mismatch",
-    "firmware": "firmware-mismatch",
-    "corrupt": "data-corruption",
-    "remap-failed": "gpu-memory-errors",
-    "ecc-off": "gpu-ecc-off",
-    "power-cap": "gpu-power-capped",
-    "gpu-clock": "gpu-clock-limited",
-    "gpu-pcie": "gpu-pcie-degraded",
-    "gpu-link": "gpu-link-down",
-    "gpu-fabric": "gpu-fabric-down",
-    "gpu-partition": "gpu-partitioned",
-    "vbios": "firmware-mismatch",
-    "clocks-unlocked": "gpu-clock-unlocked",
-    "nvme-missing": "nvme-missing",
-    "version": "nodes-differ",
-    "one-machine": "one-machine",
-    "cloned-image": "cloned-image",
-    "duplicate-lid": "duplicate-address",
-    "duplicate-gid": "duplicate-address",
-    "clock": "clock-off",
-    "cpus-offline": "cpus-offline",
-    "cpu-model": "nodes-differ",
-    "memory-missing": "hardware-differs",
-    "nic-numa": "nodes-differ",
-    "irq-affinity": "",
-    "become-refused": "become-refused",
-    "gpu-hidden": "gpu-hidden",
-    "node-login": "login-between-nodes",
-}
-# Lines of the hostfile without which these faults do not show.
-OF_HOSTFILE = {"become-refused": "become: sudo -n\n", "node-login": "launch: ssh\n"}
-# Drawn after all others, which so keep their places on the page of the matrix. The study of unknown
-# faults leaves them out, because its page is of runs that were drawn without them.
-OF_ACCESS = frozenset({"gpu-hidden", *OF_HOSTFILE})
-# includes the faults that the matrix leaves out
-ALL_CAUSES = CAUSES | {
-    "slow-pcie-path": "slow-pcie-path",
-    "gpu-diagnostics": "gpu-diagnostic-failed",
-}
-PATH = "slow-path"
-TUNING, TUNING_CAUSE = "no-tuning", "collective-tuning-missing"
-# These faults prevent measurements, so nothing fails and the run is incomplete.
-INCOMPLETE = frozenset(
-    {"unreachable", "node-stops", "host-key-changed", "wrong-key", "tool-missing", "tool-silent",
-     "tool-garbage", "become-refused", "gpu-hidden"}
-)  # fmt: skip
-# These causes blame no node: they list each value with its nodes.
-DIFFERENCES = frozenset({"nodes-differ", "firmware-mismatch"})
-# Tools that hang or flood run into time limits, which the end-to-end selftests cover. Level smoke
-# has one pairing per NIC, which cannot separate a GPU from its path to the NIC, and no diagnostics.
-LEFT_OUT = frozenset({"tool-hangs", "tool-floods", "slow-pcie-path", "gpu-diagnostics"})
 
 
 @dataclass(frozen=True)
@@ -227,7 +152,7 @@ def injections(name: str, seed: int) -> Iterator[Injection]:
     """Each fault that applies to the platform, once, on a random node and device."""
     random = Random(f"{seed} {name}")
     inputs = draw_inputs(name, random)
-    for fault in sorted(CAUSES, key=lambda one: (one in OF_ACCESS, one)):
+    for fault in sorted(CAUSES, key=lambda one: (one in OF_KERNEL, one in OF_ACCESS, one)):
         if fault in faults.NAMES and (found := _injection(inputs, fault)):
             yield found
     if name in _TUNED:
@@ -390,12 +315,12 @@ DEVICES: Mapping[str, Callable[[DrawInputs], Choice]] = {
     **dict.fromkeys(
         ("high-ber", "port-down", "link-rate", "nic-idle", "nic-missing", "pcie-width", "no-sm",
          "mtu", "firmware", "slow-nic", "slow-send", "slow-receive", "duplicate-lid",
-         "duplicate-gid", "nic-numa"),
+         "duplicate-gid", "nic-numa", "pcie-errors", "link-flap"),
         _nic,
     ),
     **dict.fromkeys(
         ("gpu-missing", "ecc", "remap-failed", "ecc-off", "power-cap", "gpu-clock",
-         "gpu-pcie", "gpu-link", "gpu-fabric", "gpu-partition", "vbios"),
+         "gpu-pcie", "gpu-link", "gpu-fabric", "gpu-partition", "vbios", "gpu-xid", "gpu-ras"),
         any_gpu,
     ),
     "slow-gpu": _measured_gpu,

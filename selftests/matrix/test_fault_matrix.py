@@ -11,13 +11,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from expected_causes import CAUSES, LEFT_OUT, TUNING
 from fault_matrix import page, run_with_faults
 from injections import (
-    CAUSES,
-    LEFT_OUT,
     NODES,
     PLATFORMS,
-    TUNING,
     Injection,
     injections,
     moved,
@@ -52,6 +50,8 @@ SHARED_RUNS = {
     "facts-and-gpus": ("h100-tcpx", 9,
                        ("ecc", "gpu-missing", "numa-balancing", "governor", "mtu", "link-rate",
                         "numad", "unreachable")),
+    "kernel": ("connectx4-homelab", 6,
+               ("link-flap", "out-of-memory", "pcie-errors", "kernel-log-lost")),
     "path": ("metax-c500", 3, ("acs", "gdr-disabled")),
 }  # fmt: skip
 

@@ -168,6 +168,9 @@ class Recording:
     def reboots(self):
         return ()
 
+    def marks(self):
+        return ()
+
     def asked(self):
         return ()
 

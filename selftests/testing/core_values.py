@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from railgauge.config import thresholds
+from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.limits import Basis, Dispersion, Limit
 from railgauge.core.model import (
@@ -33,6 +34,11 @@ HOSTFILE_SCHEMA = ROOT / "hostfiles" / "schema.json"
 needs_transcripts = pytest.mark.skipif(
     not TRANSCRIPTS.is_dir(), reason="the recorded transcripts are not beside this checkout"
 )
+
+
+def without_kernel_logs(platform: Platform) -> Platform:
+    """The platform without these items, whose evidence comes from nodes and not from records."""
+    return replace(platform, kernel_log=None)
 
 
 def limit(**changes: Any) -> Limit:

@@ -21,6 +21,11 @@ OF_HOSTS = (
 """Faults whose checks are in ``test_lab_host_faults``."""
 OF_ACCESS = ("become-refused", "node-login", "gpu-hidden")
 """Faults whose checks are in ``test_lab_access_faults``."""
+OF_KERNEL = (
+    "gpu-xid", "gpu-ras", "pcie-errors", "link-flap", "out-of-memory", "kernel-log-denied",
+    "kernel-log-lost",
+)  # fmt: skip
+"""Faults whose checks are in ``test_lab_kernel_faults``."""
 BIG = ("-F", "--report_gbits", "-s", "8388608")
 
 

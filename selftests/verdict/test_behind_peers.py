@@ -19,10 +19,11 @@ from railgauge.core.limits import Basis
 from railgauge.core.model import Outcome
 from railgauge.core.question import PEERS, Question
 from railgauge.diagnosis import RunResults
-from railgauge.diagnosis.peers import compared, is_compared
+from railgauge.diagnosis.peers import compared
 from railgauge.planning import plan
 from railgauge.report import junit
 from railgauge.verdict import decision
+from railgauge.verdict.closing import is_closing
 
 BASIS = Basis("site", "no node may be more than 3 % slower than the others")
 THREE = names(3)
@@ -145,7 +146,7 @@ def bound(item, platform=LIMITED):
 
 def test_a_bundle_may_hold_them():
     for item in compared(results(run(THREE))):
-        assert is_compared(item.id)
+        assert is_closing(item.id)
         bound(item)
 
 

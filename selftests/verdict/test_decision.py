@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from testing.core_values import ROOT, cluster, item, judgement
+from testing.core_values import ROOT, cluster, item, judgement, without_kernel_logs
 
 from railgauge.config import thresholds
 from railgauge.config.thresholds.model import Peers
@@ -20,7 +20,7 @@ from railgauge.planning.demand import NOT_SCANNED, DemandInputs, count, demands
 from railgauge.planning.marks import EXPECTS, MEASURES
 from railgauge.planning.needs import Candidate
 from railgauge.planning.pairing import ALTERNATING, DIRECTED
-from railgauge.verdict import decision
+from railgauge.verdict import closing, decision
 from railgauge.verdict.decision import (
     SUBNET,
     RunPlan,
@@ -33,7 +33,7 @@ from railgauge.verdict.decision import (
 
 NODES = ("n1", "n2", "n3")
 DECLARED = cluster(*NODES)
-HOMELAB = thresholds.load("connectx4-homelab", ROOT / "thresholds")
+HOMELAB = without_kernel_logs(thresholds.load("connectx4-homelab", ROOT / "thresholds"))
 # A platform with one expectation and no measurement: the items of this file answer everything.
 ONE = replace(HOMELAB, expected={"memlock": HOMELAB.expected["memlock"]}, measurements={})
 PEERED = replace(ONE, peers=Peers(0.03, Basis("derived", "made up for a test")))
@@ -107,7 +107,7 @@ def test_what_no_item_asked_for_is_named_and_counted_once():
     assert decided(records, planned=["0", "2", absent.id]).counts.not_run == 1
 
 
-def test_items_that_compare_with_peers_are_made_anew_of_the_others():
+def test_closing_items_are_made_anew_of_the_others():
     records = answering(PEERED)
     kept = {name: item(name) for name in ("peers::behind_peers[n1]", "peers::behind_peers[n9]")}
     said = decided({**records, **kept}, platform=PEERED)
@@ -116,12 +116,12 @@ def test_items_that_compare_with_peers_are_made_anew_of_the_others():
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
-def test_peers_are_compared_by_what_was_planned_and_in_its_order(shuffled, monkeypatch):
+def test_closing_items_are_made_of_what_was_planned_and_in_its_order(shuffled, monkeypatch):
     records = answering(PEERED)
     seen = []
-    monkeypatch.setattr(decision, "compared", lambda results: seen.append(results) or iter(()))
+    monkeypatch.setattr(closing, "closing", lambda results: seen.append(results) or iter(()))
     strange = {"own": item("own"), **(dict(reversed(records.items())) if shuffled else records)}
-    list(decision.among_peers(run_plan(records), RunResults(strange, {}, PEERED, DECLARED)))
+    list(decision.closed(run_plan(records), RunResults(strange, {}, PEERED, DECLARED)))
     assert [list(results.records) for results in seen] == [list(records)]
 
 
@@ -216,7 +216,7 @@ def test_a_verdict_lists_what_could_be_tested_and_has_no_limit():
     records = answering()
     run = replace(run_plan(records), tests=tests)
     said = decide(run, RunResults(records, {}, ONE, DECLARED))
-    assert (said.not_limited, said.verdict) == (("own_check",), "accepted")
+    assert (said.not_limited, said.verdict) == (("kernel_log", "own_check"), "accepted")
     assert said.not_applicable["gpu_x"] == "the platform declares no GPU"
 
 

@@ -17,16 +17,16 @@ from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.statement import RUN
 from railgauge.config.thresholds import Measurement, Platform
 from railgauge.core.model import Case, Pairing
-from railgauge.core.question import CORRECT, FACT, PEERS, READ, Question
+from railgauge.core.question import CORRECT, FACT, READ, Question
 from railgauge.core.terms import Rung
 from railgauge.core.units import format_size
-from railgauge.diagnosis.peers import is_compared, question_of
 from railgauge.judging import record
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import expectations, plan
 from railgauge.planning.demand import NOWHERE, SUBNET, part_label, scan_rung
 from railgauge.planning.plan import Level
 from railgauge.run.store import text_file
+from railgauge.verdict import closing
 
 _ID = re.compile(r"(?P<test>[^:\[\]]+::[^\[\]]+)(?:\[(?P<words>.*)\])?", re.DOTALL)
 # Several items of one measurement ask these.
@@ -83,7 +83,8 @@ class _Binding:
     def _refuse_other_rung(self, item: ItemRecord) -> None:
         measurement = self._platform.measurements.get(item.subject)
         rungs = {measurement.rung} if measurement else set()
-        rungs |= {Rung.NETWORK} if is_compared(item.id) and self._platform.peers else set()
+        kind = closing.kind_of(item.id)
+        rungs |= {kind.items.rung} if kind and kind.asked_by(self._platform) else set()
         rungs |= {Rung.PREFLIGHT} if item.subject in self._platform.expected else set()
         if self._level.lacks_scan and item.subject in SUBNET:
             rungs = {scan_rung(self._platform, item.subject)}
@@ -101,7 +102,7 @@ class _Binding:
     def _refuse_other_question(self, item: ItemRecord, question: Question) -> None:
         if question.kind == FACT:
             self._refuse_other_fact(item, question)
-        elif question.kind == PEERS:
+        elif question.kind in closing.question_kinds():
             _refuse_other_node(item, question)
         else:
             self._refuse_other_measurement(item, question)
@@ -173,9 +174,10 @@ class _Binding:
 
 
 def _refuse_other_node(item: ItemRecord, question: Question) -> None:
-    """Raise unless the item compares its own node with its peers."""
-    if not is_compared(item.id) or [question] != [question_of(node) for node in item.nodes]:
-        _fail(item, "asks for the peers of another node")
+    """Raise unless it is the question of a closing item about its own node."""
+    kind = closing.kind_of(item.id)
+    if kind is None or [question] != [kind.items.question_of(node) for node in item.nodes]:
+        _fail(item, "asks about another node")
 
 
 def _refuse_other_transcript(item: ItemRecord) -> None:

@@ -37,7 +37,6 @@ from railgauge.bundle.statement import NAME, RUN, SIGNER, Statement
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Cluster, Outcome
-from railgauge.diagnosis.peers import is_compared
 from railgauge.facts import NodeFacts, boot
 from railgauge.judging import record
 from railgauge.judging.assessor import Assessor
@@ -45,6 +44,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.planning.needs import Candidate, not_limited
 from railgauge.run.store import json_text
 from railgauge.verdict import decision
+from railgauge.verdict.closing import is_closing, question_kinds
 from railgauge.verdict.counts import RunVerdict
 
 
@@ -212,7 +212,8 @@ def _refuse_other_commands(contents: Contents, records: Iterable[ItemRecord]) ->
     own = (question for item in records for question in item.questions)
     again = (one.question for one in contents.asked())
     for folder, questions in (("", own), (AGAIN, again)):
-        cases = (case for one in questions for case in (one.case, one.other) if case)
+        measured = (one for one in questions if one.kind not in question_kinds())
+        cases = (case for one in measured for case in (one.case, one.other) if case)
         for case in dict.fromkeys(cases):
             with suppress(NoEvidence):  # a missing transcript is reported when its item is judged
                 held.refuse_others(case, contents.result(case, folder).runs, folder)
@@ -223,8 +224,8 @@ def _judge(contents: Contents, records: Mapping[str, ItemRecord], platform: Plat
     run = contents.plan()
     judged = {name: judged_again(item, assessor) for name, item in records.items()}
     results = contents.results(judged, platform)
-    among = {item.id: item for item in decision.among_peers(run, results)}
-    judged |= {name: among.get(name, item) for name, item in records.items() if is_compared(name)}
+    last = {item.id: item for item in decision.closed(run, results)}
+    judged |= {name: last.get(name, item) for name, item in records.items() if is_closing(name)}
     return Judged(decision.decide(run, results), judged)
 
 
@@ -237,7 +238,7 @@ def judged_again(item: ItemRecord, assessor: Assessor) -> ItemRecord:
     """
     is_checked = item.outcome is Outcome.BLOCKED and item.questions
     is_judged = item.by_evidence or is_checked
-    if not is_judged or item.outcome is Outcome.FLAKY or is_compared(item.id):
+    if not is_judged or item.outcome is Outcome.FLAKY or is_closing(item.id):
         return item
     judgements, error = assessor.answers(item.questions)
     if is_checked and not any(judged.outcome is Outcome.FAILED for judged in judgements):

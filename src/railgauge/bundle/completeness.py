@@ -18,7 +18,7 @@ from railgauge.judging import record
 from railgauge.judging.confirmation import FILE, FOLDER, MOST_REPEATS, Remeasurement
 from railgauge.judging.record import ItemRecord
 from railgauge.run.store import case_file
-from railgauge.verdict.decision import RunPlan, not_run
+from railgauge.verdict.decision import RunPlan, closed, not_run
 
 _WITHOUT_EVIDENCE = frozenset(
     {Outcome.BLOCKED, Outcome.ERROR, Outcome.FAILED, Outcome.FLAKY, Outcome.NOT_RUN}
@@ -29,9 +29,10 @@ _BLOCKING = frozenset({Outcome.FAILED, Outcome.ERROR, Outcome.FLAKY})
 def refuse_left_out(run: RunPlan, results: RunResults) -> None:
     """Raise ``NotVerified`` for an item that the level demands and that has no record.
 
-    A run also writes a record for each item that did not run.
+    A run also writes a record for each item that did not run, and for each closing item.
     """
-    for item in not_run(run, results):
+    closing = (item for item in closed(run, results) if item.id not in results.records)
+    for item in (*not_run(run, results), *closing):
         what = f"has no record of {item.id}, which the level demands"
         raise NotVerified(what, where=f"{RUN}{record.FILE}")
 

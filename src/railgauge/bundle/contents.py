@@ -20,7 +20,7 @@ from railgauge.core.naming import title
 from railgauge.core.question import CaseResult
 from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeAnswer, NodeFacts, boot
-from railgauge.facts.boot import Reboot
+from railgauge.facts.boot import KernelMark, Reboot
 from railgauge.facts.model import as_saved
 from railgauge.judging import confirmation, record
 from railgauge.judging.assessor import Assessor
@@ -168,6 +168,13 @@ class Contents:
         read = strict.lines(self.bytes(boot.FILE), f"{RUN}{boot.FILE}")
         return tuple(strict.value(Reboot, data, place) for place, data in read)
 
+    def marks(self) -> tuple[KernelMark, ...]:
+        """Where the kernels' logs stood when the runs began that this one carried on."""
+        if boot.MARKS not in self:
+            return ()
+        read = strict.lines(self.bytes(boot.MARKS), f"{RUN}{boot.MARKS}")
+        return tuple(strict.value(KernelMark, data, place) for place, data in read)
+
     def elsewhere(self) -> tuple[Addresses, ...]:
         """The nodes' addresses in earlier runs that this one carried on, where they differ."""
         if ELSEWHERE not in self:
@@ -217,6 +224,8 @@ class Contents:
             self.reboots(),
             self.confirmed(platform),
             self.starts,
+            self.kept,
+            self.marks(),
         )
 
     def result(self, case: Case, folder: str = "") -> CaseResult:
@@ -241,6 +250,13 @@ class Contents:
             return tuple(run[0].started_at for run in self.result(case).runs if run)
         except NoEvidence:
             return ()
+
+    def kept(self, case: Case) -> CaseResult | None:
+        """The result of a case; ``None`` without evidence."""
+        try:
+            return self.result(case)
+        except NoEvidence:
+            return None
 
     def transcripts(self, folder: str = "") -> set[str]:
         """The names of all JSON files of transcripts in ``folder``."""

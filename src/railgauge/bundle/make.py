@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from railgauge import __version__
 from railgauge.bundle import archive, check, signing, statement, strict
 from railgauge.bundle.archive import Writer
-from railgauge.bundle.contents import AGAIN, CLUSTER, PLATFORM, VERDICT, FolderContents
+from railgauge.bundle.contents import AGAIN, CLUSTER, PLATFORM, TRANSCRIPTS, VERDICT, FolderContents
 from railgauge.bundle.errors import BadBundle, NotVerified
 from railgauge.bundle.redact import ADDRESSES, HOSTS, FileRedactor, digested_keys, hosts_of
 from railgauge.bundle.statement import NAME, RUN, SIGNER, Redacted, RunInfo
@@ -153,8 +153,8 @@ class _Run(FolderContents):
 
     def __init__(self, run: Path, redactor: FileRedactor, names: Sequence[str]) -> None:
         self._redactor = redactor
-        again = (name for name in names if name.startswith(AGAIN))
-        self._before = {redactor.name(name): name for name in again}
+        made = (name for name in names if name.startswith((AGAIN, TRANSCRIPTS)))
+        self._before = {redactor.name(name): name for name in made}
         super().__init__(run)
 
     def __contains__(self, name: str) -> bool:

@@ -217,6 +217,12 @@ class FactMissing(NoEvidence):
     kind = "fact-missing"
 
 
+class KernelLogUnread(NoEvidence):
+    """A node's kernel log, or a part of it that a run covers, could not be read."""
+
+    kind = "kernel-log-unread"
+
+
 class VersionUndeclared(NoEvidence):
     """The node has other software than the limits were made with, and no file declares it."""
 

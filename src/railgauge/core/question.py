@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from railgauge.core.errors import RailgaugeError
 from railgauge.core.model import Case, Transcript
 
-READ, LIMITS, TRAFFIC, TRANSPORT, RATIO, FACT, FABRIC, RESULTS, CORRECT, PEERS = (
+READ, LIMITS, TRAFFIC, TRANSPORT, RATIO, FACT, FABRIC, RESULTS, CORRECT, PEERS, KERNEL = (
     "read",
     "limits",
     "traffic",
@@ -22,6 +22,7 @@ READ, LIMITS, TRAFFIC, TRANSPORT, RATIO, FACT, FABRIC, RESULTS, CORRECT, PEERS =
     "results",
     "correct",
     "peers",
+    "kernel",
 )
 
 
@@ -51,7 +52,8 @@ class Question:
     ``other``; ``fabric`` about the cables of the switch ``placement``, and the error counters that
     grew since ``other``; ``results`` about the named tests of a diagnostic; ``correct`` about the
     results of a collective, at any speed; ``peers`` about the node ``placement`` among the other
-    nodes, in all that the run has measured.
+    nodes, in all that the run has measured; ``kernel`` about what the kernel of the node
+    ``placement`` logged during the run, which ``case`` has read.
     """
 
     kind: str

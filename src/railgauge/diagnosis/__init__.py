@@ -24,6 +24,7 @@ from railgauge.diagnosis import (
     doubles,
     health,
     host,
+    kernel,
     speed,
     subnet,
     unmeasured,
@@ -70,6 +71,7 @@ SUITE_ERROR = "suite-error"
 _SLURM = "slurm"
 _RULES = (
     *unmeasured.FIRST,
+    *kernel.RULES,
     *subnet.RULES,
     *doubles.RULES,
     *host.RULES,

@@ -111,9 +111,15 @@ EFFECTS: Mapping[str, Effect] = {
     "login-between-nodes": Effect(_BLIND, _BETWEEN, _STOPS, facts=frozenset({"node_login"})),
     "one-machine": Effect(_OUT),
     "duplicate-address": Effect(_OUT, _NETWORK, _STOPS | _LESS, "nic"),
+    "gpu-xid": Effect(
+        _OUT, _GPU, _GONE | _LESS | {Symptom.WRONG, Symptom.TESTED, Symptom.LOST}, "gpu"
+    ),
     # A part is slower than it should be.
     "link-rate-degraded": Effect(_LOW, _NETWORK, _LESS, "nic"),
     "link-error-rate": Effect(_LOW, _NETWORK, _STOPS | _LESS | {Symptom.COUNTED}, "nic"),
+    "link-flap": Effect(_LOW, _NETWORK, _STOPS | _LESS | {Symptom.COUNTED}, "nic"),
+    "pcie-errors": Effect(_LOW, _ABOVE, _GONE | _LESS | {Symptom.WRONG}, "part"),
+    "kernel-errors": Effect(_LOW, _ABOVE, _GONE | _LESS | {Symptom.WRONG}, "part"),
     "miscabled": Effect(_LOW, _NETWORK, _LESS, "nic"),
     "pcie-degraded": Effect(_LOW, _NETWORK, _LESS, "nic"),
     "gpu-pcie-degraded": Effect(_LOW, _GPU, _SLOW, "gpu"),
@@ -141,6 +147,7 @@ EFFECTS: Mapping[str, Effect] = {
     # Nothing is known, because a tool or the suite failed.
     "tool-missing": Effect(_BLIND, _ABOVE, _STOPS | {Symptom.NO_TOOL}, "tool"),
     "tool-failing": Effect(_BLIND),
+    "kernel-log-unread": Effect(_BLIND),
     "port-in-use": Effect(_BLIND, problems=frozenset({ProblemKind.PORT_IN_USE})),
     "suite-error": Effect(_BLIND),
     "undiagnosed": Effect(_BLIND),

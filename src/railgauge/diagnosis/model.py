@@ -9,10 +9,11 @@ from typing import Any
 from railgauge.config.thresholds.model import Platform
 from railgauge.core.model import Case, Cluster, Judgement, Outcome
 from railgauge.core.naming import shortened
+from railgauge.core.question import CaseResult
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.triage import TRIAGE
 from railgauge.facts import FactsByNode, NodeFacts
-from railgauge.facts.boot import Reboot
+from railgauge.facts.boot import KernelMark, Reboot
 from railgauge.judging.confirmation import Confirmed
 from railgauge.judging.record import ItemRecord
 
@@ -151,8 +152,16 @@ Starts = Callable[[Case], Sequence[str]]
 """When each repeat of a case was started (ISO 8601, UTC); empty if that is not known."""
 
 
+StoredResults = Callable[[Case], CaseResult | None]
+"""What was stored of a case; ``None`` if nothing was."""
+
+
 def _unknown(_case: Case) -> Sequence[str]:
     return ()
+
+
+def _nothing(_case: Case) -> CaseResult | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +169,8 @@ class RunResults:
     """The results of a run: the record of every item, and the facts of every node that answered.
 
     ``reboots`` are the reboots that were noticed, ``confirmed`` the results of measuring suspects
-    again. ``starts`` returns when each repeat of a case was started.
+    again. ``starts`` returns when each repeat of a case was started, ``kept`` its evidence.
+    ``marks`` tell where the kernels' logs stood when the runs began that this one carries on.
     """
 
     records: Mapping[str, ItemRecord]
@@ -170,6 +180,8 @@ class RunResults:
     reboots: tuple[Reboot, ...] = ()
     confirmed: tuple[Confirmed, ...] = ()
     starts: Starts = _unknown
+    kept: StoredResults = _nothing
+    marks: tuple[KernelMark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

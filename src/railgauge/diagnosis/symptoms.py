@@ -55,7 +55,9 @@ _BY_KIND: dict[type[errors.NoEvidence], Symptom] = {
     errors.LaunchFailed: Symptom.NO_LAUNCH,
     errors.RankDied: Symptom.DIED,
     errors.PortInUse: Symptom.PORT_TAKEN,
-    **dict.fromkeys((errors.FactMissing, errors.VersionUndeclared), Symptom.UNKNOWN),
+    **dict.fromkeys(
+        (errors.FactMissing, errors.VersionUndeclared, errors.KernelLogUnread), Symptom.UNKNOWN
+    ),
 }  # fmt: skip
 _BY_NAME = {error.kind: symptom for error, symptom in _BY_KIND.items()} | {OWN_ERROR: Symptom.OWN}
 _ROUTES = frozenset({"transport", "traffic", "traffic_spread", "devmem"})

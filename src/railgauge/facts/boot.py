@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 # The file of a run that has one line for each reboot.
 FILE = "reboots.jsonl"
+# The file of a run that carries others on: where the kernel's logs stood when those began.
+MARKS = "kernel_marks.jsonl"
 
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PATH = "proc/sys/kernel/random/boot_id"
@@ -28,6 +30,19 @@ class Reboot:
     now: str
     during: str = ""
     after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelMark:
+    """Where the kernel's log of a node stood when an earlier run, ``run``, surveyed it.
+
+    ``record`` is the number of its last record under ``boot_id``.
+    """
+
+    node: str
+    run: str
+    boot_id: str
+    record: str
 
 
 def parse_boot_id(text: str) -> str | None:

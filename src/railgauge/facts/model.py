@@ -104,7 +104,8 @@ class NodeFacts:
     ``clock_offset_s`` is how far the node's clock is ahead of the controller's, at least: 0 where
     the time that the node printed lies between the start and the end of the probe.
     ``boot_id`` is new at each boot. It shows that the node was rebooted, and two names of one
-    running kernel. ``machine_id`` is a digest of the id that the installation was given.
+    running kernel. ``kernel_log`` is the number of the last record of the kernel's log.
+    ``machine_id`` is a digest of the id that the installation was given.
     ``cpus`` are online, ``cpus_present`` are in the machine. ``bios`` is its firmware's version.
     ``ofed`` is the release of the RDMA drivers if they are not the kernel's own.
     ``product`` is the machine's name in its firmware; it is not judged.
@@ -130,6 +131,7 @@ class NodeFacts:
     hostname: str | None = None
     kernel: str | None = None
     boot_id: str | None = None
+    kernel_log: str | None = None
     machine_id: str | None = None
     clock_offset_s: float | None = None
     os: str | None = None
@@ -231,7 +233,7 @@ def _remedy(reason: str) -> str:
 # Fields that the facts of earlier versions do not have.
 _LATER = (
     "machine_id", "clock_offset_s", "bios", "cpus_present", "cpu_model", "memory_mib",
-    "failed_logins",
+    "failed_logins", "kernel_log",
 )  # fmt: skip
 _NOT_ASKED = "the version that collected these facts did not ask for it"
 

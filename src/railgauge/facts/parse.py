@@ -10,6 +10,7 @@ from railgauge.facts import boot, host
 from railgauge.facts.clock import OFFSET, Span, ahead_s
 from railgauge.facts.ibtools import parse_ibdev2netdev, parse_ibv_devinfo, parse_show_gids
 from railgauge.facts.infiniband import Tools, by_name, gids_by_name, nic_facts, parse_sysfs
+from railgauge.facts.kernel import log
 from railgauge.facts.model import NodeFacts
 from railgauge.facts.netdevs import parse_irqs, parse_netdevs
 from railgauge.facts.pci import PciReport, parse_lspci
@@ -26,6 +27,7 @@ _HOST: dict[str, tuple[Callable[[str], Any], Any]] = {
     "hostname": (host.parse_line, None),
     "kernel": (host.parse_line, None),
     "boot_id": (boot.parse_boot_id, None),
+    "kernel_log": (log.parse_mark, None),
     "machine_id": (host.parse_machine_id, None),
     "os": (host.parse_os, None),
     "ofed": (host.parse_ofed, None),

@@ -28,8 +28,8 @@ PROGRAMS = (
 )
 
 
-# The sections that only root can read in full.
-_ROOTS = ("lspci",)
+# The sections that only root can read, or read in full.
+_ROOTS = ("lspci", "kernel_log")
 _SECTION = "section "
 
 

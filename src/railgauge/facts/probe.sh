@@ -155,6 +155,14 @@ ofed() {
   if command -v ofed_info >/dev/null; then limited 'ofed_info -s'
   else show sys/module/mlx5_core/version; fi
 }
+# What ends the reading of the kernel's log, and its last record without the text.
+kernel_log() {
+  [ -e "$R/dev/kmsg" ] || absent dev/kmsg
+  said=$(dd if="$R/dev/kmsg" iflag=nonblock bs=8192 2>&1 |
+    sed -n -e '/^dd: /p' -e '/^[0-9]*,[0-9]*,[0-9]*,/{s/;.*//;h;}' -e '${x;p;}')
+  printf '%s\n' "$said"
+  case $said in *': Resource temporarily unavailable'*) ;; *) exit 1 ;; esac
+}
 # show_gids forks for every entry of every table, so it runs only if sysfs has no GID tables.
 gids() {
   set -- "$R"/sys/class/infiniband/*/ports/1/gids/0
@@ -173,6 +181,7 @@ section clock date +%s
 section hostname show proc/sys/kernel/hostname
 section kernel show proc/sys/kernel/osrelease
 section boot_id show proc/sys/kernel/random/boot_id
+section kernel_log kernel_log
 section machine_id show etc/machine-id
 section os show etc/os-release
 section product show sys/class/dmi/id/product_name

@@ -16,7 +16,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from railgauge.lab import fault_courses, fault_places, gpu_faults, host_faults
+from railgauge.lab import fault_courses, fault_places, gpu_faults, host_faults, kernel_faults
 from railgauge.lab import hardware_faults as hard
 from railgauge.lab import software_faults as soft
 from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapplicable
@@ -29,6 +29,7 @@ _WHOLE_NODE = frozenset(
         *("background-diagnostics", "numad", "modules-by-hand", "clocks-unlocked", "nvme-missing"),
         *("cpus-offline", "cpu-model", "memory-missing"),
         *("become-refused", "node-login", "gpu-hidden"),
+        *("out-of-memory", "kernel-log-denied", "kernel-log-lost"),
     ]
 )
 # DEVICE is another node.
@@ -168,6 +169,30 @@ _FAULTS = {
     ),
     "memory-missing": _Kind("one of 16 memory modules is missing", host_faults.memory_missing),
     "nic-numa": _Kind("NIC DEVICE is attached to another NUMA node", hard.nic_numa),
+    "gpu-xid": _Kind(
+        "the driver of GPU DEVICE logs an Xid, 79 or CODE of DEVICE+CODE, while the lab runs",
+        kernel_faults.gpu_xid,
+    ),
+    "gpu-ras": _Kind(
+        "the driver of GPU DEVICE logs uncorrectable errors while the lab runs",
+        kernel_faults.gpu_ras,
+    ),
+    "pcie-errors": _Kind(
+        "the slot of NIC DEVICE, or of a GPU (gpu0), logs uncorrected errors while the lab runs",
+        kernel_faults.pcie_errors,
+    ),
+    "link-flap": _Kind(
+        "the link of NIC DEVICE goes down and comes back while the lab runs, as the kernel logs it",
+        kernel_faults.link_flap,
+    ),
+    "out-of-memory": _Kind(
+        "the kernel kills a process while the lab runs, as memory runs out",
+        kernel_faults.out_of_memory,
+    ),
+    "kernel-log-denied": _Kind("only root can read the kernel's log", kernel_faults.denied),
+    "kernel-log-lost": _Kind(
+        "the kernel's log is too small, so that the lines of the run are lost", kernel_faults.lost
+    ),
     "irq-affinity": _Kind(
         "the interrupts of NIC DEVICE are served on the other NUMA node, which costs no bandwidth",
         soft.irq_affinity,

@@ -75,7 +75,14 @@ def unmet(platform: Platform, level: Level, tests: Iterable[Candidate]) -> dict[
 def not_limited(platform: Platform, level: Level, tests: Sequence[Candidate]) -> tuple[str, ...]:
     """Return the subjects that could be tested here and that the platform file does not mention."""
     told = platform.not_applicable.keys() | unmet(platform, level, tests)
-    return tuple(test.name for test in _open(platform, level, tests) if test.name not in told)
+    absent = [test.name for test in _open(platform, level, tests) if test.name not in told]
+    if tests and platform.kernel_log is None and KERNEL_LOG not in told:
+        absent.append(KERNEL_LOG)
+    return tuple(sorted(absent))
+
+
+# The subject that no test has: the controller asks for it when all items have ended.
+KERNEL_LOG = "kernel_log"
 
 
 def _open(platform: Platform, level: Level, tests: Iterable[Candidate]) -> Iterator[Candidate]:

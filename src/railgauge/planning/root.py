@@ -12,10 +12,14 @@ from railgauge.tools import root_reason
 
 _PROBE = "lspci -vvv (ACS of PCIe bridges, part numbers of NICs)"
 
+_KERNEL_LOG = "/dev/kmsg (the kernel's log, where kernel.dmesg_restrict is 1)"
+
 
 def needing_root(platform: Platform, works: Iterable[Work]) -> Iterator[str]:
     """Yield what needs root, with the reason: the probe, tools that run, preparations."""
     yield _PROBE
+    if platform.kernel_log:
+        yield _KERNEL_LOG
     of: dict[str, list[str]] = {}
     for tool in dict.fromkeys(each.measurement.tool for each in works if each.runs):
         of.setdefault(root_reason(tool), []).append(tool)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from railgauge import __version__
-from railgauge.bundle.contents import FolderContents
+from railgauge.bundle.contents import CLUSTER, FolderContents
 from railgauge.core.codec import to_plain
 from railgauge.core.model import Outcome
 from railgauge.diagnosis import RunResults
@@ -27,7 +27,7 @@ from railgauge.plugin.starting import SessionStart
 from railgauge.report import allure, junit, terminal
 from railgauge.report.causes import printable
 from railgauge.report.plots import Plot, plots
-from railgauge.run import confirming, storage
+from railgauge.run import confirming, kernel_logs, storage
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store, write_whole
@@ -172,6 +172,7 @@ class Controller:
     def _finish(self, session: pytest.Session) -> None:
         if self.planned:
             self._confirm(session)
+            self._read_kernel_logs(session)
         self._start.undo_preparations()
         self.run.hurry()
         if not self.planned:
@@ -198,6 +199,21 @@ class Controller:
             # What the first ones found may leave a smaller question, such as which NIC of a node.
             left = confirming.lacking_partners(self._findings(), self._printer(), first)
             self._measured_again(session, left)
+
+    def _read_kernel_logs(self, session: pytest.Session) -> None:
+        """Read the kernels' logs, unless somebody ended the run, or the platform does not ask."""
+        ended = self._is_interrupted or session.exitstatus == pytest.ExitCode.INTERRUPTED
+        asked = self.settings.platform.kernel_log is not None
+        if not asked or not self.run.found or (ended and not self._stopped_itself()):
+            return
+        kept, findings = self.run.recorded, self._findings()
+        live = kernel_logs.recorded(kept.result) if kept else None
+        try:
+            read = live or kernel_logs.live(findings, self.run.sessions())
+            kernel_logs.keep(findings, self.run.store, read)
+        except KeyboardInterrupt:
+            self._printer()("the kernels' logs were not read: interrupted")
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
 
     def _measured_again(self, session: pytest.Session, asked: Sequence[Remeasurement]) -> bool:
         """Whether all these measurements were made; an interrupt ends them."""
@@ -262,22 +278,24 @@ class Controller:
     def _findings(self) -> RunResults:
         """The findings so far, read from the run's folder as ``railgauge verify`` does."""
         kept, platform = FolderContents(self.run.store.folder), self.settings.platform
-        known = (platform, self.settings.declared, kept.reboots(), kept.confirmed(platform))
-        return RunResults(self.records, self.run.found, *known, kept.starts)
+        cluster = kept.cluster() if CLUSTER in kept else self.settings.declared
+        known = (platform, cluster, kept.reboots(), kept.confirmed(platform))
+        read = (kept.starts, kept.kept, kept.marks())
+        return RunResults(self.records, self.run.found, *known, *read)
 
     def _tell_absent(self, session: pytest.Session) -> None:
-        """Add a record for each item that did not run, and for each node among its peers."""
+        """Add a record for each item that did not run, and the closing items."""
         absent = demanded.never_came(self.run, session, self.planned, self.records)
         self._keep(absent)
         unasked = list(decision.not_run(self._run_plan(), self._findings()))
         self._keep(unasked)
         self.planned += [item.id for item in unasked]
-        among = list(decision.among_peers(self._run_plan(), self._findings()))
-        self._keep(among)
-        self.planned += [item.id for item in among if item.id not in self.planned]
-        for item in among:
+        last = list(decision.closed(self._run_plan(), self._findings()))
+        self._keep(last)
+        self.planned += [item.id for item in last if item.id not in self.planned]
+        for item in last:
             recording.keep_judgements(item, self.run.store)
-        demanded.report(self.config, [*absent, *unasked, *among], self.run.surveyed.evidence)
+        demanded.report(self.config, [*absent, *unasked, *last], self.run.surveyed.evidence)
 
     def _keep(self, absent: Iterable[record.ItemRecord]) -> None:
         for item in absent:

@@ -153,6 +153,7 @@ class SessionStart:
         run = self._run
         if run.recorded:
             reboots.keep(run.store, run.recorded.reboots())
+            reboots.keep_marks(run.store, run.recorded.marks())
         if run.earlier is not None:
             write = writer(self._config, yellow=True)
             takeover.log_changes(run.store, run.earlier, run.cluster(), found_to_json(found), write)

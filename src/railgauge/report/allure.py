@@ -23,12 +23,6 @@ from railgauge.report import allure_causes, allure_results
 from railgauge.report.plots import Plot
 from railgauge.verdict.counts import RunVerdict
 
-_SEVERITY = {
-    0: allure.severity_level.NORMAL,
-    1: allure.severity_level.CRITICAL,
-    2: allure.severity_level.CRITICAL,
-}
-
 
 def step(title: str) -> AbstractContextManager[None]:
     step: AbstractContextManager[None] = allure.step(title)
@@ -60,7 +54,7 @@ def announce(evidence: str, rung: Rung, subject: str) -> None:
     dynamic.suite(f"rung {rung}: {rung.folder}")
     dynamic.sub_suite(subject)
     dynamic.tag(evidence)
-    dynamic.severity(_SEVERITY.get(rung, allure.severity_level.CRITICAL))
+    dynamic.severity(allure_results.severity(rung))
 
 
 def describe(evidence: str, title: str, where: str) -> None:

@@ -30,6 +30,7 @@ def _result(record: ItemRecord, evidence: str) -> dict[str, Any]:
         "suite": f"rung {record.rung}: {record.rung.folder}",
         "subSuite": record.subject,
         "tag": evidence,
+        "severity": allure_results.severity(record.rung),
     }
     return {
         "name": name,
@@ -38,9 +39,13 @@ def _result(record: ItemRecord, evidence: str) -> dict[str, Any]:
         "historyId": _digest(record.id),
         "status": allure_results.status(record.outcome),
         "statusDetails": {"message": _message(record)},
-        "description": f"{record.title}\n\nEvidence: {evidence}.",
+        "description": f"{record.title}\n\n{_judged(record)}Evidence: {evidence}.",
         "labels": [{"name": label, "value": value} for label, value in labels.items()],
     }
+
+
+def _judged(record: ItemRecord) -> str:
+    return "".join(f"{j.metric}: {j.measured}, limit {j.limit}.\n\n" for j in record.judgements)
 
 
 def _message(record: ItemRecord) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from railgauge.core.model import Outcome
+from railgauge.core.terms import Rung
 from railgauge.diagnosis import Cause
 from railgauge.judging.record import ItemRecord
 from railgauge.report import allure_causes
@@ -30,6 +31,11 @@ _STATUSES = {
 
 
 _BROKEN = ("broken",)
+
+
+def severity(rung: Rung) -> str:
+    """Allure's severity of an item: a fact of a node is *normal*, a measurement *critical*."""
+    return "normal" if rung == Rung.PREFLIGHT else "critical"
 
 
 def status(outcome: Outcome) -> str:

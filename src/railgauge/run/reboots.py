@@ -11,7 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from railgauge.core.codec import to_plain
 from railgauge.core.model import Command
 from railgauge.facts import NodeAnswer, NodeFacts
-from railgauge.facts.boot import FILE, Reboot, boot_argv, parse_boot_id
+from railgauge.facts.boot import (
+    FILE,
+    MARKS,
+    KernelMark,
+    Reboot,
+    boot_argv,
+    parse_boot_id,
+)
 from railgauge.run.store import Store
 from railgauge.transport import Session
 
@@ -54,6 +61,11 @@ class Watch:
     def _facts(self, node: str) -> NodeFacts | None:
         found = self._found().get(node)
         return found if isinstance(found, NodeFacts) else None
+
+
+def keep_marks(store: Store, marks: Iterable[KernelMark]) -> None:
+    for mark in marks:
+        store.append(MARKS, to_plain(mark))
 
 
 def keep(store: Store, reboots: Iterable[Reboot]) -> None:

@@ -26,7 +26,7 @@ from railgauge.core.errors import BadInput, CommandTimedOut, TransportError, fro
 from railgauge.core.model import Case, Cluster
 from railgauge.core.question import CaseResult
 from railgauge.facts import boot
-from railgauge.facts.boot import Reboot
+from railgauge.facts.boot import KernelMark, Reboot
 from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.judging.record import MEASUREMENTS
 from railgauge.leases.files import is_held
@@ -178,6 +178,16 @@ class Earlier:
             if before and after and before != after:
                 yield Reboot(node, before, after, after=self.name)
 
+    def kernel_marks(self) -> Iterator[KernelMark]:
+        """Where the kernels' logs stood when the run began, and those that it carried on."""
+        for folder in reversed(self._folders):
+            surveyed = (_json(folder / SURVEY) or {"nodes": {}})["nodes"]
+            for node, found in surveyed.items():
+                facts = found.get("facts", {})
+                boot_id, record = facts.get("boot_id"), facts.get("kernel_log")
+                if boot_id and record:
+                    yield KernelMark(node, folder.name, boot_id, record)
+
     def clusters(self) -> Iterator[tuple[str, Cluster]]:
         """Each run with its cluster as reached then; a run that ended early is left out."""
         for folder in self._folders:
@@ -188,7 +198,7 @@ class Earlier:
     def facts_changed(self, facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Each changed node, and its facts that differ from the earlier survey.
 
-        Its boot id and its clock are left out.
+        Its boot id, its clock and the length of its kernel's log are left out.
         """
         for node, was, now in self._surveyed(facts):
             if paths := list(_differing(was, now)):
@@ -315,7 +325,7 @@ def _unreached(kind: str) -> bool:
     return isinstance(error, TransportError) and not isinstance(error, CommandTimedOut)
 
 
-_OTHER_EACH_TIME = frozenset({"boot_id", "clock_offset_s"})
+_OTHER_EACH_TIME = frozenset({"boot_id", "clock_offset_s", "kernel_log"})
 
 
 def _differing(was: Any, now: Any, path: str = "") -> Iterator[str]:

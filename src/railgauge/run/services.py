@@ -13,7 +13,7 @@ from railgauge.core.model import Case, Cluster, Command, Node
 from railgauge.core.question import CaseResult
 from railgauge.core.redaction import secret_values
 from railgauge.facts import NodeAnswer
-from railgauge.facts.boot import Reboot
+from railgauge.facts.boot import KernelMark, Reboot
 from railgauge.judging import traffic
 from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.judging.confirmation import Remeasurement
@@ -60,6 +60,8 @@ class ReplayedRun(Protocol):
     def found(self) -> Mapping[str, NodeAnswer]: ...
 
     def reboots(self) -> tuple[Reboot, ...]: ...
+
+    def marks(self) -> tuple[KernelMark, ...]: ...
 
     def asked(self) -> tuple[Remeasurement, ...]: ...
 

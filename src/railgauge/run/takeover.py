@@ -81,6 +81,7 @@ def log_changes(
         if reboot.after == before.name:
             tell(f"resume: {reboot.node} was rebooted since that run")
     _log_addresses(store, before, cluster)
+    reboots.keep_marks(store, before.kernel_marks())
     for node, changes in before.facts_changed(facts):
         store.append(resume.LOG, {"node": node, "changed": changes})
         tell(f"resume: {node} has changed since that run: {changes}")

@@ -86,6 +86,7 @@ _READ = {
     "superbench-copy": Registered("railgauge.tools.superbench_copy"),
     "rvs": Registered("railgauge.tools.rvs"),
     "ras-status": Registered("railgauge.tools.ras_status"),
+    "dmesg": Registered("railgauge.tools.dmesg"),
     "perfquery": Registered("railgauge.tools.infiniband_diags.perfquery"),
 }
 

@@ -13,7 +13,6 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.model import Cluster
 from railgauge.core.terms import Rung, Scope
 from railgauge.diagnosis import RunResults, diagnose, notes
-from railgauge.diagnosis.peers import compared, is_compared
 from railgauge.diagnosis.unknown import unknown
 from railgauge.diagnosis.unplanned import unplanned
 from railgauge.judging.record import ItemRecord
@@ -23,6 +22,7 @@ from railgauge.planning.demand import NOT_SCANNED, SUBNET, DemandInputs, demands
 from railgauge.planning.needs import NO_GROUP, NO_PAIR, Candidate, no_scan, not_limited, unmet
 from railgauge.planning.pairing import ALTERNATING
 from railgauge.planning.plan import Level
+from railgauge.verdict import closing
 from railgauge.verdict.counts import RunVerdict, count, coverage, scope_of, verdict_of
 from railgauge.verdict.unanswered import unanswered
 
@@ -67,16 +67,16 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
     """Return the verdict. It depends on the order of the plan, not on the order of the results.
 
     A demand of the level that no record answers counts as not run, even if it was not planned. The
-    items that compare a node with its peers are made anew of the others.
+    closing items are made anew of the others.
     """
     cluster, platform = results.cluster, results.platform
     level = run.level_of(platform, cluster)
     ordered = _ordered(run, results.records)
     absent = {item.id: item for item in not_run(run, results)}
-    among = {item.id: item for item in among_peers(run, results)}
-    results = replace(results, records={**ordered, **among})
-    planned = (item for item in run.planned if not is_compared(item))
-    counts = count(dict.fromkeys([*planned, *absent, *among]), results.records)
+    last = {item.id: item for item in closed(run, results)}
+    results = replace(results, records={**ordered, **last})
+    planned = (item for item in run.planned if not closing.is_closing(item))
+    counts = count(dict.fromkeys([*planned, *absent, *last]), results.records)
     causes = diagnose(results)
     return RunVerdict(
         run_id=run.run_id,
@@ -109,14 +109,14 @@ def not_run(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:
     return unanswered(demands(DemandInputs(platform, cluster, wanted)), records)
 
 
-def among_peers(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:
-    """Return the record of each node's comparison with its peers, if the platform limits it."""
-    return compared(replace(results, records=_ordered(run, results.records)))
+def closed(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:
+    """Return the records of the closing items, made of the records of measurements and facts."""
+    return closing.closing(replace(results, records=_ordered(run, results.records)))
 
 
 def _ordered(run: RunPlan, records: Mapping[str, ItemRecord]) -> dict[str, ItemRecord]:
     """The records of measurements and facts, in the order of the plan."""
-    planned = (item for item in run.planned if item in records and not is_compared(item))
+    planned = (item for item in run.planned if item in records and not closing.is_closing(item))
     return {item: records[item] for item in planned}
 
 

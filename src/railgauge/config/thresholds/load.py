@@ -19,6 +19,7 @@ from railgauge.config.thresholds.model import (
     Extent,
     FabricLimits,
     Gpus,
+    KernelLog,
     Measurement,
     Nic,
     PairLevel,
@@ -134,6 +135,7 @@ class _Reader:
             environment=_variables(document),
             preparations=tuple(map(_preparation, document.get("prepare", ()))),
             peers=_peers(document.get("peers")),
+            kernel_log=_kernel_log(document.get("kernel_log")),
         )
 
     def _nic(self, nic: Mapping[str, Any]) -> Nic:
@@ -342,6 +344,10 @@ def _peers(entry: Mapping[str, Any] | None) -> Peers | None:
     if not entry:
         return None
     return Peers(float(entry["behind_peers_max"]) / 100, _basis(entry["basis"]))
+
+
+def _kernel_log(entry: Mapping[str, Any] | None) -> KernelLog | None:
+    return KernelLog(_basis(entry["basis"])) if entry else None
 
 
 def _results(entry: Mapping[str, Any] | None) -> Results | None:

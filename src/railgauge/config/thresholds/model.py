@@ -263,6 +263,13 @@ class Peers:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelLog:
+    """That the nodes' kernel logs are judged at the end of a run, and why."""
+
+    basis: Basis
+
+
+@dataclass(frozen=True, slots=True)
 class Platform:
     """A checked platform file. ``not_applicable`` maps a test's subject to the reason.
 
@@ -283,6 +290,7 @@ class Platform:
     environment: Mapping[str, str] = field(default_factory=dict)
     preparations: tuple[Preparation, ...] = ()
     peers: Peers | None = None
+    kernel_log: KernelLog | None = None
     devices: DeviceNames = AS_DECLARED
     text: str = field(default="", repr=False, compare=False)
 

@@ -14,6 +14,7 @@ from railgauge.diagnosis.catalogue import (
     differences,
     gpus,
     identity,
+    kernel,
     leftover,
     links,
     parts,
@@ -36,6 +37,7 @@ SUBJECTS: tuple[Mapping[str, Kind], ...] = (
     differences.KINDS,
     collectives.KINDS,
     speed.KINDS,
+    kernel.KINDS,
     leftover.KINDS,
 )
 CATALOGUE: Mapping[str, Kind] = {name: kind for each in SUBJECTS for name, kind in each.items()}

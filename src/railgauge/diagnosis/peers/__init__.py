@@ -54,13 +54,12 @@ from railgauge.diagnosis.peers.claims import (
     with_stragglers,
     without_slow_partners,
 )
-from railgauge.diagnosis.peers.limit import compared, is_compared, question_of
+from railgauge.diagnosis.peers.limit import ITEMS, compared
 
 __all__ = [
+    "ITEMS",
     "STRAGGLER",
     "compared",
-    "is_compared",
-    "question_of",
     "with_items",
     "with_stragglers",
     "without_slow_partners",

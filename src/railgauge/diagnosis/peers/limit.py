@@ -13,30 +13,23 @@ from statistics import median
 from railgauge.config.thresholds.model import Peers
 from railgauge.core.errors import ConditionsUnmet, MetricMissing, NoEvidence
 from railgauge.core.model import Judgement, Outcome
-from railgauge.core.question import PEERS, Question
+from railgauge.core.question import PEERS
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.model import OPEN, RunResults
 from railgauge.diagnosis.peers.claims import BEHIND_PEERS, says
 from railgauge.diagnosis.peers.rule import Straggler, found
 from railgauge.diagnosis.peers.standing import Standing, standings
+from railgauge.judging.closing import ClosingItems
 from railgauge.judging.record import ItemRecord, settled
 from railgauge.tools.metric import LOWER
 
-_FOLDER = "peers"
-TITLE = "No part of a node is further behind the same part of the other nodes than declared."
-
-
-def item_id(node: str) -> str:
-    return f"{_FOLDER}::{BEHIND_PEERS}[{node}]"
-
-
-def is_compared(item: str) -> bool:
-    """Whether an item compares a node with its peers; no test is behind it."""
-    return item.startswith(f"{_FOLDER}::{BEHIND_PEERS}[")
-
-
-def question_of(node: str) -> Question:
-    return Question(PEERS, placement=node, metric=BEHIND_PEERS)
+ITEMS = ClosingItems(
+    "peers",
+    BEHIND_PEERS,
+    "No part of a node is further behind the same part of the other nodes than declared.",
+    Rung.NETWORK,
+    PEERS,
+)
 
 
 def compared(results: RunResults) -> Iterator[ItemRecord]:
@@ -56,17 +49,8 @@ def compared(results: RunResults) -> Iterator[ItemRecord]:
 def _item(
     node: str, mine: Sequence[Standing], stragglers: Sequence[Straggler], limit: Peers
 ) -> ItemRecord:
-    begun = ItemRecord(
-        id=item_id(node),
-        rung=Rung.NETWORK,
-        subject=BEHIND_PEERS,
-        title=TITLE,
-        outcome=Outcome.ERROR,
-        nodes=(node,),
-        questions=(question_of(node),),
-    )
     judged = _judged(mine, stragglers, limit)
-    return settled(begun, judged, _doubt(node, mine, stragglers, limit))
+    return settled(ITEMS.begun(node), judged, _doubt(node, mine, stragglers, limit))
 
 
 def _judged(

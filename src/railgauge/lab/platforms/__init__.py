@@ -98,6 +98,8 @@ def describe(data: dict[str, Any], name: str, index: int, seed: int) -> dict[str
         device: _device(values, device, data["identities"], index)
         for device, values in data["devices"].items()
     }
+    # Every node has dd; the lab's own reads the kernel's log of the node.
+    node["tools"]["dd"] = "kernel_log"
     return node | {
         "name": name,
         "seed": seed,
@@ -111,6 +113,7 @@ def describe(data: dict[str, Any], name: str, index: int, seed: int) -> dict[str
         "broken_tools": {},
         "environment": {},
         "sudo_asks": False,
+        "kernel_log": {"faults": [], "denied": False, "lost": False},
         "logs_in": True,
         "diagnostics": {},
         "processes": {},

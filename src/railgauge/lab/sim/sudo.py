@@ -26,6 +26,7 @@ def run(_tool: str, arguments: list[str], node: Node) -> int:
     if not words:
         sys.stderr.write("usage: sudo [-n] command [arg ...]\n")
         return _REFUSED
+    os.environ["SUDO_USER"] = "lab"
     try:
         os.execvp(words[0], words)  # noqa: S606 - the words are a command, as sudo's are
     except OSError:

@@ -1,0 +1,168 @@
+"""Judgements on what a node's kernel logged: faults, notes, the moment, and what is not told."""
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from testing.core_values import ROOT
+
+from railgauge.config import thresholds
+from railgauge.core.model import Outcome
+from railgauge.facts.kernel.log import KernelRecord
+from railgauge.judging.kernel_log import KernelWindow, Ran, judged, shown
+
+H200 = thresholds.load("h200", ROOT / "thresholds")
+KNOWN = {"0000:4e:00": "gpu3", "0000:5c:00": "mlx5_0", "ib0": "mlx5_0", "eno1": "eno1"}
+XID = "NVRM: Xid (PCI:0000:4e:00): 79, pid=1, GPU has fallen off the bus."
+PROGRAMS_XID = "NVRM: Xid (PCI:0000:4e:00): 31, pid=1, name=python3, Ch 00000008"
+NOON = datetime(2026, 11, 23, 12, 0, 0, tzinfo=timezone.utc)
+
+
+def record(number, text, level=6, is_kernels=True):
+    return KernelRecord(number, level, is_kernels, number * 1_000_000, text)
+
+
+def window(*texts, own_mark=0, gap="", **fields):
+    records = [record(number, text, **fields) for number, text in enumerate(texts, 11)]
+    at = {one.number: NOON + timedelta(minutes=one.number) for one in records}
+    return KernelWindow(records, at, own_mark, gap)
+
+
+def ran(title, begin, end):
+    return Ran(title, NOON + timedelta(minutes=begin), NOON + timedelta(minutes=end))
+
+
+def of(found, running=()):
+    return judged("n1", found, KNOWN, H200, lambda: running)
+
+
+def test_a_log_without_a_known_line_passes_with_the_number_of_its_lines():
+    (one,) = of(window("eth0: renamed", "fine"))
+    assert (one.outcome, one.measured, one.basis) == (
+        Outcome.PASSED,
+        "2 lines",
+        str(H200.kernel_log.basis),
+    )
+
+
+def test_errors_of_no_known_kind_are_counted():
+    (one,) = of(window("ACPI: bad table", level=3))
+    assert (one.outcome, one.measured) == (
+        Outcome.PASSED,
+        "1 lines, 1 of them at level error or above",
+    )
+
+
+def test_a_fault_fails_and_names_its_device():
+    (one,) = of(window("fine", XID))
+    assert (one.metric, one.outcome, one.measured) == (
+        "gpu-xid",
+        Outcome.FAILED,
+        "Xid 79 at gpu3, 1 line",
+    )
+    assert one.points_at == (("n1", "gpu3"),)
+    assert "fallen off the bus" in one.reason
+    assert "Xid Catalog" in one.basis
+
+
+def test_a_note_is_told_and_fails_nothing():
+    (one,) = of(window(PROGRAMS_XID))
+    assert (one.outcome, one.measured) == (Outcome.MARGINAL, "Xid 31 at gpu3, 1 line")
+    assert "look at the program" in one.reason
+
+
+def test_a_fault_comes_before_a_note():
+    first, second = of(window(PROGRAMS_XID, XID))
+    assert (first.outcome, second.outcome) == (Outcome.FAILED, Outcome.MARGINAL)
+
+
+def test_lines_of_one_kind_and_device_are_one_judgement():
+    (one,) = of(window(*[XID] * 1000))
+    assert one.measured == "Xid 79 at gpu3, 1000 lines"
+    assert len(one.reason) < 600
+
+
+def test_lines_of_many_devices_do_not_grow_without_end_and_are_not_lost():
+    texts = [f"NVRM: Xid (PCI:{n:04x}:01:00): 31, pid=1" for n in range(100)]
+    whole, *rest = of(window(*texts))
+    assert len(rest) == 40
+    assert (whole.metric, whole.outcome) == ("kernel_log", Outcome.FAILED)
+    assert whole.reason.startswith("60 more kinds of lines")
+
+
+def test_the_measurement_that_ran_is_named():
+    running = [ran("a[n1]", 0, 10.9), ran("b[n1:n2]", 11, 11.5), ran("c[n1]", 12, 13)]
+    (one,) = of(window(XID), running)
+    assert "first at 12:11:00 UTC, while b[n1:n2] ran" in one.reason
+    (one,) = of(window("fine", "fine", "fine", XID), running)
+    assert "between measurements" in one.reason
+
+
+def test_a_clock_that_drifts_by_a_second_still_finds_the_measurement():
+    (one,) = of(window(XID), [ran("b[n1:n2]", 11 + 1 / 60, 12)])
+    assert "while b[n1:n2] ran" in one.reason
+
+
+def test_a_line_without_a_time_says_so():
+    found = window(XID)
+    (one,) = of(KernelWindow(found.records, {}, 0))
+    assert (one.outcome, "at an unknown time" in one.reason) == (Outcome.FAILED, True)
+
+
+def test_what_ran_is_read_only_if_a_line_needs_it():
+    def never():
+        raise AssertionError
+
+    judged("n1", window("fine"), KNOWN, H200, never)
+
+
+# --- link flaps ---
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("mlx5_core 0000:5c:00.0 mlx5_0: Port: 1 Link DOWN", Outcome.FAILED),
+        ("mlx5_core 0000:5c:00.0 ib0: Link down", Outcome.FAILED),
+        ("igb 0000:01:00.0 eno1: igb: eno1 NIC Link is Down", Outcome.MARGINAL),
+    ],
+)
+def test_only_the_link_of_a_declared_nic_fails(text, outcome):
+    (one,) = of(window(text))
+    assert (one.metric, one.outcome) == ("link-flap", outcome)
+
+
+# --- a run that carries another one on ---
+
+
+def test_a_line_between_two_runs_is_a_note():
+    """Somebody repaired the node there: what is broken still shows in what is measured now."""
+    (one,) = of(window(XID, own_mark=11), [ran("a[n1]", 0, 5)])
+    assert (one.outcome, "between two runs" in one.reason) == (Outcome.MARGINAL, True)
+
+
+def test_a_line_of_the_earlier_runs_measurement_fails():
+    (one,) = of(window(XID, own_mark=11), [ran("a[n1]", 10, 12)])
+    assert (one.outcome, "while a[n1] ran" in one.reason) == (Outcome.FAILED, True)
+
+
+def test_one_line_of_this_run_makes_it_a_fault_of_this_run():
+    (one,) = of(window(XID, XID, own_mark=11))
+    assert one.outcome is Outcome.FAILED
+
+
+def test_a_line_before_the_survey_without_a_time_is_a_fault():
+    found = window(XID, own_mark=11)
+    (one,) = of(KernelWindow(found.records, {}, 11))
+    assert one.outcome is Outcome.FAILED
+
+
+def test_a_gap_is_told_and_no_clean_pass():
+    (one,) = of(window("fine", gap="what was logged in run-1 is lost"))
+    assert (one.outcome, one.reason) == (Outcome.MARGINAL, "what was logged in run-1 is lost")
+    whole, fault = of(window(XID, gap="lost"))
+    assert (whole.outcome, fault.outcome) == (Outcome.MARGINAL, Outcome.FAILED)
+
+
+def test_a_line_is_shown_without_what_a_terminal_obeys():
+    assert shown("a\x1b[2Jb") == "a?[2Jb"
+    assert shown("x" * 600) == "x" * 500 + "…"

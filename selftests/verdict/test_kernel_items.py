@@ -1,0 +1,244 @@
+"""The items of the kernels' logs: what is not read is not run, what is unread or lost an error."""
+
+from dataclasses import replace
+from datetime import datetime, timezone
+from xml.etree import ElementTree as Xml
+
+import pytest
+from test_decision import ONE, answering, decided, run_plan
+from testing.core_values import cluster
+
+from railgauge.bundle.binding import refuse_other_items
+from railgauge.bundle.errors import NotVerified
+from railgauge.config.thresholds.model import KernelLog
+from railgauge.core.errors import NodeUnreachable
+from railgauge.core.limits import Basis
+from railgauge.core.model import Outcome, Transcript
+from railgauge.core.question import CaseResult, Question
+from railgauge.diagnosis import RunResults
+from railgauge.facts import NodeFacts
+from railgauge.facts.boot import KernelMark
+from railgauge.facts.kernel import log
+from railgauge.judging.kernel_log import ITEMS
+from railgauge.planning import plan
+from railgauge.report import junit
+from railgauge.stacks import GpuFacts
+from railgauge.verdict import closing, decision
+from railgauge.verdict.kernel_log import made_of
+
+BASIS = Basis("standard", "made up for a test")
+ASKED = replace(ONE, kernel_log=KernelLog(BASIS))
+NODES = ("n1", "n2", "n3")
+BOOT, OTHER_BOOT = "c7d8b893-3f62-4444-9b87-401c6634199b", "11111111-3f62-4444-9b87-401c6634199b"
+END = "dd: error reading '/dev/kmsg': Resource temporarily unavailable"
+XID = "NVRM: Xid (PCI:0000:4e:00): 79, pid=1, GPU has fallen off the bus."
+GPUS = (GpuFacts(index=3, model="H200", bus_id="0000:4e:00.0", memory_mib=1),)
+
+
+def facts(node, **changes):
+    return replace(NodeFacts(node, boot_id=BOOT, kernel_log="10", gpus=GPUS), **changes)
+
+
+def reading(node, *texts, first=10, boot=BOOT, **changes):
+    lines = [f"6,{first + n},{n}000000,-;{text}" for n, text in enumerate(("the mark", *texts))]
+    said = "\n".join([f"boot_id {boot}", *lines, END, END, "uptime 100.00 1.0", ""])
+    made = Transcript(
+        node, log.reading_argv("/", 10), 0, said, "", 1.0, "2026-11-23T12:00:00.000+00:00"
+    )
+    return CaseResult(((replace(made, **changes),),))
+
+
+def results(kept=None, found=None, marks=(), records=None, platform=ASKED):
+    kept = {node: reading(node) for node in NODES} | (kept or {})
+    surveyed = {node: facts(node) for node in NODES} | (found or {})
+    by_case = {ITEMS.case_of(node): one for node, one in kept.items()}
+    return RunResults(
+        answering() if records is None else records,
+        surveyed,
+        platform,
+        cluster(*NODES),
+        kept=by_case.get,
+        marks=marks,
+    )
+
+
+def items(**changes):
+    return {item.nodes[0]: item for item in made_of(results(**changes))}
+
+
+def verdict(**changes):
+    found = results(**changes)
+    return decision.decide(run_plan(found.records), found)
+
+
+def test_a_platform_that_does_not_ask_has_no_such_item():
+    assert items(platform=ONE) == {}
+
+
+def test_a_healthy_run_is_accepted_with_an_item_of_each_node():
+    said = verdict()
+    assert (said.verdict, said.counts.planned, said.counts.passed) == ("accepted", 6, 6)
+    assert {item.id for item in items().values()} == {
+        f"kernel::kernel_log[{node}]" for node in NODES
+    }
+
+
+def test_a_fault_rejects_the_run_and_is_its_cause():
+    said = verdict(kept={"n2": reading("n2", "fine", XID)})
+    assert (said.verdict, said.counts.failed) == ("rejected", 1)
+    (cause,) = said.causes
+    assert (cause.cause, cause.where.node, cause.where.device) == ("gpu-xid", "n2", "gpu3")
+    assert cause.evidence == ("kernel::kernel_log[n2]",)
+
+
+def test_a_note_is_accepted_and_counted():
+    said = verdict(kept={"n2": reading("n2", XID.replace("79", "45"))})
+    assert (said.verdict, said.counts.marginal) == ("accepted", 1)
+
+
+def test_what_was_not_read_is_not_run_and_never_passed():
+    """After Ctrl-C or a crash there is no reading, whatever the records say."""
+    said = verdict(kept={"n2": None})
+    assert (said.verdict, said.counts.not_run, said.counts.passed) == ("incomplete", 1, 5)
+    item = items(kept={"n2": None})["n2"]
+    assert (item.outcome, item.by_evidence, item.questions) == (Outcome.NOT_RUN, False, ())
+
+
+@pytest.mark.parametrize(
+    ("kept", "kind", "words"),
+    [
+        (CaseResult((), NodeUnreachable("no route", where="n2")), "node-unreachable", "no route"),
+        (CaseResult(()), "kernel-log-unread", "not one reading"),
+        (reading("n2", error="output-too-large"), "kernel-log-unread", "output-too-large"),
+        (reading("n1"), "kernel-log-unread", "another command"),
+        (reading("n2", argv=log.reading_argv("/", 11)), "kernel-log-unread", "another command"),
+        (reading("n2", argv=log.reading_argv("/tmp", 10)), "kernel-log-unread", "another command"),
+        (reading("n2", first=12), "kernel-log-unread", "lost"),
+        (reading("n2", boot=OTHER_BOOT), "kernel-log-unread", "rebooted"),
+        (reading("n2", stdout=""), "kernel-log-unread", "not read to its end"),
+    ],
+)
+def test_what_could_not_be_read_is_an_error(kept, kind, words):
+    item = items(kept={"n2": kept})["n2"]
+    assert (item.outcome, item.error_kind) == (Outcome.ERROR, kind)
+    assert words in item.reason
+    said = verdict(kept={"n2": kept})
+    assert (said.verdict, said.counts.error) == ("incomplete", 1)
+
+
+def test_an_unread_log_is_a_cause_and_says_which_right_is_missing():
+    denied = "boot_id x\ndd: failed to open '/dev/kmsg': Operation not permitted\nuptime 1 1\n"
+    kept = {node: reading(node, stdout=denied) for node in NODES}
+    (cause,) = verdict(kept=kept).causes
+    assert (cause.cause, cause.where.node) == ("kernel-log-unread", "n[1-3]")
+    assert "Operation not permitted" in cause.says
+    assert "become" in items(kept=kept)["n2"].remedy
+
+
+@pytest.mark.parametrize(
+    ("found", "kind"),
+    [
+        (facts("n2", kernel_log=None, missing={"kernel_log": "denied"}), "kernel-log-unread"),
+        (facts("n2", boot_id=None), "kernel-log-unread"),
+        (facts("n2", kernel_log="ten"), "kernel-log-unread"),
+        (facts("n2", kernel_log="1" * 30), "kernel-log-unread"),
+        (NodeUnreachable("no route", where="n2"), "node-unreachable"),
+    ],
+)
+def test_a_start_that_is_not_known_is_an_error(found, kind):
+    item = items(found={"n2": found})["n2"]
+    assert (item.outcome, item.error_kind) == (Outcome.ERROR, kind)
+
+
+def test_the_items_are_made_anew_and_not_believed():
+    found = results(kept={"n2": reading("n2", XID)})
+    honest = decision.decide(run_plan(found.records), found)
+    (bad,) = (item for item in made_of(found) if item.outcome is Outcome.FAILED)
+    forged = replace(bad, outcome=Outcome.PASSED, judgements=(), reason="")
+    lied = replace(found, records={**found.records, forged.id: forged})
+    assert decision.decide(run_plan(lied.records), lied) == honest
+
+
+# --- a run that carries another one on ---
+
+
+def mark(record, boot=BOOT, run="run-0"):
+    return KernelMark("n2", run, boot, record)
+
+
+def carried(*texts):
+    return replace(
+        reading("n2", *texts, first=5), runs=((replace_argv(reading("n2", *texts, first=5)),),)
+    )
+
+
+def replace_argv(result):
+    return replace(result.runs[0][0], argv=log.reading_argv("/", 5))
+
+
+def test_the_log_is_read_from_the_start_of_the_first_run():
+    texts = ["fine"] * 5
+    item = items(kept={"n2": carried(*texts)}, marks=(mark("7"), mark("5"), mark("12")))["n2"]
+    assert (item.outcome, item.judgements[0].measured) == (Outcome.PASSED, "5 lines")
+
+
+def test_a_reading_that_begins_at_this_run_leaves_out_what_it_carries_on():
+    item = items(marks=(mark("5"),))["n2"]
+    assert (item.outcome, "another command" in item.reason) == (Outcome.ERROR, True)
+
+
+def test_a_reboot_between_two_runs_is_a_gap_that_is_told():
+    item = items(marks=(mark("5", boot=OTHER_BOOT),))["n2"]
+    assert item.outcome is Outcome.MARGINAL
+    assert "in run-0 is lost: the node was rebooted since" in item.reason
+
+
+def test_a_mark_that_is_no_number_is_an_error():
+    assert items(marks=(mark("first"),))["n2"].outcome is Outcome.ERROR
+
+
+# --- reports and bundles ---
+
+
+def test_junit_says_the_same():
+    records = list(made_of(results(kept={"n2": reading("n2", XID), "n3": None})))
+    session = junit.SessionInfo(datetime.now(timezone.utc), 1.0, "here", "simulated")
+    (suite,) = Xml.fromstring(junit.document(records, session))
+    assert (suite.get("failures"), suite.get("skipped")) == ("1", "1")
+
+
+def bound(item, platform=ASKED):
+    refuse_other_items([item], platform, plan.level(platform, cluster(*NODES), "smoke"))
+
+
+def test_a_bundle_may_hold_them():
+    for item in made_of(results(kept={"n2": reading("n2", XID), "n3": None})):
+        assert closing.is_closing(item.id)
+        bound(item)
+
+
+@pytest.mark.parametrize(
+    ("change", "platform"),
+    [
+        ({"questions": (ITEMS.question_of("n3"),)}, ASKED),
+        ({"questions": (Question("kernel", placement="n2", metric="kernel_log"),)}, ASKED),
+        ({"nodes": ("n1",)}, ASKED),
+        ({"rung": 1}, ASKED),
+        ({}, ONE),
+    ],
+    ids=[
+        "of another node",
+        "without its reading",
+        "under another id",
+        "other rung",
+        "unasked",
+    ],
+)
+def test_a_record_that_is_not_its_items_is_refused(change, platform):
+    item = items()["n2"]
+    with pytest.raises(NotVerified):
+        bound(replace(item, **change), platform)
+
+
+def test_decided_without_readings_is_incomplete():
+    assert decided(answering(), platform=ASKED).verdict == "incomplete"

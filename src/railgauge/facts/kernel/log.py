@@ -1,0 +1,193 @@
+"""How the kernel's log of a node is read, and the part of it that a run covers. Pure.
+
+``/dev/kmsg`` gives one record for each read, with a number that grows by one from record to record
+(Documentation/ABI/testing/dev-kmsg). The survey notes the number of the last record, and the run
+ends with reading all records from that one on. Whatever is missing between them is therefore
+noticed: records that were overwritten, and a log that began anew.
+
+A record is ``PRIORITY,NUMBER,MICROSECONDS,FLAGS;TEXT``, for example
+``6,362,632053479,-;br0: port 1(eth1) entered disabled state``. The kernel writes bytes that cannot
+be printed as ``\\x0a``, so that no text can look like a second record.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from railgauge.core.errors import KernelLogUnread
+from railgauge.core.model import Transcript
+from railgauge.facts.boot import parse_boot_id
+
+# The kernel ends a read without waiting with this error when there is no further record.
+_AT_THE_END = "Resource temporarily unavailable"
+_DENIED = ("Operation not permitted", "Permission denied")
+_RECORD = re.compile(r"(\d{1,10}),(\d{1,18}),(\d{1,16}),[^;]{0,200};(.*)")
+_MARK = re.compile(r"\d{1,10},(\d{1,18}),\d{1,16},")
+_MOST_SAID = 200
+_FACILITY = 8  # a priority is 8 x facility + level; the kernel's own facility is 0
+
+_RIGHT = (
+    "reading the kernel's log needs root or CAP_SYSLOG where kernel.dmesg_restrict is 1: log in as"
+    " root, or add become: sudo -n to the hostfile; a container needs the host's /dev/kmsg too"
+)
+_LARGER = (
+    "enlarge the kernel's log (log_buf_len=16M on its command line), or stop what fills it: see the"
+    " lines in the transcript"
+)
+
+# The first argument is the host's root, the second the number of the first record. dd is run twice:
+# a record that is overwritten while it reads ends it too early. awk prints each record once, and
+# what dd says.
+_SCRIPT = r"""LC_ALL=C; export LC_ALL; R=${1%/}
+printf 'boot_id %s\n' "$(cat "$R/proc/sys/kernel/random/boot_id" 2>&1)"
+for pass in 1 2; do dd if="$R/dev/kmsg" iflag=nonblock bs=8192 2>&1; done |
+  awk -F'[,;]' -v first="$2" '
+    /^[0-9]+,[0-9]+,[0-9]+,/ { if ($2 + 0 >= first + 0 && !seen[$2]++) print; next }
+    !/^[0-9 ]/'
+printf 'uptime %s\n' "$(cat "$R/proc/uptime" 2>&1)"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRecord:
+    """One record: ``level`` is 0 (emergency) to 7 (debug), ``at_us`` the time since boot.
+
+    ``is_kernels`` is false for a line that a program wrote into the log.
+    """
+
+    number: int
+    level: int
+    is_kernels: bool
+    at_us: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class KernelReading:
+    """What one reading printed: all records from a number on, in order.
+
+    ``up_s`` are the seconds since boot at the end of the reading; ``complaint`` is what kept it
+    from the end of the log, empty if it came there.
+    """
+
+    boot_id: str | None
+    up_s: float | None
+    records: tuple[KernelRecord, ...]
+    complaint: str = ""
+
+
+def reading_argv(rootfs: str, first: int) -> tuple[str, ...]:
+    """Return the command that prints all records from number ``first`` on."""
+    return ("sh", "-c", _SCRIPT, "railgauge", rootfs, str(first))
+
+
+def parse_mark(text: str) -> str | None:
+    """Return the number of the last record in the output of the probe, as text.
+
+    ``None`` unless it came to the end of the log: then what it printed is the reason.
+    """
+    *said, last = text.strip("\n").split("\n")
+    mark = _MARK.match(last)
+    return mark[1] if mark and said and said[-1].endswith(_AT_THE_END) else None
+
+
+def parse_reading(output: str) -> KernelReading:
+    """Read the output of ``reading_argv``'s command; any text gives a reading."""
+    lines = output.rstrip("\n").split("\n")
+    records = {record.number: record for line in lines if (record := _record(line))}
+    return KernelReading(
+        boot_id=parse_boot_id(lines[0].removeprefix("boot_id ")),
+        up_s=_seconds(lines[-1].removeprefix("uptime ")),
+        records=tuple(records[number] for number in sorted(records)),
+        complaint=_complaint(lines),
+    )
+
+
+def _record(line: str) -> KernelRecord | None:
+    match = _RECORD.fullmatch(line)
+    if match is None:
+        return None
+    priority = int(match[1])
+    return KernelRecord(
+        number=int(match[2]),
+        level=priority % _FACILITY,
+        is_kernels=priority < _FACILITY,
+        at_us=int(match[3]),
+        text=match[4],
+    )
+
+
+def _seconds(text: str) -> float | None:
+    match = re.match(r"(\d{1,10}(?:\.\d{1,9})?)(?:\s|$)", text)
+    return float(match[1]) if match else None
+
+
+_OWN = ("boot_id ", "uptime ")
+
+
+def _complaint(lines: Sequence[str]) -> str:
+    """What else was printed: the error that ended dd, if it is not the end of the log."""
+    rest = [one for one in lines if one and not one[0].isdigit() and not one.startswith(_OWN)]
+    if not rest:
+        return "the log was not read to its end"
+    return "" if _AT_THE_END in rest[-1] else rest[-1][:_MOST_SAID]
+
+
+def window(reading: KernelReading, boot_id: str | None, mark: int) -> tuple[KernelRecord, ...]:
+    """Return the records after number ``mark``, which was the last one under ``boot_id``.
+
+    Raises ``KernelLogUnread`` unless the reading has all of them.
+    """
+    if complaint := reading.complaint:
+        what = f"the kernel's log could not be read: {complaint}"
+        raise KernelLogUnread(what, remedy=remedy(complaint))
+    if boot_id is None or reading.boot_id is None:
+        raise KernelLogUnread("the boot id is not known, so that a reboot would not be noticed")
+    if reading.boot_id != boot_id:
+        raise KernelLogUnread(
+            "the node was rebooted during the run: what its kernel logged before that is lost",
+            remedy="read the log of the boot before on the node (journalctl -k -b -1)",
+        )
+    numbers = [record.number for record in reading.records]
+    if not numbers or numbers[-1] < mark:
+        raise KernelLogUnread(
+            f"the kernel's log has no record {mark}, which it had at the start of the run"
+        )
+    if lost := numbers[-1] - mark - sum(number > mark for number in numbers):
+        what = f"{lost} of {numbers[-1] - mark} records of the kernel's log are lost: overwritten"
+        raise KernelLogUnread(f"{what} before the end of the run", remedy=_LARGER)
+    return tuple(record for record in reading.records if record.number > mark)
+
+
+def remedy(complaint: str) -> str:
+    """Return which right is missing, if a complaint of dd says that one is; else what to do."""
+    denied = any(word in complaint for word in _DENIED)
+    return _RIGHT if denied else "read /dev/kmsg on the node by hand, as this login"
+
+
+def ends_at(said: Transcript) -> datetime | None:
+    """When a command ended by the controller's clock; ``None`` if its transcript does not say."""
+    try:
+        start = datetime.fromisoformat(said.started_at)
+        return start + timedelta(seconds=said.duration_s)
+    except (ValueError, OverflowError):
+        return None
+
+
+def moments(
+    records: Sequence[KernelRecord], reading: KernelReading, said: Transcript
+) -> Iterator[datetime | None]:
+    """Yield when each record was written, by the controller's clock; ``None`` if not known.
+
+    The reading printed the node's uptime last, which is the clock of the records, so that the
+    node's own date is not needed and may be wrong.
+    """
+    end = ends_at(said)
+    for record in records:
+        if end is None or reading.up_s is None:
+            yield None
+        else:
+            yield end - timedelta(seconds=reading.up_s - record.at_us / 1e6)

@@ -1,0 +1,56 @@
+"""Items that no test makes: one a node, judged when all others have ended.
+
+Their records are made anew wherever a verdict is reached, so that a recorded one is never believed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from railgauge.core.model import Case, Outcome
+from railgauge.core.question import Question
+from railgauge.core.terms import Rung
+from railgauge.judging.record import ItemRecord
+
+
+@dataclass(frozen=True, slots=True)
+class ClosingItems:
+    """One kind of them: the items ``FOLDER::SUBJECT[NODE]``, each with one question.
+
+    ``is_read`` is true if the evidence is read from the node at the end of the run. It is stored
+    like that of a measurement, under the case of the question.
+    """
+
+    folder: str
+    subject: str
+    title: str
+    rung: Rung
+    question_kind: str
+    is_read: bool = False
+
+    def item_id(self, node: str) -> str:
+        return f"{self.folder}::{self.subject}[{node}]"
+
+    def has(self, item_id: str) -> bool:
+        """Whether the item is one of these."""
+        return item_id.startswith(f"{self.folder}::{self.subject}[")
+
+    def case_of(self, node: str) -> Case | None:
+        """The case under which the evidence of a node is stored; ``None`` if nothing is read."""
+        return Case(self.subject, (node,), None, ()) if self.is_read else None
+
+    def question_of(self, node: str) -> Question:
+        case = self.case_of(node)
+        return Question(self.question_kind, case=case, placement=node, metric=self.subject)
+
+    def begun(self, node: str) -> ItemRecord:
+        """The item of a node, with its question and without a result."""
+        return ItemRecord(
+            id=self.item_id(node),
+            rung=self.rung,
+            subject=self.subject,
+            title=self.title,
+            outcome=Outcome.ERROR,
+            nodes=(node,),
+            questions=(self.question_of(node),),
+        )

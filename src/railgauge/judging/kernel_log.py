@@ -1,0 +1,175 @@
+"""Judge what a node's kernel logged during a run. Pure.
+
+Lines of one kind, code and device are one judgement: failed if the table of kinds calls them a
+fault, marginal if it calls them a note. Without any the item passes, with the number of lines that
+were read. Each judgement tells what was measured on the node when its first line was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
+
+from railgauge.config.thresholds import Platform
+from railgauge.core.model import Judgement, Outcome
+from railgauge.core.naming import listed
+from railgauge.core.question import KERNEL
+from railgauge.core.terms import Rung
+from railgauge.facts.kernel.events import KernelEvent, events
+from railgauge.facts.kernel.kinds import ERROR_LEVEL, LINK_FLAP
+from railgauge.facts.kernel.log import KernelRecord
+from railgauge.facts.kernel.xids import Gravity
+from railgauge.judging.closing import ClosingItems
+
+SUBJECT = "kernel_log"
+ITEMS = ClosingItems(
+    "kernel",
+    SUBJECT,
+    "No node's kernel logs a fault of its hardware while the node is measured.",
+    Rung.PREFLIGHT,
+    KERNEL,
+    is_read=True,
+)
+_NONE = "no line that names a fault"
+_POINTER = "/kernel_log"
+_MOST_GROUPS, _MOST_SHOWN, _MOST_RUNNING = 40, 500, 3
+# The clock of the kernel's log is not disciplined like the wall clock, and may drift against it.
+_DRIFT = timedelta(seconds=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A measurement on the node: its title, and its start and end by the controller's clock."""
+
+    title: str
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class KernelWindow:
+    """All that a node's kernel logged during a run.
+
+    ``at`` gives the time of each record by its number, if it is known. ``own_mark`` is where the
+    log stood at the survey: records up to it are of the runs that this one carries on. ``gap`` says
+    what of those is lost; empty if nothing is.
+    """
+
+    records: Sequence[KernelRecord]
+    at: Mapping[int, datetime]
+    own_mark: int
+    gap: str = ""
+
+
+RunsMade = Callable[[], Sequence[Ran]]
+"""Returns what was measured on the node. It reads files, and is called only if a line needs it."""
+
+
+def judged(
+    node: str,
+    window: KernelWindow,
+    known: Mapping[str, str],
+    platform: Platform,
+    running: RunsMade,
+) -> tuple[Judgement, ...]:
+    """Return the judgements of a node; ``known`` are its devices by address and name."""
+    declared = {nic.name for nic in platform.nics}
+    found = _grouped(_of_a_declared_link(e, declared) for e in events(window.records, known))
+    told = [_judgement(node, one, window, running) for one in list(found.values())[:_MOST_GROUPS]]
+    more = len(found) - len(told)
+    whole = _whole(window, platform, more)
+    return (whole, *told) if more or window.gap or not told else tuple(told)
+
+
+def _of_a_declared_link(event: KernelEvent, declared: Collection[str]) -> KernelEvent:
+    """The event; a link that the platform does not declare may go down without harm."""
+    if event.kind.cause == LINK_FLAP and event.device not in declared:
+        return replace(event, gravity=Gravity.NOTE)
+    return event
+
+
+def _grouped(found: Iterator[KernelEvent]) -> dict[tuple[str, str], list[KernelEvent]]:
+    """The events of each kind at each device, faults first."""
+    groups: dict[tuple[str, str], list[KernelEvent]] = {}
+    for event in found:
+        groups.setdefault((event.name, event.device), []).append(event)
+    return dict(sorted(groups.items(), key=lambda group: not _is_fault(group[1])))
+
+
+def _is_fault(group: Sequence[KernelEvent]) -> bool:
+    return any(event.gravity is Gravity.FAULT for event in group)
+
+
+def _worst(group: Sequence[KernelEvent]) -> KernelEvent:
+    return next((event for event in group if event.gravity is Gravity.FAULT), group[0])
+
+
+def _judgement(
+    node: str, group: Sequence[KernelEvent], window: KernelWindow, running: RunsMade
+) -> Judgement:
+    worst, first = _worst(group), group[0].record
+    is_between = _is_between_runs(group, window, running)
+    is_fault = _is_fault(group) and not is_between
+    count = "1 line" if len(group) == 1 else f"{len(group)} lines"
+    where = f" at {worst.device}" if worst.device else ""
+    when = "between two runs" if is_between else _moment(first, window, running)
+    return Judgement(
+        metric=worst.kind.cause,
+        outcome=Outcome.FAILED if is_fault else Outcome.MARGINAL,
+        measured=f"{worst.name}{where}, {count}",
+        limit=_NONE,
+        basis=worst.kind.basis,
+        reason=(
+            f"{worst.name}{where}: {worst.means} ({count}, {when}): "
+            f"{shown(worst.record.text)!r}; {worst.action}"
+        ),
+        pointer=_POINTER,
+        points_at=((node, worst.device),) if worst.device else (),
+    )
+
+
+def _is_between_runs(group: Sequence[KernelEvent], window: KernelWindow, running: RunsMade) -> bool:
+    """Whether all lines are from before this run's survey, while nothing was measured."""
+    if any(event.record.number > window.own_mark for event in group):
+        return False
+    times = [window.at.get(event.record.number) for event in group]
+    return all(time is not None and not _during(time, running()) for time in times)
+
+
+def _moment(record: KernelRecord, window: KernelWindow, running: RunsMade) -> str:
+    time = window.at.get(record.number)
+    if time is None:
+        return "at an unknown time"
+    titles = list(dict.fromkeys(one.title for one in _during(time, running())))
+    during = f"while {listed(titles, _MOST_RUNNING)} ran" if titles else "between measurements"
+    return f"first at {time.astimezone(timezone.utc):%H:%M:%S} UTC, {during}"
+
+
+def _during(time: datetime, ran: Sequence[Ran]) -> list[Ran]:
+    return [one for one in ran if one.start - _DRIFT <= time <= one.end + _DRIFT]
+
+
+def _whole(window: KernelWindow, platform: Platform, more: int) -> Judgement:
+    """The judgement on the log as a whole: passed, unless something of it is not told."""
+    errors = [r for r in window.records if r.is_kernels and r.level <= ERROR_LEVEL]
+    some = f", {len(errors)} of them at level error or above" if errors else ""
+    reasons = [window.gap] if window.gap else []
+    if more:
+        reasons.append(f"{more} more kinds of lines at other devices: see the transcript")
+    basis = platform.kernel_log.basis if platform.kernel_log else ""
+    return Judgement(
+        metric=SUBJECT,
+        outcome=Outcome.FAILED if more else Outcome.MARGINAL if reasons else Outcome.PASSED,
+        measured=f"{len(window.records)} lines{some}",
+        limit=_NONE,
+        basis=str(basis),
+        reason="; ".join(reasons),
+        pointer=_POINTER,
+    )
+
+
+def shown(text: str) -> str:
+    """A line as reports show it: shortened, and without characters that cannot be printed."""
+    plain = "".join(one if one.isprintable() else "?" for one in text[:_MOST_SHOWN])
+    return plain + ("…" if len(text) > _MOST_SHOWN else "")

@@ -1,0 +1,82 @@
+"""The kernel's log as dmesg, journalctl -k, syslog or /dev/kmsg print it; only read.
+
+A run reads the log by itself (``facts/kernel``). Here the same kinds of lines are found in a log
+that somebody has, of any time, without the names of the node's devices.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from railgauge.core.model import Parsed
+from railgauge.facts.kernel.events import KernelEvent, event_of
+from railgauge.facts.kernel.log import KernelRecord
+from railgauge.facts.kernel.xids import Gravity
+from railgauge.tools import NOT_LIMITED as METRICS
+from railgauge.tools import is_not_run as commands
+from railgauge.tools import sends_nothing as payload_bytes
+from railgauge.tools.claims import claims_nothing as claims
+from railgauge.tools.collector import OutputCollector
+from railgauge.tools.text import clean
+
+__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
+
+_TOOL = "dmesg"
+_INFO, _LEVELS = 6, 8
+_MOST_EVENTS = 200
+_LONGEST_TEXT = 1000
+# What stands before the text of a line: a record of /dev/kmsg, dmesg with any of its options
+# (--raw, --decode, --ctime, --time-format), or the name of the kernel in syslog and the journal.
+_LINE = re.compile(
+    r"(?:(?P<kmsg>\d{1,6}),\d{1,18},\d{1,18},[^;\n]{0,80};"
+    r"|(?:<(?P<raw>\d{1,3})>)?(?:\w{2,8} {0,6}:\w{2,6} {0,6}: )?"
+    r"(?:\[ {0,12}\d{1,12}\.\d{1,9}\]|\[\w{3} \w{3} {1,2}\d{1,2} [\d:]{8} \d{4}\]"
+    r"|\d{4}-\d{2}-\d{2}T[\d:]{8},\d{1,9}[+-][\d:]{4,6}) ?(?:\[ {0,8}[TC]\d{1,9}\] ?)?"
+    r"|[^\n]{0,120}? kernel: (?:\[ {0,12}\d{1,12}\.\d{1,9}\] ?)?)(?P<text>[^\n]*)"
+)
+
+
+def parse(text: str) -> Parsed:
+    """Read a log; never raises.
+
+    Counts: ``lines``, ``faults`` and ``notes``. ``summary.events`` has each line of a known kind
+    with its kind, device, meaning and remedy, the first 200 of them. A text without a line of a
+    kernel's log has the error ``no-table``.
+    """
+    collector = OutputCollector()
+    records = list(_records(clean(text)))
+    if not records:
+        collector.nothing(text, "no line is one of a kernel's log")
+        return collector.parsed(_TOOL)
+    found = [event for record in records if (event := event_of(record, {}))]
+    faults = sum(event.gravity is Gravity.FAULT for event in found)
+    counts = {"lines": len(records), "faults": faults, "notes": len(found) - faults}
+    for metric, value in counts.items():
+        collector.add(metric, "count", float(value), may_be_zero=True)
+    summary = {"events": [_shown(event) for event in found[:_MOST_EVENTS]]}
+    return collector.parsed(_TOOL, None, summary)
+
+
+def _records(text: str) -> Iterator[KernelRecord]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if match := _LINE.match(line):
+            given = match["kmsg"] or match["raw"]
+            priority = int(given) if given else _INFO
+            said = match["text"][:_LONGEST_TEXT]
+            is_kernels = priority < _LEVELS
+            yield KernelRecord(number, priority % _LEVELS, is_kernels, 0, said)
+
+
+def _shown(event: KernelEvent) -> dict[str, Any]:
+    return {
+        "line": event.record.number,
+        "kind": event.name,
+        "gravity": str(event.gravity),
+        "cause": event.kind.cause,
+        "device": event.device,
+        "means": event.means,
+        "remedy": event.action,
+        "text": event.record.text,
+    }

@@ -1,0 +1,53 @@
+"""Every kind of item that no test makes, and the items of a run. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from railgauge.config.thresholds import Platform
+from railgauge.diagnosis import RunResults, peers
+from railgauge.judging.closing import ClosingItems
+from railgauge.judging.kernel_log import ITEMS as KERNEL_LOGS
+from railgauge.judging.record import ItemRecord
+from railgauge.verdict import kernel_log
+
+
+@dataclass(frozen=True, slots=True)
+class ClosingKind:
+    """One kind of closing items.
+
+    ``asked_by`` tells whether a platform file demands them; ``made_of`` gives the record of each
+    node from the other results of a run, and none on a platform that does not demand them.
+    """
+
+    items: ClosingItems
+    asked_by: Callable[[Platform], bool]
+    made_of: Callable[[RunResults], Iterator[ItemRecord]]
+
+
+KINDS = (
+    ClosingKind(peers.ITEMS, lambda platform: platform.peers is not None, peers.compared),
+    ClosingKind(KERNEL_LOGS, lambda platform: platform.kernel_log is not None, kernel_log.made_of),
+)
+
+
+def kind_of(item_id: str) -> ClosingKind | None:
+    """The kind of an item; ``None`` for an item that a test makes."""
+    return next((kind for kind in KINDS if kind.items.has(item_id)), None)
+
+
+def is_closing(item_id: str) -> bool:
+    """Whether an item is judged when all others have ended; no test is behind it."""
+    return kind_of(item_id) is not None
+
+
+def question_kinds() -> frozenset[str]:
+    """The kinds of questions that only closing items ask."""
+    return frozenset(kind.items.question_kind for kind in KINDS)
+
+
+def closing(results: RunResults) -> Iterator[ItemRecord]:
+    """The records of all closing items, made of the records of the other items."""
+    for kind in KINDS:
+        yield from kind.made_of(results)

@@ -1,0 +1,171 @@
+"""The items of the nodes' kernel logs, made of what was read at the end of a run. Pure.
+
+A log that was not read because the run ended before is *not run*. One that could not be read, or
+of which a part is lost, is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from railgauge.core.errors import KernelLogUnread, NoEvidence
+from railgauge.core.model import Case, Transcript
+from railgauge.core.naming import title
+from railgauge.core.question import CaseResult
+from railgauge.diagnosis import RunResults
+from railgauge.facts import NodeFacts
+from railgauge.facts.boot import KernelMark
+from railgauge.facts.kernel import log
+from railgauge.facts.kernel.events import devices
+from railgauge.judging.kernel_log import ITEMS, KernelWindow, Ran, judged
+from railgauge.judging.record import ItemRecord, settled
+from railgauge.verdict.unanswered import never_ran
+
+
+@dataclass(frozen=True, slots=True)
+class LogStart:
+    """Where the part of a node's log begins that a run covers.
+
+    ``own`` is the number of its last record at the survey, under ``boot_id``; ``first`` the same,
+    or that of the run that this one carries on. ``gap`` says what is lost between the two.
+    """
+
+    boot_id: str
+    own: int
+    first: int
+    gap: str = ""
+
+
+def made_of(results: RunResults) -> Iterator[ItemRecord]:
+    """Return the record of each node's kernel log; none if the platform does not ask for them."""
+    if results.platform.kernel_log is None:
+        return
+    for node in results.cluster.nodes:
+        yield _item(node.name, results)
+
+
+def _item(node: str, results: RunResults) -> ItemRecord:
+    begun, case = ITEMS.begun(node), _case(node)
+    read = results.kept(case)
+    if read is None:
+        return never_ran(replace(begun, questions=()))
+    try:
+        window = _window(node, read, results)
+    except NoEvidence as error:
+        return settled(begun, (), _at(node, error))
+    found = results.found[node]
+    known = devices(found) if isinstance(found, NodeFacts) else {}
+    ran = _Ran(node, results)
+    return settled(begun, judged(node, window, known, results.platform, ran), None)
+
+
+def _case(node: str) -> Case:
+    case = ITEMS.case_of(node)
+    assert case is not None
+    return case
+
+
+def _at(node: str, error: NoEvidence) -> NoEvidence:
+    return error if error.where else type(error)(error.what, where=node, remedy=error.remedy)
+
+
+def _window(node: str, read: CaseResult, results: RunResults) -> KernelWindow:
+    """The part of the log that the run covers. Raises ``NoEvidence``."""
+    start = start_of(node, results)
+    said = _transcript(node, read, log.reading_argv(results.cluster.rootfs, start.first))
+    reading = log.parse_reading(said.stdout)
+    records = log.window(reading, start.boot_id, start.first)
+    times = log.moments(records, reading, said)
+    at = {record.number: time for record, time in zip(records, times, strict=True) if time}
+    return KernelWindow(records, at, start.own, start.gap)
+
+
+def _transcript(node: str, read: CaseResult, argv: Sequence[str]) -> Transcript:
+    if read.error is not None:
+        raise read.error if isinstance(read.error, NoEvidence) else NoEvidence(str(read.error))
+    if len(read.runs) != 1 or len(read.runs[0]) != 1:
+        raise KernelLogUnread("what is stored is not one reading of the log")
+    said = read.runs[0][0]
+    if said.node != node or said.argv != tuple(argv):
+        raise KernelLogUnread("what is stored is the output of another command")
+    if said.error:
+        raise KernelLogUnread(f"the reading of the kernel's log ended with {said.error}")
+    return said
+
+
+def start_of(node: str, results: RunResults) -> LogStart:
+    """Return where the run's part of a log begins. Raises ``NoEvidence`` if that is not known."""
+    found = results.found.get(node)
+    if not isinstance(found, NodeFacts):
+        raise found or KernelLogUnread("the node was not surveyed")
+    if found.boot_id is None or found.kernel_log is None:
+        name = "boot_id" if found.boot_id is None else "kernel_log"
+        why = found.missing.get(name, "it was not read")
+        raise KernelLogUnread(
+            f"where the kernel's log stood at the start of the run is not known: {why}",
+            remedy=log.remedy(why),
+        )
+    own = _number(found.kernel_log)
+    return _with_earlier(node, LogStart(found.boot_id, own, own), results.marks)
+
+
+def _with_earlier(node: str, own: LogStart, marks: Sequence[KernelMark]) -> LogStart:
+    """The start, moved to that of the first run that this one carries on."""
+    mine = [mark for mark in marks if mark.node == node]
+    same = [_number(mark.record) for mark in mine if mark.boot_id == own.boot_id]
+    lost = [mark.run for mark in mine if mark.boot_id != own.boot_id]
+    gap = ""
+    if lost:
+        gap = f"what its kernel logged in {', '.join(lost)} is lost: the node was rebooted since"
+    return replace(own, first=min([own.own, *same]), gap=gap)
+
+
+def _number(text: str) -> int:
+    """The number of a record; a bundle may hold anything in its place. Raises ``NoEvidence``."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
+        raise KernelLogUnread(f"{text[:40]!r} is no number of a record of the kernel's log")
+    return int(text)
+
+
+_MOST_DIGITS = 18
+
+
+class _Ran:
+    """What was measured on a node, read from the evidence when it is first asked for."""
+
+    def __init__(self, node: str, results: RunResults) -> None:
+        self._node = node
+        self._results = results
+        self._found: list[Ran] | None = None
+
+    def __call__(self) -> Sequence[Ran]:
+        if self._found is None:
+            self._found = list(self._all())
+        return self._found
+
+    def _all(self) -> Iterator[Ran]:
+        cases = {
+            case: None
+            for record in self._results.records.values()
+            for question in record.questions
+            for case in (question.case, question.other)
+            if case and self._node in case.nodes and case != ITEMS.case_of(self._node)
+        }
+        for case in cases:
+            kept = self._results.kept(case)
+            for run in kept.runs if kept else ():
+                if span := _span(run):
+                    yield Ran(title(case), *span)
+
+
+def _span(run: Sequence[Transcript]) -> tuple[datetime, datetime] | None:
+    """From the start of the first to the end of the last command of one repeat."""
+    ends = [end for said in run if (end := log.ends_at(said))]
+    if not ends:
+        return None
+    starts = [
+        end - timedelta(seconds=said.duration_s) for said in run if (end := log.ends_at(said))
+    ]
+    return min(starts), max(ends)
