@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import pkgutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ from railgauge.config import hostfile, thresholds
 from railgauge.core.model import Case, Cluster, Command, Node, SshSettings, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.judging import assess
-from railgauge.lab import faults, platforms
+from railgauge.lab import faults, platforms, sim
 from railgauge.lab.cluster import resized
 from railgauge.lab.sim import (
     collective,
@@ -32,16 +34,18 @@ from railgauge.lab.sim import (
     hosts,
     iperf,
     main,
-    nvbandwidth,
     perftest,
     perftest_options,
-    transferbench,
     vllm,
     wire,
 )
 from railgauge.planning import plan
 
-_TURNING = (collective, iperf, nvbandwidth, perftest, transferbench, vllm)
+# All of them: one that is forgotten would count in files, below the root of this machine.
+_SIMULATING = [
+    import_module(f"{sim.__name__}.{module.name}") for module in pkgutil.iter_modules(sim.__path__)
+]
+_TURNING = [module for module in _SIMULATING if hasattr(module, "turn")]
 _COUNTING = ((collective, "count_traffic"), (collective, "count_ethernet"),
              (iperf, "count_ethernet"), (perftest, "count_traffic"))  # fmt: skip
 _ENVIRONMENT = {"USER": "lab", "LOGNAME": "lab", "LANG": "C.UTF-8"}

@@ -16,7 +16,14 @@ from healthy_seeds_lab import InProcessLab, perftest_side
 from railgauge.core.model import Case, Sample
 from railgauge.judging import assess
 from railgauge.judging.evidence import samples_of
-from railgauge.lab.sim import collective, collective_layout, nvbandwidth, perftest, transferbench
+from railgauge.lab.sim import (
+    collective,
+    collective_layout,
+    gemm,
+    nvbandwidth,
+    perftest,
+    transferbench,
+)
 
 Key = tuple[str, int | None, str | None]
 """Metric, message size, and link or GPU."""
@@ -178,9 +185,23 @@ def _transferbench(lab: InProcessLab, case: Case) -> Callable[[], Values]:
     return measure
 
 
+def _gemm_bench(lab: InProcessLab, case: Case) -> Callable[[], Values]:
+    (command,) = lab.commands(case)
+    asked, node = gemm._read(list(command.argv[1:])), lab.nodes[command.node]
+    metric, unit = ("copy_bandwidth", "GB/s") if asked["form"] == "copy" else ("tflops", "TFLOP/s")
+
+    def measure() -> Iterator[tuple[Key, str, float]]:
+        for number in range(len(node["gpus"])):
+            for rate in gemm._rates(asked, node, number):
+                yield (metric, None, f"gpu{number}"), unit, float(f"{rate:.6f}")
+
+    return measure
+
+
 _SHORT = {
     "perftest": _perftest,
     "ccl-tests": _collective,
     "nvbandwidth": _nvbandwidth,
     "transferbench": _transferbench,
+    "gemm-bench": _gemm_bench,
 }

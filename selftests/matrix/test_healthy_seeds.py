@@ -7,13 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import healthy_seeds
+import healthy_seeds_lab
 import healthy_seeds_values
 import pytest
 from healthy_seeds import Check, Tally, bench, examine, judge_seed, page, rate, run, table
 from healthy_seeds_lab import InProcessLab, using_lab
 from injections import NODES, PLATFORMS, ROOT
 
-from railgauge.lab.sim import figures
+from railgauge.lab.sim import counters, figures, gemm, nvbandwidth
+from railgauge.lab.sim.counters import turn
 
 HOMELAB, SEEDS = "connectx4-homelab", 3
 
@@ -81,6 +83,20 @@ def test_links_gpus_and_averages_are_judged_too():
     wanted = {"link_bw": 4 * 56, "gpu_actual": 4 * 8, "average_bw": 4}
     assert {name: metrics[name] for name in wanted} == wanted
     assert tally.judgements == len(checks)
+
+
+def test_a_lab_in_memory_counts_the_runs_of_every_tool_in_memory():
+    """``counters.turn`` is where a node's files count; a node in memory has no folder."""
+    lab = InProcessLab("h200")
+    counting = [module for module in healthy_seeds_lab._SIMULATING if hasattr(module, "turn")]
+    assert {gemm, counters, nvbandwidth} <= set(counting)
+    with using_lab(lab):
+        assert all(module.turn == lab.turn for module in counting)
+        code = gemm.run("gemm-bench", ["bf16", "-N", "1"], lab.nodes["h200-01"])
+    assert code == 0
+    assert lab.turn(lab.nodes["h200-01"], "h200-01 gemm-bench bf16 gpu0") == 2
+    assert all(module.turn == turn for module in counting)
+    assert not Path("/turns").exists()
 
 
 def test_ratios_are_judged_too():

@@ -26,6 +26,7 @@ NODE = tuple(CORE_UTILITIES)
 # Tools that the suite calls on a node; no test may use this machine's.
 STAND_INS = (  # noqa: SIM905 - read as words
     "nvidia-smi dcgmi nvbandwidth rocm-smi amd-smi rvs TransferBench mx-smi all_reduce_perf"
+    " gpu_burn gpu-fryer rocblas-bench hipblaslt-bench"
     " lspci ibv_devinfo ibdev2netdev show_gids ethtool numactl docker podman"
 ).split()
 _ASKED = "asked"

@@ -289,7 +289,9 @@ def test_what_is_only_read_cannot_be_planned(name):
     assert tools.tool(name).payload_bytes(parse(name, "")) == 0.0
 
 
-@pytest.mark.parametrize(("name", "says"), [("rvs", "can only be read"), ("abacus", "is unknown")])
+@pytest.mark.parametrize(
+    ("name", "says"), [("ras-status", "can only be read"), ("abacus", "is unknown")]
+)
 def test_a_platform_file_that_would_run_one_is_refused_before_anything_runs(name, says):
     platform = thresholds.load("metax-c500", ROOT / "thresholds")
     first, *others = platform.measurements.values()

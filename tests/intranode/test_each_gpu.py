@@ -74,3 +74,26 @@ def test_memory_of_each_gpu(node, gpu, measure, check):
     Remedy: Read the GPU's ECC counters and memory clock; run the vendor's memory test.
     """
     check(measure(node), gpu=gpu)
+
+
+@pytest.mark.measures("gpu_stress")
+def test_each_gpu_under_a_long_load(node, gpu, measure, check):
+    """Each GPU keeps its rate under a long load of all GPUs of its node, without an error.
+
+    Pass: The rate reaches its floor in every sample, and no error was counted.
+    Fail: A sample is below its floor, or an error was counted.
+    Remedy: Compare clock, temperature and power with the node's other GPUs; take a GPU with errors
+        out of service.
+    """
+    check(measure(node), gpu=gpu)
+
+
+@pytest.mark.measures("gpu_stress")
+def test_results_of_a_long_load(node, measure, check_results):
+    """Every test of the program that loads the GPUs passes on every GPU.
+
+    Pass: Every named test passed on every GPU.
+    Fail: A named test failed or was not carried out on a GPU.
+    Remedy: Follow the program's own message in the transcript.
+    """
+    check_results(measure(node))

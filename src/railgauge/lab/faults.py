@@ -77,7 +77,8 @@ _FAULTS = {
         hard.slow_way(RECEIVES),
     ),
     "slow-gpu": _Kind(
-        "the bandwidth of GPU number DEVICE to NICs, host and other GPUs is 0.6 of the healthy one",
+        "the bandwidth of GPU number DEVICE to NICs, host, memory and other GPUs, and its rate of "
+        "matrix products, are 0.6 of the healthy ones",
         hard.slow_gpu,
     ),
     "slow-path": _Kind(

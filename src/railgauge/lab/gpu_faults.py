@@ -1,7 +1,8 @@
 """Faults that a GPU's own tools report: memory, power, clocks, slot, links, partitions, firmware.
 
-They change no figure of the lab, because no document measured their effect. The suite can find them
-only in the output of the tools.
+They change no figure of the lab, because no document measured their effect, but for a lower maximum
+clock: a data sheet's rates are those at the maximum clock. The suite finds the others only in the
+output of the tools.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ def gpu_clock(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     gpu = _gpu(node, fault, "nvidia", "amd")
     fastest = gpu["max_clock_mhz"]
     gpu["max_clock_mhz"] = int(fastest * fault.left(1 - _LOST_MHZ / fastest))
+    gpu["clock_share"] = gpu.get("clock_share", 1.0) * gpu["max_clock_mhz"] / fastest
 
 
 def gpu_pcie(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:

@@ -36,12 +36,15 @@ class Registered:
     ``keys`` are the names under ``tools`` in a hostfile that locate its programs; if there are
     none, the key is the tool's name. ``is_two_ended``: each side's command names its own NIC, so
     that the tool can measure across rails. ``root`` is why it needs root; empty if it does not.
+    ``is_of_each_gpu``: its figures are of single GPUs, computing in their own memory, so that all
+    GPUs of a model must reach the same.
     """
 
     module: str
     keys: tuple[str, ...] = ()
     is_two_ended: bool = False
     root: str = ""
+    is_of_each_gpu: bool = False
 
 
 _INFINIBAND = "infiniband-diags"
@@ -75,7 +78,14 @@ _RUN = {
         root=_UMAD,
     ),
     "mpi-bench": Registered("railgauge.tools.mpi_bench", keys=("mpi_bench",)),
-    "gemm-bench": Registered("railgauge.tools.gemm_bench"),
+    "gemm-bench": Registered("railgauge.tools.gemm_bench", is_of_each_gpu=True),
+    "gpu-burn": Registered(
+        "railgauge.tools.gpu_burn", keys=("gpu-burn", "gpu_burn"), is_of_each_gpu=True
+    ),
+    "gpu-fryer": Registered("railgauge.tools.gpu_fryer", is_of_each_gpu=True),
+    "rocblas-bench": Registered("railgauge.tools.blas_bench.rocblas", is_of_each_gpu=True),
+    "hipblaslt-bench": Registered("railgauge.tools.blas_bench.hipblaslt", is_of_each_gpu=True),
+    "rvs": Registered("railgauge.tools.rvs", is_of_each_gpu=True),
     "dcgmi-diag": Registered("railgauge.tools.dcgmi_diag", keys=("dcgmi",)),
     "azure-nhc": Registered("railgauge.tools.azure_nhc", root="its script asks for root"),
 }
@@ -84,7 +94,6 @@ _READ = {
     "rocm-bandwidth-test": Registered("railgauge.tools.rocm_bandwidth_test"),
     "p2p-bandwidth-latency": Registered("railgauge.tools.p2p_bandwidth_latency"),
     "superbench-copy": Registered("railgauge.tools.superbench_copy"),
-    "rvs": Registered("railgauge.tools.rvs"),
     "ras-status": Registered("railgauge.tools.ras_status"),
     "dmesg": Registered("railgauge.tools.dmesg"),
     "perfquery": Registered("railgauge.tools.infiniband_diags.perfquery"),
@@ -177,6 +186,11 @@ def container_of(cluster: Cluster, name: str) -> Container | None:
 def root_reason(name: str) -> str:
     """Return why a tool needs root; empty if it does not."""
     return _RUN[name].root
+
+
+def is_of_each_gpu(name: str) -> bool:
+    """Return whether the figures of a tool are of single GPUs that depend on nothing else."""
+    return name in _RUN and _RUN[name].is_of_each_gpu
 
 
 def check_keys(cluster: Cluster, platform: Platform) -> None:

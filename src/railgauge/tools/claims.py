@@ -10,7 +10,7 @@ compared with the command::
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from railgauge.config.thresholds.model import Measurement, Platform
@@ -101,6 +101,22 @@ def same_models(item: str, wanted: Iterable[str], said: Iterable[str]) -> Claim 
     strange = [model for model in named if _bare(model) not in known]
     asked = " or ".join(sorted(known.values()))
     return Claim(item, asked, ", ".join(strange or named) or None, not strange)
+
+
+def claims_of_gpus(asked: ToolRequest, measured: object, models: object) -> Iterator[Claim]:
+    """Claim that exactly the declared GPUs were measured, and that they are of their model.
+
+    ``measured`` are the names that the output has (``gpu0``, …), in its order.
+    """
+    if asked.platform.gpus is None:
+        return
+    names = measured if isinstance(measured, tuple) else ()
+    wanted = ", ".join(f"gpu{number}" for number in range(asked.platform.gpus.count))
+    yield equal("GPUs", wanted, ", ".join(names) or None)
+    known = asked.models(asked.case.nodes)
+    model = same_models("GPU model", known, models if isinstance(models, tuple) else ())
+    if model:
+        yield model
 
 
 def _bare(model: str) -> frozenset[str]:

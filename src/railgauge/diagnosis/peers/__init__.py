@@ -9,6 +9,11 @@ Which node of a pair is slow
     and the partner of a slow node is cleared by its other partner. If it has no other partner,
     both are suspects. Collectives over more than two nodes blame no single node and are left out.
 
+Which GPUs are peers
+    What a GPU reaches by itself depends on nothing beside it: it is compared with all other GPUs of
+    the cluster, on its own node too, so that one node is enough (``alone``). It may be behind in
+    its products alone, or in its memory alone.
+
 Which figures count
     Only rates. A latency contains the length of the cables and the number of switches, which differ
     legitimately between the nodes of one cluster: 5 ns a metre, against 1 us in total.

@@ -13,8 +13,9 @@ from railgauge.diagnosis.localise import ways
 from railgauge.diagnosis.localise.directions import RECEIVING, SENDING
 from railgauge.diagnosis.model import LIKELY, OPEN, Cause, CauseClaim, RunResults, Where
 from railgauge.diagnosis.over_paths import flow_of, is_path
+from railgauge.diagnosis.peers.alone import every_standing
 from railgauge.diagnosis.peers.rule import Straggler, devices, found
-from railgauge.diagnosis.peers.standing import Standing, is_rate, standings
+from railgauge.diagnosis.peers.standing import Standing, is_rate
 from railgauge.diagnosis.reach import can_slow, devices_of, nodes_of
 from railgauge.judging.record import ItemRecord
 
@@ -27,7 +28,7 @@ def with_stragglers(results: RunResults, claims: Sequence[CauseClaim]) -> list[C
     Where some measurements of a straggler are so close to their limits that they fail, the
     straggler is what is slow: its claim replaces those that blame another part for them.
     """
-    seen = standings(results, _blamed(claims))
+    seen = every_standing(results, _blamed(claims))
     every = list(claims)
     for one in found(seen):
         consequences = [claim for claim in every if _is_of(one, claim, seen)]

@@ -16,9 +16,10 @@ from railgauge.core.model import Judgement, Outcome
 from railgauge.core.question import PEERS
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.model import OPEN, RunResults
+from railgauge.diagnosis.peers.alone import every_standing
 from railgauge.diagnosis.peers.claims import BEHIND_PEERS, says
 from railgauge.diagnosis.peers.rule import Straggler, found
-from railgauge.diagnosis.peers.standing import Standing, standings
+from railgauge.diagnosis.peers.standing import Standing
 from railgauge.judging.closing import ClosingItems
 from railgauge.judging.record import ItemRecord, settled
 from railgauge.tools.metric import LOWER
@@ -37,7 +38,7 @@ def compared(results: RunResults) -> Iterator[ItemRecord]:
     limit, nodes = results.platform.peers, results.cluster.nodes
     if limit is None or len(nodes) <= 2:  # noqa: PLR2004 - two nodes have no majority
         return
-    seen = standings(results)
+    seen = every_standing(results)
     stragglers = found(seen)
     by_node: dict[str, list[Standing]] = {node.name: [] for node in nodes}
     for one in seen:

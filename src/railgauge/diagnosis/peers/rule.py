@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -78,6 +78,7 @@ class _Scale:
         for one in found:
             pool[one.subject] += 1
             parts |= {(one.node, name) for name in ("", one.part, *devices(one))}
+            parts |= {(one.node, f"{name} {one.alone}") for name in ("", one.part) if one.alone}
         least = math.sqrt(2 * math.log((len(parts) + 1) / FALSE_ALARMS))
         return cls(noise_of(found, NOISE_MIN), pool, least)
 
@@ -114,7 +115,8 @@ def _of_node(mine: Sequence[Standing], scale: _Scale) -> Iterator[Straggler]:
     left = list(mine)
     for part in _parts(mine):
         some = [one for one in left if part.lies(one)]
-        beside = [one for one in left if not devices(one) and _takes_part(part.device, one)]
+        takes = part.device if not part.domain else ""
+        beside = [one for one in left if not devices(one) and _takes_part(takes, one)]
         if _stands_out(part, some, mine) and (straggler := _judged(part, some, beside, scale)):
             yield straggler
             ends = _SEPARATORS.split(part.device)  # the sum of a GPU's links holds the slow one
@@ -150,13 +152,29 @@ def _parts(mine: Sequence[Standing]) -> Iterator[_Part]:
     yield _Part("", "", _everywhere)
     yield _Part("", "between nodes", _between)
     yield _Part("", "inside the node", _inside)
+    kinds = dict.fromkeys(one.alone for one in mine if one.alone)
+    for kind in kinds:
+        yield _Part("", f"of {_ALONE.get(kind, kind)}", partial(_is_alone, {kind}, ""))
     for name, _ in Counter(name for one in mine for name in devices(one)).most_common():
         yield _Part(name, "", partial(_uses, name))
+    for gpu in dict.fromkeys(one.part for one in mine if one.alone):
+        yield _Part(gpu, "by itself", partial(_is_alone, kinds, gpu))
+        for kind in kinds:
+            yield _Part(gpu, f"of {_ALONE.get(kind, kind)}", partial(_is_alone, {kind}, gpu))
     paths = dict.fromkeys(one.part for one in mine if devices(one))
     for path in sorted(paths, key=lambda path: len(_SEPARATORS.split(path)), reverse=True):
         yield _Part(path, "", partial(_is_over, path))
     yield _Part("", "in collectives with other nodes", _together, is_last=True)
     yield _Part("", "in collectives inside the node", _together_inside, is_last=True)
+
+
+# What a GPU does by itself, by the dimension of its rate.
+_ALONE = {"computing rate": "matrix products", "bandwidth": "its memory"}
+
+
+def _is_alone(kinds: Collection[str], gpu: str, one: Standing) -> bool:
+    """Whether this is what a GPU reaches by itself; ``gpu`` is empty for any of the node."""
+    return one.alone in kinds and gpu in ("", one.part)
 
 
 def _takes_part(device: str, one: Standing) -> bool:

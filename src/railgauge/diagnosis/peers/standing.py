@@ -9,7 +9,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median, stdev
 from types import MappingProxyType
+from typing import TypeVar
 
+from railgauge.config.thresholds.model import Platform
 from railgauge.core.model import Cluster, Judgement, Outcome
 from railgauge.core.terms import Flow, Rung
 from railgauge.diagnosis.localise import ways
@@ -18,6 +20,7 @@ from railgauge.diagnosis.model import RunResults
 from railgauge.diagnosis.over_paths import flow_of
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.pairing import leaves
+from railgauge.tools import is_of_each_gpu
 from railgauge.tools.metric import HIGHER
 
 _MEASURED = (Outcome.PASSED, Outcome.MARGINAL, Outcome.FAILED, Outcome.RECORD_ONLY)
@@ -31,6 +34,7 @@ _At = tuple[str, "int | None"]
 """A metric, and a message size."""
 _Best = dict[_At, dict[str, float]]
 """The best value of each node."""
+_Peer = TypeVar("_Peer", str, tuple[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class Standing:
 
     ``cleared`` are the partners that are less than half as far behind, ``suspects`` the others.
     ``repeats`` is how often the measurement was made. ``records`` are the items that show it.
+    ``alone`` is the dimension of what a GPU reaches by itself (see ``alone``), empty for others.
     """
 
     node: str
@@ -50,6 +55,7 @@ class Standing:
     cleared: frozenset[str]
     suspects: frozenset[str]
     records: tuple[ItemRecord, ...]
+    alone: str = ""
 
     @property
     def run(self) -> Series:
@@ -119,13 +125,14 @@ def standings(
 ) -> list[Standing]:
     """All standings of a run, in time linear in its items but for one sorting.
 
+    What a GPU reaches by itself is not in them (see ``alone``).
     ``blamed`` holds the slow nodes of items that are explained: such an item tells nothing of its
     other nodes.
     """
     heaps: dict[Series, _Heap] = defaultdict(_Heap)
     leaf = _leaf_of(results.cluster)
     for record in results.records.values():
-        if _is_comparable(record):
+        if is_comparable(record) and not is_of_one_gpu(record, results.platform):
             crosses = len({leaf.get(node) for node in record.nodes}) > 1
             known = blamed.get(record.id, record.nodes)
             nodes = [node for node in record.nodes if node in known]
@@ -163,14 +170,14 @@ def _of(series: Series, heap: _Heap) -> Iterator[Standing]:
             part=series[1],
             rung=records[0].rung,
             behind=share,
-            repeats=max(map(_repeats, records)),
+            repeats=max(map(repeats_of, records)),
             cleared=cleared,
             suspects=frozenset(partners) - cleared,
             records=tuple(records),
         )
 
 
-def shortfalls(values: Mapping[str, float]) -> dict[str, float]:
+def shortfalls(values: Mapping[_Peer, float]) -> dict[_Peer, float]:
     """By how much each value is below the median of the others, as a share of that median.
 
     Negative above it. Empty with fewer than three values: nobody can say which of two is right.
@@ -193,7 +200,19 @@ def _leaf_of(cluster: Cluster) -> dict[str, str]:
     return {node: leaf for leaf, nodes in found.items() for node in nodes}
 
 
-def _is_comparable(record: ItemRecord) -> bool:
+def is_of_one_gpu(record: ItemRecord, platform: Platform) -> bool:
+    """Whether an item is about what one GPU reaches by itself, whatever surrounds it."""
+    measurement = platform.measurements.get(record.subject)
+    return (
+        measurement is not None
+        and is_of_each_gpu(measurement.tool)
+        and len(record.nodes) == 1
+        and record.pairing.startswith("gpu")
+        and record.pairing[3:].isdecimal()
+    )
+
+
+def is_comparable(record: ItemRecord) -> bool:
     return (
         record.outcome in _MEASURED
         and 1 <= len(set(record.nodes)) <= _PAIR
@@ -211,7 +230,7 @@ def is_rate(judged: Judgement) -> bool:
     )
 
 
-def _repeats(record: ItemRecord) -> int:
+def repeats_of(record: ItemRecord) -> int:
     cases = (question.case for question in record.questions)
     return max((case.repeats for case in cases if case), default=1)
 

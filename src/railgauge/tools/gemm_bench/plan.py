@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from railgauge.core.model import Command
 from railgauge.tools import Setting
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, same_models
+from railgauge.tools.claims import Claim, SideOutput, ToolRequest, claims_of_gpus, equal
 from railgauge.tools.hosts import claim_of_hosts
 from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import program, read_options
@@ -65,7 +65,7 @@ def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ..
         *(equal(name, asked.option(name, own), said.get(name)) for name, own in _DEFAULTS.items()),
         *_library(asked.option("library"), said.get("library")),
         claim_of_hosts("host", asked, [str(host)] if host else []),
-        *(_gpus(asked, said.get("measured"), said.get("models")) if devices == "gpu" else ()),
+        *(_gpus(asked, said) if devices == "gpu" else ()),
     )
 
 
@@ -74,14 +74,5 @@ def _library(wanted: object, said: object) -> Iterator[Claim]:
         yield equal("library", wanted, str(said).partition(" ")[0] if said else None)
 
 
-def _gpus(asked: ToolRequest, measured: object, models: object) -> Iterator[Claim]:
-    """Claim that exactly the declared GPUs were measured, and that they are of their model."""
-    if asked.platform.gpus is None:
-        return
-    names = measured if isinstance(measured, tuple) else ()
-    wanted = ", ".join(f"gpu{number}" for number in range(asked.platform.gpus.count))
-    yield equal("GPUs", wanted, ", ".join(names) or None)
-    known = asked.models(asked.case.nodes)
-    model = same_models("GPU model", known, models if isinstance(models, tuple) else ())
-    if model:
-        yield model
+def _gpus(asked: ToolRequest, said: Mapping[str, object]) -> Iterator[Claim]:
+    return claims_of_gpus(asked, said.get("measured"), said.get("models"))

@@ -1,0 +1,443 @@
+"""The tools of single GPUs: whole outputs, every cut of them, damage, and lies."""
+
+import re
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from testing.gpu_tool_outputs import (
+    BABEL,
+    BURN,
+    BURN_END,
+    FRY,
+    FRY_UNHEALTHY,
+    GST,
+    HIPBLASLT,
+    IET,
+    ROCBLAS,
+    RVS_BABEL,
+    RVS_END,
+    RVS_GST,
+    RVS_IET,
+    RVS_LEVEL,
+    RVS_LIST,
+    WHOLE,
+    begin,
+    gst,
+    iet,
+    on_each,
+    result,
+    rocblas_row,
+)
+from testing.tool_setting import kinds, values
+
+from railgauge import tools
+
+EVERY = [(name, text) for name, texts in WHOLE.items() for text in texts]
+
+
+def parse(name, text):
+    return tools.tool(name).parse(text)
+
+
+def rates(parsed, metric="gflops"):
+    """The samples of each GPU, in their order."""
+    found = {}
+    for sample in parsed.samples:
+        if sample.metric == metric:
+            found.setdefault(sample.placement, []).append(sample.value)
+    return found
+
+
+@pytest.mark.parametrize(("name", "text"), EVERY)
+def test_a_whole_output_has_no_error(name, text):
+    parsed = parse(name, text)
+    assert parsed.errors == ()
+    assert parsed.tool == name
+    assert tools.tool(name).payload_bytes(parsed) == 0
+    assert {s.placement for s in parsed.samples} in ({"gpu0", "gpu1"}, set())
+
+
+@pytest.mark.parametrize(("name", "text"), EVERY)
+def test_every_cut_is_an_error(name, text):
+    """Fewer rows are never a pass: an output that is not whole says so."""
+    for end in range(len(text)):
+        assert parse(name, text[:end]).errors, f"{text[max(0, end - 80) : end]!r} is the end"
+
+
+@pytest.mark.parametrize(("name", "text"), EVERY)
+def test_every_line_that_is_lost_is_an_error_or_changes_nothing(name, text):
+    whole = parse(name, text)
+    wanted = [(s.metric, s.placement, s.value) for s in whole.samples]
+    lines = text.splitlines(keepends=True)
+    for at in range(len(lines)):
+        left = parse(name, "".join(lines[:at] + lines[at + 1 :]))
+        if not left.errors and [(s.metric, s.placement, s.value) for s in left.samples] != wanted:
+            assert name in ("gpu-burn", "rvs"), lines[at]  # one of several samples of a GPU
+            assert {s.placement for s in left.samples} == {s.placement for s in whole.samples}
+
+
+@pytest.mark.parametrize(("name", "text"), EVERY)
+def test_two_outputs_in_one_are_an_error(name, text):
+    assert "several-tables" in kinds(parse(name, text + text)) or parse(name, text + text).errors
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_no_output_and_no_program_are_errors(name):
+    program = {"gpu-burn": "gpu_burn"}.get(name, name)
+    assert kinds(parse(name, "")) == ["no-output"]
+    assert kinds(parse(name, "Welcome to the node\n")) == ["no-table"]
+    missing = f"bash: line 1: {program}: command not found\n"
+    assert kinds(parse(name, missing)) == ["tool-missing"]
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@settings(max_examples=60)
+@given(data=st.data())
+def test_noise_never_raises_and_never_adds_a_value(name, data):
+    text = data.draw(st.sampled_from(WHOLE[name]))
+    at = data.draw(st.integers(0, len(text)))
+    noise = data.draw(st.text(max_size=30))
+    wanted = {(s.metric, s.placement) for s in parse(name, text).samples}
+    parsed = parse(name, text[:at] + noise + text[at:])
+    if not parsed.errors:
+        assert {(s.metric, s.placement) for s in parsed.samples} == wanted
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("unit", ["A", " ", "- ", "0 (0 Gflop/s) - ", ",", "[GPU:: ", "1 ", "\r"])
+def test_long_lines_take_linear_time(name, unit):
+    began = time.process_time()
+    for head in ("", "\r10.0%  proc'd: ", "GPU #0: ", "[RESULT] [1.0 ] [a] [GPU:: 1] ", "M,"):
+        parse(name, head + unit * (400_000 // len(unit)))
+    assert time.process_time() - began < 4
+
+
+# --- gpu_burn ---
+
+
+def test_each_report_of_a_gpu_but_its_first_is_a_sample():
+    parsed = parse("gpu-burn", BURN)
+    assert rates(parsed) == {"gpu0": [372000, 370000], "gpu1": [371000, 369000]}
+    assert rates(parsed, "errors") == {"gpu0": [0], "gpu1": [0]}
+    assert parsed.summary["format"] == "tf32"
+    assert parsed.summary["duration_s"] == 30
+    assert parsed.summary["measured"] == ("gpu0", "gpu1")
+    assert parsed.summary["models"] == ("NVIDIA H200", "NVIDIA H200")
+
+
+LAST = "1503 (370000 Gflop/s) - 1503 (369000 Gflop/s)   errors: 0 - 0 "
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("GPU 1: OK", "GPU 1: FAULTY", "data-corruption"),
+        ("errors: 0 - 0   temps: 60", "errors: 0 - 7  (WARNING!)  temps: 60", "data-corruption"),
+        ("errors: 0 - 0   temps: 60", "errors: -524288000  (WARNING!)- 0   temps: 60",
+         "data-corruption"),
+        (LAST, "1503 (370000 Gflop/s) - -1 (0 Gflop/s)   errors: 0 - 1278531568  (DIED!)",
+         "gpu-failed"),
+        (LAST, "1503 (370000 Gflop/s) - -1 (0 Gflop/s)   errors: 0 - 0  (DIED!)", "gpu-failed"),
+        ("1002 (371000 Gflop/s)", "501 (371000 Gflop/s)", "metric-missing"),
+        ("1503 (369000 Gflop/s)", "401 (369000 Gflop/s)", "inconsistent"),
+        ("371000 Gflop/s", "0 Gflop/s", "zero-value"),
+        ("371000 Gflop/s", "371 Tflop/s", "unparsable"),
+        ("371000 Gflop/s", "nan Gflop/s", "unparsable"),
+        ("1002 (371000 Gflop/s)   errors: 0 - 0", "1002 (371000 Gflop/s)   errors: 0",
+         "unparsable"),
+        (" - 1002 (371000 Gflop/s)", "", "unparsable"),
+        ("Tested 2 GPUs", "Tested 3 GPUs", "truncated"),
+        ("\tGPU 1: OK\n", "", "truncated"),
+        (BURN_END, "", "truncated"),
+        (BURN, BURN + BURN, "several-tables"),
+        (BURN_END, "\n\nNo clients are alive!  Aborting\n", "gpu-failed"),
+        (BURN_END, "Couldn't init a GPU test: Error in \"load module\": file not found\n",
+         "tool-failed"),
+        (BURN_END, "Couldn't init a GPU test: Error in C alloc (gpu_burn-drv.cpp:141): out of "
+         "memory\n", "out-of-memory"),
+    ],
+)  # fmt: skip
+def test_damage_of_gpu_burn_is_named(old, new, kind):
+    assert old in BURN
+    text = BURN.replace(old, new, 1)
+    if "501 (371000" in new:
+        text = text.replace("1503 (369000 Gflop/s)", "501 (369000 Gflop/s)")
+    assert kind in kinds(parse("gpu-burn", text))
+
+
+def test_a_faulty_gpu_is_named_whatever_its_speed_and_the_exit_code_is_zero():
+    parsed = parse("gpu-burn", BURN.replace("GPU 1: OK", "GPU 1: FAULTY"))
+    (found,) = [p for p in parsed.problems if p.kind == "data-corruption"]
+    assert found.message == "gpu1: an unknown number of errors"
+    counted = BURN.replace("errors: 0 - 0   temps: 60", "errors: 0 - 7  (WARNING!)  temps: 60")
+    assert parse("gpu-burn", counted).errors[0].message == "gpu1: 7 errors"
+    assert rates(parse("gpu-burn", counted), "errors") == {"gpu0": [0], "gpu1": [7]}
+
+
+def test_a_dead_gpu_is_no_corruption_although_the_list_calls_it_faulty():
+    """Its count of errors is whatever was in memory."""
+    dead = BURN.replace(
+        LAST, "1503 (370000 Gflop/s) - -1 (0 Gflop/s)   errors: 0 - 1278531568  (DIED!)"
+    )
+    found = kinds(parse("gpu-burn", dead.replace("GPU 1: OK", "GPU 1: FAULTY")))
+    assert "gpu-failed" in found
+    assert "data-corruption" not in found
+
+
+def test_a_list_of_ok_without_any_work_is_no_pass():
+    """As in an issue of gpu_burn: a run that was too short to report anything."""
+    head, _, end = BURN.partition("\r")[0], "", BURN_END
+    assert kinds(parse("gpu-burn", head + end)) == ["metric-missing"]
+
+
+def test_text_of_another_stream_before_a_progress_line_does_not_hide_it():
+    torn = BURN.replace("\r33.3%", "\rread[0] error 033.3%")
+    assert rates(parse("gpu-burn", torn)) == rates(parse("gpu-burn", BURN))
+
+
+# --- gpu-fryer ---
+
+
+def test_mean_and_slowest_second_of_each_gpu():
+    parsed = parse("gpu-fryer", FRY)
+    assert values(parsed) == {
+        ("gflops", "gpu0"): 730012, ("gflops_min", "gpu0"): 728988,
+        ("gflops", "gpu1"): 725011, ("gflops_min", "gpu1"): 724590,
+    }  # fmt: skip
+    assert (parsed.summary["format"], parsed.problems) == ("BF16", ())
+    assert [(t["status"], t["gpus"]) for t in parsed.summary["tests"]] == [
+        ("pass", (0,)), ("pass", (1,)),
+    ]  # fmt: skip
+
+
+def test_an_unhealthy_gpu_is_a_failed_test_with_its_reason():
+    parsed = parse("gpu-fryer", FRY_UNHEALTHY)
+    assert kinds(parsed, "warning") == ["test-failed"]
+    tests = {t["gpus"]: (t["status"], t["says"]) for t in parsed.summary["tests"]}
+    assert tests[(0,)] == ("pass", "")
+    assert tests[(1,)][0] == "fail"
+    assert "throttled" in tests[(1,)][1]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("730012 Gflops/s", "     0 Gflops/s", "zero-value"),
+        ("730012 Gflops/s", "930012 Gflops/s", "inconsistent"),
+        ("730012 Gflops/s", "730012 Tflops/s", "no-table"),
+        ("min: 728988.00", "min: NaN", "unparsable"),
+        ("min: 728988.00", "min: 18446744073.71", "inconsistent"),
+        ("GPU #1: 725011", "GPU #0: 725011", "metric-missing"),
+        (":  BF16 ", ": FP32 BF16 ", "several-tables"),
+        ("All GPUs seem healthy\n", "", "truncated"),
+        ("Freeing GPUs...\n", "", "truncated"),
+        ("Creating random", "thread 'main' panicked at src/main.rs:1: x\nC", "tool-failed"),
+        (FRY, "Error: No GPUs detected\n", "tool-failed"),
+        (FRY, "error: unexpected argument '--use-bf16' found\n", "tool-failed"),
+    ],
+)
+def test_damage_of_gpu_fryer_is_named(old, new, kind):
+    assert old in FRY
+    damaged = FRY.replace(old, new, 1)
+    if kind == "no-table":
+        damaged = damaged.replace("725011 Gflops/s", "725011 Tflops/s")
+        damaged = re.sub(r"^\d[^\n]*\n", "", damaged, flags=re.M)
+    assert kind in kinds(parse("gpu-fryer", damaged))
+
+
+# --- rocblas-bench and hipblaslt-bench ---
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("rocblas-bench", ROCBLAS), ("hipblaslt-bench", HIPBLASLT)]
+)
+def test_each_run_on_each_gpu_is_a_sample(name, text):
+    parsed = parse(name, text)
+    assert rates(parsed) == {
+        "gpu0": [pytest.approx(610840, rel=1e-5), pytest.approx(607464, rel=1e-5)],
+        "gpu1": [pytest.approx(600825, rel=1e-5), pytest.approx(597560, rel=1e-5)],
+    }  # fmt: skip
+    said = parsed.summary
+    assert (said["m"], said["a_type"], said["compute_type"]) == ("8192", "bf16_r", "f32_r")
+    assert (said["measured"], said["cycles"]) == (("gpu0", "gpu1"), 2)
+    assert said["models"] == ("AMD Instinct MI300X",) * 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("610840", "710839", "inconsistent"),
+        ("610840", "nan", "not-a-number"),
+        ("610840", "-nan", "not-a-number"),
+        ("610840, 1800", "610840", "unparsable"),
+        ("rocblas-Gflops,us", "rocblas-GFlops,us", "metric-missing"),
+        ("rocblas-Gflops,us", "hipblaslt-Gflops,us", "unknown-column"),
+        ("N,T,8192,8192,8192", "N,T,4096,8192,8192", "inconsistent"),
+        ("bf16_r,bf16_r,bf16_r,bf16_r", "f16_r,f16_r,f16_r,f16_r", "inconsistent"),
+        ("railgauge: end of 2 GPUs\n", "", "truncated"),
+        ("railgauge: end of 2 GPUs", "railgauge: end of 3 GPUs", "truncated"),
+        ("railgauge: gpu1 cycle 1", "railgauge: gpu2 cycle 1", "truncated"),
+        ("railgauge: gpu1 cycle 1\n", "", "metric-missing"),
+        ("Device ID 0", "hipErrorNoDevice: no ROCm-capable device\nDevice ID 0", "hip-error"),
+        ("Device ID 0", "rocBLAS error: out of memory\nDevice ID 0", "out-of-memory"),
+        ("Device ID 0", "unrecognised option '--log_datatype'\nDevice ID 0", "invalid-argument"),
+    ],
+)
+def test_damage_of_rocblas_bench_is_named(old, new, kind):
+    assert old in ROCBLAS
+    assert kind in kinds(parse("rocblas-bench", ROCBLAS.replace(old, new, 1)))
+
+
+def test_the_best_of_several_kernels_is_refused():
+    for best in ("Winner: \n", "[1]:transA,transB\n"):
+        text = HIPBLASLT.replace("Is supported", f"{best}Is supported", 1)
+        assert "several-tables" in kinds(parse("hipblaslt-bench", text))
+
+
+def test_one_run_without_the_suite_has_no_gpu():
+    parsed = parse("rocblas-bench", rocblas_row(1800.0))
+    assert rates(parsed) == {None: [pytest.approx(610840, rel=1e-5)]}
+    assert parsed.errors == ()
+
+
+def verified(norm, names="norm_error_1"):
+    def row(time_us):
+        head, values, _ = rocblas_row(time_us).split("\n")
+        return f"{head},CPU-Gflops,CPU-us,{names}\n{values},0.09,43688,{norm}\n"
+
+    return on_each(row)
+
+
+def test_a_verified_product_has_its_error_and_one_that_is_no_number_is_corruption():
+    sound = parse("rocblas-bench", verified("2.4e-07"))
+    assert sound.errors == ()
+    assert rates(sound, "norm_error") == {"gpu0": [2.4e-07] * 2, "gpu1": [2.4e-07] * 2}
+    for wrong in ("nan", "inf", "-nan"):
+        assert "data-corruption" in kinds(parse("rocblas-bench", verified(wrong)))
+    failed = verified("2.4e-07,failed,failed", "norm_error,atol,rtol")
+    (found,) = [p for p in parse("rocblas-bench", failed).errors if p.kind == "data-corruption"]
+    assert found.message.startswith("gpu0: no tolerance holds")
+
+
+# --- rvs ---
+
+
+def test_each_interval_of_gst_after_the_ramp_is_a_sample():
+    parsed = parse("rvs", RVS_GST)
+    assert rates(parsed, "gflops_bf16") == {"gpu0": [610000, 612000], "gpu1": [598000, 600000]}
+    assert parsed.summary["measured"] == ("gpu0", "gpu1")
+    assert parsed.summary["models"] == ("AMD Instinct MI300X",) * 2
+    assert parsed.tool_version == "1.6.75"
+    assert [(t["name"], t["status"], t["gpus"]) for t in parsed.summary["tests"]] == [
+        (GST, "pass", (0,)), (GST, "pass", (1,)), (GST, "pass", ()),
+    ]  # fmt: skip
+
+
+def test_a_level_has_the_results_of_all_its_modules():
+    parsed = parse("rvs", RVS_LEVEL)
+    assert parsed.summary["actions"] == (BABEL, GST, IET)
+    tests = {(t["name"], t["gpus"]): t["status"] for t in parsed.summary["tests"]}
+    assert set(tests) == {(name, gpus) for name in (BABEL, GST, IET) for gpus in ((0,), (1,), ())}
+    assert set(tests.values()) == {"pass"}
+
+
+def test_babel_has_the_mean_and_the_slowest_run_in_the_unit_of_its_table():
+    parsed = parse("rvs", RVS_BABEL)
+    assert values(parsed)["babel_copy", "gpu0"] == 4150313.849
+    assert values(parsed)["babel_copy_min", "gpu1"] == 4037686.546
+    assert {s.unit for s in parsed.samples} == {"MB/s"}
+    binary = RVS_BABEL.replace("MBytes/sec", "MiBytes/sec").replace("MB/s", "MiB/s")
+    assert {s.unit for s in parse("rvs", binary).samples} == {"MiB/s"}
+
+
+def test_a_gpu_is_numbered_by_its_pci_address_whatever_rvs_calls_it():
+    swapped = RVS_GST.replace("0000:05:00.0 - GPU", "0000:f5:00.0 - GPU")
+    assert rates(parse("rvs", swapped), "gflops_bf16") == {
+        "gpu1": [610000, 612000], "gpu0": [598000, 600000],
+    }  # fmt: skip
+
+
+def test_a_gpu_that_misses_a_target_failed_the_action():
+    text = RVS_LIST + gst("42583", (610000,)) + gst("1590", (500000,), "FALSE") + RVS_END
+    parsed = parse("rvs", text)
+    assert kinds(parsed, "warning") == ["test-failed"]
+    assert [t["status"] for t in parsed.summary["tests"]] == ["pass", "fail"]
+
+
+def test_a_gpu_without_a_reading_of_its_power_did_not_pass():
+    """RVS passes it by default."""
+    silent = RVS_IET.replace("241.000000", "0.000000").replace("749.000000", "0.000000")
+    statuses = [t["status"] for t in parse("rvs", silent).summary["tests"]]
+    assert statuses == ["skip", "skip"]
+
+
+@pytest.mark.parametrize("check", ["self-check", "accu-check"])
+def test_wrong_products_are_corruption_at_any_speed(check):
+    said = result(f"[{GST}] [GPU:: 1590] {check} error 0.0312500000")
+    text = RVS_GST.replace(rvs_end := RVS_END, said + rvs_end)
+    (found,) = parse("rvs", text).errors
+    assert (found.kind, found.message.split(":")[0]) == ("data-corruption", "gpu1")
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "kind"),
+    [
+        (RVS_GST, "GFLOPS 612000 Target", "GFLOPS 605000 Target", "inconsistent"),
+        (RVS_GST, "GFLOPS 612000\n", "GFLOPS nan\n", "unparsable"),
+        (RVS_GST, "GFLOPS 612000\n", "TFLOPS 612\n", None),
+        (RVS_GST, "met: TRUE", "met: MAYBE", "metric-missing"),
+        (RVS_GST, RVS_LIST, RVS_LIST + "0000:75:00.0 - GPU[ 5 -   777] AMD Instinct MI300X "
+         "(Device 29857)\n", "metric-missing"),
+        (RVS_GST, RVS_END, "", "truncated"),
+        (RVS_GST, RVS_GST, RVS_GST + RVS_GST, "several-tables"),
+        (RVS_GST, RVS_END, "[ERROR ] [1.0 ] [gst] gst 1590 blas error !!!\n" + RVS_END,
+         "tool-failed"),
+        (RVS_BABEL, "MBytes/sec     Max", "GBytes/sec     Max", "unit-unknown"),
+        (RVS_BABEL, "GPU Id      Function", "Function", "unknown-column"),
+        (RVS_BABEL, "4150313.849", "9150313.849", "inconsistent"),
+        (RVS_BABEL, "4150313.849", "", "unparsable"),
+        (RVS_BABEL, "4150313.849", "4.1.5", "not-a-number"),
+        (RVS_BABEL, "4224488.986    4224488.986    4037686.546    4150313.849",
+         "0.000    0.000    0.000    0.000", "zero-value"),
+        (RVS_IET, "pass: TRUE", "pass: PERHAPS", "metric-missing"),
+    ],
+)  # fmt: skip
+def test_damage_of_rvs_is_named(text, old, new, kind):
+    assert old in text
+    found = kinds(parse("rvs", text.replace(old, new, 1)))
+    assert (kind in found) if kind else not found
+
+
+def test_without_its_list_a_gpu_keeps_the_number_of_rvs():
+    parsed = parse("rvs", begin(GST, "gst") + gst("42583", (610000, 612000)))
+    assert list(rates(parsed, "gflops_bf16")) == ["gpu42583"]
+    assert parsed.summary["measured"] == ()
+
+
+def test_newer_names_of_pairs_are_read_and_intermediate_values_are_not():
+    ends = "[GPU:: 2 - 42583 - 0000:05:00.0] [GPU:: 4 -  1590 - 0000:65:00.0]"
+    moved = f"[x] p2p-bandwidth[ 1/2] {ends} bidirectional: false"
+    text = (
+        RVS_LIST + result(f"[x] p2p {ends} peers:true distance:15 xGMI:15")
+        + result(f"{moved} 61.3 GBps") + result(f"{moved} 61.4 GBps duration: 0.2 secs") + RVS_END
+    )  # fmt: skip
+    parsed = parse("rvs", text)
+    assert values(parsed) == {("p2p_bw", "gpu0>gpu1"): 61.4}
+    assert parsed.summary["peers"] == {"gpu0>gpu1": True}
+
+
+def test_the_format_of_an_action_is_in_its_name():
+    for name, metric in (
+        ("gst-1215Tflops-4K4K8K-rand-fp8", "gflops_fp8"),
+        ("compute-fp64-trig", "gflops_fp64"),
+        ("action_1", "gflops"),
+    ):
+        text = (RVS_LIST + gst("42583", (5, 6)) + gst("1590", (5, 6)) + RVS_END).replace(GST, name)
+        assert set(rates(parse("rvs", text), metric)) == {"gpu0", "gpu1"}
+
+
+def test_iet_of_two_gpus_in_any_order_is_whole():
+    text = RVS_LIST + iet("42583") + iet("1590") + RVS_END
+    assert parse("rvs", text).errors == ()

@@ -1,0 +1,163 @@
+"""The parser of RVS: from its lines to samples, results of actions, and problems."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from railgauge.core.model import Parsed
+from railgauge.core.problems import ProblemKind
+from railgauge.tools.collector import OutputCollector
+from railgauge.tools.rvs import memory, peers
+from railgauge.tools.rvs.memory import Memory
+from railgauge.tools.rvs.products import Products
+from railgauge.tools.rvs.reading import OF_GPU, PREFIX, RvsRun
+from railgauge.tools.text import clean, is_torn, whole_lines
+
+_LONGEST_LINE = 500
+_BEGIN = "railgauge: rvs begins"
+_END = re.compile(r"railgauge: rvs ended with ([0-9]{1,3})")
+_ACTION = re.compile(r"Action name {0,2}: {0,2}(\S{1,120})")
+_SUMMARY = re.compile(
+    r"\| (\S{1,120}) {1,80}\| ([A-Z]{2,12}) {1,40}\| (PASS|FAIL|SKIP)[A-Z]* {1,40}\|"
+)
+_VERSION = re.compile(r"\| RVS version {1,40}\| (\S{1,30}) {1,60}\|")
+_STATUS = {"PASS": "pass", "FAIL": "fail", "SKIP": "skip"}
+_OLD_ERROR = re.compile(r"RVS-ERROR (.{1,300})")
+
+
+@dataclass(slots=True)
+class _Marks:
+    """The suite's own lines, the names of the actions, and RVS's closing table."""
+
+    begins: int = 0
+    ends: list[int] = field(default_factory=list)
+    actions: list[str] = field(default_factory=list)
+    closing: dict[str, str] = field(default_factory=dict)
+    version: str | None = None
+
+
+def parse(text: str) -> Parsed:
+    """Read the results of GST, IET, BABEL and PBQT, and RVS's own verdicts. Never raises.
+
+    ``gflops_bf16``, … or ``gflops`` (``GFLOP/s``) is GST's rate in each interval, by the format in
+    the action's name; ``babel_copy``, …, and ``babel_copy_min``, … (``MB/s`` or ``MiB/s``) are a
+    kernel's mean and its slowest run; ``p2p_bw`` and ``p2p_bw_bidirectional`` are decimal ``GB/s``
+    between two GPUs. The placement is ``gpu0`` in the order of RVS's list of GPUs, or RVS's own
+    number without that list. ``summary.tests`` has each action on each GPU, as in ``NamedResult``;
+    a failed one is the warning ``test-failed``. ``summary``: ``measured``, ``models``, ``peers``,
+    ``actions``. An id or a value that is no number (the manual prints ``<result>``) is an error, as
+    is an action that a listed GPU did not end.
+    """
+    text = clean(text)
+    run, marks = RvsRun(OutputCollector()), _Marks()
+    products, tables = Products(), Memory()
+    started = run.collector.check_started(text, "rvs")
+    for line in whole_lines(text):
+        if len(line) < _LONGEST_LINE:
+            _take(line.rstrip(), run, marks, (products, tables))
+    if is_torn(text):
+        run.collector.error(ProblemKind.TRUNCATED, "the last line is incomplete")
+    if started:
+        _check(text, run, marks, tables)
+    return run.collector.parsed("rvs", marks.version, _summary(run, marks))
+
+
+def _summary(run: RvsRun, marks: _Marks) -> dict[str, object]:
+    """The GPUs that were measured are those of the list that an action ended on."""
+    ended = {number for numbers in run.ended.values() for number in numbers}
+    order = sorted(run.listed, key=lambda one: run.listed[one][0].lower())
+    closing = [
+        {"name": name, "status": status, "printed": status, "gpus": (), "says": "RVS's summary"}
+        for name, status in marks.closing.items()
+    ]
+    return {
+        "peers": run.peers,
+        "measured": tuple(run.place(number) for number in order if number in ended),
+        "models": tuple(model for _, model in run.listed.values()),
+        "actions": tuple(marks.actions),
+        "tests": [*run.results, *closing],
+    }
+
+
+def _take(line: str, run: RvsRun, marks: _Marks, modules: tuple[Products, Memory]) -> None:
+    match = PREFIX.fullmatch(line)
+    if match and match[1] == "ERROR":
+        run.collector.error(ProblemKind.TOOL_FAILED, match[2])
+    elif match and match[1] == "RESULT":
+        _take_result(match[2].strip(), run, marks, modules)
+    elif match or run.take_listed(line) or _take_mark(line, marks):
+        return
+    elif old := _OLD_ERROR.search(line):
+        run.collector.error(ProblemKind.TOOL_FAILED, old[1])
+    else:
+        modules[1].take(line, run)
+
+
+def _take_result(said: str, run: RvsRun, marks: _Marks, modules: tuple[Products, Memory]) -> None:
+    products, tables = modules
+    if peers.take(said, run):
+        return
+    if action := _ACTION.fullmatch(said):
+        marks.actions.append(action[1])
+    elif not (of_gpu := OF_GPU.fullmatch(said)):
+        if "GFLOPS" in said or "Power(W)" in said:
+            run.collector.error(ProblemKind.UNPARSABLE, said)
+    elif of_gpu[3] == memory.BEGIN:
+        tables.begin(of_gpu[1], of_gpu[2], run)
+    elif not products.take(of_gpu[1], of_gpu[2], of_gpu[3], run) and "GFLOPS" in of_gpu[3]:
+        run.collector.error(ProblemKind.UNPARSABLE, said)
+
+
+def _take_mark(line: str, marks: _Marks) -> bool:
+    if line == _BEGIN:
+        marks.begins += 1
+    elif match := _END.fullmatch(line):
+        marks.ends.append(int(match[1]))
+    elif match := _VERSION.fullmatch(line):
+        marks.version = match[1]
+    elif match := _SUMMARY.fullmatch(line):
+        marks.closing[match[1]] = _STATUS[match[3]]
+    else:
+        return line.startswith(("|", "+"))
+    return True
+
+
+# --- the whole ---
+
+
+def _check(text: str, run: RvsRun, marks: _Marks, tables: Memory) -> None:
+    for result in run.results:
+        if result["status"] == "fail":
+            what = f"{result['name']} on gpu{result['gpus']}: {result['printed']}"
+            run.collector.warn(ProblemKind.TEST_FAILED, what.replace("(", "").replace(",)", ""))
+    for name, status in marks.closing.items():
+        if status == "fail":
+            run.collector.warn(ProblemKind.TEST_FAILED, f"{name}, in RVS's summary")
+    if marks.begins > 1:
+        run.collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
+    elif marks.begins and len(marks.ends) != 1:
+        run.collector.error(ProblemKind.TRUNCATED, "rvs did not end")
+    if tables.rows:
+        run.collector.error(ProblemKind.TRUNCATED, "a table of BABEL without its closing rule")
+    _check_gpus(run)
+    peers.check(run)
+    if run.collector.is_empty and not (run.results or run.peers or marks.closing):
+        run.collector.nothing(text, "no result of RVS in this text")
+
+
+def _check_gpus(run: RvsRun) -> None:
+    """Each action that began on a GPU must end there, and on every GPU of the list alone."""
+    numbers = {one for each in (*run.began.values(), *run.ended.values()) for one in each}
+    if strange := sorted(numbers - set(run.listed)) if run.listed else []:
+        what = f"RVS's list of GPUs lacks {', '.join(strange)}"
+        run.collector.error(ProblemKind.INCONSISTENT, what)
+    for action, began in run.began.items():
+        wanted = sorted({*began, *run.listed})
+        ended = sorted(run.ended.get(action, []))
+        if missing := [run.place(number) for number in wanted if number not in ended]:
+            what = f"{action} did not end on {', '.join(missing)}"
+            run.collector.error(ProblemKind.METRIC_MISSING, what)
+        elif len(began) != len(set(began)) or len(ended) != len(wanted):
+            what = f"{action} ran several times on a GPU; give one run"
+            run.collector.error(ProblemKind.SEVERAL_TABLES, what)
