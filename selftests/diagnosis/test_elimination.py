@@ -13,6 +13,7 @@ from railgauge.core.model import Outcome
 from railgauge.diagnosis import diagnose, elimination
 from railgauge.diagnosis.confirm import follow_ups
 from railgauge.diagnosis.model import OPEN, Cause, Where
+from railgauge.diagnosis.telling_apart import telling_apart
 from railgauge.judging.confirmation import Confirmed
 
 SLOW = 200.0
@@ -93,6 +94,60 @@ def test_the_slow_paths_are_what_is_left(slow):
     cause = elimination.decided(of_paths(*names), measured(slow))
     assert cause.where.device == ",".join(name for name in names if name in slow)
     assert cause.confidence == "likely"
+
+
+# --- all paths of a NIC, and host memory over it ---
+
+OF_NICS = ("gpu0-mlx5_0", "gpu5-mlx5_1", "gpu6-mlx5_1")
+
+
+def over_nics():
+    """Requests for the paths; host memory of n1 over mlx5_1 was fine before."""
+    host = [asking(path("n1", "n2", "mlx5_1", 392.0)), asking(path("n2", "n3", "mlx5_1", 392.0))]
+    found = findings([asking(path("n1", "n2", "gpu3-mlx5_3", 392.0)), *host])
+    return tuple(telling_apart(found, [], of_paths(*OF_NICS), ("n2",)))
+
+
+def decided(slow, requests):
+    """``slow`` are the places ``SENDER PATH`` that are slow again."""
+
+    def place(one):
+        return f"{one.question.case.nodes[0]} {one.question.case.pairing}"
+
+    results = [result(one, slow=place(one) in slow) for one in requests]
+    return elimination.decided(of_paths(*OF_NICS), results)
+
+
+SLOW_PATHS = {f"n1 {path}" for path in OF_NICS[1:]}
+
+
+@pytest.mark.parametrize(
+    ("more", "name"),
+    [({"n1 mlx5_1", "n2 mlx5_1"}, "slow-nic"), ({"n1 mlx5_1"}, "slow-direction")],
+)
+def test_a_nic_that_became_slow_is_not_several_paths(more, name):
+    cause = decided(SLOW_PATHS | more, over_nics())
+    assert (cause.cause, cause.where.device, cause.confidence) == (name, "mlx5_1", "likely")
+    assert "was fine before, and is slow now" in cause.says
+
+
+def test_slow_paths_of_a_nic_that_is_fine_now_are_paths():
+    cause = decided(SLOW_PATHS, over_nics())
+    assert (cause.cause, cause.confidence) == ("slow-pcie-path", "likely")
+    assert cause.where.device == ",".join(OF_NICS[1:])
+
+
+def test_one_of_two_paths_of_a_nic_is_a_path():
+    cause = decided({"n1 gpu5-mlx5_1"}, over_nics())
+    assert (cause.cause, cause.where.device) == ("slow-pcie-path", "gpu5-mlx5_1")
+
+
+def test_without_host_memory_it_may_be_the_nic():
+    of_gpus = [one for one in over_nics() if one.question.case.pairing.gpu is not None]
+    assert len(of_gpus) == len(over_nics()) - 2
+    cause = decided(SLOW_PATHS, of_gpus)
+    assert (cause.cause, cause.confidence) == ("slow-pcie-path", "open")
+    assert "host memory over mlx5_1 of n1" in cause.would_decide
 
 
 def test_paths_that_are_fine_by_themselves_leave_it_undecided():

@@ -3,7 +3,8 @@
 - Three nodes, of which one was slow with the two others: those two are measured with each other. If
   they are fast, the first is slow.
 - Several GPUs of a node, or paths between a GPU and a NIC, of which a collective says that one is
-  slow: each is measured by itself.
+  slow: each is measured by itself. Several slow paths of one NIC are the NIC if host memory over
+  it, which was fine before, is slow now.
 
 Example: ``n1`` is slow with ``n2`` and with ``n3``, and ``n4`` did not answer. ``n2`` reaches its
 limit with ``n3``, so ``n1`` is slow.
@@ -23,6 +24,7 @@ from railgauge.core.naming import listed
 from railgauge.core.question import LIMITS, Question
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.catalogue import CATALOGUE
+from railgauge.diagnosis.gpu_or_path import at_the_nic, is_host_memory
 from railgauge.diagnosis.model import GOOD, LIKELY, OPEN, Cause, Confirmation
 from railgauge.diagnosis.reach import nodes_of
 from railgauge.judging.confirmation import Confirmed, Remeasurement
@@ -77,6 +79,12 @@ def on_parts(
             yield Remeasurement(cause.cause, node, where.device, "", (node,), asked)
 
 
+def nics_of_paths(cause: Cause) -> tuple[str, ...]:
+    """The NICs of several suspected paths; empty for other suspects."""
+    paths = _parts(cause) if cause.cause == "slow-pcie-path" else ()
+    return tuple(dict.fromkeys(path.partition("-")[2] for path in paths))
+
+
 def _name(cause: Cause, pairing: Pairing) -> str:
     """The part of a pairing that a cause is about: its GPU, or the path."""
     return f"gpu{pairing.gpu}" if cause.cause == "slow-gpu" else str(pairing)
@@ -95,13 +103,15 @@ def _on_gpus(records: Mapping[str, ItemRecord], node: str) -> Question | None:
 def decided(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
     """The cause at what is left of its suspects; ``None`` if the results do not tell."""
     found = suspects(cause)
-    covered = [(result, _covers(cause, result)) for result in results]
+    host = [result for result in results if _parts(cause) and is_host_memory(result)]
+    covered = [(result, _covers(cause, result)) for result in results if result not in host]
     if not found or any(r.error or not set(names) <= set(found) for r, names in covered):
         return None
     seen = tuple(_line(result, names) for result, names in covered)
     again = Confirmation("confirmed", seen)
     if _parts(cause):
-        return _among_parts(cause, covered, again)
+        left = _among_parts(cause, covered, again)
+        return _of_one_nic(cause, left, host) if left else None
     fast = {name for result, names in covered if not result.missed for name in names}
     left = [name for name in found if name not in fast]
     if len(left) != 1 or any(r.missed and not set(names) & set(left) for r, names in covered):
@@ -131,6 +141,22 @@ def _among_parts(
     if len(left) > 1 and cause.cause == "slow-gpu":  # one is; others may have a slow path to a NIC
         return replace(narrowed, would_decide=f"measure {listed(left)} over other NICs")
     return _named(narrowed, again)
+
+
+def _of_one_nic(before: Cause, left: Cause, host: Sequence[Confirmed]) -> Cause:
+    """The NIC in place of several slow paths that are all of its suspected ones, by host memory."""
+    paths = _parts(replace(left, confidence=OPEN)) or ()
+    (nic, *others) = nics_of_paths(replace(left, confidence=OPEN)) or ("",)
+    theirs = {path for path in _parts(before) if path.endswith(f"-{nic}")}
+    if not nic or others or theirs != set(paths):
+        return left
+    mine = [result for result in host if nic in _covers(before, result) and not result.error]
+    if any(result.missed for result in mine):
+        return at_the_nic(before, nic, mine)
+    if mine:
+        return left
+    decide = f"measure host memory over {nic} of {before.where.node} again"
+    return replace(left, confidence=OPEN, would_decide=decide)
 
 
 def _named(cause: Cause, again: Confirmation) -> Cause:

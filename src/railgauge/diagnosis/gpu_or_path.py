@@ -73,9 +73,9 @@ def decided(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
     mine = [r for r in results if r.asked.suspects]
     again = [r for r in mine if _pairing(r) == path]
     others = [r for r in mine if _pairing(r) != path and _pairing(r).startswith("gpu")]
-    host = [r for r in mine if not _pairing(r).startswith("gpu")]
+    host = [r for r in mine if is_host_memory(r)]
     if path and any(result.missed for result in host):
-        return _at_the_nic(cause, host)
+        return at_the_nic(cause, path.rpartition("-")[2], host)
     good = [r for r in results if not r.asked.suspects]
     if not path or not (again and others and good):
         return None
@@ -99,12 +99,16 @@ def decided(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
     )
 
 
-def _at_the_nic(cause: Cause, host: Sequence[Confirmed]) -> Cause:
+def is_host_memory(result: Confirmed) -> bool:
+    """Whether a remeasurement is over a NIC alone, without a GPU."""
+    return not _pairing(result).startswith("gpu")
+
+
+def at_the_nic(cause: Cause, nic: str, host: Sequence[Confirmed]) -> Cause:
     """The cause at the NIC, or at one of its directions, which was fine earlier in the run."""
     slow = [result for result in host if result.missed]
     fine = [result for result in host if not result.missed and not result.error]
     name = "slow-direction" if fine else "slow-nic"
-    nic = cause.where.device.rpartition("-")[2]
     seen = tuple(line(result) for result in host)
     return replace(
         cause,

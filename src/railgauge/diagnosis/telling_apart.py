@@ -67,6 +67,8 @@ def _by_elimination(
             yield asked_again(cause, pair, worst, dict(zip(worst.nodes, pair, strict=True)))
     for partner in good[:1]:
         yield from elimination.on_parts(cause, results.records, results.platform, partner)
+        for nic in elimination.nics_of_paths(cause):  # one may have become slow since
+            yield from _host_memory(results, cause, nic, partner)
 
 
 def _gpu_or_path(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterator[Remeasurement]:
