@@ -102,29 +102,43 @@ def _on_gpus(records: Mapping[str, ItemRecord], node: str) -> Question | None:
 
 def decided(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
     """The cause at what is left of its suspects; ``None`` if the results do not tell."""
-    found = suspects(cause)
-    host = [result for result in results if _parts(cause) and is_host_memory(result)]
-    covered = [(result, _covers(cause, result)) for result in results if result not in host]
-    if not found or any(r.error or not set(names) <= set(found) for r, names in covered):
+    if not _parts(cause):
+        return _node_left(cause, results)
+    host = [result for result in results if is_host_memory(result)]
+    left = _among_parts(cause, [result for result in results if result not in host])
+    return _of_one_nic(cause, left, host) if left else None
+
+
+def _node_left(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
+    found, covered = suspects(cause), _covered(cause, results)
+    if not found or not covered:
         return None
-    seen = tuple(_line(result, names) for result, names in covered)
-    again = Confirmation("confirmed", seen)
-    if _parts(cause):
-        left = _among_parts(cause, covered, again)
-        return _of_one_nic(cause, left, host) if left else None
     fast = {name for result, names in covered if not result.missed for name in names}
     left = [name for name in found if name not in fast]
     if len(left) != 1 or any(r.missed and not set(names) & set(left) for r, names in covered):
         return None
     says = f"{cause.headline}; measured again, {listed(sorted(fast))} are fine with each other"
-    return _named(replace(cause, where=replace(cause.where, node=left[0]), says=says), again)
+    decided = replace(cause, where=replace(cause.where, node=left[0]), says=says)
+    return _named(decided, _again(covered))
 
 
-def _among_parts(
-    cause: Cause, covered: Sequence[tuple[Confirmed, tuple[str, ...]]], again: Confirmation
-) -> Cause | None:
+_Covered = Sequence[tuple[Confirmed, tuple[str, ...]]]
+
+
+def _covered(cause: Cause, results: Sequence[Confirmed]) -> _Covered:
+    """Each result with the suspects in it; empty if one has an error, or is about other parts."""
+    found, covered = set(suspects(cause)), [(one, _covers(cause, one)) for one in results]
+    is_sound = all(not one.error and set(names) <= found for one, names in covered)
+    return covered if is_sound else ()
+
+
+def _again(covered: _Covered) -> Confirmation:
+    return Confirmation("confirmed", tuple(_line(result, names) for result, names in covered))
+
+
+def _among_parts(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
     """The parts that miss their limit or are behind the others; all must have been measured."""
-    found = suspects(cause)
+    found, covered = suspects(cause), _covered(cause, results)
     if {name for _, names in covered for name in names} != set(found):
         return None
     usual = median(_value(result) for result, _ in covered)
@@ -132,12 +146,11 @@ def _among_parts(
     left = [name for name in found if name in slow]
     if not left:
         says = f"{cause.headline}; measured again, each of {listed(found)} is fine by itself"
-        return replace(cause, says=says, confirmation=again)
+        return replace(cause, says=says, confirmation=_again(covered))
     what = "misses its limit" if any(r.missed for r, _ in covered) else "is behind the others"
     says = f"{cause.headline}; measured again, only {listed(left)} {what}"
-    narrowed = replace(
-        cause, where=replace(cause.where, device=",".join(left)), says=says, confirmation=again
-    )
+    where, again = replace(cause.where, device=",".join(left)), _again(covered)
+    narrowed = replace(cause, where=where, says=says, confirmation=again)
     if len(left) > 1 and cause.cause == "slow-gpu":  # one is; others may have a slow path to a NIC
         return replace(narrowed, would_decide=f"measure {listed(left)} over other NICs")
     return _named(narrowed, again)
