@@ -20,8 +20,9 @@ def test_each_nic_of_the_node_is_measured_both_ways():
     assert len(asked) <= FOLLOW_UPS
 
 
-def test_a_nic_that_lags_within_its_limit_is_a_suspect_of_slow_collectives():
-    slow = ("n2", NICS[1], "sending")
+@pytest.mark.parametrize("way", ["sending", "receiving"])
+def test_a_nic_that_lags_within_its_limit_is_a_suspect_of_slow_collectives(way):
+    slow = ("n2", NICS[1], way)
     fine = paths(RING, NICS, {slow: 374.0})
     found = run(*(rates(item) for item in fine), *collectives(RING, {"n2": 200.0}))
     (cause,) = diagnose(found)

@@ -28,6 +28,7 @@ from railgauge.diagnosis import (
     speed,
     subnet,
     unmeasured,
+    within_node,
 )
 from railgauge.diagnosis.catalogue import CATALOGUE, Kind
 from railgauge.diagnosis.confirmed import with_confirmation, with_partner
@@ -80,6 +81,7 @@ _RULES = (
     *collectives.FIRST,
     *devices.RULES,
     *speed.RULES,
+    *within_node.RULES,
     *collectives.RULES,
     *unmeasured.LAST,
 )

@@ -144,9 +144,10 @@ def _by_its_nics(results: RunResults, cause: Cause, mine: Sequence[Confirmed]) -
 def _suspected(results: RunResults, cause: Cause) -> Cause:
     """A node of which collectives are slow: undecided if one of its NICs lags, within its limit."""
     shares, node = Shares(results.records.values()), cause.where.node
-    over = [] if cause.where.device else list(_over_each_nic(results, node))
-    lame = [r.pairing for r in over if any(s < _BEHIND for s in shares.levels([r], {node}))]
-    if cause.confidence == OPEN or len(lame) != 1 or len(over) == 1:
+    mine = (r for r in results.records.values() if node in r.nodes and r.outcome in GOOD)
+    over = [r for r in mine if not cause.where.device and _is_fit(results, r)]
+    lame = sorted({r.pairing for r in over if shares.is_behind(r, {node})})
+    if cause.confidence == OPEN or len(lame) != 1 or len({r.pairing for r in over}) == 1:
         return cause
     decide = f"measure {lame[0]} of {node} in both directions"
     kind = CATALOGUE[_NIC]

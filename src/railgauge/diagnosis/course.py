@@ -165,20 +165,20 @@ def _goes(history: History, node: str, claims: Sequence[CauseClaim], slow: Seque
     lost = [1 - event.share for event in slow if event.share is not None]
     if (lost and min(lost) < _HALF * max(lost)) or not cost_alike(slow):
         return False
-    if _are_two(claims, slow) and not _was_fine_again(history, node, slow):
+    if _are_two(claims) and not _was_fine_again(history, node, slow):
         return False
     seen = seen_of(history, node, slow, lambda _event: True)
     placed = has_a_place(history, node, seen) or are_places(claims, seen.course)
     return bool(_over_device(history, node, slow).fine) and not placed
 
 
-def _are_two(claims: Sequence[CauseClaim], slow: Sequence[Event]) -> bool:
-    """Whether two undecided claims, each of one slow event, are all there is.
+def _are_two(claims: Sequence[CauseClaim]) -> bool:
+    """Whether two undecided slow directions are all there is.
 
-    Two slow directions explain as much. Suspects of a direction are measured again in the run.
+    They explain as much. Suspects of a direction are measured again in the run.
     """
     ways = all(claim.cause == DIRECTION and claim.confidence == OPEN for claim in claims)
-    return ways and len(claims) == len(slow) == _PAIR
+    return ways and len(claims) == _PAIR
 
 
 def _was_fine_again(history: History, node: str, slow: Sequence[Event]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -207,6 +207,12 @@ class Scene:
         """What the survey found on a node, if it answered."""
         found = self.results.found.get(node)
         return found if isinstance(found, NodeFacts) else None
+
+    def measured(self, rungs: Collection[int]) -> Iterator[ItemRecord]:
+        """The items of these rungs that reached their limits."""
+        for record in self.results.records.values():
+            if record.rung in rungs and record.outcome in (Outcome.PASSED, Outcome.MARGINAL):
+                yield record
 
     def judged(self, metric: str) -> Iterator[JudgedItem]:
         """Open items with a failed judgement of this metric."""

@@ -1,4 +1,4 @@
-"""Rungs 1 to 3: find the part that all slow measurements share.
+"""Rungs 1 and 2: find the part that all slow measurements between nodes share.
 
 Items that a lower cause explains, and pairs that could not be measured, are left out.
 
@@ -9,28 +9,24 @@ NICs; ``mx01`` and ``mx03`` are fast with each other over ``mlx5_1``. The cause 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from railgauge.config.thresholds.model import Platform
 from railgauge.core import naming
-from railgauge.core.model import Outcome
 from railgauge.core.terms import Flow, Rung
 from railgauge.diagnosis.each_way import EachWay
-from railgauge.diagnosis.inside import slow_inside
 from railgauge.diagnosis.localise import (
     SENDING,
-    LinkBlame,
     Part,
     PathResult,
     Undecided,
-    blame_links,
     blame_paths,
     parted,
     plain,
     ways,
 )
+from railgauge.diagnosis.localise.directions import WAYS
 from railgauge.diagnosis.locating import lies_on, located
 from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Scene, Where, missed
 from railgauge.diagnosis.over_paths import (
@@ -45,7 +41,6 @@ from railgauge.diagnosis.reach import explains, goes_through
 from railgauge.diagnosis.shares import Shares, behind_the_best, slower_than_their_part
 from railgauge.judging.record import ItemRecord
 
-_LINK = re.compile(r"gpu(?P<one>\d+)>gpu(?P<other>\d+)")
 DIRECTION = "slow-direction"
 _KIND = {
     "node": "slow-node",
@@ -81,7 +76,7 @@ def _over_paths(
     scene: Scene, slow: Sequence[ItemRecord], rungs: Sequence[int]
 ) -> Iterator[CauseClaim]:
     # Counters show which way the payload went, not how fast it was.
-    paths = [r for r in _measured(scene, rungs) if is_path(r) and not missed(r) and has_value(r)]
+    paths = [r for r in scene.measured(rungs) if is_path(r) and not missed(r) and has_value(r)]
     needed = _needed(slow)
     flows = scene.results.platform.measurements
     each_way = EachWay.of(paths, flows)
@@ -98,12 +93,13 @@ def _over_paths(
     open_ = [one for some in found.undecided for one in _undecided(some, left, flows)]
     whole = [part for part in found.parts if part.kind != "pair"]
     if not whole:
-        yield from _claims(found.parts, slow, fine, flows)
+        claims = [*_claims(found.parts, slow, fine, flows)]
     else:
         own = _own(whole, slow, Shares(paths), flows)
-        yield from (_claim(part, own[part], fine) for part in whole if own[part])
         inside = _inside(whole, slow, fine, flows)
-        yield from (claim for claim in inside if not _is_undecided(claim, open_))
+        claims = [_claim(part, own[part], fine) for part in whole if own[part]]
+        claims += [claim for claim in inside if not _is_undecided(claim, open_)]
+    yield from (_with_two_ways(claim, Shares(paths), flows) for claim in claims)
     yield from open_
 
 
@@ -158,6 +154,31 @@ def _claim(part: Part, records: Sequence[ItemRecord], fine: Sequence[ItemRecord]
         tuple(records),
         LIKELY,
     )
+
+
+def _with_two_ways(claim: CauseClaim, shares: Shares, flows: Measurements) -> CauseClaim:
+    """The claim; undecided if it is about a path that lost far more in one direction.
+
+    A path carries about as much both ways, so two faults of its ends may have met.
+    """
+    reached: dict[str, float] = {}
+    for record in claim.evidence if claim.where.peer else ():
+        if sender := _sender(record, flows):
+            reached[sender] = max(_reached(shares, [record]), reached.get(sender, 0.0))
+    if len(reached) < len(WAYS):
+        return claim
+    (slower, least), (faster, most) = sorted(reached.items(), key=lambda one: one[1])
+    if 1 - most >= _HALF * (1 - least):
+        return claim
+    says = (
+        f"{claim.says}; {slower} sends {100 * least:.0f} % of what other pairs reach and {faster} "
+        f"{100 * most:.0f} %, so that two faults may meet here"
+    )
+    decide = f"measure {slower} and {faster} with nodes that are known to be good"
+    return replace(claim, says=says, confidence=OPEN, would_decide=decide)
+
+
+_HALF = 0.5
 
 
 def _own(
@@ -217,7 +238,32 @@ def _inside(
         ends = {claim.where.node, claim.where.peer}
         around = naming.listed([str(part) for part in whole if part.node in ends])
         says = f"{worst_of(claim.evidence)}; {told[0].against(around)}" if told else claim.says
-        yield replace(claim, says=says)
+        back = [r for r in explained.values() if _is_way_back(claim, r, flows)]
+        yield _one_sided(replace(claim, says=says)) if back else replace(claim, says=says)
+
+
+def _is_way_back(claim: CauseClaim, record: ItemRecord, flows: Measurements) -> bool:
+    """Whether all evidence for a path moved its payload one way, and this item the other way."""
+    if not claim.where.peer or set(record.nodes) != {claim.where.node, claim.where.peer}:
+        return False
+    gone = {_sender(shown, flows) for shown in claim.evidence}
+    return len(gone) == 1 and "" not in gone and _sender(record, flows) not in (*gone, "")
+
+
+def _sender(record: ItemRecord, flows: Measurements) -> str:
+    """The node that sends the payload; empty if both do."""
+    flow = flow_of(record, flows)
+    if flow not in (Flow.FORWARD, Flow.BACKWARD):
+        return ""
+    return record.nodes[0 if flow is Flow.FORWARD else -1]
+
+
+def _one_sided(claim: CauseClaim) -> CauseClaim:
+    """The claim for a path, undecided: one end may be slower in that direction."""
+    ends = naming.listed([claim.where.node, claim.where.peer])
+    says = f"{claim.says}; in one direction only, so that one of {ends} may be slower in it"
+    decide = f"measure {ends} in both directions with nodes that are known to be good"
+    return replace(claim, says=says, confidence=OPEN, would_decide=decide)
 
 
 def _located(results: Sequence[PathResult]) -> Sequence[Part]:
@@ -258,12 +304,6 @@ def _falls_short(record: ItemRecord, needed: Mapping[_What, float]) -> bool:
         and judged.worst < needed.get((record.subject, judged.metric, judged.size_bytes), 0.0)
         for judged in record.judgements
     )
-
-
-def _measured(scene: Scene, rungs: Sequence[int]) -> Iterator[ItemRecord]:
-    for record in scene.results.records.values():
-        if record.rung in rungs and record.outcome in (Outcome.PASSED, Outcome.MARGINAL):
-            yield record
 
 
 def _story(part: Part, slow: Sequence[ItemRecord], fine: Iterable[ItemRecord]) -> str:
@@ -335,86 +375,4 @@ def _suspect(devices: Iterable[str]) -> str:
     return next(iter(sorted(kinds)), "slow-node")
 
 
-def links(scene: Scene) -> Iterator[CauseClaim]:
-    """Slow GPU-to-GPU links inside a node: single links, all links of a GPU, or all links."""
-    slow = [r for r in scene.open if r.rung == Rung.INTRANODE and missed(r) and _link(r)]
-    for node in dict.fromkeys(record.nodes[0] for record in slow):
-        here = [record for record in slow if record.nodes[0] == node]
-        yield from _links_of(scene, node, here)
-
-
-def _links_of(scene: Scene, node: str, slow: Sequence[ItemRecord]) -> Iterator[CauseClaim]:
-    matrix = {
-        link: False
-        for record in _measured(scene, (Rung.INTRANODE,))
-        if record.nodes == (node,) and (link := _link(record))
-    }
-    matrix |= {link: True for record in slow if (link := _link(record))}
-    found, others = blame_links(matrix), "links are fine"
-    if found.node:
-        says = f"every link between its GPUs is slow: {worst_of(slow)}"
-        yield CauseClaim("slow-node", Where(node), says, tuple(slow), LIKELY)
-        left = _slower_than(scene, node, slow)
-        wrong = {_link(record) for record in left}
-        matrix, slow = {link: link in wrong for link in matrix}, left
-        found, others = blame_links(matrix), f"links are no slower than {node} as a whole"
-    yield from _parts_of(found, node, slow, f"{len(matrix) - len(slow)} of {len(matrix)} {others}")
-
-
-def _slower_than(scene: Scene, node: str, slow: Sequence[ItemRecord]) -> list[ItemRecord]:
-    """The items that are slower than ``node``, which is slow in all of them, explains."""
-    fine = Shares(_measured(scene, (Rung.INTRANODE,)))
-    return [one.record for one in slower_than_their_part(fine, [slow], {node}).values()]
-
-
-def _parts_of(
-    found: LinkBlame, node: str, slow: Sequence[ItemRecord], others: str
-) -> Iterator[CauseClaim]:
-    """One claim for each slow GPU and each slow link of a node; ``others`` is about the rest."""
-    for gpu in found.gpus:
-        of_gpu = [record for record in slow if gpu in (_link(record) or ())]
-        says = f"all links of gpu{gpu} are slow: {worst_of(of_gpu)}"
-        yield CauseClaim("slow-gpu", Where(node, f"gpu{gpu}"), says, tuple(of_gpu), LIKELY)
-    for link in found.links:
-        of_link = [record for record in slow if _link(record) == link]
-        says = f"{worst_of(of_link)}; {others}"
-        device = f"gpu{link[0]}>gpu{link[1]}"
-        yield CauseClaim("slow-gpu-link", Where(node, device), says, tuple(of_link), LIKELY)
-
-
-def _link(record: ItemRecord) -> tuple[int, int] | None:
-    match = _LINK.fullmatch(record.pairing)
-    return (int(match["one"]), int(match["other"])) if match else None
-
-
-def single_gpus(scene: Scene) -> Iterator[CauseClaim]:
-    """GPUs that are slow alone: between GPU and host, or in their total send bandwidth."""
-    slow = [
-        r for r in scene.open if r.rung == Rung.INTRANODE and missed(r) and r.pairing[:3] == "gpu"
-    ]
-    for node in dict.fromkeys(record.nodes[0] for record in slow):
-        here = [record for record in slow if record.nodes[0] == node]
-        gpus = dict.fromkeys(record.pairing for record in here)
-        declared = scene.results.platform.gpus
-        if declared is not None and len(gpus) == declared.count:
-            says = f"all its GPUs are slow: {worst_of(here)}"
-            yield CauseClaim("slow-node", Where(node), says, tuple(here), LIKELY)
-            here = _slower_than(scene, node, here)
-        for gpu in dict.fromkeys(record.pairing for record in here):
-            records = tuple(record for record in here if record.pairing == gpu)
-            yield CauseClaim("slow-gpu", Where(node, gpu), worst_of(records), records, LIKELY)
-
-
-def in_node(scene: Scene) -> Iterator[CauseClaim]:
-    """Collectives inside a node that are slow although its links are fine."""
-    slow = [r for r in scene.open if r.rung == Rung.INTRANODE and missed(r)]
-    for node in dict.fromkeys(record.nodes[0] for record in slow):
-        yield slow_inside(scene, node, [record for record in slow if record.nodes[0] == node])
-
-
-RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (
-    over_paths,
-    links,
-    single_gpus,
-    in_node,
-)
+RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (over_paths,)
