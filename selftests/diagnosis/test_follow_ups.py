@@ -227,7 +227,8 @@ def test_a_sender_that_nobody_else_measured_is_measured_with_a_good_node():
     assert planned_again(found) == [
         (("n2",), ("n4", "n2")), ((), ("n2", "n4")), (("n1", "n2"), ("n1", "n2"))
     ]  # fmt: skip
-    assert all(one.question.case.repeats == 1 for one in follow_ups(found, diagnose(found)))
+    repeats = [one.question.case.repeats for one in follow_ups(found, diagnose(found))]
+    assert repeats == [1, 3, 1], "what is slow at times only may be fine once"
 
 
 @pytest.mark.parametrize(

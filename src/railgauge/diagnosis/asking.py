@@ -16,14 +16,18 @@ from railgauge.judging.record import ItemRecord
 
 _PAIR = PARTNERS = 2
 _UNSEEN = 0.05
+_TIMES = 3
 
 
 def turned(cause: Cause, record: ItemRecord, instead: Mapping[str, str]) -> Iterator[Remeasurement]:
-    """The same measurement in the other direction; none between rails, where the ends differ."""
+    """The same measurement in the other direction; none between rails, where the ends differ.
+
+    It is repeated, because what is slow at times only is fine in one.
+    """
     asked = asked_again(cause, (), record, instead)
     case = asked.question.case
     if case is not None and not (case.pairing and case.pairing.peer):
-        back = replace(case, nodes=case.nodes[::-1])
+        back = replace(case, nodes=case.nodes[::-1], repeats=max(_TIMES, case.repeats))
         yield replace(asked, question=replace(asked.question, case=back))
 
 

@@ -103,7 +103,8 @@ def _broken(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
 
 def _each_once(results: Iterable[Confirmed]) -> bool:
     """Whether the run followed up a direction, and did not look for a fault that comes and goes."""
-    cases = [result.asked.question.case for result in results if result.asked.cause == DIRECTION]
+    asked = (result.asked for result in results if result.asked.suspects)
+    cases = [one.question.case for one in asked if one.cause == DIRECTION]
     return bool(cases) and all(case is not None and case.repeats == 1 for case in cases)
 
 
@@ -126,7 +127,8 @@ def _found_again(cause: Cause, results: Sequence[Confirmed]) -> Cause:
     if slow and not ends:
         if cause.where.peer:
             return replace(told, confidence=LIKELY, would_decide="")
-        return _between(told, *sorted(nodes_of(cause.where.node)))
+        both = sorted(nodes_of(cause.where.node))
+        return _between(told, *both) if len(both) == _PAIR else told
     return told
 
 

@@ -87,7 +87,8 @@ class History:
         starts = [_moment(text) for text in self._results.starts(case)] if case else []
         repeats = case.repeats if case else 1
         for judged in record.judgements:
-            share = self._shares.of(record, judged, (node,))
+            # The node may be part of all that passed.
+            share = self._shares.of(record, judged, (node,)) or self._shares.of(record, judged)
             for number, slow in enumerate(_repeats(judged, repeats)):
                 yield Event(
                     key=f"{case.key if case else record.id} {number}",
