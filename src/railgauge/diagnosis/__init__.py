@@ -27,6 +27,7 @@ from railgauge.diagnosis import (
     kernel,
     speed,
     subnet,
+    telemetry,
     unmeasured,
 )
 from railgauge.diagnosis.catalogue import CATALOGUE, Kind
@@ -72,6 +73,7 @@ _SLURM = "slurm"
 _RULES = (
     *unmeasured.FIRST,
     *kernel.RULES,
+    *telemetry.RULES,
     *subnet.RULES,
     *doubles.RULES,
     *host.RULES,

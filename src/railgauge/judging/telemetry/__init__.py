@@ -1,0 +1,9 @@
+"""What the GPUs of a node did while they were measured: read, kept as columns, and judged. Pure."""
+
+from __future__ import annotations
+
+from railgauge.judging.telemetry.columns import columns
+from railgauge.judging.telemetry.judged import ITEMS, SUBJECT, judged
+from railgauge.judging.telemetry.seen import Watched, watched
+
+__all__ = ["ITEMS", "SUBJECT", "Watched", "columns", "judged", "watched"]
