@@ -11,7 +11,7 @@ import re
 
 from railgauge.core.errors import TelemetryUnread
 from railgauge.stacks import sampling
-from railgauge.stacks.sampling import Row, Sampler, seconds
+from railgauge.stacks.sampling import SampleCells, Sampler, seconds
 
 _VIOLATIONS = {
     "tviol": "socket-thermal",
@@ -27,7 +27,7 @@ def _arguments(interval_ms: int) -> tuple[str, ...]:
     return ("monitor", "-p", "-t", "-u", "-V", "--csv", "-w", seconds(interval_ms))
 
 
-def _reasons(row: Row) -> frozenset[str] | None:
+def _reasons(row: SampleCells) -> frozenset[str] | None:
     """The reasons for which the GPU was throttled; ``None`` if it does not tell any of them."""
     told = {
         name: cell

@@ -11,7 +11,7 @@ import re
 
 from railgauge.core.errors import TelemetryUnread
 from railgauge.stacks import sampling
-from railgauge.stacks.sampling import Row, Sampler
+from railgauge.stacks.sampling import SampleCells, Sampler
 
 _FIELDS = (
     "index", "clocks.current.sm", "temperature.gpu", "temperature.memory", "power.draw",
@@ -35,7 +35,7 @@ def _arguments(interval_ms: int) -> tuple[str, ...]:
     return (query, "--format=csv,nounits", "-lms", str(interval_ms))
 
 
-def _reasons(row: Row) -> frozenset[str] | None:
+def _reasons(row: SampleCells) -> frozenset[str] | None:
     """The reasons that are set; a bit that is not known is ``0x200``."""
     text = next((row[name] for name in _REASON_COLUMNS if name in row), "")
     if not re.fullmatch(r"0x[0-9a-fA-F]{1,16}", text):

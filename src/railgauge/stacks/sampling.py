@@ -48,7 +48,7 @@ if command -v stdbuf >/dev/null; then set -- stdbuf -oL "$@"; fi
 done
 """
 
-Row = Mapping[str, str]
+SampleCells = Mapping[str, str]
 """The cells of one line of a tool by the names in its heading."""
 
 
@@ -68,8 +68,8 @@ class Sampler:
     columns: Mapping[str, Sequence[str]]
     reason_columns: Sequence[str] = ()
     known_reasons: Sequence[str] = ()
-    reasons: Callable[[Row], frozenset[str] | None] = lambda _: None
-    is_read: Callable[[Row], bool] = lambda _: True
+    reasons: Callable[[SampleCells], frozenset[str] | None] = lambda _: None
+    is_read: Callable[[SampleCells], bool] = lambda _: True
 
     @property
     def shows(self) -> frozenset[str]:
@@ -175,7 +175,7 @@ def _refuse_missing(heading: Sequence[str], sampler: Sampler) -> None:
         raise TelemetryUnread(f"{sampler.program} shows no {REASONS} ({sampler.reason_columns[0]})")
 
 
-def _sample(at_s: float, row: Row, sampler: Sampler, line: str) -> GpuSample:
+def _sample(at_s: float, row: SampleCells, sampler: Sampler, line: str) -> GpuSample:
     values = {
         what: value
         for what, names in sampler.columns.items()
@@ -187,7 +187,7 @@ def _sample(at_s: float, row: Row, sampler: Sampler, line: str) -> GpuSample:
     return GpuSample(at_s, int(number), values, sampler.reasons(row))
 
 
-def _cell(row: Row, names: Sequence[str]) -> str:
+def _cell(row: SampleCells, names: Sequence[str]) -> str:
     return next((row[name] for name in names if name in row), "")
 
 
