@@ -79,8 +79,10 @@ def test_evidence_is_simulated_wherever_one_looks(run: Run) -> None:
 
 
 def test_every_report_knows_every_item(run: Run) -> None:
-    ids = set(run.outcomes)
-    assert len(ids) == len(run.order) == run.verdict["counts"]["planned"]
+    ids = set(run.items)
+    assert len(run.outcomes) == len(run.order)
+    assert len(ids) == run.verdict["counts"]["planned"]
+    assert set(run.closing) == {f"kernel::kernel_log[{node}]" for node in run.environment["nodes"]}
     assert set(run.junit) == set(run.html_rows) == set(run.allure) == ids
     assert {case.outcome for case in run.junit.values()} == {"passed"}
     assert {result["status"] for result in run.allure.values()} == {"passed"}
@@ -88,7 +90,7 @@ def test_every_report_knows_every_item(run: Run) -> None:
 
 
 def test_every_item_was_compared_with_a_limit_that_has_a_basis(run: Run) -> None:
-    assert {line["id"] for line in run.measurements} == set(run.outcomes)
+    assert {line["id"] for line in run.measurements} == set(run.items)
     limits = json.loads((run.latest / "thresholds.json").read_text())
     for line in run.measurements:
         assert line["outcome"] == "passed"

@@ -112,9 +112,9 @@ def test_a_new_test_costs_a_platform_file_nothing(root, capsys):
     words = ["plan", "--root", str(root), "--hostfile", str(root / "hostfiles" / "bench.yaml")]
     assert main(words) == 0
     out = capsys.readouterr().out
-    assert "\ncan be measured here, no limit: teleporter, warp\n" in out
+    assert "\ncan be measured here, no limit: kernel_log, teleporter, warp\n" in out
     assert main([*words, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["not_limited"] == ["teleporter", "warp"]
+    assert json.loads(capsys.readouterr().out)["not_limited"] == ["kernel_log", "teleporter", "warp"]
 
 
 def test_a_need_that_nobody_knows_is_bad_input(root):

@@ -38,6 +38,8 @@ ONE_PAIR = (*HOMELAB, *SMOKE, "--lab-nodes", "2")
 HOMELAB_NODES = ("viper", "columbia", "prometheus")
 # A limit for a run that hangs; a busy machine stays below it.
 TIME_LIMIT_S = 400.0
+# The folders of the items that no test makes.
+_CLOSING = ("kernel::kernel_log[", "peers::")
 
 Change = Callable[["Project"], None]
 
@@ -226,8 +228,20 @@ class Run:
 
     @cached_property
     def outcomes(self) -> dict[str, str]:
+        """The outcome of each item of a test, by id."""
         text = (self.latest / "outcomes.jsonl").read_text(encoding="utf-8")
         return {line["id"]: line["outcome"] for line in map(json.loads, text.splitlines())}
+
+    @cached_property
+    def closing(self) -> dict[str, str]:
+        """The outcome of each item that is judged when all tests have ended, by id."""
+        text = (self.latest / "records.jsonl").read_text(encoding="utf-8")
+        found = {line["id"]: line["outcome"] for line in map(json.loads, text.splitlines())}
+        return {item: outcome for item, outcome in found.items() if item.startswith(_CLOSING)}
+
+    @cached_property
+    def items(self) -> dict[str, str]:
+        return {**self.outcomes, **self.closing}
 
     def with_outcome(self, outcome: str) -> set[str]:
         return {item_id for item_id, found in self.outcomes.items() if found == outcome}
@@ -244,8 +258,9 @@ class Run:
 
     @cached_property
     def transcripts(self) -> dict[str, dict[str, Any]]:
-        """By case: the error, and the transcripts of each repeat."""
-        files = sorted((self.latest / "transcripts").glob("*.json"))
+        """By case of a test: the error, and the transcripts of each repeat."""
+        folder = self.latest / "transcripts"
+        files = sorted(path for path in folder.glob("*.json") if "kernel_log" not in path.name)
         found = [json.loads(path.read_text(encoding="utf-8")) for path in files]
         assert len({data["case"]["key"] for data in found}) == len(found)
         return {data["case"]["key"]: data for data in found}

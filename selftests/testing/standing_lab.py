@@ -44,7 +44,9 @@ class StandingLab:
             f"{node}/{path.relative_to(self.home(node))}": path.read_text(errors="replace")
             for node in self.logins
             for path in (self.home(node) / "root").rglob("*")
-            if path.is_file() and path.parent.name not in ("counters", "statistics")
+            if path.is_file()
+            and path.parent.name not in ("counters", "statistics")
+            and path.name != "uptime"
         }
 
     def hostfile(self, project: Project, more: str = "") -> tuple[str, str]:
