@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import signal
 
 from test_interrupt import Running
 from testing.acceptance import (
     BARE,
-    H200,
     MI300X,
     SMOKE,
     TCPX,
@@ -23,7 +21,6 @@ TWO = ("--lab-nodes", "2", *SMOKE, *BARE)
 SCENARIOS = {
     "healthy": Scenario((*TCPX, "--lab-nodes", "2", *SMOKE, "-n", "2")),
     "throttled": Scenario((*TCPX, *TWO, "--lab-fault", "throttle@tcpx02:3")),
-    "later": Scenario((*H200, *TWO, "--lab-fault", "throttle@h200-02:5,after=25s")),
     "amd": Scenario((*MI300X, *TWO, "--lab-fault", "throttle@mi02:1")),
     "silent": Scenario((*TCPX, *TWO, "--lab-fault", "tool-garbage@tcpx02:nvidia-smi")),
 }
@@ -70,21 +67,6 @@ def test_a_throttled_gpu_is_the_one_cause(runs: Runs) -> None:
     assert causes(run) == [("gpu-throttled", "tcpx02", "gpu3")]
     assert run.junit[ITEM.format("tcpx01")].outcome == "passed"
     assert "hardware-thermal-slowdown from 0 s to its end of" in reason(run, "tcpx02")
-
-
-def test_throttling_that_begins_later_is_found_and_timed(runs: Runs) -> None:
-    """What was measured before is not blamed; the first measurement that it hits is named."""
-    run = runs["later"]
-    assert_sound(run)
-    assert causes(run) == [("gpu-throttled", "h200-02", "gpu5")]
-    told = reason(run, "h200-02")
-    assert re.search(r"hardware-thermal-slowdown from \d+ s to ", told)
-    cool = [
-        path
-        for path in (run.latest / "transcripts").glob("*h200-02*.csv")
-        if "hardware" not in path.read_text(encoding="utf-8")
-    ]
-    assert cool
 
 
 def test_a_gpu_of_amd_is_told_too(runs: Runs) -> None:

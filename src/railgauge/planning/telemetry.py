@@ -16,9 +16,9 @@ _LIMITS, _SPARE_S = 2, 300.0
 def samplers(case: Case, platform: Platform, cluster: Cluster) -> tuple[Command, ...]:
     """Return one command for each node of the case; none if its GPUs are not sampled."""
     stack = platform_stack(platform)
-    if platform.telemetry is None or stack is None or not platform.samples(case.measurement):
+    sampler = stack.sampler if stack else None
+    if platform.telemetry is None or sampler is None or not platform.samples(case.measurement):
         return ()
-    sampler = stack.sampler
     argv = sampling_argv(
         cluster.rootfs,
         located(cluster.tools, sampler.program),

@@ -189,8 +189,11 @@ class Stack(Protocol):
         """The arguments for GPU memory by DMA-BUF; empty if perftest has it not for this vendor."""
 
     @property
-    def sampler(self) -> Sampler:
-        """How the vendor's tool samples clocks, temperatures and power during a measurement."""
+    def sampler(self) -> Sampler | None:
+        """How the vendor's tool samples clocks, temperatures and power during a measurement.
+
+        ``None`` if it has no loop mode; then no platform file of the vendor has ``telemetry``.
+        """
 
     def perftest_memory_flags(self, gpu: int) -> tuple[str, ...]:
         """Return the arguments that make perftest use the memory of that GPU."""

@@ -100,6 +100,9 @@ def read_telemetry(entry: Mapping[str, Any] | None, vendor: str, path: str) -> T
 def _refuse_unseen(found: Telemetry, vendor: str, path: str) -> None:
     sampler = stack(vendor).sampler
     where = f"{path}: $/telemetry"
+    if sampler is None:
+        what = f"railgauge knows no tool that samples GPUs of {vendor}"
+        raise ThresholdError(what, where=where, remedy="leave the section out")
     if not found.needs:
         raise ThresholdError("has no limit, so that nothing would be judged", where=where)
     if unseen := sorted(found.needs - sampler.shows):

@@ -49,4 +49,4 @@ def _cells(sample: GpuSample) -> Iterator[str]:
 def _sampler_of(argv: Sequence[str]) -> Sampler | None:
     names = {PurePosixPath(word).name for word in argv}
     samplers = (stack(vendor).sampler for vendor in vendors())
-    return next((sampler for sampler in samplers if sampler.program in names), None)
+    return next((one for one in samplers if one and one.program in names), None)

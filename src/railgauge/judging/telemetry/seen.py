@@ -78,6 +78,7 @@ def watched(
     assert platform.gpus is not None
     assert platform.telemetry is not None
     sampler = stack(platform.gpus.vendor).sampler
+    assert sampler is not None
     said = next((t for t in run if t.role == Role.TELEMETRY and t.node == node), None)
     if said is None:
         raise TelemetryUnread(f"the GPUs were not sampled during {title}", where=node)
