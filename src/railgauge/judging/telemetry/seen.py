@@ -18,7 +18,15 @@ from railgauge.core.errors import TelemetryUnread, ToolMissing
 from railgauge.core.model import Transcript
 from railgauge.core.terms import BESIDE_ROLES, Role
 from railgauge.stacks import stack
-from railgauge.stacks.sampling import CLOCK, LOAD, REASONS, GpuSample, Sampler, parse_samples
+from railgauge.stacks.sampling import (
+    CLOCK,
+    LOAD,
+    REASONS,
+    GpuSample,
+    Sampler,
+    Samples,
+    parse_samples,
+)
 
 _NOT_FOUND = 127
 # Between two samples, and between the last one and the end of the measurement. A busy driver
@@ -96,6 +104,20 @@ def watched(
     return Watched(title, tuple(_seen(title, one, platform.telemetry) for one in gpus))
 
 
+def traced(node: str, run: Sequence[Transcript], sampler: Sampler) -> tuple[GpuSample, ...]:
+    """Return the samples of a node in one repeat, whatever they cover; empty if none is readable.
+
+    For display: nothing is judged by them.
+    """
+    for said in run:
+        if said.role == Role.TELEMETRY and said.node == node:
+            try:
+                return _moved(parse_samples(said.stdout, sampler), said, run)
+            except TelemetryUnread:
+                return ()
+    return ()
+
+
 def _samples(
     said: Transcript, run: Sequence[Transcript], sampler: Sampler, boots: Collection[str]
 ) -> tuple[GpuSample, ...]:
@@ -108,6 +130,10 @@ def _samples(
         raise TelemetryUnread(f"{sampler.program} ended by itself {ended}")
     if found.boot_id not in boots:
         raise TelemetryUnread("the samples are of another node, or of another boot of this one")
+    return _moved(found, said, run)
+
+
+def _moved(found: Samples, said: Transcript, run: Sequence[Transcript]) -> tuple[GpuSample, ...]:
     ahead_s = started_before_s(said, run)
     return tuple(replace(one, at_s=one.at_s - found.began_s - ahead_s) for one in found.samples)
 
