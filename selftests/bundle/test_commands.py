@@ -12,6 +12,7 @@ from railgauge.core.model import Transcript
 from railgauge.core.terms import COUNTER_ROLES, Role
 from railgauge.judging import traffic
 from railgauge.planning import plan
+from railgauge.planning.telemetry import samplers
 from railgauge.run.takeover import Address, Addresses, addresses
 
 PLATFORMS = ("h200", "mi300x", "metax-c500", "connectx4-homelab", "h100-tcpx")
@@ -45,10 +46,11 @@ def ran(command, role, moment):
 
 
 def run_of(case, platform, cluster, port=18600, moment=0):
-    """The transcripts of one run: the reporting command, its servers, and the counter readings."""
+    """The transcripts of one run: the reporting command, its servers, samplers and counters."""
     *servers, last = plan.commands(case, platform, cluster, port)
     run = [ran(last, "client", moment)]
     run += [ran(one, Role.SERVICE if one.endless else "server", moment) for one in servers]
+    run += [ran(one, Role.TELEMETRY, moment) for one in samplers(case, platform, cluster)]
     spec = platform.measurements[case.measurement].traffic
     probes = traffic.probes(case.nodes, cluster.rootfs, spec, platform)
     return (*run, *(ran(one, role, moment) for role in COUNTER_ROLES for one in probes))
@@ -125,6 +127,40 @@ def test_both_ends_have_one_port(homelab, case):
 )
 def test_what_differs_is_refused(homelab, case, change):
     assert refused(homelab, case, change(run_of(case, *homelab)))
+
+
+@pytest.fixture
+def sampled():
+    """A platform, its cluster, and a case whose GPUs are sampled, with its run."""
+    platform, cluster = known("h100-tcpx")
+    found = next(c for c in cases(platform, cluster) if c.measurement == "pair_all_reduce")
+    return (platform, cluster), found, run_of(found, platform, cluster)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda one, other: (replace(one, argv=(*one.argv, "-i", "0")), other),
+        lambda one, other: (replace(one, argv=("true",)), other),
+        lambda one, other: (replace(one, node=other.node), other),
+        lambda one, other: (replace(one, node=other.node), replace(other, node=one.node)),
+        lambda one, other: (other, one),
+        lambda one, other: (one,),
+        lambda one, other: (one, other, other),
+    ],
+)
+def test_samples_of_another_command_or_node_are_refused(sampled, change):
+    of, case, run = sampled
+    own = [one for one in run if one.role == Role.TELEMETRY]
+    rest = tuple(one for one in run if one.role != Role.TELEMETRY)
+    Commands(*of).refuse_others(case, [run])
+    assert "does not sample the GPUs of" in refused(of, case, (*rest, *change(*own)))
+
+
+def test_samples_of_a_measurement_without_any_are_refused(homelab, case, sampled):
+    own = next(one for one in sampled[2] if one.role == Role.TELEMETRY)
+    run = run_of(case, *homelab)
+    assert "does not sample the GPUs of" in refused(homelab, case, (*run, own))
 
 
 def test_nothing_is_printed_twice_at_once(homelab, case):

@@ -105,6 +105,7 @@ CAN = {
     "numa-balancing-enabled": {"slow link", "slow gpu", "slow inside", "slow pair"},
     "gpu-memory-errors": {"wrong inside", "wrong pair"} | STOPS,
     "gpu-clock-limited": {"gpu clock"} | ALL_SLOW_ABOVE - {"slow path beside"},
+    "gpu-throttled": ALL_SLOW_ABOVE - {"slow path beside"},
     "slow-nic": OVER_NIC | PAIRS,
     "slow-gpu": ALL_SLOW_ABOVE - {"slow path beside"},
     "slow-node": ({"slow nic", "slow other nic"} | ALL_SLOW_ABOVE | PAIRS)
@@ -121,7 +122,8 @@ CAN = {
 AT = {
     **dict.fromkeys(("nic-missing", "link-down", "subnet-manager-missing", "link-rate-degraded",
                      "pcie-degraded", "link-error-rate", "slow-nic"), NIC),
-    **dict.fromkeys(("gpu-missing", "gpu-memory-errors", "gpu-clock-limited", "slow-gpu"), GPU),
+    **dict.fromkeys(("gpu-missing", "gpu-memory-errors", "gpu-clock-limited", "gpu-throttled",
+                     "slow-gpu"), GPU),
     "tool-missing": "ib_write_bw",
 }  # fmt: skip
 

@@ -69,6 +69,7 @@ CAUSES = {
     "out-of-memory": "kernel-errors",
     "kernel-log-denied": "kernel-log-unread",
     "kernel-log-lost": "kernel-log-unread",
+    "throttle": "gpu-throttled",
 }
 # Lines of the hostfile without which these faults do not show.
 OF_HOSTFILE = {"become-refused": "become: sudo -n\n", "node-login": "launch: ssh\n"}
@@ -80,7 +81,9 @@ OF_KERNEL = frozenset(
     {"gpu-xid", "gpu-ras", "pcie-errors", "link-flap", "out-of-memory", "kernel-log-denied",
      "kernel-log-lost"}
 )  # fmt: skip
-DRAWN_LAST = OF_ACCESS | OF_KERNEL
+# Likewise, and drawn after those.
+OF_LOAD = frozenset({"throttle"})
+DRAWN_LAST = OF_ACCESS | OF_KERNEL | OF_LOAD
 # includes the faults that the matrix leaves out
 ALL_CAUSES = CAUSES | {
     "slow-pcie-path": "slow-pcie-path",

@@ -17,6 +17,7 @@ from expected_causes import (
     INCOMPLETE,
     OF_ACCESS,
     OF_KERNEL,
+    OF_LOAD,
     PATH,
     TUNING,
     TUNING_CAUSE,
@@ -148,11 +149,16 @@ def placed_for_matrix(injected: tuple[Injection, ...]) -> tuple[tuple[Injection,
     return (moved(one, nodes[1]) if one.node in nodes[2:] else one,), 2
 
 
+def _turn(fault: str) -> tuple[bool, bool, bool, str]:
+    """The order of drawing: what was added later is drawn later, and moves no other fault."""
+    return fault in OF_LOAD, fault in OF_KERNEL, fault in OF_ACCESS, fault
+
+
 def injections(name: str, seed: int) -> Iterator[Injection]:
     """Each fault that applies to the platform, once, on a random node and device."""
     random = Random(f"{seed} {name}")
     inputs = draw_inputs(name, random)
-    for fault in sorted(CAUSES, key=lambda one: (one in OF_KERNEL, one in OF_ACCESS, one)):
+    for fault in sorted(CAUSES, key=_turn):
         if fault in faults.NAMES and (found := _injection(inputs, fault)):
             yield found
     if name in _TUNED:
@@ -320,7 +326,8 @@ DEVICES: Mapping[str, Callable[[DrawInputs], Choice]] = {
     ),
     **dict.fromkeys(
         ("gpu-missing", "ecc", "remap-failed", "ecc-off", "power-cap", "gpu-clock",
-         "gpu-pcie", "gpu-link", "gpu-fabric", "gpu-partition", "vbios", "gpu-xid", "gpu-ras"),
+         "gpu-pcie", "gpu-link", "gpu-fabric", "gpu-partition", "vbios", "gpu-xid", "gpu-ras",
+         "throttle"),
         any_gpu,
     ),
     "slow-gpu": _measured_gpu,

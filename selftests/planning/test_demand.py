@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from testing import prepared
 from testing.acceptance import environment
-from testing.core_values import ROOT, cluster, item, without_kernel_logs
+from testing.core_values import ROOT, cluster, item, without_closing_items
 
 from railgauge.cli import main
 from railgauge.config import thresholds
@@ -29,7 +29,7 @@ PLATFORMS = ("connectx4-homelab", "h100-tcpx", "h200", "metax-c500", "mi300x", "
 
 
 def scope_of(name, level="smoke", nodes=NODES, **changes):
-    platform = without_kernel_logs(thresholds.load(name, ROOT / "thresholds"))
+    platform = without_closing_items(thresholds.load(name, ROOT / "thresholds"))
     declared = cluster(*nodes, **changes)
     return DemandInputs(platform, declared, plan.level(platform, declared, level))
 

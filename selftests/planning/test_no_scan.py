@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from testing.core_values import ROOT, cluster, item, without_kernel_logs
+from testing.core_values import ROOT, cluster, item, without_closing_items
 
 from railgauge.bundle.binding import refuse_other_items
 from railgauge.bundle.errors import NotVerified
@@ -26,7 +26,7 @@ OTHERS = ("h100-tcpx", "localhost-gpu", "tcp-lab")
 
 
 def scope_of(name="h200", level="signoff", **changes):
-    platform = without_kernel_logs(thresholds.load(name, ROOT / "thresholds"))
+    platform = without_closing_items(thresholds.load(name, ROOT / "thresholds"))
     declared = cluster(*NODES, **changes)
     return DemandInputs(platform, declared, plan.level(platform, declared, level))
 

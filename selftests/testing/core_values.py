@@ -36,9 +36,9 @@ needs_transcripts = pytest.mark.skipif(
 )
 
 
-def without_kernel_logs(platform: Platform) -> Platform:
-    """The platform without these items, whose evidence comes from nodes and not from records."""
-    return replace(platform, kernel_log=None)
+def without_closing_items(platform: Platform) -> Platform:
+    """The platform without items whose evidence comes from nodes and not from records."""
+    return replace(platform, kernel_log=None, telemetry=None)
 
 
 def limit(**changes: Any) -> Limit:

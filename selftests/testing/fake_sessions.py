@@ -20,6 +20,8 @@ class Fakes:
     server: dict = field(default_factory=dict)
     stopped: dict = field(default_factory=lambda: {"exit_code": None})
     """What becomes of servers that are stopped."""
+    silent: set = field(default_factory=set)
+    """Nodes on which what is started prints nothing."""
     running: int = 0
 
     def connect(self, node):
@@ -66,6 +68,10 @@ class FakeRunning:
         error = self.fakes.ready.pop(0) if self.fakes.ready else None
         if error:
             raise error
+
+    def line(self, number, time_limit_s):
+        self.fakes.log.append(("line", self.node, number))
+        return None if self.node in self.fakes.silent else "0"
 
     def wait(self, time_limit_s):
         self.fakes.log.append(("wait", self.node))

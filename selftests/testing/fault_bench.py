@@ -26,6 +26,8 @@ OF_KERNEL = (
     "kernel-log-lost",
 )  # fmt: skip
 """Faults whose checks are in ``test_lab_kernel_faults``."""
+OF_LOAD = ("throttle",)
+"""Faults whose checks are in ``test_lab_telemetry``."""
 BIG = ("-F", "--report_gbits", "-s", "8388608")
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from testing.core_values import ROOT, cluster, item, judgement, without_kernel_logs
+from testing.core_values import ROOT, cluster, item, judgement, without_closing_items
 
 from railgauge.config import thresholds
 from railgauge.config.thresholds.model import Peers
@@ -33,7 +33,7 @@ from railgauge.verdict.decision import (
 
 NODES = ("n1", "n2", "n3")
 DECLARED = cluster(*NODES)
-HOMELAB = without_kernel_logs(thresholds.load("connectx4-homelab", ROOT / "thresholds"))
+HOMELAB = without_closing_items(thresholds.load("connectx4-homelab", ROOT / "thresholds"))
 # A platform with one expectation and no measurement: the items of this file answer everything.
 ONE = replace(HOMELAB, expected={"memlock": HOMELAB.expected["memlock"]}, measurements={})
 PEERED = replace(ONE, peers=Peers(0.03, Basis("derived", "made up for a test")))

@@ -20,9 +20,10 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Command, Transcript
 from railgauge.core.redaction import MASK, Redactor, mask_assignment, mask_environment
-from railgauge.core.terms import COUNTER_ROLES, Role
+from railgauge.core.terms import BESIDE_ROLES, COUNTER_ROLES, Role
 from railgauge.judging import traffic
 from railgauge.planning import plan
+from railgauge.planning.telemetry import samplers
 from railgauge.run.store import case_file
 from railgauge.run.takeover import Addresses
 
@@ -53,10 +54,11 @@ class Commands:
         """Raise ``NotVerified``, naming the file, for a transcript of another command."""
         name = f"{RUN}{folder}{case_file(case)}"
         for number, run in enumerate(runs, 1):
-            transcripts = [one for one in run if one.role not in COUNTER_ROLES]
+            transcripts = [one for one in run if one.role not in BESIDE_ROLES]
             if not any(self._fits(case, cluster, transcripts, name) for cluster in self._clusters):
                 _fail(name, f"{_what(transcripts)} (run {number}) is not the command of {case.key}")
             self._refuse_other_counters(case, run, name)
+            self._refuse_other_samplers(case, run, name)
             for one in run:
                 self._refuse_twice(one, name)
 
@@ -91,6 +93,19 @@ class Commands:
         if read and (len(read) != len(due) or not all(map(_agrees, read, due))):
             nodes = ", ".join(case.nodes)[:200]
             _fail(name, f"does not read the counters of {nodes} before and after the run")
+
+    def _refuse_other_samplers(self, case: Case, run: Iterable[Transcript], name: str) -> None:
+        """Raise for samples of other GPUs; where samples are missing, the item of the node says."""
+        read = [one for one in run if one.role == Role.TELEMETRY]
+        due = samplers(case, self._platform, self._clusters[0])
+        if read and (
+            len(read) != len(due)
+            or not all(
+                _agrees(said, (one, Role.TELEMETRY)) for said, one in zip(read, due, strict=True)
+            )
+        ):
+            nodes = ", ".join(case.nodes)[:200]
+            _fail(name, f"does not sample the GPUs of {nodes} during the run")
 
     def _refuse_twice(self, one: Transcript, name: str) -> None:
         """Raise if two files have the same output with the same start time and duration."""

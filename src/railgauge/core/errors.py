@@ -223,6 +223,12 @@ class KernelLogUnread(NoEvidence):
     kind = "kernel-log-unread"
 
 
+class TelemetryUnread(NoEvidence):
+    """What the GPUs of a node did during a measurement was not sampled, or cannot be read."""
+
+    kind = "telemetry-unread"
+
+
 class VersionUndeclared(NoEvidence):
     """The node has other software than the limits were made with, and no file declares it."""
 

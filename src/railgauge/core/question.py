@@ -11,19 +11,9 @@ from dataclasses import dataclass
 from railgauge.core.errors import RailgaugeError
 from railgauge.core.model import Case, Transcript
 
-READ, LIMITS, TRAFFIC, TRANSPORT, RATIO, FACT, FABRIC, RESULTS, CORRECT, PEERS, KERNEL = (
-    "read",
-    "limits",
-    "traffic",
-    "transport",
-    "ratio",
-    "fact",
-    "fabric",
-    "results",
-    "correct",
-    "peers",
-    "kernel",
-)
+READ, LIMITS, TRAFFIC, TRANSPORT, RATIO = ("read", "limits", "traffic", "transport", "ratio")
+FACT, FABRIC, RESULTS, CORRECT = ("fact", "fabric", "results", "correct")
+PEERS, KERNEL, TELEMETRY = ("peers", "kernel", "telemetry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +43,8 @@ class Question:
     grew since ``other``; ``results`` about the named tests of a diagnostic; ``correct`` about the
     results of a collective, at any speed; ``peers`` about the node ``placement`` among the other
     nodes, in all that the run has measured; ``kernel`` about what the kernel of the node
-    ``placement`` logged during the run, which ``case`` has read.
+    ``placement`` logged during the run, which ``case`` has read; ``telemetry`` about what the GPUs
+    of the node ``placement`` did while they were measured.
     """
 
     kind: str

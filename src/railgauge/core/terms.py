@@ -73,8 +73,9 @@ class Role(Term):
     """What a command does in a run.
 
     ``CLIENT`` prints the results, also in a run without a server. ``SERVICE`` is a server that runs
-    until it is stopped, so that its exit code is not judged. The last two read the NICs' counters
-    before and after the run.
+    until it is stopped, so that its exit code is not judged. ``COUNTERS_BEFORE`` and
+    ``COUNTERS_AFTER`` read the NICs' counters before and after the run. ``TELEMETRY`` samples a
+    node's GPUs during the run, until it is stopped.
     """
 
     CLIENT = "client"
@@ -82,6 +83,7 @@ class Role(Term):
     SERVICE = "service"
     COUNTERS_BEFORE = "counters-before"
     COUNTERS_AFTER = "counters-after"
+    TELEMETRY = "telemetry"
 
 
 class RankPlace(Term):
@@ -107,6 +109,8 @@ class LaunchWay(Term):
 
 
 COUNTER_ROLES = (Role.COUNTERS_BEFORE, Role.COUNTERS_AFTER)
+# Commands of the suite itself beside those of a tool.
+BESIDE_ROLES = (*COUNTER_ROLES, Role.TELEMETRY)
 
 
 class Severity(Term):

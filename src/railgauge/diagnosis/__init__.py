@@ -27,6 +27,7 @@ from railgauge.diagnosis import (
     kernel,
     speed,
     subnet,
+    telemetry,
     unmeasured,
     within_node,
 )
@@ -73,6 +74,7 @@ _SLURM = "slurm"
 _RULES = (
     *unmeasured.FIRST,
     *kernel.RULES,
+    *telemetry.RULES,
     *subnet.RULES,
     *doubles.RULES,
     *host.RULES,

@@ -56,7 +56,9 @@ _BY_KIND: dict[type[errors.NoEvidence], Symptom] = {
     errors.RankDied: Symptom.DIED,
     errors.PortInUse: Symptom.PORT_TAKEN,
     **dict.fromkeys(
-        (errors.FactMissing, errors.VersionUndeclared, errors.KernelLogUnread), Symptom.UNKNOWN
+        (errors.FactMissing, errors.VersionUndeclared, errors.KernelLogUnread,
+         errors.TelemetryUnread),
+        Symptom.UNKNOWN,
     ),
 }  # fmt: skip
 _BY_NAME = {error.kind: symptom for error, symptom in _BY_KIND.items()} | {OWN_ERROR: Symptom.OWN}

@@ -25,7 +25,7 @@ from railgauge.core.model import Case, Fabric, Judgement, Outcome, Parsed, Sampl
 from railgauge.core.question import (
     CaseResult,
 )
-from railgauge.core.terms import COUNTER_ROLES, Role
+from railgauge.core.terms import BESIDE_ROLES, Role
 from railgauge.facts import FactsByNode
 from railgauge.judging.agreement import held
 from railgauge.judging.correctness import judge_correct
@@ -113,7 +113,7 @@ def _read(asked: ToolRequest, run: Sequence[Transcript]) -> Parsed:
     """The parsed output of a run's reporting command; raises ``NoEvidence`` if any side failed."""
     measurement, nodes = asked.measurement, asked.case.nodes
     parse = tool(measurement.tool).parse
-    sides = [transcript for transcript in run if transcript.role not in COUNTER_ROLES]
+    sides = [transcript for transcript in run if transcript.role not in BESIDE_ROLES]
     if not sides:
         raise MetricMissing(f"a run of {measurement.name} has no transcript")
     # The suite stops a service itself; only a service that is alone ended by itself, too early.

@@ -131,6 +131,7 @@ _FAULTS = {
     "gpu-clock": _Kind(
         "the maximum clock of GPU DEVICE is lower than that of the others", gpu_faults.gpu_clock
     ),
+    "throttle": _Kind("GPU DEVICE is too hot under load and halves its clock", gpu_faults.throttle),
     "gpu-pcie": _Kind(
         "the PCIe link of GPU DEVICE is one generation lower and half as wide", gpu_faults.gpu_pcie
     ),

@@ -43,6 +43,13 @@ def gpu_clock(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     gpu["clock_share"] = gpu.get("clock_share", 1.0) * gpu["max_clock_mhz"] / fastest
 
 
+def throttle(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    """Let the GPU be hot under load: by NVML's documentation it then halves its clock, or more."""
+    gpu = _gpu(node, fault)
+    gpu["throttled"] = True
+    gpu["clock_share"] = gpu.get("clock_share", 1.0) * fault.left(0.5)
+
+
 def gpu_pcie(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     """Train one generation lower and with half the lanes; the device's maxima stay."""
     link = _gpu(node, fault, "nvidia", "amd")["pci"]["link"]

@@ -64,6 +64,7 @@ def _obtained(item: pytest.Item, case: Case, shown: str) -> CaseResult:
         result = run.result(case)
         allure.commands(result.runs)
         allure.attach(run.store.folder / text)
+        allure.attach(run.store.folder / run.store.samples_name(case))
     return result
 
 

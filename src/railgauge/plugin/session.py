@@ -24,7 +24,7 @@ from railgauge.plugin import demanded, opening, recording
 from railgauge.plugin.ending import Ending
 from railgauge.plugin.reporters import writer
 from railgauge.plugin.starting import SessionStart
-from railgauge.report import allure, junit, terminal
+from railgauge.report import allure, junit, terminal, throttled
 from railgauge.report.causes import printable
 from railgauge.report.plots import Plot, plots
 from railgauge.run import confirming, kernel_logs, storage
@@ -263,7 +263,9 @@ class Controller:
     def _draw(self) -> None:
         """The plots of every rung, as files of their own; the HTML report holds them too."""
         settings, evidence = self.settings, self.run.surveyed.evidence
-        self.plots = plots(self.records.values(), settings.platform, settings.declared, evidence)
+        drawn = plots(self.records.values(), settings.platform, settings.declared, evidence)
+        more = throttled.plots(self._findings(), evidence)
+        self.plots = sorted([*drawn, *more], key=lambda plot: plot.rung)
         for plot in self.plots:
             write_whole(self.run.store.folder / "plots" / f"{plot.name}.svg", plot.svg)
 

@@ -17,7 +17,7 @@ import allure
 from railgauge.config.thresholds.model import Platform
 from railgauge.core.errors import LimitMissed
 from railgauge.core.model import Judgement, Outcome, Transcript
-from railgauge.core.terms import COUNTER_ROLES, Rung
+from railgauge.core.terms import BESIDE_ROLES, Rung
 from railgauge.judging.record import ItemRecord
 from railgauge.report import allure_causes, allure_results
 from railgauge.report.plots import Plot
@@ -37,11 +37,11 @@ def attach(path: Path) -> None:
 
 
 def commands(runs: Sequence[Sequence[Transcript]]) -> None:
-    """Attach the commands with their nodes; those that read counters are in the transcript."""
+    """Attach the commands with their nodes; the suite's own are in the transcript."""
     lines = [
         f"{one.role} on {one.node}: {' '.join(one.argv)}"
         for one in (runs[0] if runs else ())
-        if one.role not in COUNTER_ROLES
+        if one.role not in BESIDE_ROLES
     ]
     if lines:
         allure.attach("\n".join(lines) + "\n", "commands.txt", allure.attachment_type.TEXT)

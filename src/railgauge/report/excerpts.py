@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from railgauge.core.terms import Role
+from railgauge.core.terms import BESIDE_ROLES, Role
 from railgauge.judging.record import ItemRecord
 from railgauge.report.page import GOOD
 
@@ -16,7 +16,6 @@ from railgauge.report.page import GOOD
 _MOST_BYTES = 1_500_000
 _FIRST, _LAST, _WIDTH = 4, 8, 160
 _ARGV_WIDTH = 1200
-_COUNTERS = "counters-"
 
 
 def excerpts(records: Iterable[ItemRecord], folder: Path) -> dict[str, Any]:
@@ -35,10 +34,10 @@ def excerpts(records: Iterable[ItemRecord], folder: Path) -> dict[str, Any]:
 
 
 def _told(path: Path) -> dict[str, Any] | None:
-    """Return the excerpt of the last run of a case, without the commands that read counters."""
+    """Return the excerpt of the last run of a case, without the suite's own commands."""
     with suppress(OSError, ValueError):
         runs = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["runs"]
-        last = [t for t in runs[-1] if not t["role"].startswith(_COUNTERS)] if runs else []
+        last = [t for t in runs[-1] if t["role"] not in BESIDE_ROLES] if runs else []
         if last:
             said = next((t for t in last if t["role"] == Role.CLIENT), last[-1])
             return {"commands": [_command(t) for t in last], "output": _output(said)}

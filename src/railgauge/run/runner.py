@@ -10,7 +10,7 @@ from dataclasses import replace
 from railgauge.core.errors import ConnectionLost, NoEvidence, PortInUse, ToolFailed
 from railgauge.core.model import Case, Cluster, Command, Transcript
 from railgauge.core.question import CaseResult
-from railgauge.core.terms import Role
+from railgauge.core.terms import BESIDE_ROLES, Role
 from railgauge.leases.files import Leases
 from railgauge.run.store import Store
 from railgauge.transport import Running, relay
@@ -19,6 +19,8 @@ from railgauge.transport.sessions import Sessions
 Planner = Callable[[Case, int], tuple[Command, ...]]
 # The commands that read the NIC counters of a case's nodes; none if nothing checks its traffic.
 CounterProbe = Callable[[Case], tuple[Command, ...]]
+# The commands that sample the GPUs of a case's nodes until they are stopped; none without any.
+GpuSamplers = Callable[[Case], tuple[Command, ...]]
 # What an interrupted run has measured of a case: all repeats, the first ones, or ``None``.
 EarlierResult = Callable[[Case], CaseResult | None]
 
@@ -27,6 +29,9 @@ _PORTS = range(18515, 32768)
 _PORT_ATTEMPTS = 5
 _READY_LIMIT_S = 30.0
 _SERVER_GRACE_S = 10.0
+_FIRST_SAMPLE_LIMIT_S = 20.0
+# Line 0 tells the time, line 1 is the heading.
+_FIRST_SAMPLE = 2
 
 
 def ports_of(cluster: Cluster) -> range:
@@ -45,6 +50,7 @@ class Runner:
         plan: Planner,
         counters: CounterProbe = lambda _: (),
         *,
+        samplers: GpuSamplers = lambda _: (),
         earlier: EarlierResult = lambda _: None,
         ports: range = _PORTS,
     ) -> None:
@@ -55,6 +61,8 @@ class Runner:
         self._store = store
         self._plan = plan
         self._counters = counters
+        self._samplers = samplers
+        self._silent: set[str] = set()  # nodes whose sampler printed nothing in time
         self._earlier = earlier
 
     def measure(self, case: Case) -> CaseResult:
@@ -87,10 +95,31 @@ class Runner:
         """Make one repeat, and read the NIC counters of its nodes before and after it."""
         probes = self._counters(case)
         before = [self._read(command, Role.COUNTERS_BEFORE) for command in probes]
-        run = self._on_a_free_port(case)
+        run = self._sampled(case)
         if not _ended_well(run):
             return run
         return (*run, *before, *(self._read(command, Role.COUNTERS_AFTER) for command in probes))
+
+    def _sampled(self, case: Case) -> tuple[Transcript, ...]:
+        """Make one repeat while the GPUs of its nodes are sampled.
+
+        A measurement begins after the first sample, so that it is not disturbed by the start of
+        the samplers, and a short one has samples too.
+        """
+        samplers = self._samplers(case)
+        with self._started(samplers) as running:
+            for command, sampler in zip(samplers, running, strict=True):
+                self._await_sample(command.node, sampler)
+            run = self._on_a_free_port(case)
+            samples = [sampler.stop() for sampler in running]
+        return (*run, *(_as_telemetry(*one) for one in zip(samples, samplers, strict=True)))
+
+    def _await_sample(self, node: str, sampler: Running) -> None:
+        """Wait for the first sample; on a node that once gave none, do not wait again."""
+        if node in self._silent:
+            return
+        if sampler.line(_FIRST_SAMPLE, _FIRST_SAMPLE_LIMIT_S) is None:
+            self._silent.add(node)
 
     def _read(self, command: Command, role: Role) -> Transcript:
         return replace(self._sessions[command.node].run(command), role=role)
@@ -163,11 +192,15 @@ def _as_server(transcript: Transcript, command: Command) -> Transcript:
     return replace(transcript, role=role, argv=command.argv)
 
 
+def _as_telemetry(transcript: Transcript, command: Command) -> Transcript:
+    return replace(transcript, role=Role.TELEMETRY, argv=command.argv)
+
+
 def _ended_well(run: Sequence[Transcript]) -> bool:
     """Whether every command but the services ended well.
 
-    A service is always stopped, so its exit code does not count. A run with no other transcript
-    did not end well: the service ended before the client started.
+    A service is always stopped, so its exit code does not count, nor do the suite's own commands.
+    A run with no other transcript did not end well: the service ended before the client started.
     """
-    ended = [transcript for transcript in run if transcript.role != Role.SERVICE]
+    ended = [t for t in run if t.role != Role.SERVICE and t.role not in BESIDE_ROLES]
     return bool(ended) and all(t.exit_code == 0 and not t.error for t in ended)

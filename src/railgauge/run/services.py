@@ -18,7 +18,7 @@ from railgauge.judging import traffic
 from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.leases.files import Leases
-from railgauge.planning import plan
+from railgauge.planning import plan, telemetry
 from railgauge.run.gates import Gates
 from railgauge.run.holding import read_tag
 from railgauge.run.reboots import Watch
@@ -173,7 +173,16 @@ class _Runners:
         taken = taking_over(self.earlier, self.store, folder)
         ports = ports_of(self.cluster())
         plan, read = self._plan, self._counters
-        return Runner(self.sessions(), leases, kept, plan, read, earlier=taken, ports=ports)
+        return Runner(
+            self.sessions(),
+            leases,
+            kept,
+            plan,
+            read,
+            samplers=self._samplers,
+            earlier=taken,
+            ports=ports,
+        )
 
     def _plan(self, case: Case, port: int) -> tuple[Command, ...]:
         return plan.commands(case, self.settings.platform, self.cluster(), port)
@@ -182,6 +191,9 @@ class _Runners:
         platform = self.settings.platform
         spec = platform.measurements[case.measurement].traffic
         return traffic.probes(case.nodes, self.cluster().rootfs, spec, platform)
+
+    def _samplers(self, case: Case) -> tuple[Command, ...]:
+        return telemetry.samplers(case, self.settings.platform, self.cluster())
 
 
 def _refuse_connection(node: Node) -> Session:

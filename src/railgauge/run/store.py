@@ -23,6 +23,8 @@ from railgauge.core.model import Case, Transcript
 from railgauge.core.naming import title
 from railgauge.core.question import CaseResult
 from railgauge.core.redaction import in_strings, mask_assignment, mask_environment, mask_values
+from railgauge.core.terms import Role
+from railgauge.judging import telemetry
 from railgauge.judging.stamp import Evidence
 from railgauge.leases.files import locked
 
@@ -82,6 +84,10 @@ class Store:
         """The path of a case's readable transcript, relative to the run's folder."""
         return text_file(case)
 
+    def samples_name(self, case: Case) -> str:
+        """The path of the samples of a case's GPUs as CSV, relative to the run's folder."""
+        return f"transcripts/{_stem(case)}.csv"
+
     def load(self, case: Case) -> CaseResult | None:
         """Return the repeats stored for this case; ``None`` if there are none.
 
@@ -104,6 +110,8 @@ class Store:
         ended = [f"### no more: {result.error}\n"] if result.error else []
         text = "\n".join([f"### {title(case)}, {self.evidence} evidence", *readable, *ended])
         write_whole(self.folder / self.transcript_name(case), text)
+        if samples := telemetry.columns(result.runs):
+            write_whole(self.folder / self.samples_name(case), samples)
         return result
 
     def keep(self, case: Case, result: CaseResult) -> CaseResult:
@@ -344,8 +352,21 @@ def _readable(run: Sequence[Transcript], number: int) -> str:
 
 
 def _command_text(transcript: Transcript, number: int) -> str:
+    if transcript.role == Role.TELEMETRY:
+        transcript = replace(transcript, stdout=_first_lines(transcript.stdout))
     ended = transcript.error or f"exit code {transcript.exit_code}"
     head = f"### run {number}, {transcript.role} on {transcript.node}, {transcript.started_at}"
     tail = f"### {ended}, {transcript.duration_s:.3f} s"
     errors = f"### stderr\n{transcript.stderr.rstrip()}\n" if transcript.stderr.strip() else ""
     return f"{head}\n$ {' '.join(transcript.argv)}\n{transcript.stdout}\n{errors}{tail}\n"
+
+
+_FEW_SAMPLES = 12
+
+
+def _first_lines(samples: str) -> str:
+    """The first lines of a sampler's output; the file of columns has all samples."""
+    lines = samples.splitlines()
+    rest = len(lines) - _FEW_SAMPLES
+    more = [f"... {rest} more lines"] if rest > 0 else []
+    return "\n".join([*lines[:_FEW_SAMPLES], *more])

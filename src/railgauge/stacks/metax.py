@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from railgauge.stacks import readings as read
+from railgauge.stacks import sampling
 from railgauge.stacks.model import GpuFacts, Section, StackFacts, section, unread
+from railgauge.stacks.sampling import Sampler
 from railgauge.stacks.topology import GpuTopology, parse_topology
 from railgauge.stacks.versions import library_build, library_builds, versions
 
@@ -30,6 +32,18 @@ _VERSIONS = {
     "maca": re.compile(r"MACA Version:\s*([\w.\-]+)"),
     "bios": re.compile(r"BIOS Version:\s*([\w.\-]+)"),
 }
+# mx-smi shows neither the clock nor why a GPU is throttled in its loop mode.
+_SAMPLER = Sampler(
+    "mx-smi",
+    lambda interval_ms: ("dmon", "--format", "csv", "-l", str(interval_ms)),
+    {
+        sampling.GPU: ("dev",),
+        sampling.HEAT: ("hottemp",),
+        sampling.MEMORY_HEAT: ("hbmtemp",),
+        sampling.POWER: ("power",),
+        sampling.LOAD: ("gpu",),
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +63,7 @@ class MetaX:
     peer_memory: str = "mxcd"
     perftest_dmabuf: tuple[str, ...] = ()
     peer_modules: tuple[str, ...] = ()
+    sampler: Sampler = _SAMPLER
     diagnostics: tuple[str, ...] = ()
 
     def parse(self, sections: Mapping[str, Section]) -> StackFacts:

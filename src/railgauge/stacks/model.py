@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Protocol
 
+from railgauge.stacks.sampling import Sampler
+
 _ABSENT_FILE = 66
 _TIMED_OUT = (124, 137)
 _NOT_FOUND = 127
@@ -185,6 +187,13 @@ class Stack(Protocol):
     @property
     def perftest_dmabuf(self) -> tuple[str, ...]:
         """The arguments for GPU memory by DMA-BUF; empty if perftest has it not for this vendor."""
+
+    @property
+    def sampler(self) -> Sampler | None:
+        """How the vendor's tool samples clocks, temperatures and power during a measurement.
+
+        ``None`` if it has no loop mode; then no platform file of the vendor has ``telemetry``.
+        """
 
     def perftest_memory_flags(self, gpu: int) -> tuple[str, ...]:
         """Return the arguments that make perftest use the memory of that GPU."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from railgauge.stacks import readings as read
 from railgauge.stacks.model import GpuFacts, Section, StackFacts, section, unread
+from railgauge.stacks.nvidia_sampler import SAMPLER
 from railgauge.stacks.nvidia_smi import (
     QUERY,
     SmiLog,
@@ -21,6 +22,7 @@ from railgauge.stacks.nvidia_smi import (
 )
 from railgauge.stacks.nvlink import Links, parse_nvlink
 from railgauge.stacks.readings import Raw
+from railgauge.stacks.sampling import Sampler
 from railgauge.stacks.topology import GpuTopology, parse_topology
 from railgauge.stacks.versions import Version, library_files, library_version, versions
 
@@ -82,6 +84,7 @@ class Nvidia:
     peer_memory: str = "nvidia_peermem"
     perftest_dmabuf: tuple[str, ...] = ("--use_cuda_dmabuf",)
     peer_modules: tuple[str, ...] = ("nvidia_peermem", "nv_peer_mem")
+    sampler: Sampler = SAMPLER
     # ``dcgmi`` alone may only monitor. Its diagnostic levels start nvvs; specializediag is EUD.
     diagnostics: tuple[str, ...] = ("dcgmi diag", "nvvs", "specializediag", "fieldiag")
 

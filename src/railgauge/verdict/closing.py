@@ -10,7 +10,8 @@ from railgauge.diagnosis import RunResults, peers
 from railgauge.judging.closing import ClosingItems
 from railgauge.judging.kernel_log import ITEMS as KERNEL_LOGS
 from railgauge.judging.record import ItemRecord
-from railgauge.verdict import kernel_log
+from railgauge.judging.telemetry import ITEMS as TELEMETRY
+from railgauge.verdict import kernel_log, telemetry
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class ClosingKind:
 KINDS = (
     ClosingKind(peers.ITEMS, lambda platform: platform.peers is not None, peers.compared),
     ClosingKind(KERNEL_LOGS, lambda platform: platform.kernel_log is not None, kernel_log.made_of),
+    ClosingKind(TELEMETRY, lambda platform: platform.telemetry is not None, telemetry.made_of),
 )
 
 

@@ -30,6 +30,7 @@ from railgauge.config.thresholds.model import (
     Traffic,
     Transport,
 )
+from railgauge.config.thresholds.telemetry import Telemetry, read_telemetry
 from railgauge.core.errors import BadInput, Gathered, ThresholdError
 from railgauge.core.limits import Basis, Bound, Curve, Dispersion, Limit, Sweep
 from railgauge.core.terms import Rung, Scope
@@ -117,6 +118,10 @@ class _Reader:
         for name, entry in document["measurements"].items():
             with gathered.trying():
                 measurements[name] = self._measurement(name, entry)
+        telemetry: Telemetry | None = None
+        with gathered.trying():
+            vendor = hardware.get("gpus", {}).get("vendor", "")
+            telemetry = read_telemetry(document.get("telemetry"), vendor, str(self.path))
         gathered.raise_any()
         return Platform(
             name=document["platform"],
@@ -136,6 +141,7 @@ class _Reader:
             preparations=tuple(map(_preparation, document.get("prepare", ()))),
             peers=_peers(document.get("peers")),
             kernel_log=_kernel_log(document.get("kernel_log")),
+            telemetry=telemetry,
         )
 
     def _nic(self, nic: Mapping[str, Any]) -> Nic:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from railgauge.config.thresholds.telemetry import Telemetry
 from railgauge.core.devices import AS_DECLARED, DeviceNames
 from railgauge.core.limits import Basis, Limit
 from railgauge.core.model import Pairing
@@ -291,12 +292,18 @@ class Platform:
     preparations: tuple[Preparation, ...] = ()
     peers: Peers | None = None
     kernel_log: KernelLog | None = None
+    telemetry: Telemetry | None = None
     devices: DeviceNames = AS_DECLARED
     text: str = field(default="", repr=False, compare=False)
 
     @property
     def fabric_nics(self) -> tuple[Nic, ...]:
         return tuple(nic for nic in self.nics if nic.fabric)
+
+    def samples(self, measurement: str) -> bool:
+        """Whether the GPUs are sampled while a measurement is made."""
+        found = self.measurements.get(measurement)
+        return bool(self.telemetry and found and self.telemetry.covers(found.rung))
 
     def nic(self, name: str) -> Nic:
         return next(nic for nic in self.nics if nic.name == name)

@@ -20,6 +20,7 @@ from railgauge.diagnosis.catalogue import (
     parts,
     settings,
     speed,
+    telemetry,
     tools,
 )
 from railgauge.diagnosis.catalogue.kind import Kind
@@ -38,6 +39,7 @@ SUBJECTS: tuple[Mapping[str, Kind], ...] = (
     collectives.KINDS,
     speed.KINDS,
     kernel.KINDS,
+    telemetry.KINDS,
     leftover.KINDS,
 )
 CATALOGUE: Mapping[str, Kind] = {name: kind for each in SUBJECTS for name, kind in each.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import stored
+from . import stored, telemetry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ def run(tool: str, arguments: list[str], node: Node) -> int:
         return _rocm(arguments, node)
     words = [word for word in arguments if not word.startswith("-")]
     kind = words[0] if words else "version"
+    if kind == "monitor":
+        return telemetry.amd(node, arguments)
     as_json = "--json" in arguments
     if kind in _ENTRIES:
         entries = [_ENTRIES[kind](i, gpu, node) for i, gpu in enumerate(node["gpus"])]

@@ -7,6 +7,7 @@ at which it begins]`` for each of them. The description with a set of them is in
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     Node = dict[str, Any]
 
 _present: dict[str, Node] = {}
+_chosen: dict[str, int] = {}
 
 
 def present(path: str) -> Node:
@@ -26,9 +28,26 @@ def present(path: str) -> Node:
     path = path.replace("/bin/../", "/")
     if path not in _present:
         node = stored.read(path)
-        number = _acting(node) if "courses" in node else 0
+        number = _chosen[path] = _acting(node) if "courses" in node else 0
         _present[path] = stored.read(f"{path}.{number}") if number else node
     return _present[path]
+
+
+def at_this_moment(node: Node) -> Node:
+    """Return the description for a tool that runs on while faults begin.
+
+    Faults of a probability below 1 are those that were drawn when it started.
+    """
+    path = f"{os.path.dirname(node['root'])}/node"  # noqa: PTH120 - see main.py
+    healthy: Node = stored.read(path)
+    if "courses" not in healthy:
+        return node
+    number, now = _chosen.get(path, 0), time.monotonic()
+    for bit, (_, share, begins) in enumerate(healthy["courses"]):
+        if share == 1 and now >= begins:
+            number |= 1 << bit
+    found: Node = stored.read(f"{path}.{number}") if number else healthy
+    return found
 
 
 def _acting(node: Node) -> int:

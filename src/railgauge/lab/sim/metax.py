@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
+from . import telemetry
 from .nvidia_topo import DISTANCES
 
 TYPE_CHECKING = False
@@ -36,6 +37,8 @@ Legend:
 
 def run(_tool: str, arguments: list[str], node: Node) -> int:
     """Return exit code 0, or 1 for a subcommand that is not simulated."""
+    if arguments[:1] == ["dmon"]:
+        return telemetry.metax(node, arguments)
     if not arguments:
         lines = _overview(node)
     elif arguments in (["topo", "-n"], ["topo", "-m"]):

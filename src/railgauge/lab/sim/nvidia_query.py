@@ -7,7 +7,7 @@ import sys
 import time
 from _blake2 import blake2b  # hashlib also loads OpenSSL, a tenth of a tool's start
 
-from . import stored
+from . import stored, telemetry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ def default_w(gpu: Gpu) -> float:
 
 def clock(gpu: Gpu, state: dict[str, Any]) -> int:
     """Return the GPU clock in MHz: the locked one, or that of an idle GPU if it is not locked."""
+    if gpu.get("busy"):
+        return telemetry.clock(gpu, min(state["locked_mhz"] or 1 << 20, gpu["max_clock_mhz"]))
     return int(min(state["locked_mhz"], gpu["max_clock_mhz"])) or _IDLE_MHZ
 
 
@@ -130,13 +132,24 @@ def csv(rest: list[str], gpus: list[tuple[int, Gpu]], node: Node) -> int:
         print(f'Field "{(unknown or [kind])[0]}" is not a valid field to query.\n')
         return 2
     columns = [known[name] for name in wanted]
+    heading = []
     if "noheader" not in form:
         units = "nounits" not in form
         heads = [_head(name, unit, units) for name, (unit, _) in zip(wanted, columns)]  # noqa: B905
-        print(", ".join(heads))
-    for row in _rows(kind, gpus, node):
-        cells = [_cell(read(row), unit, "nounits" in form) for unit, read in columns]
-        print(", ".join(cells))
+        heading = [", ".join(heads)]
+
+    def lines(now: Node) -> list[str]:
+        chosen = [(i, now["gpus"][i]) for i, _ in gpus]
+        rows = _rows(kind, chosen, now)
+        cells = [
+            [_cell(read(row), unit, "nounits" in form) for unit, read in columns] for row in rows
+        ]
+        return [", ".join(row) for row in cells]
+
+    every_s = telemetry.interval_s(rest, "-lms", 1000)
+    if every_s is not None:
+        return telemetry.sampled(node, every_s, heading, lines)
+    sys.stdout.write("".join(f"{line}\n" for line in (*heading, *lines(node))))
     return 0
 
 
@@ -181,6 +194,21 @@ def _flag(key: str) -> tuple[str, Callable[[Any], object]]:
 
 def _clock(row: Any) -> object:
     return clock(row["gpu"], row["state"])
+
+
+_IDLE, _POWER_CAP, _HOT = 0x1, 0x4, 0x8 | 0x40
+
+
+def _reasons(row: Any) -> object:
+    """Under load the power cap limits the clock, unless heat does."""
+    busy = _HOT if row["gpu"].get("throttled") else _POWER_CAP
+    return f"0x{busy if row['gpu'].get('busy') else _IDLE:016x}"
+
+
+def _utilisation(row: Any) -> object:
+    if row["gpu"].get("busy"):
+        return 100
+    return 10 if row["node"]["diagnostics"] else 0
 
 
 def _used(row: Any) -> int:
@@ -258,9 +286,9 @@ _FIELDS: dict[str, tuple[str, Callable[[Any], object]]] = {
     "clocks.max.graphics": ("MHz", lambda row: row["gpu"]["max_clock_mhz"]),
     "clocks.max.memory": ("MHz", lambda row: row["gpu"]["max_memory_clock_mhz"]),
     "clocks.max.mem": ("MHz", lambda row: row["gpu"]["max_memory_clock_mhz"]),
-    "clocks_throttle_reasons.active": ("", lambda _: "0x0000000000000001"),
-    "clocks_event_reasons.active": ("", lambda _: "0x0000000000000001"),
-    "utilization.gpu": ("%", lambda row: 10 if row["node"]["diagnostics"] else 0),
+    "clocks_throttle_reasons.active": ("", _reasons),
+    "clocks_event_reasons.active": ("", _reasons),
+    "utilization.gpu": ("%", _utilisation),
     "utilization.memory": ("%", lambda row: 4 if row["node"]["diagnostics"] else 0),
     "memory.total": ("MiB", lambda row: row["gpu"]["memory_mib"]),
     "memory.reserved": ("MiB", lambda row: row["gpu"]["reserved_mib"]),

@@ -1,0 +1,52 @@
+"""The samples of a case as a file of columns. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from railgauge.core.errors import TelemetryUnread
+from railgauge.core.model import Transcript
+from railgauge.core.terms import Role
+from railgauge.judging.telemetry.seen import started_before_s
+from railgauge.stacks import stack, vendors
+from railgauge.stacks.sampling import REASONS, UNITS, GpuSample, Sampler, parse_samples
+
+_COLUMNS = (*UNITS,)
+
+
+def columns(runs: Sequence[Sequence[Transcript]]) -> str:
+    """Return the samples of a case as CSV, one line for each GPU and moment; empty without any.
+
+    Time counts from the start of the repeat. What cannot be read is left out; the case's
+    transcripts have it as it was printed.
+    """
+    lines = [line for number, run in enumerate(runs, 1) for line in _lines(number, run)]
+    heading = [f"{what} [{UNITS[what]}]" for what in _COLUMNS]
+    first = ",".join(("repeat", "node", "gpu", "time [s]", *heading, REASONS))
+    return "\n".join((first, *lines, "")) if lines else ""
+
+
+def _lines(number: int, run: Sequence[Transcript]) -> Iterator[str]:
+    for said in run:
+        if said.role == Role.TELEMETRY and (sampler := _sampler_of(said.argv)):
+            try:
+                found = parse_samples(said.stdout, sampler)
+                ahead_s = started_before_s(said, run)
+            except TelemetryUnread:
+                continue
+            for sample in found.samples:
+                at = f"{sample.at_s - found.began_s - ahead_s:.2f}"
+                yield ",".join((str(number), said.node, str(sample.gpu), at, *_cells(sample)))
+
+
+def _cells(sample: GpuSample) -> Iterator[str]:
+    values: Mapping[str, float] = sample.values
+    yield from (f"{values[what]:g}" if what in values else "" for what in _COLUMNS)
+    yield "unknown" if sample.reasons is None else " ".join(sorted(sample.reasons))
+
+
+def _sampler_of(argv: Sequence[str]) -> Sampler | None:
+    names = {PurePosixPath(word).name for word in argv}
+    samplers = (stack(vendor).sampler for vendor in vendors())
+    return next((one for one in samplers if one and one.program in names), None)

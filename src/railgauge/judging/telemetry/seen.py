@@ -1,0 +1,233 @@
+"""Read the samples of one repeat of a measurement, and what they show of each GPU. Pure.
+
+Samples that are cut short, of other GPUs or of another node are no evidence. Times are moved from
+the node's uptime to seconds since the first command of the repeat.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import pairwise
+
+from railgauge.config.thresholds import Platform
+from railgauge.config.thresholds.telemetry import Telemetry
+from railgauge.core.errors import TelemetryUnread, ToolMissing
+from railgauge.core.model import Transcript
+from railgauge.core.terms import BESIDE_ROLES, Role
+from railgauge.stacks import stack
+from railgauge.stacks.sampling import (
+    CLOCK,
+    LOAD,
+    REASONS,
+    GpuSample,
+    Sampler,
+    Samples,
+    parse_samples,
+)
+
+_NOT_FOUND = 127
+# Between two samples, and between the last one and the end of the measurement. A busy driver
+# answers late, but not as late as this.
+_LONGEST_GAP_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Spell:
+    """A time in which a GPU was throttled, in seconds of a measurement; ``None`` for its end."""
+
+    reasons: tuple[str, ...]
+    title: str
+    start_s: float
+    end_s: float | None
+
+    def __str__(self) -> str:
+        until = "to its end" if self.end_s is None else f"to {max(0.0, self.end_s):.0f} s"
+        span = f"from {max(0.0, self.start_s):.0f} s {until}"
+        return f"{', '.join(self.reasons)} {span} of {self.title}"
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSeen:
+    """What the samples of one GPU in one repeat show.
+
+    ``spells`` are those of the reasons that the platform file forbids, ``unknown`` are reasons that
+    this version does not know. Of ``loaded`` samples under load ``reached`` have the clock, and
+    ``lowest_mhz`` is the lowest. ``most`` are the highest values, each with its time in seconds.
+    """
+
+    samples: int
+    spells: tuple[Spell, ...]
+    unknown: frozenset[str]
+    loaded: int
+    reached: int
+    lowest_mhz: float
+    most: Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What a node's GPUs did in one repeat of a measurement, in the order of their numbers."""
+
+    title: str
+    gpus: tuple[GpuSeen, ...]
+
+
+def watched(
+    node: str, title: str, run: Sequence[Transcript], platform: Platform, boots: Collection[str]
+) -> Watched:
+    """Return what the samples of one repeat show; ``boots`` are the ids of the node's boots.
+
+    Raises ``TelemetryUnread`` unless they cover all declared GPUs and the whole repeat, and
+    ``ToolMissing`` if the node has no tool to sample them.
+    """
+    assert platform.gpus is not None
+    assert platform.telemetry is not None
+    sampler = stack(platform.gpus.vendor).sampler
+    assert sampler is not None
+    said = next((t for t in run if t.role == Role.TELEMETRY and t.node == node), None)
+    if said is None:
+        raise TelemetryUnread(f"the GPUs were not sampled during {title}", where=node)
+    if said.exit_code == _NOT_FOUND:
+        what = f"{sampler.program} was not found"
+        raise ToolMissing(what, where=f"{node}: {sampler.program}")
+    try:
+        found = _samples(said, run, sampler, boots)
+        _refuse_gaps(found, run)
+        gpus = _by_gpu(found, platform.gpus.count)
+        _refuse_unseen(found, platform.telemetry)
+    except TelemetryUnread as error:
+        remedy = f"run {sampler.program} {' '.join(sampler.arguments(1000))} on the node by hand"
+        raise TelemetryUnread(f"{error.what}, during {title}", where=node, remedy=remedy) from None
+    return Watched(title, tuple(_seen(title, one, platform.telemetry) for one in gpus))
+
+
+def traced(node: str, run: Sequence[Transcript], sampler: Sampler) -> tuple[GpuSample, ...]:
+    """Return the samples of a node in one repeat, whatever they cover; empty if none is readable.
+
+    For display: nothing is judged by them.
+    """
+    for said in run:
+        if said.role == Role.TELEMETRY and said.node == node:
+            try:
+                return _moved(parse_samples(said.stdout, sampler), said, run)
+            except TelemetryUnread:
+                return ()
+    return ()
+
+
+def _samples(
+    said: Transcript, run: Sequence[Transcript], sampler: Sampler, boots: Collection[str]
+) -> tuple[GpuSample, ...]:
+    """The samples, with times that count from the start of the repeat."""
+    if said.error:
+        raise TelemetryUnread(f"the sampler ended with {said.error}")
+    found = parse_samples(said.stdout, sampler)
+    if said.exit_code is not None:
+        ended = f"after {said.duration_s:.0f} s with exit code {said.exit_code}"
+        raise TelemetryUnread(f"{sampler.program} ended by itself {ended}")
+    if found.boot_id not in boots:
+        raise TelemetryUnread("the samples are of another node, or of another boot of this one")
+    return _moved(found, said, run)
+
+
+def _moved(found: Samples, said: Transcript, run: Sequence[Transcript]) -> tuple[GpuSample, ...]:
+    ahead_s = started_before_s(said, run)
+    return tuple(replace(one, at_s=one.at_s - found.began_s - ahead_s) for one in found.samples)
+
+
+def started_before_s(said: Transcript, run: Sequence[Transcript]) -> float:
+    """How long before the first command of the repeat its sampler was started."""
+    start, first = _moment(said), _start(run)
+    if start is None or first is None:
+        raise TelemetryUnread("when the measurement began is not known")
+    return first - start
+
+
+def _moment(said: Transcript) -> float | None:
+    try:
+        return datetime.fromisoformat(said.started_at).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _measuring(run: Iterable[Transcript]) -> list[tuple[float, float]]:
+    """The start and the end of each command of the tool, by the controller's clock."""
+    tools = ((one, _moment(one)) for one in run if one.role not in BESIDE_ROLES)
+    return [(start, start + one.duration_s) for one, start in tools if start is not None]
+
+
+def _start(run: Sequence[Transcript]) -> float | None:
+    return min((start for start, _ in _measuring(run)), default=None)
+
+
+def _lasted_s(run: Sequence[Transcript]) -> float:
+    times = _measuring(run)
+    return max(end for _, end in times) - min(start for start, _ in times)
+
+
+def _refuse_gaps(found: Sequence[GpuSample], run: Sequence[Transcript]) -> None:
+    """Raise if no sample was taken for long, or the sampler ended long before the measurement."""
+    times = sorted({sample.at_s for sample in found})
+    moments = [min(0.0, times[0]), *times, _lasted_s(run)]
+    for before_s, at_s in pairwise(moments):
+        if at_s - before_s > _LONGEST_GAP_S:
+            raise TelemetryUnread(f"no GPU was sampled from {before_s:.0f} s to {at_s:.0f} s")
+
+
+def _by_gpu(found: Sequence[GpuSample], count: int) -> list[list[GpuSample]]:
+    """The samples of each GPU. Raises unless each has as many as the others, but for the last."""
+    gpus: dict[int, list[GpuSample]] = {gpu: [] for gpu in range(count)}
+    for sample in found:
+        if sample.gpu not in gpus:
+            raise TelemetryUnread(f"a sample of gpu{sample.gpu}, but {count} GPUs are declared")
+        gpus[sample.gpu].append(sample)
+    most = max(map(len, gpus.values()))
+    for gpu, own in gpus.items():
+        if not own or len(own) < most - 1:
+            raise TelemetryUnread(f"gpu{gpu} has {len(own)} samples, and others have {most}")
+    return list(gpus.values())
+
+
+def _refuse_unseen(found: Sequence[GpuSample], limits: Telemetry) -> None:
+    for sample in found:
+        shown = set(sample.values) | ({REASONS} if sample.reasons is not None else set())
+        if unseen := sorted(limits.needs - shown):
+            raise TelemetryUnread(f"gpu{sample.gpu} shows no {', '.join(unseen)}")
+
+
+def _seen(title: str, samples: Sequence[GpuSample], limits: Telemetry) -> GpuSeen:
+    clock, never = limits.clock, limits.never.reasons if limits.never else ()
+    loaded = [
+        one.values[CLOCK] for one in samples if clock and one.values[LOAD] >= clock.loaded_per_cent
+    ]
+    reasons = {name for one in samples for name in one.reasons or ()}
+    return GpuSeen(
+        samples=len(samples),
+        spells=tuple(spells_of(title, samples, never)),
+        unknown=frozenset(name for name in reasons if name.startswith("0x")),
+        loaded=len(loaded),
+        reached=sum(mhz >= clock.floor_mhz for mhz in loaded) if clock else 0,
+        lowest_mhz=min(loaded, default=math.inf),
+        most={what: max((one.values[what], one.at_s) for one in samples) for what in limits.most},
+    )
+
+
+def spells_of(
+    title: str, samples: Iterable[GpuSample], reasons: Collection[str]
+) -> Iterator[Spell]:
+    """The times in which a GPU was throttled for one of the reasons, in their order."""
+    start: float | None = None
+    seen: dict[str, None] = {}
+    for sample in samples:
+        now = [name for name in reasons if name in (sample.reasons or ())]
+        if now:
+            start = sample.at_s if start is None else start
+            seen |= dict.fromkeys(now)
+        elif start is not None:
+            yield Spell(tuple(seen), title, start, sample.at_s)
+            start, seen = None, {}
+    if start is not None:
+        yield Spell(tuple(seen), title, start, None)

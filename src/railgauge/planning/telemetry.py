@@ -1,0 +1,28 @@
+"""The commands that sample the GPUs of a case's nodes while it is measured. Pure."""
+
+from __future__ import annotations
+
+from railgauge.config.thresholds import Platform
+from railgauge.core.model import Case, Cluster, Command
+from railgauge.core.programs import located
+from railgauge.planning.plan import platform_stack
+from railgauge.stacks.sampling import sampling_argv
+
+# A server gets ready within one time limit and the client ends within another; the rest is for
+# other ports, and for stopping what hangs.
+_LIMITS, _SPARE_S = 2, 300.0
+
+
+def samplers(case: Case, platform: Platform, cluster: Cluster) -> tuple[Command, ...]:
+    """Return one command for each node of the case; none if its GPUs are not sampled."""
+    stack = platform_stack(platform)
+    sampler = stack.sampler if stack else None
+    if platform.telemetry is None or sampler is None or not platform.samples(case.measurement):
+        return ()
+    argv = sampling_argv(
+        cluster.rootfs,
+        located(cluster.tools, sampler.program),
+        sampler.arguments(platform.telemetry.interval_ms),
+    )
+    limit_s = _LIMITS * platform.measurements[case.measurement].time_limit_s + _SPARE_S
+    return tuple(Command(node, argv, time_limit_s=limit_s) for node in case.nodes)

@@ -1,0 +1,208 @@
+"""How a vendor's tool samples the GPUs of a node in a loop, and the parser of what it prints.
+
+The tool prints one line of CSV for each GPU and moment. The node puts its uptime in front of each
+line, because not every tool prints a time, and a node's date may be wrong::
+
+    8211.42,telemetry,5f0a3c9e-0b1d-4e61-9d53-64b1a2a0c7de
+    8211.87,index, clocks.current.sm [MHz], temperature.gpu
+    8211.87,0, 1980, 61
+
+The first line is the node's own: when the sampler was started, and the id of the node's boot, by
+which the samples of two nodes cannot be mistaken for each other.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from railgauge.core.errors import TelemetryUnread
+
+GPU, CLOCK, HEAT, MEMORY_HEAT, POWER, CAP, LOAD = (
+    "gpu", "clock", "temperature", "memory temperature", "power", "power cap", "utilisation",
+)  # fmt: skip
+REASONS = "throttle reasons"
+UNITS = {CLOCK: "MHz", HEAT: "C", MEMORY_HEAT: "C", POWER: "W", CAP: "W", LOAD: "%"}
+
+_NUMBER = re.compile(r"(\d{1,7}(?:\.\d{1,6})?)(?: ?(MHz|C|°C|W|%))?")
+_LINE = re.compile(r"(\d{1,10}\.\d{2}),(.*)")
+_START = re.compile(r"telemetry,([0-9a-f-]{36})")
+_MOST_SAID = 120
+_MS_PER_S = 1000
+
+# The first argument is the host's root; the others are the tool. A pipe makes some tools keep their
+# lines back until they have many, so that the samples would be lost when the tool is ended.
+_SCRIPT = r"""LC_ALL=C; export LC_ALL; R=${1%/}; shift
+PYTHONUNBUFFERED=1; export PYTHONUNBUFFERED
+command -v "$1" >/dev/null || { printf '%s: command not found\n' "$1" >&2; exit 127; }
+read -r boot <"$R/proc/sys/kernel/random/boot_id"
+read -r up rest </proc/uptime
+printf '%s,telemetry,%s\n' "$up" "$boot"
+if command -v stdbuf >/dev/null; then set -- stdbuf -oL "$@"; fi
+"$@" 2>&1 | while IFS= read -r line; do
+  read -r up rest </proc/uptime
+  printf '%s,%s\n' "$up" "$line"
+done
+"""
+
+SampleCells = Mapping[str, str]
+"""The cells of one line of a tool by the names in its heading."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampler:
+    """How one vendor's tool samples all GPUs of a node.
+
+    ``program`` is the tool, ``arguments`` gives its arguments for an interval in ms. ``columns``
+    are what is read, each with the names that it has in the headings of the tool's releases.
+    ``reasons`` gives the names of the reasons for which a row says that the GPU is throttled,
+    ``None`` if it does not say; ``known_reasons`` are those that a platform file may name, and
+    ``reason_columns`` where they are read. ``is_read`` is false for a row to be skipped.
+    """
+
+    program: str
+    arguments: Callable[[int], Sequence[str]]
+    columns: Mapping[str, Sequence[str]]
+    reason_columns: Sequence[str] = ()
+    known_reasons: Sequence[str] = ()
+    reasons: Callable[[SampleCells], frozenset[str] | None] = lambda _: None
+    is_read: Callable[[SampleCells], bool] = lambda _: True
+
+    @property
+    def shows(self) -> frozenset[str]:
+        """What the tool can show of a GPU."""
+        return frozenset({*self.columns, *([REASONS] if self.known_reasons else [])})
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSample:
+    """One GPU at one moment, ``at_s`` seconds of the node's uptime.
+
+    ``values`` are those of ``UNITS`` that the tool showed. ``reasons`` is ``None`` if the tool did
+    not show whether the GPU was throttled.
+    """
+
+    at_s: float
+    gpu: int
+    values: Mapping[str, float]
+    reasons: frozenset[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """What a sampler printed: ``began_s`` is the node's uptime when it was started."""
+
+    boot_id: str
+    began_s: float
+    samples: tuple[GpuSample, ...]
+
+
+def sampling_argv(rootfs: str, program: str, arguments: Sequence[str]) -> tuple[str, ...]:
+    """Return the command that runs the tool and puts the node's uptime before each line."""
+    return ("sh", "-c", _SCRIPT, "railgauge", rootfs, program, *arguments)
+
+
+def seconds(interval_ms: int) -> str:
+    """Return an interval in whole seconds, for a tool that takes no fractions: at least 1."""
+    return str(max(1, math.ceil(interval_ms / _MS_PER_S)))
+
+
+def parse_samples(text: str, sampler: Sampler) -> Samples:
+    """Return the samples in the output of a sampler.
+
+    The last line is left out unless it ends with a line end: the sampler is ended while it prints.
+    Raises ``TelemetryUnread`` for any other line that is no sample, and if there is none.
+    """
+    lines = [_stamped(line) for line in text.split("\n")[:-1]]
+    if not lines:
+        raise TelemetryUnread(f"{sampler.program} printed nothing")
+    began_s, first = lines[0]
+    if not (start := _START.fullmatch(first)):
+        raise TelemetryUnread(f"the samples do not say of which node they are: {_shown(first)}")
+    for (before_s, _), (at_s, line) in pairwise(lines):
+        if at_s < before_s:
+            what = f"the time goes back from {before_s:.2f} s to {at_s:.2f} s"
+            raise TelemetryUnread(f"{what} at {_shown(line)}")
+    found = tuple(_samples(lines[1:], sampler))
+    if not found:
+        said = f", but {_shown(lines[-1][1])}" if lines[1:] else ""
+        raise TelemetryUnread(f"{sampler.program} printed no sample{said}")
+    return Samples(start[1], began_s, found)
+
+
+def _stamped(line: str) -> tuple[float, str]:
+    match = _LINE.fullmatch(line.rstrip("\r"))
+    if not match:
+        raise TelemetryUnread(f"a line has no time before it: {_shown(line)}")
+    return float(match[1]), match[2]
+
+
+def _samples(lines: Sequence[tuple[float, str]], sampler: Sampler) -> Iterator[GpuSample]:
+    heading: list[str] = []
+    for at_s, line in lines:
+        cells = [cell.strip() for cell in line.split(",")]
+        if not line.strip() or _is_units(cells):
+            continue
+        if _is_heading(cells, sampler):
+            heading = cells
+            _refuse_missing(heading, sampler)
+        elif not heading or len(cells) != len(heading):
+            raise TelemetryUnread(f"{sampler.program} printed {_shown(line)}, which is no sample")
+        elif sampler.is_read(row := dict(zip(heading, cells, strict=True))):
+            yield _sample(at_s, row, sampler, line)
+
+
+def _is_heading(cells: Sequence[str], sampler: Sampler) -> bool:
+    return any(name in cells for name in sampler.columns[GPU])
+
+
+_OF_UNITS = frozenset({"idx", "C", "W", "%", "GB", "MHz", ""})
+
+
+def _is_units(cells: Sequence[str]) -> bool:
+    """Whether a line has the units of the heading above it, as mx-smi prints them."""
+    return len(cells) > 1 and _OF_UNITS.issuperset(cells)
+
+
+def _refuse_missing(heading: Sequence[str], sampler: Sampler) -> None:
+    for what, names in sampler.columns.items():
+        if not set(names) & set(heading):
+            raise TelemetryUnread(f"{sampler.program} shows no {what} ({names[0]})")
+    if sampler.reason_columns and not set(sampler.reason_columns) & set(heading):
+        raise TelemetryUnread(f"{sampler.program} shows no {REASONS} ({sampler.reason_columns[0]})")
+
+
+def _sample(at_s: float, row: SampleCells, sampler: Sampler, line: str) -> GpuSample:
+    values = {
+        what: value
+        for what, names in sampler.columns.items()
+        if what != GPU and (value := _value(what, _cell(row, names), line)) is not None
+    }
+    number = _cell(row, sampler.columns[GPU])
+    if not re.fullmatch(r"\d{1,3}", number):
+        raise TelemetryUnread(f"{_shown(line)} names no GPU")
+    return GpuSample(at_s, int(number), values, sampler.reasons(row))
+
+
+def _cell(row: SampleCells, names: Sequence[str]) -> str:
+    return next((row[name] for name in names if name in row), "")
+
+
+_NO_VALUE = re.compile(r"\[?(?:N/A|Not Supported|Unknown Error|GPU is lost|-)\]?", re.IGNORECASE)
+
+
+def _value(what: str, text: str, line: str) -> float | None:
+    """The number; ``None`` for a text that says that there is none, which is not zero."""
+    if _NO_VALUE.fullmatch(text):
+        return None
+    match = _NUMBER.fullmatch(text)
+    if not match or match[2] not in (None, UNITS[what], f"°{UNITS[what]}"):
+        raise TelemetryUnread(f"{text[:40]!r} is no {what} in {UNITS[what]}: {_shown(line)}")
+    return float(match[1])
+
+
+def _shown(line: str) -> str:
+    return repr(line[:_MOST_SAID])

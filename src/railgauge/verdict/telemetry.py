@@ -1,0 +1,97 @@
+"""The items of the nodes' GPUs, made of the samples that were kept with each measurement. Pure.
+
+A node whose GPUs were not measured has no item, or one that is *not run* if its measurements were
+asked for. Samples of one measurement that cannot be read make the item an error, whatever the
+others show, unless they show that a limit was missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from dataclasses import dataclass, field, replace
+
+from railgauge.core.errors import NoEvidence
+from railgauge.core.model import Case
+from railgauge.core.naming import title
+from railgauge.diagnosis import RunResults
+from railgauge.facts import NodeFacts
+from railgauge.judging.record import ItemRecord, settled
+from railgauge.judging.telemetry import ITEMS, Watched, judged, watched
+from railgauge.verdict.unanswered import never_ran
+
+
+@dataclass(slots=True)
+class _OfGpus:
+    """What was found on one node so far."""
+
+    watched: list[Watched] = field(default_factory=list)
+    errors: list[NoEvidence] = field(default_factory=list)
+
+
+def made_of(results: RunResults) -> Iterator[ItemRecord]:
+    """Return the record of each node's GPUs; none if the platform does not ask for them.
+
+    Each case's evidence is read once, since it holds the samples of all its nodes.
+    """
+    if results.platform.telemetry is None:
+        return
+    nodes = {node.name: _OfGpus() for node in results.cluster.nodes}
+    boots = {node: _boots(node, results) for node in nodes}
+    for case in _cases(results):
+        kept = results.kept(case)
+        for number, run in enumerate(kept.runs if kept else (), 1):
+            shown = title(case) if case.repeats == 1 else f"run {number} of {title(case)}"
+            for node in nodes.keys() & set(case.nodes):
+                try:
+                    found = watched(node, shown, run, results.platform, boots[node])
+                    nodes[node].watched.append(found)
+                except NoEvidence as error:
+                    nodes[node].errors.append(error)
+    asked = _asked(results)
+    for node, of in nodes.items():
+        if node in asked:
+            yield _item(node, of, results)
+
+
+def _item(node: str, of: _OfGpus, results: RunResults) -> ItemRecord:
+    begun = ITEMS.begun(node)
+    if not of.watched and not of.errors:
+        why = "none of the measurements that load its GPUs was made"
+        return never_ran(replace(begun, questions=()), why)
+    judgements, error = judged(node, of.watched, results.platform) if of.watched else ((), None)
+    return settled(begun, judgements, _first(of.errors) or error)
+
+
+def _first(errors: list[NoEvidence]) -> NoEvidence | None:
+    """The first error, which tells how many there are."""
+    if len(errors) <= 1:
+        return errors[0] if errors else None
+    first = errors[0]
+    what = f"{first.what}; and {len(errors) - 1} more measurements without samples"
+    return type(first)(what, where=first.where, remedy=first.remedy)
+
+
+def _asked(results: RunResults) -> Set[str]:
+    """The nodes with an item of a measurement that loads GPUs."""
+    records = results.records.values()
+    return {n for one in records if results.platform.samples(one.subject) for n in one.nodes}
+
+
+def _cases(results: RunResults) -> dict[Case, None]:
+    """The cases whose GPUs are sampled, in the order of their items."""
+    return {
+        case: None
+        for record in results.records.values()
+        for question in record.questions
+        for case in (question.case, question.other)
+        if case and results.platform.samples(case.measurement)
+    }
+
+
+def _boots(node: str, results: RunResults) -> frozenset[str]:
+    """The ids of the node's boots in this run and in those that it carries on."""
+    found = results.found.get(node)
+    own = {found.boot_id} if isinstance(found, NodeFacts) and found.boot_id else set()
+    marks = {mark.boot_id for mark in results.marks if mark.node == node}
+    reboots = {b for r in results.reboots if r.node == node for b in (r.was, r.now)}
+    return frozenset(own | marks | reboots)
