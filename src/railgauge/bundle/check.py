@@ -28,6 +28,7 @@ from railgauge.bundle.completeness import (
     refuse_gaps,
     refuse_left_out,
     refuse_other_confirmations,
+    refuse_other_end,
     refuse_unplanned,
 )
 from railgauge.bundle.contents import AGAIN, PLATFORM, VERDICT, Contents
@@ -168,6 +169,7 @@ def verify(
         refuse_other_survey(run, cluster, platform.name, surveyed, contents.found)
     refuse_unplanned(run, records.values())
     level = run.level_of(platform, cluster)
+    refuse_other_end(run, contents, records.values())
     refuse_other_items(records.values(), platform, level)
     refuse_gaps(run, cluster, records, contents.transcripts())
     again = contents.transcripts(AGAIN)
@@ -251,7 +253,8 @@ def _refuse_other_items(
 ) -> None:
     """``is_own`` is false for a run of another version of railgauge: its texts may differ."""
     for name, item in recorded.items():
-        if again[name] != item and (is_own or _without_texts(again[name]) != _without_texts(item)):
+        due = _as_kept(again[name], item)
+        if due != item and (is_own or _without_texts(due) != _without_texts(item)):
             made = again[name].outcome
             what = f"{name} is recorded as {item.outcome}, but its evidence gives {made}"
             if made is item.outcome:
@@ -259,10 +262,18 @@ def _refuse_other_items(
             _fail(f"{RUN}{record.FILE}", what)
 
 
+def _as_kept(item: ItemRecord, recorded: ItemRecord) -> ItemRecord:
+    """The item without what could not be judged beside its failure, which early runs did not keep.
+
+    The verdict is made of the items as they are judged again, and never of the recorded ones.
+    """
+    return item if recorded.beside else replace(item, beside="")
+
+
 def _without_texts(item: ItemRecord) -> ItemRecord:
     """The record without the texts, whose wording may differ between versions of railgauge."""
     judgements = tuple(replace(judgement, reason="", limit="") for judgement in item.judgements)
-    return replace(item, title="", reason="", remedy="", judgements=judgements)
+    return replace(item, title="", reason="", remedy="", beside="", judgements=judgements)
 
 
 # The fields of a cause that follow from its name.

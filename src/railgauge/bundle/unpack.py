@@ -9,11 +9,12 @@ from railgauge.bundle.archive import Archive
 from railgauge.bundle.contents import AGAIN, CLUSTER, FACTS, PLATFORM, TRANSCRIPTS, Contents
 from railgauge.bundle.signing import Signature
 from railgauge.bundle.statement import RUN
+from railgauge.config import deviations
 from railgauge.facts import boot
 from railgauge.judging import confirmation
 from railgauge.verdict.decision import FILE as PLAN
 
-_NEEDED = frozenset({PLAN, CLUSTER, FACTS, PLATFORM, boot.FILE, confirmation.FILE})
+_NEEDED = frozenset({PLAN, CLUSTER, FACTS, PLATFORM, boot.FILE, confirmation.FILE, deviations.FILE})
 
 
 def unpack(archive: Archive, folder: Path) -> Signature:

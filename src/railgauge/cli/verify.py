@@ -1,10 +1,10 @@
 """``railgauge verify``: check that a bundle is intact and that its verdict is confirmed.
 
-The exit code is that of the verdict (0 accepted, 1 rejected, 10 incomplete) if the bundle verifies
-and is signed with the given key. Without such a signature it is 10 instead of 0, unless
-``--unsigned`` is given. If the bundle does not verify, it is 1, with one line
-``railgauge: NOT VERIFIED: <file>: <why>`` on stderr. It is 2 for a file that is not a bundle. With
-``--json`` the key ``verified`` distinguishes the two meanings of 1.
+The exit code is that of the verdict (0 accepted, 1 rejected, 10 incomplete, 11 accepted with
+deviations) if the bundle verifies and is signed with the given key. Without such a signature it is
+10 instead of 0 or 11, unless ``--unsigned`` is given. If the bundle does not verify, it is 1, with
+one line ``railgauge: NOT VERIFIED: <file>: <why>`` on stderr. It is 2 for a file that is not a
+bundle. With ``--json`` the key ``verified`` distinguishes the two meanings of 1.
 """
 
 from __future__ import annotations
@@ -157,6 +157,8 @@ def _print_text(report: Report) -> None:
         f"verdict    {verdict.verdict}: it stands, asserted {counts['asserted']} of "
         f"{counts['planned']}{lacking}"
     )
+    for one in verdict.deviations:
+        print(text.printable(f"deviation  {one.head}: {one.effect}; {one.signature}"))
     for line in _not_limited(report):
         print(f"possible   {line}")
     if report.other:
