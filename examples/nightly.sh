@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The nightly run for any scheduler: measures a cluster, saves the evidence, and exits with the
-# verdict's code: 0 accepted, 1 rejected, 10 incomplete; any other code means no verdict.
+# verdict's code: 0 accepted, 1 rejected, 10 incomplete, 11 accepted with deviations; any other
+# code means no verdict.
 #
 #   examples/nightly.sh HOSTFILE [options of pytest]
 #

@@ -119,7 +119,7 @@ def test_a_good_run(railgauge, tmp_path):
     code, out, err = railgauge("metrics", folder_of(tmp_path / "run"))
     assert (code, err) == (0, "")
     assert values(out, "railgauge_verdict", "state") == {
-        "accepted": 1, "rejected": 0, "incomplete": 0,
+        "accepted": 1, "accepted with deviations": 0, "rejected": 0, "incomplete": 0,
     }  # fmt: skip
     assert values(out, "railgauge_items", "outcome")["passed"] == 2
     assert values(out, "railgauge_run_start_time_seconds", "cluster") == {"mine": START_S}
@@ -130,6 +130,25 @@ def test_a_good_run(railgauge, tmp_path):
         "run_id": "20260131-020000-mine", "version": "0.3.0",
     }  # fmt: skip
     assert parsed(out)["railgauge_causes"] == {}
+
+
+def test_deviations_are_counted_by_what_they_do(railgauge, tmp_path):
+    run = folder_of(tmp_path / "run", (item(1, Outcome.FAILED, -0.4), item(2)))
+    applied = {"state": "applied", "covers": ["1"], "says": "", "subject": "mx01"}
+    data = json.loads((run / "verdict.json").read_text(encoding="utf-8"))
+    (failed,) = (one.id for one in (item(1),))
+    given = [{**applied, "covers": [failed]}, {**applied, "state": "expired", "covers": []}]
+    assert data["verdict"] == "rejected"
+    changed(run, verdict="accepted with deviations", deviations=given)
+    code, out, _ = railgauge("metrics", run)
+    assert code == 0
+    assert values(out, "railgauge_verdict", "state")["accepted with deviations"] == 1
+    counted = values(out, "railgauge_deviations", "state")
+    assert (counted["applied"], counted["expired"], counted["matches nothing"]) == (1, 1, 0)
+    changed(run, deviations=[{**applied, "covers": []}])
+    code, _, err = railgauge("metrics", run)
+    assert code == 2
+    assert "does not follow from its counts" in err
 
 
 def test_a_rejected_run_with_its_cause_and_the_worst_margin_of_each_subject(railgauge, tmp_path):
@@ -166,7 +185,7 @@ def test_names_of_a_run_forge_no_line(railgauge, tmp_path, name, shown):
     _, out, _ = railgauge("metrics", run)
     due = name if shown is None else shown
     assert values(out, "railgauge_verdict", "state") == {
-        "accepted": 0, "rejected": 1, "incomplete": 0,
+        "accepted": 0, "accepted with deviations": 0, "rejected": 1, "incomplete": 0,
     }  # fmt: skip
     for metric, label in (
         ("railgauge_verdict", "cluster"), ("railgauge_causes", "cause"),
@@ -354,7 +373,7 @@ def test_the_page_names_every_metric_and_label(printed):
         assert all(f"`{label}`" in page for label in labels)
     assert f"at most {openmetrics.MOST_CAUSES} " in page
     assert f"At most {openmetrics.MOST_SUBJECTS} " in page
-    assert {str(one) for one in Verdict} <= set(re.findall(r"`(\w+)`", page))
+    assert {str(one) for one in Verdict} <= set(re.findall(r"`([\w ]+)`", page))
 
 
 def test_each_outcome_of_a_run_is_a_series(railgauge, tmp_path):

@@ -22,11 +22,12 @@ RUN = "20260102-010000-mx"
 Json = dict[str, Any]
 
 
-def verdict(said: str, causes: Sequence[Json] = ()) -> str:
+def verdict(said: str, causes: Sequence[Json] = (), deviations: Sequence[Json] = ()) -> str:
     """The parts of ``verdict.json`` that the job reads."""
     counts = {"planned": 100, "asserted": 100 if said == "accepted" else 90}
     found = {"verdict": said, "cluster": "mx", "evidence": "hardware", "counts": counts}
-    return json.dumps(found | {"causes": list(causes)})
+    listed = {"deviations": list(deviations)} if deviations else {}
+    return json.dumps(found | {"causes": list(causes)} | listed)
 
 
 @dataclass(frozen=True)

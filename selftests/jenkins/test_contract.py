@@ -28,7 +28,9 @@ def test_options_of_pytest() -> None:
     shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     known = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", shown))
     wanted = options_of("-m pytest ")
-    assert wanted == {"--hostfile", "--level", "--platform", "--rounds", "-n", "--prepare"}
+    assert wanted == {
+        "--hostfile", "--level", "--platform", "--rounds", "-n", "--prepare", "--deviations",
+    }  # fmt: skip
     assert wanted <= known
 
 

@@ -24,6 +24,13 @@ CAUSES = [
     cause("ecc", "mx08"),
     cause("numa-balancing-enabled", "mx09"),
 ]
+DEVIATION = {
+    "subject": "mx03, mlx5_1",
+    "cause": "link-down",
+    "item": "",
+    "state": "applied",
+    "until": "2027-01-31",
+}
 HOSTILE = 'it\'s "$(touch pwned)" `touch pwned`; touch pwned & ${IFS} *.yaml'
 ACCEPTED = Night(verdict=verdict("accepted"))
 CLEANING = """
@@ -35,6 +42,7 @@ NIGHTS = {
     "accepted": ACCEPTED,
     "rejected": Night(1, verdict("rejected", CAUSES)),
     "incomplete": Night(10, verdict("incomplete", CAUSES[:1])),
+    "deviations": Night(11, verdict("accepted with deviations", CAUSES[:1], [DEVIATION])),
     "interrupted": Night(2, verdict("incomplete")),
     "bad-input": Night(4),
     "unknown-code": Night(99),
@@ -102,6 +110,13 @@ def builds(recorder) -> dict[str, Build]:
             "incomplete",
             "UNSTABLE",
             "mx: INCOMPLETE (hardware evidence), asserted 90 of 100: link-down at mx03 mlx5_1",
+        ),
+        (
+            "deviations",
+            "SUCCESS",
+            "mx: ACCEPTED WITH DEVIATIONS (hardware evidence), asserted 90 of 100: "
+            "link-down at mx03 mlx5_1. Deviations: mx03, mlx5_1: link-down (applied, until "
+            "2027-01-31)",
         ),
         ("interrupted", "FAILURE", "no verdict: the run was interrupted"),
         (

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from securesystemslib.dsse import Envelope
 
 from railgauge import __version__
 from railgauge.bundle import signing, statement, strict
@@ -28,6 +29,7 @@ from railgauge.bundle.completeness import (
     refuse_gaps,
     refuse_left_out,
     refuse_other_confirmations,
+    refuse_other_end,
     refuse_unplanned,
 )
 from railgauge.bundle.contents import AGAIN, PLATFORM, VERDICT, Contents
@@ -79,6 +81,7 @@ class Limits:
 class Report:
     """The result of verifying: who signed, the counts, and the confirmed verdict.
 
+    ``signatures`` are in the order in which they were made; one that says so if there is none.
     ``again`` is the number of items that were judged again. ``kept`` is the number of items that
     are taken as recorded, because no evidence shows why they ended so: they were blocked, or the
     suite had an error. ``absent`` is the number of planned items that never ended. ``limits`` are
@@ -89,7 +92,7 @@ class Report:
     railgauge made the run; then texts and causes were compared too, which differ between versions.
     """
 
-    signature: Signature
+    signatures: tuple[Signature, ...]
     statement: Statement
     files: int
     cluster: Cluster
@@ -110,22 +113,37 @@ class Report:
         return self.signature.state == signing.TRUSTED
 
     @property
+    def signature(self) -> Signature:
+        """The first signature that the caller trusts, else the first."""
+        trusted = (one for one in self.signatures if one.state == signing.TRUSTED)
+        return next(trusted, self.signatures[0])
+
+    @property
     def exit_code(self) -> int:
         """The exit code of the verdict, under the other limits if they were given."""
         return (self.other or self.verdict).exit_code
 
 
-def signed(archive: Archive, trusted: Iterable[Ed25519PublicKey] | None) -> tuple[Signature, bytes]:
-    """Return who signed the bundle, and the signed bytes of its statement.
-
-    Raises ``NotVerified`` or ``BadBundle``.
-    """
+def envelope_of(archive: Archive) -> Envelope:
+    """The envelope with the statement; nothing in it is verified. Raises ``BadBundle``."""
     data = strict.loads(archive.read(NAME), NAME)
     if not isinstance(data, dict):
         raise BadBundle("is not a DSSE envelope", where=NAME)
-    sealed = signing.open_envelope(data, NAME)
+    return signing.open_envelope(data, NAME)
+
+
+def signed(
+    archive: Archive, trusted: Sequence[Ed25519PublicKey] | None, required: int = 0
+) -> tuple[tuple[Signature, ...], bytes]:
+    """Return who signed the bundle, and the signed bytes of its statement.
+
+    ``required`` is how many signatures it must have. Raises ``NotVerified`` or ``BadBundle``.
+    """
+    sealed = envelope_of(archive)
     enclosed = signing.public_keys(archive.read(SIGNER)) if SIGNER in archive else ()
-    return signing.check(sealed, enclosed, trusted, NAME), sealed.payload
+    found = signing.check(sealed, enclosed, trusted, NAME)
+    signing.refuse_fewer(found, required, trusted, NAME)
+    return found, sealed.payload
 
 
 def refuse_other_content(archive: Archive, sha256: Mapping[str, str]) -> None:
@@ -148,16 +166,18 @@ def _fail(where: str, what: str) -> NoReturn:
 
 def verify(
     archive: Archive,
-    trusted: Iterable[Ed25519PublicKey] | None = None,
+    trusted: Sequence[Ed25519PublicKey] | None = None,
     other: Platform | None = None,
     tests: Sequence[Candidate] = (),
+    required: int = 0,
 ) -> Report:
     """Make all checks. Raises ``NotVerified``, naming the file at fault, or ``BadBundle``.
 
-    Without ``trusted`` keys the enclosed key is used. ``other`` are limits to judge by as well.
+    Without ``trusted`` keys the enclosed keys are used. ``other`` are limits to judge by as well.
     ``tests`` are the verifier's tests; the report lists subjects of theirs that the run left out.
+    ``required`` is how many signatures of different keys the bundle must have.
     """
-    signature, payload = signed(archive, trusted)
+    signatures, payload = signed(archive, trusted, required)
     said = statement.read(payload)
     refuse_other_content(archive, said.sha256)
     contents = Contents(archive)
@@ -168,6 +188,7 @@ def verify(
         refuse_other_survey(run, cluster, platform.name, surveyed, contents.found)
     refuse_unplanned(run, records.values())
     level = run.level_of(platform, cluster)
+    refuse_other_end(run, contents, records.values())
     refuse_other_items(records.values(), platform, level)
     refuse_gaps(run, cluster, records, contents.transcripts())
     again = contents.transcripts(AGAIN)
@@ -183,7 +204,7 @@ def verify(
     refuse_other_lists(said.predicate, made)
     elsewhere = _judge(contents, records, contents.of_this_cluster(other)) if other else None
     return Report(
-        signature=signature,
+        signatures=signatures,
         statement=said,
         files=len(said.sha256),
         cluster=cluster,
@@ -251,7 +272,8 @@ def _refuse_other_items(
 ) -> None:
     """``is_own`` is false for a run of another version of railgauge: its texts may differ."""
     for name, item in recorded.items():
-        if again[name] != item and (is_own or _without_texts(again[name]) != _without_texts(item)):
+        due = _as_kept(again[name], item)
+        if due != item and (is_own or _without_texts(due) != _without_texts(item)):
             made = again[name].outcome
             what = f"{name} is recorded as {item.outcome}, but its evidence gives {made}"
             if made is item.outcome:
@@ -259,10 +281,18 @@ def _refuse_other_items(
             _fail(f"{RUN}{record.FILE}", what)
 
 
+def _as_kept(item: ItemRecord, recorded: ItemRecord) -> ItemRecord:
+    """The item without what could not be judged beside its failure, which early runs did not keep.
+
+    The verdict is made of the items as they are judged again, and never of the recorded ones.
+    """
+    return item if recorded.beside else replace(item, beside="")
+
+
 def _without_texts(item: ItemRecord) -> ItemRecord:
     """The record without the texts, whose wording may differ between versions of railgauge."""
     judgements = tuple(replace(judgement, reason="", limit="") for judgement in item.judgements)
-    return replace(item, title="", reason="", remedy="", judgements=judgements)
+    return replace(item, title="", reason="", remedy="", beside="", judgements=judgements)
 
 
 # The fields of a cause that follow from its name.

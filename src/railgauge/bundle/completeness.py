@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime, timezone
 from typing import NoReturn
 
-from railgauge.bundle.contents import MOST_NODES
+from railgauge.bundle.contents import MOST_NODES, Contents
 from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.statement import RUN
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
-from railgauge.core.model import Cluster, Outcome
+from railgauge.core.model import Case, Cluster, Outcome
 from railgauge.core.nodeset import expanded
 from railgauge.core.question import LIMITS, TRANSPORT
 from railgauge.diagnosis import RunResults
@@ -18,6 +20,7 @@ from railgauge.judging import record
 from railgauge.judging.confirmation import FILE, FOLDER, MOST_REPEATS, Remeasurement
 from railgauge.judging.record import ItemRecord
 from railgauge.run.store import case_file
+from railgauge.verdict.decision import FILE as PLAN
 from railgauge.verdict.decision import RunPlan, closed, not_run
 
 _WITHOUT_EVIDENCE = frozenset(
@@ -43,6 +46,30 @@ def refuse_unplanned(run: RunPlan, records: Iterable[ItemRecord]) -> None:
     for item in records:
         if item.id not in planned:
             _fail(item, "was not planned")
+
+
+def refuse_other_end(run: RunPlan, contents: Contents, records: Iterable[ItemRecord]) -> None:
+    """Raise ``NotVerified`` if a run with deviations ended on a day before its last measurement.
+
+    That day decides which deviations count. Without any, the end of the run decides nothing.
+    """
+    if not run.ended or not contents.deviations():
+        return
+    end = datetime.fromisoformat(run.ended)
+    cases = {q.case for item in records for q in item.questions if q.case}
+    for case in cases:
+        for said in _started(contents, case):
+            if said.astimezone(end.tzinfo).date() > end.date():
+                what = f"ended at {run.ended}, but {case_file(case)} was begun at {said}"
+                raise NotVerified(what, where=f"{RUN}{PLAN}")
+
+
+def _started(contents: Contents, case: Case) -> Iterator[datetime]:
+    kept = contents.kept(case)
+    for text in (one.started_at for repeat in (kept.runs if kept else ()) for one in repeat):
+        with suppress(ValueError):  # a time that nobody can read is no evidence of a later end
+            read = datetime.fromisoformat(text)
+            yield read if read.tzinfo else read.replace(tzinfo=timezone.utc)
 
 
 def refuse_gaps(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from railgauge.bundle import strict
 from railgauge.bundle.archive import Archive
 from railgauge.bundle.errors import BadBundle
 from railgauge.bundle.statement import RUN
-from railgauge.config import thresholds
+from railgauge.config import deviations, thresholds
+from railgauge.config.deviations import Deviation, DeviationError
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput, BadInputs, FactMissing, NoEvidence
 from railgauge.core.model import Case, Cluster
@@ -32,6 +34,7 @@ from railgauge.run.store import Kept, case_file, identity
 from railgauge.run.takeover import ELSEWHERE, Addresses
 from railgauge.verdict import decision
 from railgauge.verdict.decision import RunPlan
+from railgauge.verdict.deviations import refuse_unusable
 
 PLATFORM = "thresholds.json"
 CLUSTER = "cluster.json"
@@ -95,6 +98,8 @@ class Contents:
             raise BadBundle("has no rounds", where=name)
         if run.directions not in SCHEMES:
             raise BadBundle(f"has an unknown scheme of directions, {run.directions}", where=name)
+        if run.ended and not _is_moment(run.ended):
+            raise BadBundle("does not say when it ended", where=name)
         if len(set(run.planned)) < len(run.planned):
             raise BadBundle("plans an item twice", where=name)
         if not all(_NAME.fullmatch(test.name) for test in run.tests):
@@ -192,6 +197,18 @@ class Contents:
         data = dict(strict.versioned(self._json(FACTS), 1, name))
         return strict.value(SurveyHeader, {k: v for k, v in data.items() if k in _SURVEYED}, name)
 
+    def deviations(self) -> tuple[Deviation, ...]:
+        """The accepted deviations that the run was given; usually none."""
+        if deviations.FILE not in self:
+            return ()
+        name = f"{RUN}{deviations.FILE}"
+        try:
+            found = deviations.from_json(self._json(deviations.FILE))
+            refuse_unusable(found, self.cluster())
+        except DeviationError as error:
+            raise BadBundle(str(error), where=name) from None
+        return found
+
     def measurements(self) -> dict[str, list[dict[str, Any]]]:
         """The lines of ``measurements.jsonl`` by the item that made them."""
         found: dict[str, list[dict[str, Any]]] = {}
@@ -226,6 +243,7 @@ class Contents:
             self.starts,
             self.kept,
             self.marks(),
+            self.deviations(),
         )
 
     def result(self, case: Case, folder: str = "") -> CaseResult:
@@ -294,6 +312,14 @@ class FolderContents(Contents):
 
     def bytes(self, name: str) -> bytes:
         return (self.folder / name).read_bytes()
+
+
+def _is_moment(text: str) -> bool:
+    """Whether a text is a time with its offset from UTC."""
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def platform_in(data: bytes, path: Path) -> Platform:

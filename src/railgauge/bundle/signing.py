@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -52,6 +52,9 @@ def load_private(path: Path, passphrase: Callable[[], str]) -> Ed25519PrivateKey
         return _ed25519(_load(data, None), path)
     except TypeError:  # both formats raise this for an encrypted key
         pass
+    except (ValueError, UnsupportedAlgorithm):  # such as a public key
+        what = "cannot be read as a private key"
+        raise BadInput(what, where=str(path), remedy=_MAKE_ONE) from None
     try:
         return _ed25519(_load(data, passphrase().encode()), path)
     except (ValueError, TypeError, UnsupportedAlgorithm):
@@ -82,7 +85,14 @@ def envelope(payload: bytes, key: Ed25519PrivateKey | None) -> dict[str, Any]:
     """The DSSE envelope of a payload; without a key its list of signatures is empty."""
     sealed = Envelope(payload, PAYLOAD_TYPE, {})
     if key is not None:
-        sealed.sign(CryptoSigner(key, _sslib(key.public_key())))
+        return countersigned(sealed, key)
+    data: dict[str, Any] = sealed.to_dict()
+    return data
+
+
+def countersigned(sealed: Envelope, key: Ed25519PrivateKey) -> dict[str, Any]:
+    """The envelope with one more signature over the same payload."""
+    sealed.sign(CryptoSigner(key, _sslib(key.public_key())))
     data: dict[str, Any] = sealed.to_dict()
     return data
 
@@ -154,25 +164,72 @@ def check(
     enclosed: Iterable[Ed25519PublicKey],
     trusted: Iterable[Ed25519PublicKey] | None,
     name: str,
-) -> Signature:
-    """Verify the signature and return its state. Raises ``NotVerified``.
+) -> tuple[Signature, ...]:
+    """Verify every signature and return their states, in order. Raises ``NotVerified``.
 
-    Without ``trusted`` keys the signature must fit the key in the bundle. This gives the
-    fingerprint of the key, but does not show whose key it is.
+    A signature must fit a given key (``trusted``) or one in the bundle. The latter gives the
+    fingerprint of the key, but does not show whose key it is. If keys are given, at least one
+    signature must be of one of them.
     """
-    if not sealed.signatures:
-        if trusted is not None:
-            raise NotVerified("is not signed, but a key was given", where=name)
-        return Signature(UNSIGNED)
-    keys = list(enclosed if trusted is None else trusted)
-    for key in keys:
-        try:
-            sealed.verify([_sslib(key)], 1)
-        except VerificationError:
-            continue
-        return Signature(UNKNOWN if trusted is None else TRUSTED, fingerprint(key))
-    by = ", ".join(str(keyid)[:60] for keyid in sealed.signatures)
-    said = f"the signature (of {by})"
-    if trusted is None:
-        raise NotVerified(f"{said} does not fit the content and the enclosed key", where=name)
-    raise NotVerified(f"{said} fits none of the given keys, or not the content", where=name)
+    held, given = _by_fingerprint(enclosed), _by_fingerprint(trusted or ())
+    found = tuple(_state(sealed, keyid, held, given, name) for keyid in sealed.signatures)
+    if stripped := sorted(held.keys() - sealed.signatures.keys()):
+        what = f"has no signature of {stripped[0]}, whose key is in the bundle: it was stripped"
+        raise NotVerified(what, where=name)
+    if trusted is not None and not found:
+        raise NotVerified("is not signed, but a key was given", where=name)
+    if trusted is not None and not any(one.state == TRUSTED for one in found):
+        what = f"is signed by {_listed(found)}, and by none of the given keys"
+        raise NotVerified(what, where=name)
+    return found or (Signature(UNSIGNED),)
+
+
+def refuse_fewer(
+    signatures: Sequence[Signature],
+    required: int,
+    trusted: Iterable[Ed25519PublicKey] | None,
+    name: str,
+) -> None:
+    """Raise ``NotVerified`` for fewer signatures than required, naming the keys that are missing.
+
+    Every signature is of another key. If keys were given, signatures of other keys do not count.
+    """
+    states = (UNKNOWN,) if trusted is None else (TRUSTED,)
+    valid = [one for one in signatures if one.state in states]
+    if len(valid) >= required:
+        return
+    absent = _by_fingerprint(trusted or ()).keys() - {one.fingerprint for one in valid}
+    lacks = f"; it lacks the signature of {', '.join(sorted(absent))}" if absent else ""
+    whose = "of the given keys" if trusted is not None else "of different keys"
+    by = f" ({_listed(valid)})" if valid else ""
+    what = f"has {len(valid)} signatures {whose}{by}, and {required} are required{lacks}"
+    raise NotVerified(what, where=name)
+
+
+def _by_fingerprint(keys: Iterable[Ed25519PublicKey]) -> dict[str, Ed25519PublicKey]:
+    return {fingerprint(key): key for key in keys}
+
+
+def _listed(signatures: Iterable[Signature]) -> str:
+    return ", ".join(one.fingerprint for one in signatures)
+
+
+def _state(
+    sealed: Envelope,
+    keyid: str,
+    held: Mapping[str, Ed25519PublicKey],
+    given: Mapping[str, Ed25519PublicKey],
+    name: str,
+) -> Signature:
+    """The state of one signature. Raises ``NotVerified`` for one that fits no key or content."""
+    said = f"the signature of {str(keyid)[:60]}"
+    key = given.get(keyid) or held.get(keyid)
+    if key is None:
+        what = f"{said} is of a key that is neither given nor in the bundle"
+        raise NotVerified(what, where=name)
+    alone = Envelope(sealed.payload, sealed.payload_type, {keyid: sealed.signatures[keyid]})
+    try:
+        alone.verify([_sslib(key)], 1)
+    except VerificationError:
+        raise NotVerified(f"{said} does not fit the content", where=name) from None
+    return Signature(TRUSTED if keyid in given else UNKNOWN, keyid)

@@ -14,6 +14,7 @@ from typing import Any
 
 from railgauge.bundle import strict
 from railgauge.bundle.errors import BadBundle
+from railgauge.config.deviations import FILE as DEVIATIONS
 from railgauge.core.codec import to_plain
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Verdict
@@ -22,15 +23,17 @@ from railgauge.judging.record import ItemRecord
 NAME = "statement.dsse.json"
 SIGNER = "signer.pub"
 RUN = "run/"
-# The configuration files of a run; the suffix of the second one depends on its format.
+# The configuration files of a run, beside its deviations; a hostfile keeps its suffix.
 _LIMITS, _HOSTFILE = "thresholds.json", "hostfile."
 
 TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 SCHEMA_VERSION = 1
 _WORD = re.compile(r"[A-Za-z0-9._+-]{1,200}")
+_VERDICTS = frozenset(map(str, Verdict))
 _RESULTS: Mapping[str, str] = {
     Verdict.ACCEPTED: "PASSED",
+    Verdict.WITH_DEVIATIONS: "WARNED",
     Verdict.INCOMPLETE: "WARNED",
     Verdict.REJECTED: "FAILED",
 }
@@ -76,7 +79,7 @@ def predicate(
     configuration = [
         name
         for name in sorted(sha256)
-        if name == f"{RUN}{_LIMITS}" or name.startswith(f"{RUN}{_HOSTFILE}")
+        if name in (f"{RUN}{_LIMITS}", f"{RUN}{DEVIATIONS}") or name.startswith(f"{RUN}{_HOSTFILE}")
     ]
     made: dict[str, Any] = {
         "result": _RESULTS[of.verdict],
@@ -131,7 +134,8 @@ def read(payload: bytes) -> Statement:
     if len(sha256) < len(subjects):
         raise BadBundle("names a file twice", where=NAME)
     of = strict.value(RunInfo, known, NAME)
-    if not all(map(_WORD.fullmatch, (of.run_id, of.evidence, of.verdict, of.software))):
+    words = (of.run_id, of.evidence, of.software)
+    if not all(map(_WORD.fullmatch, words)) or of.verdict not in _VERDICTS:
         raise BadBundle("has an invalid run id, evidence, verdict or software", where=NAME)
     return Statement(sha256, of, said)
 

@@ -9,20 +9,21 @@ from railgauge.bundle.archive import Archive
 from railgauge.bundle.contents import AGAIN, CLUSTER, FACTS, PLATFORM, TRANSCRIPTS, Contents
 from railgauge.bundle.signing import Signature
 from railgauge.bundle.statement import RUN
+from railgauge.config import deviations
 from railgauge.facts import boot
 from railgauge.judging import confirmation
 from railgauge.verdict.decision import FILE as PLAN
 
-_NEEDED = frozenset({PLAN, CLUSTER, FACTS, PLATFORM, boot.FILE, confirmation.FILE})
+_NEEDED = frozenset({PLAN, CLUSTER, FACTS, PLATFORM, boot.FILE, confirmation.FILE, deviations.FILE})
 
 
-def unpack(archive: Archive, folder: Path) -> Signature:
+def unpack(archive: Archive, folder: Path) -> tuple[Signature, ...]:
     """Write the files below ``folder``, and return who signed the bundle.
 
     Raises ``NotVerified`` or ``BadBundle`` before a file is written. The archive was opened with
     checked names, so no file can be written outside ``folder``.
     """
-    signature, payload = check.signed(archive, None)
+    signatures, payload = check.signed(archive, None)
     check.refuse_other_content(archive, statement.read(payload).sha256)
     contents = Contents(archive)
     contents.plan(), contents.cluster(), contents.platform()  # each raises for bad content
@@ -32,7 +33,7 @@ def unpack(archive: Archive, folder: Path) -> Signature:
             path = folder / inner
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(archive.read(name))
-    return signature
+    return signatures
 
 
 def _is_needed(name: str) -> bool:

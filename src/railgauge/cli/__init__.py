@@ -1,6 +1,6 @@
 """The console command ``railgauge``: parse, judge and plan without a cluster.
 
-Exit codes: 0 accepted (or done), 1 rejected, 10 incomplete, 2 for input that cannot be used.
+Exit codes: those of a verdict (0 also for done), and 2 for input that cannot be used.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from railgauge.cli import (
     allure,
     bundle,
     causes,
+    countersign,
     init,
     judge,
     lab,
@@ -36,6 +37,7 @@ from railgauge.cli import (
     verify,
 )
 from railgauge.core.errors import RailgaugeError
+from railgauge.core.terms import EXIT_CODES_IN_WORDS
 
 _BAD_USAGE = 2
 _CUT_SHORT = 141  # the code that a shell reports for a program that wrote to a closed pipe
@@ -56,6 +58,7 @@ _COMMANDS = (
     allure,
     bundle,
     verify,
+    countersign,
     undo,
     lab,
     tcp_lab,
@@ -88,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="railgauge",
         description="Acceptance tests for GPU clusters. The acceptance run itself is pytest: "
         "pytest --hostfile FILE. These commands work without a cluster.",
-        epilog="exit codes: 0 accepted, 1 rejected, 10 incomplete, 2 bad usage or input",
+        epilog=f"exit codes: {EXIT_CODES_IN_WORDS}, 2 bad usage or input",
     )
     parser.add_argument("--version", action="version", version=f"railgauge {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)

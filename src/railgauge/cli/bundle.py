@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import getpass
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from railgauge.cli import run_argument, text
+from railgauge.cli import private_key, run_argument, text
 from railgauge.core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -19,8 +17,6 @@ NAME = "bundle"
 HELP = "make one signed file of a run that others can verify"
 EXAMPLE = "example: railgauge bundle reports/latest --key ~/.ssh/id_ed25519"
 
-PASSPHRASE = "RAILGAUGE_KEY_PASSPHRASE"  # noqa: S105 - its name, not a passphrase
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     run_argument.add(parser)
@@ -28,13 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", dest="output", type=Path, metavar="FILE", help="default: <run>.railgauge, here"
     )
     seal = parser.add_mutually_exclusive_group(required=True)
-    seal.add_argument(
-        "--key",
-        type=Path,
-        metavar="FILE",
-        help="Ed25519 private key, OpenSSH or PEM, to sign with; its passphrase is read from "
-        f"{PASSPHRASE} or from the terminal",
-    )
+    private_key.add(seal)
     seal.add_argument(
         "--unsigned", action="store_true", help="do not sign: nothing proves who made the bundle"
     )
@@ -60,31 +50,17 @@ def _requests(value: str) -> tuple[str, ...]:
 
 def run(options: argparse.Namespace) -> int:
     # Imported here because keys and envelopes take a quarter of a second to import.
-    from railgauge.bundle import make, signing  # noqa: PLC0415
+    from railgauge.bundle import make  # noqa: PLC0415
 
     folder = run_argument.folder(options)
     output = options.output or Path(f"{folder.name}.railgauge")
-    key = None
-    if options.key:
-        key = signing.load_private(options.key, lambda: _passphrase(options.key))
+    key = private_key.load(options.key) if options.key else None
     try:
         made = make.make(folder, output, key, tuple(dict.fromkeys(options.redact)))
     except OSError as error:
         raise BadInput(f"{error.strerror}", where=str(error.filename or output)) from None
     (_print_json if options.json else _print_text)(made)
     return 0
-
-
-def _passphrase(path: Path) -> str:
-    if PASSPHRASE in os.environ:
-        return os.environ[PASSPHRASE]
-    if not sys.stdin.isatty():
-        raise BadInput(
-            "has a passphrase, and there is no terminal to ask for it",
-            where=str(path),
-            remedy=f"give it in {PASSPHRASE}",
-        )
-    return getpass.getpass(f"passphrase of {path}: ")
 
 
 def _print_json(made: Made) -> None:

@@ -16,7 +16,13 @@ from railgauge.core.errors import BadInput
 from railgauge.judging import record
 from railgauge.judging.record import ItemRecord
 from railgauge.report import junit
-from railgauge.report.openmetrics import CausePlace, FinishedRun, NamedCause, RunOutcome
+from railgauge.report.openmetrics import (
+    CausePlace,
+    DatedDeviation,
+    FinishedRun,
+    NamedCause,
+    RunOutcome,
+)
 from railgauge.verdict import counts, decision
 
 VERDICT = "verdict.json"
@@ -48,6 +54,11 @@ def _picked(verdict: dict[str, Any]) -> dict[str, Any]:
     said = {f.name: verdict[f.name] for f in fields(RunOutcome) if f.name in verdict}
     if isinstance(causes := said.get("causes"), list):
         said["causes"] = [_cause(one) if isinstance(one, dict) else one for one in causes]
+    if isinstance(given := said.get("deviations"), list):
+        kept = [field.name for field in fields(DatedDeviation)]
+        said["deviations"] = [
+            {k: one[k] for k in kept if k in one} if isinstance(one, dict) else one for one in given
+        ]
     return said
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from railgauge.cli import run_argument, text
 from railgauge.core.errors import BadInput
+from railgauge.core.terms import EXIT_CODES_IN_WORDS
 from railgauge.diagnosis.triage import CauseAction, CauseSeverity
 from railgauge.report.triage import cells, commands
 from railgauge.report.triage.printed import remarks, table
@@ -21,7 +22,7 @@ HELP = (
 )
 EXAMPLE = (
     "example: railgauge triage reports/latest --format slurm; "
-    "exit codes: those of the run's verdict, 0 accepted, 1 rejected, 10 incomplete"
+    f"exit codes: those of the run's verdict, {EXIT_CODES_IN_WORDS}"
 )
 _TABLE, _CSV = "table", "csv"
 _FORMATS = {

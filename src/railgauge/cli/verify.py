@@ -1,10 +1,10 @@
 """``railgauge verify``: check that a bundle is intact and that its verdict is confirmed.
 
-The exit code is that of the verdict (0 accepted, 1 rejected, 10 incomplete) if the bundle verifies
-and is signed with the given key. Without such a signature it is 10 instead of 0, unless
-``--unsigned`` is given. If the bundle does not verify, it is 1, with one line
-``railgauge: NOT VERIFIED: <file>: <why>`` on stderr. It is 2 for a file that is not a bundle. With
-``--json`` the key ``verified`` distinguishes the two meanings of 1.
+The exit code is that of the verdict (0 accepted, 1 rejected, 10 incomplete, 11 accepted with
+deviations) if the bundle verifies and is signed with the given key. Without such a signature it is
+10 instead of 0 or 11, unless ``--unsigned`` is given. If the bundle does not verify, it is 1, with
+one line ``railgauge: NOT VERIFIED: <file>: <why>`` on stderr. It is 2 for a file that is not a
+bundle. With ``--json`` the key ``verified`` distinguishes the two meanings of 1.
 """
 
 from __future__ import annotations
@@ -58,9 +58,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     who.add_argument(
         "--key",
         type=Path,
+        action="append",
         metavar="PUBLIC",
         help="the key that must have signed: an OpenSSH or PEM public key, or an allowed-signers "
-        "file",
+        "file; may be given several times, and one of the keys must have signed",
+    )
+    parser.add_argument(
+        "--require",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="demand N valid signatures of different keys: of those that --key names, if any",
     )
 
 
@@ -68,11 +76,15 @@ def run(options: argparse.Namespace) -> int:
     from railgauge.bundle import archive, check, signing  # noqa: PLC0415 - 0.3 s to import
     from railgauge.bundle.errors import NotVerified  # noqa: PLC0415
 
-    trusted = signing.load_public(options.key) if options.key else None
+    trusted = (
+        [key for path in options.key for key in signing.load_public(path)]
+        if (options.key)
+        else None
+    )
     other = _limits(options.thresholds) if options.thresholds else None
     try:
         with archive.opened(options.bundle) as held:
-            report = check.verify(held, trusted, other, _tests(options.root))
+            report = check.verify(held, trusted, other, _tests(options.root), options.require)
     except NotVerified as error:
         if options.json:
             text.print_json({"verified": False, "file": error.where, "why": error.what})
@@ -84,6 +96,13 @@ def run(options: argparse.Namespace) -> int:
     if not options.json:
         print(_NOBODY)
     return report.exit_code if report.exit_code == _REJECTED else _INCOMPLETE
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError(f"{text} is less than 1")
+    return value
 
 
 def _limits(path: Path) -> Platform:
@@ -106,6 +125,11 @@ def _print_json(report: Report) -> None:
     data: dict[str, Any] = {
         "verified": True,
         "signature": {"state": report.signature.state, "key": report.signature.fingerprint or None},
+        "signatures": [
+            {"state": one.state, "key": one.fingerprint}
+            for one in report.signatures
+            if one.fingerprint
+        ],
         "vouched": report.is_vouched,
         "limits": asdict(report.limits),
         "run_id": about.run_id,
@@ -136,7 +160,8 @@ def _print_text(report: Report) -> None:
     print(
         f"run        {about.run_id}, {about.evidence.upper()} evidence, railgauge {about.software}"
     )
-    print(f"signature  {_signature(report.signature)}")
+    for one in report.signatures:
+        print(f"signature  {_signature(one)}")
     limits = report.limits
     print(text.printable(f"limits     {limits.platform}: {limits.title}, sha256 {limits.sha256}"))
     print(f"files      {report.files}, each as the statement says")
@@ -157,6 +182,9 @@ def _print_text(report: Report) -> None:
         f"verdict    {verdict.verdict}: it stands, asserted {counts['asserted']} of "
         f"{counts['planned']}{lacking}"
     )
+    for deviation in verdict.deviations:
+        said = f"{deviation.head}: {deviation.effect}; {deviation.signature}"
+        print(text.printable(f"deviation  {said}"))
     for line in _not_limited(report):
         print(f"possible   {line}")
     if report.other:

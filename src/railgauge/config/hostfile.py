@@ -16,9 +16,10 @@ from typing import Any
 import yaml
 
 from railgauge import launchers
-from railgauge.config import launching, reaching
+from railgauge.config import launching, reaching, strict_yaml
 from railgauge.config.refusal import refuse
-from railgauge.config.schema import JsonPath, complaints
+from railgauge.config.schema import complaints
+from railgauge.config.strict_yaml import BadYaml
 from railgauge.config.transports import NAMES as TRANSPORTS
 from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import Gathered
@@ -83,31 +84,11 @@ def _read(path: Path) -> str:
 # --- the project's own YAML ---
 
 
-class _StrictLoader(yaml.SafeLoader):
-    """Refuses what YAML silently accepts: a key given twice, and keys such as ``on``."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[object] = set()
-        for key_node, _ in node.value:
-            key, mark = self.construct_object(key_node, deep=True), key_node.start_mark
-            if not isinstance(key, str):
-                what = f"key {key_node.value if key_node.id == 'scalar' else key} is not text"
-                raise yaml.MarkedYAMLError(problem=f"{what}: put it in quotes", problem_mark=mark)
-            if key in seen:
-                raise yaml.MarkedYAMLError(problem=f"key {key!r} is given twice", problem_mark=mark)
-            seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
 def _from_yaml(path: Path, text: str, schema_file: Path) -> Cluster:
     try:
-        document = yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader
-        tree = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else None
-        refuse(path, f"not valid YAML: {error.problem}", "fix the line", line)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        refuse(path, f"not valid YAML: {' '.join(str(error).split())}", "fix the file")
+        document, tree = strict_yaml.loads(text)
+    except BadYaml as error:
+        refuse(path, error.what, error.remedy, error.line)
     if not isinstance(document, dict):
         refuse(
             path,
@@ -121,12 +102,12 @@ def _from_yaml(path: Path, text: str, schema_file: Path) -> Cluster:
     for json_path, what in complaints(schema_file, document):
         place = ".".join(map(str, json_path)) or "top level"
         with gathered.trying():
-            refuse(path, f"{place}: {what}", line=_line(tree, json_path))
+            refuse(path, f"{place}: {what}", line=strict_yaml.line_of(tree, json_path))
     for key, names in _REGISTERED.items():
         with gathered.trying():
             _check_registered(path, document, key, names, tree)
     gathered.raise_any()
-    return _cluster(path, document, lambda *keys: _line(tree, keys))
+    return _cluster(path, document, lambda *keys: strict_yaml.line_of(tree, keys))
 
 
 # Keys that name a registered module; the schema does not list their values.
@@ -139,30 +120,12 @@ def _check_registered(
     named = document.get(key, names[0])
     if isinstance(named, str) and named not in names:
         what = f"{key}: {named!r} is not one of {', '.join(map(repr, names))}"
-        refuse(path, what, line=_line(tree, (key,)))
+        refuse(path, what, line=strict_yaml.line_of(tree, (key,)))
 
 
 def _check_placeholder(path: Path, line: str, number: int) -> None:
     if match := _PLACEHOLDER.search(line.split("#", maxsplit=1)[0]):
         refuse(path, f"{match[0]} is still there", "put your own value in its place", number)
-
-
-def _line(tree: Any, json_path: JsonPath) -> int:
-    """Return the line number, from 1, of the deepest part of ``json_path`` that exists."""
-    for step in json_path:
-        inner = _child(tree, step)
-        if inner is None:
-            break
-        tree = inner
-    return int(tree.start_mark.line) + 1
-
-
-def _child(tree: Any, step: str | int) -> Any:
-    if isinstance(tree, yaml.MappingNode):
-        return next((value for key, value in tree.value if key.value == step), None)
-    if isinstance(tree, yaml.SequenceNode) and isinstance(step, int) and step < len(tree.value):
-        return tree.value[step]
-    return None
 
 
 def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:

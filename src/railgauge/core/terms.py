@@ -124,10 +124,26 @@ class Verdict(Term):
     """The decision about a run, or about one recorded output."""
 
     ACCEPTED = "accepted"
+    WITH_DEVIATIONS = "accepted with deviations"
     REJECTED = "rejected"
     INCOMPLETE = "incomplete"
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the programs; 10 differs from all exit codes of pytest."""
-        return {Verdict.ACCEPTED: 0, Verdict.REJECTED: 1}.get(self, 10)
+        """The exit code of the programs; 10 and 11 differ from all exit codes of pytest."""
+        return _EXIT_CODES[self]
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether all that was demanded was measured, and every miss is accepted."""
+        return self in (Verdict.ACCEPTED, Verdict.WITH_DEVIATIONS)
+
+
+_EXIT_CODES = {
+    Verdict.ACCEPTED: 0,
+    Verdict.REJECTED: 1,
+    Verdict.INCOMPLETE: 10,
+    Verdict.WITH_DEVIATIONS: 11,
+}
+EXIT_CODES_IN_WORDS = ", ".join(f"{code} {verdict}" for verdict, code in _EXIT_CODES.items())
+"""``0 accepted, 1 rejected, …``, for the help of commands."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Any
 
+from railgauge.config.deviations import Deviation
 from railgauge.config.thresholds.model import Platform
 from railgauge.core.model import Case, Cluster, Judgement, Outcome
 from railgauge.core.naming import shortened
@@ -171,6 +172,7 @@ class RunResults:
     ``reboots`` are the reboots that were noticed, ``confirmed`` the results of measuring suspects
     again. ``starts`` returns when each repeat of a case was started, ``kept`` its evidence.
     ``marks`` tell where the kernels' logs stood when the runs began that this one carries on.
+    ``deviations`` are those that somebody has accepted; they change no cause.
     """
 
     records: Mapping[str, ItemRecord]
@@ -182,6 +184,7 @@ class RunResults:
     starts: Starts = _unknown
     kept: StoredResults = _nothing
     marks: tuple[KernelMark, ...] = ()
+    deviations: tuple[Deviation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,8 @@ class ItemRecord:
     of the node: a GPU/NIC pairing, a GPU, a NIC, a link, or the fact that is compared.
     ``error_where`` is the node and tool of an error, ``NODE: TOOL``. ``questions`` are the item's
     questions, in order; ``by_evidence`` means that its outcome follows from them and the evidence
-    alone. ``ways`` are the ways in which it asks for its subject, known before it runs.
+    alone. ``ways`` are the ways in which it asks for its subject, known before it runs. ``beside``
+    is what could not be judged of an item that failed; empty for other items.
     """
 
     id: str
@@ -55,6 +56,7 @@ class ItemRecord:
     questions: tuple[Question, ...] = ()
     by_evidence: bool = False
     ways: tuple[str, ...] = ()
+    beside: str = ""
 
     def part_at(self, node: str) -> str:
         """The part of ``node``: its end of a path between two rails, else ``pairing``."""
@@ -117,6 +119,7 @@ def blank(item: ItemRecord) -> ItemRecord:
         error_where="",
         remedy="",
         by_evidence=False,
+        beside="",
     )
 
 
@@ -130,7 +133,8 @@ def settled(
     item = replace(begun, judgements=tuple(judgements), by_evidence=True)
     failed = [judged for judged in judgements if judged.outcome is Outcome.FAILED]
     if failed:
-        return replace(item, outcome=Outcome.FAILED, reason="; ".join(j.reason for j in failed))
+        reason, beside = "; ".join(j.reason for j in failed), str(error) if error else ""
+        return replace(item, outcome=Outcome.FAILED, reason=reason, beside=beside)
     if error is not None:
         return with_error(item, error)
     if any(judged.outcome is Outcome.RECORD_ONLY for judged in judgements):

@@ -91,10 +91,11 @@ def conclude(item: pytest.Item, question: Question, findings: Assessment) -> Non
     for judgement in findings.judgements:
         note(item, judgement, item.config.stash[SERVICES].store)
         allure.judgement(judgement)
+    if findings.errors:
+        item.stash[DRAFT].unanswered = findings.errors[0]
     if failed := [j for j in findings.judgements if j.outcome is Outcome.FAILED]:
         raise LimitMissed("; ".join(f"{j.reason} (basis: {j.basis})" for j in failed))
     if findings.errors:
-        item.stash[DRAFT].unanswered = findings.errors[0]
         raise findings.errors[0]
     if findings.final:
         pytest.skip(record_only(findings.judgements))

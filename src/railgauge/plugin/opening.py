@@ -8,7 +8,9 @@ from typing import BinaryIO
 
 import pytest
 
-from railgauge.config import thresholds
+from railgauge.bundle.contents import FolderContents
+from railgauge.config import deviations, thresholds
+from railgauge.config.deviations import Deviation
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
@@ -25,6 +27,7 @@ from railgauge.run.services import RunServices
 from railgauge.run.settings import MAIN, RunSettings
 from railgauge.run.store import Store
 from railgauge.verdict.decision import RunPlan, not_applicable
+from railgauge.verdict.deviations import refuse_unusable
 
 SETTINGS = pytest.StashKey[RunSettings]()
 # Missing if tests are only collected.
@@ -85,7 +88,26 @@ def _settings(
         prepare=said.prepare,
         confirm=said.confirm,
         wait_s=said.wait,
+        deviations=_deviations(config, cluster, earlier, recording),
     )
+
+
+def _deviations(
+    config: pytest.Config, cluster: Cluster, earlier: Earlier | None, recording: Recording | None
+) -> tuple[Deviation, ...]:
+    """The accepted deviations: of ``--deviations``, else of the run that is replayed or resumed.
+
+    Raises ``BadInput`` for one that the cluster cannot have. Workers need none.
+    """
+    named = config.getoption("--deviations")
+    if hasattr(config, "workerinput"):
+        return ()
+    if named:
+        found = deviations.load(Path(config.invocation_params.dir, named))
+        refuse_unusable(found, cluster)
+        return found
+    folder = recording.folder if recording else earlier.folder if earlier else None
+    return FolderContents(folder).deviations() if folder else ()
 
 
 def _site(config: pytest.Config) -> tuple[Cluster, Platform]:

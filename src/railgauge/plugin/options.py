@@ -61,6 +61,12 @@ def add(parser: pytest.Parser) -> None:
         "changes are recorded, and undone at the end of the run",
     )
     group.addoption(
+        "--deviations",
+        metavar="FILE",
+        help="accepted deviations, a YAML list of subject, cause or item, reason, who and until: "
+        "what misses its limit because of them no longer rejects the run",
+    )
+    group.addoption(
         "--wait",
         type=_seconds,
         default=0.0,

@@ -82,6 +82,7 @@ class Controller:
         self._start = start
         self._junit_files = junit_files
         self._is_interrupted = False
+        self._ended = ""
         self._began = datetime.now().astimezone()
         self._disk = storage.DiskErrors(run.store.folder)
 
@@ -177,6 +178,7 @@ class Controller:
         self.run.hurry()
         if not self.planned:
             return
+        self._ended = self._end()
         self._tell_absent(session)
         self.verdict = self._decide()
         self.run.store.write_json("verdict.json", self.verdict.to_json())
@@ -251,7 +253,8 @@ class Controller:
         took_s = (now - self._began).total_seconds()
         host, evidence = platform.node(), self.run.surveyed.evidence
         excluded = self.verdict.excluded if self.verdict else ""
-        session = junit.SessionInfo(self._began, took_s, host, evidence, excluded)
+        accepted = self.verdict.deviations if self.verdict else ()
+        session = junit.SessionInfo(self._began, took_s, host, evidence, excluded, accepted)
         records = [self.records[item] for item in self.planned if item in self.records]
         text = junit.document(records, session)
         first, *others = self._junit_files
@@ -274,6 +277,12 @@ class Controller:
         judgements = (j for r in self.records.values() for j in r.judgements)
         return any(j.metric == CORRUPTION and j.outcome is Outcome.FAILED for j in judgements)
 
+    def _end(self) -> str:
+        """When the run has ended; that of the recorded run in a replay, which measures nothing."""
+        if self.run.recorded:
+            return self.run.recorded.plan().ended
+        return datetime.now().astimezone().isoformat(timespec="seconds")
+
     def _decide(self) -> RunVerdict:
         return decision.decide(self._run_plan(), self._findings())
 
@@ -283,7 +292,8 @@ class Controller:
         cluster = kept.cluster() if CLUSTER in kept else self.settings.declared
         known = (platform, cluster, kept.reboots(), kept.confirmed(platform))
         read = (kept.starts, kept.kept, kept.marks())
-        return RunResults(self.records, self.run.found, *known, *read)
+        accepted = self.settings.deviations
+        return RunResults(self.records, self.run.found, *known, *read, deviations=accepted)
 
     def _tell_absent(self, session: pytest.Session) -> None:
         """Add a record for each item that did not run, and the closing items."""
@@ -318,6 +328,7 @@ class Controller:
             tests=self.settings.tests,
             directions=self.settings.level.directions,
             sampled=bool(self.settings.level.sample),
+            ended=self._ended,
         )
         self.run.store.write_json(decision.FILE, to_plain(run))
         return run

@@ -109,6 +109,7 @@ def write_surroundings(
         "Level": verdict.level,
         "Run": verdict.run_id,
         **({"Not tested": verdict.excluded} if verdict.excluded else {}),
+        **({"Deviations": _deviations(verdict)} if verdict.deviations else {}),
         **({"Unknown": ". ".join(map(str, verdict.unknown))} if verdict.unknown else {}),
     }
     lines = [f"{key} = {value}" for key, value in facts.items()]
@@ -119,7 +120,11 @@ def write_surroundings(
     listed = json.dumps(_categories(verdict), indent=1)
     (folder / "categories.json").write_text(listed, encoding="utf-8")
     _attach_to_run(folder, plots)
-    allure_results.settle(folder, records, verdict.causes)
+    allure_results.settle(folder, records, verdict.causes, verdict.deviations)
+
+
+def _deviations(verdict: RunVerdict) -> str:
+    return ". ".join("; ".join((d.head, d.effect, d.signature)) for d in verdict.deviations)
 
 
 def _title(verdict: RunVerdict) -> str:

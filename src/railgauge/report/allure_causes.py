@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from railgauge.diagnosis import Cause
+from railgauge.verdict.deviations import DeviationEffect
 
 
 def marked(result: dict[str, Any], cause: Cause | None) -> dict[str, Any]:
@@ -29,6 +30,19 @@ def _unmarked(result: dict[str, Any]) -> dict[str, Any]:
 
 
 _MARK, _TAG = "[cause: ", "cause: "
+_ACCEPTED = "[deviation: "
+
+
+def with_deviation(result: dict[str, Any], accepted: DeviationEffect | None) -> dict[str, Any]:
+    """Return the result with the deviation that covers it; it stays failed."""
+    details = dict(result.get("statusDetails") or {})
+    lines = [one for one in details.get("message", "").split("\n") if not one.startswith(_ACCEPTED)]
+    if accepted:
+        until = f"accepted until {accepted.deviation.until}"
+        lines.append(f"{_ACCEPTED}{accepted.head}] {until}; {accepted.signature}")
+    if message := "\n".join(lines).strip("\n"):
+        return {**result, "statusDetails": {**details, "message": message}}
+    return result
 
 
 def categories(causes: Sequence[Cause]) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from railgauge.core.terms import Rung
 from railgauge.diagnosis import Cause
 from railgauge.judging.record import ItemRecord
 from railgauge.report import allure_causes
+from railgauge.verdict.deviations import DeviationEffect
 
 # Outcome -> statuses that agree with it; any other status is replaced by the first one. An outcome
 # that is not listed is broken. The first run of an item that ran again may have failed.
@@ -43,8 +44,14 @@ def status(outcome: Outcome) -> str:
     return _STATUSES.get(outcome, _BROKEN)[0]
 
 
-def settle(folder: Path, records: Mapping[str, ItemRecord], causes: Sequence[Cause]) -> None:
-    """Set the status and the cause of every result of ``folder`` from records and causes."""
+def settle(
+    folder: Path,
+    records: Mapping[str, ItemRecord],
+    causes: Sequence[Cause],
+    deviations: Sequence[DeviationEffect] = (),
+) -> None:
+    """Set the status, the cause and the deviation of every result of ``folder``."""
+    accepted = {item: one for one in deviations for item in one.covers}
     by_item = {
         item: cause for cause in reversed(causes) for item in (*cause.explains, *cause.evidence)
     }
@@ -54,6 +61,7 @@ def settle(folder: Path, records: Mapping[str, ItemRecord], causes: Sequence[Cau
         item = other if other in records else test
         told = with_status(result, records[item]) if item in records else result
         told = allure_causes.marked(told, by_item.get(item))
+        told = allure_causes.with_deviation(told, accepted.get(item))
         if told != result:
             path.write_text(json.dumps(told), encoding="utf-8")
 

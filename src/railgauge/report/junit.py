@@ -13,6 +13,7 @@ from xml.etree import ElementTree as Xml
 
 from railgauge.core.model import Outcome
 from railgauge.judging.record import ItemRecord
+from railgauge.verdict.deviations import DeviationEffect
 
 FILE = "junit.xml"
 
@@ -32,7 +33,8 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 class SessionInfo:
     """When the session began, how long it took, on which machine, and what evidence it is.
 
-    ``excluded`` is what could have been tested there and was not, as ``RunVerdict`` says it.
+    ``excluded`` is what could have been tested there and was not, as ``RunVerdict`` says it, and
+    ``deviations`` are the accepted ones.
     """
 
     began: datetime
@@ -40,14 +42,17 @@ class SessionInfo:
     hostname: str
     evidence: str
     excluded: str = ""
+    deviations: tuple[DeviationEffect, ...] = ()
 
 
 def document(records: Iterable[ItemRecord], session: SessionInfo) -> str:
     """Return the text of the file, with one ``testcase`` for each record, in their order."""
     suites = Xml.Element("testsuites", name="pytest tests")
     suite = Xml.SubElement(suites, "testsuite", name="railgauge")
+    accepted = {item: one for one in session.deviations for item in one.covers}
     for record in records:
-        _case(suite, record, session.evidence)
+        about = (("evidence", session.evidence), *_accepted(accepted.get(record.id)))
+        _case(suite, record, about)
     kinds = [child.tag for case in suite for child in case]
     counts = {"errors": "error", "failures": "failure", "skipped": "skipped"}
     suite.attrib |= {name: str(kinds.count(kind)) for name, kind in counts.items()}
@@ -57,20 +62,36 @@ def document(records: Iterable[ItemRecord], session: SessionInfo) -> str:
         "timestamp": session.began.isoformat(),
         "hostname": _clean(session.hostname),
     }
-    if session.excluded:
+    if said := list(_of_the_run(session)):
         properties = Xml.Element("properties")
-        Xml.SubElement(properties, "property", name="not tested", value=_clean(session.excluded))
+        for name, value in said:
+            Xml.SubElement(properties, "property", name=name, value=_clean(value))
         suite.insert(0, properties)
     declaration = '<?xml version="1.0" encoding="utf-8"?>'
     return declaration + Xml.tostring(suites, encoding="unicode")
 
 
-def _case(suite: Xml.Element, record: ItemRecord, evidence: str) -> None:
+def _of_the_run(session: SessionInfo) -> Iterator[tuple[str, str]]:
+    """The properties of the whole run."""
+    if session.excluded:
+        yield "not tested", session.excluded
+    for one in session.deviations:
+        yield "deviation", "; ".join((one.head, one.effect, one.signature))
+
+
+def _accepted(effect: DeviationEffect | None) -> Iterator[tuple[str, str]]:
+    """The property of an item that failed, and whose failure is accepted."""
+    if effect:
+        until = f"accepted until {effect.deviation.until}"
+        yield "deviation", "; ".join((effect.head, until, effect.signature))
+
+
+def _case(suite: Xml.Element, record: ItemRecord, about: Iterable[tuple[str, str]]) -> None:
     classname, name = _address(record.id)
     attributes = {"classname": classname, "name": name, "time": f"{record.duration_s:.3f}"}
     case = Xml.SubElement(suite, "testcase", {k: _clean(v) for k, v in attributes.items()})
     properties = Xml.SubElement(case, "properties")
-    for key, value in (*_judged(record), ("outcome", record.outcome), ("evidence", evidence)):
+    for key, value in (*_judged(record), ("outcome", record.outcome), *about):
         Xml.SubElement(properties, "property", name=_clean(key), value=_clean(value))
     if record.outcome not in _GOOD:
         message = _clean(_message(record))

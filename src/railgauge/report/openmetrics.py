@@ -17,6 +17,7 @@ from railgauge.core.terms import Verdict
 from railgauge.judging.record import ItemRecord
 from railgauge.report.triage.reading import RecordedRun
 from railgauge.verdict.counts import Counts, verdict_of, worst_measurements
+from railgauge.verdict.deviations import DeviationState
 
 MOST_CAUSES = 50
 MOST_SUBJECTS = 200
@@ -46,11 +47,20 @@ class NamedCause:
 
 
 @dataclass(frozen=True, slots=True)
+class DatedDeviation:
+    """The fields of an accepted deviation in ``verdict.json`` that become metrics."""
+
+    state: DeviationState
+    covers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RunOutcome(RecordedRun):
     """The fields of ``verdict.json`` that become metrics."""
 
     counts: Counts
     causes: tuple[NamedCause, ...]
+    deviations: tuple[DatedDeviation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +101,7 @@ def families(run: FinishedRun) -> tuple[MetricFamily, ...]:
     Raises ``BadInput`` if the verdict is not the one that follows from the counts.
     """
     outcome = run.outcome
-    due = verdict_of(outcome.counts)
+    due = verdict_of(outcome.counts, len({i for one in outcome.deviations for i in one.covers}))
     tallied = [getattr(outcome.counts, name) for name in _OUTCOMES]
     is_sound = min(tallied) >= 0 and sum(tallied) == outcome.counts.planned
     if outcome.verdict is not due or not is_sound:
@@ -157,6 +167,11 @@ def _families(run: FinishedRun) -> Iterator[tuple[str, str, str, _Points]]:
     yield (
         "railgauge_causes", "Root causes that the run named, by part.", "",
         [(dict(labels), count) for labels, count in islice(told.items(), MOST_CAUSES)],
+    )  # fmt: skip
+    states = Counter(one.state for one in outcome.deviations)
+    yield (
+        "railgauge_deviations", "Deviations that the run was given, by what they do in it.", "",
+        [({"state": str(one)}, states[one]) for one in DeviationState],
     )  # fmt: skip
     yield (
         "railgauge_worst_margin_ratio",

@@ -15,11 +15,17 @@ from railgauge.run.prepare import JOURNAL, SettingChange, from_journal
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
 from railgauge.verdict.counts import RunVerdict, failure_groups, left_out, worst_measurements
+from railgauge.verdict.deviations import DeviationEffect
 
 GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 
 
-_SYMBOLS = {Verdict.ACCEPTED: "\u2713", Verdict.REJECTED: "\u2717", Verdict.INCOMPLETE: "?"}
+_SYMBOLS = {
+    Verdict.ACCEPTED: "\u2713",
+    Verdict.WITH_DEVIATIONS: "!",
+    Verdict.REJECTED: "\u2717",
+    Verdict.INCOMPLETE: "?",
+}
 _MOST = 20
 # These labels come first, because a phone shows only the first lines.
 _FIRST = {"why": 0, "do": 1}
@@ -57,6 +63,7 @@ def first_screen(
         "is_hardware": verdict.evidence == Evidence.HARDWARE,
         "symbol": _SYMBOLS[verdict.verdict],
         "headline": _headline(verdict),
+        "deviations": [_deviation(one) for one in verdict.deviations],
         **_causes(verdict.causes),
         "failures": [(t.what, t.ids, t.reason, t.remedy) for t in wrong[:_MOST]],
         "more_failures": max(0, len(wrong) - _MOST),
@@ -109,6 +116,18 @@ def _identity(verdict: RunVerdict, settings: RunSettings) -> dict[str, str]:
 def _card(cause: Cause) -> _Card:
     told = sorted(about(cause), key=lambda row: _FIRST.get(row[0], len(_FIRST)))
     return _Card(f"{cause.cause}: {cause.where}", _SURE[cause.confidence], told)
+
+
+def _deviation(one: DeviationEffect) -> tuple[str, ...]:
+    accepted = one.deviation
+    return (
+        accepted.subject,
+        accepted.what,
+        accepted.until,
+        one.effect,
+        accepted.reason,
+        accepted.who,
+    )
 
 
 def _not_run(verdict: RunVerdict, records: Mapping[str, ItemRecord]) -> list[tuple[str, str]]:

@@ -28,6 +28,7 @@ from railgauge.verdict.counts import (
     worst_measurements,
 )
 from railgauge.verdict.decision import limit_notes, subnet_notes
+from railgauge.verdict.deviations import DeviationEffect
 
 _LETTERS = {
     Outcome.MARGINAL: ("marginal", "m", ("MARGINAL", {"yellow": True})),
@@ -52,6 +53,10 @@ def header(settings: RunSettings, folder: Path | None) -> list[str]:
         f"level: {level.name}, {len(level.pairs)} node pairs in {len(level.rounds)} rounds",
     ]
     lines += (*limit_notes(platform), *subnet_notes(level))
+    lines += [
+        f"accepted deviation: {printable(f'{one.subject}: {one.what}, until {one.until}')}"
+        for one in settings.deviations[:_MOST_LINES]
+    ]
     evidence = settings.evidence_of(())  # what is known before the survey
     if evidence != Evidence.HARDWARE:
         lines.append(_no_hardware(evidence))
@@ -125,6 +130,7 @@ def summary(
     for note in verdict.notes:
         _paragraph(out, "note", [note])
     _counts(out, verdict)
+    _deviations(out, verdict.deviations)
     colour = {Verdict.ACCEPTED: "green", Verdict.REJECTED: "red"}.get(verdict.verdict, "yellow")
     simulated = (
         "" if verdict.evidence == Evidence.HARDWARE else f" ({verdict.evidence.upper()} evidence)"
@@ -203,6 +209,15 @@ def _unknown(out: pytest.TerminalReporter, unknown: Sequence[Unknown]) -> None:
         _paragraph(out, "unknown", [printable(f"{one.place}: {', '.join(one.what)}; {one.why}")])
     if len(unknown) > _MOST_LINES:
         out.write_line(f"    {len(unknown) - _MOST_LINES} more of these, see the report")
+
+
+def _deviations(out: pytest.TerminalReporter, effects: Sequence[DeviationEffect]) -> None:
+    """Print every accepted deviation: what it covers, until when, who accepted it, and why."""
+    for one in effects[:_MOST_LINES]:
+        said = (one.head, one.effect, one.signature)
+        _paragraph(out, "accepted", [printable("; ".join(said))])
+    if len(effects) > _MOST_LINES:
+        out.write_line(f"    {len(effects) - _MOST_LINES} more deviations, see the report")
 
 
 def _worst(out: pytest.TerminalReporter, records: Mapping[str, ItemRecord]) -> None:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from railgauge.config.deviations import FILE as DEVIATIONS
 from railgauge.config.hostfile import cluster_from_json
 from railgauge.core import chain
 from railgauge.core.codec import from_plain, to_plain
@@ -46,7 +47,7 @@ LOG = "resumed.jsonl"
 CLUSTER = "cluster.json"
 _MOST_CHANGES = 8
 _TRANSCRIPTS = "transcripts/*.json"
-_READ = (FILE, PLAN, SURVEY, MEASUREMENTS, boot.FILE)
+_READ = (FILE, PLAN, SURVEY, MEASUREMENTS, boot.FILE, DEVIATIONS)
 _AS_LEFT = "restore it as the run left it, or start a new run"
 
 

@@ -32,6 +32,7 @@ from railgauge.transport import Session
 from railgauge.transport.registry import connect
 from railgauge.transport.sessions import Sessions
 from railgauge.transport.tag import Tag
+from railgauge.verdict.decision import RunPlan
 
 # Added to the longest measurement: time to connect, wait for leases, and stop hanging commands.
 _GATE_SPARE_S = 300.0
@@ -58,6 +59,8 @@ class ReplayedRun(Protocol):
 
     @property
     def found(self) -> Mapping[str, NodeAnswer]: ...
+
+    def plan(self) -> RunPlan: ...
 
     def reboots(self) -> tuple[Reboot, ...]: ...
 

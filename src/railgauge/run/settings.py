@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from railgauge.config.deviations import Deviation
 from railgauge.config.thresholds import Platform
 from railgauge.core.model import Cluster
 from railgauge.judging import stamp
@@ -26,7 +27,7 @@ class RunSettings:
     ``not_limited`` are subjects that could be tested and that the platform file does not have.
     ``replayed`` is the folder of the unpacked bundle whose transcripts are judged in place of
     nodes. ``resumed`` is the folder of the run that is carried on. ``wait_s`` is how many seconds
-    to wait for nodes that another run holds.
+    to wait for nodes that another run holds. ``deviations`` are those that somebody has accepted.
     """
 
     declared: Cluster
@@ -43,6 +44,7 @@ class RunSettings:
     prepare: bool = False
     confirm: bool = False
     wait_s: float = 0.0
+    deviations: tuple[Deviation, ...] = ()
 
     @property
     def is_worker(self) -> bool:

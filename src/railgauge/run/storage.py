@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from railgauge.config import deviations
 from railgauge.config.hostfile import cluster_to_json
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
@@ -57,7 +58,7 @@ def begun(reports: Path, stem: str) -> Iterator[Path]:
 def keep_input(store: Store, settings: RunSettings, reached: Cluster) -> None:
     """Store what the run is judged by: the cluster as it is reached, the hostfile, the limits.
 
-    The values of secret variables are masked.
+    Also the deviations that somebody has accepted. The values of secret variables are masked.
     """
     environment = mask_environment(reached.environment)
     store.write_json(CLUSTER, cluster_to_json(replace(reached, environment=environment)))
@@ -65,6 +66,8 @@ def keep_input(store: Store, settings: RunSettings, reached: Cluster) -> None:
     text = mask_named(source.read_text(encoding="utf-8"), settings.declared.environment)
     write_whole(store.folder / f"hostfile{source.suffix or '.txt'}", text)
     write_whole(store.folder / "thresholds.json", settings.platform.text)
+    if settings.deviations:
+        store.write_json(deviations.FILE, deviations.to_json(settings.deviations))
     for name in (record.MEASUREMENTS, record.FILE):  # they exist even if nothing is measured
         (store.folder / name).touch()
 

@@ -22,6 +22,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
 from railgauge.planning.forecast import of_leaves
 from railgauge.planning.pairing import leaves
+from railgauge.verdict.deviations import DeviationEffect
 
 SCHEMA_VERSION = 2
 NOT_LIMITED = "possible here, not limited"
@@ -54,6 +55,7 @@ class RunVerdict:
     ``scope`` names what this cluster lacks compared with a complete one: one node, no pair, no GPU.
     ``not_limited`` is what could be tested here but is not in the platform file; ``None`` if the
     run did not keep the list of its tests. ``unknown`` is what is not known of each node, and why.
+    ``deviations`` are all that were given with the run, with what each of them does in it.
     """
 
     run_id: str
@@ -70,6 +72,7 @@ class RunVerdict:
     notes: tuple[str, ...] = ()
     not_limited: tuple[str, ...] | None = None
     unknown: tuple[Unknown, ...] = ()
+    deviations: tuple[DeviationEffect, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -86,7 +89,7 @@ class RunVerdict:
     @property
     def reservation(self) -> str:
         """What an accepted run must say besides: which parts are behind their peers."""
-        if self.verdict is not Verdict.ACCEPTED:
+        if not self.verdict.is_accepted:
             return ""
         found = [cause.headline for cause in self.causes if cause.cause == STRAGGLER]
         if not found:
@@ -98,8 +101,11 @@ class RunVerdict:
     def to_json(self) -> dict[str, Any]:
         causes = [cause.to_json() for cause in self.causes]
         data = {"schema_version": SCHEMA_VERSION, **asdict(self), "causes": causes}
+        data["deviations"] = [one.to_json() for one in self.deviations]
         if self.not_limited is None:
             del data["not_limited"]
+        if not self.deviations:  # runs without any, and those of earlier versions, have no list
+            del data["deviations"]
         return data
 
 
@@ -119,12 +125,17 @@ def scope_of(cluster: Cluster, platform: Platform) -> str:
     return ", ".join(name for name, is_so in lacks.items() if is_so)
 
 
-def verdict_of(counts: Counts) -> Verdict:
-    """``rejected`` if an item failed, ``accepted`` if all were asserted, else ``incomplete``."""
-    if counts.failed:
+def verdict_of(counts: Counts, covered: int = 0) -> Verdict:
+    """``rejected`` if an item failed, ``accepted`` if all were asserted, else ``incomplete``.
+
+    ``covered`` is how many of the failed items are accepted deviations. If all are, the run is
+    ``accepted with deviations``, but only if all items were asserted.
+    """
+    if counts.failed > covered:
         return Verdict.REJECTED
-    complete = counts.planned > 0 and counts.asserted == counts.planned
-    return Verdict.ACCEPTED if complete else Verdict.INCOMPLETE
+    if counts.planned == 0 or counts.asserted != counts.planned:
+        return Verdict.INCOMPLETE
+    return Verdict.WITH_DEVIATIONS if counts.failed else Verdict.ACCEPTED
 
 
 # The rungs whose tests run over declared GPU/NIC pairings.

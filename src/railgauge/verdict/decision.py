@@ -24,6 +24,7 @@ from railgauge.planning.pairing import ALTERNATING
 from railgauge.planning.plan import Level
 from railgauge.verdict import closing
 from railgauge.verdict.counts import RunVerdict, count, coverage, scope_of, verdict_of
+from railgauge.verdict.deviations import covered, effects
 from railgauge.verdict.unanswered import unanswered
 
 FILE = "run.json"
@@ -43,6 +44,8 @@ class RunPlan:
     ``tests`` are the subjects of all tests; empty in runs that did not keep them. ``directions`` is
     the scheme that decided which node of a pair sends; runs that did not keep it used the first.
     ``sampled`` is true if smoke measured a sample of the nodes; earlier versions measured all.
+    ``ended`` is when the last item had ended (ISO 8601 with its offset); accepted deviations count
+    until a day, and this is the day that decides. It is empty until then.
     """
 
     schema_version: int
@@ -55,6 +58,7 @@ class RunPlan:
     tests: tuple[Candidate, ...] = ()
     directions: int = ALTERNATING
     sampled: bool = False
+    ended: str = ""
 
     def level_of(self, platform: Platform, cluster: Cluster) -> Level:
         """Return the level that the run measured."""
@@ -78,13 +82,14 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
     planned = (item for item in run.planned if not closing.is_closing(item))
     counts = count(dict.fromkeys([*planned, *absent, *last]), results.records)
     causes = diagnose(results)
+    accepted = effects(results.deviations, causes, results.records, run.ended)
     return RunVerdict(
         run_id=run.run_id,
         cluster=cluster.name,
         platform=platform.name,
         evidence=run.evidence,
         level=run.level,
-        verdict=verdict_of(counts),
+        verdict=verdict_of(counts, len(covered(accepted))),
         counts=counts,
         coverage=coverage(cluster, platform, ordered.values()),
         not_applicable=not_applicable(platform, level, run.tests),
@@ -93,6 +98,7 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
         causes=causes,
         unknown=(*unknown(_with(results, absent), causes), *unplanned(platform, level)),
         notes=(*limit_notes(platform), *sample.notes(level), *subnet_notes(level), *notes(results)),
+        deviations=accepted,
     )
 
 
