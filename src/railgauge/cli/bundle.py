@@ -64,17 +64,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print_json(made: Made) -> None:
-    about = made.report.statement.about
     text.print_json(
         {
-            "bundle": str(made.path),
-            "sha256": made.sha256,
-            "run_id": about.run_id,
-            "evidence": about.evidence,
-            "verdict": about.verdict,
+            **text.made_json(made),
             "files": made.report.files,
             "signed_by": made.report.signature.fingerprint or None,
-            "redacted": text.redacted_json(about.redacted),
+            "redacted": text.redacted_json(made.report.statement.about.redacted),
         }
     )
 

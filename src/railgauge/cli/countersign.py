@@ -42,17 +42,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print_json(made: Made) -> None:
-    about = made.report.statement.about
-    text.print_json(
-        {
-            "bundle": str(made.path),
-            "sha256": made.sha256,
-            "run_id": about.run_id,
-            "evidence": about.evidence,
-            "verdict": about.verdict,
-            "signed_by": [one.fingerprint for one in made.report.signatures],
-        }
-    )
+    signed_by = [one.fingerprint for one in made.report.signatures]
+    text.print_json({**text.made_json(made), "signed_by": signed_by})
 
 
 def _print_text(made: Made) -> None:

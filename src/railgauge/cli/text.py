@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from railgauge.core.errors import BadInput
 
 if TYPE_CHECKING:
+    from railgauge.bundle.make import Made
     from railgauge.bundle.statement import Redacted
 
 # The output of a sweep has a few kilobytes; a file of hundreds of megabytes is not one.
@@ -46,6 +47,18 @@ def printable(words: str) -> str:
     return "".join(
         c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in words
     )
+
+
+def made_json(made: Made) -> dict[str, Any]:
+    """Return what the JSON about a written bundle begins with."""
+    about = made.report.statement.about
+    return {
+        "bundle": str(made.path),
+        "sha256": made.sha256,
+        "run_id": about.run_id,
+        "evidence": about.evidence,
+        "verdict": about.verdict,
+    }
 
 
 def redacted(found: Redacted) -> str:
