@@ -28,9 +28,11 @@ def test_two_names_of_one_machine_are_one_cause_with_its_machine_id():
 
 
 def test_a_machine_id_that_further_nodes_have_is_a_second_cause():
+    """Two names of one machine count once beside the machine with its image."""
     more = (*N2_N3, ("n4", ""))
     found = causes(twice("boot_id", *N2_N3), twice("machine_id", *more), nodes=names(4))
-    assert named(found) == [("one-machine", "n[2-3]"), ("cloned-image", "n[2-4]")]
+    assert named(found) == [("one-machine", "n[2-3]"), ("cloned-image", "n[2,4]")]
+    assert len(found[1].evidence) == 3
 
 
 def test_each_machine_is_a_cause_of_its_own():

@@ -6,7 +6,7 @@ and those of their machine id as well. The result is one cause, ``one-machine`` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from railgauge.core.naming import folded
 from railgauge.diagnosis.model import CauseClaim, Scene, Where, missed
@@ -22,13 +22,25 @@ def shared(scene: Scene) -> Iterator[CauseClaim]:
 
     Names of one machine also share its machine id, which their claim includes.
     """
-    images = _groups(scene, _IMAGE)
-    for places, records in _groups(scene, _MACHINE).items():
+    images, machines = _groups(scene, _IMAGE), _groups(scene, _MACHINE)
+    for places, records in machines.items():
         same = [group for group in images if set(group) <= set(places)]
         yield _claim(_MACHINE, places, [*records, *(r for one in same for r in images.pop(one))])
-    for subject, groups in ((_IMAGE, images), (_PORT, _groups(scene, _PORT))):
-        for places, records in groups.items():
-            yield _claim(subject, places, records)
+    for places, records in images.items():
+        yield _claim(_IMAGE, _once(scene, places, machines), records)
+    for places, records in _groups(scene, _PORT).items():
+        yield _claim(_PORT, places, records)
+
+
+def _once(scene: Scene, places: _Places, machines: Iterable[_Places]) -> _Places:
+    """The places with each machine under the first of its names, in the order of the cluster."""
+    order = [node.name for node in scene.results.cluster.nodes]
+    again = {
+        name
+        for machine in machines
+        for name in sorted((node for node, _ in machine), key=order.index)[1:]
+    }
+    return tuple(place for place in places if place[0] not in again)
 
 
 def _groups(scene: Scene, subject: str) -> dict[_Places, list[ItemRecord]]:

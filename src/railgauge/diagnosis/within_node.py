@@ -36,14 +36,23 @@ def _links_of(scene: Scene, node: str, slow: Sequence[ItemRecord]) -> Iterator[C
     }
     matrix |= {link: True for record in slow if (link := _link(record))}
     found, others = blame_links(matrix), "links are fine"
-    if found.node:
-        says = f"every link between its GPUs is slow: {worst_of(slow)}"
+    lags = not found.node and _all_lag(scene, node, slow)
+    if found.node or lags:
+        kept = "; those within their limits are behind other nodes' as well" if lags else ""
+        says = f"every link between its GPUs is slow: {worst_of(slow)}{kept}"
         yield CauseClaim("slow-node", Where(node), says, tuple(slow), LIKELY)
         left = _slower_than(scene, node, slow)
         wrong = {_link(record) for record in left}
         matrix, slow = {link: link in wrong for link in matrix}, left
         found, others = blame_links(matrix), f"links are no slower than {node} as a whole"
     yield from _parts_of(found, node, slow, f"{len(matrix) - len(slow)} of {len(matrix)} {others}")
+
+
+def _all_lag(scene: Scene, node: str, slow: Sequence[ItemRecord]) -> bool:
+    """Whether several links miss their limits, and the others are behind those of other nodes."""
+    fine = [r for r in scene.measured((Rung.INTRANODE,)) if r.nodes == (node,) and _link(r)]
+    shares = Shares(scene.measured((Rung.INTRANODE,)))
+    return len(slow) > 1 and bool(fine) and all(shares.is_behind(r, {node}) for r in fine)
 
 
 def _slower_than(scene: Scene, node: str, slow: Sequence[ItemRecord]) -> list[ItemRecord]:
