@@ -1,4 +1,4 @@
-"""Links of a node that are all behind other nodes' are one slow node, whichever miss their limits."""
+"""Links that are all behind other nodes' are one slow node, whichever miss their limits."""
 
 from __future__ import annotations
 
