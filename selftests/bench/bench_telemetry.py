@@ -93,7 +93,7 @@ def _judged(platform: Platform, text: str, hours: float) -> Row:
     cells = [line.partition(",")[2] for line in first]
     seconds = int(hours * _S_PER_HOUR)
     up_s = float(start.partition(",")[0])
-    lines = (f"{up_s + second:.2f},{row}" for second in range(seconds) for row in cells)
+    lines = (f"{up_s + 1 + second:.2f},{row}" for second in range(seconds) for row in cells)
     whole = "\n".join([start, heading, *lines, ""])
     sampler = stack("nvidia").sampler
     assert sampler is not None
