@@ -35,7 +35,7 @@ PER_NODE = 1.1
 
 
 def rows() -> Iterator[Row]:
-    with TemporaryDirectory() as folder, _lab(Path(folder)) as cluster:
+    with TemporaryDirectory() as folder, lab_of(Path(folder)) as cluster:
         costs = {nodes: surveyed_s(first(cluster, nodes)) for nodes in NODES}
         for nodes, cost_s in costs.items():
             shown = f"{cost_s / nodes * 1e3:.0f} ms a node"
@@ -64,19 +64,19 @@ def first(cluster: Cluster, nodes: int) -> Cluster:
 def surveyed_s(cluster: Cluster) -> float:
     """Seconds to connect to all nodes and probe them; all must answer."""
     answers: list[NodeAnswer] = []
-    with contextlib.closing(_sessions(cluster)) as sessions:
+    with contextlib.closing(sessions_of(cluster)) as sessions:
         took = wall_s(lambda: survey(cluster, sessions, None, answers.append))
     assert len(answers) == len(cluster.nodes)
     assert all(isinstance(answer, NodeFacts) for answer in answers)
     return took
 
 
-def _sessions(cluster: Cluster) -> Sessions:
+def sessions_of(cluster: Cluster) -> Sessions:
     return Sessions(cluster, lambda node: connect("ssh", node, Tag("bench", "main")))
 
 
 @contextlib.contextmanager
-def _lab(
+def lab_of(
     folder: Path, name: str = "connectx4-homelab", nodes: int = NODES[-1]
 ) -> Iterator[Cluster]:
     root = ROOT / "hostfiles"
@@ -89,8 +89,8 @@ def _facts() -> object:
     """The probe's result for one H200 node, as in ``environment.json``."""
     with (
         TemporaryDirectory() as folder,
-        _lab(Path(folder), "h200", 1) as cluster,
-        contextlib.closing(_sessions(cluster)) as sessions,
+        lab_of(Path(folder), "h200", 1) as cluster,
+        contextlib.closing(sessions_of(cluster)) as sessions,
     ):
         found = survey(cluster, sessions, stack("nvidia"), lambda _: None)
     (facts,) = found_to_json(found).values()
