@@ -59,7 +59,7 @@ def test_an_accepted_deviation_changes_the_verdict_and_no_item(runs: Runs, name:
     counts = run.verdict["counts"]
     assert (counts["failed"], counts["asserted"]) == (1, counts["planned"])
     assert run.outcomes[ITEM] == "failed"
-    assert run.junit[ITEM].outcome == "failed"
+    assert run.junit[ITEM].outcome == "failure"
     (one,) = run.verdict["deviations"]
     assert (one["state"], one["covers"], one["until"]) == ("applied", [ITEM], "2999-12-31")
     assert "ACCEPTED WITH DEVIATIONS (SIMULATED evidence)" in run.output

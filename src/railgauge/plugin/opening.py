@@ -106,8 +106,9 @@ def _deviations(
         found = deviations.load(Path(config.invocation_params.dir, named))
         refuse_unusable(found, cluster)
         return found
-    folder = recording.folder if recording else earlier.folder if earlier else None
-    return FolderContents(folder).deviations() if folder else ()
+    if recording:
+        return FolderContents(recording.folder).deviations()
+    return earlier.deviations() if earlier else ()
 
 
 def _site(config: pytest.Config) -> tuple[Cluster, Platform]:

@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from railgauge.config.deviations import FILE as DEVIATIONS
+from railgauge.config import deviations
+from railgauge.config.deviations import Deviation
 from railgauge.config.hostfile import cluster_from_json
 from railgauge.core import chain
 from railgauge.core.codec import from_plain, to_plain
@@ -47,7 +48,7 @@ LOG = "resumed.jsonl"
 CLUSTER = "cluster.json"
 _MOST_CHANGES = 8
 _TRANSCRIPTS = "transcripts/*.json"
-_READ = (FILE, PLAN, SURVEY, MEASUREMENTS, boot.FILE, DEVIATIONS)
+_READ = (FILE, PLAN, SURVEY, MEASUREMENTS, boot.FILE, deviations.FILE)
 _AS_LEFT = "restore it as the run left it, or start a new run"
 
 
@@ -178,6 +179,11 @@ class Earlier:
             after = _boot_id(now)
             if before and after and before != after:
                 yield Reboot(node, before, after, after=self.name)
+
+    def deviations(self) -> tuple[Deviation, ...]:
+        """The accepted deviations of the run. Raises ``BadInput`` if their file is incomplete."""
+        kept = self.folder / deviations.FILE
+        return deviations.from_json(_json(kept)) if kept.exists() else ()
 
     def kernel_marks(self) -> Iterator[KernelMark]:
         """Where the kernels' logs stood when the run began, and those that it carried on."""

@@ -301,9 +301,11 @@ class Platform:
         return tuple(nic for nic in self.nics if nic.fabric)
 
     def samples(self, measurement: str) -> bool:
-        """Whether the GPUs are sampled while a measurement is made."""
+        """Whether the GPUs are sampled while a measurement is made: a scan loads none."""
         found = self.measurements.get(measurement)
-        return bool(self.telemetry and found and self.telemetry.covers(found.rung))
+        if self.telemetry is None or found is None or found.scope == Scope.FABRIC:
+            return False
+        return self.telemetry.covers(found.rung)
 
     def nic(self, name: str) -> Nic:
         return next(nic for nic in self.nics if nic.name == name)
