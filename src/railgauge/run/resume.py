@@ -25,7 +25,7 @@ from railgauge.config.hostfile import cluster_from_json
 from railgauge.core import chain
 from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import BadInput, CommandTimedOut, TransportError, from_json
-from railgauge.core.model import Case, Cluster
+from railgauge.core.model import Case, Cluster, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.facts import boot
 from railgauge.facts.boot import KernelMark, Reboot
@@ -168,6 +168,17 @@ class Earlier:
             if kept is not None:
                 return _without_lost_connections(kept)
         return None
+
+    def readings(self, case: Case) -> tuple[tuple[Transcript, ...], ...]:
+        """What was read of the nodes themselves in each run, oldest first, under a closing case.
+
+        A run of which nothing is kept, such as one of an earlier version, has an empty entry.
+        """
+        found: list[tuple[Transcript, ...]] = []
+        for run in reversed(self._folders):
+            kept = Store(run).load(case)
+            found.append(kept.runs[-1] if kept and kept.runs else ())
+        return tuple(found)
 
     def reboots(self, facts: Mapping[str, Any]) -> Iterator[Reboot]:
         """The reboots that the run recorded, and those since, from ``facts``, the new survey."""
