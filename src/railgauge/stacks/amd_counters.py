@@ -31,12 +31,18 @@ def _part(sections: Mapping[str, Section], name: str) -> Mapping[int, Raw]:
 
 
 def _of_gpu(raw: Raw) -> dict[str, int]:
-    return numbers(
+    """The counters; the totals of errors are those of all blocks, of which XGMI is no memory."""
+    found = numbers(
         {
             name: next((raw[place] for place in places if place in raw), None)
             for name, places in _PLACES.items()
         }
     )
+    for kind in ("corrected", "uncorrected"):
+        total, links = found.get(f"ecc_{kind}"), found.get(f"xgmi_{kind}", 0)
+        if total is not None and links <= total:
+            found[f"ecc_{kind}"] = total - links
+    return found
 
 
 def _pages(raw: Raw) -> dict[str, int]:
