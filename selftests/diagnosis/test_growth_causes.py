@@ -1,4 +1,4 @@
-"""Causes of counters that grew: each at its GPU or NIC, and what one fault does at both ends once."""
+"""Causes of counters that grew: each at its GPU or NIC, and one for both ends of a path."""
 
 from dataclasses import replace
 

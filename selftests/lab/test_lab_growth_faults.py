@@ -10,8 +10,10 @@ from testing.fault_bench import OF_COUNTERS
 from testing.lab_bench import Bench, StartLab
 
 from railgauge.config import thresholds
+from railgauge.config.thresholds.counter_groups import GROUPS
 from railgauge.core.errors import BadInput
 from railgauge.facts.counters import CounterReading, parse_reading
+from railgauge.judging.growth import devices
 from railgauge.lab import faults, platforms
 from railgauge.planning import counters
 
@@ -27,8 +29,13 @@ def reading(bench: Bench, platform: str, index: int) -> CounterReading:
     home = bench.home(index)
     said = subprocess.run(
         [argv[0], *argv[1:3], argv[3], "root", *argv[5:]],
-        cwd=home, env={"PATH": f"{home}/bin"}, capture_output=True, text=True, timeout=30, check=True,
-    )  # fmt: skip
+        cwd=home,
+        env={"PATH": f"{home}/bin"},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
     return parse_reading(said.stdout, counters.stack_of(limits))
 
 
@@ -45,9 +52,6 @@ def grown(before: CounterReading, after: CounterReading) -> dict[str, dict[str, 
 def test_a_healthy_lab_shows_every_counter_that_its_platform_limits(
     start_lab: StartLab, platform: str
 ) -> None:
-    from railgauge.config.thresholds.counter_groups import GROUPS
-    from railgauge.judging.growth import devices
-
     bench = start_lab(platform)
     found = reading(bench, platform, 0)
     limits = thresholds.load(platform, ROOT / "thresholds")

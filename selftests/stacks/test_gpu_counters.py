@@ -6,6 +6,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 from testing.places import SHARED
 
+from railgauge.config.thresholds.counter_groups import GROUPS
 from railgauge.stacks import Section, stack, vendors
 from railgauge.stacks.nvidia_counters import parse_link_errors
 
@@ -128,8 +129,6 @@ def test_a_tool_that_failed_shows_nothing(code):
 
 
 def test_the_groups_of_each_vendor_are_known_and_shown():
-    from railgauge.config.thresholds.counter_groups import GROUPS
-
     for vendor in vendors():
         counters = stack(vendor).counters
         assert set(counters.groups if counters else ()) <= set(GROUPS)

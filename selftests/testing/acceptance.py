@@ -262,7 +262,8 @@ class Run:
     def transcripts(self) -> dict[str, dict[str, Any]]:
         """By case of a test: the error, and the transcripts of each repeat."""
         folder = self.latest / "transcripts"
-        files = sorted(path for path in folder.glob("*.json") if not path.name.startswith(_OF_NODES))
+        own = (path for path in folder.glob("*.json") if not path.name.startswith(_OF_NODES))
+        files = sorted(own)
         found = [json.loads(path.read_text(encoding="utf-8")) for path in files]
         assert len({data["case"]["key"] for data in found}) == len(found)
         return {data["case"]["key"]: data for data in found}

@@ -1,4 +1,4 @@
-"""The items of the nodes' counters: what is not read is not run, what proves nothing is an error."""
+"""The items of the nodes' counters: unread is not run, and what proves nothing is an error."""
 
 from dataclasses import replace
 
@@ -47,10 +47,10 @@ def said(node, role, count=0, at="12:00:00", boot=BOOT, **changes):
     )
 
 
-def window(node, count=0, first=0, start="12:00:00", end="13:00:00", boot=BOOT, **after):
+def window(node, count=0, *, first=0, start="12:00:00", end="13:00:00", boot=BOOT):
     return (
         said(node, BEFORE, first, start, boot),
-        said(node, AFTER, count, end, **{"boot": boot, **after}),
+        said(node, AFTER, count, end, boot),
     )
 
 
@@ -84,7 +84,7 @@ def test_a_healthy_run_is_accepted_with_an_item_of_each_node():
     found = verdict()
     assert (found.verdict, found.counts.planned, found.counts.passed) == ("accepted", 6, 6)
     assert {one.id for one in items().values()} == {f"counters::growth[{n}]" for n in NODES}
-    assert {one.id for one in closing.closing(results())} == set(ITEMS.item_id(n) for n in NODES)
+    assert {one.id for one in closing.closing(results())} == {ITEMS.item_id(n) for n in NODES}
 
 
 def test_growth_rejects_the_run_and_has_its_cause():
