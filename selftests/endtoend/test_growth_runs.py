@@ -80,7 +80,7 @@ def test_what_is_slow_over_a_nic_that_loses_packets_has_that_one_cause(runs: Run
     assert_sound(run)
     assert causes(run) == [("link-retransmits", "columbia", "mlx5_0")]
     assert run.verdict["causes"][0]["explains"] > 0
-    assert {run.junit[f"counters::growth[{node}]"].outcome for node in NODES} == {"failed"}
+    assert {run.junit[f"counters::growth[{node}]"].outcome for node in NODES} == {"failure"}
 
 
 def test_losses_that_cost_too_little_to_miss_a_limit_are_found(runs: Runs) -> None:

@@ -10,7 +10,7 @@ from railgauge.config.thresholds.model import GrowthLimit, Nic
 from railgauge.core.limits import Basis
 from railgauge.core.model import Outcome
 from railgauge.facts.counters import CounterReading
-from railgauge.judging.growth import NodeCounters, Span, judged
+from railgauge.judging.growth import CountedSpan, NodeCounters, judged
 
 BASIS = Basis("standard", "made up for a test")
 H200 = thresholds.load("h200", ROOT / "thresholds")
@@ -37,7 +37,7 @@ def reading(**devices):
 
 
 def node(after, before=None, hours=0.5, **changes):
-    return NodeCounters("n1", [Span(before or reading(), after, hours, **changes)], NAMES)
+    return NodeCounters("n1", [CountedSpan(before or reading(), after, hours, **changes)], NAMES)
 
 
 def verdicts(counters, on=None):
@@ -156,7 +156,7 @@ def test_growth_in_time_that_was_not_all_measured_is_an_error_and_no_failure():
 
 def test_each_span_has_the_limit_by_itself():
     middle, last = reading(mlx5_3={"out_of_sequence": 8}), reading(mlx5_3={"out_of_sequence": 8})
-    spans = [Span(reading(), middle, 1.0, "an earlier run"), Span(middle, last, 1.0)]
+    spans = [CountedSpan(reading(), middle, 1.0, "an earlier run"), CountedSpan(middle, last, 1.0)]
     (one,), _ = verdicts(NodeCounters("n1", spans, NAMES))
     assert one.reason.endswith("out_of_sequence by 3 in 1.00 h of an earlier run")
 

@@ -25,7 +25,7 @@ from railgauge.judging.record import ItemRecord
 
 _AMOUNT = re.compile(r" by (\d{1,20})")
 
-Place = tuple[str, str]
+DevicePlace = tuple[str, str]
 """A node and one of its devices."""
 
 
@@ -57,8 +57,8 @@ def grown(scene: Scene) -> Iterator[CauseClaim]:
     yield from _losses(scene, left)
 
 
-def _by_place(scene: Scene) -> dict[Place, _Grown]:
-    found: dict[Place, _Grown] = {}
+def _by_place(scene: Scene) -> dict[DevicePlace, _Grown]:
+    found: dict[DevicePlace, _Grown] = {}
     for record in scene.about(SUBJECT):
         for judged in missed(record):
             if judged.metric in GROUPS and judged.points_at:
@@ -75,7 +75,7 @@ def _only_loses(one: _Grown) -> bool:
     return RETRANSMITS in one.causes and not _LOSE_PACKETS & set(one.causes)
 
 
-def _losses(scene: Scene, left: dict[Place, _Grown]) -> Iterator[CauseClaim]:
+def _losses(scene: Scene, left: dict[DevicePlace, _Grown]) -> Iterator[CauseClaim]:
     """One claim for each NIC that lost packets, with the items of its partners as evidence.
 
     The NIC with the most is the one; partners count a part of its losses each. What two nodes that
@@ -91,17 +91,19 @@ def _losses(scene: Scene, left: dict[Place, _Grown]) -> Iterator[CauseClaim]:
         yield CauseClaim(RETRANSMITS, Where(*place, peer=peer), says, evidence)
 
 
-def _taken(scene: Scene, place: Place, left: dict[Place, _Grown]) -> list[tuple[Place, _Grown]]:
+def _taken(
+    scene: Scene, place: DevicePlace, left: dict[DevicePlace, _Grown]
+) -> list[tuple[DevicePlace, _Grown]]:
     """Take away the other places whose losses this one explains, and return them."""
     return [(partner, left.pop(partner)) for partner in _partners(scene, place, list(left))]
 
 
-def _partners(scene: Scene, place: Place, others: Iterable[Place]) -> list[Place]:
+def _partners(scene: Scene, place: DevicePlace, others: Iterable[DevicePlace]) -> list[DevicePlace]:
     """Those of the other places that were measured with this one over their NICs."""
     return [other for other in others if other[0] in _met(scene, place, other[1])]
 
 
-def _met(scene: Scene, place: Place, device: str) -> set[str]:
+def _met(scene: Scene, place: DevicePlace, device: str) -> set[str]:
     """The nodes that were measured with the NIC over a NIC ``device`` of theirs."""
     node, nic = place
     met: set[str] = set()
@@ -112,7 +114,7 @@ def _met(scene: Scene, place: Place, device: str) -> set[str]:
     return met - {node} if same_rail else {one for one in met - {node} if _crosses(scene, place)}
 
 
-def _crosses(scene: Scene, place: Place) -> bool:
+def _crosses(scene: Scene, place: DevicePlace) -> bool:
     """Whether the NIC was measured with another NIC than that of its own rail."""
     node, nic = place
     return any(
@@ -127,7 +129,7 @@ def _uses(part: str, nic: str) -> bool:
     return not named or nic in named
 
 
-def _met_only(scene: Scene, place: Place, partners: Sequence[Place]) -> bool:
+def _met_only(scene: Scene, place: DevicePlace, partners: Sequence[DevicePlace]) -> bool:
     return len(partners) == 1 and _met(scene, place, place[1]) == {partners[0][0]}
 
 

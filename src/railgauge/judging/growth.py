@@ -35,7 +35,7 @@ _MOST_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class CountedSpan:
     """Two readings of one boot of a node, and the hours between them.
 
     ``is_measured`` is false if not all of the time was measured: from the start of a run that was
@@ -57,7 +57,7 @@ class NodeCounters:
     """
 
     node: str
-    spans: Sequence[Span]
+    spans: Sequence[CountedSpan]
     names: Mapping[str, Sequence[str]]
     gap: str = ""
 
@@ -128,7 +128,7 @@ class _OfGroup:
                 whys.append(says)
         return "; ".join(whys), total
 
-    def _grown(self, device: str, span: Span) -> dict[str, int]:
+    def _grown(self, device: str, span: CountedSpan) -> dict[str, int]:
         before, after = (self._counts(device, one) for one in (span.before, span.after))
         if odd := sorted(before.keys() ^ after.keys()):
             told = listed(odd, _MOST_TOLD)

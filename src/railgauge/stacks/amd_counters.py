@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from railgauge.stacks.amd_smi import bad_pages, parse_gpus
-from railgauge.stacks.counting import Counts, GpuCounters, numbers
+from railgauge.stacks.counting import GpuCounters, GpuCounts, numbers
 from railgauge.stacks.readings import Raw
 from railgauge.stacks.sections import Section, section
 
@@ -19,7 +19,7 @@ _PLACES = {
 }
 
 
-def parse_counters(sections: Mapping[str, Section]) -> Mapping[int, Counts]:
+def parse_counters(sections: Mapping[str, Section]) -> Mapping[int, GpuCounts]:
     """Read ``amd-smi metric`` and ``amd-smi bad-pages``."""
     metric, pages = (_part(sections, name) for name in ("amd-smi-metric", "amd-smi-bad-pages"))
     return {gpu: {**_of_gpu(raw), **_pages(pages.get(gpu, {}))} for gpu, raw in metric.items()}

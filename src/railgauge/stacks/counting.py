@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from railgauge.stacks.sections import Section
 
-Counts = Mapping[str, int]
+GpuCounts = Mapping[str, int]
 """Counter -> value, for one GPU."""
 
 _WHOLE = re.compile(r"\d{1,18}")
@@ -26,7 +26,7 @@ class GpuCounters:
 
     groups: tuple[str, ...]
     commands: Mapping[str, str]
-    parse: Callable[[Mapping[str, Section]], Mapping[int, Counts]]
+    parse: Callable[[Mapping[str, Section]], Mapping[int, GpuCounts]]
 
 
 def numbers(found: Mapping[str, str | None]) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from railgauge.stacks.counting import Counts, GpuCounters, numbers
+from railgauge.stacks.counting import GpuCounters, GpuCounts, numbers
 from railgauge.stacks.nvidia_smi import parse_log
 from railgauge.stacks.readings import Raw
 from railgauge.stacks.sections import Section, section
@@ -15,7 +15,7 @@ _GPU = re.compile(r"GPU (\d{1,4}): .*")
 _LINK = re.compile(r"Link (\d{1,3}): (Replay|Recovery|CRC) Errors: (\d{1,18})")
 
 
-def parse_counters(sections: Mapping[str, Section]) -> Mapping[int, Counts]:
+def parse_counters(sections: Mapping[str, Section]) -> Mapping[int, GpuCounts]:
     """Read ``nvidia-smi -q -x`` and ``nvidia-smi nvlink -e``."""
     log, links = section(sections, "nvidia-smi-q"), section(sections, "nvidia-smi-nvlink-e")
     found = parse_log("" if log.failure else log.text)

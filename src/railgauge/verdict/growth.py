@@ -18,7 +18,7 @@ from railgauge.core.terms import Role
 from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeFacts
 from railgauge.facts.counters import CounterReading, is_reading, parse_reading
-from railgauge.judging.growth import ITEMS, NodeCounters, Span, judged
+from railgauge.judging.growth import ITEMS, CountedSpan, NodeCounters, judged
 from railgauge.judging.record import ItemRecord, settled
 from railgauge.planning import counters
 from railgauge.verdict.unanswered import never_ran
@@ -132,7 +132,7 @@ def _refuse_reboot(node: str, own: Sequence[_Read], results: RunResults) -> None
         )
 
 
-def _span(before: _Read, after: _Read, when: str) -> Span:
+def _span(before: _Read, after: _Read, when: str) -> CountedSpan:
     try:
         seconds = (after.at - before.at).total_seconds()
     except TypeError:  # one of the times has no offset
@@ -141,7 +141,7 @@ def _span(before: _Read, after: _Read, when: str) -> Span:
         raise CountersUnread("the reading after the run is not later than the one before it")
     if before.reading.boot_id != after.reading.boot_id:
         raise CountersUnread(f"the node was rebooted during {when}")
-    return Span(before.reading, after.reading, seconds / _SECONDS_PER_HOUR, when)
+    return CountedSpan(before.reading, after.reading, seconds / _SECONDS_PER_HOUR, when)
 
 
 def _names(node: str, results: RunResults) -> dict[str, tuple[str, ...]]:

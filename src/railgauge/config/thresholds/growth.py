@@ -26,6 +26,9 @@ def read_growth(
     fabric = [nic for nic in nics if nic.fabric]
     if not entry:
         raise ThresholdError("has no limit, so that nothing would be judged", where=where)
+    if unknown := [name for name in entry if name not in GROUPS]:
+        what = f"no such group of counters: {', '.join(unknown)}"
+        raise ThresholdError(what, where=where, remedy=f"known: {', '.join(GROUPS)}")
     for name in entry:
         _refuse_unseen(GROUPS[name], vendor, fabric, f"{where}/{name}")
     return {name: _limit(limit, f"{where}/{name}") for name, limit in entry.items()}
