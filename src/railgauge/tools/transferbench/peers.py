@@ -18,8 +18,8 @@ def collect_peers(matrix: PeerMatrix, reading: Reading, collector: OutputCollect
     ``link_bw`` is between GPUs, ``host_link_bw`` between a GPU and a CPU, ``cpu_link_bw`` between
     CPUs, ``local_bw`` within one device (placement ``gpu0``). The bidirectional matrix gives the
     same names with ``_forward``, ``_backward`` and ``_bidirectional`` (the sum of both).
-    ``slowest_link`` (``gpu0`` and ``all``) is over the links between GPUs, ``slowest_link_bidirectional`` over
-    their sums; ``average_bw`` and ``average_bw_bidirectional`` have the placements ``gpu>gpu``,
+    ``slowest_link`` (``gpu0`` and ``all``) is over the links between GPUs,
+    ``slowest_link_bidirectional`` over their sums; ``average_bw`` and ``average_bw_bidirectional`` have the placements ``gpu>gpu``,
     ``gpu>cpu``, … and are checked against the cells. An average hides a slow pair: limit the links.
     """
     arrows = tuple(_ARROWS) if matrix.is_bidirectional else ("->",)
