@@ -19,8 +19,9 @@ def collect_peers(matrix: PeerMatrix, reading: Reading, collector: OutputCollect
     CPUs, ``local_bw`` within one device (placement ``gpu0``). The bidirectional matrix gives the
     same names with ``_forward``, ``_backward`` and ``_bidirectional`` (the sum of both).
     ``slowest_link`` (``gpu0`` and ``all``) is over the links between GPUs,
-    ``slowest_link_bidirectional`` over their sums; ``average_bw`` and ``average_bw_bidirectional`` have the placements ``gpu>gpu``,
-    ``gpu>cpu``, … and are checked against the cells. An average hides a slow pair: limit the links.
+    ``slowest_link_bidirectional`` over their sums; ``average_bw`` and ``average_bw_bidirectional``
+    have the placements ``gpu>gpu``, ``gpu>cpu``, … and are checked against the cells. An average
+    hides a slow pair: limit the links.
     """
     arrows = tuple(_ARROWS) if matrix.is_bidirectional else ("->",)
     rows = {(row.label, row.arrow): row for row in matrix.rows}
