@@ -197,8 +197,10 @@ ethtool_i() {
   cd "$R/sys/class/net" 2>/dev/null || exit 0
   for device in */device; do
     [ -e "$device" ] && [ ! -d "$device/infiniband" ] || continue
+    out=$(timeout -k 5 20 ethtool -i "${device%/device}" 2>&1); code=$?
+    case $code in 124|137) exit "$code" ;; esac
     printf 'nic %s\n' "${device%/device}"
-    limited "ethtool -i ${device%/device}" | sed -n '/^firmware-version:/p'
+    printf '%s\n' "$out" | sed -n '/^firmware-version:/p'
   done
   exit 0
 }

@@ -68,6 +68,15 @@ class Inventory:
     def odd(self) -> tuple[InventoryRow, ...]:
         return tuple(row for row in self.rows if row.odd)
 
+    @property
+    def unread(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """What was not read and why, each with the places: ``serial number: only root ...``."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for row in self.rows:
+            for item in filter(None, row.not_read.split("; ")):
+                found[f"{row.part.kind} {item}"].append(row.place)
+        return tuple((what, tuple(places)) for what, places in found.items())
+
     def csv(self) -> str:
         return csv_text([COLUMNS, *(row.cells() for row in self.rows)])
 

@@ -283,6 +283,12 @@ class Controller:
             return self.run.recorded.plan().ended
         return datetime.now().astimezone().isoformat(timespec="seconds")
 
+    def _start_of_run(self) -> str:
+        """When the run began; when the recorded run did in a replay."""
+        if self.run.recorded:
+            return self.run.recorded.plan().began
+        return self._began.isoformat(timespec="seconds")
+
     def _decide(self) -> RunVerdict:
         return decision.decide(self._run_plan(), self._findings())
 
@@ -329,6 +335,8 @@ class Controller:
             directions=self.settings.level.directions,
             sampled=bool(self.settings.level.sample),
             ended=self._ended,
+            began=self._start_of_run(),
+            operator=self.settings.operator,
         )
         self.run.store.write_json(decision.FILE, to_plain(run))
         return run
