@@ -22,6 +22,10 @@ _RESUME = "name a run that reached its end; carry an interrupted one on with --r
 _NO_BUNDLE = (
     "Nobody has signed the files of this run: railgauge bundle makes one signed file of them."
 )
+UNSEALED = (
+    "This page is one of the files of the run, which manifest.json lists with their SHA-256: "
+    "railgauge bundle makes one signed file of them, and railgauge certificate a page of that."
+)
 _HASHED = (PLATFORM, inventory.FILE, record.FILE, VERDICT)
 
 

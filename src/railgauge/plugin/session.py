@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from railgauge import __version__
+from railgauge.bundle import certified
 from railgauge.bundle.contents import CLUSTER, FolderContents
 from railgauge.core.codec import to_plain
 from railgauge.core.model import Outcome
@@ -26,6 +27,7 @@ from railgauge.plugin.reporters import writer
 from railgauge.plugin.starting import SessionStart
 from railgauge.report import allure, junit, terminal, throttled
 from railgauge.report.causes import printable
+from railgauge.report.certificate.certified import CertifiedRun
 from railgauge.report.plots import Plot, plots
 from railgauge.run import confirming, kernel_logs, storage
 from railgauge.run.services import RunServices
@@ -347,10 +349,22 @@ class Controller:
 
         if self.verdict:
             columns = self.config.pluginmanager.getplugin("railgauge-html")
-            prefix.append(
-                html.above(self.verdict, self.records, self.settings, self.run.store, self.plots)
-            )
+            run = self._certified(self.verdict)
+            prefix.append(html.above(run, self.settings, self.run.store, self.plots, columns))
             postfix.append(html.below(self.verdict, columns))
+
+    def _certified(self, verdict: RunVerdict) -> CertifiedRun:
+        kept, settings = FolderContents(self.run.store.folder), self.settings
+        return CertifiedRun(
+            verdict,
+            self._run_plan(),
+            self.records,
+            settings.platform,
+            settings.declared,
+            self.run.found,
+            certified.hashes(kept),
+            (certified.UNSEALED,),
+        )
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(

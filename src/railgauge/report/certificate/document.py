@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from railgauge.config.thresholds.model import SIGNOFF
@@ -23,16 +22,25 @@ from railgauge.verdict.counts import RunVerdict, left_out
 
 _MOST = 20
 _UNSAFE = re.compile(r"[^A-Za-z0-9 .,_-]")
-_ROLES = ("Handed over by", "Accepted by")
+# The two who sign what was accepted, and what was not.
+_ROLES = {True: ("Handed over by", "Accepted by"), False: ("For the vendor", "For the customer")}
+_TITLES = {
+    Verdict.ACCEPTED: "Acceptance certificate",
+    Verdict.WITH_DEVIATIONS: "Acceptance certificate, with deviations",
+    Verdict.REJECTED: "Test certificate: not accepted",
+    Verdict.INCOMPLETE: "Test certificate: not accepted, incomplete",
+}
 
 
 def page(run: CertifiedRun, paper: str = "") -> str:
     """Return the certificate as a page of its own. ``paper`` is ``A4``, ``Letter`` or empty."""
+    numbers: dict[str, int] = {}
+    shown = sections(run, numbers)
     return pages.render(
         "report/templates/certificate.html.j2",
         paper=paper,
-        mark=_mark(run.verdict),
-        **values(run),
+        bases=[(number, basis) for basis, number in numbers.items()],
+        **shown,
     )
 
 
@@ -43,57 +51,49 @@ def _mark(verdict: RunVerdict) -> str:
     return _UNSAFE.sub("_", f"{said}, {verdict.evidence} evidence")
 
 
-def values(run: CertifiedRun) -> dict[str, Any]:
-    """Return the values of the sections, which ``report.html`` shows too."""
-    verdict, bases = run.verdict, Bases()
+def sections(run: CertifiedRun, numbers: dict[str, int]) -> dict[str, Any]:
+    """Return the values of the sections, which ``report.html`` shows too.
+
+    ``numbers`` are those of the bases; one that has none yet gets the next one.
+    """
+    verdict = run.verdict
     items = tuple(run.records.values())
     parts = inventory(run.found)
-    measured = [(row, bases.number(row.basis)) for row in summary.measured(items)]
-    checked = [(row, bases.number(row.basis)) for row in summary.checked(items)]
+    measured = [(row, _reference(row.basis, numbers)) for row in summary.measured(items)]
+    checked = [(row, _reference(row.basis, numbers)) for row in summary.checked(items)]
     names = [node.name for node in run.cluster.nodes]
     return {
+        "mark": _mark(verdict),
         "verdict": verdict,
         "is_hardware": verdict.evidence == Evidence.HARDWARE,
+        "title": _TITLES[verdict.verdict],
         "scope": scope(verdict),
         "about": about(run),
         "coverage": _coverage(verdict),
-        "causes": [_cause(number, one) for number, one in enumerate(verdict.causes[:_MOST], 1)],
-        "more_causes": max(0, len(verdict.causes) - _MOST),
+        "found": [_cause(number, one) for number, one in enumerate(verdict.causes[:_MOST], 1)],
+        "more_found": max(0, len(verdict.causes) - _MOST),
         "measured": _by_rung(measured),
         "checked": checked,
         "nodes": summary.nodes(names, items, verdict.causes),
-        "deviations": [_deviation(one) for one in verdict.deviations],
+        "accepted": [_deviation(one) for one in verdict.deviations],
         "exclusions": exclusions(verdict),
-        "not_run": left_out(items) if verdict.counts.not_run else [],
-        "unknown": [(one.place, ", ".join(one.what), one.why) for one in verdict.unknown],
+        "absent": left_out(items) if verdict.counts.not_run else [],
+        "open": [(one.place, ", ".join(one.what), one.why) for one in verdict.unknown],
         "notes": verdict.notes,
         "alike": _alike(parts),
         "serials": _serials(parts, names),
         "odd": [(row.place, "; ".join(row.odd)) for row in parts.odd],
         "lacking": [*parts.lacking, *_unread(parts)],
-        "bases": bases.listed,
         "documents": sorted(run.documents.items()),
         "hashes": run.hashes,
         "seals": run.seals,
-        "roles": _ROLES,
+        "roles": _ROLES[verdict.verdict.is_accepted],
     }
 
 
-@dataclass
-class Bases:
-    """Numbers each basis in the order in which the tables first refer to it."""
-
-    _numbers: dict[str, int] = field(default_factory=dict)
-
-    def number(self, basis: str) -> str:
-        if not basis:
-            return ""
-        number = self._numbers.setdefault(basis, len(self._numbers) + 1)
-        return f"{basis.partition(':')[0]} [{number}]"
-
-    @property
-    def listed(self) -> list[tuple[int, str]]:
-        return [(number, basis) for basis, number in self._numbers.items()]
+def _reference(basis: str, numbers: dict[str, int]) -> tuple[str, int] | None:
+    """Return source and number of a basis."""
+    return (basis.partition(":")[0], numbers.setdefault(basis, len(numbers) + 1)) if basis else None
 
 
 # --- the verdict in one sentence ---
@@ -166,13 +166,13 @@ def _evidence(verdict: RunVerdict) -> str:
     return f"{verdict.evidence}: no hardware was measured"
 
 
-def _coverage(verdict: RunVerdict) -> list[tuple[str, str, str, str]]:
-    """Return name, number tested, number declared, share; all are counted by asserted items."""
+def _coverage(verdict: RunVerdict) -> list[tuple[str, str, str]]:
+    """Return what, how many of how many, and the share; all are counted by asserted items."""
     shares = ((name, one["tested"], one["declared"]) for name, one in verdict.coverage.items())
     counts = verdict.counts
     rows = [("checks", counts.asserted, counts.planned), *shares]
     return [
-        (name.replace("_", " "), f"{tested}", f"{of}", f"{tested / of:.0%}" if of else "")
+        (name.replace("_", " "), f"{tested} of {of}", f"{tested / of:.0%}" if of else "")
         for name, tested, of in rows
     ]
 
@@ -198,8 +198,8 @@ def exclusions(verdict: RunVerdict) -> list[tuple[str, str]]:
     return sorted(rows, key=lambda row: (-row[0].count(","), row))
 
 
-def _by_rung(rows: Iterable[tuple[Any, str]]) -> list[tuple[str, list[tuple[Any, str]]]]:
-    found: defaultdict[int, list[tuple[Any, str]]] = defaultdict(list)
+def _by_rung(rows: Iterable[tuple[Any, Any]]) -> list[tuple[str, list[tuple[Any, Any]]]]:
+    found: defaultdict[int, list[tuple[Any, Any]]] = defaultdict(list)
     for row, basis in rows:
         found[row.rung].append((row, basis))
     return [(f"Rung {rung}: {Rung(rung).folder}", made) for rung, made in sorted(found.items())]
@@ -238,7 +238,8 @@ def _told_serials(rows: Sequence[InventoryRow], kind: PartKind) -> str:
     words = (one.serial or one.uuid or "not read" for one in told)
     if kind is PartKind.NODE:
         return ", ".join(words)
-    return ", ".join(f"{one.name} {word}" for one, word in zip(told, words, strict=True))
+    # Name and number stay on one line.
+    return ", ".join(f"{one.name}\N{NO-BREAK SPACE}{w}" for one, w in zip(told, words, strict=True))
 
 
 def _unread(parts: Inventory) -> list[tuple[str, str]]:

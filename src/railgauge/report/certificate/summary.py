@@ -39,6 +39,7 @@ class MeasuredRow:
     result: str
     is_good: bool
     at: str = ""
+    unit: str = ""
     n: int = 0
     worst: str = ""
     median: str = ""
@@ -80,10 +81,11 @@ def result(outcomes: Iterable[Outcome]) -> str:
     """Return outcomes in words: ``passed``, or ``2 of 32 failed, 4 blocked``."""
     counts = Counter(outcomes)
     every = counts.total()
-    parts = [f"{counts[one]} {word}" for one, word in _TOLD if counts[one]]
+    parts = [(counts[one], word) for one, word in _TOLD if counts[one]]
     if not parts:
         return "passed" if every else "not run"
-    return f"{', '.join(parts)} of {every}"
+    (first, what), *rest = parts
+    return ", ".join([f"{first} of {every} {what}", *(f"{n} {word}" for n, word in rest)])
 
 
 def _is_good(outcomes: Sequence[Outcome]) -> bool:
@@ -125,7 +127,7 @@ def _measured(
     shown = [one for item, one in made if _size(item, one) == largest]
     samples = sorted(value for one in shown for value in (one.values or _worst(one)))
     first, unit = shown[0], shown[0].unit
-    low, high = format_value(samples[0], unit), format_value(samples[-1], unit)
+    low, high = (_plain(value, unit) for value in (samples[0], samples[-1]))
     worst, best = (high, low) if first.better == "lower" else (low, high)
     margins = [one.margin for _, one in made if one.margin is not None]
     ideals = {one.best for one in shown if one.best is not None}
@@ -134,13 +136,18 @@ def _measured(
         at="" if largest == _NO_SIZE else format_size(largest),
         n=len(samples),
         worst=worst,
-        median=format_value(median(samples), unit),
+        median=_plain(median(samples), unit),
         best=best,
-        limit=_alike(one.limit for one in shown),
-        ideal=format_value(max(ideals), unit) if ideals else "",
+        limit=_alike(one.limit.removesuffix(f" {unit}") for one in shown),
+        ideal=_plain(max(ideals), unit) if ideals else "",
+        unit=unit,
         margin=f"{min(margins):+.1%}" if margins else "",
         basis=shown[0].basis,
     )
+
+
+def _plain(value: float, unit: str) -> str:
+    return format_value(value, unit).removesuffix(f" {unit}")
 
 
 def _worst(one: Judgement) -> tuple[float, ...]:
@@ -155,7 +162,8 @@ def _size(item: ItemRecord, one: Judgement) -> int:
 def _alike(texts: Iterable[str]) -> str:
     """The text, if all are alike; else the first, and how many others there are."""
     found = list(dict.fromkeys(texts))
-    return found[0] if len(found) == 1 else f"{found[0]} (and {len(found) - 1} others)"
+    rest = len(found) - 1
+    return f"{found[0]}{f' (and {rest} more)' if rest else ''}"
 
 
 # --- settings, versions, checks ---
@@ -168,7 +176,9 @@ def checked(records: Iterable[ItemRecord]) -> list[CheckedRow]:
     for item in records:
         for one in item.judgements:
             if not _is_number(one):
-                found[one.metric.replace("_", " ")].append(one)
+                # The clock of a host is a fact, and that of a GPU is sampled beside a measurement.
+                where = " (in measurements)" if item.rung else ""
+                found[f"{one.metric.replace('_', ' ')}{where}"].append(one)
         if not item.judgements and not item.rung:
             silent[item.subject.replace("_", " ")].append(item.outcome)
     return [
