@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from railgauge.bundle import archive, check, signing, strict
+from railgauge.bundle.completeness import refuse_left_out, refuse_unplanned
 from railgauge.bundle.contents import PLATFORM, VERDICT, Contents, FolderContents
 from railgauge.bundle.errors import BadBundle, NotVerified
 from railgauge.bundle.signing import Signature
@@ -65,6 +66,8 @@ def _of_folder(path: Path) -> CertifiedRun:
 def _certified(contents: Contents, whole: tuple[str, str], seals: tuple[str, ...]) -> CertifiedRun:
     plan, platform = contents.plan(), contents.platform()
     results = contents.results(contents.records(), platform)
+    refuse_unplanned(plan, results.records.values())
+    refuse_left_out(plan, results)
     verdict = decision.decide(plan, results)
     was = strict.loads(contents.bytes(VERDICT), VERDICT)
     if not isinstance(was, dict) or (was.get("verdict"), was.get("counts")) != (

@@ -93,7 +93,8 @@ def word(item: str, kind: PartKind) -> str:
 
 
 def inventory(found: FactsByNode) -> Inventory:
-    """Return the parts of all nodes, in their order, with remarks on what is odd."""
+    """Return the parts of all nodes, sorted by name, with remarks on what is odd."""
+    found = {name: found[name] for name in sorted(found)}  # the order of environment.json
     known = {name: facts for name, facts in found.items() if isinstance(facts, NodeFacts)}
     rows = [InventoryRow(name, one) for name, facts in known.items() for one in facts.parts]
     odd = _remarks(rows)
