@@ -107,7 +107,9 @@ def test_a_rejected_run_is_not_called_accepted(red, certificate):
     code, page, _, _ = certificate(red.run.latest)
     text, counts = words(page), red.run.verdict["counts"]
     assert code == 1
-    said = f"REJECTED: {counts['failed']} failed, {counts['blocked']} not measured because of them"
+    wrong = counts["failed"] + counts["error"]
+    of = "it" if wrong == 1 else "them"
+    said = f"REJECTED: {counts['failed']} failed, {counts['blocked']} not measured because of {of}"
     assert said in text
     assert "Test certificate: not accepted" in text
     assert "Why it was not accepted" in text
@@ -320,6 +322,16 @@ def test_what_was_not_measured_has_a_row_without_numbers(run):
 )
 def test_only_what_passed_is_called_passed(outcomes, says):
     assert summary.result(outcomes) == says
+
+
+@pytest.mark.parametrize(
+    ("tested", "of", "says"),
+    [(10022, 10025, "99%"), (4, 4, "100%"), (3, 496, "under 1%"), (0, 6, "0%"), (0, 0, "")],
+)
+def test_less_than_all_is_never_all(tested, of, says, run):
+    verdict = replace(run.verdict, coverage={"pairs": {"tested": tested, "declared": of}})
+    shown = document.sections(replace(run, verdict=verdict), {})["coverage"]
+    assert shown[1] == ("pairs", f"{tested} of {of}", says)
 
 
 def test_a_node_without_items_is_not_good():

@@ -93,7 +93,8 @@ def test_a_denied_file_names_root_and_the_remedy():
 @pytest.mark.parametrize(
     "text",
     ["", "0", "0000000000000", "0x0000000000000000", "N/A", "To Be Filled By O.E.M.",
-     "Default string", "System Serial Number", "Not Specified", "None", "ffffffff-ffff-ffff-ffff-ffffffffffff",
+     "Default string", "System Serial Number", "Not Specified", "None",
+     "ffffffff-ffff-ffff-ffff-ffffffffffff",
      "123456789", "A\x1b[31mB", "x" * 500, "Unknown", "Serial number"],
 )  # fmt: skip
 def test_a_placeholder_identifies_nothing(text):

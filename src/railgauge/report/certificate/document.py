@@ -113,10 +113,11 @@ def scope(verdict: RunVerdict) -> str:
 
 
 def _told(counts: Outcomes) -> list[str]:
+    wrong = counts.failed + counts.error
     told = [
         (counts.failed, "failed"),
         (counts.error, "not decided because of an error"),
-        (counts.blocked, "not measured because of them"),
+        (counts.blocked, f"not measured because of {'it' if wrong == 1 else 'them'}"),
         (counts.flaky, "passed only at a second try"),
         (counts.record_only, "recorded without a limit"),
         (counts.not_run, "not run"),
@@ -172,9 +173,17 @@ def _coverage(verdict: RunVerdict) -> list[tuple[str, str, str]]:
     counts = verdict.counts
     rows = [("checks", counts.asserted, counts.planned), *shares]
     return [
-        (name.replace("_", " "), f"{tested} of {of}", f"{tested / of:.0%}" if of else "")
+        (name.replace("_", " "), f"{tested} of {of}", _share(tested, of))
         for name, tested, of in rows
     ]
+
+
+def _share(tested: int, of: int) -> str:
+    """Return whole percent, rounded down: only all of it is 100 %."""
+    if not of:
+        return ""
+    percent = 100 * tested // of
+    return "under 1%" if tested and not percent else f"{percent}%"
 
 
 def _cause(number: int, cause: Any) -> tuple[str, ...]:
@@ -208,13 +217,18 @@ def _by_rung(rows: Iterable[tuple[Any, Any]]) -> list[tuple[str, list[tuple[Any,
 # --- inventory ---
 
 
+_WORDS = {PartKind.NODE: "node", PartKind.BMC: "BMC", PartKind.GPU: "GPU", PartKind.NIC: "NIC"}
+
+
 def _alike(parts: Inventory) -> list[tuple[str, ...]]:
     """Return kind, model, part number, firmware and number of all parts that are alike in these."""
     ones = (row.part for row in parts.rows)
     counts = Counter(
-        (str(one.kind), one.model or "", one.part_number or "", one.firmware or "") for one in ones
+        (one.kind, one.model or "", one.part_number or "", one.firmware or "") for one in ones
     )
-    return [(*key, f"{number}") for key, number in counts.items()]
+    kinds = list(PartKind)
+    rows = sorted(counts.items(), key=lambda row: (kinds.index(row[0][0]), -row[1]))
+    return [(_WORDS[kind], *key, f"{number}") for (kind, *key), number in rows]
 
 
 def _serials(parts: Inventory, names: Sequence[str]) -> list[tuple[str, str, str, str]]:

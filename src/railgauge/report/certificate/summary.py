@@ -234,7 +234,7 @@ def _node(name: str, items: Sequence[ItemRecord], causes: Sequence[str]) -> Node
         margin=f"{margin:+.1%}" if margins else "",
         closest=closest,
         causes=", ".join(causes),
-        is_good=good == len(items) > 0 and not causes,
+        is_good=good == len(items) > 0,
     )
 
 
