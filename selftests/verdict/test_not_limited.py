@@ -18,6 +18,7 @@ from railgauge.planning.pairing import DIRECTED
 from railgauge.planning.plan import level
 from railgauge.report import html, junit, terminal
 from railgauge.report.allure import surroundings
+from railgauge.report.certificate.certified import CertifiedRun
 from railgauge.run.settings import RunSettings
 from railgauge.verdict.decision import RunPlan, decide
 
@@ -145,10 +146,12 @@ def test_the_last_screen_names_it(verdict, tmp_path):
 def test_the_first_screen_of_the_html_report_names_it(verdict, tmp_path):
     settings = RunSettings(DECLARED, HOMELAB, level(HOMELAB, DECLARED, verdict.level))
     store = SimpleNamespace(folder=tmp_path)
-    shown = html.above(verdict, {}, settings, store, [])
+    plan = RunPlan(2, "run-1", "simulated", verdict.level, None, (), "0")
+    run = CertifiedRun(verdict, plan, {}, HOMELAB, DECLARED, {}, (), ())
+    shown = html.above(run, settings, store, [], None)
     assert f"<dt>Not tested</dt><dd>{due(verdict)}</dd>" in shown
-    bare = html.above(replace(verdict, not_limited=()), {}, settings, store, [])
-    assert "Not tested" not in bare
+    run = replace(run, verdict=replace(verdict, not_limited=()))
+    assert "Not tested" not in html.above(run, settings, store, [], None)
 
 
 def test_junit_and_allure_name_it(verdict, tmp_path):

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from railgauge import __version__
+from railgauge.bundle import certified
 from railgauge.bundle.contents import CLUSTER, FolderContents
 from railgauge.core.codec import to_plain
 from railgauge.core.model import Outcome
@@ -30,6 +31,7 @@ from railgauge.report import junit, terminal, throttled
 from railgauge.report.allure import results as allure_results
 from railgauge.report.allure import surroundings
 from railgauge.report.causes import printable
+from railgauge.report.certificate.certified import CertifiedRun
 from railgauge.report.plots import Plot, plots
 from railgauge.report.progress import Progress
 from railgauge.run import confirming, kernel_logs, storage
@@ -299,6 +301,12 @@ class Controller:
             return self.run.recorded.plan().ended
         return datetime.now().astimezone().isoformat(timespec="seconds")
 
+    def _start_of_run(self) -> str:
+        """When the run began; when the recorded run did in a replay."""
+        if self.run.recorded:
+            return self.run.recorded.plan().began
+        return self._began.isoformat(timespec="seconds")
+
     def _decide(self) -> RunVerdict:
         return decision.decide(self._run_plan(), self._findings())
 
@@ -345,6 +353,8 @@ class Controller:
             directions=self.settings.level.directions,
             sampled=bool(self.settings.level.sample),
             ended=self._ended,
+            began=self._start_of_run(),
+            operator=self.settings.operator,
         )
         self.run.store.write_json(decision.FILE, to_plain(run))
         return run
@@ -355,10 +365,22 @@ class Controller:
 
         if self.verdict:
             columns = self.config.pluginmanager.getplugin("railgauge-html")
-            prefix.append(
-                html.above(self.verdict, self.records, self.settings, self.run.store, self.plots)
-            )
+            run = self._certified(self.verdict)
+            prefix.append(html.above(run, self.settings, self.run.store, self.plots, columns))
             postfix.append(html.below(self.verdict, columns))
+
+    def _certified(self, verdict: RunVerdict) -> CertifiedRun:
+        kept, settings = FolderContents(self.run.store.folder), self.settings
+        return CertifiedRun(
+            verdict,
+            self._run_plan(),
+            self.records,
+            settings.platform,
+            settings.declared,
+            self.run.found,
+            certified.hashes(kept),
+            (certified.UNSEALED,),
+        )
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(
