@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from railgauge.stacks import readings as read
 from railgauge.stacks.counting import GpuCounters
-from railgauge.stacks.model import GpuFacts, StackFacts, unread
+from railgauge.stacks.model import GpuFacts, GpuIdentity, StackFacts, unread
 from railgauge.stacks.nvidia_counters import COUNTERS
 from railgauge.stacks.nvidia_sampler import SAMPLER
 from railgauge.stacks.nvidia_smi import (
@@ -120,6 +120,8 @@ class Nvidia:
             missing={name: reason for name, reason in missing.items() if reason}
             | unknown
             | unread(gpus, lambda name: _absent(name, sections) or _why(name, raws, query, log)),
+            identities={int(raw["index"]): _identity(raw) for raw in raws},
+            unidentified=log.problem or "nvidia-smi -q: does not show it",
         )
 
     def perftest_memory_flags(self, gpu: int) -> tuple[str, ...]:
@@ -201,6 +203,16 @@ def _gpu(index: int, raw: Raw, topology: GpuTopology, links: Mapping[int, Links]
         pcie_max_width=read.width(raw.get("pcie.link.width.max")),
         mig_enabled=read.switch(raw.get("mig.mode.current")),
         fabric=_fabric(raw),
+    )
+
+
+def _identity(raw: Raw) -> GpuIdentity:
+    module = read.said(raw.get("module"))
+    return GpuIdentity(
+        raw.get("serial", ""),
+        raw.get("uuid", ""),
+        raw.get("part_number", ""),
+        f"module {module}" if module else "",
     )
 
 
