@@ -179,6 +179,13 @@ def test_a_reboot_between_two_runs_is_told_and_accepted():
     assert "earlier runs is lost" in item.reason
 
 
+def test_a_reboot_during_an_earlier_run_is_told_and_accepted():
+    """That run was incomplete because of it; what it measured before is taken over."""
+    early = {"start": "09:00:00", "end": "10:00:00"}
+    earlier = window("n2", **early, boot=OTHER_BOOT)[:1] + window("n2", **early)[1:]
+    assert of_n2(earlier, window("n2"), marks=MARKS).outcome is Outcome.MARGINAL
+
+
 def test_an_earlier_run_of_an_older_version_has_read_nothing():
     assert of_n2((), window("n2"), marks=MARKS).outcome is Outcome.MARGINAL
 

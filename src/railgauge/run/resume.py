@@ -16,6 +16,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -172,12 +173,14 @@ class Earlier:
     def readings(self, case: Case) -> tuple[tuple[Transcript, ...], ...]:
         """What was read of the nodes themselves in each run, oldest first, under a closing case.
 
-        A run of which nothing is kept, such as one of an earlier version, has an empty entry.
+        A run of which nothing is kept, such as one of an earlier version, has an empty entry. A
+        reading that failed is left out, and what follows it.
         """
         found: list[tuple[Transcript, ...]] = []
         for run in reversed(self._folders):
             kept = Store(run).load(case)
-            found.append(kept.runs[-1] if kept and kept.runs else ())
+            last = kept.runs[-1] if kept and kept.runs else ()
+            found.append(tuple(takewhile(lambda said: not said.error, last)))
         return tuple(found)
 
     def reboots(self, facts: Mapping[str, Any]) -> Iterator[Reboot]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 
 from railgauge.core.errors import CountersUnread, NoEvidence
 from railgauge.core.model import Case, Transcript
@@ -77,16 +78,27 @@ def _counters(node: str, kept: CaseResult, results: RunResults) -> NodeCounters:
     _refuse_fewer(node, runs, results)
     own = runs[-1]
     _refuse_reboot(node, own, results)
-    spans, lost = [], 0
-    for run, after in zip(runs, [*runs[1:], []], strict=True):
-        if len(run) == _BOTH:
-            spans.append(_span(run[0], run[1], "the run" if run is own else "an earlier run"))
-        elif run and after and run[0].reading.boot_id == after[0].reading.boot_id:
-            spans.append(replace(_span(run[0], after[0], when=_INTERRUPTED), is_measured=False))
+    spans, lost = [_span(own, "the run")], 0
+    for run, following in pairwise(runs):
+        if span := _earlier(run, following):
+            spans.insert(-1, span)
         else:
             lost += 1
     gap = f"what its counters counted in {lost} earlier runs is lost" if lost else ""
     return NodeCounters(node, spans, _names(node, results), gap)
+
+
+def _earlier(run: Sequence[_Read], following: Sequence[_Read]) -> CountedSpan | None:
+    """The span of an earlier run, up to its last reading or, if it has none, to the next run's.
+
+    ``None`` if nothing was read, or if the node was rebooted in between.
+    """
+    is_whole = len(run) == _BOTH
+    readings = [*run, *(() if is_whole else following[:1])]
+    if len(readings) < _BOTH or readings[0].reading.boot_id != readings[1].reading.boot_id:
+        return None
+    span = _span(readings, "an earlier run" if is_whole else _INTERRUPTED)
+    return replace(span, is_measured=is_whole)
 
 
 _INTERRUPTED = "an interrupted run and the time after it"
@@ -132,15 +144,14 @@ def _refuse_reboot(node: str, own: Sequence[_Read], results: RunResults) -> None
         )
 
 
-def _span(before: _Read, after: _Read, when: str) -> CountedSpan:
+def _span(readings: Sequence[_Read], when: str) -> CountedSpan:
+    before, after = readings
     try:
         seconds = (after.at - before.at).total_seconds()
     except TypeError:  # one of the times has no offset
         seconds = 0.0
     if seconds <= 0:
         raise CountersUnread("the reading after the run is not later than the one before it")
-    if before.reading.boot_id != after.reading.boot_id:
-        raise CountersUnread(f"the node was rebooted during {when}")
     return CountedSpan(before.reading, after.reading, seconds / _SECONDS_PER_HOUR, when)
 
 
