@@ -106,6 +106,12 @@ def test_a_reading_that_is_cut_off_says_so(root):
     assert "drops: the probe printed no such section" in parse_reading(cut, None).failures
 
 
+def test_a_number_that_is_cut_off_is_no_counter(root):
+    text = printed(root)
+    cut = text[: text.index("out_of_sequence:") + len("out_of_sequence:1844")]
+    assert "mlx5_0" not in parse_reading(cut, None).counts
+
+
 def test_a_counter_that_is_printed_twice_with_other_values_is_left_out(root):
     text = printed(root)
     line = f"{PORT}/counters/symbol_error:7"
