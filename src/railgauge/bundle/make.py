@@ -48,7 +48,7 @@ def make(run: Path, path: Path, key: Ed25519PrivateKey | None, redact: Sequence[
             where=str(run),
             remedy="name the folder of a run that reached a verdict",
         )
-    _refuse_changed(run, names)
+    refuse_changed(run, names)
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -75,8 +75,8 @@ def _files(run: Path) -> Iterator[str]:
     yield from sorted(name for name in names if name.split("/")[0] not in _PASSING)
 
 
-def _refuse_changed(run: Path, names: Sequence[str]) -> None:
-    """Raise ``BadInput`` for a file that was changed after the run, so that it is not signed."""
+def refuse_changed(run: Path, names: Sequence[str]) -> None:
+    """Raise ``BadInput`` for a file that was changed after the run, by the run's manifest."""
     if MANIFEST not in names:
         return
     held = strict.loads((run / MANIFEST).read_bytes(), MANIFEST).get("sha256", {})

@@ -21,10 +21,10 @@ from railgauge.trend.values import NIGHTS_BEFORE
 _SIGMA_OVER_MAD = 1.4826
 # The standard error of a median over that of a mean (normal noise, many values).
 _MEDIAN_OVER_MEAN = math.sqrt(math.pi / 2)
-# Degrees of freedom, per night, of a MAD about two fitted medians. They were simulated with 200,000
+# Degrees of freedom, per value, of a MAD about two fitted medians. They were simulated with 200,000
 # histories of 5 to 60 nights, at the level that the largest statistic exceeds in one of 10,000.
 # The result is 0.46 (7 nights) to 0.8 (60): selftests/trend/test_false_alarms.py.
-_FREEDOM_PER_NIGHT = 0.45
+FREEDOM_PER_VALUE = 0.45
 # Printed values have at least three digits; less noise than this comes from rounding.
 NOISE_MIN = 0.001
 _STRAYS_MAX = 0.2
@@ -117,9 +117,24 @@ def _between(
 
 def _step(values: Sequence[float], at: int, noise_min: float) -> Step:
     effect = statistics.median(values[at:]) - statistics.median(values[:at])
-    noise = max(_noise(_residuals(values, at)), noise_min, NOISE_MIN)
-    error = noise * _MEDIAN_OVER_MEAN * math.sqrt(1 / at + 1 / (len(values) - at))
-    return Step(at, effect, two_sided(effect / error, _FREEDOM_PER_NIGHT * len(values)))
+    noise = max(noise_about_medians(_residuals(values, at), 2), noise_min)
+    known = Noise(noise, FREEDOM_PER_VALUE * len(values))
+    return Step(at, effect, chance(effect, known, at, len(values) - at))
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The standard deviation of single values, and the degrees of freedom of its estimate."""
+
+    deviation: float
+    freedom: float
+
+
+def chance(effect: float, noise: Noise, before: int, after: int) -> float:
+    """The chance that noise alone moves the median of ``after`` values from that of ``before``."""
+    deviation = max(noise.deviation, NOISE_MIN)
+    error = deviation * _MEDIAN_OVER_MEAN * math.sqrt(1 / before + 1 / after)
+    return two_sided(effect / error, noise.freedom)
 
 
 def _likely_chance(step: Step, effect_min: float) -> tuple[bool, float, float]:
@@ -145,9 +160,9 @@ def _residuals(values: Sequence[float], split: int) -> list[float]:
     return [abs(v - low) for v in left] + [abs(v - high) for v in right]
 
 
-def _noise(residuals: list[float]) -> float:
-    """The noise without the two smallest residuals, which are those of the two fitted medians."""
-    return _SIGMA_OVER_MAD * statistics.median(sorted(residuals)[2:])
+def noise_about_medians(residuals: Sequence[float], fitted: int) -> float:
+    """The noise without the smallest residuals, which are those of the ``fitted`` medians."""
+    return _SIGMA_OVER_MAD * statistics.median(sorted(residuals)[fitted:])
 
 
 def two_sided(t: float, freedom: float) -> float:

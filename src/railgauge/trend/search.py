@@ -30,7 +30,7 @@ from railgauge.trend.values import (
 # a half times as much, only the scope's move is subtracted; a narrower scope can find the rest.
 _ALONG, _BEYOND = 0.5, 1.5
 # A change of a single step of the last printed digit may be rounding.
-_DIGITS_MIN = 2
+DIGITS_MIN = 2
 
 
 @dataclass
@@ -74,13 +74,13 @@ def track(key: SeriesKey, values: Mapping[int, float]) -> Track:
     """Return the series prepared for the search; ``values`` by night, in order."""
     sign = -1.0 if key.lower_is_better else 1.0
     points = {night: sign * math.log(value) for night, value in values.items()}
-    return Track(key, points, _digit(values.values()) / statistics.median(values.values()))
+    return Track(key, points, last_digit(values.values()) / statistics.median(values.values()))
 
 
-def _digit(values: Iterable[float]) -> float:
-    """The size of the last printed digit: 0.01 for 1.15, and 1 for 45."""
+def last_digit(values: Iterable[float]) -> float:
+    """The size of the last printed digit: 0.01 for 1.15, and 1 for 45 and for 400."""
     places = (Decimal(repr(value)).normalize().as_tuple().exponent for value in values)
-    return 10.0 ** min(place for place in places if isinstance(place, int))
+    return 10.0 ** min(0, *(place for place in places if isinstance(place, int)))
 
 
 class Search:
@@ -117,7 +117,7 @@ class Search:
 
     def _of_series(self, one: Track) -> Iterator[LevelChange]:
         noise = max(self._kin_noise[one.key.measured], one.digit / 2)
-        least = max(self._rules.min_change, _DIGITS_MIN * one.digit)
+        least = max(self._rules.min_change, DIGITS_MIN * one.digit)
         scope = alone(one.key)
         for found in self._find(scope, one.points, NIGHTS_AFTER_ALONE, noise, least):
             yield replace(found, went_along=(one.key,), of=1)
