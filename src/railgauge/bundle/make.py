@@ -19,6 +19,7 @@ from railgauge.bundle.redact import ADDRESSES, HOSTS, FileRedactor, digested_key
 from railgauge.bundle.statement import NAME, RUN, SIGNER, Redacted, RunInfo
 from railgauge.core.errors import BadInput
 from railgauge.judging.record import FILE as RECORDS
+from railgauge.run.newer import refuse_newer
 from railgauge.run.store import MANIFEST, json_text
 from railgauge.verdict import decision
 from railgauge.verdict.decision import FILE as PLAN
@@ -48,6 +49,7 @@ def make(run: Path, path: Path, key: Ed25519PrivateKey | None, redact: Sequence[
             where=str(run),
             remedy="name the folder of a run that reached a verdict",
         )
+    refuse_newer(run)
     refuse_changed(run, names)
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")

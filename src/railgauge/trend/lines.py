@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from railgauge.core import versions
 from railgauge.trend.values import SeriesKey
 
 _SIDES = {">=": "higher", "<=": "lower"}
 _WITHOUT_TREND = ("", "count")
 
+FILE = "measurements.jsonl"
 BROKEN = "cannot be read"
 OTHER_EVIDENCE = "are of another kind of evidence"
 SIDELESS = "do not tell whether higher or lower is better"
+NEWER = "are of a newer version of railgauge"
 UNPRINTABLE = "have names that cannot be printed"
 """Why a line is left out; these words follow the number of lines."""
 
@@ -36,6 +39,8 @@ def samples(line: object, evidence: str) -> LineSamples | str | None:
 
     ``evidence`` is the kind of evidence of the run.
     """
+    if isinstance(line, Mapping) and versions.is_newer(FILE, line.get(versions.FIELD, 1)):
+        return NEWER
     if not isinstance(line, Mapping) or not _is_whole(line):
         return BROKEN
     if line["evidence"] != evidence:
