@@ -137,7 +137,7 @@ class Search:
         allowed = self._rules.false_alarm_rate / self.tests
         effect_min = -math.log1p(-least)
         steps = change.steps(values, after, noise, allowed, effect_min)
-        slope = change.slope(values)
+        slope = change.slope(values, allowed)
         if slope.chance <= allowed and abs(slope.effect) >= effect_min:
             left = change.left_by_slope(values, slope)
             if not steps or left <= change.left_by_steps(values, steps):
@@ -188,7 +188,7 @@ def _move(points: Mapping[int, float], found: LevelChange) -> float | None:
     """The move of a series at a change; ``None`` if it was not measured on both sides."""
     inside = {n: v for n, v in points.items() if found.start <= n < found.until}
     if found.kind == DRIFT:
-        return change.slope(list(inside.values())).effect if len(inside) > 1 else None
+        return change.rise(list(inside.values())) if len(inside) > 1 else None
     before = [value for night, value in inside.items() if night < found.at]
     after = [value for night, value in inside.items() if night >= found.at]
     return statistics.median(after) - statistics.median(before) if before and after else None
