@@ -34,7 +34,7 @@ from railgauge.report.causes import printable
 from railgauge.report.certificate.certified import CertifiedRun
 from railgauge.report.plots import Plot, plots
 from railgauge.report.progress import Progress
-from railgauge.run import confirming, kernel_logs, storage
+from railgauge.run import closing, confirming, storage
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store, write_whole
@@ -186,7 +186,7 @@ class Controller:
     def _finish(self, session: pytest.Session) -> None:
         if self.planned:
             self._confirm(session)
-            self._read_kernel_logs(session)
+            self._read_closing(session)
         self._start.undo_preparations()
         self.run.hurry()
         if not self.planned:
@@ -212,19 +212,15 @@ class Controller:
             left = confirming.lacking_partners(self._findings(), self._printer(), first)
             self._measured_again(session, left)
 
-    def _read_kernel_logs(self, session: pytest.Session) -> None:
-        """Read the kernels' logs, unless somebody ended the run, or the platform does not ask."""
+    def _read_closing(self, session: pytest.Session) -> None:
+        """Read counters and kernels' logs, unless somebody ended the run."""
         ended = self._is_interrupted or session.exitstatus == pytest.ExitCode.INTERRUPTED
-        asked = self.settings.platform.kernel_log is not None
-        if not asked or not self.run.found or (ended and not self._stopped_itself()):
+        if not self.run.found or (ended and not self._stopped_itself()):
             return
-        kept, findings = self.run.recorded, self._findings()
-        live = kernel_logs.recorded(kept.result) if kept else None
         try:
-            read = live or kernel_logs.live(findings, self.run.sessions())
-            kernel_logs.keep(findings, self.run.store, read)
+            closing.read(self.settings, self.run, self._findings)
         except KeyboardInterrupt:
-            self._printer()("the kernels' logs were not read: interrupted")
+            self._printer()("counters and kernels' logs were not read: interrupted")
             session.exitstatus = pytest.ExitCode.INTERRUPTED
 
     def _measured_again(self, session: pytest.Session, asked: Sequence[Remeasurement]) -> bool:
