@@ -506,14 +506,22 @@ def test_a_study_of_two_runs_writes_its_page(
     """The smallest labs are used because they take the least time."""
     monkeypatch.setitem(SIZES, "connectx4-homelab", range(3, 4))
     target = tmp_path / "page.md"
-    code = run(["--runs", "2", "--seed", "3", "--platform", "connectx4-homelab", "--jobs", "2",
-                "--page", str(target)])  # fmt: skip
+    options = ["--runs", "2", "--seed", "3", "--platform", "connectx4-homelab", "--jobs", "2",
+               "--keep", str(tmp_path / "kept"), "--page", str(target)]  # fmt: skip
+    code = run(options)
     out = capsys.readouterr().out
     assert "seed 3, 2 runs, level smoke" in out
     assert "2/2 run" in out
     assert "no verdict" not in out
     assert "2 runs of the embedded lab" in target.read_text()
     assert code == bool("missed: " in out)
+    page_of_runs = target.read_text()
+    for verdict_file in (tmp_path / "kept").glob("*/reports/*/verdict.json"):
+        verdict_file.write_text("{}", encoding="utf-8")
+    assert run([*options, "--recount"]) == code
+    again = " Causes and counts were made anew from the runs' evidence, with the present code."
+    assert again in target.read_text()
+    assert target.read_text().replace(again, "") == page_of_runs
 
 
 def test_an_interrupt_keeps_the_finished_runs(
