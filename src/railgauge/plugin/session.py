@@ -23,11 +23,10 @@ from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.correctness import CORRUPTION
 from railgauge.plugin import demanded, opening, recording
 from railgauge.plugin.ending import Ending
-from railgauge.plugin.reporters import writer
+from railgauge.plugin.reporters import complete_page, writer
 from railgauge.plugin.starting import SessionStart
 from railgauge.report import allure, junit, terminal, throttled
 from railgauge.report.causes import printable
-from railgauge.report.certificate.certified import CertifiedRun
 from railgauge.report.plots import Plot, plots
 from railgauge.run import confirming, kernel_logs, storage
 from railgauge.run.services import RunServices
@@ -349,22 +348,10 @@ class Controller:
 
         if self.verdict:
             columns = self.config.pluginmanager.getplugin("railgauge-html")
-            run = self._certified(self.verdict)
+            folder, plan = self.run.store.folder, self._run_plan()
+            run = certified.unsealed(folder, self.verdict, plan, self._findings())
             prefix.append(html.above(run, self.settings, self.run.store, self.plots, columns))
             postfix.append(html.below(self.verdict, columns))
-
-    def _certified(self, verdict: RunVerdict) -> CertifiedRun:
-        kept, settings = FolderContents(self.run.store.folder), self.settings
-        return CertifiedRun(
-            verdict,
-            self._run_plan(),
-            self.records,
-            settings.platform,
-            settings.declared,
-            self.run.found,
-            certified.hashes(kept),
-            (certified.UNSEALED,),
-        )
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(
@@ -380,6 +367,9 @@ class Controller:
         step = self.ending.step
         with step("the lab could not be stopped"):
             self._start.close_lab()
+        with step("report.html could not be completed"):
+            if self.verdict:
+                complete_page(self.config.option)
         with step("manifest.json could not be written"):
             shutil.rmtree(self.run.store.folder / "leases", ignore_errors=True)
             self._write_manifest()
