@@ -16,7 +16,8 @@ from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import candidates
 from railgauge.planning.pairing import DIRECTED
 from railgauge.planning.plan import level
-from railgauge.report import allure, html, junit, terminal
+from railgauge.report import html, junit, terminal
+from railgauge.report.allure import surroundings
 from railgauge.report.certificate.certified import CertifiedRun
 from railgauge.run.settings import RunSettings
 from railgauge.verdict.decision import RunPlan, decide
@@ -138,7 +139,7 @@ def due(verdict):
 
 def test_the_last_screen_names_it(verdict, tmp_path):
     screen = Screen()
-    terminal.summary(screen, verdict, {}, tmp_path)
+    terminal.summary(screen, verdict, {})
     assert f"\n{due(verdict)}\n" in screen.text
 
 
@@ -161,5 +162,5 @@ def test_junit_and_allure_name_it(verdict, tmp_path):
     assert f'<property name="not tested" value="{due(verdict)}"' in text
     assert 'tests="1"' in text
     assert "not tested" not in junit.document([], junit.SessionInfo(now, 1.0, "h", "simulated"))
-    allure.write_surroundings(tmp_path, verdict, {}, HOMELAB, [])
+    surroundings.write(tmp_path, verdict, HOMELAB)
     assert f"Not tested = {due(verdict)}" in (tmp_path / "environment.properties").read_text()

@@ -20,6 +20,7 @@ from railgauge.core.errors import BadInput, BadInputs, FactMissing, NoEvidence
 from railgauge.core.model import Case, Cluster
 from railgauge.core.naming import title
 from railgauge.core.question import CaseResult
+from railgauge.core.versions import TRANSCRIPTS as TRANSCRIPT_VERSION
 from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeAnswer, NodeFacts, boot
 from railgauge.facts.boot import KernelMark, Reboot
@@ -92,6 +93,11 @@ class Contents:
     def _json(self, name: str) -> Any:
         return strict.loads(self.bytes(name), f"{RUN}{name}")
 
+    def _lines(self, name: str) -> Iterator[tuple[str, Any]]:
+        """The lines of a file of the run without their versions, each with its place."""
+        for place, data in strict.lines(self.bytes(name), f"{RUN}{name}"):
+            yield place, strict.unstamped(data, name, place)
+
     def plan(self) -> RunPlan:
         name = f"{RUN}{decision.FILE}"
         data = strict.versioned(self._json(decision.FILE), decision.SCHEMA_VERSION, name)
@@ -114,7 +120,7 @@ class Contents:
 
     def cluster(self) -> Cluster:
         name = f"{RUN}{CLUSTER}"
-        cluster = strict.value(Cluster, self._json(CLUSTER), name)
+        cluster = strict.value(Cluster, strict.unstamped(self._json(CLUSTER), CLUSTER, name), name)
         if not 0 < len(cluster.nodes) <= MOST_NODES:
             raise BadBundle(f"has {len(cluster.nodes)} nodes", where=name)
         nodes = [node.name for node in cluster.nodes]
@@ -176,21 +182,21 @@ class Contents:
         """The reboots that the run recorded; usually none."""
         if boot.FILE not in self:
             return ()
-        read = strict.lines(self.bytes(boot.FILE), f"{RUN}{boot.FILE}")
+        read = self._lines(boot.FILE)
         return tuple(strict.value(Reboot, data, place) for place, data in read)
 
     def marks(self) -> tuple[KernelMark, ...]:
         """Where the kernels' logs stood when the runs began that this one carried on."""
         if boot.MARKS not in self:
             return ()
-        read = strict.lines(self.bytes(boot.MARKS), f"{RUN}{boot.MARKS}")
+        read = self._lines(boot.MARKS)
         return tuple(strict.value(KernelMark, data, place) for place, data in read)
 
     def elsewhere(self) -> tuple[Addresses, ...]:
         """The nodes' addresses in earlier runs that this one carried on, where they differ."""
         if ELSEWHERE not in self:
             return ()
-        read = list(strict.lines(self.bytes(ELSEWHERE), f"{RUN}{ELSEWHERE}"))
+        read = list(self._lines(ELSEWHERE))
         if len(read) > _MOST_RUNS:  # each one is another plan to compare every transcript with
             raise BadBundle(f"names {len(read)} runs", where=f"{RUN}{ELSEWHERE}")
         return tuple(strict.value(Addresses, data, place) for place, data in read)
@@ -218,8 +224,7 @@ class Contents:
     def measurements(self) -> dict[str, list[dict[str, Any]]]:
         """The lines of ``measurements.jsonl`` by the item that made them."""
         found: dict[str, list[dict[str, Any]]] = {}
-        name = record.MEASUREMENTS
-        for place, data in strict.lines(self.bytes(name), f"{RUN}{name}"):
+        for place, data in self._lines(record.MEASUREMENTS):
             if not isinstance(data, dict) or not isinstance(data.get("id"), str):
                 raise BadBundle("has no item id", where=place)
             found.setdefault(data["id"], []).append(data)
@@ -229,7 +234,7 @@ class Contents:
         """The measurements that the run repeated for ``--confirm``; usually none."""
         if confirmation.FILE not in self:
             return ()
-        read = strict.lines(self.bytes(confirmation.FILE), f"{RUN}{confirmation.FILE}")
+        read = self._lines(confirmation.FILE)
         return tuple(strict.value(Remeasurement, data, place) for place, data in read)
 
     def confirmed(self, platform: Platform) -> tuple[Confirmed, ...]:
@@ -260,7 +265,8 @@ class Contents:
         name = f"{folder}{case_file(case)}"
         if name not in self:
             raise NoEvidence(f"there is no transcript {name}", where=title(case))
-        kept = strict.value(Kept, self._json(name), f"{RUN}{name}")
+        data = strict.unstamped(self._json(name), TRANSCRIPT_VERSION, f"{RUN}{name}")
+        kept = strict.value(Kept, data, f"{RUN}{name}")
         if kept.case != identity(case):
             raise NoEvidence(f"{name} is of another measurement", where=title(case))
         error = kept.error

@@ -29,6 +29,7 @@ from railgauge.core.errors import BadInput
 from railgauge.judging.inventory import FILE as INVENTORY
 from railgauge.judging.inventory import inventory
 from railgauge.judging.record import FILE as RECORDS
+from railgauge.run.newer import refuse_newer
 from railgauge.run.store import MANIFEST, json_text
 from railgauge.verdict import decision
 from railgauge.verdict.decision import FILE as PLAN
@@ -58,7 +59,8 @@ def make(run: Path, path: Path, key: Ed25519PrivateKey | None, redact: Sequence[
             where=str(run),
             remedy="name the folder of a run that reached a verdict",
         )
-    _refuse_changed(run, names)
+    refuse_newer(run)
+    refuse_changed(run, names)
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -85,8 +87,8 @@ def _files(run: Path) -> Iterator[str]:
     yield from sorted(name for name in names if name.split("/")[0] not in _PASSING)
 
 
-def _refuse_changed(run: Path, names: Sequence[str]) -> None:
-    """Raise ``BadInput`` for a file that was changed after the run, so that it is not signed."""
+def refuse_changed(run: Path, names: Sequence[str]) -> None:
+    """Raise ``BadInput`` for a file that was changed after the run, by its manifest."""
     held = unchanged.digests(run)
     for name in unchanged.changed(run, held or {}, names):
         remedy = "restore the file; a run cannot be corrected afterwards"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import shutil
+import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -21,13 +22,17 @@ from railgauge.judging import record
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.correctness import CORRUPTION
+from railgauge.planning import forecast
 from railgauge.plugin import demanded, opening, recording
 from railgauge.plugin.ending import Ending
-from railgauge.plugin.reporters import complete_page, writer
+from railgauge.plugin.reporters import complete_page, tell, writer
 from railgauge.plugin.starting import SessionStart
-from railgauge.report import allure, junit, terminal, throttled
+from railgauge.report import junit, terminal, throttled
+from railgauge.report.allure import results as allure_results
+from railgauge.report.allure import surroundings
 from railgauge.report.causes import printable
 from railgauge.report.plots import Plot, plots
+from railgauge.report.progress import Progress
 from railgauge.run import confirming, kernel_logs, storage
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
@@ -86,6 +91,8 @@ class Controller:
         self._ended = ""
         self._began = datetime.now().astimezone()
         self._disk = storage.DiskErrors(run.store.folder)
+        works = forecast.work(settings.platform, settings.level)
+        self._progress = Progress(works, lambda line: tell(config, line, yellow=False))
 
     # --- before the first test ---
 
@@ -136,6 +143,7 @@ class Controller:
             self.run.store.append(record.FILE, line)
             item = record.from_json(data)
             self.records[item.id] = record.merged(self.records.get(item.id), item)
+            self._progress.ended(item)
 
     # --- after the last test ---
 
@@ -163,6 +171,9 @@ class Controller:
             failed, result = failed or error, None
         if failed is not None:
             self._end_without_disk(session, failed)
+        out = self.config.pluginmanager.getplugin("terminalreporter")
+        if self.verdict and out is not None:
+            terminal.last_word(out, self.verdict, self.run.store.folder)
         return result
 
     def _end_without_disk(self, session: pytest.Session, error: OSError) -> None:
@@ -185,10 +196,7 @@ class Controller:
         self.run.store.write_json("verdict.json", self.verdict.to_json())
         self._write_junit()
         self._draw()
-        allure_folder = Path(session.config.option.allure_report_dir)
-        surroundings = (self.verdict, self.records, self.settings.platform, self.plots)
-        allure.write_surroundings(allure_folder, *surroundings)
-        allure.write_config(self.run.store.folder / "allurerc.json", self.verdict)
+        self._write_allure(self.verdict)
         ends_with = pytest.ExitCode.OK if self._stopped_itself() else session.exitstatus
         session.exitstatus = self.ending.settle(self.verdict.exit_code, ends_with)
 
@@ -263,6 +271,14 @@ class Controller:
         for path in others:
             with self.ending.step(f"{path} could not be written"):
                 write_whole(path, text)
+
+    def _write_allure(self, verdict: RunVerdict) -> None:
+        folder = Path(self.config.option.allure_report_dir)
+        surroundings.write(folder, verdict, self.settings.platform, self.plots)
+        surroundings.write_config(self.run.store.folder / "allurerc.json", verdict)
+        if self.config.pluginmanager.hasplugin("allure_pytest"):
+            told = (self.run.store.folder, folder, verdict, int(1000 * time.time()), self.plots)
+            allure_results.write(allure_results.ReportedRun(*told), self.records)
 
     def _draw(self) -> None:
         """The plots of every rung, as files of their own; the HTML report holds them too."""
@@ -357,10 +373,10 @@ class Controller:
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter
     ) -> Generator[None, None, None]:
-        """Print the verdict last, so that it stays visible on the terminal."""
+        """Print what is behind the verdict below what other plugins print."""
         yield
         if self.verdict:
-            terminal.summary(terminalreporter, self.verdict, self.records, self.run.store.folder)
+            terminal.summary(terminalreporter, self.verdict, self.records)
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 from railgauge.config import deviations
 from railgauge.config.deviations import Deviation
 from railgauge.config.hostfile import cluster_from_json
-from railgauge.core import chain
+from railgauge.core import chain, versions
 from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import BadInput, CommandTimedOut, TransportError, from_json
 from railgauge.core.model import Case, Cluster
@@ -33,11 +33,11 @@ from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.judging.record import MEASUREMENTS
 from railgauge.leases.files import is_held
 from railgauge.planning.pairing import ALTERNATING
+from railgauge.run.newer import refuse_newer
 from railgauge.run.prepare import JOURNAL
 from railgauge.run.store import MANIFEST, VOUCHED, Store
 from railgauge.run.survey import FILE as SURVEY
 from railgauge.verdict.decision import FILE as PLAN
-from railgauge.verdict.decision import SCHEMA_VERSION as PLAN_VERSION
 from railgauge.verdict.unanswered import is_of_a_test
 
 FILE = "invocation.json"
@@ -118,7 +118,7 @@ class Earlier:
         """
         where = f"--resume {self.name}"
         for folder in self._folders:
-            _refuse_newer(folder)
+            refuse_newer(folder)
         if is_held(self._folders[0] / FILE):
             remedy = "wait until it ends, or interrupt it"
             raise BadInput("this run has not ended", where=where, remedy=remedy)
@@ -171,7 +171,8 @@ class Earlier:
 
     def reboots(self, facts: Mapping[str, Any]) -> Iterator[Reboot]:
         """The reboots that the run recorded, and those since, from ``facts``, the new survey."""
-        known = [from_plain(Reboot, line) for line in Store(self.folder).lines(boot.FILE)[0]]
+        lines = Store(self.folder).lines(boot.FILE)[0]
+        known = [from_plain(Reboot, versions.unstamped(boot.FILE, line)) for line in lines]
         yield from known
         last = {reboot.node: reboot.now for reboot in known}
         for node, was, now in self._surveyed(facts):
@@ -219,23 +220,6 @@ class Earlier:
             was = before["nodes"].get(node)
             if was is not None:
                 yield node, was, now
-
-
-_KNOWN = {PLAN: PLAN_VERSION, SURVEY: 1, MANIFEST: 1}
-"""The schema versions that this version of the package writes."""
-
-
-def _refuse_newer(folder: Path) -> None:
-    for name, known in _KNOWN.items():
-        data = _json(folder / name)
-        version = data.get("schema_version", known) if isinstance(data, dict) else known
-        if not isinstance(version, int) or version > known:
-            raise BadInput(
-                f"has schema version {str(version)[:20]}, but this version of railgauge reads"
-                f" {known}",
-                where=str(folder / name),
-                remedy="use the version of railgauge that made it, or start a new run",
-            )
 
 
 def _refuse_other_than(folder: Path, sha256: Mapping[str, str]) -> None:
