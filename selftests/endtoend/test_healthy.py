@@ -191,7 +191,8 @@ def _neighbours(run: Run) -> Iterator[tuple[Any, Any]]:
 
 
 def _span(case: str, repeat: list[dict[str, Any]]) -> tuple[datetime, datetime, str]:
-    """Begin and end of both sides of a measurement."""
+    """Begin and end of both sides of a measurement. A sampler goes on beside many of them."""
+    repeat = [transcript for transcript in repeat if transcript["role"] != "telemetry"]
     starts = [datetime.fromisoformat(transcript["started_at"]) for transcript in repeat]
     ends = [
         start + timedelta(seconds=transcript["duration_s"])
