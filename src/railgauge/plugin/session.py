@@ -25,13 +25,12 @@ from railgauge.judging.correctness import CORRUPTION
 from railgauge.planning import forecast
 from railgauge.plugin import demanded, opening, recording
 from railgauge.plugin.ending import Ending
-from railgauge.plugin.reporters import tell, writer
+from railgauge.plugin.reporters import complete_page, tell, writer
 from railgauge.plugin.starting import SessionStart
 from railgauge.report import junit, terminal, throttled
 from railgauge.report.allure import results as allure_results
 from railgauge.report.allure import surroundings
 from railgauge.report.causes import printable
-from railgauge.report.certificate.certified import CertifiedRun
 from railgauge.report.plots import Plot, plots
 from railgauge.report.progress import Progress
 from railgauge.run import closing, confirming, storage
@@ -361,22 +360,10 @@ class Controller:
 
         if self.verdict:
             columns = self.config.pluginmanager.getplugin("railgauge-html")
-            run = self._certified(self.verdict)
+            folder, plan = self.run.store.folder, self._run_plan()
+            run = certified.unsealed(folder, self.verdict, plan, self._findings())
             prefix.append(html.above(run, self.settings, self.run.store, self.plots, columns))
             postfix.append(html.below(self.verdict, columns))
-
-    def _certified(self, verdict: RunVerdict) -> CertifiedRun:
-        kept, settings = FolderContents(self.run.store.folder), self.settings
-        return CertifiedRun(
-            verdict,
-            self._run_plan(),
-            self.records,
-            settings.platform,
-            settings.declared,
-            self.run.found,
-            certified.hashes(kept),
-            (certified.UNSEALED,),
-        )
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(
@@ -392,6 +379,9 @@ class Controller:
         step = self.ending.step
         with step("the lab could not be stopped"):
             self._start.close_lab()
+        with step("report.html could not be completed"):
+            if self.verdict:
+                complete_page(self.config.option)
         with step("manifest.json could not be written"):
             shutil.rmtree(self.run.store.folder / "leases", ignore_errors=True)
             self._write_manifest()
