@@ -20,6 +20,7 @@ from railgauge.judging.telemetry import watched
 from railgauge.leases.files import Leases
 from railgauge.planning import plan, telemetry
 from railgauge.run.runner import Runner
+from railgauge.run.sampling import GpuSampling
 from railgauge.run.store import Store
 from railgauge.stacks import stack
 from railgauge.stacks.sampling import parse_samples
@@ -64,7 +65,11 @@ def measured_ms(platform: Platform, cluster: Cluster) -> float:
             Leases(Path(folder) / "leases"),
             Store(Path(folder)),
             lambda one, port: plan.commands(one, platform, cluster, port),
-            samplers=lambda one: telemetry.samplers(one, platform, cluster),
+            sampling=GpuSampling(
+                sessions,
+                lambda one: telemetry.samplers(one, platform, cluster),
+                last_samples=lambda text: telemetry.last_samples(text, platform),
+            ),
         )
         runner.measure(replace(case, repeats=1))  # connects
         took = cpu_s(lambda: _all(runner, case))

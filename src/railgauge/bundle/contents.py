@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from railgauge.bundle import strict
+from railgauge.bundle import strict, unchanged
 from railgauge.bundle.archive import Archive
 from railgauge.bundle.errors import BadBundle
 from railgauge.bundle.statement import RUN
@@ -42,6 +42,7 @@ CLUSTER = "cluster.json"
 FACTS = "environment.json"
 VERDICT = "verdict.json"
 TRANSCRIPTS = "transcripts/"
+HOSTFILE = "hostfile."
 
 # No run has more nodes than this; the limit protects against made-up bundles.
 MOST_NODES = 4096
@@ -83,6 +84,11 @@ class Contents:
 
     def bytes(self, name: str) -> bytes:
         return self._archive.read(f"{RUN}{name}")
+
+    def hostfiles(self) -> tuple[str, ...]:
+        """The run's copy of its hostfile: ``hostfile.yaml``."""
+        names = (name.removeprefix(RUN) for name in self._archive.members if name.startswith(RUN))
+        return tuple(name for name in names if name.startswith(HOSTFILE) and "/" not in name)
 
     def _json(self, name: str) -> Any:
         return strict.loads(self.bytes(name), f"{RUN}{name}")
@@ -317,7 +323,21 @@ class FolderContents(Contents):
         return (self.folder / name).is_file()
 
     def bytes(self, name: str) -> bytes:
+        if not (self.folder / name).is_file():
+            raise BadBundle("does not exist", where=name)
         return (self.folder / name).read_bytes()
+
+    def hostfiles(self) -> tuple[str, ...]:
+        return tuple(sorted(path.name for path in self.folder.glob(f"{HOSTFILE}*")))
+
+    def changed(self) -> tuple[str, ...]:
+        """The files that are not as the run left them: changed, or removed.
+
+        Empty also if the run has no manifest, because it did not reach its end.
+        """
+        held = unchanged.digests(self.folder) or {}
+        absent = [name for name in held if name not in self]
+        return (*unchanged.changed(self.folder, held, set(held) - set(absent)), *absent)
 
 
 def _is_moment(text: str) -> bool:

@@ -11,13 +11,23 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from railgauge import __version__
-from railgauge.bundle import archive, check, signing, statement, strict
+from railgauge.bundle import archive, check, signing, statement, strict, unchanged
 from railgauge.bundle.archive import Writer
 from railgauge.bundle.contents import AGAIN, CLUSTER, PLATFORM, TRANSCRIPTS, VERDICT, FolderContents
 from railgauge.bundle.errors import BadBundle, NotVerified
-from railgauge.bundle.redact import ADDRESSES, HOSTS, FileRedactor, digested_keys, hosts_of
+from railgauge.bundle.redact import (
+    ADDRESSES,
+    HOSTS,
+    SERIALS,
+    FileRedactor,
+    digested_keys,
+    hosts_of,
+    serials_of,
+)
 from railgauge.bundle.statement import NAME, RUN, SIGNER, Redacted, RunInfo
 from railgauge.core.errors import BadInput
+from railgauge.judging.inventory import FILE as INVENTORY
+from railgauge.judging.inventory import inventory
 from railgauge.judging.record import FILE as RECORDS
 from railgauge.run.newer import refuse_newer
 from railgauge.run.store import MANIFEST, json_text
@@ -90,15 +100,11 @@ def _is_left_out(name: str, without: Sequence[str]) -> bool:
 
 
 def refuse_changed(run: Path, names: Sequence[str]) -> None:
-    """Raise ``BadInput`` for a file that was changed after the run, by the run's manifest."""
-    if MANIFEST not in names:
-        return
-    held = strict.loads((run / MANIFEST).read_bytes(), MANIFEST).get("sha256", {})
-    for name in names:
-        digest = hashlib.sha256((run / name).read_bytes()).hexdigest()
-        if name != MANIFEST and held.get(name, digest) != digest:
-            remedy = "restore the file; a run cannot be corrected afterwards"
-            raise BadInput("was changed after the run", where=str(run / name), remedy=remedy)
+    """Raise ``BadInput`` for a file that was changed after the run, by its manifest."""
+    held = unchanged.digests(run)
+    for name in unchanged.changed(run, held or {}, names):
+        remedy = "restore the file; a run cannot be corrected afterwards"
+        raise BadInput("was changed after the run", where=str(run / name), remedy=remedy)
 
 
 def _write(
@@ -109,11 +115,14 @@ def _write(
     redact: Sequence[str],
 ) -> None:
     hosts = hosts_of(run, names) if HOSTS in redact else None
-    redactor = FileRedactor(hosts, addresses=ADDRESSES in redact)
+    serials = serials_of(run, names) if SERIALS in redact else None
+    redactor = FileRedactor(hosts, addresses=ADDRESSES in redact, serials=serials)
     redactor.know_digests(digested_keys(run, names))
     with archive.written(path) as writer:
         left_out = [name for name in names if not _add(writer, redactor, run, name)]
         contents = _Run(run, redactor, names)
+        if INVENTORY in names:  # its quotes and remarks follow from the redacted facts
+            writer.add(f"{RUN}{INVENTORY}", inventory(contents.found).csv().encode())
         writer.add(f"{RUN}{VERDICT}", _verdict(contents) if redact else contents.bytes(VERDICT))
         digests = {name.removeprefix(RUN): digest for name, digest in writer.sha256.items()}
         manifest = json_text({"schema_version": 1, "sha256": digests})
@@ -128,9 +137,9 @@ def _write(
 def _add(writer: Writer, redactor: FileRedactor, run: Path, name: str) -> bool:
     """Add a file and return ``True``, or ``False`` if it must be left out.
 
-    The manifest and the verdict are skipped here, because they are made at the end.
+    The manifest, the verdict and the inventory are skipped here: they are made at the end.
     """
-    if name in (MANIFEST, VERDICT):
+    if name in (MANIFEST, VERDICT, INVENTORY):
         return True
     data = redactor.file(name, (run / name).read_bytes())
     if data is None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from railgauge.cli import run_argument, text
 from railgauge.core.errors import BadInput
-from railgauge.report.allure_site import loaded_from_outside, without_analytics
+from railgauge.report.allure.site import loaded_from_outside, without_analytics
 from railgauge.run.newer import refuse_newer
 from railgauge.run.store import write_whole
 

@@ -46,6 +46,7 @@ def of(node: dict[str, Any]) -> Files:
     """Return the node's files: path below its root -> text."""
     return {
         **_proc(node),
+        **_identity(node["identity"]),
         **_etc(node["host"]),
         "etc/machine-id": f"{uuid.uuid5(_IMAGES, node.get('image_of', node['name'])).hex}\n",
         **_system(node["host"]),
@@ -76,6 +77,21 @@ def links(node: dict[str, Any]) -> Files:
     for cpu in range(_online(node["host"])):
         found[f"{_CPU}/cpu{cpu}/cpufreq"] = f"../cpufreq/{first.rpartition('/')[2]}"
     return found
+
+
+def _identity(own: dict[str, str]) -> Files:
+    """Return what the firmware says of the machine and its BMC."""
+    dmi, bmc = "sys/class/dmi/id", "sys/class/ipmi/ipmi0/device/bmc"
+    return {
+        f"{dmi}/sys_vendor": "railgauge\n",
+        f"{dmi}/product_sku": "RG-LAB-1\n",
+        f"{dmi}/product_serial": f"{own['serial']}\n",
+        f"{dmi}/product_uuid": f"{own['uuid']}\n",
+        f"{bmc}/manufacturer_id": "0x002a7c\n",
+        f"{bmc}/product_id": "0x1b0e\n",
+        f"{bmc}/firmware_revision": "1.74\n",
+        f"{bmc}/guid": f"{own['bmc']}\n",
+    }
 
 
 def _proc(node: dict[str, Any]) -> Files:
@@ -181,8 +197,9 @@ def _pci_functions(node: dict[str, Any]) -> Files:
             found.update(_link(folder, function["link"]))
         if "link" in function or "driver" in function:
             found[f"{folder}/uevent"] = _uevent(function)
-    for device in node["devices"].values():
+    for name, device in node["devices"].items():
         found[f"{_PCI}/{device['pci']}/net/{device['netdev']}/operstate"] = _operstate(device)
+        found[f"{_PCI}/{device['pci']}/infiniband/{name}/node_desc"] = f"{node['name']} {name}\n"
     return found
 
 

@@ -89,6 +89,7 @@ def _settings(
         confirm=said.confirm,
         wait_s=said.wait,
         deviations=_deviations(config, cluster, earlier, recording),
+        operator=said.operator or (recording.plan.operator if recording else options.login_name()),
     )
 
 

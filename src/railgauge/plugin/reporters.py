@@ -49,11 +49,11 @@ def quieten(config: pytest.Config) -> None:
         config.option.reportchars = "N"
 
 
-def tell(config: pytest.Config, line: str) -> None:
-    """Print a line on the terminal in yellow; does nothing in a worker, which has no terminal."""
+def tell(config: pytest.Config, line: str, *, yellow: bool = True) -> None:
+    """Print a line of its own on the terminal; does nothing in a worker, which has no terminal."""
     if out := config.pluginmanager.getplugin("terminalreporter"):
         out.ensure_newline()
-        out.write_line(line, yellow=True)
+        out.write_line(line, yellow=yellow)
 
 
 def writer(config: pytest.Config, *, yellow: bool = False) -> Callable[[str], None]:

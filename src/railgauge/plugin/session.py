@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import shutil
+import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from railgauge import __version__
+from railgauge.bundle import certified
 from railgauge.bundle.contents import CLUSTER, FolderContents
 from railgauge.core.codec import to_plain
 from railgauge.core.model import Outcome
@@ -20,13 +22,18 @@ from railgauge.judging import record
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.correctness import CORRUPTION
+from railgauge.planning import forecast
 from railgauge.plugin import demanded, opening, recording
 from railgauge.plugin.ending import Ending
-from railgauge.plugin.reporters import writer
+from railgauge.plugin.reporters import tell, writer
 from railgauge.plugin.starting import SessionStart
-from railgauge.report import allure, junit, terminal, throttled
+from railgauge.report import junit, terminal, throttled
+from railgauge.report.allure import results as allure_results
+from railgauge.report.allure import surroundings
 from railgauge.report.causes import printable
+from railgauge.report.certificate.certified import CertifiedRun
 from railgauge.report.plots import Plot, plots
+from railgauge.report.progress import Progress
 from railgauge.run import confirming, kernel_logs, storage
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
@@ -85,6 +92,8 @@ class Controller:
         self._ended = ""
         self._began = datetime.now().astimezone()
         self._disk = storage.DiskErrors(run.store.folder)
+        works = forecast.work(settings.platform, settings.level)
+        self._progress = Progress(works, lambda line: tell(config, line, yellow=False))
 
     # --- before the first test ---
 
@@ -135,6 +144,7 @@ class Controller:
             self.run.store.append(record.FILE, line)
             item = record.from_json(data)
             self.records[item.id] = record.merged(self.records.get(item.id), item)
+            self._progress.ended(item)
 
     # --- after the last test ---
 
@@ -162,6 +172,9 @@ class Controller:
             failed, result = failed or error, None
         if failed is not None:
             self._end_without_disk(session, failed)
+        out = self.config.pluginmanager.getplugin("terminalreporter")
+        if self.verdict and out is not None:
+            terminal.last_word(out, self.verdict, self.run.store.folder)
         return result
 
     def _end_without_disk(self, session: pytest.Session, error: OSError) -> None:
@@ -184,10 +197,7 @@ class Controller:
         self.run.store.write_json("verdict.json", self.verdict.to_json())
         self._write_junit()
         self._draw()
-        allure_folder = Path(session.config.option.allure_report_dir)
-        surroundings = (self.verdict, self.records, self.settings.platform, self.plots)
-        allure.write_surroundings(allure_folder, *surroundings)
-        allure.write_config(self.run.store.folder / "allurerc.json", self.verdict)
+        self._write_allure(self.verdict)
         ends_with = pytest.ExitCode.OK if self._stopped_itself() else session.exitstatus
         session.exitstatus = self.ending.settle(self.verdict.exit_code, ends_with)
 
@@ -263,6 +273,14 @@ class Controller:
             with self.ending.step(f"{path} could not be written"):
                 write_whole(path, text)
 
+    def _write_allure(self, verdict: RunVerdict) -> None:
+        folder = Path(self.config.option.allure_report_dir)
+        surroundings.write(folder, verdict, self.settings.platform, self.plots)
+        surroundings.write_config(self.run.store.folder / "allurerc.json", verdict)
+        if self.config.pluginmanager.hasplugin("allure_pytest"):
+            told = (self.run.store.folder, folder, verdict, int(1000 * time.time()), self.plots)
+            allure_results.write(allure_results.ReportedRun(*told), self.records)
+
     def _draw(self) -> None:
         """The plots of every rung, as files of their own; the HTML report holds them too."""
         settings, evidence = self.settings, self.run.surveyed.evidence
@@ -282,6 +300,12 @@ class Controller:
         if self.run.recorded:
             return self.run.recorded.plan().ended
         return datetime.now().astimezone().isoformat(timespec="seconds")
+
+    def _start_of_run(self) -> str:
+        """When the run began; when the recorded run did in a replay."""
+        if self.run.recorded:
+            return self.run.recorded.plan().began
+        return self._began.isoformat(timespec="seconds")
 
     def _decide(self) -> RunVerdict:
         return decision.decide(self._run_plan(), self._findings())
@@ -329,6 +353,8 @@ class Controller:
             directions=self.settings.level.directions,
             sampled=bool(self.settings.level.sample),
             ended=self._ended,
+            began=self._start_of_run(),
+            operator=self.settings.operator,
         )
         self.run.store.write_json(decision.FILE, to_plain(run))
         return run
@@ -339,19 +365,31 @@ class Controller:
 
         if self.verdict:
             columns = self.config.pluginmanager.getplugin("railgauge-html")
-            prefix.append(
-                html.above(self.verdict, self.records, self.settings, self.run.store, self.plots)
-            )
+            run = self._certified(self.verdict)
+            prefix.append(html.above(run, self.settings, self.run.store, self.plots, columns))
             postfix.append(html.below(self.verdict, columns))
+
+    def _certified(self, verdict: RunVerdict) -> CertifiedRun:
+        kept, settings = FolderContents(self.run.store.folder), self.settings
+        return CertifiedRun(
+            verdict,
+            self._run_plan(),
+            self.records,
+            settings.platform,
+            settings.declared,
+            self.run.found,
+            certified.hashes(kept),
+            (certified.UNSEALED,),
+        )
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter
     ) -> Generator[None, None, None]:
-        """Print the verdict last, so that it stays visible on the terminal."""
+        """Print what is behind the verdict below what other plugins print."""
         yield
         if self.verdict:
-            terminal.summary(terminalreporter, self.verdict, self.records, self.run.store.folder)
+            terminal.summary(terminalreporter, self.verdict, self.records)
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:

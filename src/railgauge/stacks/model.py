@@ -117,6 +117,19 @@ def unread(gpus: tuple[GpuFacts, ...], why: Callable[[str], str]) -> dict[str, s
 
 
 @dataclass(frozen=True, slots=True)
+class GpuIdentity:
+    """What identifies one GPU, as its tool prints it; the empty text if it prints nothing.
+
+    ``slot`` is the place that the tool names: ``module 3``.
+    """
+
+    serial: str = ""
+    uuid: str = ""
+    part_number: str = ""
+    slot: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StackFacts:
     """The values of one node that a vendor's tools reported.
 
@@ -126,6 +139,7 @@ class StackFacts:
     ``processes`` are the processes that hold GPU memory, one readable line for each.
     ``peer_memory`` is evidence in addition to the kernel's list of peer memory clients and modules.
     ``missing`` maps a field of ``NodeFacts`` to the reason why it could not be read.
+    ``identities`` are those of the GPUs by number; ``unidentified`` is why a value is not in them.
     """
 
     gpus: tuple[GpuFacts, ...] = ()
@@ -135,6 +149,8 @@ class StackFacts:
     processes: tuple[str, ...] = ()
     peer_memory: tuple[str, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
+    identities: Mapping[int, GpuIdentity] = field(default_factory=dict)
+    unidentified: str = "the tool of its GPUs does not show it"
 
 
 class Stack(Protocol):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from railgauge.stacks import readings as read
-from railgauge.stacks.model import GpuFacts, Section, StackFacts, section, unread
+from railgauge.stacks.model import GpuFacts, GpuIdentity, Section, StackFacts, section, unread
 from railgauge.stacks.nvidia_sampler import SAMPLER
 from railgauge.stacks.nvidia_smi import (
     QUERY,
@@ -116,6 +116,8 @@ class Nvidia:
             missing={name: reason for name, reason in missing.items() if reason}
             | unknown
             | unread(gpus, lambda name: _absent(name, sections) or _why(name, raws, query, log)),
+            identities={int(raw["index"]): _identity(raw) for raw in raws},
+            unidentified=log.problem or "nvidia-smi -q: does not show it",
         )
 
     def perftest_memory_flags(self, gpu: int) -> tuple[str, ...]:
@@ -197,6 +199,16 @@ def _gpu(index: int, raw: Raw, topology: GpuTopology, links: Mapping[int, Links]
         pcie_max_width=read.width(raw.get("pcie.link.width.max")),
         mig_enabled=read.switch(raw.get("mig.mode.current")),
         fabric=_fabric(raw),
+    )
+
+
+def _identity(raw: Raw) -> GpuIdentity:
+    module = read.said(raw.get("module"))
+    return GpuIdentity(
+        raw.get("serial", ""),
+        raw.get("uuid", ""),
+        raw.get("part_number", ""),
+        f"module {module}" if module else "",
     )
 
 

@@ -42,6 +42,13 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "GPU Power Readings/Default Power Limit", "Power Readings/Default Power Limit",
     ),
     "vbios_version": ("vbios_version", "VBIOS Version"),
+    "serial": ("serial", "Serial Number"),
+    "uuid": ("uuid", "GPU UUID"),
+    "part_number": ("board_part_number", "Board Part Number", "gpu_part_number", "GPU Part Number"),
+    "module": (
+        "platformInfo/module_id", "gpu_module_id", "module_id", "Platform Info/Module Id",
+        "GPU Module Id", "Module ID", "Module Id",
+    ),
     "clocks.max.sm": ("max_clocks/sm_clock", "Max Clocks/SM"),
     "clocks.sm": ("clocks/sm_clock", "Clocks/SM"),
     "ecc.mode.current": ("ecc_mode/current_ecc", "ECC Mode/Current", "Ecc Mode/Current"),

@@ -133,6 +133,28 @@ def parse_samples(text: str, sampler: Sampler) -> Samples:
     return Samples(start[1], began_s, found)
 
 
+def last_of_each(text: str, sampler: Sampler, count: int) -> int:
+    """Return the character at which the last samples of ``count`` GPUs begin; 0 if one has none."""
+    heading = _cells(text.partition("\n")[2].partition("\n")[0])
+    seen: set[str] = set()
+    end = text.rfind("\n") + 1
+    while end:
+        start = text.rfind("\n", 0, end - 1) + 1
+        row = dict(zip(heading, _cells(text[start:end]), strict=False))
+        gpu = _cell(row, sampler.columns[GPU])
+        if gpu.isdecimal() and sampler.is_read(row):
+            seen.add(gpu)
+        if len(seen) >= count:
+            return start
+        end = start
+    return 0
+
+
+def _cells(line: str) -> list[str]:
+    """The cells of a line with a time before it."""
+    return [cell.strip() for cell in line.partition(",")[2].split(",")]
+
+
 def _stamped(line: str) -> tuple[float, str]:
     match = _LINE.fullmatch(line.rstrip("\r"))
     if not match:

@@ -45,7 +45,8 @@ class RunPlan:
     the scheme that decided which node of a pair sends; runs that did not keep it used the first.
     ``sampled`` is true if smoke measured a sample of the nodes; earlier versions measured all.
     ``ended`` is when the last item had ended (ISO 8601 with its offset); accepted deviations count
-    until a day, and this is the day that decides. It is empty until then.
+    until a day, and this is the day that decides. It is empty until then. ``began`` is when the
+    session did, and ``operator`` who ran it; earlier versions kept neither.
     """
 
     schema_version: int
@@ -59,6 +60,8 @@ class RunPlan:
     directions: int = ALTERNATING
     sampled: bool = False
     ended: str = ""
+    began: str = ""
+    operator: str = ""
 
     def level_of(self, platform: Platform, cluster: Cluster) -> Level:
         """Return the level that the run measured."""

@@ -109,6 +109,13 @@ def _static(index: int, gpu: Gpu, node: Node) -> dict[str, Any]:
             "SOCKET_POWER": (gpu["power_cap_w"], "W"),
         },
         "DRIVER": {"NAME": "amdgpu", "VERSION": node["smi"]["driver"]},
+        "BOARD": {
+            "MODEL_NUMBER": "102-G30211-0C",
+            "PRODUCT_SERIAL": gpu["serial"],
+            "FRU_ID": "113-AMDG302110C1-0000",
+            "PRODUCT_NAME": gpu["model"],
+            "MANUFACTURER_NAME": "AMD",
+        },
         "VBIOS": {
             "NAME": "AMD MI300X",
             "BUILD_DATE": "2024/04/15 00:00",
@@ -123,7 +130,7 @@ def _static(index: int, gpu: Gpu, node: Node) -> dict[str, Any]:
 
 
 def _serial(gpu: Gpu) -> str:
-    return f"0x{int(gpu['bus'][5:7], 16) * 0x1F3D5B79A0C1:016X}"
+    return str(gpu["chip"])
 
 
 def _metric(_index: int, gpu: Gpu, node: Node) -> dict[str, Any]:

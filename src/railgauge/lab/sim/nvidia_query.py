@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from _blake2 import blake2b  # hashlib also loads OpenSSL, a tenth of a tool's start
 
 from . import stored, telemetry
 
@@ -21,10 +20,8 @@ _IDLE_MHZ = 345
 
 
 def uuid(gpu: Gpu) -> str:
-    """Return the GPU's UUID, made from its bus address and model; unique within a node."""
-    digest = blake2b(gpu["bus"].encode() + gpu["model"].encode(), digest_size=16).hexdigest()
-    parts = (digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:])
-    return "GPU-" + "-".join(parts)
+    """Return the GPU's UUID."""
+    return str(gpu["uuid"])
 
 
 def bus_id(gpu: Gpu) -> str:
@@ -226,7 +223,7 @@ _FIELDS: dict[str, tuple[str, Callable[[Any], object]]] = {
     "gpu_name": _IDENTITY["gpu_name"],
     "uuid": _IDENTITY["gpu_uuid"],
     "gpu_uuid": _IDENTITY["gpu_uuid"],
-    "serial": ("", lambda row: f"165{int(row['gpu']['bus'][5:7], 16):010d}"),
+    "serial": ("", lambda row: row["gpu"]["serial"]),
     "count": ("", lambda row: len(row["node"]["gpus"])),
     "timestamp": ("", lambda _: time.strftime("%Y/%m/%d %H:%M:%S.000")),
     "driver_version": ("", lambda row: row["node"]["smi"]["driver"]),
