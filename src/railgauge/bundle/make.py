@@ -36,6 +36,7 @@ from railgauge.verdict.decision import FILE as PLAN
 
 _NEEDED = (PLAN, RECORDS, VERDICT, PLATFORM, CLUSTER)
 _PASSING = ("leases",)
+_SUFFIX = ".railgauge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +48,19 @@ class Made:
     report: check.Report
 
 
-def make(run: Path, path: Path, key: Ed25519PrivateKey | None, redact: Sequence[str] = ()) -> Made:
+def make(
+    run: Path,
+    path: Path,
+    key: Ed25519PrivateKey | None,
+    redact: Sequence[str] = (),
+    without: Sequence[str] = (),
+) -> Made:
     """Write the bundle of the run in ``run``; no file is left if it does not verify.
 
+    Files whose names begin with one of ``without`` are left out, and so are bundles.
     Raises ``BadInput`` if the folder is not that of a run with a verdict, or was changed.
     """
-    names = list(_files(run))
+    names = [name for name in _files(run) if not _is_left_out(name, without)]
     if absent := [name for name in _NEEDED if name not in names]:
         raise BadInput(
             f"has no {absent[0]}",
@@ -85,6 +93,10 @@ def _files(run: Path) -> Iterator[str]:
     found = (path for path in run.rglob("*") if path.is_file() and not path.is_symlink())
     names = (path.relative_to(run).as_posix() for path in found)
     yield from sorted(name for name in names if name.split("/")[0] not in _PASSING)
+
+
+def _is_left_out(name: str, without: Sequence[str]) -> bool:
+    return name.endswith(_SUFFIX) or name.startswith(tuple(without))
 
 
 def refuse_changed(run: Path, names: Sequence[str]) -> None:

@@ -107,7 +107,7 @@ class Earlier:
 
     def __init__(self, folder: Path) -> None:
         """Raises ``BadInput`` if the invocation of a run is missing or has another version."""
-        self._folders = list(_chain(folder))
+        self._folders = list(earlier(folder))
         self.name = folder.name
         self.folder = folder
         self.invocation = _read(folder)
@@ -282,7 +282,8 @@ def _boot_id(found: Any) -> str | None:
     return read
 
 
-def _chain(folder: Path) -> Iterator[Path]:
+def earlier(folder: Path) -> Iterator[Path]:
+    """Yield the run and those that it carries on, newest first. Raises ``BadInput``."""
     seen = set[Path]()
     while folder not in seen:
         seen.add(folder)
