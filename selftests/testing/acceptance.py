@@ -39,7 +39,9 @@ HOMELAB_NODES = ("viper", "columbia", "prometheus")
 # A limit for a run that hangs; a busy machine stays below it.
 TIME_LIMIT_S = 400.0
 # The folders of the items that no test makes.
-_CLOSING = ("kernel::kernel_log[", "gpus::telemetry[", "peers::")
+# The readings of closing items, which are no cases of a test.
+_OF_NODES = ("kernel_log_", "growth_")
+_CLOSING = ("kernel::kernel_log[", "gpus::telemetry[", "counters::growth[", "peers::")
 
 Change = Callable[["Project"], None]
 
@@ -267,7 +269,8 @@ class Run:
     def transcripts(self) -> dict[str, dict[str, Any]]:
         """By case of a test: the error, and the transcripts of each repeat."""
         folder = self.latest / "transcripts"
-        files = sorted(path for path in folder.glob("*.json") if "kernel_log" not in path.name)
+        own = (path for path in folder.glob("*.json") if not path.name.startswith(_OF_NODES))
+        files = sorted(own)
         found = [json.loads(path.read_text(encoding="utf-8")) for path in files]
         assert len({data["case"]["key"] for data in found}) == len(found)
         return {data["case"]["key"]: data for data in found}

@@ -25,16 +25,15 @@ from railgauge.judging.correctness import CORRUPTION
 from railgauge.planning import forecast
 from railgauge.plugin import demanded, opening, recording
 from railgauge.plugin.ending import Ending
-from railgauge.plugin.reporters import tell, writer
+from railgauge.plugin.reporters import complete_page, tell, writer
 from railgauge.plugin.starting import SessionStart
 from railgauge.report import junit, terminal, throttled
 from railgauge.report.allure import results as allure_results
 from railgauge.report.allure import surroundings
 from railgauge.report.causes import printable
-from railgauge.report.certificate.certified import CertifiedRun
 from railgauge.report.plots import Plot, plots
 from railgauge.report.progress import Progress
-from railgauge.run import confirming, kernel_logs, storage
+from railgauge.run import closing, confirming, storage
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store, write_whole
@@ -186,7 +185,7 @@ class Controller:
     def _finish(self, session: pytest.Session) -> None:
         if self.planned:
             self._confirm(session)
-            self._read_kernel_logs(session)
+            self._read_closing(session)
         self._start.undo_preparations()
         self.run.hurry()
         if not self.planned:
@@ -212,19 +211,15 @@ class Controller:
             left = confirming.lacking_partners(self._findings(), self._printer(), first)
             self._measured_again(session, left)
 
-    def _read_kernel_logs(self, session: pytest.Session) -> None:
-        """Read the kernels' logs, unless somebody ended the run, or the platform does not ask."""
+    def _read_closing(self, session: pytest.Session) -> None:
+        """Read counters and kernels' logs, unless somebody ended the run."""
         ended = self._is_interrupted or session.exitstatus == pytest.ExitCode.INTERRUPTED
-        asked = self.settings.platform.kernel_log is not None
-        if not asked or not self.run.found or (ended and not self._stopped_itself()):
+        if not self.run.found or (ended and not self._stopped_itself()):
             return
-        kept, findings = self.run.recorded, self._findings()
-        live = kernel_logs.recorded(kept.result) if kept else None
         try:
-            read = live or kernel_logs.live(findings, self.run.sessions())
-            kernel_logs.keep(findings, self.run.store, read)
+            closing.read(self.settings, self.run, self._findings)
         except KeyboardInterrupt:
-            self._printer()("the kernels' logs were not read: interrupted")
+            self._printer()("counters and kernels' logs were not read: interrupted")
             session.exitstatus = pytest.ExitCode.INTERRUPTED
 
     def _measured_again(self, session: pytest.Session, asked: Sequence[Remeasurement]) -> bool:
@@ -365,22 +360,10 @@ class Controller:
 
         if self.verdict:
             columns = self.config.pluginmanager.getplugin("railgauge-html")
-            run = self._certified(self.verdict)
+            folder, plan = self.run.store.folder, self._run_plan()
+            run = certified.unsealed(folder, self.verdict, plan, self._findings())
             prefix.append(html.above(run, self.settings, self.run.store, self.plots, columns))
             postfix.append(html.below(self.verdict, columns))
-
-    def _certified(self, verdict: RunVerdict) -> CertifiedRun:
-        kept, settings = FolderContents(self.run.store.folder), self.settings
-        return CertifiedRun(
-            verdict,
-            self._run_plan(),
-            self.records,
-            settings.platform,
-            settings.declared,
-            self.run.found,
-            certified.hashes(kept),
-            (certified.UNSEALED,),
-        )
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(
@@ -396,6 +379,9 @@ class Controller:
         step = self.ending.step
         with step("the lab could not be stopped"):
             self._start.close_lab()
+        with step("report.html could not be completed"):
+            if self.verdict:
+                complete_page(self.config.option)
         with step("manifest.json could not be written"):
             shutil.rmtree(self.run.store.folder / "leases", ignore_errors=True)
             self._write_manifest()

@@ -16,6 +16,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from railgauge.config.hostfile import cluster_from_json
 from railgauge.core import chain, versions
 from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import BadInput, CommandTimedOut, TransportError, from_json
-from railgauge.core.model import Case, Cluster
+from railgauge.core.model import Case, Cluster, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.facts import boot
 from railgauge.facts.boot import KernelMark, Reboot
@@ -168,6 +169,19 @@ class Earlier:
             if kept is not None:
                 return _without_lost_connections(kept)
         return None
+
+    def readings(self, case: Case) -> tuple[tuple[Transcript, ...], ...]:
+        """What was read of the nodes themselves in each run, oldest first, under a closing case.
+
+        A run of which nothing is kept, such as one of an earlier version, has an empty entry. A
+        reading that failed is left out, and what follows it.
+        """
+        found: list[tuple[Transcript, ...]] = []
+        for run in reversed(self._folders):
+            kept = Store(run).load(case)
+            last = kept.runs[-1] if kept and kept.runs else ()
+            found.append(tuple(takewhile(lambda said: not said.error, last)))
+        return tuple(found)
 
     def reboots(self, facts: Mapping[str, Any]) -> Iterator[Reboot]:
         """The reboots that the run recorded, and those since, from ``facts``, the new survey."""
