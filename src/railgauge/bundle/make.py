@@ -19,6 +19,7 @@ from railgauge.bundle.redact import ADDRESSES, HOSTS, FileRedactor, digested_key
 from railgauge.bundle.statement import NAME, RUN, SIGNER, Redacted, RunInfo
 from railgauge.core.errors import BadInput
 from railgauge.judging.record import FILE as RECORDS
+from railgauge.planning.soak import FOLDER as SOAK
 from railgauge.run.store import MANIFEST, json_text
 from railgauge.verdict import decision
 from railgauge.verdict.decision import FILE as PLAN
@@ -153,7 +154,7 @@ class _Run(FolderContents):
 
     def __init__(self, run: Path, redactor: FileRedactor, names: Sequence[str]) -> None:
         self._redactor = redactor
-        made = (name for name in names if name.startswith((AGAIN, TRANSCRIPTS)))
+        made = (name for name in names if name.startswith((AGAIN, TRANSCRIPTS, f"{SOAK}/")))
         self._before = {redactor.name(name): name for name in made}
         super().__init__(run)
 

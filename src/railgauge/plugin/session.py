@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,12 @@ from railgauge.bundle.contents import CLUSTER, FolderContents
 from railgauge.core.codec import to_plain
 from railgauge.core.model import Outcome
 from railgauge.diagnosis import RunResults
+from railgauge.diagnosis.model import SoakResults
 from railgauge.judging import record
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.correctness import CORRUPTION
+from railgauge.planning.soak import Rounds
 from railgauge.plugin import demanded, opening, recording
 from railgauge.plugin.ending import Ending
 from railgauge.plugin.reporters import writer
@@ -27,7 +30,7 @@ from railgauge.plugin.starting import SessionStart
 from railgauge.report import allure, junit, terminal, throttled
 from railgauge.report.causes import printable
 from railgauge.report.plots import Plot, plots
-from railgauge.run import confirming, kernel_logs, storage
+from railgauge.run import confirming, kernel_logs, soaking, storage
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store, write_whole
@@ -83,6 +86,7 @@ class Controller:
         self._junit_files = junit_files
         self._is_interrupted = False
         self._ended = ""
+        self._soaked: SoakResults | None = None
         self._began = datetime.now().astimezone()
         self._disk = storage.DiskErrors(run.store.folder)
 
@@ -173,6 +177,7 @@ class Controller:
     def _finish(self, session: pytest.Session) -> None:
         if self.planned:
             self._confirm(session)
+            self._soak(session)
             self._read_kernel_logs(session)
         self._start.undo_preparations()
         self.run.hurry()
@@ -215,6 +220,20 @@ class Controller:
             kernel_logs.keep(findings, self.run.store, read)
         except KeyboardInterrupt:
             self._printer()("the kernels' logs were not read: interrupted")
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
+
+    def _soak(self, session: pytest.Session) -> None:
+        """Measure the rounds of a soak, unless somebody ended the run before its last item."""
+        soak, settings = self.settings.soak, self.settings
+        if soak is None:
+            return
+        base = self._findings()
+        rounds = Rounds(soak, settings.platform, base.cluster, settings.level, settings.rounds)
+        if self.run.recorded:
+            soaking.play(rounds, self.run.recorded.rounds(), self.run.measure_in)
+        elif not self._may_ask(session) or self._stopped_itself():
+            self._printer()("soak: not begun, because the ladder was not run to its end")
+        elif not soaking.carry_out(rounds, base, self.run.measure_in, self._printer()):
             session.exitstatus = pytest.ExitCode.INTERRUPTED
 
     def _measured_again(self, session: pytest.Session, asked: Sequence[Remeasurement]) -> bool:
@@ -293,7 +312,8 @@ class Controller:
         known = (platform, cluster, kept.reboots(), kept.confirmed(platform))
         read = (kept.starts, kept.kept, kept.marks())
         accepted = self.settings.deviations
-        return RunResults(self.records, self.run.found, *known, *read, deviations=accepted)
+        found = RunResults(self.records, self.run.found, *known, *read, deviations=accepted)
+        return replace(found, soak=self._soaked)
 
     def _tell_absent(self, session: pytest.Session) -> None:
         """Add a record for each item that did not run, and the closing items."""
@@ -302,6 +322,7 @@ class Controller:
         unasked = list(decision.not_run(self._run_plan(), self._findings()))
         self._keep(unasked)
         self.planned += [item.id for item in unasked]
+        self._soaked = FolderContents(self.run.store.folder).soaked(self._findings())
         last = list(decision.closed(self._run_plan(), self._findings()))
         self._keep(last)
         self.planned += [item.id for item in last if item.id not in self.planned]
@@ -329,6 +350,7 @@ class Controller:
             directions=self.settings.level.directions,
             sampled=bool(self.settings.level.sample),
             ended=self._ended,
+            soak=self.settings.soak,
         )
         self.run.store.write_json(decision.FILE, to_plain(run))
         return run
