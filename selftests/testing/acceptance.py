@@ -39,7 +39,7 @@ HOMELAB_NODES = ("viper", "columbia", "prometheus")
 # A limit for a run that hangs; a busy machine stays below it.
 TIME_LIMIT_S = 400.0
 # The folders of the items that no test makes.
-_CLOSING = ("kernel::kernel_log[", "gpus::telemetry[", "peers::")
+_CLOSING = ("kernel::kernel_log[", "gpus::telemetry[", "peers::", "soak/")
 
 Change = Callable[["Project"], None]
 

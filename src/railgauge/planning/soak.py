@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -119,7 +119,9 @@ class Rounds:
                 drawn = _with(demand, pairings[case.measurement])
                 assert drawn.question.case is not None
                 by_case.setdefault(drawn.question.case, []).append(drawn)
-        found = [self._case(case, asked) for case, asked in by_case.items()]
+        # Whatever the order of the platform file: redaction sorts it.
+        place = {node.name: number for number, node in enumerate(self.cluster.nodes)}
+        found = [self._case(case, by_case[case]) for case in sorted(by_case, key=_key(place))]
         return tuple(_ordered(found, self._draw(number, "order")))
 
     def _draw(self, number: int, what: str) -> Random:
@@ -145,14 +147,13 @@ class Rounds:
         extent = measurement.extents.get(self.level.name)
         if measurement.scope != Scope.PATH or not extent or extent.pairings != "one_per_nic":
             return {}
-        draw, every = self._draw(number, measurement.name), self.platform.pairings
         return {
-            path: draw.choice(
-                [
+            path: self._draw(number, f"{measurement.name}/{path.nic}").choice(
+                sorted(
                     one
-                    for one in every(measurement.memory)
+                    for one in self.platform.pairings(measurement.memory)
                     if (one.nic, one.distance) == (path.nic, path.distance)
-                ]
+                )
             )
             for path in plan.paths(self.platform, measurement, self.level.name)
             if path and path.gpu is not None and path.peer is None
@@ -162,6 +163,11 @@ class Rounds:
         measurement = self.platform.measurements[case.measurement]
         gated = () if measurement.scope == Scope.FABRIC else case.nodes
         return RoundCase(case, measurement.rung, gated, tuple(asked))
+
+
+def _key(place: Mapping[str, int]) -> Callable[[Case], tuple[str, list[int], str]]:
+    """Return the key that orders cases by measurement, nodes and path, whatever the names."""
+    return lambda one: (one.measurement, [place[n] for n in one.nodes], str(one.pairing or ""))
 
 
 def _with(demand: Demand, drawn: Mapping[Pairing, Pairing]) -> Demand:
@@ -179,8 +185,9 @@ def _with(demand: Demand, drawn: Mapping[Pairing, Pairing]) -> Demand:
 def _ordered(found: list[RoundCase], draw: Random) -> Iterator[RoundCase]:
     """Rung by rung, but what loads single nodes and what is between them alternate.
 
-    The GPUs of a place compute just before its collectives, so that power swings. What needs all
-    nodes comes after the pairs. A scan that counts since another one comes last.
+    The GPUs of a place compute before its collectives, and others between two collectives, so that
+    power swings. What needs all nodes comes after the pairs. A scan that counts since another one
+    comes last.
     """
     draw.shuffle(found)
     places = {one.case.nodes: number for number, one in enumerate(found)}
@@ -195,6 +202,8 @@ def _ordered(found: list[RoundCase], draw: Random) -> Iterator[RoundCase]:
             yield from mine
             alone = [each for each in alone if each not in mine]
         yield one
+        if one.rung > Rung.INTRANODE and alone:
+            yield alone.pop(0)
     yield from (*alone, *late)
 
 

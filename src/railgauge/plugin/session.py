@@ -22,7 +22,7 @@ from railgauge.judging import record
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.correctness import CORRUPTION
-from railgauge.planning.soak import Rounds
+from railgauge.planning.soak import Rounds, is_of_soak
 from railgauge.plugin import demanded, opening, recording
 from railgauge.plugin.ending import Ending
 from railgauge.plugin.reporters import writer
@@ -285,7 +285,8 @@ class Controller:
     def _draw(self) -> None:
         """The plots of every rung, as files of their own; the HTML report holds them too."""
         settings, evidence = self.settings, self.run.surveyed.evidence
-        drawn = plots(self.records.values(), settings.platform, settings.declared, evidence)
+        ladder = [item for name, item in self.records.items() if not is_of_soak(name)]
+        drawn = plots(ladder, settings.platform, settings.declared, evidence)
         more = throttled.plots(self._findings(), evidence)
         self.plots = sorted([*drawn, *more], key=lambda plot: plot.rung)
         for plot in self.plots:

@@ -50,4 +50,6 @@ def in_words(plan: SoakPlan, soaked_s: float, nodes: int, events: int = 0) -> It
 
 
 def _hours(hours: float) -> str:
+    if hours < 1:
+        return f"{60 * hours:.3g} min"
     return f"{hours:.3g} h" if hours < 1000 else f"{hours:,.0f} h"  # noqa: PLR2004

@@ -40,6 +40,7 @@ SELECT json->>'$.subject' AS subject, json->>'$.metric' AS metric, json->>'$.uni
         WHEN '>=' THEN 'higher' WHEN '<=' THEN 'lower' END) AS better,
     TRY_CAST(json->'$.values' AS DOUBLE[]) AS samples
 FROM read_ndjson_objects(?, ignore_errors = true, maximum_object_size = ?)
+WHERE NOT coalesce(starts_with(json->>'$.id', 'soak/'), false)
 """
 _COUNT = """
 SELECT count(*) FILTER (concat_ws('', subject, metric, unit) = '' OR subject IS NULL
