@@ -278,8 +278,7 @@ class Run:
         results: dict[str, dict[str, Any]] = {}
         for file in (self.latest / "allure-results").glob("*-result.json"):
             result = json.loads(file.read_text(encoding="utf-8"))
-            module = result["fullName"].partition("#")[0]
-            path = f"{module.replace('.', '/')}.py" if module.startswith("tests.") else module
+            path = _path_of(result["fullName"].partition("#")[0])
             assert results.setdefault(f"{path}::{result['name']}", result) is result
         return results
 
@@ -308,8 +307,7 @@ class JunitCase:
 
 
 def _junit_case(case: ElementTree.Element) -> JunitCase:
-    module = case.attrib["classname"]  # a demand that no item was collected for is in no file
-    path = f"{module.replace('.', '/')}.py" if module.startswith("tests.") else module
+    path = _path_of(case.attrib["classname"])
     bad = [child for child in case if child.tag in ("failure", "error", "skipped")]
     assert len(bad) <= 1, "an item that ends twice"
     return JunitCase(
@@ -318,6 +316,14 @@ def _junit_case(case: ElementTree.Element) -> JunitCase:
         message=bad[0].attrib.get("message", "") if bad else "",
         properties=_properties(case),
     )
+
+
+def _path_of(module: str) -> str:
+    """The first part of an id; a demand that no item was collected for is in no file."""
+    path = module.replace(".", "/")
+    if module.startswith("tests."):
+        return f"{path}.py"
+    return path if module.startswith("soak.") else module
 
 
 def _properties(case: ElementTree.Element) -> dict[str, list[str]]:
