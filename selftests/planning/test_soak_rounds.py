@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from testing.places import ROOT
@@ -117,7 +118,7 @@ def test_what_gates_a_case_comes_before_it_and_the_gpus_before_their_collectives
 
 def test_compute_and_collectives_alternate():
     rungs = [one.rung for one in rounds_of("lab-h200").cases(1) if one.rung >= Rung.INTRANODE]
-    changes = sum(a != b for a, b in zip(rungs, rungs[1:], strict=False))
+    changes = sum(a != b for a, b in pairwise(rungs))
     assert changes > 3, "compute, collectives, compute, collectives, …"
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from railgauge.core.naming import among
-from railgauge.diagnosis import CATALOGUE, OPEN, STRAGGLER, UNDIAGNOSED, Cause, diagnose
+from railgauge.diagnosis import CATALOGUE, OPEN, STRAGGLER, UNDIAGNOSED, Cause, diagnose, nodes_of
 from railgauge.diagnosis.model import LIKELY, Course, Where
 from railgauge.soak.drift import node_of
 from railgauge.soak.rounds import Round
@@ -48,8 +48,28 @@ class SoakCauses:
             self._explains.setdefault(key, {}).update(dict.fromkeys(explained))
 
     def found(self, rounds: int) -> tuple[Cause, ...]:
-        """Every cause once; ``rounds`` is the number of all rounds."""
+        """Every cause once; ``rounds`` is the number of all rounds.
+
+        What one round leaves undecided, another one may decide: then it is the same cause.
+        """
+        for key in [key for key, cause in self._first.items() if cause.confidence == OPEN]:
+            decided = next((one for one in self._first if self._decides(one, key)), None)
+            if decided is not None:
+                self._join(decided, key)
         return tuple(self._told(key, rounds) for key in self._first)
+
+    def _decides(self, one: _Key, undecided: _Key) -> bool:
+        nodes = nodes_of(one[1].node)
+        among = nodes_of(undecided[1].node)
+        is_sure = self._first[one].confidence != OPEN
+        return is_sure and one[0] == undecided[0] and bool(nodes) and nodes < among
+
+    def _join(self, decided: _Key, undecided: _Key) -> None:
+        del self._first[undecided]
+        seen = dict(self._rounds.pop(undecided)) | dict(self._rounds[decided])
+        self._rounds[decided] = sorted(seen.items())
+        self._evidence[decided].update(self._evidence.pop(undecided))
+        self._explains[decided].update(self._explains.pop(undecided))
 
     def _told(self, key: _Key, rounds: int) -> Cause:
         cause, seen = self._first[key], self._rounds[key]
