@@ -13,7 +13,7 @@ from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
 from railgauge.core.terms import Rung
 from railgauge.planning import sample
-from railgauge.planning.soak import Rounds, is_of_soak, planned, rate_per_h, round_s
+from railgauge.planning.soak import SoakRounds, is_of_soak, planned, rate_per_h, round_s
 from railgauge.run import inputs
 
 
@@ -21,16 +21,16 @@ def site(name: str) -> tuple[Cluster, Platform]:
     return inputs.site(ROOT / "hostfiles" / f"{name}.yaml", ROOT, None)
 
 
-def rounds_of(name: str, seed: int = 7, level: str = "smoke", nodes: int = 0) -> Rounds:
+def rounds_of(name: str, seed: int = 7, level: str = "smoke", nodes: int = 0) -> SoakRounds:
     cluster, platform = site(name)
     if nodes:
         more = tuple(replace(cluster.nodes[0], name=f"n{i:02d}") for i in range(nodes))
         cluster = replace(cluster, nodes=more, groups={})
     wanted = sample.level(platform, cluster, level)
-    return Rounds(planned("1h", seed), platform, cluster, wanted)
+    return SoakRounds(planned("1h", seed), platform, cluster, wanted)
 
 
-def drawn(rounds: Rounds, number: int) -> list[str]:
+def drawn(rounds: SoakRounds, number: int) -> list[str]:
     return [one.case.key for one in rounds.cases(number)]
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 # Lowest first: a folder may import from those before it only.
 ORDER = (
     "core", "subnet", "stacks", "launchers", "containers", "config", "transport", "facts",
-    "leases", "tools", "planning", "judging", "describing", "diagnosis", "verdict", "trend", "soak",
-    "run", "report", "bundle", "site", "plugin", "cli",
+    "leases", "tools", "planning", "judging", "describing", "diagnosis", "verdict", "trend", "run",
+    "report", "bundle", "site", "plugin", "cli",
 )  # fmt: skip
 LAB = "lab"
 LABS = {LAB, "netlab"}

@@ -33,11 +33,11 @@ from railgauge.judging.record import ItemRecord
 from railgauge.planning import plan
 from railgauge.planning.pairing import SCHEMES
 from railgauge.planning.soak import FOLDER as SOAK
-from railgauge.planning.soak import Rounds, folder_of
+from railgauge.planning.soak import SoakRounds, folder_of
+from railgauge.run.soak.judged import judged as soak_of
+from railgauge.run.soak.rounds import RoundEvidence
 from railgauge.run.store import Kept, case_file, identity, text_file
 from railgauge.run.takeover import ELSEWHERE, Addresses
-from railgauge.soak.judged import judged as soak_of
-from railgauge.soak.rounds import RoundEvidence
 from railgauge.verdict import decision
 from railgauge.verdict.decision import RunPlan
 from railgauge.verdict.deviations import refuse_unusable
@@ -259,7 +259,7 @@ class Contents:
         if run.soak is None or not count:
             return None
         level = run.level_of(base.platform, base.cluster)
-        rounds = Rounds(run.soak, base.platform, base.cluster, level, run.rounds)
+        rounds = SoakRounds(run.soak, base.platform, base.cluster, level, run.rounds)
         return soak_of(rounds, count, base, self.of_round)
 
     def of_round(self, number: int) -> RoundEvidence:

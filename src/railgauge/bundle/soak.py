@@ -22,9 +22,9 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.model import Case, Cluster
 from railgauge.judging import record
 from railgauge.judging.record import ItemRecord
-from railgauge.planning.soak import FOLDER, Rounds, folder_of, is_of_soak
+from railgauge.planning.soak import FOLDER, SoakRounds, folder_of, is_of_soak
+from railgauge.run.soak import load
 from railgauge.run.store import case_file
-from railgauge.soak import load
 from railgauge.verdict.decision import RunPlan
 
 # A clock that is set right while a soak runs may go back by less than this.
@@ -45,7 +45,7 @@ def refuse_other_rounds(
         if count:
             _fail(f"{RUN}{FOLDER}", "is evidence of a soak that the run did not have")
         return
-    rounds = Rounds(run.soak, platform, cluster, run.level_of(platform, cluster), run.rounds)
+    rounds = SoakRounds(run.soak, platform, cluster, run.level_of(platform, cluster), run.rounds)
     held = Commands(contents.platform(), cluster, contents.elsewhere())
     clock = _Clock()
     for number in range(1, count + 1):

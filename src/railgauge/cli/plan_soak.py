@@ -9,9 +9,9 @@ from math import ceil
 from typing import Any
 
 from railgauge.planning.demand import DemandInputs
-from railgauge.planning.soak import Rounds, planned, round_s
-from railgauge.soak.causes import lasting
-from railgauge.soak.proof import in_words, proof
+from railgauge.planning.soak import SoakRounds, planned, round_s
+from railgauge.run.soak.causes import lasting
+from railgauge.run.soak.proof import in_words, proof
 
 # Cases of a round do not depend on the seed in number, so any seed shows how long it takes.
 _ANY_SEED = 0
@@ -23,7 +23,7 @@ _WIDTH = 96
 class PlannedSoak:
     """A soak that a run would make: its rounds, each with its cases and its duration."""
 
-    rounds: Rounds
+    rounds: SoakRounds
     cases: int
     round_s: float
 
@@ -43,7 +43,7 @@ class PlannedSoak:
 def planned_soak(scope: DemandInputs, said: str, below: str, count: int | None) -> PlannedSoak:
     """``count`` is ``--rounds`` of the run. Raises ``BadInput``."""
     soak = planned(said, _ANY_SEED, below)
-    rounds = Rounds(soak, scope.platform, scope.cluster, scope.level, count)
+    rounds = SoakRounds(soak, scope.platform, scope.cluster, scope.level, count)
     return PlannedSoak(rounds, len(rounds.cases(1)), round_s(rounds))
 
 

@@ -99,7 +99,7 @@ class RoundCase:
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
+class SoakRounds:
     """Draws the rounds of a run's soak. ``count`` is ``--rounds`` of the run."""
 
     soak: SoakPlan
@@ -207,7 +207,7 @@ def _ordered(found: list[RoundCase], draw: Random) -> Iterator[RoundCase]:
     yield from (*alone, *late)
 
 
-def round_s(rounds: Rounds) -> float:
+def round_s(rounds: SoakRounds) -> float:
     """How long a round takes as planned, in seconds, one measurement after the other."""
     made = (one.case for one in rounds.cases(1))
     measurements = rounds.platform.measurements

@@ -22,7 +22,7 @@ from railgauge.judging import record
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.correctness import CORRUPTION
-from railgauge.planning.soak import Rounds, is_of_soak
+from railgauge.planning.soak import SoakRounds, is_of_soak
 from railgauge.plugin import demanded, opening, recording
 from railgauge.plugin.ending import Ending
 from railgauge.plugin.reporters import writer
@@ -228,7 +228,7 @@ class Controller:
         if soak is None:
             return
         base = self._findings()
-        rounds = Rounds(soak, settings.platform, base.cluster, settings.level, settings.rounds)
+        rounds = SoakRounds(soak, settings.platform, base.cluster, settings.level, settings.rounds)
         if self.run.recorded:
             soaking.play(rounds, self.run.recorded.rounds(), self.run.measure_in)
         elif not self._may_ask(session) or self._stopped_itself():

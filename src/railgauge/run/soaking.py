@@ -16,19 +16,19 @@ from railgauge.core.model import Case, Outcome
 from railgauge.core.naming import listed
 from railgauge.core.question import CaseResult
 from railgauge.diagnosis import RunResults
-from railgauge.planning.soak import RoundCase, Rounds, folder_of
+from railgauge.planning.soak import RoundCase, SoakRounds, folder_of
+from railgauge.run.soak import load
+from railgauge.run.soak.causes import lasting
+from railgauge.run.soak.load import Stretch
+from railgauge.run.soak.rounds import Round, RoundEvidence
 from railgauge.run.store import text_file
-from railgauge.soak import load
-from railgauge.soak.causes import lasting
-from railgauge.soak.load import Stretch
-from railgauge.soak.rounds import Round, RoundEvidence
 from railgauge.transport import Tell
 
 MeasureIn = Callable[[str], Callable[[Case], CaseResult]]
 """Returns the function that measures a case and stores its result in a folder of the run."""
 
 
-def carry_out(rounds: Rounds, base: RunResults, measure_in: MeasureIn, tell: Tell) -> bool:
+def carry_out(rounds: SoakRounds, base: RunResults, measure_in: MeasureIn, tell: Tell) -> bool:
     """Measure rounds, and return ``False`` if an interrupt ended them.
 
     ``base`` are the results of the ladder: what failed on rung 0 blocks the rounds too.
@@ -44,7 +44,7 @@ def carry_out(rounds: Rounds, base: RunResults, measure_in: MeasureIn, tell: Tel
     return True
 
 
-def play(rounds: Rounds, count: int, measure_in: MeasureIn) -> None:
+def play(rounds: SoakRounds, count: int, measure_in: MeasureIn) -> None:
     """Store the recorded evidence of ``count`` rounds; a replay measures nothing."""
     for number in range(1, count + 1):
         measure = measure_in(folder_of(number))
@@ -55,7 +55,7 @@ def play(rounds: Rounds, count: int, measure_in: MeasureIn) -> None:
 
 @dataclass(slots=True)
 class _Soaking:
-    rounds: Rounds
+    rounds: SoakRounds
     base: RunResults
     measure_in: MeasureIn
     tell: Tell

@@ -14,16 +14,16 @@ from railgauge.core.model import Judgement, Outcome
 from railgauge.diagnosis import RunResults
 from railgauge.diagnosis.model import SoakResults, SoakRound
 from railgauge.judging.record import ItemRecord
-from railgauge.planning.soak import FOLDER, Rounds, SoakPlan, folder_of
-from railgauge.soak import drift, load
-from railgauge.soak.causes import SoakCauses, lasting, of_drift
-from railgauge.soak.load import Stretch
-from railgauge.soak.proof import in_words, proof
-from railgauge.soak.rounds import Round, RoundEvidence
+from railgauge.planning.soak import FOLDER, SoakPlan, SoakRounds, folder_of
+from railgauge.run.soak import drift, load
+from railgauge.run.soak.causes import SoakCauses, lasting, of_drift
+from railgauge.run.soak.load import Stretch
+from railgauge.run.soak.proof import in_words, proof
+from railgauge.run.soak.rounds import Round, RoundEvidence
 from railgauge.trend.values import Night
 from railgauge.verdict.soaked import soak_item, time_item
 
-Evidence = Callable[[int], RoundEvidence]
+EvidenceOfRound = Callable[[int], RoundEvidence]
 """The evidence of a round, by its number."""
 
 _EVENTS = frozenset({Outcome.FAILED, Outcome.ERROR})
@@ -84,7 +84,9 @@ def _shown(moment: datetime | None) -> str:
     return moment.isoformat(timespec="milliseconds") if moment else ""
 
 
-def judged(rounds: Rounds, count: int, base: RunResults, evidence: Evidence) -> SoakResults:
+def judged(
+    rounds: SoakRounds, count: int, base: RunResults, evidence: EvidenceOfRound
+) -> SoakResults:
     """Judge ``count`` rounds; ``base`` are the results of the ladder before them."""
     found = _Soaked()
     for number in range(1, count + 1):
@@ -99,7 +101,7 @@ def judged(rounds: Rounds, count: int, base: RunResults, evidence: Evidence) -> 
     return _results(rounds, base, found)
 
 
-def _results(rounds: Rounds, base: RunResults, found: _Soaked) -> SoakResults:
+def _results(rounds: SoakRounds, base: RunResults, found: _Soaked) -> SoakResults:
     names = tuple(node.name for node in base.cluster.nodes)
     soak, whole = rounds.soak, [one for one in found.rounds if one.is_whole]
     soaked_s = load.seconds(found.stretches)

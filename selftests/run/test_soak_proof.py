@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from railgauge.planning.soak import planned
-from railgauge.soak.proof import in_words, proof
+from railgauge.run.soak.proof import in_words, proof
 
 
 def test_a_day_without_an_event():

@@ -15,8 +15,8 @@ from datetime import datetime
 from railgauge.core.naming import among
 from railgauge.diagnosis import CATALOGUE, OPEN, STRAGGLER, UNDIAGNOSED, Cause, diagnose, nodes_of
 from railgauge.diagnosis.model import LIKELY, Course, Where
-from railgauge.soak.drift import node_of
-from railgauge.soak.rounds import Round
+from railgauge.run.soak.drift import node_of
+from railgauge.run.soak.rounds import Round
 from railgauge.trend.sentences import sentence
 from railgauge.trend.values import Finding, Trend
 

@@ -8,8 +8,8 @@ from railgauge.core.model import Judgement, Outcome
 from railgauge.core.question import LIMITS, Question
 from railgauge.core.terms import Rung
 from railgauge.judging.record import ItemRecord
-from railgauge.soak import drift
-from railgauge.soak.causes import of_drift
+from railgauge.run.soak import drift
+from railgauge.run.soak.causes import of_drift
 
 NODES = ("a", "b", "c", "d")
 BETTER = {"busbw": "higher", "lat_avg": "lower"}

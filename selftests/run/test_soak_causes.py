@@ -10,8 +10,8 @@ import pytest
 
 from railgauge.diagnosis import OPEN, Cause
 from railgauge.diagnosis.model import CERTAIN, LIKELY, Course, Where
-from railgauge.soak import causes
-from railgauge.soak.causes import SoakCauses, lasting
+from railgauge.run.soak import causes
+from railgauge.run.soak.causes import SoakCauses, lasting
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 
 from railgauge.core.model import Transcript
 from railgauge.core.question import CaseResult
-from railgauge.soak.load import Stretch, of_case, seconds, stretches
+from railgauge.run.soak.load import Stretch, of_case, seconds, stretches
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 
