@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import resource
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,21 +22,35 @@ from railgauge.judging.telemetry import watched
 from railgauge.leases.files import Leases
 from railgauge.planning import plan, telemetry
 from railgauge.run.runner import Runner
+from railgauge.run.sampling import GpuSampling
 from railgauge.run.store import Store
 from railgauge.stacks import stack
-from railgauge.stacks.sampling import parse_samples
+from railgauge.stacks.sampling import parse_samples, sampling_argv
 
 TITLE = "Telemetry"
-ABOUT = """An all-reduce of eight GPUs in one node of the lab, four repeats, with the GPUs sampled
-and without, in turn: CPU seconds of the suite's process, which also stores the samples. Then what a
-long measurement costs when it is judged: its samples of eight GPUs, one a second."""
+ABOUT = """All-reduces of eight GPUs in one node of the lab, with the GPUs sampled and without, in
+turn: CPU seconds of the suite's process, which also stores the samples. One sampler watches all of
+them, as in a run; its start is not in it. Then what a sampler costs its node: the suite's own
+script beside a stand-in that prints the lines of eight GPUs each second, without the vendor's tool.
+Then what a long measurement costs when it is judged: its samples of eight GPUs, one a second."""
 
-REPEATS = 4
-# A sampler is one command more beside the measurement's own, so that the cost of a measurement of
-# a fraction of a second, as in the lab, may double; it does not grow with its duration.
-PER_REPEAT = 2.5
+REPEATS = 20
+TURNS = 7
+# The lab's all-reduce takes a tenth of a second; a longer one costs 0.4 ms for each second more.
+PER_REPEAT = 1.1
+ON_A_NODE_PER_CENT = 1.0
+WATCHED_S = 10
 HOURS = (0.25, 0.5, 1.0)
 _S_PER_HOUR = 3600
+_STAND_IN = """#!/bin/sh
+echo "index, clocks.current.sm [MHz], temperature.gpu, temperature.memory, power.draw [W]"
+for second in 1 2 3 4 5 6 7 8 9 10; do
+  for gpu in 0 1 2 3 4 5 6 7; do
+    echo "$gpu, 1755, 61, N/A, 690.10, 700.00, 100, 0x0000000000000004"
+  done
+  sleep 1
+done
+"""
 
 
 def rows() -> Iterator[Row]:
@@ -42,15 +58,38 @@ def rows() -> Iterator[Row]:
     plain = replace(platform, telemetry=None)
     with TemporaryDirectory() as folder, lab_of(Path(folder), "h200", 1) as cluster:
         cost = compare(
-            lambda: measured_ms(platform, cluster), lambda: measured_ms(plain, cluster), turns=3
+            lambda: measured_ms(platform, cluster), lambda: measured_ms(plain, cluster), turns=TURNS
         )
         text = _one_round(platform, cluster)
     yield Row(
         "a repeat of a collective, sampled", REPEATS, "repeats", cost.measured, "ms CPU",
         compared_with="not sampled", baseline=cost.baseline, ratio=cost.ratio, target=PER_REPEAT,
     )  # fmt: skip
+    yield _on_a_node()
     for hours in HOURS:
         yield _judged(platform, text, hours)
+
+
+def _on_a_node() -> Row:
+    """Per cent of a core that the sampling script takes, with its stand-in for the tool."""
+    with TemporaryDirectory() as folder:
+        tool = Path(folder) / "nvidia-smi"
+        tool.write_text(_STAND_IN, encoding="utf-8")
+        tool.chmod(0o755)
+        command = sampling_argv("/", str(tool), ())
+        before = _children_s()
+        said = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+        took = _children_s() - before
+    assert said.count(b"\n") == 2 + 8 * WATCHED_S
+    per_cent = took / WATCHED_S * 100
+    return Row(
+        "a sampler on its node", 8, "GPUs", per_cent, "% of a core", target=ON_A_NODE_PER_CENT
+    )
+
+
+def _children_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def measured_ms(platform: Platform, cluster: Cluster) -> float:
@@ -64,7 +103,11 @@ def measured_ms(platform: Platform, cluster: Cluster) -> float:
             Leases(Path(folder) / "leases"),
             Store(Path(folder)),
             lambda one, port: plan.commands(one, platform, cluster, port),
-            samplers=lambda one: telemetry.samplers(one, platform, cluster),
+            sampling=GpuSampling(
+                sessions,
+                lambda one: telemetry.samplers(one, platform, cluster),
+                last_samples=lambda text: telemetry.last_samples(text, platform),
+            ),
         )
         runner.measure(replace(case, repeats=1))  # connects
         took = cpu_s(lambda: _all(runner, case))

@@ -4,7 +4,6 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -26,7 +25,8 @@ from railgauge.core import pages
 from railgauge.core.model import Outcome
 from railgauge.diagnosis import Cause, diagnose
 from railgauge.diagnosis.model import Where
-from railgauge.report import allure_causes, allure_results, page, terminal
+from railgauge.report import page, terminal
+from railgauge.report.allure import causes as allure_causes
 from railgauge.report.causes import about, leading, unexplained
 from railgauge.verdict.decision import decide
 
@@ -251,14 +251,14 @@ HOSTILE_CAUSES = [replace(CAUSE, where=Where(text, text)) for text in TEXTS]
 @pytest.mark.parametrize("cause", HOSTILE_CAUSES, ids=lambda cause: cause.where.node)
 def test_a_category_matches_only_the_messages_of_its_cause(cause):
     (category,) = allure_causes.categories([cause])
-    marked = allure_causes._marked({"statusDetails": {"message": "limit missed:\nit"}}, cause)
+    marked = allure_causes.with_cause({"statusDetails": {"message": "limit missed:\nit"}}, cause)
     message = marked["statusDetails"]["message"]
     assert pattern(category).fullmatch(message)
     assert pattern(category).match(message)
     other = replace(cause, where=Where(f"{cause.where.node}0"))
     for wrong in (
         "limit missed:\nit",
-        allure_causes._marked({}, other)["statusDetails"]["message"],
+        allure_causes.with_cause({}, other)["statusDetails"]["message"],
     ):
         assert not pattern(category).fullmatch(wrong)
 
@@ -277,56 +277,6 @@ def test_a_category_matches_any_text_literally(text):
     assert pattern(category).fullmatch(f"before\n{allure_causes._words(cause)}\nafter")
     literal = allure_causes._literal(text)
     assert re.sub(r"\\(.)", r"\1", literal, flags=re.S) == text
-
-
-def results(folder, *items):
-    for number, (module, name) in enumerate(items):
-        body = {
-            "fullName": f"{module}#{name.partition('[')[0]}",
-            "name": name,
-            "status": "failed",
-            "statusDetails": {"message": f"limit missed: {name}"},
-            "labels": [{"name": "suite", "value": "s"}],
-        }
-        (folder / f"{number}-result.json").write_text(json.dumps(body), encoding="utf-8")
-
-
-def read(folder: Path):
-    return [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*-result.json"))]
-
-
-def test_results_are_marked_by_the_id_of_their_item(tmp_path):
-    results(tmp_path, ("tests.a", "test_a[1]"), ("tests.b", "test_b[1]"), ("tests.a", "test_b[1]"))
-    allure_results.settle(tmp_path, {}, [CAUSE])
-    shown, explained, other = read(tmp_path)
-    for result in (shown, explained):
-        assert "[cause: slow-nic, n1, mlx5_0] what to do" in result["statusDetails"]["message"]
-        assert {"name": "tag", "value": "cause: slow-nic"} in result["labels"]
-        assert {"name": "suite", "value": "s"} in result["labels"]
-    assert shown["statusDetails"]["message"].startswith("limit missed: test_a[1]\n")
-    assert other["statusDetails"]["message"] == "limit missed: test_b[1]"
-
-
-def test_an_item_of_two_causes_is_marked_with_the_first_one(tmp_path):
-    results(tmp_path, ("tests.a", "test_a[1]"))
-    second = replace(CAUSE, cause="slow-node")
-    allure_results.settle(tmp_path, {}, [CAUSE, second])
-    assert "cause: slow-nic" in read(tmp_path)[0]["statusDetails"]["message"]
-    assert "slow-node" not in read(tmp_path)[0]["statusDetails"]["message"]
-
-
-def test_results_of_a_healthy_run_are_not_changed(tmp_path):
-    results(tmp_path, ("tests.a", "test_a[1]"))
-    before = (tmp_path / "0-result.json").read_bytes()
-    allure_results.settle(tmp_path, {}, [])
-    assert (tmp_path / "0-result.json").read_bytes() == before
-
-
-def test_a_result_without_a_message_is_marked_too(tmp_path):
-    body = {"fullName": "tests.a#test_a", "name": "test_a[1]", "status": "skipped"}
-    (tmp_path / "0-result.json").write_text(json.dumps(body), encoding="utf-8")
-    allure_results.settle(tmp_path, {}, [CAUSE])
-    assert read(tmp_path)[0]["statusDetails"]["message"].startswith("[cause: slow-nic")
 
 
 # --- verdict.json ---

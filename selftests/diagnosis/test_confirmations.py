@@ -27,7 +27,7 @@ from railgauge.diagnosis import diagnose
 from railgauge.diagnosis.confirm import confirmations
 from railgauge.diagnosis.partners import good_nodes
 from railgauge.judging.confirmation import Confirmed
-from railgauge.report.allure_causes import _marked
+from railgauge.report.allure.causes import with_cause
 from railgauge.report.causes import about
 from railgauge.verdict.decision import decide
 
@@ -197,7 +197,7 @@ def test_a_second_measurement_is_shown_with_its_figures(slow_node, speed, state,
     assert ("is intermittent" in cause.would_decide) is (state == "not reproduced")
     assert dict(about(cause))["again"] == [state, *cause.confirmation.seen]
     plain = {"statusDetails": {"message": "slow"}, "labels": []}
-    assert f"{state}; " in _marked(plain, cause)["statusDetails"]["message"]
+    assert f"{state}; " in with_cause(plain, cause)["statusDetails"]["message"]
 
 
 def test_slow_with_only_one_of_two_partners_is_unsteady(slow_node):

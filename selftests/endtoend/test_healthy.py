@@ -81,7 +81,8 @@ def test_evidence_is_simulated_wherever_one_looks(run: Run) -> None:
 def closing(run: Run) -> set[str]:
     """The closing items of a platform, with GPUs or without."""
     limits = json.loads((run.latest / "thresholds.json").read_text())
-    kinds = ["kernel::kernel_log", *(["gpus::telemetry"] if "telemetry" in limits else [])]
+    kinds = ["kernel::kernel_log", "counters::growth"]
+    kinds += ["gpus::telemetry"] if "telemetry" in limits else []
     return {f"{kind}[{node}]" for kind in kinds for node in run.environment["nodes"]}
 
 
@@ -191,7 +192,8 @@ def _neighbours(run: Run) -> Iterator[tuple[Any, Any]]:
 
 
 def _span(case: str, repeat: list[dict[str, Any]]) -> tuple[datetime, datetime, str]:
-    """Begin and end of both sides of a measurement."""
+    """Begin and end of both sides of a measurement. A sampler goes on beside many of them."""
+    repeat = [transcript for transcript in repeat if transcript["role"] != "telemetry"]
     starts = [datetime.fromisoformat(transcript["started_at"]) for transcript in repeat]
     ends = [
         start + timedelta(seconds=transcript["duration_s"])

@@ -51,9 +51,10 @@ def test_both_slow_nodes_are_named_and_no_other(run: Run) -> None:
 
 
 def uses(run: Run) -> Iterator[tuple[str, datetime, datetime, str]]:
-    """Node, begin, end and case of every command of a measurement."""
+    """Node, begin, end and case of every command of a measurement, without samplers of GPUs."""
     for key, data in run.transcripts.items():
-        for one in (one for repeat in data["runs"] for one in repeat):
+        every = (one for repeat in data["runs"] for one in repeat)
+        for one in (one for one in every if one["role"] != "telemetry"):
             begun = datetime.fromisoformat(one["started_at"])
             yield one["node"], begun, begun + timedelta(seconds=one["duration_s"]), key
 

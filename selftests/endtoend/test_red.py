@@ -68,7 +68,7 @@ def test_not_accepted_and_told_alike_everywhere(runs: Runs, name: str) -> None:
     assert run.verdict["verdict"] in ("rejected", "incomplete")
     assert run.verdict["verdict"].upper() in run.words
     kinds = {"passed": "passed", "failed": "failure", "error": "error", "blocked": "skipped"}
-    statuses = {"passed": "passed", "failed": "failed", "error": "broken", "blocked": "skipped"}
+    statuses = {"passed": "passed", "failed": "failed", "error": "broken", "blocked": "broken"}
     for item_id, outcome in run.items.items():
         assert run.junit[item_id].outcome == kinds[outcome], item_id
         assert run.allure[item_id]["status"] == statuses[outcome], item_id

@@ -22,6 +22,9 @@ SCENARIOS = {
     "healthy": Scenario((*TCPX, "--lab-nodes", "2", *SMOKE, "-n", "2")),
     "throttled": Scenario((*TCPX, *TWO, "--lab-fault", "throttle@tcpx02:3")),
     "amd": Scenario((*MI300X, *TWO, "--lab-fault", "throttle@mi02:1")),
+    "missing": Scenario(
+        (*TCPX, *TWO, "--no-gates", "--lab-fault", "tool-missing@tcpx02:nvidia-smi")
+    ),
     "silent": Scenario((*TCPX, *TWO, "--lab-fault", "tool-garbage@tcpx02:nvidia-smi")),
 }
 ITEM = "gpus::telemetry[{}]"
@@ -74,6 +77,16 @@ def test_a_gpu_of_amd_is_told_too(runs: Runs) -> None:
     assert_sound(run)
     assert causes(run) == [("gpu-throttled", "mi02", "gpu1")]
     assert "socket-thermal" in reason(run, "mi02")
+
+
+def test_a_missing_tool_is_no_pass_and_says_so(runs: Runs) -> None:
+    run = runs["missing"]
+    assert run.verdict["verdict"] == "incomplete"
+    assert run.junit[ITEM.format("tcpx01")].outcome == "passed"
+    case = run.junit[ITEM.format("tcpx02")]
+    assert case.outcome == "error"
+    assert "nvidia-smi was not found; and 3 more measurements without samples" in case.message
+    assert ("tool-missing", "tcpx02", "nvidia-smi") in causes(run)
 
 
 def test_a_tool_that_prints_garbage_is_no_pass(runs: Runs) -> None:

@@ -173,7 +173,7 @@ def test_tools_are_limited_to_20_seconds(node):
     node.script("timeout", 'echo "$*" >>limits.txt\nshift 3\nexec "$@"\n')
     node.facts(METAX)
     limits = (node.root.parent / "limits.txt").read_text().splitlines()
-    assert len(limits) == 6
+    assert len(limits) == 7
     assert {line.split(" sh ")[0] for line in limits} == {"-k 5 20"}
 
 

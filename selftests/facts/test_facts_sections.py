@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from railgauge.core.codec import to_plain
 from railgauge.facts import NodeFacts, from_json, parse_probe
+from railgauge.facts.parts import FIELDS, PartKind
 from railgauge.facts.probe import probe_script, split_sections
 from railgauge.stacks import stack
 
@@ -64,7 +65,11 @@ def test_nothing_at_all_says_so_for_every_fact(vendor):
     facts = parse_probe("n", "", N, vendor)
     said = {path.partition(".")[0] for path in facts.missing}
     # The logins between nodes are not of the probe: the run tries them where it needs them.
-    assert said == set(to_plain(facts)) - {"node", "missing", "failed_logins"}
+    # A part has its own reasons.
+    assert said == set(to_plain(facts)) - {"node", "missing", "failed_logins", "parts"}
+    assert {one.kind: set(one.missing) for one in facts.parts} == {
+        kind: set(FIELDS[kind]) for kind in (PartKind.NODE, PartKind.BMC)
+    }
     assert facts.missing["os"] == "os: the probe printed no such section"
 
 

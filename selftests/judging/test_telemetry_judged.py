@@ -1,6 +1,7 @@
 """What the GPUs did while they were measured: limits, times, and samples that prove nothing."""
 
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from testing.core_values import ROOT
@@ -80,6 +81,30 @@ def test_a_throttled_gpu_fails_and_tells_when():
         "gpu3 of n1: hardware-slowdown, hardware-thermal-slowdown from 121 s to 180 s of"
         " node_all_reduce[n1]"
     )
+
+
+def begun_earlier(text, ahead_s, lasted_s):
+    """A repeat that begins ``ahead_s`` after its sampler."""
+    said = telemetry(text=text, started_at="2026-11-23T11:58:00.500+00:00")
+    start = datetime(2026, 11, 23, 11, 58, 0, 500_000, timezone.utc) + timedelta(seconds=ahead_s)
+    return (replace(client(lasted_s=lasted_s), started_at=start.isoformat()), said)
+
+
+@pytest.mark.parametrize(("until_s", "fails"), [(99, False), (100, True), (101, True)])
+def test_what_a_gpu_did_before_the_measurement_is_not_its(until_s, fails):
+    """The sampler has watched the measurement before too; its last sample counts."""
+    text = output(110, row=hot_from(0, until_s))
+    run = begun_earlier(text, 100.0, 9.0)
+    found = watched("n1", TITLE, run, H200, {BOOT})
+    assert bool(found.gpus[3].spells) == fails
+    assert {gpu.samples for gpu in found.gpus} == {11}
+    rows = columns([run]).splitlines()[1:]
+    assert [row.split(",")[3] for row in rows[::8]] == [f"{n - 0.6:.2f}" for n in range(11)]
+
+
+def test_samples_of_the_measurement_before_are_no_evidence():
+    with pytest.raises(TelemetryUnread, match="no GPU was sampled from"):
+        watched("n1", TITLE, begun_earlier(output(60), 100.0, 1.0), H200, {BOOT})
 
 
 def test_throttling_that_lasts_to_the_end_says_so():

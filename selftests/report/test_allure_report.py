@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 
 import pytest
 
 from railgauge.cli import main
-from railgauge.diagnosis.model import Cause, Where
-from railgauge.report import allure_results
-from railgauge.report.allure_site import loaded_from_outside, without_analytics
+from railgauge.report.allure.site import loaded_from_outside, without_analytics
 
 ANALYTICS = """<body><script src="app.js"></script>
 <script async src="https://www.googletagmanager.com/gtag/js?id=G-1"></script>
@@ -116,20 +113,31 @@ def _results(folder):
 # --- without the generator ---
 
 
-def test_plots_commands_and_transcripts_are_attached(nights):
+def test_plots_and_transcripts_are_attached_to_what_did_not_pass(nights):
     results = nights.folders[1] / "allure-results"
     plots = json.loads((results / "plots-globals.json").read_text())["attachments"]
     assert {one["source"] for one in plots} == {p.name for p in results.glob("rung*.svg")}
     assert len(plots) == len(list((nights.folders[1] / "plots").glob("*.svg"))) > 0
-    measured = [r for r in _results(nights.folders[1]).values() if "test_rdma" in r["fullName"]]
-    assert measured
-    for result in measured:
-        names = [a["name"] for step in result["steps"] for a in step.get("attachments", ())]
-        assert names[0] == "commands.txt"
-        assert names[1].endswith(".txt")
-    step = measured[0]["steps"][0]
-    command = (results / step["attachments"][0]["source"]).read_text()
-    assert re.search(r"^server on \w+: \S*ib_", command, re.MULTILINE)
+    attached = [a for r in _results(nights.folders[1]).values() for a in r["attachments"]]
+    assert attached
+    for one in attached:
+        assert (results / one["source"]).is_file()
+    passed = [r for r in _results(nights.folders[1]).values() if r["status"] == "passed"]
+    assert passed
+    assert not [r for r in passed if r["attachments"]]
+    assert [r for r in passed if "Transcript: `transcripts/" in r["description"]]
+
+
+def test_an_item_takes_one_file_and_no_item_is_a_retry_of_another(made, nights, look):
+    for folder in nights.folders:
+        records = (folder / "records.jsonl").read_text(encoding="utf-8").splitlines()
+        results = list((folder / "allure-results").glob("*-result.json"))
+        assert len(results) == len(records)
+        assert len(list((folder / "allure-results").iterdir())) <= 1.2 * len(records)
+        summary = json.loads((folder / "allure-report" / "summary.json").read_text())
+        assert summary["stats"]["total"] == len(records)
+        assert not summary.get("retryTests")
+        assert not list((folder / "allure-results").glob("*-container.json"))
 
 
 def test_labels_severity_links_and_no_traces(nights):
@@ -143,38 +151,6 @@ def test_labels_severity_links_and_no_traces(nights):
         assert all("trace" not in step.get("statusDetails", {}) for step in steps)
         for link in result.get("links", ()):
             assert re.fullmatch(r"\.\./thresholds\.json(#/.+)?", link["url"])
-
-
-def test_an_item_is_marked_once_however_often_the_run_is_diagnosed(nights, tmp_path):
-    results = shutil.copytree(nights.folders[1] / "allure-results", tmp_path / "results")
-    before = {p.name: p.read_text() for p in results.glob("*-result.json")}
-    marked = [name for name, text in before.items() if "[cause: memlock-limited" in text]
-    assert marked
-    where = Where("columbia")
-    cause = Cause(
-        "memlock-limited",
-        where,
-        "",
-        (_id_of(before[marked[0]]),),
-        (),
-        "certain",
-        "",
-        "raise it",
-        "",
-    )
-    for _ in range(2):
-        allure_results.settle(results, {}, [cause])
-    text = (results / marked[0]).read_text()
-    assert text.count("[cause: ") == 1
-    assert text.count('"cause: memlock-limited"') == 1
-    allure_results.settle(results, {}, [])
-    assert not [p for p in results.glob("*-result.json") if "cause: " in p.read_text()]
-
-
-def _id_of(text):
-    result = json.loads(text)
-    module = result["fullName"].partition("#")[0].replace(".", "/")
-    return f"{module}.py::{result['name']}"
 
 
 def test_a_category_for_each_cause_then_errors_and_blocked(nights):

@@ -10,7 +10,6 @@ import pytest
 
 from railgauge.core.model import Judgement, Outcome
 from railgauge.judging.record import ItemRecord
-from railgauge.report import allure_results
 from railgauge.report.junit import SessionInfo, document
 
 BEGAN = datetime(2026, 11, 22, 7, 25, 7, 500000, timezone(timedelta(hours=1)))
@@ -51,18 +50,6 @@ def test_nothing_but_a_pass_looks_like_one(outcome):
     if not good:
         assert "why" in case[-1].attrib["message"]
         assert case[-1].text == case[-1].attrib["message"]
-
-
-@pytest.mark.parametrize("outcome", Outcome)
-def test_allure_says_the_same(outcome):
-    record = ended(outcome)
-    statuses = {None: "passed", "failure": "failed", "error": "broken", "skipped": "skipped"}
-    kinds = [child.tag for child in suite(record)[0] if child.tag != "properties"]
-    told = allure_results.with_status({"uuid": "u", "status": "unknown"}, record)
-    assert told["status"] == statuses[kinds[0] if kinds else None]
-    for forgiving in ("passed", "skipped"):
-        status = allure_results.with_status({"status": forgiving}, record)["status"]
-        assert (status == "passed") == (not kinds)
 
 
 def test_the_message_says_kind_reason_and_remedy():

@@ -1,4 +1,4 @@
-"""The runner samples the GPUs of a case's nodes: started before it, stopped after it, each time."""
+"""The runner samples the GPUs of a case's nodes: one sampler a node for many of them."""
 
 import pytest
 from testing.core_values import case, cluster, transcript
@@ -14,7 +14,10 @@ from railgauge.core.terms import Role
 from railgauge.leases.files import Leases
 from railgauge.planning.telemetry import samplers
 from railgauge.run.runner import Runner
+from railgauge.run.sampling import GpuSampling
 from railgauge.run.store import Store
+from railgauge.stacks import stack
+from railgauge.stacks.sampling import last_of_each
 from railgauge.transport.sessions import Sessions
 
 NODES = ("n1", "n2")
@@ -43,32 +46,129 @@ def store(tmp_path):
 
 
 @pytest.fixture
-def runner(fakes, store, tmp_path):
-    sessions = Sessions(cluster(*NODES), fakes.connect)
-    return Runner(sessions, Leases(tmp_path / "leases"), store, planned, samplers=of_each)
+def sampled(fakes, store, tmp_path):
+    """Makes a runner with samplers; the seconds of its clock are in ``now``."""
+
+    def make(commands=of_each, **options):
+        sessions = Sessions(cluster(*NODES), fakes.connect)
+        sampling = GpuSampling(sessions, commands, **{"last_samples": last_of_all} | options)
+        return Runner(sessions, Leases(tmp_path / "leases"), store, planned, sampling=sampling)
+
+    return make
+
+
+@pytest.fixture
+def runner(sampled):
+    return sampled()
+
+
+def last_of_all(text):
+    return last_of_each(text, stack("nvidia").sampler, 8)
 
 
 def steps(fakes):
     return [(entry[0], entry[1]) for entry in fakes.log if entry[0] != "connect"]
 
 
-def test_the_samplers_run_from_before_the_measurement_to_its_end(runner, fakes):
+def starts(fakes):
+    return [entry[1] for entry in fakes.done("start")]
+
+
+def test_the_samplers_run_from_before_the_measurement_on(runner, fakes):
     (run,) = runner.measure(case()).runs
-    assert steps(fakes)[:7] == [
-        ("start", "n1"), ("start", "n2"), ("line", "n1"), ("line", "n2"),
-        ("run", "n1"), ("stop", "n1"), ("stop", "n2"),
+    assert steps(fakes) == [
+        ("start", "n1"), ("start", "n2"), ("line", "n1"), ("line", "n2"), ("run", "n1"),
     ]  # fmt: skip
     assert [(one.node, one.role) for one in run] == [
         ("n1", Role.CLIENT), ("n1", Role.TELEMETRY), ("n2", Role.TELEMETRY),
     ]  # fmt: skip
     assert run[1].argv == of_each(case())[0].argv
-    assert fakes.running == 0
+    assert fakes.running == 2
 
 
-def test_each_repeat_has_its_own_samples(runner, fakes):
+def test_each_repeat_has_its_own_samples_of_one_sampler(runner, fakes):
     runs = runner.measure(case(repeats=3)).runs
     assert [[one.role for one in run].count(Role.TELEMETRY) for run in runs] == [2, 2, 2]
-    assert len(fakes.done("start")) == 6
+    assert starts(fakes) == ["n1", "n2"]
+
+
+def test_the_next_measurement_has_the_samples_since_the_one_before(runner, fakes):
+    """Of what was before it, the last sample of each GPU."""
+    fakes.stopped["stdout"] = output(5)
+    runner.measure(case())
+    fakes.stopped["stdout"] = output(9)
+    (run,) = runner.measure(case(measurement="another")).runs
+    assert starts(fakes) == ["n1", "n2"]
+    lines = run[1].stdout.splitlines()
+    assert lines[:2] == output(9).splitlines()[:2]
+    assert [line.partition(",")[0] for line in lines[2::8]] == ["1008.40"]
+
+
+def test_samples_of_a_measurement_go_on_to_its_end(fakes, sampled):
+    def grows(wanted, port):
+        fakes.stopped["stdout"] = output(12)
+        return planned(wanted, port)
+
+    fakes.stopped["stdout"] = output(9)
+    runner = sampled()
+    runner._plan = grows
+    (run,) = runner.measure(case()).runs
+    at = [line.partition(",")[0] for line in run[1].stdout.splitlines()[2::8]]
+    assert at == ["1008.40", "1009.40", "1010.40", "1011.40"]
+
+
+def test_a_sampler_that_ended_is_in_the_measurement_and_is_replaced_for_the_next(runner, fakes):
+    runner.measure(case())
+    fakes.stopped |= {"exit_code": 1}
+    fakes.died = {"n2"}
+    (run,) = runner.measure(case(measurement="another")).runs
+    assert [one.exit_code for one in run if one.role == Role.TELEMETRY] == [1, 1]
+    assert starts(fakes) == ["n1", "n2", "n2"]
+
+
+@pytest.mark.parametrize(
+    ("after_s", "grows", "again"),
+    [(20.0, False, False), (40.0, False, True), (40.0, True, False), (700.0, True, True)],
+)
+def test_a_sampler_that_is_silent_or_old_is_replaced(sampled, fakes, after_s, grows, again):
+    now = [1000.0]
+    runner = sampled(clock=lambda: now[0])
+    runner.measure(case())
+    runner.measure(case(measurement="second"))
+    now[0] += after_s
+    fakes.stopped["stdout"] = output(9 if grows else 5)
+    runner.measure(case(measurement="third"))
+    assert starts(fakes) == [*NODES] * (2 if again else 1)
+    assert fakes.running == 2
+
+
+def test_a_sampler_without_time_enough_or_of_another_tool_is_replaced(sampled, fakes):
+    def by_case(wanted):
+        longer = {"time_limit_s": 5000.0} if wanted.measurement == "long" else {}
+        tool = "amd-smi" if wanted.measurement == "other" else "nvidia-smi"
+        return (Command("n1", ("sh", "-c", "…", tool), **longer),)
+
+    runner = sampled(by_case)
+    for name in ("short", "long", "other"):
+        runner.measure(case(measurement=name))
+    assert starts(fakes) == ["n1"] * 3
+    assert fakes.running == 1
+
+
+def test_a_measurement_that_loads_no_gpu_is_not_disturbed_by_a_sampler(sampled, fakes):
+    runner = sampled(lambda wanted: () if wanted.measurement == "latency" else of_each(wanted))
+    runner.measure(case())
+    runner.measure(case(measurement="latency"))
+    assert [step for step in steps(fakes) if step[0] in ("stop", "run")] == [
+        ("run", "n1"), ("stop", "n1"), ("stop", "n2"), ("run", "n1"),
+    ]  # fmt: skip
+
+
+def test_a_worker_leaves_no_sampler_on_nodes_of_others(sampled, fakes):
+    runner = sampled(lasting=False)
+    runner.measure(case(repeats=2))
+    assert starts(fakes) == [*NODES]
+    assert fakes.running == 0
 
 
 def test_a_stopped_sampler_does_not_end_the_repeats(runner):
@@ -105,13 +205,14 @@ def test_a_sampler_that_cannot_be_started_is_an_error_of_the_case(runner, fakes)
 
 
 def test_a_node_whose_sampler_says_nothing_is_waited_for_once(runner, fakes):
-    fakes.silent = {"n2"}
+    fakes.silent = fakes.died = {"n2"}
     runner.measure(case(repeats=3))
-    assert [entry[1] for entry in fakes.done("line")] == ["n1", "n2", "n1", "n1"]
+    assert starts(fakes) == ["n1", "n2", "n2", "n2"]
+    assert [entry[1] for entry in fakes.done("line")] == ["n1", "n2"]
 
 
-def test_the_samples_are_kept_as_a_file_of_columns(runner, store):
-    runner.measure(case())
+def test_the_samples_are_kept_as_a_file_of_columns(sampled, store):
+    sampled(last_samples=lambda _: 0).measure(case())
     text = (store.folder / store.samples_name(case())).read_text()
     assert text.startswith("repeat,node,gpu,time [s],clock [MHz]")
     assert text.count("\n") == 1 + 2 * 5 * 8

@@ -27,6 +27,7 @@ from railgauge.stacks.sampling import (
     MEMORY_HEAT,
     POWER,
     REASONS,
+    last_of_each,
     parse_samples,
     sampling_argv,
 )
@@ -211,3 +212,44 @@ def test_the_command_says_that_the_tool_is_missing(tmp_path):
     said = ran(tmp_path, "no-such-sampler")
     assert (said.returncode, said.stdout) == (127, "")
     assert "no-such-sampler: command not found" in said.stderr
+
+
+# --- the last sample of each GPU ---
+
+
+def last(text, vendor="nvidia", count=8):
+    return text[last_of_each(text, stack(vendor).sampler, count) :]
+
+
+@pytest.mark.parametrize("printed", [0, 1, 5, 7])
+def test_the_last_sample_of_each_gpu_wherever_the_tool_has_just_stopped(printed):
+    text = output(4) + stamped(*[nvidia(gpu) for gpu in range(printed)], at_s=1004.4)
+    gpus = [line.split(",")[1] for line in last(text).splitlines()]
+    assert [int(gpu) for gpu in gpus] == [*range(printed, 8), *range(printed)]
+
+
+def test_a_line_that_is_not_complete_follows_the_last_samples():
+    assert last(output(2) + "1002.4").splitlines()[-1] == "1002.4"
+    assert len(last(output(2) + "1002.4").splitlines()) == 9
+
+
+def test_rows_that_are_skipped_are_no_samples():
+    """A partition of a GPU of AMD has a row too, after that of its GPU."""
+    rows = [f"1732300000,{gpu},{xcp},700.0,61,58,2100,100,0,0,N/A,0,0,0" for gpu in (0, 1)
+            for xcp in (0, 1, 2)]  # fmt: skip
+    kept = last(began() + stamped(AMD, *rows), "amd", 2).splitlines()
+    assert [line.split(",")[2:4] for line in kept] == [
+        ["0", "0"], ["0", "1"], ["0", "2"], ["1", "0"], ["1", "1"], ["1", "2"],
+    ]  # fmt: skip
+
+
+def test_units_below_the_heading_are_no_sample():
+    rows = [f"{gpu}, 0, 61, 40, 40, 50, 90, 99, 1, 1, 1, 64, 0000:08:00.0" for gpu in (0, 1)]
+    text = began() + stamped(METAX, METAX_UNITS, *rows)
+    assert last(text, "metax", 2) == stamped(*rows)
+
+
+@pytest.mark.parametrize("text", ["", "x", "\n", "\n\n\n", began(), stamped("a", "b", "c", "d")])
+def test_an_output_without_samples_of_all_is_kept_from_its_start(text):
+    assert last_of_each(text, SMI, 8) == 0
+    assert last_of_each(output(3, gpus=7), SMI, 8) == 0

@@ -19,7 +19,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from railgauge.config import thresholds
-from testing import prepared
+from testing import prepared, published
 from testing.places import ROOT
 
 HOMELAB = ("--hostfile", "hostfiles/lab-connectx4-homelab.yaml")
@@ -39,7 +39,9 @@ HOMELAB_NODES = ("viper", "columbia", "prometheus")
 # A limit for a run that hangs; a busy machine stays below it.
 TIME_LIMIT_S = 400.0
 # The folders of the items that no test makes.
-_CLOSING = ("kernel::kernel_log[", "gpus::telemetry[", "peers::", "soak/")
+# The readings of closing items, which are no cases of a test.
+_OF_NODES = ("kernel_log_", "growth_")
+_CLOSING = ("kernel::kernel_log[", "gpus::telemetry[", "counters::growth[", "peers::", "soak/")
 
 Change = Callable[["Project"], None]
 
@@ -89,9 +91,16 @@ class Project:
         )
 
     def _run_of(self, carry_out: Callable[[], subprocess.CompletedProcess[str]]) -> Run:
-        started = time.monotonic()
+        started, before = time.monotonic(), self._latest()
         done = carry_out()
-        return Run(self, done.returncode, done.stdout, done.stderr, time.monotonic() - started)
+        took_s = time.monotonic() - started
+        if (latest := self._latest()) and latest != before:
+            published.refuse_unpublished(latest)
+        return Run(self, done.returncode, done.stdout, done.stderr, took_s)
+
+    def _latest(self) -> Path | None:
+        link = self.folder / "reports" / "latest"
+        return link.resolve() if link.exists() else None
 
 
 def environment() -> dict[str, str]:
@@ -260,7 +269,8 @@ class Run:
     def transcripts(self) -> dict[str, dict[str, Any]]:
         """By case of a test: the error, and the transcripts of each repeat."""
         folder = self.latest / "transcripts"
-        files = sorted(path for path in folder.glob("*.json") if "kernel_log" not in path.name)
+        own = (path for path in folder.glob("*.json") if not path.name.startswith(_OF_NODES))
+        files = sorted(own)
         found = [json.loads(path.read_text(encoding="utf-8")) for path in files]
         assert len({data["case"]["key"] for data in found}) == len(found)
         return {data["case"]["key"]: data for data in found}

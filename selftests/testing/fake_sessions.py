@@ -22,6 +22,8 @@ class Fakes:
     """What becomes of servers that are stopped."""
     silent: set = field(default_factory=set)
     """Nodes on which what is started prints nothing."""
+    died: set = field(default_factory=set)
+    """Nodes on which what is started ends by itself."""
     running: int = 0
 
     def connect(self, node):
@@ -72,6 +74,13 @@ class FakeRunning:
     def line(self, number, time_limit_s):
         self.fakes.log.append(("line", self.node, number))
         return None if self.node in self.fakes.silent else "0"
+
+    def so_far(self):
+        return transcript(self.node, **self.fakes.stopped)
+
+    @property
+    def has_ended(self):
+        return self.ended or self.node in self.fakes.died
 
     def wait(self, time_limit_s):
         self.fakes.log.append(("wait", self.node))

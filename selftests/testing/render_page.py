@@ -21,6 +21,7 @@ from railgauge.bundle.contents import FolderContents
 from railgauge.core.model import Outcome
 from railgauge.judging.record import ItemRecord
 from railgauge.report import html
+from railgauge.report.certificate.certified import CertifiedRun
 from railgauge.report.plots import plots
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
@@ -40,7 +41,7 @@ class Replacement:
     def __init__(self, folder: Path, items: int | None) -> None:
         held = FolderContents(folder)
         self.run, self.platform, self.cluster = held.plan(), held.platform(), held.cluster()
-        found = held.records()
+        found, self.found = held.records(), held.found
         self.records = dict(many(found, items)) if items else found
         self.store = Store(folder)
         level = self.run.level_of(self.platform, self.cluster)
@@ -62,7 +63,10 @@ class Replacement:
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_summary(self, prefix: list[str], postfix: list[str]) -> None:
         drawn = plots(self.records.values(), self.platform, self.cluster, self.run.evidence)
-        prefix.append(html.above(self.verdict, self.records, self.settings, self.store, drawn))
+        run = CertifiedRun(
+            self.verdict, self.run, self.records, self.platform, self.cluster, self.found, (), ()
+        )
+        prefix.append(html.above(run, self.settings, self.store, drawn, self.columns))
         postfix.append(html.below(self.verdict, self.columns))
 
 

@@ -365,6 +365,23 @@ def test_first_line_comes_before_the_end(session: Session) -> None:
     running.stop()
 
 
+def test_what_was_printed_so_far_is_no_end(session: Session) -> None:
+    running = session.start(command("sh", "-c", "echo one; echo two >&2; sleep 60"))
+    running.first_line(10)
+    said = running.so_far()
+    assert (said.stdout, said.exit_code, said.error) == ("one\n", None, "")
+    assert said.duration_s > 0
+    assert not running.has_ended
+    assert running.stop().stdout == "one\n"
+    assert running.so_far().exit_code is None
+
+
+def test_after_the_end_it_is_the_whole_transcript(session: Session) -> None:
+    running = session.start(command("sh", "-c", "echo one; exit 3"))
+    assert running.wait(10) == running.so_far()
+    assert running.so_far().exit_code == 3
+
+
 def test_first_line_is_there_after_the_end(session: Session) -> None:
     running = session.start(command("sh", "-c", "echo one; echo two; exit 3"))
     assert running.wait(10).exit_code == 3

@@ -15,7 +15,7 @@ SMALL = tuple(series(("n01", "n02", "n03"), nics=1))
 def best_step(values, after):
     """The most likely single step, with the chance that ``steps`` compares."""
     at = change._best_split(values, after)
-    return change._between(values, (0, at, len(values)), after, 0.0)
+    return change._between(values, after, 0.0, (0, at, len(values)))
 
 
 def alarms(seeds, **changed):

@@ -6,7 +6,8 @@ import pytest
 from testing.histories import write_run
 
 from railgauge.core.errors import BadInput
-from railgauge.trend.read import NEWEST, night_of, read
+from railgauge.core.versions import VERSIONS
+from railgauge.trend.read import night_of, read
 from railgauge.verdict import counts
 
 VERDICT = {
@@ -127,7 +128,7 @@ def test_folders_that_are_no_finished_run_are_said(tmp_path):
     (a_run(tmp_path, "20260104-020000-half") / "verdict.json").write_text('{"run_id": "2026')
     (a_run(tmp_path, "20260105-020000-list") / "verdict.json").write_text("[]")
     (a_run(tmp_path, "20260106-020000-deep") / "verdict.json").write_text("[" * 100_000)
-    a_run(tmp_path, "20260110-020000-newer", schema_version=NEWEST + 1)
+    a_run(tmp_path, "20260110-020000-newer", schema_version=3)
     a_run(tmp_path, "some-notes")
     a_run(tmp_path, "20260107-020000-again", evidence="replayed")
     write_run(tmp_path / "20260108-020000-copy", verdict("20260101-020000-good"), [LINE])
@@ -145,9 +146,9 @@ def test_folders_that_are_no_finished_run_are_said(tmp_path):
         "again": "a replay of another run, not a night of its own",
         "copy": "a second folder of run 20260101-020000-good",
         "odd": "verdict.json does not hold all of run_id, cluster, platform, evidence, level",
-        "newer": "verdict.json is of a newer railgauge: this version reads schema version 2",
+        "newer": "verdict.json has schema version 3, but this version of railgauge reads 2",
     }
-    assert counts.SCHEMA_VERSION == NEWEST
+    assert counts.SCHEMA_VERSION == VERSIONS["verdict.json"] == 2
 
 
 def test_a_line_too_long_to_be_one_spoils_its_night_only(tmp_path):

@@ -6,7 +6,8 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 from test_decision import ONE, answering, decided, run_plan
-from testing.core_values import cluster
+from testing.core_values import case, cluster
+from testing.core_values import item as item_of
 
 from railgauge.bundle.binding import refuse_other_items
 from railgauge.bundle.errors import NotVerified
@@ -15,6 +16,7 @@ from railgauge.core.errors import NodeUnreachable
 from railgauge.core.limits import Basis
 from railgauge.core.model import Outcome, Transcript
 from railgauge.core.question import CaseResult, Question
+from railgauge.core.terms import Role
 from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import KernelMark
@@ -89,6 +91,36 @@ def test_a_fault_rejects_the_run_and_is_its_cause():
     (cause,) = said.causes
     assert (cause.cause, cause.where.node, cause.where.device) == ("gpu-xid", "n2", "gpu3")
     assert cause.evidence == ("kernel::kernel_log[n2]",)
+
+
+def ran(started, lasted_s, **changes):
+    plain = Transcript("n2", ("x",), 0, "", "", lasted_s, f"2026-11-23T{started}.000+00:00")
+    return replace(plain, **changes)
+
+
+def test_a_sampler_of_many_measurements_does_not_lengthen_them():
+    """The line is of 11:58:23; the sampler of the later measurement ran then already."""
+    earlier, later = case("n2", measurement="one"), case("n2", measurement="two")
+    sampler = ran("11:58:00", 125.0, role=Role.TELEMETRY, exit_code=None)
+    made = {
+        earlier: CaseResult(((ran("11:58:20", 5.0),),)),
+        later: CaseResult(((ran("12:00:00", 5.0), sampler),)),
+    }
+    records = {
+        one.measurement: item_of(
+            one.measurement, questions=(Question("limits", one),), nodes=("n2",)
+        )
+        for one in made
+    }
+    read = reading("n2", "fine", XID)
+    found = replace(
+        results(records=records),
+        kept=({ITEMS.case_of(node): reading(node) for node in NODES}
+              | {ITEMS.case_of("n2"): read} | made).get,
+    )  # fmt: skip
+    (failed,) = [one for one in made_of(found) if one.outcome is Outcome.FAILED]
+    (judgement,) = failed.judgements
+    assert "while one[n2-mlx5_0] ran" in judgement.reason
 
 
 def test_a_note_is_accepted_and_counted():

@@ -16,7 +16,9 @@ from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import candidates
 from railgauge.planning.pairing import DIRECTED
 from railgauge.planning.plan import level
-from railgauge.report import allure, html, junit, terminal
+from railgauge.report import html, junit, terminal
+from railgauge.report.allure import surroundings
+from railgauge.report.certificate.certified import CertifiedRun
 from railgauge.run.settings import RunSettings
 from railgauge.verdict.decision import RunPlan, decide
 
@@ -25,6 +27,7 @@ HOMELAB = thresholds.load("connectx4-homelab", ROOT / "thresholds")
 HOMELAB = replace(
     HOMELAB,
     kernel_log=None,
+    growth=None,
     not_applicable={**HOMELAB.not_applicable, "kernel_log": "left out of these tests"},
 )
 DECLARED = cluster("n1", "n2", no_fabric="nobody is asked here")
@@ -137,17 +140,19 @@ def due(verdict):
 
 def test_the_last_screen_names_it(verdict, tmp_path):
     screen = Screen()
-    terminal.summary(screen, verdict, {}, tmp_path)
+    terminal.summary(screen, verdict, {})
     assert f"\n{due(verdict)}\n" in screen.text
 
 
 def test_the_first_screen_of_the_html_report_names_it(verdict, tmp_path):
     settings = RunSettings(DECLARED, HOMELAB, level(HOMELAB, DECLARED, verdict.level))
     store = SimpleNamespace(folder=tmp_path)
-    shown = html.above(verdict, {}, settings, store, [])
+    plan = RunPlan(2, "run-1", "simulated", verdict.level, None, (), "0")
+    run = CertifiedRun(verdict, plan, {}, HOMELAB, DECLARED, {}, (), ())
+    shown = html.above(run, settings, store, [], None)
     assert f"<dt>Not tested</dt><dd>{due(verdict)}</dd>" in shown
-    bare = html.above(replace(verdict, not_limited=()), {}, settings, store, [])
-    assert "Not tested" not in bare
+    run = replace(run, verdict=replace(verdict, not_limited=()))
+    assert "Not tested" not in html.above(run, settings, store, [], None)
 
 
 def test_junit_and_allure_name_it(verdict, tmp_path):
@@ -158,5 +163,5 @@ def test_junit_and_allure_name_it(verdict, tmp_path):
     assert f'<property name="not tested" value="{due(verdict)}"' in text
     assert 'tests="1"' in text
     assert "not tested" not in junit.document([], junit.SessionInfo(now, 1.0, "h", "simulated"))
-    allure.write_surroundings(tmp_path, verdict, {}, HOMELAB, [])
+    surroundings.write(tmp_path, verdict, HOMELAB)
     assert f"Not tested = {due(verdict)}" in (tmp_path / "environment.properties").read_text()

@@ -11,8 +11,8 @@ from railgauge.bundle.statement import NAME, RUN
 from railgauge.core import chain
 from railgauge.core.codec import to_plain
 from railgauge.core.model import Cluster
-from railgauge.facts import NodeFacts
-from railgauge.judging import record, stamp
+from railgauge.facts import FactsByNode, NodeFacts
+from railgauge.judging import inventory, record, stamp
 from railgauge.judging.record import ItemRecord
 from railgauge.verdict.decision import FILE as PLAN
 from railgauge.verdict.decision import RunPlan
@@ -48,6 +48,12 @@ def refuse_other_survey(
     for name, facts in found.items():
         if isinstance(facts, NodeFacts) and facts.node != name:
             _fail(FACTS, f"has the facts of {facts.node[:80]!r} under the name {name!r}")
+
+
+def refuse_other_inventory(said: bytes, found: FactsByNode) -> None:
+    """Raise ``NotVerified`` unless the inventory is that of the nodes' facts."""
+    if said != inventory.inventory(found).csv().encode():
+        _fail(inventory.FILE, "differs from the parts that the survey found")
 
 
 def refuse_other_measurements(

@@ -17,6 +17,7 @@ from securesystemslib.dsse import Envelope
 from railgauge import __version__
 from railgauge.bundle import signing, soak, statement, strict
 from railgauge.bundle.agreement import (
+    refuse_other_inventory,
     refuse_other_lists,
     refuse_other_measurements,
     refuse_other_stamp,
@@ -43,6 +44,7 @@ from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeFacts, boot
 from railgauge.judging import record
 from railgauge.judging.assessor import Assessor
+from railgauge.judging.inventory import FILE as INVENTORY
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.needs import Candidate, not_limited
 from railgauge.run.store import json_text
@@ -203,6 +205,8 @@ def verify(
     is_own = run.software == __version__
     _refuse_other_items(records, own.records, is_own=is_own)
     refuse_other_measurements(run, contents.ended(), contents.measurements())
+    if is_own and INVENTORY in contents:
+        refuse_other_inventory(contents.bytes(INVENTORY), contents.found)
     _refuse_other_verdict(contents, own.verdict, said, is_own=is_own)
     made = statement.predicate(said.sha256, records.values(), said.about)
     refuse_other_lists(said.predicate, made)

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from railgauge.bundle import strict
+from railgauge.bundle import strict, unchanged
 from railgauge.bundle.archive import Archive
 from railgauge.bundle.errors import BadBundle
 from railgauge.bundle.statement import RUN
@@ -21,6 +21,7 @@ from railgauge.core.errors import BadInput, BadInputs, FactMissing, NoEvidence
 from railgauge.core.model import Case, Cluster
 from railgauge.core.naming import title
 from railgauge.core.question import CaseResult
+from railgauge.core.versions import TRANSCRIPTS as TRANSCRIPT_VERSION
 from railgauge.diagnosis import RunResults
 from railgauge.diagnosis.model import SoakResults
 from railgauge.facts import NodeAnswer, NodeFacts, boot
@@ -47,6 +48,7 @@ CLUSTER = "cluster.json"
 FACTS = "environment.json"
 VERDICT = "verdict.json"
 TRANSCRIPTS = "transcripts/"
+HOSTFILE = "hostfile."
 
 # No run has more nodes than this; the limit protects against made-up bundles.
 MOST_NODES = 4096
@@ -89,8 +91,18 @@ class Contents:
     def bytes(self, name: str) -> bytes:
         return self._archive.read(f"{RUN}{name}")
 
+    def hostfiles(self) -> tuple[str, ...]:
+        """The run's copy of its hostfile: ``hostfile.yaml``."""
+        names = (name.removeprefix(RUN) for name in self._archive.members if name.startswith(RUN))
+        return tuple(name for name in names if name.startswith(HOSTFILE) and "/" not in name)
+
     def _json(self, name: str) -> Any:
         return strict.loads(self.bytes(name), f"{RUN}{name}")
+
+    def _lines(self, name: str) -> Iterator[tuple[str, Any]]:
+        """The lines of a file of the run without their versions, each with its place."""
+        for place, data in strict.lines(self.bytes(name), f"{RUN}{name}"):
+            yield place, strict.unstamped(data, name, place)
 
     def plan(self) -> RunPlan:
         name = f"{RUN}{decision.FILE}"
@@ -114,7 +126,7 @@ class Contents:
 
     def cluster(self) -> Cluster:
         name = f"{RUN}{CLUSTER}"
-        cluster = strict.value(Cluster, self._json(CLUSTER), name)
+        cluster = strict.value(Cluster, strict.unstamped(self._json(CLUSTER), CLUSTER, name), name)
         if not 0 < len(cluster.nodes) <= MOST_NODES:
             raise BadBundle(f"has {len(cluster.nodes)} nodes", where=name)
         nodes = [node.name for node in cluster.nodes]
@@ -176,21 +188,21 @@ class Contents:
         """The reboots that the run recorded; usually none."""
         if boot.FILE not in self:
             return ()
-        read = strict.lines(self.bytes(boot.FILE), f"{RUN}{boot.FILE}")
+        read = self._lines(boot.FILE)
         return tuple(strict.value(Reboot, data, place) for place, data in read)
 
     def marks(self) -> tuple[KernelMark, ...]:
         """Where the kernels' logs stood when the runs began that this one carried on."""
         if boot.MARKS not in self:
             return ()
-        read = strict.lines(self.bytes(boot.MARKS), f"{RUN}{boot.MARKS}")
+        read = self._lines(boot.MARKS)
         return tuple(strict.value(KernelMark, data, place) for place, data in read)
 
     def elsewhere(self) -> tuple[Addresses, ...]:
         """The nodes' addresses in earlier runs that this one carried on, where they differ."""
         if ELSEWHERE not in self:
             return ()
-        read = list(strict.lines(self.bytes(ELSEWHERE), f"{RUN}{ELSEWHERE}"))
+        read = list(self._lines(ELSEWHERE))
         if len(read) > _MOST_RUNS:  # each one is another plan to compare every transcript with
             raise BadBundle(f"names {len(read)} runs", where=f"{RUN}{ELSEWHERE}")
         return tuple(strict.value(Addresses, data, place) for place, data in read)
@@ -218,8 +230,7 @@ class Contents:
     def measurements(self) -> dict[str, list[dict[str, Any]]]:
         """The lines of ``measurements.jsonl`` by the item that made them."""
         found: dict[str, list[dict[str, Any]]] = {}
-        name = record.MEASUREMENTS
-        for place, data in strict.lines(self.bytes(name), f"{RUN}{name}"):
+        for place, data in self._lines(record.MEASUREMENTS):
             if not isinstance(data, dict) or not isinstance(data.get("id"), str):
                 raise BadBundle("has no item id", where=place)
             found.setdefault(data["id"], []).append(data)
@@ -229,7 +240,7 @@ class Contents:
         """The measurements that the run repeated for ``--confirm``; usually none."""
         if confirmation.FILE not in self:
             return ()
-        read = strict.lines(self.bytes(confirmation.FILE), f"{RUN}{confirmation.FILE}")
+        read = self._lines(confirmation.FILE)
         return tuple(strict.value(Remeasurement, data, place) for place, data in read)
 
     def confirmed(self, platform: Platform) -> tuple[Confirmed, ...]:
@@ -287,7 +298,8 @@ class Contents:
         name = f"{folder}{case_file(case)}"
         if name not in self:
             raise NoEvidence(f"there is no transcript {name}", where=title(case))
-        kept = strict.value(Kept, self._json(name), f"{RUN}{name}")
+        data = strict.unstamped(self._json(name), TRANSCRIPT_VERSION, f"{RUN}{name}")
+        kept = strict.value(Kept, data, f"{RUN}{name}")
         if kept.case != identity(case):
             raise NoEvidence(f"{name} is of another measurement", where=title(case))
         error = kept.error
@@ -340,11 +352,25 @@ class FolderContents(Contents):
         return (self.folder / name).is_file()
 
     def bytes(self, name: str) -> bytes:
+        if not (self.folder / name).is_file():
+            raise BadBundle("does not exist", where=name)
         return (self.folder / name).read_bytes()
 
     def _names(self) -> Iterable[str]:
         found = (path for path in self.folder.rglob("*") if path.is_file())
         return (path.relative_to(self.folder).as_posix() for path in found)
+
+    def hostfiles(self) -> tuple[str, ...]:
+        return tuple(sorted(path.name for path in self.folder.glob(f"{HOSTFILE}*")))
+
+    def changed(self) -> tuple[str, ...]:
+        """The files that are not as the run left them: changed, or removed.
+
+        Empty also if the run has no manifest, because it did not reach its end.
+        """
+        held = unchanged.digests(self.folder) or {}
+        absent = [name for name in held if name not in self]
+        return (*unchanged.changed(self.folder, held, set(held) - set(absent)), *absent)
 
 
 def _is_moment(text: str) -> bool:

@@ -11,21 +11,33 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from railgauge import __version__
-from railgauge.bundle import archive, check, signing, statement, strict
+from railgauge.bundle import archive, check, signing, statement, strict, unchanged
 from railgauge.bundle.archive import Writer
 from railgauge.bundle.contents import AGAIN, CLUSTER, PLATFORM, TRANSCRIPTS, VERDICT, FolderContents
 from railgauge.bundle.errors import BadBundle, NotVerified
-from railgauge.bundle.redact import ADDRESSES, HOSTS, FileRedactor, digested_keys, hosts_of
+from railgauge.bundle.redact import (
+    ADDRESSES,
+    HOSTS,
+    SERIALS,
+    FileRedactor,
+    digested_keys,
+    hosts_of,
+    serials_of,
+)
 from railgauge.bundle.statement import NAME, RUN, SIGNER, Redacted, RunInfo
 from railgauge.core.errors import BadInput
+from railgauge.judging.inventory import FILE as INVENTORY
+from railgauge.judging.inventory import inventory
 from railgauge.judging.record import FILE as RECORDS
 from railgauge.planning.soak import FOLDER as SOAK
+from railgauge.run.newer import refuse_newer
 from railgauge.run.store import MANIFEST, json_text
 from railgauge.verdict import decision
 from railgauge.verdict.decision import FILE as PLAN
 
 _NEEDED = (PLAN, RECORDS, VERDICT, PLATFORM, CLUSTER)
 _PASSING = ("leases",)
+_SUFFIX = ".railgauge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +49,27 @@ class Made:
     report: check.Report
 
 
-def make(run: Path, path: Path, key: Ed25519PrivateKey | None, redact: Sequence[str] = ()) -> Made:
+def make(
+    run: Path,
+    path: Path,
+    key: Ed25519PrivateKey | None,
+    redact: Sequence[str] = (),
+    without: Sequence[str] = (),
+) -> Made:
     """Write the bundle of the run in ``run``; no file is left if it does not verify.
 
+    Files whose names begin with one of ``without`` are left out, and so are bundles.
     Raises ``BadInput`` if the folder is not that of a run with a verdict, or was changed.
     """
-    names = list(_files(run))
+    names = [name for name in _files(run) if not _is_left_out(name, without)]
     if absent := [name for name in _NEEDED if name not in names]:
         raise BadInput(
             f"has no {absent[0]}",
             where=str(run),
             remedy="name the folder of a run that reached a verdict",
         )
-    _refuse_changed(run, names)
+    refuse_newer(run)
+    refuse_changed(run, names)
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -76,16 +96,16 @@ def _files(run: Path) -> Iterator[str]:
     yield from sorted(name for name in names if name.split("/")[0] not in _PASSING)
 
 
-def _refuse_changed(run: Path, names: Sequence[str]) -> None:
-    """Raise ``BadInput`` for a file that was changed after the run, so that it is not signed."""
-    if MANIFEST not in names:
-        return
-    held = strict.loads((run / MANIFEST).read_bytes(), MANIFEST).get("sha256", {})
-    for name in names:
-        digest = hashlib.sha256((run / name).read_bytes()).hexdigest()
-        if name != MANIFEST and held.get(name, digest) != digest:
-            remedy = "restore the file; a run cannot be corrected afterwards"
-            raise BadInput("was changed after the run", where=str(run / name), remedy=remedy)
+def _is_left_out(name: str, without: Sequence[str]) -> bool:
+    return name.endswith(_SUFFIX) or name.startswith(tuple(without))
+
+
+def refuse_changed(run: Path, names: Sequence[str]) -> None:
+    """Raise ``BadInput`` for a file that was changed after the run, by its manifest."""
+    held = unchanged.digests(run)
+    for name in unchanged.changed(run, held or {}, names):
+        remedy = "restore the file; a run cannot be corrected afterwards"
+        raise BadInput("was changed after the run", where=str(run / name), remedy=remedy)
 
 
 def _write(
@@ -96,11 +116,14 @@ def _write(
     redact: Sequence[str],
 ) -> None:
     hosts = hosts_of(run, names) if HOSTS in redact else None
-    redactor = FileRedactor(hosts, addresses=ADDRESSES in redact)
+    serials = serials_of(run, names) if SERIALS in redact else None
+    redactor = FileRedactor(hosts, addresses=ADDRESSES in redact, serials=serials)
     redactor.know_digests(digested_keys(run, names))
     with archive.written(path) as writer:
         left_out = [name for name in names if not _add(writer, redactor, run, name)]
         contents = _Run(run, redactor, names)
+        if INVENTORY in names:  # its quotes and remarks follow from the redacted facts
+            writer.add(f"{RUN}{INVENTORY}", inventory(contents.found).csv().encode())
         writer.add(f"{RUN}{VERDICT}", _verdict(contents) if redact else contents.bytes(VERDICT))
         digests = {name.removeprefix(RUN): digest for name, digest in writer.sha256.items()}
         manifest = json_text({"schema_version": 1, "sha256": digests})
@@ -115,9 +138,9 @@ def _write(
 def _add(writer: Writer, redactor: FileRedactor, run: Path, name: str) -> bool:
     """Add a file and return ``True``, or ``False`` if it must be left out.
 
-    The manifest and the verdict are skipped here, because they are made at the end.
+    The manifest, the verdict and the inventory are skipped here: they are made at the end.
     """
-    if name in (MANIFEST, VERDICT):
+    if name in (MANIFEST, VERDICT, INVENTORY):
         return True
     data = redactor.file(name, (run / name).read_bytes())
     if data is None:

@@ -9,12 +9,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from railgauge.core.errors import BadInput
 from railgauge.core.redaction import Pseudonyms, Redactor
+from railgauge.facts.parts import PartKind
 from railgauge.run.store import DIGESTED, digest, json_text
+from railgauge.run.survey import FILE as FACTS
 from railgauge.subnet import topology
 
-HOSTS, ADDRESSES = "hosts", "addresses"
-REQUESTS = (HOSTS, ADDRESSES)
+HOSTS, ADDRESSES, SERIALS = "hosts", "addresses", "serials"
+REQUESTS = (HOSTS, ADDRESSES, SERIALS)
+# A shorter word would also be replaced where it means something else.
+_LEAST_SERIAL = 6
 
 _JUNIT_HOST = re.compile(r'<testsuite\b[^>]*\bhostname="([^"]+)"')
 
@@ -22,9 +27,16 @@ _JUNIT_HOST = re.compile(r'<testsuite\b[^>]*\bhostname="([^"]+)"')
 class FileRedactor:
     """Redacts file names and contents; a host has the same pseudonym in all of them."""
 
-    def __init__(self, hosts: Iterable[str] | None, *, addresses: bool) -> None:
-        self._thorough = hosts is not None or addresses
-        self._pseudonyms = Pseudonyms(hosts, addresses=addresses) if self._thorough else None
+    def __init__(
+        self,
+        hosts: Iterable[str] | None,
+        *,
+        addresses: bool,
+        serials: Iterable[str] | None = None,
+    ) -> None:
+        self._thorough = hosts is not None or addresses or serials is not None
+        names = Pseudonyms(hosts, addresses=addresses, serials=serials or ())
+        self._pseudonyms = names if self._thorough else None
         self._redactor = Redactor(self._pseudonyms)
 
     def know_digests(self, keys: Iterable[str]) -> None:
@@ -92,7 +104,7 @@ def hosts_of(run: Path, names: Iterable[str]) -> set[str]:
     """All host names in a run: of the hostfile, the nodes' own, and of the controller's machine."""
     held = set(names)
     found: set[str] = set()
-    for name, hosts in (("cluster.json", _of_cluster), ("environment.json", _of_facts)):
+    for name, hosts in (("cluster.json", _of_cluster), (FACTS, _of_facts)):
         if name in held:
             found.update(hosts(json.loads((run / name).read_text(encoding="utf-8"))))
     if "junit.xml" in held:
@@ -114,3 +126,35 @@ def _of_facts(environment: Mapping[str, Any]) -> Iterator[str]:
     for name, entry in environment["nodes"].items():
         yield name
         yield (entry.get("facts") or {}).get("hostname") or ""
+
+
+def serials_of(run: Path, names: Iterable[str]) -> set[str]:
+    """All serial numbers and UUIDs of nodes, GPUs and NICs; a GUID is an address.
+
+    Raises ``BadInput`` for one that is too short to be replaced wherever it occurs.
+    """
+    if FACTS not in names:
+        return set()
+    environment = json.loads((run / FACTS).read_text(encoding="utf-8"))
+    found: set[str] = set()
+    for node, entry in environment["nodes"].items():
+        for part in (entry.get("facts") or {}).get("parts", ()):
+            found |= {_long_enough(word, f"{node} {part['name']}") for word in _identities(part)}
+    return found
+
+
+def _identities(part: Mapping[str, Any]) -> Iterator[str]:
+    if part["serial"]:
+        yield part["serial"]
+    if part["uuid"] and part["kind"] != PartKind.NIC:
+        yield part["uuid"]
+
+
+def _long_enough(word: str, where: str) -> str:
+    if len(word) >= _LEAST_SERIAL:
+        return word
+    raise BadInput(
+        f"{word!r} is too short to be redacted wherever it occurs",
+        where=where,
+        remedy="make the bundle without --redact serials",
+    )

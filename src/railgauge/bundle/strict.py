@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn, TypeVar
 
 from railgauge.bundle.errors import BadBundle
+from railgauge.core import versions
 from railgauge.core.codec import from_plain
 from railgauge.core.errors import BadInput
 
@@ -66,6 +67,17 @@ def versioned(data: object, known: int, name: str) -> dict[str, Any]:
             remedy="use the version of railgauge that made it",
         )
     return data
+
+
+def unstamped(data: object, file: str, name: str) -> object:
+    """Return ``data`` without the version of the file. Raises ``BadBundle`` for a newer one.
+
+    ``name`` is the place for the message.
+    """
+    try:
+        return versions.unstamped(file, data, name) if isinstance(data, dict) else data
+    except BadInput as error:
+        raise BadBundle(error.what, where=error.where, remedy=error.remedy) from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

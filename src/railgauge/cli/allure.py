@@ -14,7 +14,8 @@ from typing import Any
 
 from railgauge.cli import run_argument, text
 from railgauge.core.errors import BadInput
-from railgauge.report.allure_site import loaded_from_outside, without_analytics
+from railgauge.report.allure.site import loaded_from_outside, without_analytics
+from railgauge.run.newer import refuse_newer
 from railgauge.run.store import write_whole
 
 NAME = "allure"
@@ -80,6 +81,7 @@ def _program(options: argparse.Namespace) -> str:
 
 def _config(folder: Path, output: Path, single: bool) -> dict[str, Any]:
     """Return the run's Allure settings, with the paths of the report and of its history."""
+    refuse_newer(folder)
     path = folder / "allurerc.json"
     try:
         config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

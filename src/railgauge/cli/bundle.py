@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="WHAT",
-        help="hosts, addresses, or both with a comma: use pseudonyms for them (secrets always are);"
-        " may be given several times",
+        help="hosts, addresses, serials, or several with commas: use pseudonyms for them (secrets"
+        " always are); may be given several times",
     )
 
 

@@ -23,6 +23,7 @@ from railgauge.report.openmetrics import (
     NamedCause,
     RunOutcome,
 )
+from railgauge.run.newer import refuse_newer
 from railgauge.verdict import counts, decision
 
 VERDICT = "verdict.json"
@@ -33,6 +34,7 @@ _HEAD_CHARACTERS = 2**16
 
 def read(folder: Path) -> FinishedRun:
     """Read what a run left. Raises ``BadInput`` if a file is missing or broken."""
+    refuse_newer(folder)
     verdict, plan = folder / VERDICT, folder / decision.FILE
     found = _versioned(text.read(str(verdict)), counts.SCHEMA_VERSION, str(verdict))
     outcome = from_plain(RunOutcome, _picked(found), str(verdict))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from railgauge.config.thresholds.model import SIGNOFF
 from railgauge.core.model import Pair
 from railgauge.core.terms import Rung
+from railgauge.core.units import format_duration
 from railgauge.planning import demand, forecast, root, sample
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.forecast import Alternative, Work
@@ -67,16 +68,16 @@ def lines(said: Plan, counts: Sequence[int], *, everything: bool) -> Iterator[st
     yield from _rounds(level)
     if more_s := forecast.follow_up_s(platform, level):
         yield (
-            f"at most {forecast.FOLLOW_UPS} measurements more, about {duration(more_s)}, if a "
-            "cause is undecided without them"
+            f"at most {forecast.FOLLOW_UPS} measurements more, about "
+            f"{format_duration(more_s)}, if a cause is undecided without them"
         )
 
 
 def _own_cost(cost: OwnCost) -> str:
     return (
         f"needs on this machine about {_memory(cost.memory_mib)} of memory and "
-        f"{duration(cost.cpu_s)} of processor time; for each worker of -n "
-        f"{_memory(cost.worker_memory_mib)} more and {duration(cost.worker_cpu_s)} ({BASIS})"
+        f"{format_duration(cost.cpu_s)} of processor time; for each worker of -n "
+        f"{_memory(cost.worker_memory_mib)} more and {format_duration(cost.worker_cpu_s)} ({BASIS})"
     )
 
 
@@ -100,7 +101,7 @@ def _sample(level: Level) -> Iterator[str]:
 
 
 def _estimate(works: Sequence[Work], counts: Sequence[int]) -> str:
-    words = {count: duration(forecast.takes_s(works, count)) for count in counts}
+    words = {count: format_duration(forecast.takes_s(works, count)) for count in counts}
     others = [f"{took} with -n {count}" for count, took in words.items() if count > 1]
     return ", ".join([f"about {words[1]} one after the other", *others])
 
@@ -115,34 +116,26 @@ def _too_long(said: Plan, counts: Sequence[int]) -> Iterator[str]:
         return
     if takes_s <= most_s:
         return
-    over = f"longer than the {duration(most_s)} that a {level.name} run is meant to take"
+    over = f"longer than the {format_duration(most_s)} that a {level.name} run is meant to take"
     workers = forecast.fitting_workers(said.works, most_s)
     if workers is not None:
-        took = duration(forecast.takes_s(said.works, workers))
-        yield f"{over}, by {duration(takes_s - most_s)}: with -n {workers} it takes {took}"
+        took = format_duration(forecast.takes_s(said.works, workers))
+        yield f"{over}, by {format_duration(takes_s - most_s)}: with -n {workers} it takes {took}"
         return
     least_s = forecast.takes_s(said.works, max(counts))
-    yield f"{over}, even with -n {max(counts)}, by {duration(least_s - most_s)}"
+    yield f"{over}, even with -n {max(counts)}, by {format_duration(least_s - most_s)}"
     yield from (_alternative(one) for one in said.alternatives)
 
 
 def _alternative(one: Alternative) -> str:
-    fast = f", {duration(one.with_workers_s)} with -n {one.workers}" if one.workers > 1 else ""
+    fast = (
+        f", {format_duration(one.with_workers_s)} with -n {one.workers}" if one.workers > 1 else ""
+    )
     partners = "partner" if one.rounds == 1 else "partners"
     return (
         f"with --rounds {one.rounds}, where each node meets {one.rounds} {partners} or more: "
-        f"{duration(one.estimate_s)}{fast}"
+        f"{format_duration(one.estimate_s)}{fast}"
     )
-
-
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
-
-
-def duration(seconds: float) -> str:
-    """Return the time in minutes below three hours, in hours below three days, else in days."""
-    if seconds < 3 * _HOUR:
-        return f"{seconds / _MINUTE:.0f} min"
-    return f"{seconds / _HOUR:.0f} h" if seconds < 3 * _DAY else f"{seconds / _DAY:.0f} days"
 
 
 # --- what runs ---
@@ -181,7 +174,7 @@ def _pairs(pairs: Sequence[Pair]) -> str:
 
 
 def _rung(rung: Rung, works: Sequence[Work], *, everything: bool) -> Iterator[str]:
-    head = f"rung {rung}, {rung.folder}, {duration(forecast.takes_s(works))}: "
+    head = f"rung {rung}, {rung.folder}, {format_duration(forecast.takes_s(works))}: "
     yield from _wrapped(head + ", ".join(_measured(each, everything) for each in works))
 
 

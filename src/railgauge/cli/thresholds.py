@@ -18,6 +18,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core import naming
 from railgauge.core.errors import BadInput, ThresholdError, Uncovered
 from railgauge.planning import plan
+from railgauge.run.newer import refuse_newer
 from railgauge.run.store import Store, write_whole
 from railgauge.trend.derive import (
     CEILING_SHARE_MIN,
@@ -169,6 +170,7 @@ def _checked(document: Mapping[str, Any], schema: Path, where: str) -> Platform:
 
 def _values(folder: Path) -> Iterator[Value]:
     """Yield every sample of a run that was compared with a limit; other lines are skipped."""
+    refuse_newer(folder)
     run_id = night_of(folder).run_id
     lines, _ = Store(folder).lines(LINES)
     for line in lines:

@@ -14,6 +14,7 @@ from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.core.programs import placed
 from railgauge.run import prepare
+from railgauge.run.newer import refuse_newer
 from railgauge.run.prepare import JOURNAL, Preparer, SettingChange
 from railgauge.run.store import Store
 from railgauge.transport.registry import connect, opened
@@ -33,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Restore all settings; exit code 10 if one could not be restored."""
     folder = run_argument.folder(options)
+    refuse_newer(folder)
     changes = prepare.from_journal(_read(folder, JOURNAL))
     with opened(hostfile.cluster_from_json(_read(folder, "cluster.json"))) as cluster:
         complaints = _undo(cluster, Store(folder), changes)

@@ -1,4 +1,4 @@
-"""Redaction of secrets, always, and of host names and addresses, on request. Pure.
+"""Redaction of secrets, always; of host names, addresses and serial numbers on request. Pure.
 
 A secret becomes ``[secret]`` wherever it occurs. A name or an address becomes a pseudonym, the same
 one everywhere, that still has the form of a name or an address: redacted output can still be parsed
@@ -175,11 +175,19 @@ class Pseudonyms:
     """One pseudonym for each host name, numbered in sorted order, and for each address found.
 
     ``hosts`` are names as they occur in files. The pseudonym of a long name (``mx01.example.org``)
-    begins with that of its short name (``mx01``), if both are given.
+    begins with that of its short name (``mx01``), if both are given. ``serials`` are serial numbers
+    and UUIDs, and each is replaced by one of its own form.
     """
 
-    def __init__(self, hosts: Iterable[str] | None = None, *, addresses: bool = False) -> None:
-        self._names = _host_names(hosts or ())
+    def __init__(
+        self,
+        hosts: Iterable[str] | None = None,
+        *,
+        addresses: bool = False,
+        serials: Iterable[str] = (),
+    ) -> None:
+        self._serials = _serial_numbers(serials)
+        self._names = self._serials | _host_names(hosts or ())
         self._addresses = addresses
         self._known: dict[str, str] = {}
         self._numbers: Counter[str] = Counter()
@@ -187,12 +195,15 @@ class Pseudonyms:
     def text(self, text: str, counts: Counter[str]) -> str:
         if self._names:
             text = _SET.sub(lambda match: self._set(match[0], counts), text)
-            text, count = self._name_pattern.subn(lambda match: self._names[match[0]], text)
-            counts["host name"] += count
+            text = self._name_pattern.sub(lambda match: self._named(match[0], counts), text)
         if self._addresses:
             text, count = _ADDRESS.subn(self._address, text)
             counts["address"] += count
         return text
+
+    def _named(self, word: str, counts: Counter[str]) -> str:
+        counts["serial number" if word in self._serials else "host name"] += 1
+        return self._names[word]
 
     def know(self, words: Mapping[str, str]) -> None:
         """Add words with their replacements, which must already be made of pseudonyms."""
@@ -234,6 +245,21 @@ def _host_names(hosts: Iterable[str]) -> dict[str, str]:
         first = host.partition(".")[0]
         result[host] = f"{result.get(first, f'host{number:0{width}}')}.example"
     return result
+
+
+_UUID = re.compile(r"(.*?)[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+_CHIP = re.compile(r"0x[0-9A-Fa-f]{16}")
+
+
+def _serial_numbers(serials: Iterable[str]) -> dict[str, str]:
+    return {serial: _alike(serial, number) for number, serial in enumerate(sorted(set(serials)), 1)}
+
+
+def _alike(serial: str, number: int) -> str:
+    """A made-up serial number, or a UUID if it is one."""
+    if match := _UUID.fullmatch(serial):
+        return f"{match[1]}00000000-0000-4000-8000-{number:012x}"
+    return f"0x{number:016x}" if _CHIP.fullmatch(serial) else f"SERIAL{number:06}"
 
 
 # Node sets in ClusterShell's notation. Brackets alone are not a name, and are common in logs.

@@ -108,3 +108,13 @@ def format_value(value: float, unit: str) -> str:
         return f"{value} {unit}"
     digits = f"{value:.4g}" if abs(value) < 100 else f"{value:.2f}"  # noqa: PLR2004
     return digits if unit in _FACTORS["number"] else f"{digits} {unit}"
+
+
+_MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
+
+
+def format_duration(seconds: float) -> str:
+    """Return the time in minutes below three hours, in hours below three days, else in days."""
+    if seconds < 3 * _HOUR_S:
+        return f"{seconds / _MINUTE_S:.0f} min"
+    return f"{seconds / _HOUR_S:.0f} h" if seconds < 3 * _DAY_S else f"{seconds / _DAY_S:.0f} days"

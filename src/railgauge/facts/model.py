@@ -12,6 +12,7 @@ from typing import Any
 
 from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import BadInput, FactMissing, NoEvidence
+from railgauge.facts.parts import InventoryPart
 from railgauge.facts.visible import HIDES
 from railgauge.stacks import GpuFacts
 
@@ -123,6 +124,7 @@ class NodeFacts:
     kernel and driver support it.
     ``failed_logins`` are the nodes to which a launcher on this node could not log in by ssh, each
     with what ssh printed; ``None`` if that was not tried.
+    ``parts`` are the parts that can be exchanged: the node itself, its BMC, GPUs and NICs.
     ``missing`` maps a field (``nics.mlx5_0.lid``, or ``gpus.*.fabric`` if no GPU has it) to the
     reason why it was not read.
     """
@@ -162,6 +164,7 @@ class NodeFacts:
     topology: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     peer_memory: tuple[str, ...] = ()
     failed_logins: tuple[str, ...] | None = None
+    parts: tuple[InventoryPart, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -233,7 +236,7 @@ def _remedy(reason: str) -> str:
 # Fields that the facts of earlier versions do not have.
 _LATER = (
     "machine_id", "clock_offset_s", "bios", "cpus_present", "cpu_model", "memory_mib",
-    "failed_logins", "kernel_log",
+    "failed_logins", "kernel_log", "parts",
 )  # fmt: skip
 _NOT_ASKED = "the version that collected these facts did not ask for it"
 

@@ -31,6 +31,7 @@ def declared(facts: NodeFacts, names: DeviceNames) -> NodeFacts:
         nics=tuple(nics),
         netdevs=tuple(replace(one, name=named(one.name)) for one in facts.netdevs),
         irqs=tuple(replace(one, name=named(one.name)) for one in facts.irqs),
+        parts=tuple(replace(one, name=named(one.name)) for one in facts.parts),
         gpus=tuple(sorted(gpus, key=lambda gpu: gpu.index)),
         topology={
             named(name): {named(other): link for other, link in links.items()}

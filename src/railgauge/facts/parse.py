@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from railgauge.facts import boot, host
 from railgauge.facts.clock import OFFSET, Span, ahead_s
 from railgauge.facts.ibtools import parse_ibdev2netdev, parse_ibv_devinfo, parse_show_gids
 from railgauge.facts.infiniband import Tools, by_name, gids_by_name, nic_facts, parse_sysfs
+from railgauge.facts.inventory import Sections, parts
 from railgauge.facts.kernel import log
 from railgauge.facts.model import NodeFacts
 from railgauge.facts.netdevs import parse_irqs, parse_netdevs
@@ -50,8 +51,6 @@ _HOST: dict[str, tuple[Callable[[str], Any], Any]] = {
     "irqs": (parse_irqs, ()),
 }
 
-Sections = Mapping[str, Section]
-
 
 @dataclass(frozen=True, slots=True)
 class _Read:
@@ -71,19 +70,21 @@ def parse_probe(
     """
     sections = split_sections(output, nonce)
     pci = _pci(sections)
-    parts = (
+    told = stack.parse(sections) if stack else _no_stack()
+    read = (
         _host(sections),
         _clock(sections, ran),
         _netdevs(sections),
         _Read({"acs_enabled": pci.acs_enabled}, _reason("acs_enabled", pci.problem)),
         _nics(sections, pci),
-        _gpus(sections, stack),
+        _gpus(sections, stack, told),
     )
-    values = {name: value for part in parts for name, value in part.values.items()}
-    missing = {name: reason for part in parts for name, reason in part.missing.items()}
+    values = {name: value for part in read for name, value in part.values.items()}
+    missing = {name: reason for part in read for name, reason in part.missing.items()}
     values["peer_memory"] = _peer_memory(values, stack)
     del values["peer_evidence"]
-    return NodeFacts(node=node, missing=missing, **values)
+    facts = NodeFacts(node=node, missing=missing, **values)
+    return replace(facts, parts=parts(facts, sections, pci, told))
 
 
 def _peer_memory(values: Mapping[str, Any], stack: Stack | None) -> tuple[str, ...]:
@@ -129,7 +130,7 @@ def _pci(sections: Sections) -> PciReport:
         return PciReport((), {}, printed.failure)
     report = parse_lspci(printed.text)
     problem = report.problem and f"lspci: {report.problem}"
-    return PciReport(report.acs_enabled, report.part_numbers, problem)
+    return replace(report, problem=problem)
 
 
 def _netdevs(sections: Sections) -> _Read:
@@ -163,8 +164,7 @@ def _tools(sections: Sections, pci: PciReport) -> Tools:
     )
 
 
-def _gpus(sections: Sections, stack: Stack | None) -> _Read:
-    facts = stack.parse(sections) if stack else _no_stack()
+def _gpus(sections: Sections, stack: Stack | None, facts: StackFacts) -> _Read:
     running, problem = _diagnostics(sections, stack)
     values = {
         "gpus": facts.gpus,

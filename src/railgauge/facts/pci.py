@@ -1,4 +1,4 @@
-"""Parse ``lspci -vvv``, complete or reduced to addresses, ACS, denials and part numbers.
+"""Parse ``lspci -vvv``, complete or reduced to addresses, ACS, denials, slots and product data.
 
 ``17:00.0`` followed by ``ACSCtl: SrcValid+ … ReqRedir+ …`` puts ``0000:17:00.0`` among the devices
 that redirect peer traffic.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _ADDRESS = re.compile(r"((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?:\s.*)?")
 # The bits of ACSCtl that send a peer's requests, its completions, or both up to the root complex.
@@ -16,6 +16,8 @@ _ADDRESS = re.compile(r"((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?:\s
 # from upstream or is already translated. ``pci=disable_acs_redir`` clears exactly these three.
 _REDIRECTS = ("ReqRedir+", "CmpltRedir+", "EgressCtrl+")
 _PART = "[PN] Part number:"
+_SERIAL = "[SN] Serial number:"
+_SLOT = "Physical Slot:"
 _SHORT_ADDRESS = len("17:00.0")
 
 
@@ -23,13 +25,16 @@ _SHORT_ADDRESS = len("17:00.0")
 class PciReport:
     """``acs_enabled`` are the devices that redirect peer traffic.
 
-    ``part_numbers`` maps a PCI address with its domain to the part number in its product data.
+    ``part_numbers`` and ``serials`` map a PCI address with its domain to what its product data say;
+    ``slots`` map it to the firmware's number of its slot.
     ``problem`` is the reason if ``acs_enabled`` could not be read.
     """
 
     acs_enabled: tuple[str, ...]
     part_numbers: Mapping[str, str]
     problem: str = ""
+    serials: Mapping[str, str] = field(default_factory=dict)
+    slots: Mapping[str, str] = field(default_factory=dict)
 
 
 def parse_lspci(text: str) -> PciReport:
@@ -38,7 +43,7 @@ def parse_lspci(text: str) -> PciReport:
     In the output of ``grep ACSCtl``, which has no addresses, bridges are ``bridge #n``, from 1.
     """
     enabled: list[str] = []
-    parts: dict[str, str] = {}
+    told: dict[str, dict[str, str]] = {_PART: {}, _SERIAL: {}, _SLOT: {}}
     address, bridges, devices, denied = "", 0, 0, False
     for line in text.splitlines():
         if match := _ADDRESS.fullmatch(line):
@@ -48,9 +53,10 @@ def parse_lspci(text: str) -> PciReport:
             enabled += [address or f"bridge #{bridges}"] if redirects(line) else []
         elif "<access denied>" in line:
             denied = True
-        elif address and _PART in line:
-            parts[address] = line.partition(_PART)[2].strip()
-    return PciReport(tuple(enabled), parts, _problem(bridges, devices, denied and not enabled))
+        elif address and (label := next((one for one in told if one in line), "")):
+            told[label][address] = line.partition(label)[2].strip()
+    problem = _problem(bridges, devices, denied and not enabled)
+    return PciReport(tuple(enabled), told[_PART], problem, told[_SERIAL], told[_SLOT])
 
 
 def redirects(line: str) -> bool:

@@ -1,27 +1,4 @@
-# All facts of a node in one round trip. POSIX sh; changes nothing on the node.
-# Set before this text: R, the host's root ('' for /), and N, the nonce that marks the probe's own
-# lines. Comment lines are not sent.
-LC_ALL=C; export LC_ALL
-case $R in ''|/*) ;; *) R=$PWD/$R ;; esac
-export R; hung=
-
-# Each section runs in a subshell without input, so that it cannot affect the next.
-section() {
-  name=$1; shift
-  printf '%s begin %s\n' "$N" "$name"
-  ( "$@" ) </dev/null 2>&1
-  code=$?
-  printf '\n%s end %s %s\n' "$N" "$name" "$code"
-  case $code in 124|137) hung=$name ;; esac
-}
-limited() { timeout -k 5 20 sh -c "$1"; }
-# If one tool of a driver hangs, so do all others: they are not run.
-asked() {
-  [ -z "$hung" ] || { printf 'not run: %s did not answer within its time limit\n' "$hung"; exit 75; }
-  limited "$1"
-}
-absent() { printf '/%s: no such file\n' "$1"; exit 66; }
-show() { [ -e "$R/$1" ] || absent "$1"; cat "$R/$1"; }
+# All facts of a node in one round trip, in the frame of sections.sh. Comment lines are not sent.
 count() {
   cd "$R/sys/devices/system/$1" 2>/dev/null || absent "sys/devices/system/$1"
   cat online 2>/dev/null || printf '%s\n' "$1"[0-9]*
@@ -143,7 +120,7 @@ hcas() {
   printf 'net %s\n' */device/net/*
   ls -ld */device 2>/dev/null
   grep -s PCI_SLOT_NAME= /dev/null */device/uevent
-  grep -sH . */fw_ver */hca_type */ports/1/state */ports/1/phys_state */ports/1/rate \
+  grep -sH . */fw_ver */hca_type */board_id */node_guid */ports/1/state */ports/1/phys_state */ports/1/rate \
     */ports/1/link_layer */ports/1/lid */ports/1/sm_lid */device/numa_node \
     */device/current_link_speed */device/current_link_width
   grep -svH ':0000:0000:0000:0000$' */ports/1/gids/*
@@ -168,13 +145,41 @@ gids() {
   set -- "$R"/sys/class/infiniband/*/ports/1/gids/0
   [ -e "$1" ] || limited show_gids
 }
-# lspci prints some megabytes; only addresses, access control and part numbers leave the node.
+# lspci prints some megabytes; only addresses, access control, slots and product data leave the node.
 pci() {
   out=$(limited 'lspci -vvv'); code=$?
   [ "$code" -eq 0 ] || { printf '%s\n' "$out" | tail -n 3; exit "$code"; }
   printf '%s\n' "$out" |
     sed -n -e 's/^\([0-9a-f:]*:[0-9a-f][0-9a-f]\.[0-7]\) .*/\1/p' \
-      -e '/ACSCtl:/p' -e '/<access denied>/p' -e '/Part number:/p'
+      -e '/ACSCtl:/p' -e '/<access denied>/p' -e '/Part number:/p' \
+      -e '/\[SN\] Serial number:/p' -e '/Physical Slot:/p'
+}
+# What identifies the machine. The kernel lets only root read serial numbers and the UUID.
+dmi() {
+  cd "$R/sys/class/dmi/id" 2>/dev/null || absent sys/class/dmi/id
+  for file in sys_vendor product_name product_sku product_serial product_uuid; do
+    if { read -r value <"$file"; } 2>/dev/null; then printf '%s:%s\n' "$file" "$value"
+    elif [ -e "$file" ] && [ ! -r "$file" ]; then printf 'denied %s\n' "$file"; fi
+  done
+  exit 0
+}
+bmc() {
+  cd "$R/sys/class/ipmi/ipmi0/device/bmc" 2>/dev/null || absent sys/class/ipmi/ipmi0/device/bmc
+  grep -sH . firmware_revision manufacturer_id product_id guid /dev/null
+  exit 0
+}
+# The firmware of NICs without an HCA; that of an HCA is in sysfs.
+ethtool_i() {
+  [ -d "$R/sys/class" ] || absent sys/class
+  cd "$R/sys/class/net" 2>/dev/null || exit 0
+  for device in */device; do
+    [ -e "$device" ] && [ ! -d "$device/infiniband" ] || continue
+    out=$(timeout -k 5 20 ethtool -i "${device%/device}" 2>&1); code=$?
+    case $code in 124|137) exit "$code" ;; esac
+    printf 'nic %s\n' "${device%/device}"
+    printf '%s\n' "$out" | sed -n '/^firmware-version:/p'
+  done
+  exit 0
 }
 
 section clock date +%s
@@ -209,5 +214,8 @@ section ibv_devinfo limited ibv_devinfo
 section ibdev2netdev limited 'ibdev2netdev -v'
 section show_gids gids
 section lspci pci
+section dmi dmi
+section bmc bmc
+section ethtool ethtool_i
 # The sections that follow are those of the GPU stack.
 hung=

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, combinations
@@ -84,8 +85,8 @@ class Drift:
     z: float
 
 
-def drift(values: Sequence[float]) -> Drift:
-    """Return the trend of samples in the order of the run.
+def drift(values: Sequence[float], most: int = _DRIFT_POINTS) -> Drift:
+    """Return the trend of samples in the order of the run; above ``most``, that of stretches.
 
     The slope is the median of the slopes of all pairs (Theil 1950, Sen 1968); a quarter of the
     samples may be outliers without moving it. The Mann-Kendall test (Mann 1945, Kendall 1975,
@@ -93,7 +94,7 @@ def drift(values: Sequence[float]) -> Drift:
     independent. Its normal score is conservative in the tails: a score that nominally means one
     false alarm in ten thousand runs raises fewer, and fewer than ten samples never reach it.
     """
-    points = _stretches(_measured(values))
+    points = _stretches(_measured(values), most)
     if len(points) < 2:  # noqa: PLR2004
         return Drift(0.0, 0.0)
     slopes = [
@@ -101,21 +102,20 @@ def drift(values: Sequence[float]) -> Drift:
         for (first, early), (last, late) in combinations(enumerate(points), 2)
     ]
     change = statistics.median(slopes) * (len(points) - 1) / statistics.median(points)
-    return Drift(change, _kendall_z(points))
+    return Drift(change, kendall_z(points))
 
 
-def _stretches(values: Sequence[float]) -> list[float]:
-    """The values; above ``_DRIFT_POINTS``, the medians of stretches of equal length."""
-    length = math.ceil(len(values) / _DRIFT_POINTS) or 1
+def _stretches(values: Sequence[float], most: int) -> list[float]:
+    """The values; above ``most`` of them, the medians of stretches of equal length."""
+    length = math.ceil(len(values) / most) or 1
     whole = len(values) - len(values) % length
     return [statistics.median(values[i : i + length]) for i in range(0, whole, length)]
 
 
-def _kendall_z(points: Sequence[float]) -> float:
+def kendall_z(points: Sequence[float]) -> float:
     """Rises minus falls over all pairs, in standard deviations, with continuity correction."""
-    n = len(points)
-    rises = sum((late > early) - (late < early) for early, late in combinations(points, 2))
-    ties = [points.count(value) for value in set(points)]
+    n, rises = len(points), _rises(points)
+    ties = Counter(points).values()
     variance = sum(
         sign * m * (m - 1) * (2 * m + 5) / 18
         for sign, m in ((1, n), *((-1, t) for t in ties if t > 1))
@@ -123,6 +123,16 @@ def _kendall_z(points: Sequence[float]) -> float:
     if not variance or not rises:
         return 0.0
     return math.copysign(abs(rises) - 1, rises) / math.sqrt(variance)
+
+
+def _rises(points: Sequence[float]) -> int:
+    """The number of pairs that rise minus that of pairs that fall."""
+    seen: list[float] = []
+    rises = 0
+    for point in points:
+        rises += bisect_left(seen, point) + bisect_right(seen, point) - len(seen)
+        insort(seen, point)
+    return rises
 
 
 # --- two groups ---

@@ -36,6 +36,10 @@ PRIVATE = (
     "port_rcv_errors",
     "symbol_error",
     "out_of_sequence",
+    "packet_seq_err",
+    "local_ack_timeout_err",
+    "port_xmit_discards",
+    "aer_dev_correctable",
     "proc/uptime",
     *net_files.PRIVATE,
 )
@@ -46,6 +50,7 @@ def of(node: dict[str, Any]) -> Files:
     """Return the node's files: path below its root -> text."""
     return {
         **_proc(node),
+        **_identity(node["identity"]),
         **_etc(node["host"]),
         "etc/machine-id": f"{uuid.uuid5(_IMAGES, node.get('image_of', node['name'])).hex}\n",
         **_system(node["host"]),
@@ -76,6 +81,21 @@ def links(node: dict[str, Any]) -> Files:
     for cpu in range(_online(node["host"])):
         found[f"{_CPU}/cpu{cpu}/cpufreq"] = f"../cpufreq/{first.rpartition('/')[2]}"
     return found
+
+
+def _identity(own: dict[str, str]) -> Files:
+    """Return what the firmware says of the machine and its BMC."""
+    dmi, bmc = "sys/class/dmi/id", "sys/class/ipmi/ipmi0/device/bmc"
+    return {
+        f"{dmi}/sys_vendor": "railgauge\n",
+        f"{dmi}/product_sku": "RG-LAB-1\n",
+        f"{dmi}/product_serial": f"{own['serial']}\n",
+        f"{dmi}/product_uuid": f"{own['uuid']}\n",
+        f"{bmc}/manufacturer_id": "0x002a7c\n",
+        f"{bmc}/product_id": "0x1b0e\n",
+        f"{bmc}/firmware_revision": "1.74\n",
+        f"{bmc}/guid": f"{own['bmc']}\n",
+    }
 
 
 def _proc(node: dict[str, Any]) -> Files:
@@ -179,11 +199,26 @@ def _pci_functions(node: dict[str, Any]) -> Files:
         found[f"{folder}/numa_node"] = f"{function['numa']}\n"
         if "link" in function:
             found.update(_link(folder, function["link"]))
+            found.update(_aer(folder))
         if "link" in function or "driver" in function:
             found[f"{folder}/uevent"] = _uevent(function)
-    for device in node["devices"].values():
+    for name, device in node["devices"].items():
         found[f"{_PCI}/{device['pci']}/net/{device['netdev']}/operstate"] = _operstate(device)
+        found[f"{_PCI}/{device['pci']}/infiniband/{name}/node_desc"] = f"{node['name']} {name}\n"
     return found
+
+
+def _aer(folder: str) -> Files:
+    """Return the kernel's counters of PCIe errors, with some of their kinds."""
+    kinds = {
+        "correctable": ("RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout", "TOTAL_ERR_COR"),
+        "nonfatal": ("DLP", "CmpltTO", "CmpltAbrt", "TOTAL_ERR_NONFATAL"),
+        "fatal": ("DLP", "MalfTLP", "ECRC", "TOTAL_ERR_FATAL"),
+    }
+    return {
+        f"{folder}/aer_dev_{name}": "".join(f"{kind} 0\n" for kind in of)
+        for name, of in kinds.items()
+    }
 
 
 def _uevent(function: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.model import Case, Cluster, Command
 from railgauge.core.programs import located
 from railgauge.planning.plan import platform_stack
-from railgauge.stacks.sampling import sampling_argv
+from railgauge.stacks.sampling import last_of_each, sampling_argv
 
 # A server gets ready within one time limit and the client ends within another; the rest is for
 # other ports, and for stopping what hangs.
@@ -26,3 +26,11 @@ def samplers(case: Case, platform: Platform, cluster: Cluster) -> tuple[Command,
     )
     limit_s = _LIMITS * platform.measurements[case.measurement].time_limit_s + _SPARE_S
     return tuple(Command(node, argv, time_limit_s=limit_s) for node in case.nodes)
+
+
+def last_samples(text: str, platform: Platform) -> int:
+    """The character of a sampler's output at which the last sample of each GPU begins."""
+    stack = platform_stack(platform)
+    if stack is None or stack.sampler is None or platform.gpus is None:
+        return 0
+    return last_of_each(text, stack.sampler, platform.gpus.count)

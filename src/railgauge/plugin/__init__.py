@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from railgauge.core import naming
 from railgauge.core.errors import BadInput
 from railgauge.judging.prevention import prevents
 from railgauge.judging.record import from_json
@@ -32,11 +31,13 @@ from railgauge.plugin import (
     signals,
     workers,
 )
+from railgauge.plugin.complaints import refuse_complaints
 from railgauge.plugin.items import ABOUT, describe
 from railgauge.plugin.opening import COMPLAINTS, ENDING, SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, Draft
 from railgauge.plugin.starting import SessionStart
-from railgauge.report import allure, html, terminal
+from railgauge.report import html, terminal
+from railgauge.report.allure import items as allure_items
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
 
@@ -167,6 +168,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
+    allure_items.collect(session.config)
     if ending := session.config.stash.get(ENDING, None):
         ending.begin()
 
@@ -188,7 +190,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if complaints := config.stash[COMPLAINTS]:
         items.clear()  # or pytest would finish the collection, which reaches the nodes
         store = config.stash[SERVICES].store if settings.is_worker else None
-        session.refuse_complaints(complaints, settings.platform.path, store)
+        refuse_complaints(complaints, settings.platform.path, store)
     for item, about in describe(settings.platform, items):
         item.stash[ABOUT], item.stash[DRAFT] = about, Draft()
     items.sort(key=lambda item: item.stash[ABOUT].rung if ABOUT in item.stash else -1)
@@ -204,17 +206,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     about = item.stash.get(ABOUT, None)
     if about is None:
         return
-    evidence = item.config.stash[SERVICES].surveyed.evidence
-    allure.announce(evidence, about.rung, about.subject.name)
     gating.pass_gate(item)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     if about := item.stash.get(ABOUT, None):
-        where = " ".join(filter(None, (naming.place(about.nodes), about.pairing)))
-        evidence = item.config.stash[SERVICES].surveyed.evidence
-        allure.describe(evidence, about.title, where)
         gating.behind_gate(item)
     yield
     if about:

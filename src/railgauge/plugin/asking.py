@@ -6,7 +6,6 @@ import pytest
 
 from railgauge.core.errors import DataCorrupted, LimitMissed, NoEvidence
 from railgauge.core.model import Case, Outcome
-from railgauge.core.naming import title
 from railgauge.core.question import CORRECT, READ, CaseResult, Question
 from railgauge.judging import assess
 from railgauge.judging.assess import Assessment, Measured
@@ -14,15 +13,14 @@ from railgauge.judging.correctness import judge_corruption
 from railgauge.judging.record import record_only
 from railgauge.plugin.opening import SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, note
-from railgauge.report import allure
 
 
-def measured(item: pytest.Item, case: Case, shown: str) -> Measured:
-    """Make the measurement, or reuse it from this run, and read it; ``shown`` names it in reports.
+def measured(item: pytest.Item, case: Case) -> Measured:
+    """Make the measurement, or reuse it from this run, and read it.
 
     Wrong results fail the item and stop the run. Raises ``NoEvidence`` if it cannot be read.
     """
-    result = _obtained(item, case, shown)
+    result = _obtained(item, case)
     question = Question(READ, case)
     try:
         found = _read(item, case, result)
@@ -42,7 +40,7 @@ def check_results(item: pytest.Item, case: Case) -> None:
     Wrong results fail the item and stop the run. Raises ``NoEvidence`` if that cannot be told.
     """
     question = Question(CORRECT, case)
-    result = _obtained(item, case, title(case))
+    result = _obtained(item, case)
     try:
         findings = assess.correct(_read(item, case, result))
         if findings.errors:
@@ -56,16 +54,10 @@ def check_results(item: pytest.Item, case: Case) -> None:
     conclude(item, question, findings)
 
 
-def _obtained(item: pytest.Item, case: Case, shown: str) -> CaseResult:
+def _obtained(item: pytest.Item, case: Case) -> CaseResult:
     run = item.config.stash[SERVICES]
-    text = run.store.transcript_name(case)
-    item.stash[DRAFT].transcript = text
-    with allure.step(shown):
-        result = run.result(case)
-        allure.commands(result.runs)
-        allure.attach(run.store.folder / text)
-        allure.attach(run.store.folder / run.store.samples_name(case))
-    return result
+    item.stash[DRAFT].transcript = run.store.transcript_name(case)
+    return run.result(case)
 
 
 def _read(item: pytest.Item, case: Case, result: CaseResult) -> Measured:
@@ -90,7 +82,6 @@ def conclude(item: pytest.Item, question: Question, findings: Assessment) -> Non
     ask(item, question)
     for judgement in findings.judgements:
         note(item, judgement, item.config.stash[SERVICES].store)
-        allure.judgement(judgement)
     if findings.errors:
         item.stash[DRAFT].unanswered = findings.errors[0]
     if failed := [j for j in findings.judgements if j.outcome is Outcome.FAILED]:

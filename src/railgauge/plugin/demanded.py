@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -14,7 +12,6 @@ from railgauge.judging.record import ItemRecord
 from railgauge.planning.demand import DemandInputs, count
 from railgauge.plugin import worksheet
 from railgauge.plugin.reporters import tell
-from railgauge.report import allure_lost
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
 from railgauge.verdict.unanswered import never_ran
@@ -51,10 +48,6 @@ def report(config: pytest.Config, items: Sequence[ItemRecord], evidence: str) ->
     for plugin in _readers(manager):
         for one in (one for item in items for one in _reports(item, evidence)):
             plugin.pytest_runtest_logreport(report=one)
-    if manager.hasplugin("allure_pytest"):
-        folder, now = Path(config.option.allure_report_dir), int(1000 * time.time())
-        for item in items:
-            allure_lost.write(folder, item, evidence, now)
 
 
 def _reports(item: ItemRecord, evidence: str) -> Iterator[pytest.TestReport]:

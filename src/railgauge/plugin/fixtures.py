@@ -71,8 +71,7 @@ def measure(request: pytest.FixtureRequest, platform: Platform) -> Callable[...,
     def measure(place: Place, pairing: Pairing | None = None, *, of: str = "") -> Measured:
         measurement = platform.measurements[of or item.stash[ABOUT].subject.name]
         case = plan.case_at(measurement, level.name, place, pairing)
-        over = f" over {pairing}" if pairing else ""
-        return measured(item, case, f"{measurement.command} on {place}{over}")
+        return measured(item, case)
 
     return measure
 

@@ -92,6 +92,7 @@ def _settings(
         wait_s=said.wait,
         deviations=_deviations(config, cluster, earlier, recording),
         soak=recording.plan.soak if recording else _soak(config),
+        operator=said.operator or (recording.plan.operator if recording else options.login_name()),
     )
 
 

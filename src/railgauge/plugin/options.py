@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import math
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from railgauge.config.thresholds import LEVELS
 
 LEVEL = "nightly"
 LAB_SEED = 1
+_LONGEST_NAME = 100
 
 _DEFAULT_HOSTFILES = ("hostfiles/lab-h200.yaml", "hostfiles/lab-metax-c500.yaml")
 
@@ -86,6 +88,13 @@ def add(parser: pytest.Parser) -> None:
         help="seed from which the rounds of a soak are drawn (default: a new one)",
     )
     group.addoption(
+        "--operator",
+        type=operator,
+        metavar="NAME",
+        help="who runs it, for the certificate (default: the login name; in a replay that of the "
+        "recorded run)",
+    )
+    group.addoption(
         "--wait",
         type=_seconds,
         default=0.0,
@@ -117,6 +126,22 @@ def _add_lab(group: pytest.OptionGroup) -> None:
         "share that is lost (4%%); P: the probability that it affects a measurement; TIME: when it "
         "begins, from the start of the lab (60s, 5m)",
     )
+
+
+def operator(text: str) -> str:
+    """Return the name. Raises ``ValueError`` unless it is one line of printable characters."""
+    name = text.strip()
+    if not name or not name.isprintable() or len(name) > _LONGEST_NAME:
+        raise ValueError(f"a name has 1 to {_LONGEST_NAME} printable characters")
+    return name
+
+
+def login_name() -> str:
+    """Return the name of the user who runs this process; empty if the system knows none."""
+    try:
+        return operator(getpass.getuser())
+    except (OSError, KeyError, ValueError):
+        return ""
 
 
 def _positive(text: str) -> int:

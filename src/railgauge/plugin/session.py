@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import shutil
+import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,51 +14,37 @@ from typing import Any
 import pytest
 
 from railgauge import __version__
+from railgauge.bundle import certified
 from railgauge.bundle.contents import CLUSTER, FolderContents
 from railgauge.core.codec import to_plain
-from railgauge.core.model import Outcome
 from railgauge.diagnosis import RunResults
 from railgauge.diagnosis.model import SoakResults
 from railgauge.judging import record
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Remeasurement
-from railgauge.judging.correctness import CORRUPTION
-from railgauge.planning.soak import SoakRounds, is_of_soak
-from railgauge.plugin import demanded, opening, recording
+from railgauge.judging.correctness import is_corrupt
+from railgauge.planning import forecast
+from railgauge.planning.soak import is_of_soak
+from railgauge.plugin import complaints, demanded, opening, recording, soaking
 from railgauge.plugin.ending import Ending
-from railgauge.plugin.reporters import writer
+from railgauge.plugin.reporters import complete_page, tell, writer
 from railgauge.plugin.starting import SessionStart
-from railgauge.report import allure, junit, terminal, throttled
+from railgauge.report import junit, terminal, throttled
+from railgauge.report.allure import results as allure_results
+from railgauge.report.allure import surroundings
 from railgauge.report.causes import printable
 from railgauge.report.plots import Plot, plots
-from railgauge.run import confirming, kernel_logs, soaking, storage
+from railgauge.report.progress import Progress
+from railgauge.run import closing, confirming, storage
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
-from railgauge.run.store import Store, write_whole
+from railgauge.run.store import write_whole
 from railgauge.verdict import decision
 from railgauge.verdict.counts import RunVerdict
 from railgauge.verdict.decision import RunPlan
 
-_COMPLAINTS = "complaints.json"
 # A session with one of these exit codes has run all of its items.
 _ENDED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
-
-
-def refuse_complaints(complaints: Sequence[str], path: str, store: Store | None) -> None:
-    """Stop before a node is touched, because the platform file does not cover some tests.
-
-    ``path`` is that of the platform file. A usage error in a worker would be reported as an
-    internal error, so a worker writes the complaints to ``store`` for the controller.
-    """
-    if store:
-        store.write_json(_COMPLAINTS, complaints)
-    else:
-        raise pytest.UsageError(_complaint_text(path, complaints))
-
-
-def _complaint_text(path: str, complaints: Sequence[str]) -> str:
-    head = f"railgauge: {path} does not cover these tests:"
-    return "\n  ".join([head, *complaints])
 
 
 class Controller:
@@ -89,6 +76,8 @@ class Controller:
         self._soaked: SoakResults | None = None
         self._began = datetime.now().astimezone()
         self._disk = storage.DiskErrors(run.store.folder)
+        works = forecast.work(settings.platform, settings.level)
+        self._progress = Progress(works, lambda line: tell(config, line, yellow=False))
 
     # --- before the first test ---
 
@@ -102,10 +91,7 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
-        store = self.run.store
-        if (store.folder / _COMPLAINTS).exists():
-            text = _complaint_text(self.settings.platform.path, store.read_json(_COMPLAINTS))
-            pytest.exit(text, pytest.ExitCode.USAGE_ERROR)
+        complaints.exit_on_those_of_a_worker(self.run.store, self.settings.platform.path)
         if ids and not self.planned:
             self._prepare(list(ids))
 
@@ -139,6 +125,7 @@ class Controller:
             self.run.store.append(record.FILE, line)
             item = record.from_json(data)
             self.records[item.id] = record.merged(self.records.get(item.id), item)
+            self._progress.ended(item)
 
     # --- after the last test ---
 
@@ -166,6 +153,9 @@ class Controller:
             failed, result = failed or error, None
         if failed is not None:
             self._end_without_disk(session, failed)
+        out = self.config.pluginmanager.getplugin("terminalreporter")
+        if self.verdict and out is not None:
+            terminal.last_word(out, self.verdict, self.run.store.folder)
         return result
 
     def _end_without_disk(self, session: pytest.Session, error: OSError) -> None:
@@ -178,7 +168,7 @@ class Controller:
         if self.planned:
             self._confirm(session)
             self._soak(session)
-            self._read_kernel_logs(session)
+            self._read_closing(session)
         self._start.undo_preparations()
         self.run.hurry()
         if not self.planned:
@@ -189,10 +179,7 @@ class Controller:
         self.run.store.write_json("verdict.json", self.verdict.to_json())
         self._write_junit()
         self._draw()
-        allure_folder = Path(session.config.option.allure_report_dir)
-        surroundings = (self.verdict, self.records, self.settings.platform, self.plots)
-        allure.write_surroundings(allure_folder, *surroundings)
-        allure.write_config(self.run.store.folder / "allurerc.json", self.verdict)
+        self._write_allure(self.verdict)
         ends_with = pytest.ExitCode.OK if self._stopped_itself() else session.exitstatus
         session.exitstatus = self.ending.settle(self.verdict.exit_code, ends_with)
 
@@ -207,33 +194,22 @@ class Controller:
             left = confirming.lacking_partners(self._findings(), self._printer(), first)
             self._measured_again(session, left)
 
-    def _read_kernel_logs(self, session: pytest.Session) -> None:
-        """Read the kernels' logs, unless somebody ended the run, or the platform does not ask."""
+    def _read_closing(self, session: pytest.Session) -> None:
+        """Read counters and kernels' logs, unless somebody ended the run."""
         ended = self._is_interrupted or session.exitstatus == pytest.ExitCode.INTERRUPTED
-        asked = self.settings.platform.kernel_log is not None
-        if not asked or not self.run.found or (ended and not self._stopped_itself()):
+        if not self.run.found or (ended and not self._stopped_itself()):
             return
-        kept, findings = self.run.recorded, self._findings()
-        live = kernel_logs.recorded(kept.result) if kept else None
         try:
-            read = live or kernel_logs.live(findings, self.run.sessions())
-            kernel_logs.keep(findings, self.run.store, read)
+            closing.read(self.settings, self.run, self._findings)
         except KeyboardInterrupt:
-            self._printer()("the kernels' logs were not read: interrupted")
+            self._printer()("counters and kernels' logs were not read: interrupted")
             session.exitstatus = pytest.ExitCode.INTERRUPTED
 
     def _soak(self, session: pytest.Session) -> None:
         """Measure the rounds of a soak, unless somebody ended the run before its last item."""
-        soak, settings = self.settings.soak, self.settings
-        if soak is None:
-            return
-        base = self._findings()
-        rounds = SoakRounds(soak, settings.platform, base.cluster, settings.level, settings.rounds)
-        if self.run.recorded:
-            soaking.play(rounds, self.run.recorded.rounds(), self.run.measure_in)
-        elif not self._may_ask(session) or self._stopped_itself():
-            self._printer()("soak: not begun, because the ladder was not run to its end")
-        elif not soaking.carry_out(rounds, base, self.run.measure_in, self._printer()):
+        may = self._may_ask(session) and not self._stopped_itself()
+        about = (self.settings, self.run, self._findings, self._printer())
+        if not soaking.soaked(*about, may_begin=may):
             session.exitstatus = pytest.ExitCode.INTERRUPTED
 
     def _measured_again(self, session: pytest.Session, asked: Sequence[Remeasurement]) -> bool:
@@ -282,6 +258,14 @@ class Controller:
             with self.ending.step(f"{path} could not be written"):
                 write_whole(path, text)
 
+    def _write_allure(self, verdict: RunVerdict) -> None:
+        folder = Path(self.config.option.allure_report_dir)
+        surroundings.write(folder, verdict, self.settings.platform, self.plots)
+        surroundings.write_config(self.run.store.folder / "allurerc.json", verdict)
+        if self.config.pluginmanager.hasplugin("allure_pytest"):
+            told = (self.run.store.folder, folder, verdict, int(1000 * time.time()), self.plots)
+            allure_results.write(allure_results.ReportedRun(*told), self.records)
+
     def _draw(self) -> None:
         """The plots of every rung, as files of their own; the HTML report holds them too."""
         settings, evidence = self.settings, self.run.surveyed.evidence
@@ -294,14 +278,19 @@ class Controller:
 
     def _stopped_itself(self) -> bool:
         """Whether data corruption stopped the run; xdist reports this as an interrupt."""
-        judgements = (j for r in self.records.values() for j in r.judgements)
-        return any(j.metric == CORRUPTION and j.outcome is Outcome.FAILED for j in judgements)
+        return is_corrupt(self.records.values())
 
     def _end(self) -> str:
         """When the run has ended; that of the recorded run in a replay, which measures nothing."""
         if self.run.recorded:
             return self.run.recorded.plan().ended
         return datetime.now().astimezone().isoformat(timespec="seconds")
+
+    def _start_of_run(self) -> str:
+        """When the run began; when the recorded run did in a replay."""
+        if self.run.recorded:
+            return self.run.recorded.plan().began
+        return self._began.isoformat(timespec="seconds")
 
     def _decide(self) -> RunVerdict:
         return decision.decide(self._run_plan(), self._findings())
@@ -352,6 +341,8 @@ class Controller:
             sampled=bool(self.settings.level.sample),
             ended=self._ended,
             soak=self.settings.soak,
+            began=self._start_of_run(),
+            operator=self.settings.operator,
         )
         self.run.store.write_json(decision.FILE, to_plain(run))
         return run
@@ -362,25 +353,28 @@ class Controller:
 
         if self.verdict:
             columns = self.config.pluginmanager.getplugin("railgauge-html")
-            prefix.append(
-                html.above(self.verdict, self.records, self.settings, self.run.store, self.plots)
-            )
+            folder, plan = self.run.store.folder, self._run_plan()
+            run = certified.unsealed(folder, self.verdict, plan, self._findings())
+            prefix.append(html.above(run, self.settings, self.run.store, self.plots, columns))
             postfix.append(html.below(self.verdict, columns))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter
     ) -> Generator[None, None, None]:
-        """Print the verdict last, so that it stays visible on the terminal."""
+        """Print what is behind the verdict below what other plugins print."""
         yield
         if self.verdict:
-            terminal.summary(terminalreporter, self.verdict, self.records, self.run.store.folder)
+            terminal.summary(terminalreporter, self.verdict, self.records)
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
         step = self.ending.step
         with step("the lab could not be stopped"):
             self._start.close_lab()
+        with step("report.html could not be completed"):
+            if self.verdict:
+                complete_page(self.config.option)
         with step("manifest.json could not be written"):
             shutil.rmtree(self.run.store.folder / "leases", ignore_errors=True)
             self._write_manifest()

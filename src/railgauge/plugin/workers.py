@@ -9,10 +9,8 @@ machine is not enough.
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Iterable
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +23,7 @@ from railgauge.judging.record import MEASUREMENTS, with_error
 from railgauge.plugin import worksheet
 from railgauge.plugin.reporters import tell
 from railgauge.plugin.scheduling import CaseScheduling, Loss
-from railgauge.report import allure_lost, html
+from railgauge.report import html
 from railgauge.run.services import RunServices
 from railgauge.run.store import Store
 from railgauge.verdict.unanswered import NEVER_RAN
@@ -127,8 +125,6 @@ class WorkerSupervisor:
             when="teardown",
         )
         report.railgauge = record.to_json()
-        results = Path(self._config.option.allure_report_dir)
-        allure_lost.write(results, record, self._run.surveyed.evidence, int(1000 * time.time()))
         xdist: Any = self._config.pluginmanager.getplugin("dsession")
         xdist.worker_testreport(node=loss.worker, rep=report)  # as if sent by the worker, for -x
 

@@ -13,6 +13,8 @@ from railgauge.core.terms import Rung
 from railgauge.core.units import format_value
 from railgauge.judging.record import ItemRecord, from_json
 from railgauge.report import page
+from railgauge.report.certificate import document
+from railgauge.report.certificate.certified import CertifiedRun
 from railgauge.report.excerpts import excerpts
 from railgauge.report.plots import Plot
 from railgauge.run.settings import RunSettings
@@ -112,23 +114,30 @@ def _limit(judged: Judgement) -> str:
 
 
 def above(
-    verdict: RunVerdict,
-    records: Mapping[str, ItemRecord],
+    certified: CertifiedRun,
     settings: RunSettings,
     store: Store,
     plots: Sequence[Plot],
+    columns: Columns | None,
 ) -> str:
-    """Return style, script, first screen and plots, and the data of the rows that expand."""
+    """Return style, script, first screen, certificate, plots, and the data of the rows that expand.
+
+    ``columns`` has the numbers of the bases, which the certificate refers to.
+    """
+    verdict, records = certified.verdict, certified.records
     data = {
         "rg-lists": _lists(records),
         "rg-cases": excerpts(records.values(), store.folder),
     }
+    shown = document.sections(certified, columns.bases if columns else {})
     return pages.render(
         "report/templates/above.html.j2",
         data=data,
         items=len(records),
         most=_MOST_ROWS,
         rungs=_rungs(plots),
+        bases=(),
+        **shown,
         **page.first_screen(verdict, records, settings, store, {plot.rung for plot in plots}),
     )
 
@@ -140,6 +149,27 @@ def below(verdict: RunVerdict, columns: Columns | None) -> str:
         bases=list(columns.bases.items()) if columns else [],
         absent=sorted(verdict.not_applicable.items()),
     )
+
+
+_HEAD = (
+    ("<html>", '<html lang="en">'),
+    (
+        '<meta charset="utf-8"/>',
+        '<meta charset="utf-8"/>\n'
+        '    <meta name="viewport" content="width=device-width, initial-scale=1"/>\n'
+        # pytest-html's script and styles are in the page; nothing may be loaded.
+        '    <meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
+        "form-action 'none'; base-uri 'none'\"/>",
+    ),
+)
+
+
+def with_head(page: str) -> str:
+    """Return pytest-html's page with its language, the viewport of phones, and what it may load."""
+    for said, instead in _HEAD:
+        page = page.replace(said, instead, 1)
+    return page
 
 
 def paragraphs(lines: Iterable[str]) -> str:

@@ -94,9 +94,9 @@ def _case(suite: Xml.Element, record: ItemRecord, about: Iterable[tuple[str, str
     for key, value in (*_judged(record), ("outcome", record.outcome), *about):
         Xml.SubElement(properties, "property", name=_clean(key), value=_clean(value))
     if record.outcome not in _GOOD:
-        message = _clean(_message(record))
+        said = _clean(message(record))
         kind = _KINDS.get(record.outcome, "error")
-        Xml.SubElement(case, kind, message=message).text = message
+        Xml.SubElement(case, kind, message=said).text = said
 
 
 def _judged(record: ItemRecord) -> Iterator[tuple[str, str]]:
@@ -105,7 +105,8 @@ def _judged(record: ItemRecord) -> Iterator[tuple[str, str]]:
             yield f"{judged.metric}.{name}", getattr(judged, name)
 
 
-def _message(record: ItemRecord) -> str:
+def message(record: ItemRecord) -> str:
+    """Return why an item did not pass: the kind of its outcome, the reason and the remedy."""
     remedy = f"; {record.remedy}" if record.remedy else ""
     said = _SAID.get(record.outcome) or (f"{record.error_kind}: " if record.error_kind else "")
     return f"{said}{record.reason or record.outcome}{remedy}"

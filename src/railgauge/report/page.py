@@ -9,7 +9,6 @@ from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung, Verdict
 from railgauge.diagnosis import Cause
 from railgauge.judging.record import ItemRecord
-from railgauge.judging.stamp import Evidence
 from railgauge.report import soak
 from railgauge.report.causes import about, leading, unexplained
 from railgauge.run.prepare import JOURNAL, SettingChange, from_journal
@@ -60,8 +59,6 @@ def first_screen(
     # The lowest rung comes first: its problems explain those of the rungs above.
     wrong = failure_groups(unexplained(verdict, records))
     return {
-        "verdict": verdict,
-        "is_hardware": verdict.evidence == Evidence.HARDWARE,
         "symbol": _SYMBOLS[verdict.verdict],
         "headline": _headline(verdict),
         "deviations": [_deviation(one) for one in verdict.deviations],

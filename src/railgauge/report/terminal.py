@@ -115,12 +115,9 @@ def prepared(config: pytest.Config, changes: Sequence[SettingChange]) -> None:
 
 
 def summary(
-    out: pytest.TerminalReporter,
-    verdict: RunVerdict,
-    records: Mapping[str, ItemRecord],
-    folder: Path,
+    out: pytest.TerminalReporter, verdict: RunVerdict, records: Mapping[str, ItemRecord]
 ) -> None:
-    """Print the last screen: causes, problems, smallest margins, counts, verdict and report."""
+    """Print the last screen: causes, problems, smallest margins, counts."""
     out.section("railgauge", sep="=", bold=True)
     _causes(out, verdict.causes)
     _failure_groups(out, unexplained(verdict, records))
@@ -131,6 +128,10 @@ def summary(
         _paragraph(out, "note", [note])
     _counts(out, verdict)
     _deviations(out, verdict.deviations)
+
+
+def last_word(out: pytest.TerminalReporter, verdict: RunVerdict, folder: Path) -> None:
+    """Print the verdict and where the report is, below everything that pytest prints."""
     colour = {Verdict.ACCEPTED: "green", Verdict.REJECTED: "red"}.get(verdict.verdict, "yellow")
     simulated = (
         "" if verdict.evidence == Evidence.HARDWARE else f" ({verdict.evidence.upper()} evidence)"

@@ -16,16 +16,17 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from railgauge.config import deviations
 from railgauge.config.deviations import Deviation
 from railgauge.config.hostfile import cluster_from_json
-from railgauge.core import chain
+from railgauge.core import chain, versions
 from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import BadInput, CommandTimedOut, TransportError, from_json
-from railgauge.core.model import Case, Cluster
+from railgauge.core.model import Case, Cluster, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.facts import boot
 from railgauge.facts.boot import KernelMark, Reboot
@@ -35,11 +36,11 @@ from railgauge.leases.files import is_held
 from railgauge.planning.pairing import ALTERNATING
 from railgauge.planning.soak import FOLDER as SOAK
 from railgauge.planning.soak import is_of_soak
+from railgauge.run.newer import refuse_newer
 from railgauge.run.prepare import JOURNAL
 from railgauge.run.store import MANIFEST, VOUCHED, Store
 from railgauge.run.survey import FILE as SURVEY
 from railgauge.verdict.decision import FILE as PLAN
-from railgauge.verdict.decision import SCHEMA_VERSION as PLAN_VERSION
 from railgauge.verdict.unanswered import is_of_a_test
 
 FILE = "invocation.json"
@@ -111,7 +112,7 @@ class Earlier:
 
     def __init__(self, folder: Path) -> None:
         """Raises ``BadInput`` if the invocation of a run is missing or has another version."""
-        self._folders = list(_chain(folder))
+        self._folders = list(earlier(folder))
         self.name = folder.name
         self.folder = folder
         self.invocation = _read(folder)
@@ -123,7 +124,7 @@ class Earlier:
         """
         where = f"--resume {self.name}"
         for folder in self._folders:
-            _refuse_newer(folder)
+            refuse_newer(folder)
         if is_held(self._folders[0] / FILE):
             remedy = "wait until it ends, or interrupt it"
             raise BadInput("this run has not ended", where=where, remedy=remedy)
@@ -176,9 +177,23 @@ class Earlier:
                 return kept if is_of_soak(folder) else _without_lost_connections(kept)
         return None
 
+    def readings(self, case: Case) -> tuple[tuple[Transcript, ...], ...]:
+        """What was read of the nodes themselves in each run, oldest first, under a closing case.
+
+        A run of which nothing is kept, such as one of an earlier version, has an empty entry. A
+        reading that failed is left out, and what follows it.
+        """
+        found: list[tuple[Transcript, ...]] = []
+        for run in reversed(self._folders):
+            kept = Store(run).load(case)
+            last = kept.runs[-1] if kept and kept.runs else ()
+            found.append(tuple(takewhile(lambda said: not said.error, last)))
+        return tuple(found)
+
     def reboots(self, facts: Mapping[str, Any]) -> Iterator[Reboot]:
         """The reboots that the run recorded, and those since, from ``facts``, the new survey."""
-        known = [from_plain(Reboot, line) for line in Store(self.folder).lines(boot.FILE)[0]]
+        lines = Store(self.folder).lines(boot.FILE)[0]
+        known = [from_plain(Reboot, versions.unstamped(boot.FILE, line)) for line in lines]
         yield from known
         last = {reboot.node: reboot.now for reboot in known}
         for node, was, now in self._surveyed(facts):
@@ -226,23 +241,6 @@ class Earlier:
             was = before["nodes"].get(node)
             if was is not None:
                 yield node, was, now
-
-
-_KNOWN = {PLAN: PLAN_VERSION, SURVEY: 1, MANIFEST: 1}
-"""The schema versions that this version of the package writes."""
-
-
-def _refuse_newer(folder: Path) -> None:
-    for name, known in _KNOWN.items():
-        data = _json(folder / name)
-        version = data.get("schema_version", known) if isinstance(data, dict) else known
-        if not isinstance(version, int) or version > known:
-            raise BadInput(
-                f"has schema version {str(version)[:20]}, but this version of railgauge reads"
-                f" {known}",
-                where=str(folder / name),
-                remedy="use the version of railgauge that made it, or start a new run",
-            )
 
 
 def _refuse_other_than(folder: Path, sha256: Mapping[str, str]) -> None:
@@ -297,7 +295,8 @@ def _boot_id(found: Any) -> str | None:
     return read
 
 
-def _chain(folder: Path) -> Iterator[Path]:
+def earlier(folder: Path) -> Iterator[Path]:
+    """Yield the run and those that it carries on, newest first. Raises ``BadInput``."""
     seen = set[Path]()
     while folder not in seen:
         seen.add(folder)

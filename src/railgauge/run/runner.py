@@ -12,6 +12,7 @@ from railgauge.core.model import Case, Cluster, Command, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import BESIDE_ROLES, Role
 from railgauge.leases.files import Leases
+from railgauge.run.sampling import GpuSampling
 from railgauge.run.store import Store
 from railgauge.transport import Running, relay
 from railgauge.transport.sessions import Sessions
@@ -19,8 +20,6 @@ from railgauge.transport.sessions import Sessions
 Planner = Callable[[Case, int], tuple[Command, ...]]
 # The commands that read the NIC counters of a case's nodes; none if nothing checks its traffic.
 CounterProbe = Callable[[Case], tuple[Command, ...]]
-# The commands that sample the GPUs of a case's nodes until they are stopped; none without any.
-GpuSamplers = Callable[[Case], tuple[Command, ...]]
 # What an interrupted run has measured of a case: all repeats, the first ones, or ``None``.
 EarlierResult = Callable[[Case], CaseResult | None]
 
@@ -29,9 +28,6 @@ _PORTS = range(18515, 32768)
 _PORT_ATTEMPTS = 5
 _READY_LIMIT_S = 30.0
 _SERVER_GRACE_S = 10.0
-_FIRST_SAMPLE_LIMIT_S = 20.0
-# Line 0 tells the time, line 1 is the heading.
-_FIRST_SAMPLE = 2
 
 
 def ports_of(cluster: Cluster) -> range:
@@ -50,19 +46,18 @@ class Runner:
         plan: Planner,
         counters: CounterProbe = lambda _: (),
         *,
-        samplers: GpuSamplers = lambda _: (),
+        sampling: GpuSampling | None = None,
         earlier: EarlierResult = lambda _: None,
         ports: range = _PORTS,
     ) -> None:
-        """``ports`` are the TCP ports that servers may use."""
+        """``ports`` are the TCP ports of servers; without ``sampling`` no GPU is sampled."""
         self._ports = ports
         self._sessions = sessions
         self._leases = leases
         self._store = store
         self._plan = plan
         self._counters = counters
-        self._samplers = samplers
-        self._silent: set[str] = set()  # nodes whose sampler printed nothing in time
+        self._sampling = sampling or GpuSampling(sessions, lambda _: ())
         self._earlier = earlier
 
     def measure(self, case: Case) -> CaseResult:
@@ -73,6 +68,7 @@ class Runner:
                 begun = result or self._earlier(case) or CaseResult(())
                 through = _is_through(case, begun)
                 result = self._store.save(case, begun if through else self._run(case, begun))
+                self._sampling.release(case.nodes)
         return result
 
     def _run(self, case: Case, begun: CaseResult) -> CaseResult:
@@ -101,25 +97,10 @@ class Runner:
         return (*run, *before, *(self._read(command, Role.COUNTERS_AFTER) for command in probes))
 
     def _sampled(self, case: Case) -> tuple[Transcript, ...]:
-        """Make one repeat while the GPUs of its nodes are sampled.
-
-        A measurement begins after the first sample, so that it is not disturbed by the start of
-        the samplers, and a short one has samples too.
-        """
-        samplers = self._samplers(case)
-        with self._started(samplers) as running:
-            for command, sampler in zip(samplers, running, strict=True):
-                self._await_sample(command.node, sampler)
+        """Make one repeat while the GPUs of its nodes are sampled."""
+        with self._sampling.during(case) as sampled:
             run = self._on_a_free_port(case)
-            samples = [sampler.stop() for sampler in running]
-        return (*run, *(_as_telemetry(*one) for one in zip(samples, samplers, strict=True)))
-
-    def _await_sample(self, node: str, sampler: Running) -> None:
-        """Wait for the first sample; on a node that once gave none, do not wait again."""
-        if node in self._silent:
-            return
-        if sampler.line(_FIRST_SAMPLE, _FIRST_SAMPLE_LIMIT_S) is None:
-            self._silent.add(node)
+            return (*run, *sampled())
 
     def _read(self, command: Command, role: Role) -> Transcript:
         return replace(self._sessions[command.node].run(command), role=role)
@@ -190,10 +171,6 @@ def _end(server: Running, command: Command, client_ended_well: bool) -> Transcri
 def _as_server(transcript: Transcript, command: Command) -> Transcript:
     role = Role.SERVICE if command.endless else Role.SERVER
     return replace(transcript, role=role, argv=command.argv)
-
-
-def _as_telemetry(transcript: Transcript, command: Command) -> Transcript:
-    return replace(transcript, role=Role.TELEMETRY, argv=command.argv)
 
 
 def _ended_well(run: Sequence[Transcript]) -> bool:

@@ -24,6 +24,7 @@ from railgauge.run.holding import read_tag
 from railgauge.run.reboots import Watch
 from railgauge.run.resume import CLUSTER, Earlier
 from railgauge.run.runner import Runner, ports_of
+from railgauge.run.sampling import GpuSampling
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
 from railgauge.run.survey import Surveyed
@@ -144,7 +145,8 @@ def built(
 
     else:
         sessions = Once(lambda: _live(cluster(), store, surveyed, tag))
-        runners = _Runners(settings, store, cluster, sessions, earlier)
+        sampling = Once(lambda: _sampling(settings, cluster(), sessions()))
+        runners = _Runners(settings, store, cluster, sessions, sampling, earlier)
         measure, again = runners.into(store, ""), runners.into(beside, AGAIN)
 
         def measure_in(name: str) -> Measure:
@@ -184,12 +186,13 @@ def _live(cluster: Cluster, store: Store, surveyed: Surveyed, tag: Tag) -> Sessi
 
 @dataclass(frozen=True, slots=True)
 class _Runners:
-    """Makes the runners of one process, which share its sessions and the leases of the run."""
+    """Makes the runners of one process, which share its sessions, samplers and leases."""
 
     settings: RunSettings
     store: Store
     cluster: Once[Cluster]
     sessions: Once[Sessions]
+    sampling: Once[GpuSampling]
     earlier: Earlier | None
 
     def into(self, kept: Store, folder: str) -> Measure:
@@ -211,7 +214,7 @@ class _Runners:
             kept,
             plan,
             read,
-            samplers=self._samplers,
+            sampling=self.sampling(),
             earlier=taken,
             ports=ports,
         )
@@ -224,8 +227,16 @@ class _Runners:
         spec = platform.measurements[case.measurement].traffic
         return traffic.probes(case.nodes, self.cluster().rootfs, spec, platform)
 
-    def _samplers(self, case: Case) -> tuple[Command, ...]:
-        return telemetry.samplers(case, self.settings.platform, self.cluster())
+
+def _sampling(settings: RunSettings, cluster: Cluster, sessions: Sessions) -> GpuSampling:
+    """The samplers of this process; beside a worker others measure on the same nodes."""
+    platform = settings.platform
+    return GpuSampling(
+        sessions,
+        lambda case: telemetry.samplers(case, platform, cluster),
+        last_samples=lambda text: telemetry.last_samples(text, platform),
+        lasting=not settings.is_worker,
+    )
 
 
 def _refuse_connection(node: Node) -> Session:

@@ -29,6 +29,7 @@ class RunSettings:
     ``replayed`` is the folder of the unpacked bundle whose transcripts are judged in place of
     nodes. ``resumed`` is the folder of the run that is carried on. ``wait_s`` is how many seconds
     to wait for nodes that another run holds. ``deviations`` are those that somebody has accepted.
+    ``operator`` is who runs it.
     """
 
     declared: Cluster
@@ -47,6 +48,7 @@ class RunSettings:
     wait_s: float = 0.0
     deviations: tuple[Deviation, ...] = ()
     soak: SoakPlan | None = None
+    operator: str = ""
 
     @property
     def is_worker(self) -> bool:

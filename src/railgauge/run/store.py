@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from railgauge.core import chain
+from railgauge.core import chain, versions
 from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import BadInput, RailgaugeError, from_json, to_json
 from railgauge.core.model import Case, Transcript
@@ -92,11 +92,16 @@ class Store:
         """Return the repeats stored for this case; ``None`` if there are none.
 
         A file that is incomplete, or has other sizes or another number of repeats, is ignored.
+        Raises ``BadInput`` for a file that a newer version of the package made.
         """
         try:
             data = json.loads((self.folder / case_file(case)).read_text(encoding="utf-8"))
-            kept = from_plain(Kept, data)
-        except (FileNotFoundError, ValueError, BadInput):
+        except (FileNotFoundError, ValueError):
+            return None
+        versions.refuse_newer(versions.TRANSCRIPTS, data, str(self.folder / case_file(case)))
+        try:
+            kept = kept_of(data)
+        except BadInput:
             return None
         return CaseResult(kept.runs, kept.error) if kept.case == identity(case) else None
 
@@ -118,7 +123,7 @@ class Store:
         """Store the repeats of a case so far, so that they survive the death of this process."""
         result = self._masked(result)
         kept = Kept(identity(case), result.runs, result.error)
-        name, text = case_file(case), json_text(self._plain(to_plain(kept)))
+        name, text = case_file(case), json_text(self._plain(_stamped_kept(kept)))
         self._vouch(name, text)
         write_whole(self.folder / name, text, durable=True)
         return result
@@ -132,7 +137,8 @@ class Store:
         digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
         path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path):
-            _append_bound(path, {"name": name, "sha256": digest}, durable=True)
+            line = versions.stamped(VOUCHED, {"name": name, "sha256": digest})
+            _append_bound(path, line, durable=True)
 
     def _masked(self, result: CaseResult) -> CaseResult:
         runs = tuple(tuple(map(self._masked_transcript, run)) for run in result.runs)
@@ -154,8 +160,12 @@ class Store:
         return mask_values(text.encode("utf-8", "replace").decode(), self._secrets)
 
     def write_json(self, name: str, data: object) -> None:
-        """Write a JSON file as ``json_text`` formats it, with secret values masked."""
-        write_whole(self.folder / name, json_text(self._plain(data)))
+        """Write a JSON file as ``json_text`` formats it, with secret values masked.
+
+        An object of a file of a run gets the version of that file.
+        """
+        whole = versions.stamped(name, data) if isinstance(data, Mapping) else data
+        write_whole(self.folder / name, json_text(self._plain(whole)))
 
     def _plain(self, data: object) -> object:
         return in_strings(data, self.masked) if self._secrets else data
@@ -171,14 +181,14 @@ class Store:
             for path in sorted(found)
             if path.name != MANIFEST
         }
-        self.write_json(MANIFEST, {"schema_version": 1, "sha256": digests, **more})
+        self.write_json(MANIFEST, {"sha256": digests, **more})
 
     def append(self, name: str, data: Mapping[str, object]) -> None:
         """Append one line of JSON to a ``.jsonl`` file.
 
         A killed writer may have left an incomplete line; the new one starts on the next line.
         """
-        line = _line_of(self._plain(data))
+        line = _line_of(self._plain(versions.stamped(name, data)))
         path = self.folder / name
         with locked(self.folder / "leases" / f"{path.name}.lock"), path.open("ab+") as file:
             file.write(b"" if _at_line_start(file) else b"\n")
@@ -186,7 +196,7 @@ class Store:
 
     def append_bound(self, name: str, data: Mapping[str, Any]) -> None:
         """Append a line with one more field: a digest that chains it to all lines before it."""
-        path, plain = self.folder / name, self._plain(data)
+        path, plain = self.folder / name, self._plain(versions.stamped(name, data))
         assert isinstance(plain, Mapping)
         with locked(self.folder / "leases" / f"{path.name}.lock"):
             _append_bound(path, plain)
@@ -213,6 +223,16 @@ class Store:
             data = file.read()
         whole = data[: data.rfind(b"\n") + 1]
         return list(_whole_values(whole)), offset + len(whole)
+
+
+def kept_of(data: object) -> Kept:
+    """The content of a JSON file of transcripts. Raises ``BadInput``."""
+    plain = versions.unstamped(versions.TRANSCRIPTS, data) if isinstance(data, Mapping) else data
+    return from_plain(Kept, plain)
+
+
+def _stamped_kept(kept: Kept) -> dict[str, Any]:
+    return versions.stamped(versions.TRANSCRIPTS, to_plain(kept))
 
 
 def json_text(data: object) -> str:

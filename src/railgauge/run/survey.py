@@ -21,9 +21,10 @@ from railgauge.facts.clock import span_of
 from railgauge.facts.naming import declared
 from railgauge.facts.probe import PROGRAMS, ProbePart
 from railgauge.facts.visible import VISIBLE
+from railgauge.judging import inventory
 from railgauge.judging.stamp import Evidence
 from railgauge.run.settings import RunSettings
-from railgauge.run.store import Store
+from railgauge.run.store import Store, write_whole
 from railgauge.stacks import Stack
 from railgauge.transport import Answer
 from railgauge.transport.job import not_started
@@ -133,6 +134,7 @@ def keep(found: Mapping[str, NodeAnswer], store: Store, settings: RunSettings) -
             "nodes": found_to_json(found),
         },
     )
+    write_whole(store.folder / inventory.FILE, store.masked(inventory.inventory(found).csv()))
 
 
 def found_to_json(found: Mapping[str, NodeAnswer]) -> dict[str, Any]:

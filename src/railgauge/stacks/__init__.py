@@ -6,9 +6,19 @@ from importlib import import_module
 from typing import cast
 
 from railgauge.core.errors import BadInput
-from railgauge.stacks.model import GpuFacts, Section, Stack, StackFacts, section
+from railgauge.stacks.model import GpuFacts, GpuIdentity, Stack, StackFacts
+from railgauge.stacks.sections import Section, section
 
-__all__ = ["GpuFacts", "Section", "Stack", "StackFacts", "section", "stack", "vendors"]
+__all__ = [
+    "GpuFacts",
+    "GpuIdentity",
+    "Section",
+    "Stack",
+    "StackFacts",
+    "section",
+    "stack",
+    "vendors",
+]
 
 _VENDORS = {
     "amd": "railgauge.stacks.amd",

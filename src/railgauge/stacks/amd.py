@@ -9,12 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from railgauge.stacks import readings as read
+from railgauge.stacks.amd_counters import COUNTERS
 from railgauge.stacks.amd_sampler import SAMPLER
 from railgauge.stacks.amd_smi import Xgmi, bad_pages, parse_gpus, parse_versions, parse_xgmi
-from railgauge.stacks.model import GpuFacts, Section, StackFacts, section, unread
+from railgauge.stacks.counting import GpuCounters
+from railgauge.stacks.model import GpuFacts, GpuIdentity, StackFacts, unread
 from railgauge.stacks.readings import Raw
 from railgauge.stacks.rocm_smi import RocmLog, parse_json
 from railgauge.stacks.sampling import Sampler
+from railgauge.stacks.sections import Section, section
 from railgauge.stacks.versions import Version, library_files, library_version, versions
 
 # Every release has these options; with an unknown one it would print nothing.
@@ -74,6 +77,7 @@ class Amd:
         }
     )
     sampler: Sampler = SAMPLER
+    counters: GpuCounters = COUNTERS
     # RCCL reads the environment variables of NCCL.
     collective_prefix: str = "NCCL"
     pci_vendor: str = "0x1002"
@@ -107,6 +111,9 @@ class Amd:
             missing={name: reason for name, reason in missing.items() if reason}
             | unknown
             | unread(gpus, lambda name: _why(name, sections)),
+            identities=_identities(gpus, raws, rocm),
+            unidentified=section(sections, "amd-smi-static").failure
+            or "amd-smi static: does not show it",
         )
 
     def perftest_memory_flags(self, gpu: int) -> tuple[str, ...]:
@@ -186,6 +193,24 @@ def _gpu(index: int, raw: Raw, card: Mapping[str, str], link: Xgmi | None) -> Gp
         compute_partition=text("compute_partition"),
         memory_partition=text("memory_partition"),
     )
+
+
+def _identities(
+    gpus: tuple[GpuFacts, ...], raws: Mapping[int, Raw], rocm: RocmLog
+) -> dict[int, GpuIdentity]:
+    """The serial is that of the board; the chip's own number is unique and serves as its UUID."""
+    cards = {read.bus_id(card.get("bus_id")): card for card in rocm.cards.values()}
+    found: dict[int, GpuIdentity] = {}
+    for gpu in gpus:
+        raw, card = raws.get(gpu.index, {}), cards.get(gpu.bus_id, {})
+        module = read.said(raw.get("asic/oam_id"))
+        found[gpu.index] = GpuIdentity(
+            raw.get("board/product_serial", ""),
+            (raw.get("asic/asic_serial") or card.get("unique_id", "")).lower(),
+            raw.get("board/model_number", ""),
+            f"OAM {module}" if module else "",
+        )
+    return found
 
 
 def _memory_mib(size: str | None, size_bytes: str | None) -> int | None:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from railgauge.stacks import readings as read
 from railgauge.stacks import sampling
-from railgauge.stacks.model import GpuFacts, Section, StackFacts, section, unread
+from railgauge.stacks.model import GpuFacts, GpuIdentity, StackFacts, unread
 from railgauge.stacks.sampling import Sampler
+from railgauge.stacks.sections import Section, section
 from railgauge.stacks.topology import GpuTopology, parse_topology
 from railgauge.stacks.versions import library_build, library_builds, versions
 
@@ -25,6 +26,8 @@ _SLICED = re.compile(r"\d{1,3}%\s+(Enabled|Disabled)")
 _PERSISTENCE = re.compile(r"\d{1,4}\s+(On|Off)")
 _ATTACHED = re.compile(r"^Attached GPUs\s*:\s*(\d{1,4})", re.MULTILINE)
 _PROCESS = re.compile(r"\|\s+(\d{1,4})\s+(\d{1,10})\s+(\S.*?)\s+(\d{1,9})\s*(?:MiB)?\s*\|")
+# A line of -L: GPU#0  MXC500  0000:08:00.0  Available (UUID: GPU-...)
+_LISTED = re.compile(r"GPU ?#?(\d{1,4})\b.*\(UUID: ([^()\s]{1,80})\)\s*")
 _LONGEST_LINE = 300
 _VERSIONS = {
     "driver": re.compile(r"Kernel Mode Driver Version:\s*([\w.\-]+)"),
@@ -55,6 +58,7 @@ class MetaX:
         default_factory=lambda: {
             "mx-smi": "mx-smi",
             "mx-smi-topo": "mx-smi topo -n",
+            "mx-smi-list": "mx-smi -L",
             "metax-mccl": library_builds("libmccl"),
         }
     )
@@ -64,6 +68,7 @@ class MetaX:
     perftest_dmabuf: tuple[str, ...] = ()
     peer_modules: tuple[str, ...] = ()
     sampler: Sampler = _SAMPLER
+    counters: None = None  # no public document shows how mx-smi prints them
     diagnostics: tuple[str, ...] = ()
 
     def parse(self, sections: Mapping[str, Section]) -> StackFacts:
@@ -93,6 +98,8 @@ class MetaX:
             missing={fact: reason for fact, reason in missing.items() if reason}
             | unknown
             | unread(gpus, lambda name: f"mx-smi: shows no {name}"),
+            identities=parse_list(section(sections, "mx-smi-list")),
+            unidentified="mx-smi: does not show it",
         )
 
     def perftest_memory_flags(self, gpu: int) -> tuple[str, ...]:
@@ -111,6 +118,13 @@ def parse_gpus(text: str) -> tuple[GpuFacts, ...]:
     pairs = zip(rows, [*rows[1:], []], strict=False)
     gpus = [gpu for first, second in pairs if (gpu := _gpu(first, second))]
     return tuple(sorted(gpus, key=lambda gpu: gpu.index))
+
+
+def parse_list(listed: Section) -> dict[int, GpuIdentity]:
+    """Return the UUID of each GPU in ``mx-smi -L``; the tool shows no serial number."""
+    lines = () if listed.failure else listed.text.splitlines()
+    found = (_LISTED.fullmatch(line[:_LONGEST_LINE].strip()) for line in lines)
+    return {int(match[1]): GpuIdentity(uuid=match[2]) for match in found if match}
 
 
 def _cells(line: str) -> list[str]:

@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from railgauge.stacks import readings as read
-from railgauge.stacks.model import GpuFacts, Section, StackFacts, section, unread
+from railgauge.stacks.counting import GpuCounters
+from railgauge.stacks.model import GpuFacts, GpuIdentity, StackFacts, unread
+from railgauge.stacks.nvidia_counters import COUNTERS
 from railgauge.stacks.nvidia_sampler import SAMPLER
 from railgauge.stacks.nvidia_smi import (
     QUERY,
@@ -23,6 +25,7 @@ from railgauge.stacks.nvidia_smi import (
 from railgauge.stacks.nvlink import Links, parse_nvlink
 from railgauge.stacks.readings import Raw
 from railgauge.stacks.sampling import Sampler
+from railgauge.stacks.sections import Section, section
 from railgauge.stacks.topology import GpuTopology, parse_topology
 from railgauge.stacks.versions import Version, library_files, library_version, versions
 
@@ -85,6 +88,7 @@ class Nvidia:
     perftest_dmabuf: tuple[str, ...] = ("--use_cuda_dmabuf",)
     peer_modules: tuple[str, ...] = ("nvidia_peermem", "nv_peer_mem")
     sampler: Sampler = SAMPLER
+    counters: GpuCounters = COUNTERS
     # ``dcgmi`` alone may only monitor. Its diagnostic levels start nvvs; specializediag is EUD.
     diagnostics: tuple[str, ...] = ("dcgmi diag", "nvvs", "specializediag", "fieldiag")
 
@@ -116,6 +120,8 @@ class Nvidia:
             missing={name: reason for name, reason in missing.items() if reason}
             | unknown
             | unread(gpus, lambda name: _absent(name, sections) or _why(name, raws, query, log)),
+            identities={int(raw["index"]): _identity(raw) for raw in raws},
+            unidentified=log.problem or "nvidia-smi -q: does not show it",
         )
 
     def perftest_memory_flags(self, gpu: int) -> tuple[str, ...]:
@@ -197,6 +203,16 @@ def _gpu(index: int, raw: Raw, topology: GpuTopology, links: Mapping[int, Links]
         pcie_max_width=read.width(raw.get("pcie.link.width.max")),
         mig_enabled=read.switch(raw.get("mig.mode.current")),
         fabric=_fabric(raw),
+    )
+
+
+def _identity(raw: Raw) -> GpuIdentity:
+    module = read.said(raw.get("module"))
+    return GpuIdentity(
+        raw.get("serial", ""),
+        raw.get("uuid", ""),
+        raw.get("part_number", ""),
+        f"module {module}" if module else "",
     )
 
 

@@ -8,6 +8,7 @@ API Reference Guide, NvmlClocksEventReasons).
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from railgauge.core.errors import TelemetryUnread
 from railgauge.stacks import sampling
@@ -37,7 +38,11 @@ def _arguments(interval_ms: int) -> tuple[str, ...]:
 
 def _reasons(row: SampleCells) -> frozenset[str] | None:
     """The reasons that are set; a bit that is not known is ``0x200``."""
-    text = next((row[name] for name in _REASON_COLUMNS if name in row), "")
+    return _named(next((row[name] for name in _REASON_COLUMNS if name in row), ""))
+
+
+@lru_cache(maxsize=256)
+def _named(text: str) -> frozenset[str] | None:
     if not re.fullmatch(r"0x[0-9a-fA-F]{1,16}", text):
         if text.strip("[]").upper() in ("N/A", "NOT SUPPORTED"):
             return None

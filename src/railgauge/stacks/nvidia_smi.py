@@ -42,6 +42,13 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "GPU Power Readings/Default Power Limit", "Power Readings/Default Power Limit",
     ),
     "vbios_version": ("vbios_version", "VBIOS Version"),
+    "serial": ("serial", "Serial Number"),
+    "uuid": ("uuid", "GPU UUID"),
+    "part_number": ("board_part_number", "Board Part Number", "gpu_part_number", "GPU Part Number"),
+    "module": (
+        "platformInfo/module_id", "gpu_module_id", "module_id", "Platform Info/Module Id",
+        "GPU Module Id", "Module ID", "Module Id",
+    ),
     "clocks.max.sm": ("max_clocks/sm_clock", "Max Clocks/SM"),
     "clocks.sm": ("clocks/sm_clock", "Clocks/SM"),
     "ecc.mode.current": ("ecc_mode/current_ecc", "ECC Mode/Current", "Ecc Mode/Current"),
@@ -68,6 +75,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "retired_pages/pending_retirement", "retired_pages/pending_blacklist",
         "Retired Pages/Pending Page Blacklist",
     ),
+    "pcie.replays": ("pci/replay_counter", "PCI/Replays Since Reset", "PCI/Replays since reset"),
     "fabric": ("fabric/state", "Fabric/State"),
     "fabric.status": ("fabric/status", "Fabric/Status"),
 }  # fmt: skip
@@ -76,6 +84,10 @@ _SUMS: dict[str, re.Pattern[str]] = {
     "ecc.errors.uncorrected.volatile.total": re.compile(
         r"ecc_errors/volatile/(?:[sd]ram_uncorrectable\w*|double_bit/total)"
         r"|ECC Errors/Volatile/(?:[SD]RAM Uncorrectable.*|Double Bit/Total)"
+    ),
+    "ecc.errors.corrected.volatile.total": re.compile(
+        r"ecc_errors/volatile/(?:[sd]ram_correctable|single_bit/total)"
+        r"|ECC Errors/Volatile/(?:[SD]RAM Correctable|Single Bit/Total)"
     ),
     "dram.corrected.aggregate": re.compile(
         r"ecc_errors/aggregate/dram_correctable|ECC Errors/Aggregate/DRAM Correctable"

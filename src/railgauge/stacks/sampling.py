@@ -17,6 +17,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from railgauge.core.errors import TelemetryUnread
@@ -133,6 +134,28 @@ def parse_samples(text: str, sampler: Sampler) -> Samples:
     return Samples(start[1], began_s, found)
 
 
+def last_of_each(text: str, sampler: Sampler, count: int) -> int:
+    """Return the character at which the last samples of ``count`` GPUs begin; 0 if one has none."""
+    heading = _cells(text.partition("\n")[2].partition("\n")[0])
+    seen: set[str] = set()
+    end = text.rfind("\n") + 1
+    while end:
+        start = text.rfind("\n", 0, end - 1) + 1
+        row = dict(zip(heading, _cells(text[start:end]), strict=False))
+        gpu = _cell(row, sampler.columns[GPU])
+        if gpu.isdecimal() and sampler.is_read(row):
+            seen.add(gpu)
+        if len(seen) >= count:
+            return start
+        end = start
+    return 0
+
+
+def _cells(line: str) -> list[str]:
+    """The cells of a line with a time before it."""
+    return [cell.strip() for cell in line.partition(",")[2].split(",")]
+
+
 def _stamped(line: str) -> tuple[float, str]:
     match = _LINE.fullmatch(line.rstrip("\r"))
     if not match:
@@ -142,17 +165,31 @@ def _stamped(line: str) -> tuple[float, str]:
 
 def _samples(lines: Sequence[tuple[float, str]], sampler: Sampler) -> Iterator[GpuSample]:
     heading: list[str] = []
+    shown: dict[str, str] = {}
     for at_s, line in lines:
         cells = [cell.strip() for cell in line.split(",")]
         if not line.strip() or _is_units(cells):
             continue
         if _is_heading(cells, sampler):
-            heading = cells
-            _refuse_missing(heading, sampler)
+            heading, shown = cells, _columns(cells, sampler)
         elif not heading or len(cells) != len(heading):
             raise TelemetryUnread(f"{sampler.program} printed {_shown(line)}, which is no sample")
         elif sampler.is_read(row := dict(zip(heading, cells, strict=True))):
-            yield _sample(at_s, row, sampler, line)
+            yield _sample(at_s, row, shown, sampler.reasons, line)
+
+
+def _columns(heading: Sequence[str], sampler: Sampler) -> dict[str, str]:
+    """The column of each value. Raises ``TelemetryUnread`` for one that is missing."""
+    found = {
+        what: next((name for name in names if name in heading), "")
+        for what, names in sampler.columns.items()
+    }
+    for what, name in found.items():
+        if not name:
+            raise TelemetryUnread(f"{sampler.program} shows no {what} ({sampler.columns[what][0]})")
+    if sampler.reason_columns and not set(sampler.reason_columns) & set(heading):
+        raise TelemetryUnread(f"{sampler.program} shows no {REASONS} ({sampler.reason_columns[0]})")
+    return found
 
 
 def _is_heading(cells: Sequence[str], sampler: Sampler) -> bool:
@@ -167,40 +204,48 @@ def _is_units(cells: Sequence[str]) -> bool:
     return len(cells) > 1 and _OF_UNITS.issuperset(cells)
 
 
-def _refuse_missing(heading: Sequence[str], sampler: Sampler) -> None:
-    for what, names in sampler.columns.items():
-        if not set(names) & set(heading):
-            raise TelemetryUnread(f"{sampler.program} shows no {what} ({names[0]})")
-    if sampler.reason_columns and not set(sampler.reason_columns) & set(heading):
-        raise TelemetryUnread(f"{sampler.program} shows no {REASONS} ({sampler.reason_columns[0]})")
-
-
-def _sample(at_s: float, row: SampleCells, sampler: Sampler, line: str) -> GpuSample:
-    values = {
-        what: value
-        for what, names in sampler.columns.items()
-        if what != GPU and (value := _value(what, _cell(row, names), line)) is not None
-    }
-    number = _cell(row, sampler.columns[GPU])
-    if not re.fullmatch(r"\d{1,3}", number):
+def _sample(
+    at_s: float,
+    row: SampleCells,
+    shown: Mapping[str, str],
+    reasons: Callable[[SampleCells], frozenset[str] | None],
+    line: str,
+) -> GpuSample:
+    values: dict[str, float] = {}
+    for what, column in shown.items():
+        if what != GPU and (value := _value(what, row[column], line)) is not None:
+            values[what] = value
+    number = row[shown[GPU]]
+    if not _GPU_NUMBER.fullmatch(number):
         raise TelemetryUnread(f"{_shown(line)} names no GPU")
-    return GpuSample(at_s, int(number), values, sampler.reasons(row))
+    return GpuSample(at_s, int(number), values, reasons(row))
 
 
 def _cell(row: SampleCells, names: Sequence[str]) -> str:
     return next((row[name] for name in names if name in row), "")
 
 
+_GPU_NUMBER = re.compile(r"\d{1,3}")
 _NO_VALUE = re.compile(r"\[?(?:N/A|Not Supported|Unknown Error|GPU is lost|-)\]?", re.IGNORECASE)
 
 
 def _value(what: str, text: str, line: str) -> float | None:
     """The number; ``None`` for a text that says that there is none, which is not zero."""
+    try:
+        return _number(UNITS[what], text)
+    except ValueError:
+        what_is_wrong = f"{text[:40]!r} is no {what} in {UNITS[what]}"
+        raise TelemetryUnread(f"{what_is_wrong}: {_shown(line)}") from None
+
+
+@lru_cache(maxsize=1 << 14)
+def _number(unit: str, text: str) -> float | None:
+    """The same number stands in many samples, so that it is read once. Raises ``ValueError``."""
     if _NO_VALUE.fullmatch(text):
         return None
     match = _NUMBER.fullmatch(text)
-    if not match or match[2] not in (None, UNITS[what], f"°{UNITS[what]}"):
-        raise TelemetryUnread(f"{text[:40]!r} is no {what} in {UNITS[what]}: {_shown(line)}")
+    if not match or match[2] not in (None, unit, f"°{unit}"):
+        raise ValueError(text)
     return float(match[1])
 
 

@@ -36,6 +36,9 @@ class Running(Protocol):
         ``None`` if it does not come within the time limit, or the command ended without it.
         """
 
+    def so_far(self) -> Transcript:
+        """The command's transcript so far; while it runs it has no exit code and no error."""
+
     @property
     def has_ended(self) -> bool:
         """Whether the command has ended or is out of reach. Sends nothing to the node."""

@@ -12,7 +12,7 @@ import shlex
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
 from typing import Protocol
@@ -124,6 +124,12 @@ class Job:
 
     def line(self, number: int, time_limit_s: float) -> str | None:
         return self._capture.line(number, time_limit_s)
+
+    def so_far(self) -> Transcript:
+        runs = not self._is_over()
+        made = self._transcript()
+        # A command that runs looks like one whose connection was lost: neither has an exit code.
+        return replace(made, error="") if runs and made.error == ConnectionLost.kind else made
 
     @property
     def has_ended(self) -> bool:

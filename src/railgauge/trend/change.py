@@ -12,6 +12,8 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, partial
+from heapq import heappop, heappush, heappushpop
 from itertools import pairwise
 
 from railgauge.judging import dispersion
@@ -21,15 +23,19 @@ from railgauge.trend.values import NIGHTS_BEFORE
 _SIGMA_OVER_MAD = 1.4826
 # The standard error of a median over that of a mean (normal noise, many values).
 _MEDIAN_OVER_MEAN = math.sqrt(math.pi / 2)
-# Degrees of freedom, per night, of a MAD about two fitted medians. They were simulated with 200,000
+# Degrees of freedom, per value, of a MAD about two fitted medians. They were simulated with 200,000
 # histories of 5 to 60 nights, at the level that the largest statistic exceeds in one of 10,000.
 # The result is 0.46 (7 nights) to 0.8 (60): selftests/trend/test_false_alarms.py.
-_FREEDOM_PER_NIGHT = 0.45
+FREEDOM_PER_VALUE = 0.45
 # Printed values have at least three digits; less noise than this comes from rounding.
 NOISE_MIN = 0.001
 _STRAYS_MAX = 0.2
 # Cutting three times gives up to eight levels, more than a real history has.
 _DEPTH = 3
+# Sums of deviations that differ only by the rounding of floating point are equal.
+_DIGITS = 9
+# All pairs of so many points take a millisecond; a year's nights would take thirty.
+_POINTS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +75,10 @@ def steps(
     finds a level that lasted only for a while, which a single cut would miss in its noise.
     """
     cuts = _cuts(values, after, _DEPTH)
+    between = cache(partial(_between, values, after, noise_min))
     while cuts:
         edges = [0, *cuts, len(values)]
-        found = [
-            _between(values, (left, at, right), after, noise_min)
-            for left, at, right in zip(edges, cuts, edges[2:], strict=False)
-        ]
+        found = [between(three) for three in zip(edges, cuts, edges[2:], strict=False)]
         worst = max(found, key=lambda step: _likely_chance(step, effect_min))
         if worst.chance <= allowed and abs(worst.effect) >= effect_min:
             return found
@@ -84,21 +88,47 @@ def steps(
 
 def _cuts(values: Sequence[float], after: int, depth: int) -> list[int]:
     """The best cut of the nights, and the best cuts of its two parts, to ``depth`` levels."""
-    at = _best_split(values, after)
-    if at is None or not depth:
+    at = _best_split(values, after) if depth else None
+    if at is None:
         return []
     later = [at + cut for cut in _cuts(values[at:], after, depth - 1)]
     return [*_cuts(values[:at], after, depth - 1), at, *later]
 
 
 def _best_split(values: Sequence[float], after: int) -> int | None:
-    """The split into two levels that leaves the smallest sum of absolute deviations."""
+    """The first split into two levels that leaves the smallest sum of absolute deviations."""
     splits = range(NIGHTS_BEFORE, len(values) - after + 1)
-    return min(splits, key=lambda split: sum(_residuals(values, split)), default=None)
+    early, late = _deviations(values), _deviations(values[::-1])[::-1]
+    left = [round(early[split - 1] + late[split], _DIGITS) for split in splits]
+    return splits[left.index(min(left))] if left else None
+
+
+def _deviations(values: Sequence[float]) -> list[float]:
+    """For the first value, the first two and so on: the sum of deviations from their median.
+
+    The lower half is a heap with its largest value on top (negated), the upper half one with its
+    smallest: n values take n log n steps.
+    """
+    low: list[float] = []
+    high: list[float] = []
+    low_sum = high_sum = 0.0
+    found = []
+    for value in values:
+        moved = -heappushpop(low, -value)
+        low_sum += value - moved
+        heappush(high, moved)
+        high_sum += moved
+        if len(high) > len(low):
+            moved = heappop(high)
+            high_sum -= moved
+            heappush(low, -moved)
+            low_sum += moved
+        found.append(high_sum - low_sum - low[0] * (len(low) - len(high)))
+    return found
 
 
 def _between(
-    values: Sequence[float], edges: tuple[int, int, int], after: int, noise_min: float
+    values: Sequence[float], after: int, noise_min: float, edges: tuple[int, int, int]
 ) -> Step:
     """The step at the middle edge, on the nights between the outer two.
 
@@ -117,9 +147,24 @@ def _between(
 
 def _step(values: Sequence[float], at: int, noise_min: float) -> Step:
     effect = statistics.median(values[at:]) - statistics.median(values[:at])
-    noise = max(_noise(_residuals(values, at)), noise_min, NOISE_MIN)
-    error = noise * _MEDIAN_OVER_MEAN * math.sqrt(1 / at + 1 / (len(values) - at))
-    return Step(at, effect, two_sided(effect / error, _FREEDOM_PER_NIGHT * len(values)))
+    noise = max(noise_about_medians(_residuals(values, at), 2), noise_min)
+    known = Noise(noise, FREEDOM_PER_VALUE * len(values))
+    return Step(at, effect, chance(effect, known, at, len(values) - at))
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The standard deviation of single values, and the degrees of freedom of its estimate."""
+
+    deviation: float
+    freedom: float
+
+
+def chance(effect: float, noise: Noise, before: int, after: int) -> float:
+    """The chance that noise alone moves the median of ``after`` values from that of ``before``."""
+    deviation = max(noise.deviation, NOISE_MIN)
+    error = deviation * _MEDIAN_OVER_MEAN * math.sqrt(1 / before + 1 / after)
+    return two_sided(effect / error, noise.freedom)
 
 
 def _likely_chance(step: Step, effect_min: float) -> tuple[bool, float, float]:
@@ -145,9 +190,9 @@ def _residuals(values: Sequence[float], split: int) -> list[float]:
     return [abs(v - low) for v in left] + [abs(v - high) for v in right]
 
 
-def _noise(residuals: list[float]) -> float:
-    """The noise without the two smallest residuals, which are those of the two fitted medians."""
-    return _SIGMA_OVER_MAD * statistics.median(sorted(residuals)[2:])
+def noise_about_medians(residuals: Sequence[float], fitted: int) -> float:
+    """The noise without the smallest residuals, which are those of the ``fitted`` medians."""
+    return _SIGMA_OVER_MAD * statistics.median(sorted(residuals)[fitted:])
 
 
 def two_sided(t: float, freedom: float) -> float:
@@ -157,11 +202,19 @@ def two_sided(t: float, freedom: float) -> float:
     return math.erfc(z / math.sqrt(2))
 
 
-def slope(values: Sequence[float]) -> Slope:
-    """The drift over all nights (Theil, Sen), and its chance by the test of Mann and Kendall."""
-    drift = dispersion.drift([math.exp(value) for value in values])
-    change = max(drift.change, -0.99)  # a share of the median; as a logarithm like all else
-    return Slope(math.log1p(change), math.erfc(abs(drift.z) / math.sqrt(2)))
+def slope(values: Sequence[float], allowed: float = 1.0) -> Slope:
+    """The drift over all nights (Theil, Sen), and its chance by the test of Mann and Kendall.
+
+    The drift costs far more than its chance; it is 0 if the chance is above ``allowed``.
+    """
+    chance = math.erfc(abs(dispersion.kendall_z(values)) / math.sqrt(2))
+    return Slope(rise(values), chance) if chance <= allowed else Slope(0.0, chance)
+
+
+def rise(values: Sequence[float]) -> float:
+    """The drift from the first to the last night; of medians of stretches if there are many."""
+    drift = dispersion.drift([math.exp(value) for value in values], _POINTS)
+    return math.log1p(max(drift.change, -0.99))  # it is a share of the median
 
 
 def left_by_steps(values: Sequence[float], found: Sequence[Step]) -> float:

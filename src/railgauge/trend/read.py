@@ -1,4 +1,4 @@
-"""Read the nights of a reports folder with DuckDB, directly from the files of the runs.
+"""Read the nights of a reports folder, directly from the files of the runs.
 
 The folder may hold runs that are still going or were killed, folders that are not runs, and
 incomplete lines. Each is left out and reported; none is an error.
@@ -7,22 +7,21 @@ incomplete lines. Each is left out and reported; none is an error.
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterator, Mapping
+import statistics
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from railgauge.core import versions
 from railgauge.core.errors import BadInput
 from railgauge.judging.stamp import Evidence
+from railgauge.trend import lines
 from railgauge.trend.values import Fleet, Night, SeriesKey
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
 LINES, VERDICT, LIMITS = "measurements.jsonl", "verdict.json", "thresholds.json"
-NEWEST = 2
-"""The schema version of ``verdict.json`` that this version of the package writes."""
 CALIBRATED_FROM = "calibrated_from"
 """The key of a platform file that was derived: the platform whose runs it was derived from."""
 _RUN_ID = re.compile(r"\d{8}-\d{6}\b.*")
@@ -31,33 +30,12 @@ _VERDICT_MAX_BYTES = 16 * 2**20
 _LINE_MAX_BYTES = 2**20
 _WORDS = ("run_id", "cluster", "platform", "evidence", "level")
 
-_READ = """
-CREATE OR REPLACE TEMP TABLE line AS
-SELECT json->>'$.subject' AS subject, json->>'$.metric' AS metric, json->>'$.unit' AS unit,
-    TRY_CAST(json->'$.nodes' AS VARCHAR[]) AS nodes, coalesce(json->>'$.pairing', '') AS pairing,
-    TRY_CAST(json->>'$.size_bytes' AS BIGINT) AS size_bytes, json->>'$.evidence' AS evidence,
-    coalesce(json->>'$.better', CASE left(json->>'$.limit', 2)
-        WHEN '>=' THEN 'higher' WHEN '<=' THEN 'lower' END) AS better,
-    TRY_CAST(json->'$.values' AS DOUBLE[]) AS samples
-FROM read_ndjson_objects(?, ignore_errors = true, maximum_object_size = ?)
-WHERE NOT coalesce(starts_with(json->>'$.id', 'soak/'), false)
-"""
-_COUNT = """
-SELECT count(*) FILTER (concat_ws('', subject, metric, unit) = '' OR subject IS NULL
-        OR metric IS NULL OR unit IS NULL OR nodes IS NULL OR samples IS NULL OR evidence IS NULL),
-    count(*) FILTER (evidence <> ?),
-    count(*) FILTER (unit NOT IN ('', 'count') AND coalesce(better, '') NOT IN ('higher', 'lower'))
-FROM line
-"""
-# Counts (64 of 64 requests) have no trend, and 0 has no logarithm.
-_MEDIANS = """
-SELECT subject, metric, unit, nodes, pairing, size_bytes, better, median(sample) AS value
-FROM (SELECT *, unnest(samples) AS sample FROM line
-    WHERE evidence = ? AND subject IS NOT NULL AND metric IS NOT NULL AND unit NOT IN ('', 'count')
-    AND nodes IS NOT NULL AND better IN ('higher', 'lower'))
-WHERE isfinite(sample) AND sample > 0
-GROUP BY subject, metric, unit, nodes, pairing, size_bytes, better
-"""
+# The unit of a fact, as every line has it. Most lines are facts, and none of them is a series.
+_FACT = b'"unit": ""'
+# A soak keeps only the lines of what did not pass, so its values are no fair sample.
+_SOAK = b'"id": "soak/'
+# The same series is in every night; one key for all of them is hashed and compared faster.
+_Keys = dict[SeriesKey, SeriesKey]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +65,7 @@ def read(reports: Path, cluster: str | None = None, last: int | None = None) -> 
     said: list[tuple[str, str]] = []
     wanted = [one for one in _verdicts(reports, said) if cluster in (None, one[1].fleet.cluster)]
     wanted.sort(key=lambda one: one[1].run_id)
-    kept = [one for one in wanted if last is None or one in _of_fleet(wanted, one[1])[-last:]]
+    kept = wanted if last is None else _latest(wanted, last)
     return RunHistory(tuple(_filled(kept, said)), tuple(sorted(said)))
 
 
@@ -99,8 +77,15 @@ def night_of(folder: Path) -> Night:
     return night
 
 
-def _of_fleet(all_of_them: list[tuple[Path, Night]], night: Night) -> list[tuple[Path, Night]]:
-    return [one for one in all_of_them if one[1].fleet == night.fleet]
+def _latest(nights: list[tuple[Path, Night]], last: int) -> list[tuple[Path, Night]]:
+    """The last nights of each fleet, in the order of ``nights``."""
+    left = Counter(night.fleet for _, night in nights)
+    kept = []
+    for one in nights:
+        if left[one[1].fleet] <= last:
+            kept.append(one)
+        left[one[1].fleet] -= 1
+    return kept
 
 
 def _verdicts(reports: Path, said: list[tuple[str, str]]) -> Iterator[tuple[Path, Night]]:
@@ -135,8 +120,10 @@ def _verdict(folder: Path) -> Night | str:
 
 
 def _night(folder: Path, data: object) -> Night | str:
-    if isinstance(data, dict) and _is_newer(data.get("schema_version", NEWEST)):
-        return f"{VERDICT} is of a newer railgauge: this version reads schema version {NEWEST}"
+    try:
+        versions.refuse_newer(VERDICT, data)
+    except BadInput as error:
+        return f"{VERDICT} {error.what}"
     said = [data.get(word) for word in _WORDS] if isinstance(data, dict) else []
     words = [word for word in said if isinstance(word, str) and word and word.isprintable()]
     if len(words) < len(_WORDS):
@@ -145,10 +132,6 @@ def _night(folder: Path, data: object) -> Night | str:
     if not _RUN_ID.fullmatch(run_id):
         return "its run id does not start with a time (20260131-020000), so it has no order"
     return Night(run_id, Fleet(cluster, _family(folder) or platform, evidence), level)
-
-
-def _is_newer(version: object) -> bool:
-    return not isinstance(version, int) or version > NEWEST
 
 
 def _family(folder: Path) -> str:
@@ -164,52 +147,54 @@ def _family(folder: Path) -> str:
 
 
 def _filled(nights: list[tuple[Path, Night]], said: list[tuple[str, str]]) -> Iterator[Night]:
-    import duckdb  # noqa: PLC0415 - 0.2 s to import
-
-    with duckdb.connect(":memory:") as connection:
-        connection.execute("SET enable_progress_bar = false")
-        for folder, night in nights:
-            try:
-                yield replace(night, values=_values(connection, folder, night, said))
-            except duckdb.Error as error:
-                said.append((_plain(folder.name), f"{LINES}: {_plain(str(error))[:200]}"))
+    keys: _Keys = {}
+    for folder, night in nights:
+        try:
+            found, limits, left_out = _values(folder / LINES, night.fleet.evidence, keys)
+        except (OSError, BadInput) as error:
+            said.append((_plain(folder.name), _plain(str(error))[:200]))
+            continue
+        for what, count in left_out.items():
+            said.append((_plain(folder.name), f"{count} lines of {LINES} {what}: left out"))
+        yield replace(night, values=found, limits=limits)
 
 
 def _values(
-    connection: DuckDBPyConnection, folder: Path, night: Night, said: list[tuple[str, str]]
-) -> Mapping[SeriesKey, float]:
-    connection.execute(_READ, [_literal(folder / LINES), _LINE_MAX_BYTES])
-    counts = connection.execute(_COUNT, [night.fleet.evidence]).fetchone()
-    broken, others, sideless = counts or (0, 0, 0)
-    rows = connection.execute(_MEDIANS, [night.fleet.evidence]).fetchall()
-    keyed = {_key(row): float(f"{row[-1]:.9g}") for row in rows if _printable(row)}
-    odd = len(rows) - len(keyed)
-    for count, what in (
-        (broken, "cannot be read"), (others, "are of another kind of evidence"),
-        (sideless, "do not tell whether higher or lower is better"),
-        (odd, "have names that cannot be printed"),
-    ):  # fmt: skip
-        if count:
-            said.append((_plain(folder.name), f"{count} lines of {LINES} {what}: left out"))
-    return keyed
+    path: Path, evidence: str, keys: _Keys
+) -> tuple[dict[SeriesKey, float], dict[SeriesKey, float], Counter[str]]:
+    """The median and the limit of each series, and how many lines were left out, by reason."""
+    samples: dict[SeriesKey, list[float]] = {}
+    limits: dict[SeriesKey, float] = {}
+    left_out = Counter[str]()
+    for line in _lines(path):
+        made = _samples(line, evidence)
+        if made == lines.NEWER:
+            raise BadInput(f"{LINES} {made}")
+        if isinstance(made, str):
+            left_out[made] += 1
+        elif made is not None:
+            key = keys.setdefault(made.key, made.key)
+            if made.limit is not None:
+                limits[key] = made.limit
+            samples.setdefault(key, []).extend(v for v in made.values if 0 < v < math.inf)
+    medians = {key: statistics.median(found) for key, found in samples.items() if found}
+    return {key: float(f"{median:.9g}") for key, median in medians.items()}, limits, left_out
 
 
-def _key(row: tuple[Any, ...]) -> SeriesKey:
-    subject, metric, unit, nodes, pairing, size_bytes, better, _ = row
-    return SeriesKey(subject, metric, unit, tuple(nodes), pairing, size_bytes, better)
+def _lines(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        for line in file:
+            if _FACT not in line and _SOAK not in line and not line.isspace():
+                yield line
 
 
-def _printable(row: tuple[Any, ...]) -> bool:
-    subject, metric, unit, nodes, pairing, *_ = row
-    return all(
-        isinstance(word, str) and word.isprintable()
-        for word in (subject, metric, unit, pairing, *nodes)
-    )
-
-
-def _literal(path: Path) -> str:
-    """The path, escaped so that DuckDB does not read it as a pattern."""
-    return re.sub(r"([*?\[])", r"[\1]", str(path))
+def _samples(line: bytes, evidence: str) -> lines.LineSamples | str | None:
+    if len(line) > _LINE_MAX_BYTES:
+        return lines.BROKEN
+    try:
+        return lines.samples(json.loads(line), evidence)
+    except (ValueError, RecursionError):
+        return lines.BROKEN
 
 
 def _plain(text: str) -> str:

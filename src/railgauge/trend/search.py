@@ -30,7 +30,7 @@ from railgauge.trend.values import (
 # a half times as much, only the scope's move is subtracted; a narrower scope can find the rest.
 _ALONG, _BEYOND = 0.5, 1.5
 # A change of a single step of the last printed digit may be rounding.
-_DIGITS_MIN = 2
+DIGITS_MIN = 2
 
 
 @dataclass
@@ -74,13 +74,13 @@ def track(key: SeriesKey, values: Mapping[int, float]) -> Track:
     """Return the series prepared for the search; ``values`` by night, in order."""
     sign = -1.0 if key.lower_is_better else 1.0
     points = {night: sign * math.log(value) for night, value in values.items()}
-    return Track(key, points, _digit(values.values()) / statistics.median(values.values()))
+    return Track(key, points, last_digit(values.values()) / statistics.median(values.values()))
 
 
-def _digit(values: Iterable[float]) -> float:
-    """The size of the last printed digit: 0.01 for 1.15, and 1 for 45."""
+def last_digit(values: Iterable[float]) -> float:
+    """The size of the last printed digit: 0.01 for 1.15, and 1 for 45 and for 400."""
     places = (Decimal(repr(value)).normalize().as_tuple().exponent for value in values)
-    return 10.0 ** min(place for place in places if isinstance(place, int))
+    return 10.0 ** min(0, *(place for place in places if isinstance(place, int)))
 
 
 class Search:
@@ -117,7 +117,7 @@ class Search:
 
     def _of_series(self, one: Track) -> Iterator[LevelChange]:
         noise = max(self._kin_noise[one.key.measured], one.digit / 2)
-        least = max(self._rules.min_change, _DIGITS_MIN * one.digit)
+        least = max(self._rules.min_change, DIGITS_MIN * one.digit)
         scope = alone(one.key)
         for found in self._find(scope, one.points, NIGHTS_AFTER_ALONE, noise, least):
             yield replace(found, went_along=(one.key,), of=1)
@@ -137,7 +137,7 @@ class Search:
         allowed = self._rules.false_alarm_rate / self.tests
         effect_min = -math.log1p(-least)
         steps = change.steps(values, after, noise, allowed, effect_min)
-        slope = change.slope(values)
+        slope = change.slope(values, allowed)
         if slope.chance <= allowed and abs(slope.effect) >= effect_min:
             left = change.left_by_slope(values, slope)
             if not steps or left <= change.left_by_steps(values, steps):
@@ -188,7 +188,7 @@ def _move(points: Mapping[int, float], found: LevelChange) -> float | None:
     """The move of a series at a change; ``None`` if it was not measured on both sides."""
     inside = {n: v for n, v in points.items() if found.start <= n < found.until}
     if found.kind == DRIFT:
-        return change.slope(list(inside.values())).effect if len(inside) > 1 else None
+        return change.rise(list(inside.values())) if len(inside) > 1 else None
     before = [value for night, value in inside.items() if night < found.at]
     after = [value for night, value in inside.items() if night >= found.at]
     return statistics.median(after) - statistics.median(before) if before and after else None

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from railgauge.config.thresholds import Platform
 from railgauge.diagnosis import RunResults, peers
 from railgauge.judging.closing import ClosingItems
+from railgauge.judging.growth import ITEMS as COUNTERS
 from railgauge.judging.kernel_log import ITEMS as KERNEL_LOGS
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.telemetry import ITEMS as TELEMETRY
 from railgauge.planning.soak import is_of_soak
-from railgauge.verdict import kernel_log, telemetry
+from railgauge.verdict import growth, kernel_log, telemetry
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ KINDS = (
     ClosingKind(peers.ITEMS, lambda platform: platform.peers is not None, peers.compared),
     ClosingKind(KERNEL_LOGS, lambda platform: platform.kernel_log is not None, kernel_log.made_of),
     ClosingKind(TELEMETRY, lambda platform: platform.telemetry is not None, telemetry.made_of),
+    ClosingKind(COUNTERS, lambda platform: platform.growth is not None, growth.made_of),
 )
 
 

@@ -47,8 +47,9 @@ class RunPlan:
     the scheme that decided which node of a pair sends; runs that did not keep it used the first.
     ``sampled`` is true if smoke measured a sample of the nodes; earlier versions measured all.
     ``ended`` is when the last item had ended (ISO 8601 with its offset); accepted deviations count
-    until a day, and this is the day that decides. It is empty until then. ``soak`` is what was
-    asked of a soak; ``None`` for a run without one.
+    until a day, and this is the day that decides. It is empty until then. ``began`` is when the
+    session did, and ``operator`` who ran it; earlier versions kept neither.
+    ``soak`` is what was asked of a soak; ``None`` for a run without one.
     """
 
     schema_version: int
@@ -63,6 +64,8 @@ class RunPlan:
     sampled: bool = False
     ended: str = ""
     soak: SoakPlan | None = None
+    began: str = ""
+    operator: str = ""
 
     def level_of(self, platform: Platform, cluster: Cluster) -> Level:
         """Return the level that the run measured."""

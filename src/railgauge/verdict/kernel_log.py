@@ -14,6 +14,7 @@ from railgauge.core.errors import KernelLogUnread, NoEvidence
 from railgauge.core.model import Case, Transcript
 from railgauge.core.naming import title
 from railgauge.core.question import CaseResult
+from railgauge.core.terms import Role
 from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import KernelMark
@@ -170,11 +171,13 @@ class _Ran:
 
 
 def _span(run: Sequence[Transcript]) -> tuple[datetime, datetime] | None:
-    """From the start of the first to the end of the last command of one repeat."""
-    ends = [end for said in run if (end := log.ends_at(said))]
-    if not ends:
+    """From the start of the first to the end of the last command of one repeat.
+
+    A sampler of the GPUs does not count: it may have been started many repeats before.
+    """
+    own = [said for said in run if said.role != Role.TELEMETRY]
+    spans = [(end, said.duration_s) for said in own if (end := log.ends_at(said))]
+    if not spans:
         return None
-    starts = [
-        end - timedelta(seconds=said.duration_s) for said in run if (end := log.ends_at(said))
-    ]
-    return min(starts), max(ends)
+    starts = [end - timedelta(seconds=lasted_s) for end, lasted_s in spans]
+    return min(starts), max(end for end, _ in spans)

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from railgauge.core.errors import TelemetryUnread
 from railgauge.core.model import Transcript
 from railgauge.core.terms import Role
-from railgauge.judging.telemetry.seen import started_before_s
+from railgauge.judging.telemetry.seen import moved
 from railgauge.stacks import stack, vendors
 from railgauge.stacks.sampling import REASONS, UNITS, GpuSample, Sampler, parse_samples
 
@@ -31,13 +31,12 @@ def _lines(number: int, run: Sequence[Transcript]) -> Iterator[str]:
     for said in run:
         if said.role == Role.TELEMETRY and (sampler := _sampler_of(said.argv)):
             try:
-                found = parse_samples(said.stdout, sampler)
-                ahead_s = started_before_s(said, run)
+                samples = moved(parse_samples(said.stdout, sampler), said, run)
             except TelemetryUnread:
                 continue
-            for sample in found.samples:
-                at = f"{sample.at_s - found.began_s - ahead_s:.2f}"
-                yield ",".join((str(number), said.node, str(sample.gpu), at, *_cells(sample)))
+            for one in samples:
+                cells = (str(number), said.node, str(one.gpu), f"{one.at_s:.2f}", *_cells(one))
+                yield ",".join(cells)
 
 
 def _cells(sample: GpuSample) -> Iterator[str]:

@@ -112,7 +112,7 @@ def traced(node: str, run: Sequence[Transcript], sampler: Sampler) -> tuple[GpuS
     for said in run:
         if said.role == Role.TELEMETRY and said.node == node:
             try:
-                return _moved(parse_samples(said.stdout, sampler), said, run)
+                return moved(parse_samples(said.stdout, sampler), said, run)
             except TelemetryUnread:
                 return ()
     return ()
@@ -130,15 +130,22 @@ def _samples(
         raise TelemetryUnread(f"{sampler.program} ended by itself {ended}")
     if found.boot_id not in boots:
         raise TelemetryUnread("the samples are of another node, or of another boot of this one")
-    return _moved(found, said, run)
+    return moved(found, said, run)
 
 
-def _moved(found: Samples, said: Transcript, run: Sequence[Transcript]) -> tuple[GpuSample, ...]:
-    ahead_s = started_before_s(said, run)
-    return tuple(replace(one, at_s=one.at_s - found.began_s - ahead_s) for one in found.samples)
+def moved(found: Samples, said: Transcript, run: Sequence[Transcript]) -> tuple[GpuSample, ...]:
+    """The samples with times that count from the start of the repeat.
+
+    A sampler may have begun long before the repeat: of what each GPU did until then only its last
+    sample counts. Raises ``TelemetryUnread`` if it is not known when the repeat began.
+    """
+    ahead_s = _started_before_s(said, run)
+    every = [replace(one, at_s=one.at_s - found.began_s - ahead_s) for one in found.samples]
+    before = {one.gpu: one.at_s for one in every if one.at_s <= 0}
+    return tuple(one for one in every if one.at_s >= before.get(one.gpu, -math.inf))
 
 
-def started_before_s(said: Transcript, run: Sequence[Transcript]) -> float:
+def _started_before_s(said: Transcript, run: Sequence[Transcript]) -> float:
     """How long before the first command of the repeat its sampler was started."""
     start, first = _moment(said), _start(run)
     if start is None or first is None:

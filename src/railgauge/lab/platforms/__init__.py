@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from railgauge.core.errors import BadInput
+from railgauge.lab import identities
 
 _HERE = Path(__file__).parent
 _FIGURES = _HERE.parent / "figures"
@@ -100,8 +101,11 @@ def describe(data: dict[str, Any], name: str, index: int, seed: int) -> dict[str
     }
     # Every node has dd; the lab's own reads the kernel's log of the node.
     node["tools"]["dd"] = "kernel_log"
+    for place, gpu in enumerate(node["gpus"]):
+        gpu.update(identities.gpu(name, place, node["smi"]["vendor"]))
     return node | {
         "name": name,
+        "identity": identities.machine(name),
         "seed": seed,
         "speed": 1.0,
         "slow_paths": {},
@@ -179,7 +183,7 @@ def _pci(
             "numa": nic["numa"],
             "driver": "mlx5_core",
             "link": _link(nic["pcie"]),
-            "product": [nic["description"], nic["part"]],
+            "product": [nic["description"], nic["part"], identities.nic(nic["node_guid"])],
             **nic["pci_ids"],
         }
         for nic in devices.values()

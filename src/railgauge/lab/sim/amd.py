@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from . import stored, telemetry
+from .counters import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,6 +110,13 @@ def _static(index: int, gpu: Gpu, node: Node) -> dict[str, Any]:
             "SOCKET_POWER": (gpu["power_cap_w"], "W"),
         },
         "DRIVER": {"NAME": "amdgpu", "VERSION": node["smi"]["driver"]},
+        "BOARD": {
+            "MODEL_NUMBER": "102-G30211-0C",
+            "PRODUCT_SERIAL": gpu["serial"],
+            "FRU_ID": "113-AMDG302110C1-0000",
+            "PRODUCT_NAME": gpu["model"],
+            "MANUFACTURER_NAME": "AMD",
+        },
         "VBIOS": {
             "NAME": "AMD MI300X",
             "BUILD_DATE": "2024/04/15 00:00",
@@ -123,14 +131,16 @@ def _static(index: int, gpu: Gpu, node: Node) -> dict[str, Any]:
 
 
 def _serial(gpu: Gpu) -> str:
-    return f"0x{int(gpu['bus'][5:7], 16) * 0x1F3D5B79A0C1:016X}"
+    return str(gpu["chip"])
 
 
 def _metric(_index: int, gpu: Gpu, node: Node) -> dict[str, Any]:
     speed, width, _, _ = gpu["pci"]["link"]
     busy = bool(node["diagnostics"])
     clock = (gpu["max_clock_mhz"] if busy else 132, "MHz")
-    ecc = gpu["ecc"]
+    corrected = gpu["ecc"]["dram_correctable"] + counted(node, gpu, "ecc_corrected")
+    uncorrected = gpu["ecc"]["dram_uncorrectable"] + counted(node, gpu, "ecc_uncorrected")
+    xgmi = counted(node, gpu, "link_crc")
     return {
         "GPU": _index,
         "USAGE": {"GFX_ACTIVITY": (10 if busy else 0, "%"), "UMC_ACTIVITY": (0, "%")},
@@ -152,11 +162,15 @@ def _metric(_index: int, gpu: Gpu, node: Node) -> dict[str, Any]:
         "PCIE": {
             "WIDTH": width,
             "SPEED": (int(float(speed.removesuffix("GT/s"))), "GT/s"),
-            "REPLAY_COUNT": 0,
+            "REPLAY_COUNT": counted(node, gpu, "pcie_replays"),
         },
         "ECC": {
-            "TOTAL_CORRECTABLE_COUNT": ecc["dram_correctable"],
-            "TOTAL_UNCORRECTABLE_COUNT": ecc["dram_uncorrectable"],
+            "TOTAL_CORRECTABLE_COUNT": corrected + xgmi,
+            "TOTAL_UNCORRECTABLE_COUNT": uncorrected,
+        },
+        "ECC_BLOCKS": {
+            "UMC": {"CORRECTABLE_COUNT": corrected, "UNCORRECTABLE_COUNT": uncorrected},
+            "XGMI_WAFL": {"CORRECTABLE_COUNT": xgmi, "UNCORRECTABLE_COUNT": 0},
         },
         "MEM_USAGE": {
             "TOTAL_VRAM": (gpu["memory_mib"], "MB"),

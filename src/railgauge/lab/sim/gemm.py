@@ -91,20 +91,25 @@ def _why(asked: Run, gpus: list[tuple[int, dict[str, Any]]]) -> str:
 
 
 def _header(asked: Run, gpus: list[tuple[int, dict[str, Any]]], node: Node) -> list[str]:
-    smi = node["smi"]
-    built = f"cu{smi['cuda'].replace('.', '')}" if "cuda" in smi else f"rocm{smi['rocm'][:3]}"
     return [
         "gemm-bench version 1",
         f"gemm-bench run format={asked['form']} devices=gpu size={asked['size']} "
         f"iterations={asked['iterations']} warmup_s={asked['warmup']} cycles={asked['cycles']} "
         f"seed={asked['seed']}",
-        f"gemm-bench library torch {_TORCH}+{built}",
+        f"gemm-bench library torch {_TORCH}+{_built(node['smi'])}",
         f"gemm-bench host {node['name']}",
         *(
             f"gemm-bench device gpu{place} uuid={uuid(gpu)} name={gpu['model']}"
             for place, (_, gpu) in enumerate(gpus)
         ),
     ]
+
+
+def _built(smi: dict[str, str]) -> str:
+    """Return for which stack the library was built, as its version says."""
+    if "cuda" in smi:
+        return f"cu{smi['cuda'].replace('.', '')}"
+    return f"rocm{smi['rocm'][:3]}" if "rocm" in smi else f"metax{smi['maca']}"
 
 
 def _rates(asked: Run, node: Node, number: int) -> list[float]:

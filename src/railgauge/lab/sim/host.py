@@ -75,6 +75,7 @@ def _block(function: Function, given: str) -> str:
 def _details(function: Function) -> list[str]:
     lines = [f"\tNUMA node: {function['numa']}"]
     if "link" in function:
+        lines.insert(0, f"\tPhysical Slot: {int(function['address'].split(':')[1], 16)}")
         speed, width, most_speed, most_width = function["link"]
         slower = " (downgraded)" if speed != most_speed else ""
         narrower = " (downgraded)" if width != most_width else ""
@@ -85,12 +86,13 @@ def _details(function: Function) -> list[str]:
             "\t\t\tTrErr- Train- SlotClk+ DLActive- BWMgmt- ABWMgmt-",
         ]
     if "product" in function:
-        name, part = function["product"]
+        name, part, serial = function["product"]
         lines += [
             "\tCapabilities: [48] Vital Product Data",
             f"\t\tProduct Name: {name}",
             "\t\tRead-only fields:",
             f"\t\t\t[PN] Part number: {part}",
+            f"\t\t\t[SN] Serial number: {serial}",
             "\t\tEnd",
         ]
     if "acs" in function:

@@ -41,6 +41,8 @@ def run(_tool: str, arguments: list[str], node: Node) -> int:
         return telemetry.metax(node, arguments)
     if not arguments:
         lines = _overview(node)
+    elif arguments == ["-L"]:
+        lines = _listed(node)
     elif arguments in (["topo", "-n"], ["topo", "-m"]):
         lines = _topology(node, with_nics=arguments[1] == "-n")
     else:
@@ -90,6 +92,14 @@ def _gpu(index: int, gpu: dict[str, Any]) -> list[str]:
         f"| {index:<11} {gpu['model']:<23}| {gpu['bus']:<20}| {'0%':<21}|",
         f"| {temperature:<11} {power:<23}| {memory:<20}| {'':<21}|",
         _COLUMNS,
+    ]
+
+
+def _listed(node: Node) -> list[str]:
+    return [
+        f"GPU#{index}    {gpu['model'].replace('MetaX ', 'MX')}    {gpu['bus']}    Available"
+        f" (UUID: {gpu['uuid']})"
+        for index, gpu in enumerate(node["gpus"])
     ]
 
 

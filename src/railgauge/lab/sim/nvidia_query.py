@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from _blake2 import blake2b  # hashlib also loads OpenSSL, a tenth of a tool's start
 
-from . import stored, telemetry
+from . import counters, stored, telemetry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,15 +20,30 @@ _IDLE_MHZ = 345
 
 
 def uuid(gpu: Gpu) -> str:
-    """Return the GPU's UUID, made from its bus address and model; unique within a node."""
-    digest = blake2b(gpu["bus"].encode() + gpu["model"].encode(), digest_size=16).hexdigest()
-    parts = (digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:])
-    return "GPU-" + "-".join(parts)
+    """Return the GPU's UUID."""
+    return str(gpu["uuid"])
 
 
 def bus_id(gpu: Gpu) -> str:
     """Return the bus address as nvidia-smi prints it: domain of eight digits, upper case."""
     return f"0000{gpu['bus']}".upper()
+
+
+def with_errors(node: Node, gpu: Gpu) -> Gpu:
+    """Return the GPU with the errors that were counted since the lab's start."""
+    ecc = gpu["ecc"]
+    more = {
+        "dram_uncorrectable": counters.counted(node, gpu, "ecc_uncorrected"),
+        "dram_correctable": counters.counted(node, gpu, "ecc_corrected"),
+    }
+    grown = {name: ecc[name] + count for name, count in more.items()}
+    links = {name: counters.counted(node, gpu, f"link_{name.lower()}") for name in LINK_ERRORS}
+    replays = counters.counted(node, gpu, "pcie_replays")
+    return {**gpu, "ecc": {**ecc, **grown}, "link_errors": links, "replays": replays}
+
+
+LINK_ERRORS = ("Replay", "Recovery", "CRC")
+BAD_LINK = 3
 
 
 def vbios(gpu: Gpu, node: Node) -> str:
@@ -226,7 +240,7 @@ _FIELDS: dict[str, tuple[str, Callable[[Any], object]]] = {
     "gpu_name": _IDENTITY["gpu_name"],
     "uuid": _IDENTITY["gpu_uuid"],
     "gpu_uuid": _IDENTITY["gpu_uuid"],
-    "serial": ("", lambda row: f"165{int(row['gpu']['bus'][5:7], 16):010d}"),
+    "serial": ("", lambda row: row["gpu"]["serial"]),
     "count": ("", lambda row: len(row["node"]["gpus"])),
     "timestamp": ("", lambda _: time.strftime("%Y/%m/%d %H:%M:%S.000")),
     "driver_version": ("", lambda row: row["node"]["smi"]["driver"]),

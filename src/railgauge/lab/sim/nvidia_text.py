@@ -29,6 +29,7 @@ _RULE = f"+{'+'.join(_DASHES)}+"
 _BAR = f"|{'+'.join(dash.replace('-', '=') for dash in _DASHES)}|"
 _WIDE = f"+{'-' * 89}+"
 _PROCESS_BYTES_MIB = 3108
+_BOARD = "692-2G520-0280-001"
 _HEADS = """\
 | GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |
 | Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |
@@ -127,15 +128,19 @@ def _tree(index: int, gpu: dict[str, Any], node: Node) -> dict[str, Any]:
         "Product Architecture": "Hopper",
         "Persistence Mode": "Enabled" if state["persistence"] else "Disabled",
         "MIG Mode": {"Current": mig(gpu), "Pending": mig(gpu)},
+        "Serial Number": gpu["serial"],
         "GPU UUID": uuid(gpu),
         "Minor Number": index,
         "VBIOS Version": vbios(gpu, node),
+        "Board Part Number": _BOARD,
+        "Module ID": index + 1,
         "PCI": {
             "Bus Id": bus_id(gpu),
             "GPU Link Info": {
                 "PCIe Generation": {"Max": 5, "Current": generation(gpu)},
                 "Link Width": {"Max": f"{most}x", "Current": f"{width}x"},
             },
+            "Replays Since Reset": gpu["replays"],
         },
         "FB Memory Usage": {
             "Total": f"{gpu['memory_mib']} MiB",
@@ -228,9 +233,12 @@ def _xml_tree(index: int, gpu: dict[str, Any], node: Node) -> dict[str, Any]:
         "product_architecture": "Hopper",
         "persistence_mode": "Enabled" if state["persistence"] else "Disabled",
         "mig_mode": {"current_mig": mig(gpu), "pending_mig": mig(gpu)},
+        "serial": gpu["serial"],
         "uuid": uuid(gpu),
         "minor_number": index,
         "vbios_version": vbios(gpu, node),
+        "board_part_number": _BOARD,
+        "gpu_module_id": index + 1,
         "pci": {
             "pci_bus_id": bus_id(gpu),
             "pci_device_id": gpu["device_id"].removeprefix("0x"),
@@ -238,6 +246,7 @@ def _xml_tree(index: int, gpu: dict[str, Any], node: Node) -> dict[str, Any]:
                 "pcie_gen": {"max_link_gen": 5, "current_link_gen": generation(gpu)},
                 "link_widths": {"max_link_width": f"{most}x", "current_link_width": f"{width}x"},
             },
+            "replay_counter": gpu["replays"],
         },
         "fb_memory_usage": {
             "total": f"{gpu['memory_mib']} MiB",

@@ -93,7 +93,7 @@ def _plot(key: tuple[int, str, str, str], panel: _Panel, evidence: str) -> Plot:
     said = f"{title}: {metric} in {panel.unit} against message size"
     name = f"rung{rung}-size-{subject}-{metric.replace('/', '-')}{f'-{kind}' if kind else ''}"
     picture = svg.document(_WIDTH, _HEIGHT, said, shapes)
-    return Plot(name.replace(", ", "-"), rung, said, _caption(panel, y), picture)
+    return Plot(name.replace(", ", "-"), rung, said, _caption(panel, y), picture, subject)
 
 
 def _columns(sizes: Sequence[int]) -> dict[int, float]:

@@ -168,7 +168,7 @@ def _plot(key: tuple[str, int, str], matrix: LabelledMatrix, caption: str, evide
     shapes = [*heading(title, "", evidence, matrix.width), *matrix.shapes()]
     picture = svg.document(matrix.width, matrix.height, title, shapes)
     said = f"{caption} Letters: {letters}." if letters else caption
-    return Plot(f"rung{rung}-{kind}-{subject}", rung, title, said, picture)
+    return Plot(f"rung{rung}-{kind}-{subject}", rung, title, said, picture, subject)
 
 
 _KINDS = {

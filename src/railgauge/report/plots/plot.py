@@ -23,13 +23,17 @@ WORDS = {letter: str(outcome).replace("_", " ") for outcome, letter in LETTERS.i
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One plot. ``name`` is its file's stem, ``caption`` the text below it."""
+    """One plot. ``name`` is its file's stem, ``caption`` the text below it.
+
+    ``subject`` is the measurement that it shows; empty if it shows several.
+    """
 
     name: str
     rung: int
     title: str
     caption: str
     svg: str
+    subject: str = ""
 
 
 def heading(title: str, unit: str, evidence: str, width: float) -> list[str]:

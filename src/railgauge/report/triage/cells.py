@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 
+from railgauge.core.spreadsheet import csv_text
 from railgauge.report.triage.sheet import OpenQuestion, TriageRow, TriageSheet
 
 COLUMNS = ("node", "place", "severity", "action", "cause", "part", "suspect", "why", "do")
 NOT_KNOWN = "not known"
 """The cell ``cause`` of what is not known of a node, which is no cause."""
-_FORMULA = tuple("=+-@\t\r＝＋－＠")
-"""What a spreadsheet takes for the begin of a formula."""
 
 
 def lines(sheet: TriageSheet) -> str:
     """Return the rows of the nodes, of what is not one node, and of what is not known."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(map(_cell, row) for row in _rows(sheet))
-    return out.getvalue()
+    return csv_text([COLUMNS, *_rows(sheet)])
 
 
 def _rows(sheet: TriageSheet) -> Iterator[tuple[str, ...]]:
@@ -38,7 +31,3 @@ def _cause(row: TriageRow) -> tuple[str, ...]:
 def _question(one: OpenQuestion) -> tuple[str, ...]:
     place = one.node or "the subnet"
     return one.node, place, "unknown", "measure again", NOT_KNOWN, one.what, "no", one.why, ""
-
-
-def _cell(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA) else text

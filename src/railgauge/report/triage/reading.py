@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from railgauge.config import hostfile
+from railgauge.core import versions
 from railgauge.core.codec import from_plain
 from railgauge.core.errors import BadInput
 from railgauge.core.naming import NAME
@@ -21,6 +22,7 @@ from railgauge.diagnosis import UNDIAGNOSED
 from railgauge.diagnosis.model import Where
 from railgauge.diagnosis.triage import TRIAGE, CauseAction, CauseSeverity, CauseTriage
 from railgauge.diagnosis.unknown import Unknown
+from railgauge.run.newer import refuse_newer
 
 VERDICT, CLUSTER = "verdict.json", "cluster.json"
 # A verdict has a few kilobytes, or megabytes with thousands of causes.
@@ -78,7 +80,10 @@ class TriagedRun:
 def read(path: Path) -> TriagedRun:
     """Read the folder of a run, or a ``verdict.json`` by itself. Raises ``BadInput``."""
     folder = path if path.is_dir() else None
+    if folder:
+        refuse_newer(folder)
     data = _object(path / VERDICT if folder else path)
+    versions.refuse_newer(VERDICT, data, str(path))
     has_unknown = "unknown" in data
     return TriagedRun(
         run=_some_of(RecordedRun, data, VERDICT),

@@ -16,7 +16,7 @@ from railgauge.core.units import format_size
 from railgauge.diagnosis import RunResults
 from railgauge.facts import FactsByNode
 from railgauge.judging.assessor import Assessor
-from railgauge.judging.correctness import CORRUPTION, checks_results
+from railgauge.judging.correctness import checks_results, is_corrupt
 from railgauge.judging.prevention import prevents
 from railgauge.judging.record import ItemRecord, settled, with_error
 from railgauge.planning.demand import Demand
@@ -134,8 +134,7 @@ class Round:
     @property
     def is_corrupt(self) -> bool:
         """Whether wrong results were seen, which stop a run."""
-        judged = (judged for record in self.records.values() for judged in record.judgements)
-        return any(one.metric == CORRUPTION and one.outcome is Outcome.FAILED for one in judged)
+        return is_corrupt(self.records.values())
 
     def _add(self, record: ItemRecord) -> None:
         self.records[record.id] = record

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
+from railgauge.tools.transferbench.peers import placement
 from railgauge.tools.transferbench.reading import CLOSINGS, PeerMatrix, PeerRow, Reading
 
 _UNIT = "GB/s"
@@ -62,7 +63,7 @@ def _collect_row(matrix: PeerMatrix, row: PeerRow, collector: OutputCollector) -
             collector.error(ProblemKind.MISSING_LINK, f"no bandwidth from {row.label} to {target}")
     for target, value in links.items():
         metric = "local_bw" if target == row.label else "link_bw"
-        collector.add(metric, _UNIT, value, f"{row.label}>{target}")
+        collector.add(metric, _UNIT, value, placement(row.label, target))
     for metric, column in (("gpu_sum", "stotal"), ("gpu_actual", "actual")):
         printed = _cell(matrix, row, column)
         if printed is not None:

@@ -16,11 +16,12 @@ def collect_peers(matrix: PeerMatrix, reading: Reading, collector: OutputCollect
     """Add the links of one p2p matrix, all in GB/s with the placement ``gpu0>gpu7``.
 
     ``link_bw`` is between GPUs, ``host_link_bw`` between a GPU and a CPU, ``cpu_link_bw`` between
-    CPUs, ``local_bw`` within one device. The bidirectional matrix gives the same names with
-    ``_forward``, ``_backward`` and ``_bidirectional`` (the sum of both). ``slowest_link``
-    (``gpu0`` and ``all``) is over the links between GPUs, ``slowest_link_bidirectional`` over
-    their sums; ``average_bw`` and ``average_bw_bidirectional`` have the placements ``gpu>gpu``,
-    ``gpu>cpu``, … and are checked against the cells. An average hides a slow pair: limit the links.
+    CPUs, ``local_bw`` within one device (placement ``gpu0``). The bidirectional matrix gives the
+    same names with ``_forward``, ``_backward`` and ``_bidirectional`` (the sum of both).
+    ``slowest_link`` (``gpu0`` and ``all``) is over the links between GPUs,
+    ``slowest_link_bidirectional`` over their sums; ``average_bw`` and ``average_bw_bidirectional``
+    have the placements ``gpu>gpu``, ``gpu>cpu``, … and are checked against the cells. An average
+    hides a slow pair: limit the links.
     """
     arrows = tuple(_ARROWS) if matrix.is_bidirectional else ("->",)
     rows = {(row.label, row.arrow): row for row in matrix.rows}
@@ -44,9 +45,14 @@ def _collect_row(matrix: PeerMatrix, row: PeerRow, collector: OutputCollector) -
     for target, value in zip(matrix.columns, row.cells, strict=True):
         if value is not None:
             metric = f"{_metric(row.label, target)}{ending}"
-            collector.add(metric, _UNIT, value, f"{row.label}>{target}")
+            collector.add(metric, _UNIT, value, placement(row.label, target))
         elif target != row.label:
             _complain_of_gap(row.label, target, collector)
+
+
+def placement(source: str, target: str) -> str:
+    """``gpu0>gpu7`` for a link; a copy within one device is the device's own, ``gpu0``."""
+    return source if source == target else f"{source}>{target}"
 
 
 def _complain_of_gap(source: str, target: str, collector: OutputCollector) -> None:

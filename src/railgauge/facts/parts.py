@@ -1,0 +1,84 @@
+"""The parts of a node that can be exchanged: what identifies each of them, and where it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from railgauge.core.terms import Term
+
+_LONGEST = 120
+# What firmware holds if nobody wrote a value into it.
+_PLACEHOLDER = re.compile(
+    r"(?i)[0fx.:\-\s]*|n/?a|none|null|empty|invalid|unknown|default( string)?|o\.?e\.?m\.?"
+    r"|not? (specified|provided|available|applicable|settable|present|supported)"
+    r"|(system |chassis |base ?board |product )?(serial|sku)( ?number| no\.?)?"
+    r"|(to be )?filled by .*|0?1234567(8|89|890)?"
+)
+
+
+class PartKind(Term):
+    """The kinds of parts in an inventory."""
+
+    NODE = "node"
+    BMC = "bmc"
+    GPU = "gpu"
+    NIC = "nic"
+
+
+@dataclass(frozen=True, slots=True)
+class InventoryPart:
+    """One part. A value that could not be read is ``None``, and ``missing`` has the reason.
+
+    ``name`` is ``gpu0`` or ``mlx5_0``, and ``node`` or ``bmc``. ``address`` is the PCI address,
+    ``slot`` what the firmware calls the place. ``uuid`` is the UUID of a node or a GPU, and the
+    GUID of an HCA (``0x`` and 16 digits). ``firmware`` is a node's BIOS and a GPU's VBIOS.
+    """
+
+    kind: PartKind
+    name: str
+    address: str | None = None
+    slot: str | None = None
+    model: str | None = None
+    part_number: str | None = None
+    serial: str | None = None
+    uuid: str | None = None
+    firmware: str | None = None
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+
+# The fields that a part of each kind has.
+FIELDS: Mapping[PartKind, tuple[str, ...]] = {
+    PartKind.NODE: ("model", "part_number", "serial", "uuid", "firmware"),
+    PartKind.BMC: ("model", "uuid", "firmware"),
+    PartKind.GPU: ("address", "slot", "model", "part_number", "serial", "uuid", "firmware"),
+    PartKind.NIC: ("address", "slot", "model", "part_number", "serial", "uuid", "firmware"),
+}
+
+
+def identifier(text: str | None) -> str | None:
+    """Return the text if it can identify a part; ``None`` for a placeholder such as ``N/A``."""
+    said = (text or "").strip()
+    is_word = said.isprintable() and len(said) <= _LONGEST
+    return said if said and is_word and not _PLACEHOLDER.fullmatch(said) else None
+
+
+def part(
+    kind: PartKind,
+    name: str,
+    said: Mapping[str, str | None],
+    why: Mapping[str, str],
+    otherwise: str,
+) -> InventoryPart:
+    """Return a part of what was printed about it.
+
+    ``why`` has the reason for a field that was not printed, and ``otherwise`` that for all others.
+    """
+    values = {item: identifier(said.get(item)) for item in FIELDS[kind]}
+    missing = {
+        item: f"reads {said[item]!r:.90}" if said.get(item) else why.get(item) or otherwise
+        for item, value in values.items()
+        if value is None
+    }
+    return InventoryPart(kind, name, missing=missing, **values)

@@ -1,0 +1,103 @@
+"""The files beside Allure's results: environment, executor, categories, plots and settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from railgauge.config.thresholds.model import Platform
+from railgauge.core.terms import Rung
+from railgauge.report.allure import causes
+from railgauge.report.allure.results import plot_source
+from railgauge.report.plots.plot import Plot
+from railgauge.verdict.counts import RunVerdict
+
+
+def write(
+    folder: Path, verdict: RunVerdict, platform: Platform, plots: Sequence[Plot] = ()
+) -> None:
+    """Write environment, executor, categories and plots into the folder of the results."""
+    folder.mkdir(parents=True, exist_ok=True)
+    facts = {
+        "Evidence": verdict.evidence,
+        "Verdict": ", ".join(filter(None, (verdict.verdict, verdict.reservation))),
+        "Asserted": f"{verdict.counts.asserted} of {verdict.counts.planned}",
+        "Causes": "; ".join(f"{cause.cause}, {cause.where}" for cause in verdict.causes) or "none",
+        "Cluster": verdict.cluster,
+        "Platform": platform.title,
+        "Level": verdict.level,
+        "Run": verdict.run_id,
+        **({"Not tested": verdict.excluded} if verdict.excluded else {}),
+        **({"Deviations": _deviations(verdict)} if verdict.deviations else {}),
+        **({"Unknown": ". ".join(map(str, verdict.unknown))} if verdict.unknown else {}),
+    }
+    lines = [f"{key} = {value}" for key, value in facts.items()]
+    (folder / "environment.properties").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    executor = {"name": "railgauge", "type": "railgauge"}
+    executor |= {"buildName": verdict.run_id, "reportName": _title(verdict)}
+    (folder / "executor.json").write_text(json.dumps(executor), encoding="utf-8")
+    listed = json.dumps(_categories(verdict), indent=1)
+    (folder / "categories.json").write_text(listed, encoding="utf-8")
+    _attach_to_run(folder, plots)
+
+
+def _deviations(verdict: RunVerdict) -> str:
+    return ". ".join("; ".join((d.head, d.effect, d.signature)) for d in verdict.deviations)
+
+
+def _title(verdict: RunVerdict) -> str:
+    return f"{verdict.cluster}: {verdict.verdict} ({verdict.evidence} evidence)"
+
+
+def _categories(verdict: RunVerdict) -> list[dict[str, Any]]:
+    return [*causes.categories(verdict.causes), *_CATEGORIES]
+
+
+def _attach_to_run(folder: Path, plots: Sequence[Plot]) -> None:
+    """Attach the plots to the run, not to an item: Allure 3 calls these globals."""
+    attachments = []
+    for plot in plots:
+        source = plot_source(plot)
+        (folder / source).write_text(plot.svg, encoding="utf-8")
+        name = f"rung {plot.rung}, {Rung(plot.rung).folder}: {plot.title}"
+        attachments.append({"name": name, "source": source, "type": "image/svg+xml"})
+    if attachments:
+        text = json.dumps({"attachments": attachments, "errors": []}, indent=1)
+        (folder / "plots-globals.json").write_text(text, encoding="utf-8")
+
+
+def write_config(path: Path, verdict: RunVerdict) -> None:
+    """Write ``allurerc.json``: the report's name, its tree by rung, and its categories.
+
+    Allure 2 reads the categories from the results, Allure 3 from this file.
+    """
+    options = {"reportName": _title(verdict), "groupBy": ["parentSuite", "suite", "subSuite"]}
+    config = {
+        "name": f"{_title(verdict)}, {verdict.run_id}",
+        "plugins": {"awesome": {"options": options}},
+        "categories": [{**one, "groupByMessage": False} for one in _categories(verdict)],
+    }
+    path.write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+
+
+# By the words with which ``junit.message`` begins; both Java and JavaScript know this expression.
+_NOT_ERRORS = {
+    "Blocked: a lower rung failed or had an error": "blocked by",
+    "Not run: the level demands it": "not run",
+    "Flaky: passed only when run again": "flaky",
+    "Record only: the limit is being calibrated": "record only",
+}
+_CATEGORIES = [
+    {"name": "Failed: the hardware missed a limit", "matchedStatuses": ["failed"]},
+    {
+        "name": "Error: the suite could not decide",
+        "matchedStatuses": ["broken"],
+        "messageRegex": rf"^(?!{'|'.join(_NOT_ERRORS.values())})[\s\S]*$",
+    },
+    *(
+        {"name": name, "matchedStatuses": ["broken"], "messageRegex": rf"^{begins}[\s\S]*$"}
+        for name, begins in _NOT_ERRORS.items()
+    ),
+]

@@ -1,0 +1,152 @@
+"""The samplers of the nodes' GPUs: one a node, which goes on from one measurement to the next.
+
+To start and to end a sampler costs the suite as much as a short measurement does, so that it is
+kept, and each measurement gets the lines that were printed during it. A sampler is replaced when
+it has ended, has printed nothing for long, or is old; it is ended before a measurement that loads
+no GPU, so that it does not disturb that one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from railgauge.core.model import Case, Command, Transcript
+from railgauge.core.terms import Role
+from railgauge.transport import Running
+from railgauge.transport.sessions import Sessions
+
+# The commands that sample the GPUs of a case's nodes until they are stopped; none without any.
+GpuSamplers = Callable[[Case], tuple[Command, ...]]
+# Returns what was sampled since a measurement began: one transcript for each node.
+SampledSoFar = Callable[[], tuple[Transcript, ...]]
+
+_FIRST_SAMPLE_LIMIT_S = 20.0
+# Line 0 tells the time, line 1 is the heading; they stand before the samples of each measurement.
+_FIRST_SAMPLE = 2
+# A new sampler begins an output of its own, which must not become too large.
+_OLD_S = 600.0
+# As long as samples may be missing from a measurement.
+_SILENT_S = 30.0
+
+
+@dataclass(slots=True)
+class _Sampler:
+    """A sampler that runs; ``grew_at_s`` is when more than ``size`` characters were seen first."""
+
+    command: Command
+    running: Running
+    started_s: float
+    size: int
+    grew_at_s: float
+
+
+class GpuSampling:
+    """The samplers of one process. The lease of a node guards the one that runs there."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        commands: GpuSamplers,
+        *,
+        last_samples: Callable[[str], int] = lambda _: 0,
+        lasting: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``last_samples``: the character of an output at which the last sample of each GPU begins.
+
+        ``lasting`` is false for a process beside which others measure on the same nodes: it ends
+        its samplers with each case, so that a node never has two.
+        """
+        self._sessions = sessions
+        self._commands = commands
+        self._last_samples = last_samples
+        self._lasting = lasting
+        self._clock = clock
+        self._running: dict[str, _Sampler] = {}
+        self._silent: set[str] = set()  # nodes whose sampler printed nothing in time
+
+    @contextmanager
+    def during(self, case: Case) -> Iterator[SampledSoFar]:
+        """Sample the GPUs of a case's nodes, from before the first line of the block on.
+
+        It begins after the first sample, so that a measurement is not disturbed by the start of
+        the samplers, and a short one has samples too. An error ends the samplers of its nodes.
+        """
+        commands = self._commands(case)
+        if not commands:
+            self.end(case.nodes)
+            yield lambda: ()
+            return
+        try:
+            samplers = [self._sampler(command) for command in commands]
+            for one in samplers:
+                self._await_sample(one)
+            starts = [self._last_samples(one.running.so_far().stdout) for one in samplers]
+            yield lambda: tuple(map(_part, samplers, starts))
+        except BaseException:
+            self.end(case.nodes)
+            raise
+
+    def release(self, nodes: Iterable[str]) -> None:
+        """End the samplers of nodes on which another process may measure next."""
+        if not self._lasting:
+            self.end(nodes)
+
+    def end(self, nodes: Iterable[str]) -> None:
+        """End the samplers of the nodes, and their whole process groups."""
+        for node in nodes:
+            if one := self._running.pop(node, None):
+                one.running.stop()
+
+    def _sampler(self, command: Command) -> _Sampler:
+        """The sampler of a node: the one that runs, or a new one in its place."""
+        found = self._running.get(command.node)
+        if found and self._is_good(found, command):
+            return found
+        self.end([command.node])
+        now_s = self._clock()
+        lasting = replace(command, time_limit_s=command.time_limit_s + _OLD_S)
+        running = self._sessions[command.node].start(lasting)
+        made = self._running[command.node] = _Sampler(command, running, now_s, 0, now_s)
+        return made
+
+    def _is_good(self, one: _Sampler, command: Command) -> bool:
+        """Whether a sampler still works, and has time enough left for another measurement."""
+        now_s, size = self._clock(), len(one.running.so_far().stdout)
+        if size > one.size:
+            one.size, one.grew_at_s = size, now_s
+        left_s = one.command.time_limit_s + _OLD_S - (now_s - one.started_s)
+        return (
+            not one.running.has_ended
+            and one.command.argv == command.argv
+            and now_s - one.started_s < _OLD_S
+            and now_s - one.grew_at_s < _SILENT_S
+            and left_s >= command.time_limit_s
+        )
+
+    def _await_sample(self, one: _Sampler) -> None:
+        """Wait for the first sample; on a node that once gave none, do not wait again."""
+        node = one.command.node
+        if one.size or node in self._silent:
+            return
+        if one.running.line(_FIRST_SAMPLE, _FIRST_SAMPLE_LIMIT_S) is None:
+            self._silent.add(node)
+
+
+def _part(one: _Sampler, start: int) -> Transcript:
+    """What a sampler has printed from a character on, after its first two lines."""
+    said = one.running.so_far()
+    head = _head(said.stdout)
+    text = said.stdout[:head] + said.stdout[max(head, start) :]
+    return replace(said, stdout=text, role=Role.TELEMETRY, argv=one.command.argv)
+
+
+def _head(text: str) -> int:
+    """The number of characters in the lines before the first sample."""
+    end = 0
+    for _ in range(_FIRST_SAMPLE):
+        end = text.find("\n", end) + 1 or len(text)
+    return end

@@ -1,0 +1,94 @@
+"""One line of ``measurements.jsonl`` as samples of a series. Pure.
+
+Facts and counts (64 of 64 requests) are no series: they have no unit that could become better.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from railgauge.core import versions
+from railgauge.trend.values import SeriesKey
+
+_SIDES = {">=": "higher", "<=": "lower"}
+_WITHOUT_TREND = ("", "count")
+
+FILE = "measurements.jsonl"
+BROKEN = "cannot be read"
+OTHER_EVIDENCE = "are of another kind of evidence"
+SIDELESS = "do not tell whether higher or lower is better"
+NEWER = "are of a newer version of railgauge"
+UNPRINTABLE = "have names that cannot be printed"
+"""Why a line is left out; these words follow the number of lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineSamples:
+    """What one line says about a series, in the unit of its key, in the order of measuring.
+
+    The values are as printed: they may be 0, negative or not finite. ``limit`` is the floor, or the
+    ceiling if lower is better; ``None`` without one.
+    """
+
+    key: SeriesKey
+    values: tuple[float, ...]
+    limit: float | None = None
+
+
+def samples(line: object, evidence: str) -> LineSamples | str | None:
+    """The samples of a line; the reason if it is left out; ``None`` if it is no series.
+
+    ``evidence`` is the kind of evidence of the run.
+    """
+    if isinstance(line, Mapping) and versions.is_newer(FILE, line.get(versions.FIELD, 1)):
+        return NEWER
+    if not isinstance(line, Mapping) or not _is_whole(line):
+        return BROKEN
+    if line["evidence"] != evidence:
+        return OTHER_EVIDENCE
+    if line["unit"] in _WITHOUT_TREND:
+        return None
+    # Earlier versions wrote only the limit, which tells it too.
+    better = line.get("better") or _SIDES.get(str(line.get("limit"))[:2], "")
+    return _of_series(line, better) if better in _SIDES.values() else SIDELESS
+
+
+def _of_series(line: Mapping[str, Any], better: str) -> LineSamples | str:
+    key = SeriesKey(
+        line["subject"],
+        line["metric"],
+        line["unit"],
+        tuple(line["nodes"]),
+        line.get("pairing") or "",
+        line.get("size_bytes"),
+        better,
+    )
+    words = (key.subject, key.metric, key.unit, key.pairing, *key.nodes)
+    if not all(map(str.isprintable, words)):
+        return UNPRINTABLE
+    limit = line.get("ceiling" if key.lower_is_better else "floor")
+    return LineSamples(key, tuple(line["values"]), _limit(limit))
+
+
+def _limit(said: object) -> float | None:
+    is_one = isinstance(said, (int, float)) and not isinstance(said, bool)
+    return said if is_one and 0 < said < math.inf else None  # type: ignore[operator,return-value]
+
+
+def _is_whole(line: Mapping[str, object]) -> bool:
+    words = (line.get(name) for name in ("subject", "metric", "unit", "evidence"))
+    size = line.get("size_bytes")
+    return (
+        all(isinstance(word, str) for word in words)
+        and isinstance(line.get("pairing") or "", str)
+        and (size is None or type(size) is int)
+        and _holds(line.get("nodes"), str)
+        and _holds(line.get("values"), int, float)
+    )
+
+
+def _holds(values: object, *kinds: type) -> bool:
+    return isinstance(values, list) and all(type(value) in kinds for value in values)
