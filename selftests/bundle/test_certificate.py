@@ -355,3 +355,15 @@ def test_times_are_told_with_their_zone_and_never_guessed(began, ended, says):
     assert moment("2026-11-24T15:04:05-03:30") == "2026-11-24 15:04:05 UTC-03:30"
     assert moment("2026-11-24T15:04:05+00:00") == "2026-11-24 15:04:05 UTC"
     assert moment("soon") == "not recorded"
+
+
+def test_report_html_has_its_language_and_loads_nothing(healthy):
+    page = (healthy.run.latest / "report.html").read_text()
+    head = page.partition("</head>")[0]
+    assert '<html lang="en">' in head
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1"/>' in head
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', head)[1]
+    assert policy.startswith("default-src 'none'; script-src 'unsafe-inline'")
+    manifest = json.loads((healthy.run.latest / "manifest.json").read_text())["sha256"]
+    digest = hashlib.sha256((healthy.run.latest / "report.html").read_bytes()).hexdigest()
+    assert manifest["report.html"] == digest

@@ -10,7 +10,7 @@ from railgauge.core.devices import DeviceNames
 from railgauge.facts import NodeFacts, from_json
 from railgauge.facts.inventory import parts
 from railgauge.facts.naming import declared
-from railgauge.facts.parts import FIELDS, Part, PartKind, identifier, part
+from railgauge.facts.parts import FIELDS, InventoryPart, PartKind, identifier, part
 from railgauge.facts.pci import PciReport, parse_lspci
 from railgauge.stacks import Section, StackFacts, stack
 
@@ -28,7 +28,7 @@ VPD = """\
 	Capabilities: [48] Vital Product Data
 		Product Name: NVIDIA ConnectX-7
 		Read-only fields:
-			[PN] Part number: MCX75310AAS-NEAT
+			[PN] InventoryPart number: MCX75310AAS-NEAT
 			[EC] Engineering changes: A6
 			[SN] Serial number: MT2324XZ0BUR
 	Capabilities: [148] Device Serial Number 00-11-22-33-44-55-66-77
@@ -63,7 +63,7 @@ def known(node):
 def test_node_bmc_gpus_and_nics_are_identified(known):
     found = by_name(known.facts(METAX))
     assert list(found) == ["node", "bmc", "gpu0", "gpu1", "mlx5_0"]
-    assert found["node"] == Part(
+    assert found["node"] == InventoryPart(
         PartKind.NODE, "node", model="Dell Inc. PowerEdge XE9680", part_number="0A6B",
         serial="7XK2M53", uuid="4c4c4544-0058-4b10-8032-b7c04f4d3533", firmware="2.1.8",
     )  # fmt: skip

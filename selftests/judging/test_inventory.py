@@ -10,15 +10,16 @@ import pytest
 
 from railgauge.core.errors import NoEvidence
 from railgauge.facts import NodeFacts
-from railgauge.facts.parts import Part, PartKind
+from railgauge.facts.parts import InventoryPart, PartKind
 from railgauge.judging.exchanged import changes
 from railgauge.judging.inventory import COLUMNS, inventory
 
 FIRMWARE = "28.43.3608"
+NODE = InventoryPart(PartKind.NODE, "node", model="XE9680", firmware="2.1")
 
 
 def gpu(node, place, **others):
-    one = Part(
+    one = InventoryPart(
         PartKind.GPU, f"gpu{place}", f"0000:{place + 16:02x}:00.0", f"module {place}", "H200",
         "692-2G520", f"165{node}{place}", f"GPU-{node}-{place}", "96.00.99",
     )  # fmt: skip
@@ -26,7 +27,7 @@ def gpu(node, place, **others):
 
 
 def nic(node, name="mlx5_0", address="0000:12:00.0", **others):
-    one = Part(
+    one = InventoryPart(
         PartKind.NIC, name, address, "slot 3", "MT4129 MT_838", "MCX75310AAS", f"MT24{node}{name}",
         f"0xa088c20300000{node}", FIRMWARE,
     )  # fmt: skip
@@ -38,7 +39,7 @@ def cluster(**changed):
     found = {}
     for number in (1, 2, 3):
         parts = [
-            Part(PartKind.NODE, "node", model="XE9680", serial=f"NODE{number}", firmware="2.1"),
+            replace(NODE, serial=f"NODE{number}"),
             gpu(number, 0), gpu(number, 1), nic(number),
         ]  # fmt: skip
         kept = tuple(changed.get(f"n{number}_{one.name}", one) for one in parts)

@@ -13,17 +13,21 @@ from railgauge.bundle.contents import PLATFORM, VERDICT, Contents, FolderContent
 from railgauge.bundle.errors import BadBundle, NotVerified
 from railgauge.bundle.signing import Signature
 from railgauge.core.errors import BadInput
+from railgauge.diagnosis import RunResults
 from railgauge.judging import inventory, record
 from railgauge.report.certificate.certified import CertifiedRun
+from railgauge.run.newer import refuse_newer
 from railgauge.run.store import MANIFEST
 from railgauge.verdict import decision
+from railgauge.verdict.counts import RunVerdict
+from railgauge.verdict.decision import RunPlan
 
 _RESTORE = "restore the file; a run cannot be corrected afterwards"
 _RESUME = "name a run that reached its end; carry an interrupted one on with --resume"
 _NO_BUNDLE = (
     "Nobody has signed the files of this run: railgauge bundle makes one signed file of them."
 )
-UNSEALED = (
+_UNSEALED = (
     "This page is one of the files of the run, which manifest.json lists with their SHA-256: "
     "railgauge bundle makes one signed file of them, and railgauge certificate a page of that."
 )
@@ -53,6 +57,7 @@ def read(path: Path) -> CertifiedRun:
 
 
 def _of_folder(path: Path) -> CertifiedRun:
+    refuse_newer(path)
     folder = FolderContents(path)
     if MANIFEST not in folder:
         raise BadInput(f"has no {MANIFEST}: the run did not end", where=str(path), remedy=_RESUME)
@@ -75,15 +80,28 @@ def _certified(contents: Contents, whole: tuple[str, str], seals: tuple[str, ...
         asdict(verdict.counts),
     ):
         raise NotVerified("differs from the verdict of the run's records", where=VERDICT)
+    return _of(verdict, plan, results, ((*hashes(contents), whole), seals))
+
+
+def unsealed(folder: Path, verdict: RunVerdict, plan: RunPlan, results: RunResults) -> CertifiedRun:
+    """Return the run whose report is being written; its files are in ``folder`` so far."""
+    return _of(verdict, plan, results, (hashes(FolderContents(folder)), (_UNSEALED,)))
+
+
+_Proof = tuple[tuple[tuple[str, str], ...], tuple[str, ...]]
+"""The digests and the seals of a run."""
+
+
+def _of(verdict: RunVerdict, plan: RunPlan, results: RunResults, proof: _Proof) -> CertifiedRun:
     return CertifiedRun(
         verdict=verdict,
         plan=plan,
         records=results.records,
-        platform=platform,
+        platform=results.platform,
         cluster=results.cluster,
-        found=contents.found,
-        hashes=(*hashes(contents), whole),
-        seals=seals,
+        found=results.found,
+        hashes=proof[0],
+        seals=proof[1],
     )
 
 

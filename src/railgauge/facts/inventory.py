@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from railgauge.facts.infiniband import parse_sysfs
 from railgauge.facts.model import NetdevFacts, NicFacts, NodeFacts
-from railgauge.facts.parts import Part, PartKind, part
+from railgauge.facts.parts import InventoryPart, PartKind, part
 from railgauge.facts.pci import PciReport
 from railgauge.stacks import GpuFacts, GpuIdentity, Section, StackFacts, section
 
@@ -26,7 +26,7 @@ _MACHINE = {"part_number": "product_sku", "serial": "product_serial", "uuid": "p
 
 def parts(
     facts: NodeFacts, sections: Sections, pci: PciReport, stack: StackFacts
-) -> tuple[Part, ...]:
+) -> tuple[InventoryPart, ...]:
     """Return the node, its BMC, its GPUs by number, and its NICs by name."""
     return (
         _machine(facts, section(sections, "dmi")),
@@ -36,7 +36,7 @@ def parts(
     )
 
 
-def _machine(facts: NodeFacts, dmi: Section) -> Part:
+def _machine(facts: NodeFacts, dmi: Section) -> InventoryPart:
     lines = "" if dmi.failure else dmi.text
     said = _fields(lines)
     vendor, product = said.get("sys_vendor", ""), said.get("product_name", "")
@@ -52,7 +52,7 @@ def _machine(facts: NodeFacts, dmi: Section) -> Part:
     return part(PartKind.NODE, "node", told, why, dmi.failure or f"{_DMI}: has no such file")
 
 
-def _bmc(printed: Section) -> Part:
+def _bmc(printed: Section) -> InventoryPart:
     said = {} if printed.failure else _fields(printed.text)
     maker, product = said.get("manufacturer_id", ""), said.get("product_id", "")
     told = {
@@ -69,7 +69,7 @@ def _fields(text: str) -> dict[str, str]:
     return {name: value.strip() for name, colon, value in rows if colon and name.isidentifier()}
 
 
-def _gpu(gpu: GpuFacts, pci: PciReport, stack: StackFacts) -> Part:
+def _gpu(gpu: GpuFacts, pci: PciReport, stack: StackFacts) -> InventoryPart:
     own = stack.identities.get(gpu.index, GpuIdentity())
     slot = pci.slots.get(gpu.bus_id or "")
     told = {
@@ -84,7 +84,7 @@ def _gpu(gpu: GpuFacts, pci: PciReport, stack: StackFacts) -> Part:
     return part(PartKind.GPU, f"gpu{gpu.index}", told, {"slot": _NO_SLOT}, stack.unidentified)
 
 
-def _nics(facts: NodeFacts, sections: Sections, pci: PciReport) -> Iterator[Part]:
+def _nics(facts: NodeFacts, sections: Sections, pci: PciReport) -> Iterator[InventoryPart]:
     """Yield the HCAs, and the network devices in other slots than theirs."""
     printed, shown = section(sections, "infiniband"), section(sections, "ethtool")
     files = {name: nic.files for name, nic in parse_sysfs(printed.text).items()}
@@ -99,7 +99,7 @@ def _nics(facts: NodeFacts, sections: Sections, pci: PciReport) -> Iterator[Part
 
 def _hca(
     nic: NicFacts, files: Mapping[str, str], missing: Mapping[str, str], pci: PciReport
-) -> Part:
+) -> InventoryPart:
     guid = files.get("node_guid", "").lower()
     told = {
         **_in_slot(nic.pci_address, pci),
@@ -117,7 +117,9 @@ def _hca(
     return part(PartKind.NIC, nic.name, told, why, f"/sys/class/infiniband/{nic.name}: not shown")
 
 
-def _netdev(netdev: NetdevFacts, firmware: Mapping[str, str], failure: str, pci: PciReport) -> Part:
+def _netdev(
+    netdev: NetdevFacts, firmware: Mapping[str, str], failure: str, pci: PciReport
+) -> InventoryPart:
     told = {
         **_in_slot(netdev.pci_address, pci),
         "model": netdev.driver,

@@ -12,7 +12,7 @@ from typing import Any
 
 from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import BadInput, FactMissing, NoEvidence
-from railgauge.facts.parts import Part
+from railgauge.facts.parts import InventoryPart
 from railgauge.facts.visible import HIDES
 from railgauge.stacks import GpuFacts
 
@@ -164,7 +164,7 @@ class NodeFacts:
     topology: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     peer_memory: tuple[str, ...] = ()
     failed_logins: tuple[str, ...] | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[InventoryPart, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
 
 

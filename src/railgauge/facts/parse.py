@@ -10,7 +10,7 @@ from railgauge.facts import boot, host
 from railgauge.facts.clock import OFFSET, Span, ahead_s
 from railgauge.facts.ibtools import parse_ibdev2netdev, parse_ibv_devinfo, parse_show_gids
 from railgauge.facts.infiniband import Tools, by_name, gids_by_name, nic_facts, parse_sysfs
-from railgauge.facts.inventory import parts
+from railgauge.facts.inventory import Sections, parts
 from railgauge.facts.kernel import log
 from railgauge.facts.model import NodeFacts
 from railgauge.facts.netdevs import parse_irqs, parse_netdevs
@@ -50,8 +50,6 @@ _HOST: dict[str, tuple[Callable[[str], Any], Any]] = {
     "peer_memory": (host.parse_peers, ()),
     "irqs": (parse_irqs, ()),
 }
-
-Sections = Mapping[str, Section]
 
 
 @dataclass(frozen=True, slots=True)

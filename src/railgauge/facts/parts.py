@@ -28,7 +28,7 @@ class PartKind(Term):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class InventoryPart:
     """One part. A value that could not be read is ``None``, and ``missing`` has the reason.
 
     ``name`` is ``gpu0`` or ``mlx5_0``, and ``node`` or ``bmc``. ``address`` is the PCI address,
@@ -70,7 +70,7 @@ def part(
     said: Mapping[str, str | None],
     why: Mapping[str, str],
     otherwise: str,
-) -> Part:
+) -> InventoryPart:
     """Return a part of what was printed about it.
 
     ``why`` has the reason for a field that was not printed, and ``otherwise`` that for all others.
@@ -81,4 +81,4 @@ def part(
         for item, value in values.items()
         if value is None
     }
-    return Part(kind, name, missing=missing, **values)
+    return InventoryPart(kind, name, missing=missing, **values)

@@ -13,10 +13,12 @@ from dataclasses import dataclass, fields
 from railgauge.core.naming import listed
 from railgauge.core.spreadsheet import csv_text
 from railgauge.facts import FactsByNode, NodeFacts
-from railgauge.facts.parts import Part, PartKind
+from railgauge.facts.parts import InventoryPart, PartKind
 
 FILE = "inventory.csv"
-VALUES = tuple(item.name for item in fields(Part) if item.name not in ("kind", "name", "missing"))
+VALUES = tuple(
+    item.name for item in fields(InventoryPart) if item.name not in ("kind", "name", "missing")
+)
 COLUMNS = ("node", "kind", "name", *VALUES, "odd", "not_read")
 _WORDS = {
     "part_number": "part number",
@@ -34,7 +36,7 @@ class InventoryRow:
     """One part of one node. ``odd`` has a sentence for each difference from its peers."""
 
     node: str
-    part: Part
+    part: InventoryPart
     odd: tuple[str, ...] = ()
 
     @property

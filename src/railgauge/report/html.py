@@ -151,6 +151,27 @@ def below(verdict: RunVerdict, columns: Columns | None) -> str:
     )
 
 
+_HEAD = (
+    ("<html>", '<html lang="en">'),
+    (
+        '<meta charset="utf-8"/>',
+        '<meta charset="utf-8"/>\n'
+        '    <meta name="viewport" content="width=device-width, initial-scale=1"/>\n'
+        # pytest-html's script and styles are in the page; nothing may be loaded.
+        '    <meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
+        "form-action 'none'; base-uri 'none'\"/>",
+    ),
+)
+
+
+def with_head(page: str) -> str:
+    """Return pytest-html's page with its language, the viewport of phones, and what it may load."""
+    for said, instead in _HEAD:
+        page = page.replace(said, instead, 1)
+    return page
+
+
 def paragraphs(lines: Iterable[str]) -> str:
     """Return each line as a paragraph, escaped."""
     return str(pages.parts(_ROW).paragraphs(list(lines)))

@@ -2,11 +2,6 @@
    that do not redraw ten thousand rows. It loads nothing and stores nothing. */
 (() => {
   "use strict";
-  const meta = document.createElement("meta");
-  meta.name = "viewport";
-  meta.content = "width=device-width, initial-scale=1";
-  document.head.append(meta);
-
   const shown = document.currentScript.dataset;
   const many = Number(shown.items) > Number(shown.most);
   const url = new URL(location.href);

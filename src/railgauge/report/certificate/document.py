@@ -107,7 +107,8 @@ def scope(verdict: RunVerdict) -> str:
     what = ", ".join(told) if told else every
     if verdict.verdict is Verdict.WITH_DEVIATIONS:
         covered = len({one for effect in verdict.deviations for one in effect.covers})
-        what = f"{covered} failed and were accepted in writing, {_passed(counts)}"
+        were = "was" if covered == 1 else "were"
+        what = f"{covered} failed and {were} accepted in writing, {_passed(counts)}"
     reservation = f", {verdict.reservation}" if verdict.reservation else ""
     return f"{verdict.verdict.upper()}: {what}{reservation}"
 
