@@ -5,7 +5,8 @@
 #
 #   examples/nightly.sh HOSTFILE [options of pytest]
 #
-# RAILGAUGE_KEY names the key that signs the evidence. SIGTERM and Ctrl-C reach the run, which
+# RAILGAUGE_KEY names the key that signs the evidence. The newest 14 runs of each cluster stay whole
+# in reports/ (RAILGAUGE_KEEP: another number, or all); older ones become a bundle each. SIGTERM and Ctrl-C reach the run, which
 # cleans up the nodes before it ends.
 set -euo pipefail
 
@@ -49,6 +50,11 @@ if [ -e reports/latest/verdict.json ]; then
     mkdir -p evidence
     .venv/bin/railgauge bundle reports/latest "${signature[@]}" -o "$bundle" ||
         refuse 74 "exit code $code, but the evidence could not be kept"
+    # Old runs that cannot be pruned do not change the verdict of this one.
+    [ "${RAILGAUGE_KEEP:-14}" = all ] ||
+        .venv/bin/railgauge prune --keep "${RAILGAUGE_KEEP:-14}" --yes \
+            ${RAILGAUGE_KEY:+--key "$RAILGAUGE_KEY"} ||
+        echo "nightly.sh: not all old runs were pruned" >&2
 elif [ "$code" -eq 0 ]; then
     refuse 74 "exit code 0, but the run left no verdict.json"
 fi

@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from test_measured_again import FINE, NICS, RING, answered, run
-from testing.diagnose_scenes import asking, blocked, fact, findings, names, path, paths
+from testing.diagnose_scenes import (
+    asking,
+    blocked,
+    collective,
+    counters,
+    fact,
+    findings,
+    names,
+    path,
+    paths,
+)
 
 from railgauge.diagnosis import diagnose
 from railgauge.diagnosis.hidden import hidden
@@ -65,3 +75,14 @@ def test_nothing_is_hidden_in_a_healthy_run_or_behind_suspects():
     assert not list(hidden(healthy, diagnose(healthy)))
     open_ = run(path("n1", "n2", "mlx5_0", 300.0), path("n3", "n4", "mlx5_0", FINE))
     assert not list(hidden(open_, diagnose(open_)))
+
+
+def test_the_collectives_of_a_node_with_an_idle_nic_say_nothing_of_the_paths_to_it():
+    """n2 carries nothing over mlx5_0, and n4 was measured with n2 alone."""
+    idle = counters(("n1", "n2"), "traffic_spread", ("n2", "mlx5_0"), "mlx5_0 of n2 carried 0")
+    reached = {("n1", "n2"): 200.0, ("n2", "n4"): 200.0, ("n1", "n3"): 370.0}
+    found = findings([idle, *(collective(*one) for one in reached.items())], nodes=names(4))
+    why = "measured only with nic-idle (n2, mlx5_0)"
+    assert dict(hidden(found, diagnose(found))) == dict.fromkeys(
+        ("n2", "n4"), (("speed of its collectives with other nodes",), why)
+    )

@@ -81,7 +81,8 @@ def test_evidence_is_simulated_wherever_one_looks(run: Run) -> None:
 def closing(run: Run) -> set[str]:
     """The closing items of a platform, with GPUs or without."""
     limits = json.loads((run.latest / "thresholds.json").read_text())
-    kinds = ["kernel::kernel_log", *(["gpus::telemetry"] if "telemetry" in limits else [])]
+    kinds = ["kernel::kernel_log", "counters::growth"]
+    kinds += ["gpus::telemetry"] if "telemetry" in limits else []
     return {f"{kind}[{node}]" for kind in kinds for node in run.environment["nodes"]}
 
 

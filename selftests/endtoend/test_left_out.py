@@ -62,8 +62,8 @@ SCENARIOS = {
     "not-limited": Scenario((*ONE_PAIR, *BARE), without_an_expectation),
 }
 LEFT_OUT = sorted(set(SCENARIOS) - {"reports", "stopped", "another-size", "not-limited"})
-DEMANDED = 72  # of two nodes at smoke, two of them the nodes' kernel logs
-CLOSING = 2
+DEMANDED = 74  # of two nodes at smoke, four of them the nodes' kernel logs and counters
+CLOSING = 4
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)

@@ -42,6 +42,7 @@ class Night:
     pytest: str = ""
     plan: str = 'echo "mx: 4 nodes, platform h200, level nightly"'
     bundle: str = 'echo evidence >"$last"'
+    prune: str = ":"
     make: str = "touch .venv/.ready"
     earlier: bool = False
     parameters: Mapping[str, Any] = field(default_factory=lambda: {"HOSTFILE": "mine.yaml"})
@@ -63,7 +64,8 @@ def make_workspace(folder: Path, night: Night) -> Path:
     _command(folder / ".venv" / "bin" / "python", _leave(night))
     _command(
         folder / ".venv" / "bin" / "railgauge",
-        f'for last; do :; done\ncase "$1" in\nplan) {night.plan};;\nbundle) {night.bundle};;\nesac',
+        f'for last; do :; done\ncase "$1" in\nplan) {night.plan};;\nbundle) {night.bundle};;\n'
+        f"prune) {night.prune};;\nesac",
     )
     if night.earlier:
         _earlier(folder)

@@ -39,7 +39,7 @@ def test_levels() -> None:
     assert sorted(re.findall(r"'(\w+)'", choices)) == sorted(LEVELS)
 
 
-@pytest.mark.parametrize("command", ["plan", "bundle"])
+@pytest.mark.parametrize("command", ["plan", "bundle", "prune"])
 def test_options_of_railgauge(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main([command, "--help"])

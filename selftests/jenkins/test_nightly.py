@@ -62,13 +62,31 @@ def test_exit_code_and_evidence(tmp_path: Path, code: int, said: str) -> None:
     assert diary(folder)[1:] == [
         f"python [-m] [pytest] [--hostfile] [{folder}/mine.yaml] [--level] [smoke] [-k] [a b]",
         f"railgauge [bundle] [reports/latest] [--unsigned] [-o] [evidence/{RUN}.railgauge]",
+        "railgauge [prune] [--keep] [14] [--yes]",
     ]
+
+
+@pytest.mark.parametrize(
+    ("keep", "asked"), [("30", ["[prune] [--keep] [30] [--yes]"]), ("all", [])]
+)
+def test_how_many_old_runs_stay_whole(tmp_path: Path, keep: str, asked: list[str]) -> None:
+    folder = make_night(tmp_path / "night", ACCEPTED)
+    assert run(folder, "mine.yaml", RAILGAUGE_KEEP=keep).returncode == 0
+    assert [line for line in diary(folder) if "[prune]" in line] == [
+        f"railgauge {a}" for a in asked
+    ]
+
+
+def test_old_runs_that_cannot_be_pruned_change_no_verdict(tmp_path: Path) -> None:
+    folder = make_night(tmp_path / "night", replace(ACCEPTED, prune="exit 1"))
+    done = run(folder, "mine.yaml")
+    assert (done.returncode, "not all old runs were pruned" in done.stderr) == (0, True)
 
 
 def test_signed_evidence(tmp_path: Path) -> None:
     folder = make_night(tmp_path / "night", ACCEPTED)
     assert run(folder, "mine.yaml", RAILGAUGE_KEY="/secret/a key").returncode == 0
-    assert "[--key] [/secret/a key]" in diary(folder)[-1]
+    assert all("[--key] [/secret/a key]" in line for line in diary(folder)[-2:])
 
 
 @pytest.mark.parametrize(
@@ -125,7 +143,7 @@ def test_sigterm_lets_the_run_clean_the_nodes(tmp_path: Path, times: int) -> Non
         pass_time(0.1, "the second signal comes while it cleans")
     assert process.wait(TIME_LIMIT_S) == 2
     assert "cleaned" in diary(folder)
-    assert "[bundle]" in diary(folder)[-1]
+    assert "[bundle]" in diary(folder)[-2]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

@@ -247,6 +247,10 @@ def test_signature(builds: dict[str, Build]) -> None:
     assert bundle % "--key] [/secret/night.key" in builds["signed"].diary
 
 
+def test_old_runs_are_pruned(builds: dict[str, Build]) -> None:
+    assert builds["accepted"].diary[-1] == "railgauge [prune] [--keep] [14] [--yes]"
+
+
 def test_an_abort_frees_the_cluster_when_the_nodes_are_clean(builds: dict[str, Build]) -> None:
     diary = builds["aborted"].diary
     assert diary.index("cleaned") < diary.index("unlocked railgauge-mx")

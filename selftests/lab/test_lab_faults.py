@@ -15,6 +15,7 @@ from testing.fault_bench import (
     H200_TUNING,
     IB,
     OF_ACCESS,
+    OF_COUNTERS,
     OF_GPU_TOOLS,
     OF_HOSTS,
     OF_KERNEL,
@@ -307,7 +308,7 @@ ELSEWHERE = {
 
 
 def test_each_fault_has_a_check_and_a_description() -> None:
-    elsewhere = {*PARTS, *OF_GPU_TOOLS, *OF_HOSTS, *OF_ACCESS, *OF_KERNEL, *OF_LOAD}
+    elsewhere = {*PARTS, *OF_GPU_TOOLS, *OF_HOSTS, *OF_ACCESS, *OF_KERNEL, *OF_LOAD, *OF_COUNTERS}
     assert {*CHECKS, *elsewhere} == set(faults.NAMES)
     assert not set(CHECKS) & elsewhere
     assert all(faults.NAMES.values())

@@ -83,6 +83,19 @@ def changes_figures(injection: Injection) -> bool:
     return injection.name.startswith("slow-") or injection.name == "corrupt"
 
 
+# These faults are shown by facts and counters, and slow items down as well.
+_COST_SPEED = frozenset(
+    {
+        *("background-diagnostics", "gpu-clock", "high-ber", "link-rate", "mtu", "nic-idle"),
+        *("numa-balancing", "numad", "pcie-width", "power-cap", "tcp-fallback"),
+    }
+)
+
+
+def _costs_speed(injection: Injection) -> bool:
+    return changes_figures(injection) or injection.name in _COST_SPEED
+
+
 def is_intermittent(injection: Injection) -> bool:
     """Whether the fault may not act; a node that stops late may have nothing left to run."""
     return "," in injection.fault or injection.name == "node-stops"
@@ -136,7 +149,7 @@ def _acts(drawn: DrawnRun, injection: Injection) -> Callable[[Item], bool]:
     """Whether an item of the run is worse than the run's other faults make it."""
     if injection.name == "corrupt":
         return lambda _item: True
-    others = [one for one in drawn.injected if one is not injection and changes_figures(one)]
+    others = [one for one in drawn.injected if one is not injection and _costs_speed(one)]
     without = _figures(drawn, *(one.fault for one in others))
 
     def acts(item: Item) -> bool:

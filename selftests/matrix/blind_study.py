@@ -5,7 +5,8 @@
 Draws platform, size, one to three faults, severities, places and seeds, runs the ladder through the
 command line, and counts by the rules of ``blind_count``. The seed is another one each time and is
 printed; ``--seed`` repeats a study, ``--first K --runs 1`` one run of it. Ctrl-C ends the study and
-keeps what is done. Exit code 1 if a goal is missed.
+keeps what is done. ``--keep FOLDER --recount`` runs nothing: it decides and counts the kept runs of
+the same seed again with the present code. Exit code 1 if a goal is missed.
 """
 
 from __future__ import annotations
@@ -43,6 +44,10 @@ from blind_reach import reach
 from fault_matrix import run_with_faults
 from injections import PLATFORMS
 
+from railgauge.bundle.contents import FolderContents
+from railgauge.run.store import json_text
+from railgauge.verdict.decision import decide
+
 EXACT_MIN, WRONG_MAX = 0.95, 0.01
 """The goals: of the faults that were measured, and of the decided causes."""
 
@@ -67,13 +72,12 @@ def one(number: int, options: Any) -> Outcome:
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="blind-") as scratch:
         folder = (options.keep or Path(scratch)) / str(number)
-        rmtree(folder, ignore_errors=True)
-        output = _run_ladder(run, folder)
+        output = "" if options.recount else _run_ladder(run, folder)
         latest = folder / "reports" / "latest"
         took_s = time.monotonic() - started
         if output or not (latest / "records.jsonl").exists():
             return Outcome(run, duration_s=took_s, trouble=output or "no records")
-        verdict = json.loads((latest / "verdict.json").read_text(encoding="utf-8"))
+        verdict = _verdict(latest, again=options.recount)
         lines = (latest / "records.jsonl").read_text(encoding="utf-8").splitlines()
     studied = StudiedRun(run.injected, reaches, verdict, [json.loads(line) for line in lines])
     return Outcome(
@@ -87,11 +91,21 @@ def one(number: int, options: Any) -> Outcome:
 
 def _run_ladder(run: DrawnRun, folder: Path) -> str:
     """Run the ladder; return its output if there is no verdict, or an empty string."""
+    rmtree(folder, ignore_errors=True)
     try:
         result = run_with_faults(run.injected, run.lab_seed, folder, *run.options, nodes=run.nodes)
     except subprocess.TimeoutExpired as error:
         return str(error)
     return result.output[-2000:] if result.verdict == "none" else ""
+
+
+def _verdict(folder: Path, *, again: bool) -> Any:
+    """The verdict of a run, or the one that the present code gives its records."""
+    if not again:
+        return json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
+    kept = FolderContents(folder)
+    results = kept.results(kept.records(), kept.platform())
+    return json.loads(json_text(decide(kept.plan(), results).to_json()))
 
 
 def study(options: Any) -> list[Outcome]:
@@ -202,6 +216,7 @@ def page(outcomes: Sequence[Outcome], options: Any) -> str:
         seed=options.seed,
         level=f"{options.level}{' with --confirm' * options.confirm}",
         runs=total.runs,
+        again=_AGAIN * options.recount,
         faults=sum(total.counts.values()),
         measured=total.measured,
         exact=f"{total.exact_share:.1%}",
@@ -262,6 +277,8 @@ def misses(outcomes: Sequence[Outcome]) -> Iterator[str]:
             yield from lines
 
 
+_AGAIN = """ Causes and counts were made anew from the runs' evidence, with the present code."""
+
 _PAGE = """# The blind study
 
 What the suite says of faults that nobody chose. Made by `make blind` (seed {seed}, level {level},
@@ -269,7 +286,7 @@ evidence simulated): {runs} runs of the embedded lab with one to three faults ea
 Platform, number of nodes, faults, severities (from 1 to 20 %, or the fault's default), nodes,
 devices and seeds are random, with at least two nodes more than faults. Some faults come and go or
 begin during the run. Half of the faults are slow parts, the rest is drawn from all other faults of
-the lab.
+the lab.{again}
 
 Of {measured} faults that were measured, {exact} were named exactly; {wrong}. Goals that are missed:
 
@@ -327,6 +344,7 @@ def _options(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--jobs", type=int, default=2, help="runs at once (2)")
     parser.add_argument("--page", type=Path, help="write the page of the documentation")
     parser.add_argument("--keep", type=Path, help="keep the folders of the runs in this folder")
+    parser.add_argument("--recount", action="store_true", help="count the kept runs again")
     return parser.parse_args(arguments)
 
 

@@ -70,6 +70,11 @@ CAUSES = {
     "kernel-log-denied": "kernel-log-unread",
     "kernel-log-lost": "kernel-log-unread",
     "throttle": "gpu-throttled",
+    "ecc-growth": "gpu-memory-errors",
+    "gpu-link-errors": "gpu-link-errors",
+    "pcie-replays": "pcie-errors",
+    "retransmits": "link-retransmits",
+    "congestion": "congestion",
 }
 # Lines of the hostfile without which these faults do not show.
 OF_HOSTFILE = {"become-refused": "become: sudo -n\n", "node-login": "launch: ssh\n"}
@@ -83,7 +88,11 @@ OF_KERNEL = frozenset(
 )  # fmt: skip
 # Likewise, and drawn after those.
 OF_LOAD = frozenset({"throttle"})
-DRAWN_LAST = OF_ACCESS | OF_KERNEL | OF_LOAD
+# Likewise, and drawn after those.
+OF_COUNTERS = frozenset(
+    {"ecc-growth", "gpu-link-errors", "pcie-replays", "retransmits", "congestion"}
+)
+DRAWN_LAST = OF_ACCESS | OF_KERNEL | OF_LOAD | OF_COUNTERS
 # includes the faults that the matrix leaves out
 ALL_CAUSES = CAUSES | {
     "slow-pcie-path": "slow-pcie-path",

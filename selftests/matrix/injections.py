@@ -16,6 +16,7 @@ from expected_causes import (
     DIFFERENCES,
     INCOMPLETE,
     OF_ACCESS,
+    OF_COUNTERS,
     OF_KERNEL,
     OF_LOAD,
     PATH,
@@ -136,7 +137,7 @@ _COMPARED = frozenset(
     {"version", "vbios", "firmware", "mtu", "slow-node", "slow-nic", "slow-gpu", "slow-path",
      "slow-send", "slow-receive", "slow-xgmi", "tcp-fallback", "corrupt", "high-ber", "nic-idle",
      "tool-garbage", "tool-silent", "gdr-disabled", "gpu-missing", "cpu-model", "memory-missing",
-     "nic-numa", "node-login", TUNING}
+     "nic-numa", "node-login", "retransmits", TUNING}
 )  # fmt: skip
 
 
@@ -149,9 +150,10 @@ def placed_for_matrix(injected: tuple[Injection, ...]) -> tuple[tuple[Injection,
     return (moved(one, nodes[1]) if one.node in nodes[2:] else one,), 2
 
 
-def _turn(fault: str) -> tuple[bool, bool, bool, str]:
+def _turn(fault: str) -> tuple[bool, bool, bool, bool, str]:
     """The order of drawing: what was added later is drawn later, and moves no other fault."""
-    return fault in OF_LOAD, fault in OF_KERNEL, fault in OF_ACCESS, fault
+    late = (fault in group for group in (OF_COUNTERS, OF_LOAD, OF_KERNEL))
+    return (*late, fault in OF_ACCESS, fault)
 
 
 def injections(name: str, seed: int) -> Iterator[Injection]:
@@ -321,16 +323,17 @@ DEVICES: Mapping[str, Callable[[DrawInputs], Choice]] = {
     **dict.fromkeys(
         ("high-ber", "port-down", "link-rate", "nic-idle", "nic-missing", "pcie-width", "no-sm",
          "mtu", "firmware", "slow-nic", "slow-send", "slow-receive", "duplicate-lid",
-         "duplicate-gid", "nic-numa", "pcie-errors", "link-flap"),
+         "duplicate-gid", "nic-numa", "pcie-errors", "link-flap", "retransmits", "congestion"),
         _nic,
     ),
     **dict.fromkeys(
         ("gpu-missing", "ecc", "remap-failed", "ecc-off", "power-cap", "gpu-clock",
          "gpu-pcie", "gpu-link", "gpu-fabric", "gpu-partition", "vbios", "gpu-xid", "gpu-ras",
-         "throttle"),
+         "throttle", "ecc-growth", "gpu-link-errors"),
         any_gpu,
     ),
     "slow-gpu": _measured_gpu,
+    "pcie-replays": lambda inputs: any_gpu(inputs) if inputs.platform.gpus else _nic(inputs),
     "version": _version,
     **dict.fromkeys(("tool-missing", "tool-silent", "tool-garbage"), _tool),
     "slow-xgmi": _link,

@@ -415,6 +415,23 @@ def test_a_figure_shows_a_fault_only_if_the_other_faults_leave_a_better_one() ->
     assert acts(node, (path_,), 2265.0)
 
 
+def test_a_collective_past_an_idle_nic_shows_no_slow_path_to_it() -> None:
+    """The collective carries nothing over the NIC: its figure is that of the other NICs."""
+    path_ = Injection(
+        "metax-c500", "slow-pcie-path", "slow-pcie-path@mx02:gpu0-mlx5_0", "slow-pcie-path",
+        "mx02", "gpu0-mlx5_0",
+    )  # fmt: skip
+    idle = replace(path_, name="nic-idle", fault="nic-idle@mx02:mlx5_0", device="mlx5_0")
+    judged = {"metric": "busbw", "worst": 36.5, "better": "higher", "outcome": "failed"}
+    item = {
+        "subject": "pair_all_reduce", "nodes": ["mx02", "mx01"], "pairing": "",
+        "size_bytes": 1 << 30, "outcome": "failed", "judgements": [judged],
+    }  # fmt: skip
+    alone = DrawnRun(0, "metax-c500", 3, 1, "smoke", (path_,))
+    assert reach(alone, path_).acts(item)
+    assert not reach(replace(alone, injected=(path_, idle)), path_).acts(item)
+
+
 def test_errors_of_a_link_are_counted_where_it_receives() -> None:
     errors = replace(homelab("high-ber", "columbia", "link-error-rate"), device="mlx5_0")
     item = {"subject": "host_write_bandwidth", "ways": ["traffic"], "pairing": "mlx5_0"}
@@ -489,14 +506,22 @@ def test_a_study_of_two_runs_writes_its_page(
     """The smallest labs are used because they take the least time."""
     monkeypatch.setitem(SIZES, "connectx4-homelab", range(3, 4))
     target = tmp_path / "page.md"
-    code = run(["--runs", "2", "--seed", "3", "--platform", "connectx4-homelab", "--jobs", "2",
-                "--page", str(target)])  # fmt: skip
+    options = ["--runs", "2", "--seed", "3", "--platform", "connectx4-homelab", "--jobs", "2",
+               "--keep", str(tmp_path / "kept"), "--page", str(target)]  # fmt: skip
+    code = run(options)
     out = capsys.readouterr().out
     assert "seed 3, 2 runs, level smoke" in out
     assert "2/2 run" in out
     assert "no verdict" not in out
     assert "2 runs of the embedded lab" in target.read_text()
     assert code == bool("missed: " in out)
+    page_of_runs = target.read_text()
+    for verdict_file in (tmp_path / "kept").glob("*/reports/*/verdict.json"):
+        verdict_file.write_text("{}", encoding="utf-8")
+    assert run([*options, "--recount"]) == code
+    again = " Causes and counts were made anew from the runs' evidence, with the present code."
+    assert again in target.read_text()
+    assert target.read_text().replace(again, "") == page_of_runs
 
 
 def test_an_interrupt_keeps_the_finished_runs(

@@ -82,7 +82,9 @@ def test_a_reboot_and_a_changed_fact_are_told_and_kept(old, new):
     ]
     (reboot,) = new.lines("reboots.jsonl")[0]
     assert (reboot["node"], reboot["after"]) == ("n1", "old")
-    assert new.lines(resume.LOG)[0] == [{"node": "n1", "changed": 'kernel: "6.8" -> "6.9"'}]
+    (line,) = new.lines(resume.LOG)[0]
+    assert (line["node"], line["changed"]) == ("n1", 'kernel: "6.8" -> "6.9"')
+    assert line["schema_version"] == 1
 
 
 def test_where_nodes_were_reached_is_kept_if_it_differs(old, new):
@@ -101,7 +103,8 @@ def test_each_case_that_is_taken_over_is_written_down(old, new):
     assert take(case()).runs == ((transcript(),),)
     assert take(case("n1", "n3")) is None
     (line,) = new.lines(resume.LOG)[0]
-    assert line == {"case": case().key, "run": "old", "repeats": 1, "of": 1}
+    said = {"case": case().key, "run": "old", "repeats": 1, "of": 1}
+    assert line == {**said, "schema_version": 1}
 
 
 def test_confirmations_are_taken_over_from_a_folder_of_their_own(old, new):

@@ -78,6 +78,8 @@ COMMANDS = {
     "bundle": ("bundle", "RUN", "--unsigned", "-o", "x.railgauge"),
     "derive": ("thresholds", "derive", "RUN"),
     "undo": ("undo", "RUN"),
+    "certificate": ("certificate", "RUN"),
+    "inventory": ("inventory", "RUN"),
 }
 READ = ("cluster.json", "verdict.json", "run.json", "measurements.jsonl", "records.jsonl")
 

@@ -38,7 +38,7 @@ needs_transcripts = pytest.mark.skipif(
 
 def without_closing_items(platform: Platform) -> Platform:
     """The platform without items whose evidence comes from nodes and not from records."""
-    return replace(platform, kernel_log=None, telemetry=None)
+    return replace(platform, kernel_log=None, telemetry=None, growth=None)
 
 
 def limit(**changes: Any) -> Limit:

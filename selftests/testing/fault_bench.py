@@ -28,6 +28,8 @@ OF_KERNEL = (
 """Faults whose checks are in ``test_lab_kernel_faults``."""
 OF_LOAD = ("throttle",)
 """Faults whose checks are in ``test_lab_telemetry``."""
+OF_COUNTERS = ("ecc-growth", "gpu-link-errors", "pcie-replays", "retransmits", "congestion")
+"""Faults whose checks are in ``test_lab_growth_faults``."""
 BIG = ("-F", "--report_gbits", "-s", "8388608")
 
 

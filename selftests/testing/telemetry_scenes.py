@@ -10,7 +10,7 @@ from railgauge.facts import NodeFacts
 from testing.core_values import ROOT, cluster, item
 from testing.gpu_samples import BOOT, HOT, OTHER_BOOT, client, nvidia, output, telemetry
 
-H200 = replace(thresholds.load("h200", ROOT / "thresholds"), kernel_log=None)
+H200 = replace(thresholds.load("h200", ROOT / "thresholds"), kernel_log=None, growth=None)
 BOOTS = {"n1": BOOT, "n2": OTHER_BOOT}
 ON_NODE, ON_PAIR, BELOW = "gpu_matrix_bf16", "pair_all_reduce", "host_write_bandwidth"
 

@@ -151,6 +151,15 @@ def test_folders_that_are_no_finished_run_are_said(tmp_path):
     assert counts.SCHEMA_VERSION == VERSIONS["verdict.json"] == 2
 
 
+def test_lines_of_a_newer_version_leave_their_night_out(tmp_path):
+    folder = a_run(tmp_path, lines=[LINE, {**LINE, "schema_version": 99}])
+    a_run(tmp_path, "20260102-020000-alpha", lines=[{**LINE, "schema_version": 1}])
+    archive = read(tmp_path)
+    assert [night.run_id[:8] for night in archive.nights] == ["20260102"]
+    said = "measurements.jsonl are of a newer version of railgauge"
+    assert why(archive) == {folder.name: said}
+
+
 def test_a_line_too_long_to_be_one_spoils_its_night_only(tmp_path):
     folder = a_run(tmp_path, "20260101-020000-a")
     a_run(tmp_path, "20260102-020000-a")

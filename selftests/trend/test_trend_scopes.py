@@ -108,7 +108,7 @@ def test_a_gain_is_no_regression():
 def test_what_has_recovered_is_told_and_is_no_regression():
     nights = history(1, change=step(7, 0.04, of_node, until=14))
     verdicts = {(verdict, since) for verdict, *_, since in found(nights)}
-    assert verdicts == {("recovered", "07"), ("improvement", "14")}
+    assert verdicts == {("recovered", "07")}, "the gain of night 14 is the end of the loss"
 
 
 def test_one_bad_night_is_noise():

@@ -94,3 +94,24 @@ def test_the_page_shows_the_finding_and_calls_nobody(railgauge, stepped, tmp_pat
     assert "SIMULATED evidence" in page
     for word in ("http", "src=", "href=", "<script", "url("):
         assert word not in page
+
+
+def test_the_page_s_heading_says_what_it_is_about(railgauge, stepped, level, tmp_path):
+    file = tmp_path / "trend.html"
+    railgauge("trend", "--root", stepped, "--html", file)
+    page = file.read_text(encoding="utf-8")
+    about = "viper, host_send_bandwidth bw_average: 4.0% worse"
+    assert f"<h1>Trend: {about}" in page
+    assert f"<h3>{about}" in page
+    railgauge("trend", "--root", level, "--html", file)
+    assert "<h1>Trend: no regression</h1>" in file.read_text(encoding="utf-8")
+
+
+def test_the_page_draws_the_limits_and_round_ticks(railgauge, stepped, tmp_path):
+    file = tmp_path / "trend.html"
+    railgauge("trend", "--root", stepped, "--html", file)
+    page = file.read_text(encoding="utf-8")
+    assert page.count('class="limit"') + page.count(", below</text>") + page.count(
+        ", above</text>"
+    ) == (page.count("<svg")), "every metric of this platform has a limit"
+    assert "limit " in page

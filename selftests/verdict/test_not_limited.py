@@ -27,6 +27,7 @@ HOMELAB = thresholds.load("connectx4-homelab", ROOT / "thresholds")
 HOMELAB = replace(
     HOMELAB,
     kernel_log=None,
+    growth=None,
     not_applicable={**HOMELAB.not_applicable, "kernel_log": "left out of these tests"},
 )
 DECLARED = cluster("n1", "n2", no_fabric="nobody is asked here")

@@ -16,6 +16,7 @@ from railgauge.core.errors import BadInput
 from railgauge.diagnosis import RunResults
 from railgauge.judging import inventory, record
 from railgauge.report.certificate.certified import CertifiedRun
+from railgauge.run.newer import refuse_newer
 from railgauge.run.store import MANIFEST
 from railgauge.verdict import decision
 from railgauge.verdict.counts import RunVerdict
@@ -56,6 +57,7 @@ def read(path: Path) -> CertifiedRun:
 
 
 def _of_folder(path: Path) -> CertifiedRun:
+    refuse_newer(path)
     folder = FolderContents(path)
     if MANIFEST not in folder:
         raise BadInput(f"has no {MANIFEST}: the run did not end", where=str(path), remedy=_RESUME)

@@ -29,6 +29,7 @@ from railgauge.core.errors import BadInput
 from railgauge.judging.inventory import FILE as INVENTORY
 from railgauge.judging.inventory import inventory
 from railgauge.judging.record import FILE as RECORDS
+from railgauge.planning.soak import FOLDER as SOAK
 from railgauge.run.newer import refuse_newer
 from railgauge.run.store import MANIFEST, json_text
 from railgauge.verdict import decision
@@ -36,6 +37,7 @@ from railgauge.verdict.decision import FILE as PLAN
 
 _NEEDED = (PLAN, RECORDS, VERDICT, PLATFORM, CLUSTER)
 _PASSING = ("leases",)
+_SUFFIX = ".railgauge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +49,19 @@ class Made:
     report: check.Report
 
 
-def make(run: Path, path: Path, key: Ed25519PrivateKey | None, redact: Sequence[str] = ()) -> Made:
+def make(
+    run: Path,
+    path: Path,
+    key: Ed25519PrivateKey | None,
+    redact: Sequence[str] = (),
+    without: Sequence[str] = (),
+) -> Made:
     """Write the bundle of the run in ``run``; no file is left if it does not verify.
 
+    Files whose names begin with one of ``without`` are left out, and so are bundles.
     Raises ``BadInput`` if the folder is not that of a run with a verdict, or was changed.
     """
-    names = list(_files(run))
+    names = [name for name in _files(run) if not _is_left_out(name, without)]
     if absent := [name for name in _NEEDED if name not in names]:
         raise BadInput(
             f"has no {absent[0]}",
@@ -85,6 +94,10 @@ def _files(run: Path) -> Iterator[str]:
     found = (path for path in run.rglob("*") if path.is_file() and not path.is_symlink())
     names = (path.relative_to(run).as_posix() for path in found)
     yield from sorted(name for name in names if name.split("/")[0] not in _PASSING)
+
+
+def _is_left_out(name: str, without: Sequence[str]) -> bool:
+    return name.endswith(_SUFFIX) or name.startswith(tuple(without))
 
 
 def refuse_changed(run: Path, names: Sequence[str]) -> None:
@@ -164,7 +177,7 @@ class _Run(FolderContents):
 
     def __init__(self, run: Path, redactor: FileRedactor, names: Sequence[str]) -> None:
         self._redactor = redactor
-        made = (name for name in names if name.startswith((AGAIN, TRANSCRIPTS)))
+        made = (name for name in names if name.startswith((AGAIN, TRANSCRIPTS, f"{SOAK}/")))
         self._before = {redactor.name(name): name for name in made}
         super().__init__(run)
 

@@ -10,6 +10,7 @@ from railgauge.bundle import archive, check, statement
 from railgauge.bundle.contents import Contents, FolderContents
 from railgauge.bundle.errors import BadBundle, NotVerified
 from railgauge.core.errors import BadInput
+from railgauge.run.newer import refuse_newer
 
 
 @contextmanager
@@ -20,6 +21,7 @@ def opened(path: Path) -> Iterator[Contents]:
     """
     try:
         if path.is_dir():
+            refuse_newer(path)
             yield FolderContents(path)
             return
         if not path.exists():

@@ -229,6 +229,12 @@ class TelemetryUnread(NoEvidence):
     kind = "telemetry-unread"
 
 
+class CountersUnread(NoEvidence):
+    """The error counters of a node were not read before and after a run, or show no difference."""
+
+    kind = "counters-unread"
+
+
 class VersionUndeclared(NoEvidence):
     """The node has other software than the limits were made with, and no file declares it."""
 

@@ -13,7 +13,7 @@ from railgauge.core.model import Case, Transcript
 
 READ, LIMITS, TRAFFIC, TRANSPORT, RATIO = ("read", "limits", "traffic", "transport", "ratio")
 FACT, FABRIC, RESULTS, CORRECT = ("fact", "fabric", "results", "correct")
-PEERS, KERNEL, TELEMETRY = ("peers", "kernel", "telemetry")
+PEERS, KERNEL, TELEMETRY, GROWTH = ("peers", "kernel", "telemetry", "growth")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,8 @@ class Question:
     results of a collective, at any speed; ``peers`` about the node ``placement`` among the other
     nodes, in all that the run has measured; ``kernel`` about what the kernel of the node
     ``placement`` logged during the run, which ``case`` has read; ``telemetry`` about what the GPUs
-    of the node ``placement`` did while they were measured.
+    of the node ``placement`` did while they were measured; ``growth`` about the error
+    counters of the node ``placement``, which ``case`` has read before and after the run.
     """
 
     kind: str

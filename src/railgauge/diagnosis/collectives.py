@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from railgauge.core.model import Judgement
 from railgauge.core.terms import Rung
+from railgauge.diagnosis.beyond_errors import LINK_ERRORS, slower_than_errors
 from railgauge.diagnosis.host import listed, running_diagnostics
 from railgauge.diagnosis.inside import doubted, narrowed
 from railgauge.diagnosis.model import LIKELY, CauseClaim, Scene, Where, missed
@@ -27,7 +28,9 @@ _PAIR = 2
 
 def link_errors(scene: Scene) -> Iterator[CauseClaim]:
     """Error counters that grew during a measurement, on any rung."""
-    yield from _pointed(scene, "link_errors", "link-error-rate")
+    for claim in _pointed(scene, LINK_ERRORS, "link-error-rate"):
+        yield claim
+        yield from slower_than_errors(scene, claim)
 
 
 def idle_nics(scene: Scene) -> Iterator[CauseClaim]:

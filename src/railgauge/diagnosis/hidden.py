@@ -3,7 +3,8 @@
 A pair is as fast as its slowest part: a measurement with a slow node says nothing of a fault that
 is smaller. Where a node has no other measurement of a direction, that direction is unknown. The
 same holds for a fault that no rate shows, such as errors of a link: they explain that the node of
-this NIC is slow, and nothing tells whether it would be fast without them.
+this NIC is slow, and nothing tells whether it would be fast without them. It also holds for
+collectives: with a NIC that carries nothing, they say nothing of the paths from GPUs to it.
 
 Example: ``mi03`` is slow, and ``mi01`` received from it alone. ``mi01`` may receive slowly as well.
 """
@@ -11,9 +12,10 @@ Example: ``mi03`` is slow, and ``mi01`` received from it alone. ``mi01`` may rec
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from railgauge.core.model import Outcome
+from railgauge.core.naming import listed
 from railgauge.core.question import TRAFFIC, TRANSPORT
 from railgauge.core.terms import Flow, Rung
 from railgauge.diagnosis.localise import ways
@@ -26,6 +28,8 @@ _NO_PARTNER = "not measured in this direction: its partner was behind a gate, or
 _SUM = "measured only together with the other direction: its partner was behind a gate, or lost"
 _PATHS = (Rung.NETWORK, Rung.GPUDIRECT)
 _COUNTERS = {TRAFFIC, TRANSPORT}
+_COMPARED = (Outcome.PASSED, Outcome.FAILED)
+_COLLECTIVES = ("speed of its collectives with other nodes",)
 _End = tuple[str, str, str]
 """A node, its NIC, and a direction."""
 _What = tuple[tuple[str, ...], str]
@@ -53,6 +57,7 @@ def hidden(results: RunResults, causes: Sequence[Cause]) -> Iterator[tuple[str, 
             lines[node, _kind(part), way, _said(found_[0])] += 1
     for (node, kind, way, cause), count in lines.items():
         yield node, (_words(kind, way, count), f"measured only with {cause}")
+    yield from _in_collectives(results, blamed)
     for slow in (one for one in _decided(causes) if _is_slow_node(one, behind)):
         yield slow.where.node, (("paths to other nodes",), f"measured only with {_said(slow)}")
     half = Counter(
@@ -61,6 +66,26 @@ def hidden(results: RunResults, causes: Sequence[Cause]) -> Iterator[tuple[str, 
     )
     for (node, kind, way, why), count in half.items():
         yield node, (_words(kind, way, count), why)
+
+
+def _in_collectives(
+    results: RunResults, blamed: Mapping[str, Cause]
+) -> Iterator[tuple[str, _What]]:
+    """Yield each node whose collectives with others all had the same faulty part in them."""
+    behind: dict[str, dict[str, None]] = defaultdict(dict)
+    for record in filter(_is_collective, results.records.values()):
+        found = blamed.get(record.id)
+        for node in record.nodes:
+            behind[node][_said(found) if found and _hides(found, node) else ""] = None
+    for node, causes in behind.items():
+        if "" not in causes:
+            yield node, (_COLLECTIVES, f"measured only with {listed(list(causes))}")
+
+
+def _is_collective(record: ItemRecord) -> bool:
+    """Whether the item compared the rate of a collective of several nodes with its limit."""
+    is_rate = len(record.nodes) > 1 and has_rate(record) and _COUNTERS.isdisjoint(record.ways)
+    return is_rate and record.rung == Rung.COLLECTIVE and record.outcome in _COMPARED
 
 
 def _is_slow_node(cause: Cause, measured: Collection[_End]) -> bool:
@@ -107,7 +132,7 @@ def _ends(results: RunResults, record: ItemRecord) -> Iterator[_End]:
 def _tells(record: ItemRecord) -> bool:
     """Whether the item compared a rate over a NIC with its limit, and was not close to it."""
     is_rate = record.rung in _PATHS and is_path(record) and has_rate(record)
-    return is_rate and record.outcome in (Outcome.PASSED, Outcome.FAILED)
+    return is_rate and record.outcome in _COMPARED
 
 
 def _decided(causes: Sequence[Cause]) -> list[Cause]:

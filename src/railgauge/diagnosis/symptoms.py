@@ -57,7 +57,7 @@ _BY_KIND: dict[type[errors.NoEvidence], Symptom] = {
     errors.PortInUse: Symptom.PORT_TAKEN,
     **dict.fromkeys(
         (errors.FactMissing, errors.VersionUndeclared, errors.KernelLogUnread,
-         errors.TelemetryUnread),
+         errors.TelemetryUnread, errors.CountersUnread),
         Symptom.UNKNOWN,
     ),
 }  # fmt: skip

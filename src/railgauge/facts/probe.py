@@ -63,12 +63,13 @@ def probe_script(
     settings = f"R={shlex.quote(rootfs.rstrip('/'))}; N={shlex.quote(nonce)}"
     if folders:
         settings += f"; PATH={':'.join(map(shlex.quote, folders))}:$PATH; export PATH"
-    lines = (*_host_lines(), *_stack_lines(stack))
+    lines = (*lines_of("sections.sh"), *lines_of("probe.sh"), *_stack_lines(stack))
     return "\n".join((settings, *filter(part.has, lines))) + "\n"
 
 
-def _host_lines() -> Iterator[str]:
-    text = files("railgauge.facts").joinpath("probe.sh").read_text(encoding="utf-8")
+def lines_of(name: str) -> Iterator[str]:
+    """The lines of a script beside this module, without comments."""
+    text = files("railgauge.facts").joinpath(name).read_text(encoding="utf-8")
     return (line for line in text.splitlines() if line and not line.startswith("#"))
 
 

@@ -16,7 +16,14 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from railgauge.lab import fault_courses, fault_places, gpu_faults, host_faults, kernel_faults
+from railgauge.lab import (
+    fault_courses,
+    fault_places,
+    gpu_faults,
+    growth_faults,
+    host_faults,
+    kernel_faults,
+)
 from railgauge.lab import hardware_faults as hard
 from railgauge.lab import software_faults as soft
 from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapplicable
@@ -35,7 +42,7 @@ _WHOLE_NODE = frozenset(
 # DEVICE is another node.
 _OF_TWO_NODES = frozenset({"slow-path", "one-machine", "cloned-image"})
 # Besides every ``slow-…``: the faults whose severity is a share that is lost.
-_GRADED = frozenset(["high-ber", "power-cap", "gpu-clock"])
+_GRADED = frozenset(["high-ber", "power-cap", "gpu-clock", "retransmits"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +201,26 @@ _FAULTS = {
     "kernel-log-denied": _Kind("only root can read the kernel's log", kernel_faults.denied),
     "kernel-log-lost": _Kind(
         "the kernel's log is too small, so that the lines of the run are lost", kernel_faults.lost
+    ),
+    "ecc-growth": _Kind(
+        "the memory of GPU DEVICE has errors while the GPU is measured", growth_faults.ecc_growth
+    ),
+    "gpu-link-errors": _Kind(
+        "a link of GPU DEVICE to the other GPUs has errors while it is measured",
+        growth_faults.gpu_link_errors,
+    ),
+    "pcie-replays": _Kind(
+        "the PCIe link of NIC DEVICE, or of a GPU (gpu0), has corrected errors while the node is "
+        "measured",
+        growth_faults.pcie_replays,
+    ),
+    "retransmits": _Kind(
+        "NIC DEVICE loses packets, so that its bandwidth is 0.6 of the healthy one",
+        growth_faults.retransmits,
+    ),
+    "congestion": _Kind(
+        "packets are discarded at NIC DEVICE because the network is congested",
+        growth_faults.congestion,
     ),
     "irq-affinity": _Kind(
         "the interrupts of NIC DEVICE are served on the other NUMA node, which costs no bandwidth",

@@ -36,6 +36,10 @@ PRIVATE = (
     "port_rcv_errors",
     "symbol_error",
     "out_of_sequence",
+    "packet_seq_err",
+    "local_ack_timeout_err",
+    "port_xmit_discards",
+    "aer_dev_correctable",
     "proc/uptime",
     *net_files.PRIVATE,
 )
@@ -195,12 +199,26 @@ def _pci_functions(node: dict[str, Any]) -> Files:
         found[f"{folder}/numa_node"] = f"{function['numa']}\n"
         if "link" in function:
             found.update(_link(folder, function["link"]))
+            found.update(_aer(folder))
         if "link" in function or "driver" in function:
             found[f"{folder}/uevent"] = _uevent(function)
     for name, device in node["devices"].items():
         found[f"{_PCI}/{device['pci']}/net/{device['netdev']}/operstate"] = _operstate(device)
         found[f"{_PCI}/{device['pci']}/infiniband/{name}/node_desc"] = f"{node['name']} {name}\n"
     return found
+
+
+def _aer(folder: str) -> Files:
+    """Return the kernel's counters of PCIe errors, with some of their kinds."""
+    kinds = {
+        "correctable": ("RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout", "TOTAL_ERR_COR"),
+        "nonfatal": ("DLP", "CmpltTO", "CmpltAbrt", "TOTAL_ERR_NONFATAL"),
+        "fatal": ("DLP", "MalfTLP", "ECRC", "TOTAL_ERR_FATAL"),
+    }
+    return {
+        f"{folder}/aer_dev_{name}": "".join(f"{kind} 0\n" for kind in of)
+        for name, of in kinds.items()
+    }
 
 
 def _uevent(function: dict[str, Any]) -> str:

@@ -22,6 +22,7 @@ from railgauge.plugin.holding import HoldingHooks
 from railgauge.plugin.reporters import tell, writer
 from railgauge.report import terminal
 from railgauge.run import distinct, logins, reboots, storage, survey, takeover
+from railgauge.run.counters import CounterReader
 from railgauge.run.prepare import Preparer
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
@@ -69,6 +70,7 @@ class SessionStart:
             _refuse(error)
         self._prepare(cluster)
         found = self._found(cluster)
+        self._read_counters(cluster, found)
         survey.keep(found, self._run.store, self._settings)
         self._log_changes(found)
         self._refuse_confused(cluster, found)
@@ -147,6 +149,13 @@ class SessionStart:
         stack = platform_stack(self._settings.platform)
         found = survey.survey(cluster, self._run.sessions(), stack, progress)
         return logins.tried(found, cluster, self._settings, self._run.sessions())
+
+    def _read_counters(self, cluster: Cluster, found: Mapping[str, NodeAnswer]) -> None:
+        """Read the error counters before the survey is written, after which workers measure."""
+        run, platform = self._run, self._settings.platform
+        if platform.growth is not None and not run.recorded:
+            reader = CounterReader(platform, cluster, run.sessions(), run.store)
+            reader.begin(found, run.earlier)
 
     def _log_changes(self, found: Mapping[str, NodeAnswer]) -> None:
         """Record rebooted nodes, and what has changed since the run that is carried on."""

@@ -43,15 +43,3 @@ def live(findings: RunResults, sessions: Sessions) -> Read:
             return CaseResult((), error)
 
     return read
-
-
-def recorded(result: Callable[[Case], CaseResult]) -> Read:
-    """Return a function that gives what a recorded run read, or an error if it read nothing."""
-
-    def read(_node: str, case: Case) -> CaseResult:
-        try:
-            return result(case)
-        except NoEvidence as error:
-            return CaseResult((), error)
-
-    return read

@@ -6,7 +6,8 @@ from importlib import import_module
 from typing import cast
 
 from railgauge.core.errors import BadInput
-from railgauge.stacks.model import GpuFacts, GpuIdentity, Section, Stack, StackFacts, section
+from railgauge.stacks.model import GpuFacts, GpuIdentity, Stack, StackFacts
+from railgauge.stacks.sections import Section, section
 
 __all__ = [
     "GpuFacts",

@@ -9,12 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from railgauge.stacks import readings as read
+from railgauge.stacks.amd_counters import COUNTERS
 from railgauge.stacks.amd_sampler import SAMPLER
 from railgauge.stacks.amd_smi import Xgmi, bad_pages, parse_gpus, parse_versions, parse_xgmi
-from railgauge.stacks.model import GpuFacts, GpuIdentity, Section, StackFacts, section, unread
+from railgauge.stacks.counting import GpuCounters
+from railgauge.stacks.model import GpuFacts, GpuIdentity, StackFacts, unread
 from railgauge.stacks.readings import Raw
 from railgauge.stacks.rocm_smi import RocmLog, parse_json
 from railgauge.stacks.sampling import Sampler
+from railgauge.stacks.sections import Section, section
 from railgauge.stacks.versions import Version, library_files, library_version, versions
 
 # Every release has these options; with an unknown one it would print nothing.
@@ -74,6 +77,7 @@ class Amd:
         }
     )
     sampler: Sampler = SAMPLER
+    counters: GpuCounters = COUNTERS
     # RCCL reads the environment variables of NCCL.
     collective_prefix: str = "NCCL"
     pci_vendor: str = "0x1002"

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from railgauge.stacks import readings as read
 from railgauge.stacks import sampling
-from railgauge.stacks.model import GpuFacts, GpuIdentity, Section, StackFacts, section, unread
+from railgauge.stacks.model import GpuFacts, GpuIdentity, StackFacts, unread
 from railgauge.stacks.sampling import Sampler
+from railgauge.stacks.sections import Section, section
 from railgauge.stacks.topology import GpuTopology, parse_topology
 from railgauge.stacks.versions import library_build, library_builds, versions
 
@@ -67,6 +68,7 @@ class MetaX:
     perftest_dmabuf: tuple[str, ...] = ()
     peer_modules: tuple[str, ...] = ()
     sampler: Sampler = _SAMPLER
+    counters: None = None  # no public document shows how mx-smi prints them
     diagnostics: tuple[str, ...] = ()
 
     def parse(self, sections: Mapping[str, Section]) -> StackFacts:

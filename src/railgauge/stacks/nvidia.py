@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from railgauge.stacks import readings as read
-from railgauge.stacks.model import GpuFacts, GpuIdentity, Section, StackFacts, section, unread
+from railgauge.stacks.counting import GpuCounters
+from railgauge.stacks.model import GpuFacts, GpuIdentity, StackFacts, unread
+from railgauge.stacks.nvidia_counters import COUNTERS
 from railgauge.stacks.nvidia_sampler import SAMPLER
 from railgauge.stacks.nvidia_smi import (
     QUERY,
@@ -23,6 +25,7 @@ from railgauge.stacks.nvidia_smi import (
 from railgauge.stacks.nvlink import Links, parse_nvlink
 from railgauge.stacks.readings import Raw
 from railgauge.stacks.sampling import Sampler
+from railgauge.stacks.sections import Section, section
 from railgauge.stacks.topology import GpuTopology, parse_topology
 from railgauge.stacks.versions import Version, library_files, library_version, versions
 
@@ -85,6 +88,7 @@ class Nvidia:
     perftest_dmabuf: tuple[str, ...] = ("--use_cuda_dmabuf",)
     peer_modules: tuple[str, ...] = ("nvidia_peermem", "nv_peer_mem")
     sampler: Sampler = SAMPLER
+    counters: GpuCounters = COUNTERS
     # ``dcgmi`` alone may only monitor. Its diagnostic levels start nvvs; specializediag is EUD.
     diagnostics: tuple[str, ...] = ("dcgmi diag", "nvvs", "specializediag", "fieldiag")
 

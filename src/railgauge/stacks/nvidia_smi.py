@@ -75,6 +75,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "retired_pages/pending_retirement", "retired_pages/pending_blacklist",
         "Retired Pages/Pending Page Blacklist",
     ),
+    "pcie.replays": ("pci/replay_counter", "PCI/Replays Since Reset", "PCI/Replays since reset"),
     "fabric": ("fabric/state", "Fabric/State"),
     "fabric.status": ("fabric/status", "Fabric/Status"),
 }  # fmt: skip
@@ -83,6 +84,10 @@ _SUMS: dict[str, re.Pattern[str]] = {
     "ecc.errors.uncorrected.volatile.total": re.compile(
         r"ecc_errors/volatile/(?:[sd]ram_uncorrectable\w*|double_bit/total)"
         r"|ECC Errors/Volatile/(?:[SD]RAM Uncorrectable.*|Double Bit/Total)"
+    ),
+    "ecc.errors.corrected.volatile.total": re.compile(
+        r"ecc_errors/volatile/(?:[sd]ram_correctable|single_bit/total)"
+        r"|ECC Errors/Volatile/(?:[SD]RAM Correctable|Single Bit/Total)"
     ),
     "dram.corrected.aggregate": re.compile(
         r"ecc_errors/aggregate/dram_correctable|ECC Errors/Aggregate/DRAM Correctable"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from railgauge.stacks.model import Section
+from railgauge.stacks.sections import Section
 
 # A version or ``None``, and the reason to report if it is ``None``.
 Version = tuple[str | None, str]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from railgauge.core.errors import BadInput
 from railgauge.trend.search import LevelChange, Search, track
+from railgauge.trend.together import joined
 from railgauge.trend.values import (
     DRIFT,
     FEWEST_NIGHTS,
@@ -41,7 +42,8 @@ def findings(earlier: Iterable[Night], tonight: Night, rules: Rules = _PLAIN) ->
     values = series_of(nights)
     long = {key: found for key, found in values.items() if len(found) >= FEWEST_NIGHTS}
     search = Search([track(key, found) for key, found in long.items()], rules)
-    found = [_finding(change, nights, long, search.tests) for change in search.changes()]
+    changes = [_finding(change, nights, long, search.tests) for change in search.changes()]
+    found = joined(_without_way_back(changes, rules), [night.run_id for night in nights], long)
     return Trend(
         fleet=tonight.fleet,
         nights=tuple(night.run_id for night in nights),
@@ -64,8 +66,9 @@ def series_of(nights: Sequence[Night]) -> dict[SeriesKey, dict[int, float]]:
 def _finding(change: LevelChange, nights: Sequence[Night], values: Values, tests: int) -> Finding:
     moves = tuple(_movement(key, values[key], change) for key in change.went_along)
     worse = -math.expm1(change.effect)
+    verdict = _verdict(change, values)
     return Finding(
-        verdict=_verdict(change, values),
+        verdict=verdict,
         kind=change.kind,
         scope=change.scope,
         since=nights[change.at].run_id,
@@ -74,7 +77,32 @@ def _finding(change: LevelChange, nights: Sequence[Night], values: Values, tests
         chance=min(1.0, change.chance * tests),
         series=moves,
         of=change.of,
+        recovered=nights[_recovered(change, values)].run_id if verdict == RECOVERED else "",
     )
+
+
+def _recovered(change: LevelChange, values: Values) -> int:
+    """The first night after the last one on which half of the loss or more was left."""
+    by_night: dict[int, list[float]] = {}
+    for key in change.went_along:
+        before = statistics.median(
+            v for n, v in values[key].items() if change.start <= n < change.at
+        )
+        for night, value in values[key].items():
+            by_night.setdefault(night, []).append(_share_left(key, before, value, change))
+    later = [night for night in sorted(by_night) if night >= change.until] or [max(by_night)]
+    return next((n for n in later if statistics.median(by_night[n]) < _HALF), later[-1])
+
+
+def _without_way_back(found: Sequence[Finding], rules: Rules) -> list[Finding]:
+    """The findings without the improvements that only end a loss: its recovery says it all."""
+    ended = {(one.scope, one.recovered): one.worse for one in found if one.recovered}
+
+    def is_more(one: Finding) -> bool:
+        lost = ended.get((one.scope, one.since))
+        return lost is None or (1 - lost) * (1 - one.worse) - 1 > rules.min_change
+
+    return [one for one in found if one.verdict != IMPROVEMENT or is_more(one)]
 
 
 def _movement(key: SeriesKey, values: Mapping[int, float], change: LevelChange) -> Movement:
@@ -103,11 +131,15 @@ def _left(key: SeriesKey, values: Mapping[int, float], change: LevelChange) -> f
     """
     if change.kind == DRIFT:
         return 1.0
-    sign = -1.0 if key.lower_is_better else 1.0
     inside = {night: v for night, v in values.items() if night >= change.start}
     before = statistics.median(v for night, v in inside.items() if night < change.at)
     latest = [v for night, v in inside.items() if night >= change.at][-3:]
-    return sign * math.log(before / statistics.median(latest)) / -change.effect
+    return _share_left(key, before, statistics.median(latest), change)
+
+
+def _share_left(key: SeriesKey, before: float, now: float, change: LevelChange) -> float:
+    sign = -1.0 if key.lower_is_better else 1.0
+    return sign * math.log(before / now) / -change.effect
 
 
 def _weight(finding: Finding) -> tuple[int, float, str]:

@@ -5,8 +5,10 @@ Facts and counts (64 of 64 requests) are no series: they have no unit that could
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from railgauge.core import versions
 from railgauge.trend.values import SeriesKey
@@ -27,11 +29,13 @@ UNPRINTABLE = "have names that cannot be printed"
 class LineSamples:
     """What one line says about a series, in the unit of its key, in the order of measuring.
 
-    The values are as printed: they may be 0, negative or not finite.
+    The values are as printed: they may be 0, negative or not finite. ``limit`` is the floor, or the
+    ceiling if lower is better; ``None`` without one.
     """
 
     key: SeriesKey
     values: tuple[float, ...]
+    limit: float | None = None
 
 
 def samples(line: object, evidence: str) -> LineSamples | str | None:
@@ -49,8 +53,10 @@ def samples(line: object, evidence: str) -> LineSamples | str | None:
         return None
     # Earlier versions wrote only the limit, which tells it too.
     better = line.get("better") or _SIDES.get(str(line.get("limit"))[:2], "")
-    if better not in _SIDES.values():
-        return SIDELESS
+    return _of_series(line, better) if better in _SIDES.values() else SIDELESS
+
+
+def _of_series(line: Mapping[str, Any], better: str) -> LineSamples | str:
     key = SeriesKey(
         line["subject"],
         line["metric"],
@@ -61,9 +67,15 @@ def samples(line: object, evidence: str) -> LineSamples | str | None:
         better,
     )
     words = (key.subject, key.metric, key.unit, key.pairing, *key.nodes)
-    return (
-        LineSamples(key, tuple(line["values"])) if all(map(str.isprintable, words)) else UNPRINTABLE
-    )
+    if not all(map(str.isprintable, words)):
+        return UNPRINTABLE
+    limit = line.get("ceiling" if key.lower_is_better else "floor")
+    return LineSamples(key, tuple(line["values"]), _limit(limit))
+
+
+def _limit(said: object) -> float | None:
+    is_one = isinstance(said, (int, float)) and not isinstance(said, bool)
+    return said if is_one and 0 < said < math.inf else None  # type: ignore[operator,return-value]
 
 
 def _is_whole(line: Mapping[str, object]) -> bool:

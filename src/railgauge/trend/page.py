@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from railgauge.core import naming, pages
 from railgauge.core.units import format_size, format_value
 from railgauge.trend.findings import series_of
 from railgauge.trend.plots import PlotLine, chart
-from railgauge.trend.sentences import MetricChange, metric_changes, sentence, summary
-from railgauge.trend.values import STEP, Finding, Fleet, Night, SeriesKey, Trend, Values
+from railgauge.trend.sentences import MetricChange, headline, metric_changes, sentence, summary
+from railgauge.trend.values import REGRESSION, STEP, Finding, Fleet, Night, SeriesKey, Trend, Values
 
 _LINES_MAX = 60
+_Kind = tuple[str, str, str, "int | None"]
+_Limits = Mapping[_Kind, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,7 @@ class _Plot:
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
+    title: str
     verdict: str
     says: str
     chance: str
@@ -45,20 +48,36 @@ _HEAD = ("Metric", "Series", "Was", "Is", "Change", "Worst series")
 def page(seen: Sequence[tuple[Sequence[Night], Trend]], said: Sequence[tuple[str, str]]) -> str:
     """Return the page: for every fleet its findings, then the latest night, then the plots."""
     fleets = [_fleet(nights, trend) for nights, trend in seen]
-    return pages.render("trend/templates/page.html.j2", fleets=fleets, head=_HEAD, left_out=said)
+    told = [one.title for fleet in fleets for one in fleet.findings if one.verdict == REGRESSION]
+    title = (
+        f"{told[0]}{f' and {len(told) - 1} more' if told[1:] else ''}" if told else "no regression"
+    )
+    template = "trend/templates/page.html.j2"
+    return pages.render(template, title=title, fleets=fleets, head=_HEAD, left_out=said)
 
 
 def _fleet(nights: Sequence[Night], trend: Trend) -> _Fleet:
-    values = series_of(nights)
-    findings = (_finding(finding, trend.nights, values) for finding in trend.findings)
+    values, limits = series_of(nights), _limits(nights)
+    findings = (_finding(finding, trend.nights, values, limits) for finding in trend.findings)
     rows = (_row(one) for one in metric_changes(nights))
-    plots = _all(trend, values)
+    plots = _all(trend, values, limits)
     return _Fleet(trend.fleet, trend.nights, summary(trend), tuple(findings), tuple(rows), plots)
 
 
-def _finding(finding: Finding, nights: Sequence[str], values: Values) -> _Finding:
-    plots = _of_finding(finding, nights, values)
-    return _Finding(finding.verdict, sentence(finding), f"{finding.chance:.2g}", plots)
+def _limits(nights: Sequence[Night]) -> dict[_Kind, float]:
+    """The strictest limit of the latest night for each metric and size."""
+    found: dict[_Kind, float] = {}
+    for key, limit in nights[-1].limits.items():
+        strictest = min if key.lower_is_better else max
+        found[_kind(key)] = strictest(limit, found.get(_kind(key), limit))
+    return found
+
+
+def _finding(finding: Finding, nights: Sequence[str], values: Values, limits: _Limits) -> _Finding:
+    plots = _of_finding(finding, nights, values, limits)
+    return _Finding(
+        headline(finding), finding.verdict, sentence(finding), f"{finding.chance:.2g}", plots
+    )
 
 
 def _row(one: MetricChange) -> tuple[str, ...]:
@@ -70,23 +89,26 @@ def _row(one: MetricChange) -> tuple[str, ...]:
     return f"{one.subject} {one.metric} {size}", str(one.series), was, now, change, worst
 
 
-def _of_finding(finding: Finding, nights: Sequence[str], values: Values) -> tuple[_Plot, ...]:
+def _of_finding(
+    finding: Finding, nights: Sequence[str], values: Values, limits: _Limits
+) -> tuple[_Plot, ...]:
     """A plot for each metric and size that moved, with all of its series for comparison."""
     moved = {move.key for move in finding.series}
     kinds = dict.fromkeys(map(_kind, moved))
     since = nights.index(finding.since) if finding.kind == STEP else None
     return tuple(
-        _plot(kind, nights, values, frozenset(moved), since) for kind in sorted(kinds, key=str)
+        _plot(kind, nights, values, frozenset(moved), since=since, limit=limits.get(kind))
+        for kind in sorted(kinds, key=str)
     )
 
 
-def _all(trend: Trend, values: Values) -> tuple[_Plot, ...]:
+def _all(trend: Trend, values: Values, limits: _Limits) -> tuple[_Plot, ...]:
     told = frozenset(m.key for f in trend.regressions for m in f.series)
     kinds = dict.fromkeys(map(_kind, values))
-    return tuple(_plot(kind, trend.nights, values, told, None) for kind in kinds)
-
-
-_Kind = tuple[str, str, str, int | None]
+    return tuple(
+        _plot(kind, trend.nights, values, told, since=None, limit=limits.get(kind))
+        for kind in kinds
+    )
 
 
 def _kind(key: SeriesKey) -> _Kind:
@@ -98,7 +120,9 @@ def _plot(
     nights: Sequence[str],
     values: Values,
     told: frozenset[SeriesKey],
+    *,
     since: int | None,
+    limit: float | None,
 ) -> _Plot:
     subject, metric, unit, size_bytes = kind
     keys = [key for key in values if _kind(key) == kind]
@@ -111,7 +135,7 @@ def _plot(
     thick = [_name(key) for key in keys if key in told][:4]
     named = f"; thick: {', '.join(thick)}" if thick else ""
     title = f"{subject} {metric}{size}, {count}{named}"
-    return _Plot(title, chart(title, nights, lines, unit, since))
+    return _Plot(title, chart(title, nights, lines, unit, since, limit=limit))
 
 
 def _name(key: SeriesKey) -> str:

@@ -5,6 +5,7 @@ Colour alone carries no meaning: the series of a finding are drawn thick and nam
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -16,6 +17,9 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 90, 12, 12, 30
 # The axis spans at least two per cent, so that flat series look flat.
 _SPAN_MIN = 0.02
 _DATE = 8
+# A limit further from the values than this, as a share, would press them into a flat line.
+_LIMIT_NEAR = 0.1
+_MARKS_MOST = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +37,21 @@ def chart(
     lines: Sequence[PlotLine],
     unit: str,
     since: int | None = None,
+    *,
+    limit: float | None = None,
 ) -> str:
-    """Return the chart of the lines over the nights; ``since`` is the night to mark."""
-    axis = _Axis.around(len(nights), lines)
+    """Return the chart of the lines over the nights; ``since`` is the night to mark.
+
+    The limit is a line if it is near the values; else a word says on which side it is.
+    """
+    axis = _Axis.around(len(nights), lines, limit)
     ordered = sorted(lines, key=lambda line: line.told)
     body = [
         *(_grid(axis, value, unit) for value in axis.marks),
         *(_dates(axis, nights)),
         *(_polyline(axis, line) for line in ordered),
         *([_mark(axis, since)] if since is not None else []),
+        *([_limit(axis, limit, unit)] if limit is not None else []),
     ]
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)}">'
@@ -56,9 +66,11 @@ class _Axis:
     high: float
 
     @classmethod
-    def around(cls, nights: int, lines: Sequence[PlotLine]) -> _Axis:
+    def around(cls, nights: int, lines: Sequence[PlotLine], limit: float | None) -> _Axis:
         values = [value for line in lines for value in line.points.values()]
         low, high = min(values), max(values)
+        if limit is not None and low * (1 - _LIMIT_NEAR) <= limit <= high * (1 + _LIMIT_NEAR):
+            low, high = min(low, limit), max(high, limit)
         pad = max((high - low) * 0.08, (high * _SPAN_MIN - (high - low)) / 2, 0.0)
         return cls(nights, low - pad, high + pad)
 
@@ -71,7 +83,13 @@ class _Axis:
 
     @property
     def marks(self) -> tuple[float, ...]:
-        return self.low, (self.low + self.high) / 2, self.high
+        """Three to six round values: multiples of 1, 2 or 5 times a power of ten."""
+        span = self.high - self.low
+        power = 10.0 ** math.floor(math.log10(span / _MARKS_MOST))
+        step = next(f * power for f in (1, 2, 5, 10) if span / (f * power) <= _MARKS_MOST)
+        first = math.ceil(self.low / step)
+        # 12 digits: 3 * 0.1 is not 0.3.
+        return tuple(float(f"{n * step:.12g}") for n in range(first, int(self.high // step) + 1))
 
 
 def _grid(axis: _Axis, value: float, unit: str) -> str:
@@ -100,6 +118,18 @@ def _polyline(axis: _Axis, line: PlotLine) -> str:
     kind = "told" if line.told else "quiet"
     name = escape(line.name)
     return f'<g class="{kind}"><title>{name}</title><polyline points="{path}"/>{circles}</g>'
+
+
+def _limit(axis: _Axis, limit: float, unit: str) -> str:
+    label = f"limit {escape(format_value(limit, unit))}"
+    if not axis.low <= limit <= axis.high:
+        side, y = ("below", _HEIGHT - _BOTTOM - 4.0) if limit < axis.low else ("above", _TOP + 10.0)
+        return f'<text x="{_WIDTH - _RIGHT}" y="{y:.0f}" text-anchor="end">{label}, {side}</text>'
+    y = axis.y(limit)
+    return (
+        f'<line class="limit" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        f'<text x="{_WIDTH - _RIGHT}" y="{y - 3:.1f}" text-anchor="end">{label}</text>'
+    )
 
 
 def _mark(axis: _Axis, since: int) -> str:

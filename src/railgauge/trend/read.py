@@ -32,6 +32,8 @@ _WORDS = ("run_id", "cluster", "platform", "evidence", "level")
 
 # The unit of a fact, as every line has it. Most lines are facts, and none of them is a series.
 _FACT = b'"unit": ""'
+# A soak keeps only the lines of what did not pass, so its values are no fair sample.
+_SOAK = b'"id": "soak/'
 # The same series is in every night; one key for all of them is hashed and compared faster.
 _Keys = dict[SeriesKey, SeriesKey]
 
@@ -148,18 +150,21 @@ def _filled(nights: list[tuple[Path, Night]], said: list[tuple[str, str]]) -> It
     keys: _Keys = {}
     for folder, night in nights:
         try:
-            found, left_out = _values(folder / LINES, night.fleet.evidence, keys)
+            found, limits, left_out = _values(folder / LINES, night.fleet.evidence, keys)
         except (OSError, BadInput) as error:
             said.append((_plain(folder.name), _plain(str(error))[:200]))
             continue
         for what, count in left_out.items():
             said.append((_plain(folder.name), f"{count} lines of {LINES} {what}: left out"))
-        yield replace(night, values=found)
+        yield replace(night, values=found, limits=limits)
 
 
-def _values(path: Path, evidence: str, keys: _Keys) -> tuple[dict[SeriesKey, float], Counter[str]]:
-    """The median of each series, and the number of lines that were left out, by reason."""
+def _values(
+    path: Path, evidence: str, keys: _Keys
+) -> tuple[dict[SeriesKey, float], dict[SeriesKey, float], Counter[str]]:
+    """The median and the limit of each series, and how many lines were left out, by reason."""
     samples: dict[SeriesKey, list[float]] = {}
+    limits: dict[SeriesKey, float] = {}
     left_out = Counter[str]()
     for line in _lines(path):
         made = _samples(line, evidence)
@@ -169,15 +174,17 @@ def _values(path: Path, evidence: str, keys: _Keys) -> tuple[dict[SeriesKey, flo
             left_out[made] += 1
         elif made is not None:
             key = keys.setdefault(made.key, made.key)
+            if made.limit is not None:
+                limits[key] = made.limit
             samples.setdefault(key, []).extend(v for v in made.values if 0 < v < math.inf)
     medians = {key: statistics.median(found) for key, found in samples.items() if found}
-    return {key: float(f"{median:.9g}") for key, median in medians.items()}, left_out
+    return {key: float(f"{median:.9g}") for key, median in medians.items()}, limits, left_out
 
 
 def _lines(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         for line in file:
-            if _FACT not in line and not line.isspace():
+            if _FACT not in line and _SOAK not in line and not line.isspace():
                 yield line
 
 

@@ -26,9 +26,18 @@ def sentence(finding: Finding) -> str:
     better = finding.verdict == IMPROVEMENT
     by = f"{abs(finding.worse):.1%} {'better' if better else 'worse'}"
     how = f"drift since {finding.since}" if finding.kind == DRIFT else f"since {finding.since}"
+    if finding.recovered:
+        how = f"since {finding.recovered}, after nights from {finding.since}"
     of = f"{len(finding.series)} of {finding.of} series" if finding.of > 1 else "1 series"
     levels = f"{_levels(finding)}, " if _levels(finding) else ""
     return f"{finding.verdict} {how}: {where(finding.scope)}: {by} ({levels}{of})"
+
+
+def headline(finding: Finding) -> str:
+    """What a finding is about, in a few words: ``viper, host_send_bandwidth: 4.0% worse``."""
+    better = "better" if finding.verdict == IMPROVEMENT else "worse"
+    over = f", recovered {finding.recovered[:8]}" if finding.recovered else ""
+    return f"{where(finding.scope)}: {abs(finding.worse):.1%} {better}{over}"
 
 
 def where(scope: FindingScope) -> str:

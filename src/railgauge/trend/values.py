@@ -62,13 +62,15 @@ class Fleet:
 class Night:
     """One run: the median of all samples of each series, in the unit of its key, above 0.
 
-    ``run_id`` starts with the time at which the run began, so that ids sort by time.
+    ``run_id`` starts with the time at which the run began, so that ids sort by time. ``limits``
+    are the limits of series that have one: a floor, or a ceiling if lower is better.
     """
 
     run_id: str
     fleet: Fleet
     level: str
     values: Mapping[SeriesKey, float] = field(default_factory=dict)
+    limits: Mapping[SeriesKey, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,8 @@ class Finding:
     is the first night of the new level; for a drift, the first night of the history. ``worse`` is
     the loss as a share of the level before, negative for a gain. ``chance`` is the false-alarm
     probability, corrected for the number of tests. ``series`` are the series that moved, ``of`` is
-    the number of series in the scope.
+    the number of series in the scope. ``recovered`` is the first night on which a loss that went
+    away was gone.
     """
 
     verdict: str
@@ -135,6 +138,7 @@ class Finding:
     chance: float
     series: tuple[Movement, ...]
     of: int
+    recovered: str = ""
 
 
 @dataclass(frozen=True, slots=True)

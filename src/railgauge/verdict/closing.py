@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from railgauge.config.thresholds import Platform
 from railgauge.diagnosis import RunResults, peers
 from railgauge.judging.closing import ClosingItems
+from railgauge.judging.growth import ITEMS as COUNTERS
 from railgauge.judging.kernel_log import ITEMS as KERNEL_LOGS
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.telemetry import ITEMS as TELEMETRY
-from railgauge.verdict import kernel_log, telemetry
+from railgauge.planning.soak import is_of_soak
+from railgauge.verdict import growth, kernel_log, telemetry
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ KINDS = (
     ClosingKind(peers.ITEMS, lambda platform: platform.peers is not None, peers.compared),
     ClosingKind(KERNEL_LOGS, lambda platform: platform.kernel_log is not None, kernel_log.made_of),
     ClosingKind(TELEMETRY, lambda platform: platform.telemetry is not None, telemetry.made_of),
+    ClosingKind(COUNTERS, lambda platform: platform.growth is not None, growth.made_of),
 )
 
 
@@ -41,7 +44,7 @@ def kind_of(item_id: str) -> ClosingKind | None:
 
 def is_closing(item_id: str) -> bool:
     """Whether an item is judged when all others have ended; no test is behind it."""
-    return kind_of(item_id) is not None
+    return kind_of(item_id) is not None or is_of_soak(item_id)
 
 
 def question_kinds() -> frozenset[str]:
@@ -53,3 +56,5 @@ def closing(results: RunResults) -> Iterator[ItemRecord]:
     """The records of all closing items, made of the records of the other items."""
     for kind in KINDS:
         yield from kind.made_of(results)
+    if results.soak:
+        yield from results.soak.items

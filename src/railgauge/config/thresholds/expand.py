@@ -75,7 +75,16 @@ def _objects(section: Any) -> Iterator[JsonObject]:
 # Keys of the short form alone; the long form has none of them.
 _SHORT_ONLY = ("extends", "bases", "templates")
 # Objects whose keys are sets of names.
-_SETS = ("affinity", "expected", "levels", "measurements", "nics", "not_applicable", "prepare")
+_SETS = (
+    "affinity",
+    "expected",
+    "growth",
+    "levels",
+    "measurements",
+    "nics",
+    "not_applicable",
+    "prepare",
+)
 # Values of a tool or a fact: their inner keys are not those of a platform file.
 _AS_THEY_ARE = ("by_model", "equals", "one_of", "options", "variables")
 _NAMES_MOST = 1024
@@ -209,7 +218,7 @@ class _Completing:
 
     def document(self) -> dict[str, Any]:
         result = {key: value for key, value in self._whole.items() if key not in _SHORT_ONLY}
-        for section in ("expected", "measurements", "prepare"):
+        for section in ("expected", "growth", "measurements", "prepare"):
             if isinstance(result.get(section), Mapping):
                 result[section] = self._entries(section, result[section])
         if "measurements" in result:

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from railgauge.config.schema import complaints_of_json
 from railgauge.config.thresholds import source
 from railgauge.config.thresholds.expand import Origins, Written, expanded, is_short
+from railgauge.config.thresholds.growth import read_growth
 from railgauge.config.thresholds.model import (
     LEVELS,
     Assertion,
@@ -19,6 +20,7 @@ from railgauge.config.thresholds.model import (
     Extent,
     FabricLimits,
     Gpus,
+    GrowthLimit,
     KernelLog,
     Measurement,
     Nic,
@@ -119,9 +121,11 @@ class _Reader:
             with gathered.trying():
                 measurements[name] = self._measurement(name, entry)
         telemetry: Telemetry | None = None
+        growth: Mapping[str, GrowthLimit] | None = None
         with gathered.trying():
             vendor = hardware.get("gpus", {}).get("vendor", "")
             telemetry = read_telemetry(document.get("telemetry"), vendor, str(self.path))
+            growth = read_growth(document.get("growth"), vendor, nics, str(self.path))
         gathered.raise_any()
         return Platform(
             name=document["platform"],
@@ -142,6 +146,7 @@ class _Reader:
             peers=_peers(document.get("peers")),
             kernel_log=_kernel_log(document.get("kernel_log")),
             telemetry=telemetry,
+            growth=growth,
         )
 
     def _nic(self, nic: Mapping[str, Any]) -> Nic:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -264,6 +265,27 @@ class Peers:
 
 
 @dataclass(frozen=True, slots=True)
+class GrowthLimit:
+    """By how much a group of counters may grow at one device: ``ceiling`` in the whole run, or
+    ``per_hour``."""
+
+    ceiling: int | None
+    per_hour: float | None
+    basis: Basis
+
+    def allowed(self, hours: float) -> int:
+        """The growth that is allowed in this time; a part of an event counts as a whole one."""
+        if self.ceiling is not None:
+            return self.ceiling
+        return math.ceil((self.per_hour or 0.0) * hours)
+
+    def __str__(self) -> str:
+        if self.ceiling is None:
+            return f"at most {self.per_hour:g} an hour"
+        return f"at most {self.ceiling} in the run" if self.ceiling else "none"
+
+
+@dataclass(frozen=True, slots=True)
 class KernelLog:
     """That the nodes' kernel logs are judged at the end of a run, and why."""
 
@@ -293,6 +315,7 @@ class Platform:
     peers: Peers | None = None
     kernel_log: KernelLog | None = None
     telemetry: Telemetry | None = None
+    growth: Mapping[str, GrowthLimit] | None = None
     devices: DeviceNames = AS_DECLARED
     text: str = field(default="", repr=False, compare=False)
 

@@ -13,6 +13,7 @@ from railgauge.diagnosis.catalogue import (
     collectives,
     differences,
     gpus,
+    growth,
     identity,
     kernel,
     leftover,
@@ -40,6 +41,7 @@ SUBJECTS: tuple[Mapping[str, Kind], ...] = (
     speed.KINDS,
     kernel.KINDS,
     telemetry.KINDS,
+    growth.KINDS,
     leftover.KINDS,
 )
 CATALOGUE: Mapping[str, Kind] = {name: kind for each in SUBJECTS for name, kind in each.items()}

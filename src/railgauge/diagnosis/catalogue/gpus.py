@@ -8,7 +8,8 @@ from railgauge.diagnosis.catalogue.kind import Kind
 
 KINDS: Mapping[str, Kind] = {
     "gpu-memory-errors": Kind(
-        "a GPU's memory had uncorrected errors, or rows or pages that had to be replaced",
+        "a GPU's memory had uncorrected errors, more corrected ones than it may have, or rows or"
+        " pages that had to be replaced",
         "reset the GPU; if a row or page cannot be replaced or errors come back, replace the GPU",
         "001: health check check_gpu_ecc",
     ),

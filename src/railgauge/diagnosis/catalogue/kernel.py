@@ -16,7 +16,8 @@ KINDS: Mapping[str, Kind] = {
         " (docs.nvidia.com/deploy/xid-errors)",
     ),
     "pcie-errors": Kind(
-        "a device or its slot reported uncorrected PCIe errors while the node was measured",
+        "a device or its slot had PCIe errors while the node was measured: uncorrected ones, or"
+        " more corrected ones and replays than the link may have",
         "check seating, riser and slot of the device, and its AER registers (lspci -vvv -s"
         " ADDRESS); move the device to tell slot and device apart",
         "standard: PCI Express Base Specification, 6.2, error signaling and logging; the Linux"

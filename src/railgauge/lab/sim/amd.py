@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from . import stored, telemetry
+from .counters import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,7 +138,9 @@ def _metric(_index: int, gpu: Gpu, node: Node) -> dict[str, Any]:
     speed, width, _, _ = gpu["pci"]["link"]
     busy = bool(node["diagnostics"])
     clock = (gpu["max_clock_mhz"] if busy else 132, "MHz")
-    ecc = gpu["ecc"]
+    corrected = gpu["ecc"]["dram_correctable"] + counted(node, gpu, "ecc_corrected")
+    uncorrected = gpu["ecc"]["dram_uncorrectable"] + counted(node, gpu, "ecc_uncorrected")
+    xgmi = counted(node, gpu, "link_crc")
     return {
         "GPU": _index,
         "USAGE": {"GFX_ACTIVITY": (10 if busy else 0, "%"), "UMC_ACTIVITY": (0, "%")},
@@ -159,11 +162,15 @@ def _metric(_index: int, gpu: Gpu, node: Node) -> dict[str, Any]:
         "PCIE": {
             "WIDTH": width,
             "SPEED": (int(float(speed.removesuffix("GT/s"))), "GT/s"),
-            "REPLAY_COUNT": 0,
+            "REPLAY_COUNT": counted(node, gpu, "pcie_replays"),
         },
         "ECC": {
-            "TOTAL_CORRECTABLE_COUNT": ecc["dram_correctable"],
-            "TOTAL_UNCORRECTABLE_COUNT": ecc["dram_uncorrectable"],
+            "TOTAL_CORRECTABLE_COUNT": corrected + xgmi,
+            "TOTAL_UNCORRECTABLE_COUNT": uncorrected,
+        },
+        "ECC_BLOCKS": {
+            "UMC": {"CORRECTABLE_COUNT": corrected, "UNCORRECTABLE_COUNT": uncorrected},
+            "XGMI_WAFL": {"CORRECTABLE_COUNT": xgmi, "UNCORRECTABLE_COUNT": 0},
         },
         "MEM_USAGE": {
             "TOTAL_VRAM": (gpu["memory_mib"], "MB"),

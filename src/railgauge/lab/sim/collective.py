@@ -19,7 +19,7 @@ from . import (
     figures,
 )
 from .collective_options import TYPES, CollectiveRefused, read_options
-from .counters import count_ethernet, count_traffic, turn
+from .counters import count_ethernet, count_traffic, lost_per_gb, turn
 from .interference import slowdowns
 
 TYPE_CHECKING = False
@@ -254,7 +254,7 @@ def _count(job: Job, rows: list[Row]) -> None:
     moved += options["warmup"] * (rows[0]["size"] + rows[-1]["size"]) if rows else 0
     payload = int(moved * _network_factor(job))
     for node in job["nodes"]:
-        _count_node(node, path, payload)
+        _count_node(node, path, payload, [one for one in job["nodes"] if one is not node])
 
 
 def _network_factor(job: Job) -> float:
@@ -266,7 +266,7 @@ def _network_factor(job: Job) -> float:
     return collective_times.bus_factor(op, ranks)
 
 
-def _count_node(node: Node, path: dict[str, Any], payload: int) -> None:
+def _count_node(node: Node, path: dict[str, Any], payload: int, others: list[Node]) -> None:
     if path["network"] == "Socket":
         netdev = node["collectives"]["bootstrap"]
         for direction in ("tx", "rx"):
@@ -275,6 +275,8 @@ def _count_node(node: Node, path: dict[str, Any], payload: int) -> None:
     for way, nics in path["ways"][node["name"]].items():
         for nic in nics:
             if nic in node["devices"]:
-                count_traffic(node, nic, way, payload // len(nics))
+                partners = [one["devices"].get(nic, {}).get("lost_per_gb", 0.0) for one in others]
+                lost = lost_per_gb(node, nic, partners)
+                count_traffic(node, nic, way, payload // len(nics), lost)
             else:
                 count_ethernet(node, nic, _ETHERNET[way], payload // len(nics), devmem=path["gdr"])

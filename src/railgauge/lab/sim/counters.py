@@ -11,13 +11,20 @@ if TYPE_CHECKING:
     from typing import Any
 
 _BYTES_PER_WORD = 4
+# Tools that load GPUs, NICs or both: each run of them is one measurement of the node.
+MEASURES = frozenset(
+    {"perftest", "iperf", "gemm", "transferbench", "nvbandwidth", "dcgmi", "vllm", "collective"}
+)
 _ETHERNET_MTU = 8244
 
 
-def count_traffic(node: dict[str, Any], device: str, direction: str, payload_bytes: int) -> None:
+def count_traffic(
+    node: dict[str, Any], device: str, direction: str, payload_bytes: int, lost_per_gb: float = 0.0
+) -> None:
     """Add to ``port_{xmit,rcv}_{data,packets}``; ``data`` counts words of four bytes.
 
-    A NIC with bit errors also counts errors for the traffic that it receives.
+    A NIC with bit errors also counts errors for the traffic that it receives. ``lost_per_gb`` are
+    the packets that were lost on the way: their sender is told so, and their receiver misses them.
     """
     port = f"{node['root']}/sys/class/infiniband/{device}/ports/1"
     folder = f"{port}/counters"
@@ -29,6 +36,41 @@ def count_traffic(node: dict[str, Any], device: str, direction: str, payload_byt
         _add(f"{folder}/symbol_error", errors)
         _add(f"{folder}/port_rcv_errors", errors // 10)
         _add(f"{port}/hw_counters/out_of_sequence", errors // 10)
+    if discards := int(node["devices"][device].get("discards_per_gb", 0) * payload_bytes / 1e9):
+        _add(f"{folder}/port_xmit_discards", discards)
+    if lost := int(lost_per_gb * payload_bytes / 1e9):
+        name = "out_of_sequence" if direction == "rcv" else "packet_seq_err"
+        _add(f"{port}/hw_counters/{name}", lost)
+        if direction == "xmit":
+            _add(f"{port}/hw_counters/local_ack_timeout_err", lost // 10)
+
+
+def lost_per_gb(node: dict[str, Any], device: str, partners: list[float]) -> float:
+    """Return what is lost of the traffic of a NIC: at itself, and at its partners."""
+    own = float(node["devices"][device].get("lost_per_gb", 0))
+    return own + (sum(partners) / len(partners) if partners else 0.0)
+
+
+def count_errors(node: dict[str, Any]) -> None:
+    """Count one measurement's errors of the node's GPUs and of its PCIe links."""
+    for gpu in node["gpus"]:
+        for name, amount in gpu.get("counts", {}).items():
+            os.makedirs(_errors_of(node, gpu), exist_ok=True)  # noqa: PTH103 - see main.py
+            _add(f"{_errors_of(node, gpu)}/{name}", amount)
+    for address, amount in node.get("pcie_errors", {}).items():
+        path = f"{node['root']}/sys/devices/pci0000:00/{address}/aer_dev_correctable"
+        total = _add(f"{node['root']}/../aer-{address}", amount)
+        with open(path, "w", encoding="ascii") as file:  # noqa: PTH123 - see main.py
+            file.write(f"RxErr 0\nBadTLP {total}\nBadDLLP 0\nTOTAL_ERR_COR {total}\n")
+
+
+def counted(node: dict[str, Any], gpu: dict[str, Any], name: str) -> int:
+    """Return how many errors of a kind were counted at the GPU since the lab's start."""
+    return value(f"{_errors_of(node, gpu)}/{name}")
+
+
+def _errors_of(node: dict[str, Any], gpu: dict[str, Any]) -> str:
+    return f"{node['root']}/../gpu-errors/{gpu['bus']}"
 
 
 def count_ethernet(
@@ -43,6 +85,8 @@ def count_ethernet(
     packets = payload_bytes // (_ETHERNET_MTU + 9) + 1
     _add(f"{folder}/{direction}_bytes", payload_bytes)
     _add(f"{folder}/{direction}_packets", packets)
+    if dropped := int(node["netdevs"][netdev].get("discards_per_gb", 0) * payload_bytes / 1e9):
+        _add(f"{node['root']}/../ethtool/{netdev}/rx_devmem_dropped", dropped)
     if devmem and direction == "rx":
         _add(f"{node['root']}/../ethtool/{netdev}/rx_devmem_pkts", packets)
 

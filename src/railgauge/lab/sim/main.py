@@ -12,7 +12,7 @@ import os
 import sys
 import time
 
-from . import courses
+from . import counters, courses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def main(tool: str, node_file: str, arguments: list[str]) -> int:
     broken = node["broken_tools"].get(tool)
     if broken:
         return BROKEN[broken]()
+    if node["tools"][tool] in counters.MEASURES:
+        counters.count_errors(node)
     return module(node["tools"][tool]).run(tool, arguments, node)  # type: ignore[no-any-return]
 
 

@@ -79,7 +79,7 @@ def _selection(arguments: list[str], node: Node) -> tuple[list[str], Any]:
             wanted = word.partition("=")[2]
         else:
             rest.append(word)
-    gpus = list(enumerate(node["gpus"]))
+    gpus = [(index, nvidia_query.with_errors(node, gpu)) for index, gpu in enumerate(node["gpus"])]
     if not wanted:
         return rest, gpus
     chosen = [(i, g) for i, g in gpus if str(i) in wanted.split(",") or g["bus"] in wanted.lower()]

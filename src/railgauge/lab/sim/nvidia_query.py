@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from . import stored, telemetry
+from . import counters, stored, telemetry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,23 @@ def uuid(gpu: Gpu) -> str:
 def bus_id(gpu: Gpu) -> str:
     """Return the bus address as nvidia-smi prints it: domain of eight digits, upper case."""
     return f"0000{gpu['bus']}".upper()
+
+
+def with_errors(node: Node, gpu: Gpu) -> Gpu:
+    """Return the GPU with the errors that were counted since the lab's start."""
+    ecc = gpu["ecc"]
+    more = {
+        "dram_uncorrectable": counters.counted(node, gpu, "ecc_uncorrected"),
+        "dram_correctable": counters.counted(node, gpu, "ecc_corrected"),
+    }
+    grown = {name: ecc[name] + count for name, count in more.items()}
+    links = {name: counters.counted(node, gpu, f"link_{name.lower()}") for name in LINK_ERRORS}
+    replays = counters.counted(node, gpu, "pcie_replays")
+    return {**gpu, "ecc": {**ecc, **grown}, "link_errors": links, "replays": replays}
+
+
+LINK_ERRORS = ("Replay", "Recovery", "CRC")
+BAD_LINK = 3
 
 
 def vbios(gpu: Gpu, node: Node) -> str:

@@ -140,6 +140,7 @@ def _tree(index: int, gpu: dict[str, Any], node: Node) -> dict[str, Any]:
                 "PCIe Generation": {"Max": 5, "Current": generation(gpu)},
                 "Link Width": {"Max": f"{most}x", "Current": f"{width}x"},
             },
+            "Replays Since Reset": gpu["replays"],
         },
         "FB Memory Usage": {
             "Total": f"{gpu['memory_mib']} MiB",
@@ -245,6 +246,7 @@ def _xml_tree(index: int, gpu: dict[str, Any], node: Node) -> dict[str, Any]:
                 "pcie_gen": {"max_link_gen": 5, "current_link_gen": generation(gpu)},
                 "link_widths": {"max_link_width": f"{most}x", "current_link_width": f"{width}x"},
             },
+            "replay_counter": gpu["replays"],
         },
         "fb_memory_usage": {
             "total": f"{gpu['memory_mib']} MiB",

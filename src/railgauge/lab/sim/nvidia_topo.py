@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .nvidia_query import uuid
+from .nvidia_query import BAD_LINK, LINK_ERRORS, uuid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def nvlink(words: list[str], gpus: list[tuple[int, Any]], node: Node) -> int:
                 speed = "<inactive>" if link in down else f"{node['smi']['nvlink_gb_s']:g} GB/s"
                 print(f"\t Link {link}: {speed}")
             else:
-                print(f"\t Link {link}: Replay Errors: 0")
-                print(f"\t Link {link}: Recovery Errors: 0")
-                print(f"\t Link {link}: CRC Errors: 0")
+                errors = gpu["link_errors"] if link == BAD_LINK else {}
+                for kind in LINK_ERRORS:
+                    print(f"\t Link {link}: {kind} Errors: {errors.get(kind, 0)}")
     return 0

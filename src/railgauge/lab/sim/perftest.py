@@ -10,7 +10,7 @@ import os
 import sys
 
 from . import directions, figures, gpu_memory, layout, wire
-from .counters import count_traffic, turn
+from .counters import count_traffic, lost_per_gb, turn
 from .perftest_options import PerftestRefused, read_options
 
 TYPE_CHECKING = False
@@ -103,7 +103,7 @@ def _client(test: Test, node: Node, screen: list[str]) -> int:
     if code == 0:
         _close_table(test, screen)
         _leave_json(test, rows)
-        _count(test, node, rows, "rcv" if test["verb"] == "read" else "xmit")
+        _count(test, node, rows, "rcv" if test["verb"] == "read" else "xmit", theirs)
     link.send({"rows": rows, "code": code})
     return code
 
@@ -126,7 +126,7 @@ def _server(test: Test, node: Node, screen: list[str]) -> int:
         raise PerftestRefused(_no_peer())
     screen += _server_rows(test, result["rows"])
     _close_table(test, screen)
-    _count(test, node, result["rows"], "xmit" if test["verb"] == "read" else "rcv")
+    _count(test, node, result["rows"], "xmit" if test["verb"] == "read" else "rcv", theirs)
     return 0
 
 
@@ -170,6 +170,7 @@ def _side(test: Test, node: Node, sizes: list[int], other: str) -> dict[str, Any
         "name": node["name"],
         "device": test["device"],
         "slow_paths": node["slow_paths"],
+        "lost_per_gb": device.get("lost_per_gb", 0),
         "shares": directions.shares(device),
         "sizes": sizes,
         "largest": max(test["sizes"]),
@@ -304,13 +305,15 @@ def _in_own_unit(test: Test, row: Row) -> Row:
     }
 
 
-def _count(test: Test, node: Node, rows: list[Row], direction: str) -> None:
+def _count(test: Test, node: Node, rows: list[Row], direction: str, theirs: dict[str, Any]) -> None:
     """Add the payload to the NIC's counters; a bidirectional test moves it in both directions.
 
-    ``direction`` is that of the payload at this NIC: the target of a read sends.
+    ``direction`` is that of the payload at this NIC: the target of a read sends. ``theirs`` is the
+    message of the other side.
     """
+    lost = lost_per_gb(node, test["device"], [float(theirs["lost_per_gb"])])
     for way in ("xmit", "rcv") if test["both_ways"] else (direction,):
-        count_traffic(node, test["device"], way, _payload(rows))
+        count_traffic(node, test["device"], way, _payload(rows), lost)
 
 
 def _payload(rows: list[Row]) -> int:

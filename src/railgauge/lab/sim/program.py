@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from . import counters
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -60,6 +62,8 @@ def run_job(job: Program, slots: list[tuple[Node, int]], environment: dict[str, 
             return _broken(broken)
     if job["placed"]:
         _tell_places(slots)
+    for node in {node["name"]: node for node, _ in slots}.values():
+        counters.count_errors(node)
     if name.endswith("_perf"):
         from .collective import run_job as collective  # noqa: PLC0415 - only collectives need it
 

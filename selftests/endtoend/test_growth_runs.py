@@ -1,0 +1,146 @@
+"""The error counters of whole runs: read before and after, with faults, workers, resume, replay."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+from test_confirm import bundled
+from test_interrupt import Running
+from test_resume import killed_after
+from testing.acceptance import (
+    BARE,
+    HOMELAB,
+    ONE_PAIR,
+    SMOKE,
+    TCPX,
+    Project,
+    Run,
+    Runs,
+    Scenario,
+    assert_sound,
+)
+
+NODES = ("viper", "columbia")
+ITEMS = {f"counters::growth[{node}]" for node in NODES}
+SLOW_AND_LOSSY = ("--lab-fault", "retransmits@columbia")
+BELOW_NO_LIMIT = ("--lab-fault", "retransmits@columbia=1%")
+TWO = (*SMOKE, *BARE, "--lab-nodes", "2")
+SCENARIOS = {
+    "healthy": Scenario(ONE_PAIR),
+    "workers": Scenario((*ONE_PAIR, "-n", "2")),
+    "lossy": Scenario((*HOMELAB, *SMOKE, *BARE, *SLOW_AND_LOSSY)),
+    "fast": Scenario((*HOMELAB, *SMOKE, *BARE, *BELOW_NO_LIMIT)),
+    "later": Scenario((*HOMELAB, *SMOKE, *BARE, "--lab-fault", "pcie-replays@columbia,after=1s")),
+    "gpu": Scenario((*TCPX, *TWO, "--lab-fault", "ecc-growth@tcpx02:3")),
+    "unreachable": Scenario((*ONE_PAIR, *BARE, "--lab-fault", "unreachable@columbia")),
+    "silent": Scenario((*TCPX, *TWO, "--lab-fault", "tool-garbage@tcpx02:nvidia-smi")),
+}  # fmt: skip
+
+
+def causes(run: Run) -> list[tuple[str, str, str]]:
+    found = [(one["cause"], one["where"]) for one in run.verdict["causes"]]
+    return [(cause, where["node"], where["device"]) for cause, where in found]
+
+
+@pytest.mark.parametrize("name", ["healthy", "workers"])
+def test_each_node_has_an_item_in_every_report(runs: Runs, name: str) -> None:
+    run = runs[name]
+    assert_sound(run)
+    assert run.verdict["verdict"] == "accepted"
+    assert {run.junit[item].outcome for item in ITEMS} == {"passed"}
+    assert set(run.allure) >= ITEMS
+    assert set(run.html_rows) >= ITEMS
+    lines = [one for one in run.measurements if one["id"] in ITEMS]
+    assert {one["metric"] for one in lines} >= {"rdma_retransmits", "pcie_corrected"}
+    assert {one["measured"].partition(" (")[0] for one in lines} == {"none"}
+
+
+@pytest.mark.parametrize("name", ["healthy", "workers"])
+def test_the_first_reading_is_before_every_measurement_and_the_last_after_it(
+    runs: Runs, name: str
+) -> None:
+    run = runs[name]
+    for node in NODES:
+        path = run.latest / "transcripts" / f"growth_{node}.json"
+        ((before, after),) = json.loads(path.read_text(encoding="utf-8"))["runs"]
+        times = [
+            one["started_at"]
+            for case in run.transcripts.values()
+            for repeat in case["runs"]
+            for one in repeat
+        ]
+        assert before["started_at"] < min(times) <= max(times) < after["started_at"]
+
+
+def test_what_is_slow_over_a_nic_that_loses_packets_has_that_one_cause(runs: Runs) -> None:
+    run = runs["lossy"]
+    assert_sound(run)
+    assert causes(run) == [("link-retransmits", "columbia", "mlx5_0")]
+    assert run.verdict["causes"][0]["explains"] > 0
+    assert {run.junit[f"counters::growth[{node}]"].outcome for node in NODES} == {"failure"}
+
+
+def test_losses_that_cost_too_little_to_miss_a_limit_are_found(runs: Runs) -> None:
+    run = runs["fast"]
+    assert causes(run) == [("link-retransmits", "columbia", "mlx5_0")]
+    slow = [one for one in run.verdict["causes"][0]["misses"] if "bandwidth" in one]
+    assert not slow
+
+
+def test_errors_that_begin_during_the_run_are_found(runs: Runs) -> None:
+    assert causes(runs["later"]) == [("pcie-errors", "columbia", "mlx5_0")]
+
+
+def test_errors_of_a_gpu_that_grow_are_found_at_it(runs: Runs) -> None:
+    run = runs["gpu"]
+    assert_sound(run)
+    assert causes(run) == [("gpu-memory-errors", "tcpx02", "gpu3")]
+    assert "ecc_uncorrected by " in run.words
+
+
+def test_a_node_that_was_never_reached_has_one_cause(runs: Runs) -> None:
+    run = runs["unreachable"]
+    assert_sound(run)
+    assert causes(run) == [("node-unreachable", "columbia", "")]
+    assert run.junit["counters::growth[columbia]"].outcome == "error"
+
+
+def test_a_tool_that_prints_no_counters_is_an_error_and_no_pass(runs: Runs) -> None:
+    run = runs["silent"]
+    assert run.verdict["verdict"] != "accepted"
+    assert run.junit["counters::growth[tcpx02]"].outcome == "error"
+    assert run.junit["counters::growth[tcpx01]"].outcome == "passed"
+
+
+def test_after_ctrl_c_they_are_not_run(project: Project) -> None:
+    run = Running(project).end(signal.SIGINT)
+    assert run.verdict["verdict"] == "incomplete"
+    nodes = ("viper", "columbia", "prometheus")
+    assert {run.junit[f"counters::growth[{node}]"].outcome for node in nodes} == {"skipped"}
+
+
+def test_a_resumed_run_keeps_what_the_first_read_and_replays(
+    project: Project, tmp_path: Path
+) -> None:
+    """The lab of the second run is another one, with the same boots and counters."""
+    killed_after(project, 2, *HOMELAB, *SMOKE, *BARE)
+    run = project.run("--resume", "latest", *BARE)
+    assert_sound(run)
+    assert (run.code, run.verdict["verdict"]) == (0, "accepted"), run.output
+    path = run.latest / "transcripts" / "growth_columbia.json"
+    first, own = json.loads(path.read_text(encoding="utf-8"))["runs"]
+    assert [len(first), len(own)] == [1, 2]
+    path = bundled(run.latest, tmp_path / "run.railgauge")
+    again = project.run(f"--replay={path}", *BARE)
+    assert (again.code, again.verdict["verdict"]) == (0, "accepted"), again.output
+    assert again.counts == run.counts
+
+
+def test_a_replay_of_a_faulty_run_has_the_same_cause(project: Project, tmp_path: Path) -> None:
+    run = project.run(*HOMELAB, *SMOKE, *BARE, *BELOW_NO_LIMIT)
+    path = bundled(run.latest, tmp_path / "run.railgauge")
+    again = project.run(f"--replay={path}", *BARE)
+    assert causes(again) == causes(run) == [("link-retransmits", "columbia", "mlx5_0")]

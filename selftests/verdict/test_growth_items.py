@@ -1,0 +1,201 @@
+"""The items of the nodes' counters: unread is not run, and what proves nothing is an error."""
+
+from dataclasses import replace
+
+import pytest
+from test_decision import ONE, answering, run_plan
+from testing.core_values import cluster
+
+from railgauge.config.thresholds.model import GrowthLimit, Nic
+from railgauge.core.errors import NodeUnreachable
+from railgauge.core.limits import Basis
+from railgauge.core.model import Outcome, Transcript
+from railgauge.core.question import CaseResult
+from railgauge.core.terms import Role
+from railgauge.diagnosis import RunResults
+from railgauge.facts import NodeFacts
+from railgauge.facts.boot import KernelMark
+from railgauge.judging.growth import ITEMS
+from railgauge.planning import counters
+from railgauge.verdict import closing, decision
+from railgauge.verdict.growth import made_of
+
+NIC = Nic("mlx5_0", "MT4129", 400, 400, "InfiniBand", 5, 16)
+LIMIT = GrowthLimit(0, None, Basis("standard", "made up for a test"))
+ASKED = replace(ONE, nics=(NIC,), growth={"rdma_retransmits": LIMIT})
+NODES = ("n1", "n2", "n3")
+BOOT, OTHER_BOOT = "c7d8b893-3f62-4444-9b87-401c6634199b", "11111111-3f62-4444-9b87-401c6634199b"
+NAMES = ("packet_seq_err", "out_of_sequence", "implied_nak_seq_err", "local_ack_timeout_err")
+BEFORE, AFTER = Role.COUNTERS_BEFORE, Role.COUNTERS_AFTER
+
+
+def output(count=0, boot=BOOT):
+    path = "sys/class/infiniband/mlx5_0/ports/1/hw_counters"
+    lines = "\n".join(f"{path}/{name}:{count}" for name in NAMES)
+    mark = "railgauge-counters"
+    return (
+        f"{mark} begin boot_id\n{boot}\n\n{mark} end boot_id 0\n"
+        f"{mark} begin ports\n{lines}\n\n{mark} end ports 0\n"
+    )
+
+
+def said(node, role, count=0, at="12:00:00", boot=BOOT, **changes):
+    argv = counters.reading(node, ASKED, cluster(*NODES)).argv
+    started = f"2026-11-23T{at}.000+00:00"
+    return replace(
+        Transcript(node, argv, 0, output(count, boot), "", 1.0, started, role=role), **changes
+    )
+
+
+def window(node, count=0, *, first=0, start="12:00:00", end="13:00:00", boot=BOOT):
+    return (
+        said(node, BEFORE, first, start, boot),
+        said(node, AFTER, count, end, boot),
+    )
+
+
+def results(kept=None, marks=(), platform=ASKED, found=None):
+    kept = {node: CaseResult((window(node),)) for node in NODES} | (kept or {})
+    by_case = {ITEMS.case_of(node): one for node, one in kept.items()}
+    surveyed = {node: NodeFacts(node, boot_id=BOOT) for node in NODES} | (found or {})
+    return RunResults(
+        answering(), surveyed, platform, cluster(*NODES), kept=by_case.get, marks=marks
+    )
+
+
+def items(**changes):
+    return {item.nodes[0]: item for item in made_of(results(**changes))}
+
+
+def of_n2(*runs, error=None, **changes):
+    return items(kept={"n2": CaseResult(runs, error)}, **changes)["n2"]
+
+
+def verdict(**changes):
+    found = results(**changes)
+    return decision.decide(run_plan(found.records), found)
+
+
+def test_a_platform_that_limits_no_growth_has_no_such_item():
+    assert items(platform=ONE) == {}
+
+
+def test_a_healthy_run_is_accepted_with_an_item_of_each_node():
+    found = verdict()
+    assert (found.verdict, found.counts.planned, found.counts.passed) == ("accepted", 6, 6)
+    assert {one.id for one in items().values()} == {f"counters::growth[{n}]" for n in NODES}
+    assert {one.id for one in closing.closing(results())} == {ITEMS.item_id(n) for n in NODES}
+
+
+def test_growth_rejects_the_run_and_has_its_cause():
+    found = verdict(kept={"n2": CaseResult((window("n2", 4),))})
+    (cause,) = found.causes
+    assert (found.verdict, cause.cause) == ("rejected", "link-retransmits")
+    assert (cause.where.node, cause.where.device) == ("n2", "mlx5_0")
+
+
+THREE = (*window("n2"), said("n2", AFTER))
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [(), ((),), (window("n2")[:1],), (THREE,)],
+    ids=["none", "empty", "before", "three"],
+)
+def test_a_run_without_its_last_reading_is_not_run_and_never_passed(runs):
+    item = of_n2(*runs)
+    assert (item.outcome, item.by_evidence, item.questions) == (Outcome.NOT_RUN, False, ())
+    assert verdict(kept={"n2": CaseResult(runs)}).verdict == "incomplete"
+
+
+def test_nothing_stored_is_not_run():
+    assert items(kept={"n2": None})["n2"].outcome is Outcome.NOT_RUN
+
+
+PROVE_NOTHING = {
+    "another node's": (window("n1"), "the output of another command"),
+    "roles": (tuple(reversed(window("n2"))), "the output of another command"),
+    "command": (
+        (said("n2", BEFORE), said("n2", AFTER, argv=("cat", "x"))), "the output of another command",
+    ),
+    "cut off": (
+        (said("n2", BEFORE), said("n2", AFTER, at="13:00:00", error="command-timed-out")),
+        "ended with command-timed-out",
+    ),
+    "reboot": (window("n2", boot=BOOT)[:1] + window("n2", boot=OTHER_BOOT)[1:], "was rebooted"),
+    "other boot": (window("n2", boot=OTHER_BOOT), "of another node, or of another boot"),
+    "no boot": ((said("n2", BEFORE, boot="x"), said("n2", AFTER)), "boot id is not known"),
+    "earlier end": (window("n2", end="11:00:00"), "not later than the one before it"),
+    "no time": ((said("n2", BEFORE, started_at=""), said("n2", AFTER)), "is not known"),
+    "no offset": (
+        (said("n2", BEFORE, started_at="2026-11-23T11:00:00"), said("n2", AFTER)), "not later",
+    ),
+    "nothing": ((said("n2", BEFORE, stdout=""), said("n2", AFTER)), "boot id is not known"),
+    "went back": (window("n2", 3, first=4), "went back from 4 to 3"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROVE_NOTHING)
+def test_readings_that_prove_nothing_are_an_error(name):
+    run, words = PROVE_NOTHING[name]
+    item = of_n2(run)
+    assert (item.outcome, item.error_kind) == (Outcome.ERROR, "counters-unread"), item.reason
+    assert words in item.reason
+    assert item.error_where == "n2"
+
+
+def test_a_node_that_cannot_be_reached_is_an_error_of_that_kind():
+    item = of_n2((), error=NodeUnreachable("no route", where="n2"))
+    assert (item.outcome, item.error_kind) == (Outcome.ERROR, "node-unreachable")
+
+
+MARKS = (KernelMark("n2", "run-1", BOOT, "10"),)
+
+
+def test_what_an_earlier_run_counted_counts():
+    earlier = window("n2", 4, start="09:00:00", end="10:00:00")
+    own = window("n2", 4, first=4)
+    item = of_n2(earlier, own, marks=MARKS)
+    assert item.outcome is Outcome.FAILED
+    assert "an earlier run" in item.reason
+
+
+def test_growth_between_two_runs_is_of_nobody():
+    earlier = window("n2", 0, start="09:00:00", end="10:00:00")
+    assert of_n2(earlier, window("n2", 7, first=7), marks=MARKS).outcome is Outcome.PASSED
+
+
+def test_growth_since_the_start_of_an_interrupted_run_is_an_error():
+    earlier = window("n2", start="09:00:00")[:1]
+    item = of_n2(earlier, window("n2", 7, first=7), marks=MARKS)
+    assert (item.outcome, item.error_kind) == (Outcome.ERROR, "counters-unread")
+    assert of_n2(earlier, window("n2"), marks=MARKS).outcome is Outcome.PASSED
+
+
+def test_a_reboot_between_two_runs_is_told_and_accepted():
+    earlier = window("n2", start="09:00:00", boot=OTHER_BOOT)[:1]
+    item = of_n2(earlier, window("n2"), marks=MARKS)
+    assert item.outcome is Outcome.MARGINAL
+    assert "earlier runs is lost" in item.reason
+
+
+def test_a_reboot_during_an_earlier_run_is_told_and_accepted():
+    """That run was incomplete because of it; what it measured before is taken over."""
+    early = {"start": "09:00:00", "end": "10:00:00"}
+    earlier = window("n2", **early, boot=OTHER_BOOT)[:1] + window("n2", **early)[1:]
+    assert of_n2(earlier, window("n2"), marks=MARKS).outcome is Outcome.MARGINAL
+
+
+def test_an_earlier_run_of_an_older_version_has_read_nothing():
+    assert of_n2((), window("n2"), marks=MARKS).outcome is Outcome.MARGINAL
+
+
+def test_readings_of_earlier_runs_that_are_taken_out_are_missed():
+    item = of_n2(window("n2"), marks=MARKS)
+    assert (item.outcome, item.error_kind) == (Outcome.ERROR, "counters-unread")
+    assert "1 earlier runs, but readings of 0" in item.reason
+
+
+def test_counters_that_show_nothing_have_their_own_cause():
+    (cause,) = verdict(kept={"n2": CaseResult((window("n2", 3, first=4),))}).causes
+    assert (cause.cause, cause.where.node) == ("counters-unread", "n2")

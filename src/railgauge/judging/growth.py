@@ -1,0 +1,207 @@
+"""Judge by how much the error counters of a node grew in a run. Pure.
+
+Each group of counters that the platform file limits is one judgement if all its devices keep the
+limit, and one for each device that does not. A counter that is missing, went back or stands at its
+highest value shows nothing: it is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from railgauge.config.thresholds import Platform
+from railgauge.config.thresholds.counter_groups import GROUPS, STANDS_AT, CounterGroup
+from railgauge.config.thresholds.model import GrowthLimit
+from railgauge.core.errors import CountersUnread
+from railgauge.core.model import Judgement, Outcome
+from railgauge.core.naming import listed
+from railgauge.core.question import GROWTH
+from railgauge.core.terms import Rung
+from railgauge.facts.counters import CounterReading
+from railgauge.judging.closing import ClosingItems
+
+SUBJECT = "growth"
+ITEMS = ClosingItems(
+    "counters",
+    SUBJECT,
+    "No error counter of a node's GPUs, NICs and links grows beyond its limit during the run.",
+    Rung.PREFLIGHT,
+    GROWTH,
+    is_read=True,
+)
+_POINTER = f"/{SUBJECT}"
+_MOST_TOLD = 5
+
+
+@dataclass(frozen=True, slots=True)
+class CountedSpan:
+    """Two readings of one boot of a node, and the hours between them.
+
+    ``is_measured`` is false if not all of the time was measured: from the start of a run that was
+    interrupted to that of the one that carried it on. ``when`` says which time it is.
+    """
+
+    before: CounterReading
+    after: CounterReading
+    hours: float
+    when: str = "the run"
+    is_measured: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCounters:
+    """The spans of a node in their order, its own last, and what of earlier runs is not known.
+
+    ``names`` are the names of each declared device in the readings. ``gap`` is empty if nothing is
+    lost.
+    """
+
+    node: str
+    spans: Sequence[CountedSpan]
+    names: Mapping[str, Sequence[str]]
+    gap: str = ""
+
+
+def judged(
+    counters: NodeCounters, platform: Platform
+) -> tuple[tuple[Judgement, ...], CountersUnread | None]:
+    """Return the judgements of a node, and an error for what its counters do not show."""
+    found: list[Judgement] = []
+    unread: list[CountersUnread] = []
+    for name, limit in (platform.growth or {}).items():
+        one = _OfGroup(counters, GROUPS[name], limit)
+        found += one.judgements(devices(GROUPS[name], platform), unread)
+    if counters.gap:
+        found.append(_gap(counters, platform))
+    return tuple(found), _first(unread, counters.node)
+
+
+def devices(group: CounterGroup, platform: Platform) -> list[str]:
+    """The declared devices that have these counters, by name; of NICs those of the fabric."""
+    gpus = range(platform.gpus.count) if group.of_gpus and platform.gpus else ()
+    of_nics = group.of_nics
+    nics = (nic.name for nic in platform.fabric_nics if of_nics and of_nics(nic))
+    return [*(f"gpu{index}" for index in gpus), *nics]
+
+
+@dataclass(frozen=True, slots=True)
+class _OfGroup:
+    counters: NodeCounters
+    group: CounterGroup
+    limit: GrowthLimit
+
+    def judgements(
+        self, devices: Sequence[str], unread: list[CountersUnread]
+    ) -> Iterator[Judgement]:
+        """One judgement for each device that misses the limit; one for all if all keep it."""
+        grown: dict[str, int] = {}
+        missed = 0
+        for device in devices:
+            try:
+                why, grown[device] = self._of_device(device)
+            except CountersUnread as error:
+                unread.append(error)
+                continue
+            if why:
+                missed += 1
+                yield self._failed(device, why)
+        if not missed and len(grown) == len(devices):
+            yield self._passed(grown)
+
+    def _of_device(self, device: str) -> tuple[str, int]:
+        """By how much the device's counters grew, and how that misses the limit in a span.
+
+        Raises ``CountersUnread`` if that is not known.
+        """
+        whys, total = [], 0
+        for span in self.counters.spans:
+            grown = self._grown(device, span)
+            most, count = self.limit.allowed(span.hours), sum(grown.values())
+            total += count
+            if count > most:
+                told = listed([f"{name} by {by}" for name, by in grown.items() if by], _MOST_TOLD)
+                says = (
+                    f"{device} of {self.counters.node}: {told} in {span.hours:.2f} h of {span.when}"
+                )
+                if not span.is_measured:
+                    raise self._unread(f"{says}, of which only a part was measured")
+                whys.append(says)
+        return "; ".join(whys), total
+
+    def _grown(self, device: str, span: CountedSpan) -> dict[str, int]:
+        before, after = (self._counts(device, one) for one in (span.before, span.after))
+        if odd := sorted(before.keys() ^ after.keys()):
+            told = listed(odd, _MOST_TOLD)
+            raise self._unread(f"only one of two readings shows {told} of {device}")
+        for name, value in before.items():
+            if after[name] < value:
+                what = f"{name} of {device} went back from {value} to {after[name]}"
+                raise self._unread(f"{what}: it was reset, or its driver was loaded again")
+            if value == STANDS_AT.get(name):
+                what = f"{name} of {device} stood at {value} before, its highest value"
+                raise self._unread(what, "reset the counters of the port: perfquery -R LID PORT")
+        return {name: after[name] - value for name, value in before.items()}
+
+    def _counts(self, device: str, reading: CounterReading) -> dict[str, int]:
+        shown = reading.of(*self.counters.names[device])
+        found = {name: value for name, value in shown.items() if self.group.has(name)}
+        lacking = [name for name in self.group.needed if name not in found]
+        if lacking or not found:
+            why = f" ({'; '.join(reading.failures)})" if reading.failures else ""
+            told = listed(lacking, _MOST_TOLD) or f"counter of {self.group.name}"
+            raise self._unread(f"no {told} of {device} was read{why}")
+        return found
+
+    def _unread(self, what: str, remedy: str = "") -> CountersUnread:
+        return CountersUnread(what, where=self.counters.node, remedy=remedy or _REMEDY)
+
+    def _failed(self, device: str, why: str) -> Judgement:
+        return Judgement(
+            metric=self.group.name,
+            outcome=Outcome.FAILED,
+            measured=why.partition(": ")[2],
+            limit=str(self.limit),
+            basis=str(self.limit.basis),
+            reason=why,
+            pointer=f"{_POINTER}/{self.group.name}",
+            points_at=((self.counters.node, device),),
+        )
+
+    def _passed(self, grown: Mapping[str, int]) -> Judgement:
+        device, most = max(grown.items(), key=lambda one: one[1])
+        worst = f"by {most} at {device}" if most else "none"
+        hours = sum(span.hours for span in self.counters.spans)
+        return Judgement(
+            metric=self.group.name,
+            outcome=Outcome.PASSED,
+            measured=f"{worst} ({len(grown)} devices, {hours:.2f} h)",
+            limit=str(self.limit),
+            basis=str(self.limit.basis),
+            pointer=f"{_POINTER}/{self.group.name}",
+        )
+
+
+_REMEDY = "run the command of the transcript on the node by hand; see docs/counters.md"
+
+
+def _gap(counters: NodeCounters, platform: Platform) -> Judgement:
+    basis = next(iter((platform.growth or {}).values())).basis
+    return Judgement(
+        metric=SUBJECT,
+        outcome=Outcome.MARGINAL,
+        measured=f"{len(counters.spans)} spans",
+        limit="every run is known",
+        basis=str(basis),
+        reason=counters.gap,
+        pointer=_POINTER,
+    )
+
+
+def _first(unread: Sequence[CountersUnread], node: str) -> CountersUnread | None:
+    """The first error, which tells how many there are."""
+    if len(unread) <= 1:
+        return unread[0] if unread else None
+    first = unread[0]
+    what = f"{first.what}; and {len(unread) - 1} more such errors"
+    return CountersUnread(what, where=node, remedy=first.remedy)
