@@ -12,7 +12,7 @@ from railgauge.core.terms import Rung
 from railgauge.core.units import format_duration
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.forecast import Work
-from railgauge.report.progress import Progress
+from railgauge.report.progress import RunProgress
 
 RECORD = ItemRecord(
     id="tests/network/test_rdma.py::test_write[n1:n2-mlx5_0-8MiB]",
@@ -30,7 +30,7 @@ class Screen:
 
     def __init__(self, *works):
         self.now, self.lines = 1000.0, []
-        self.progress = Progress(works, self.lines.append, lambda: self.now)
+        self.progress = RunProgress(works, self.lines.append, lambda: self.now)
 
     def ended(self, after_s, record=RECORD, **changed):
         self.now += after_s

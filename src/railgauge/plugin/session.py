@@ -34,7 +34,7 @@ from railgauge.report.allure import results as allure_results
 from railgauge.report.allure import surroundings
 from railgauge.report.causes import printable
 from railgauge.report.plots import Plot, plots
-from railgauge.report.progress import Progress
+from railgauge.report.progress import RunProgress
 from railgauge.run import closing, confirming, storage
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
@@ -77,7 +77,7 @@ class Controller:
         self._began = datetime.now().astimezone()
         self._disk = storage.DiskErrors(run.store.folder)
         works = forecast.work(settings.platform, settings.level)
-        self._progress = Progress(works, lambda line: tell(config, line, yellow=False))
+        self._progress = RunProgress(works, lambda line: tell(config, line, yellow=False))
 
     # --- before the first test ---
 

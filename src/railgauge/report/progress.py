@@ -19,7 +19,7 @@ from railgauge.planning.forecast import Work
 _EVERY_S = 60.0
 
 
-class Progress:
+class RunProgress:
     """Prints a line with ``write`` when a measurement has ended, unless one was printed lately."""
 
     def __init__(
