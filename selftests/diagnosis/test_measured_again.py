@@ -378,11 +378,18 @@ def test_a_path_is_no_cause_if_one_of_its_ends_is_slow_with_others_too():
     others = paths(pairs, ("mlx5_0", "mlx5_1", "gpu1-mlx5_1"), {})
     found = run(*others, *paths(pairs[:-1], [part], {}), path("n1", "n4", part, 235.0))
 
-    def slow_if(*nodes):
-        causes = answered(found, lambda case: 235.0 if {*nodes} <= {*case.nodes} else FINE)
+    def slow_if(*nodes, by=None, value=235.0):
+        """By default each measurement that all these nodes take part in is as slow."""
+
+        def rate(case):
+            slow = {*nodes} <= {*case.nodes}
+            return (by or {}).get(tuple(sorted(case.nodes)), value) if slow else FINE
+
+        causes = answered(found, rate)
         return next((one.cause, one.confidence, one.says) for one in causes)
 
     cause, confidence, says = slow_if("n1")
     assert (cause, confidence) == ("slow-path", "open")
     assert "measured again, n1:n2, n1:n3 are slow as well" in says
     assert slow_if("n1", "n4")[:2] == ("slow-path", "likely"), "its ends are fine"
+    assert slow_if("n1", by={("n1", "n4"): 235.0}, value=340.0)[:2] == ("slow-path", "likely")

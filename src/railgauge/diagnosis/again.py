@@ -10,6 +10,7 @@ too, and ``mx05`` is fine with it. With these two results the rules name ``mx02`
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -17,13 +18,23 @@ from railgauge.core.model import Outcome
 from railgauge.core.naming import listed
 from railgauge.diagnosis.confirmed import is_about
 from railgauge.diagnosis.gpu_or_path import suspected_path
-from railgauge.diagnosis.model import AGAIN, OPEN, Cause, CauseClaim, Confirmation, RunResults
+from railgauge.diagnosis.model import (
+    AGAIN,
+    OPEN,
+    Cause,
+    CauseClaim,
+    Confirmation,
+    RunResults,
+    missed,
+)
 from railgauge.diagnosis.reach import goes_through, nodes_of
 from railgauge.diagnosis.remeasured import line
 from railgauge.judging.confirmation import Confirmed
 from railgauge.judging.record import ItemRecord
+from railgauge.tools.metric import LOWER
 
 _PREFIX = "again::"
+_NOISE = 0.02  # of a value; healthy like parts differ by up to 1.04 % in document 002
 
 
 def follow_up_results(
@@ -95,10 +106,10 @@ def is_added(item: str) -> bool:
 
 
 def doubted(claim: CauseClaim, claims: Iterable[CauseClaim]) -> CauseClaim:
-    """The claim; undecided if it is about a path of which an end was slow with others too.
+    """The claim; undecided if it is about a path of which an end was as slow with others too.
 
     ``claims`` are all of the same rules. Those that rest on added results alone become no causes,
-    but three slow paths of one node and device are hardly three faults.
+    but three paths of one node and device that lose the same share are hardly three faults.
     """
     ends = {claim.where.node, claim.where.peer}
     if not claim.where.peer or claim.confidence == OPEN or rests_on_added(claim):
@@ -109,6 +120,7 @@ def doubted(claim: CauseClaim, claims: Iterable[CauseClaim]) -> CauseClaim:
         if rests_on_added(other) and other.cause.startswith("slow-")
         if goes_through(claim.where.device, other.where.device)
         if all(ends.intersection(record.nodes) for record in other.evidence)
+        if _are_alike(claim, other)
     ]
     pairs = {":".join(record.nodes) for other in met for record in other.evidence}
     if not pairs:
@@ -116,6 +128,16 @@ def doubted(claim: CauseClaim, claims: Iterable[CauseClaim]) -> CauseClaim:
     says = f"{claim.says}; measured again, {listed(sorted(pairs))} are slow as well"
     decide = AGAIN.format(" and ".join(sorted(ends)))
     return replace(claim, says=says, confidence=OPEN, would_decide=decide)
+
+
+def _are_alike(one: CauseClaim, other: CauseClaim) -> bool:
+    """Whether the rates that both claims rest on are the same but for noise."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for record in (*one.evidence, *other.evidence):
+        for judged in missed(record):
+            if judged.worst and judged.better != LOWER:
+                found[record.subject, judged.metric].append(judged.worst)
+    return bool(found) and all(min(v) >= (1 - _NOISE) * max(v) for v in found.values())
 
 
 def rests_on_added(claim: CauseClaim) -> bool:
