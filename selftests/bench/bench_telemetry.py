@@ -64,6 +64,7 @@ def rows() -> Iterator[Row]:
     yield Row(
         "a repeat of a collective, sampled", REPEATS, "repeats", cost.measured, "ms CPU",
         compared_with="not sampled", baseline=cost.baseline, ratio=cost.ratio, target=PER_REPEAT,
+        why="lines of eight GPUs that arrive, and the samples once more as a file of columns",
     )  # fmt: skip
     yield _on_a_node()
     for hours in HOURS:

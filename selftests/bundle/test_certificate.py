@@ -74,7 +74,7 @@ def test_each_measurement_and_each_node_has_a_row(healthy, certificate):
         for item in map(json.loads, (healthy.run.latest / "records.jsonl").read_text().splitlines())
         if item["rung"]
     }
-    rows = re.findall(r"<tr><td>(\w+) <small>", page)
+    rows = re.findall(r'<td class="name">(\w+) <small>', page)
     assert set(rows) == {name for name in subjects if name in page}
     assert rows
     for node in bench.HOSTS:

@@ -35,14 +35,14 @@ def processes_of(folder: Path) -> list[str]:
 class Running:
     """A run in its middle: some cases are measured, most are not."""
 
-    def __init__(self, project: Project, *options: str) -> None:
+    def __init__(self, project: Project, *options: str, level: tuple[str, ...] = NIGHTLY) -> None:
         self.project = project
         self.temporary = project.folder / "tmp"
         self.temporary.mkdir()
         self.output = project.folder / "output.txt"
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
-                project.command(*NIGHTLY, *options),
+                project.command(*level, *options),
                 cwd=project.folder,
                 stdout=output,
                 stderr=subprocess.STDOUT,

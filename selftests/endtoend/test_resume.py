@@ -90,13 +90,13 @@ def log(run: Run) -> list[dict[str, Any]]:
 def measured_at(folder: Path) -> dict[str, list[str]]:
     """When each transcript of each case was made, without cases that lost their nodes.
 
-    Each run reads the kernels' logs anew.
+    Each run reads counters and kernels' logs anew.
     """
     found = {}
     for path in (folder / "transcripts").glob("*.json"):
         data = json.loads(path.read_text(encoding="utf-8"))
         made = [one for run in data["runs"] for one in run]
-        if path.name.startswith("kernel_log"):
+        if path.name.startswith(("kernel_log", "growth_")):
             continue
         if made and not data["error"] and not any(one["error"] for one in made):
             found[data["case"]["key"]] = [one["started_at"] for one in made]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,10 +11,11 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from test_resume import killed_after
+from test_resume import START_LIMIT_S, started
 from testing import forger_bench as forger
 from testing.acceptance import BARE, SMOKE, TCPX, Project, Run, Runs, Scenario, assert_sound
 from testing.bundle_bench import Files
+from testing.waiting import wait_until
 
 from railgauge.bundle import signing
 from railgauge.cli import main
@@ -88,12 +90,9 @@ def test_a_run_that_is_carried_on_judges_the_samples_of_both(
 ) -> None:
     """The nodes of the lab are started anew, so that they have other boots in the second run."""
     whole = runs["throttled" if fault else "healthy"]
-    names = [path.stem for path in (own(whole) / "transcripts").glob("*.csv")]
-    earlier = killed_after(project, len(names) and _until_sampled(whole), *TWO, *fault)
-    before = {path.name for path in (earlier / "transcripts").glob("*.csv")}
+    before = killed_once_sampled(project, *TWO, *fault)
     run = project.run("--resume", "latest")
     assert_sound(run)
-    assert before
     assert before < {path.name for path in (run.latest / "transcripts").glob("*.csv")}
     was = verdict(whole)
     assert run.verdict["verdict"] == was["verdict"]
@@ -101,12 +100,19 @@ def test_a_run_that_is_carried_on_judges_the_samples_of_both(
     assert run.junit[FIRST].outcome == "passed"
 
 
-def _until_sampled(run: Run) -> int:
-    """How many cases a run measures until the first of both nodes has been sampled."""
-    folder = own(run) / "transcripts"
-    order = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime)
-    sampled = [n for n, path in enumerate(order, 1) if path.with_suffix(".csv").exists()]
-    return sampled[1]
+def killed_once_sampled(project: Project, *options: str) -> set[str]:
+    """Kill a run when it has the samples of two cases, or a few more; returns their files."""
+
+    def sampled() -> set[str]:
+        return {path.name for path in project.folder.glob("reports/2*/transcripts/*.csv")}
+
+    with started(project, *options) as process:
+        wait_until(
+            lambda: len(sampled()) > 1 or process.poll() is not None, START_LIMIT_S, "two cases"
+        )
+        assert process.poll() is None, "it ended before it was killed"
+        process.send_signal(signal.SIGKILL)
+    return sampled()
 
 
 # --- forged ---

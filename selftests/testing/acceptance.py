@@ -41,7 +41,7 @@ TIME_LIMIT_S = 400.0
 # The folders of the items that no test makes.
 # The readings of closing items, which are no cases of a test.
 _OF_NODES = ("kernel_log_", "growth_")
-_CLOSING = ("kernel::kernel_log[", "gpus::telemetry[", "counters::growth[", "peers::")
+_CLOSING = ("kernel::kernel_log[", "gpus::telemetry[", "counters::growth[", "peers::", "soak/")
 
 Change = Callable[["Project"], None]
 
@@ -288,8 +288,7 @@ class Run:
         results: dict[str, dict[str, Any]] = {}
         for file in (self.latest / "allure-results").glob("*-result.json"):
             result = json.loads(file.read_text(encoding="utf-8"))
-            module = result["fullName"].partition("#")[0]
-            path = f"{module.replace('.', '/')}.py" if module.startswith("tests.") else module
+            path = _path_of(result["fullName"].partition("#")[0])
             assert results.setdefault(f"{path}::{result['name']}", result) is result
         return results
 
@@ -318,8 +317,7 @@ class JunitCase:
 
 
 def _junit_case(case: ElementTree.Element) -> JunitCase:
-    module = case.attrib["classname"]  # a demand that no item was collected for is in no file
-    path = f"{module.replace('.', '/')}.py" if module.startswith("tests.") else module
+    path = _path_of(case.attrib["classname"])
     bad = [child for child in case if child.tag in ("failure", "error", "skipped")]
     assert len(bad) <= 1, "an item that ends twice"
     return JunitCase(
@@ -328,6 +326,14 @@ def _junit_case(case: ElementTree.Element) -> JunitCase:
         message=bad[0].attrib.get("message", "") if bad else "",
         properties=_properties(case),
     )
+
+
+def _path_of(module: str) -> str:
+    """The first part of an id; a demand that no item was collected for is in no file."""
+    path = module.replace(".", "/")
+    if module.startswith("tests."):
+        return f"{path}.py"
+    return path if module.startswith("soak.") else module
 
 
 def _properties(case: ElementTree.Element) -> dict[str, list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from railgauge.bundle import signing, statement
 from railgauge.bundle.contents import Contents
 from railgauge.judging import record
+from railgauge.planning.soak import is_of_soak
 from railgauge.run.store import json_text
 from railgauge.verdict import decision
 from testing import bundle_bench as bench
@@ -97,6 +98,26 @@ class _Held(Contents):
 
     def bytes(self, name: str) -> bytes:
         return self._content[f"run/{name}"]
+
+    def _names(self) -> Iterable[str]:
+        return [n.removeprefix("run/") for n in self._content if n.startswith("run/")]
+
+
+def judged_soak(content: Files) -> None:
+    """The records of the soak, as the evidence in the bundle gives them."""
+    contents = _Held(content)
+    records = [json.loads(line) for line in content[RECORDS].splitlines()]
+    ladder = [line for line in records if not is_of_soak(line["id"])]
+    run = contents.plan()
+    last = decision.closed(run, contents.results(contents.records(), contents.platform()))
+    soak = [one.to_json() for one in last if is_of_soak(one.id)]
+    version = {"schema_version": record.SCHEMA_VERSION}
+    lines = [*ladder, *({**version, **one} for one in soak)]
+    content[RECORDS] = "".join(json.dumps(x, sort_keys=True) + "\n" for x in lines).encode()
+    plan = json.loads(content["run/run.json"])
+    planned = [item for item in plan["planned"] if not is_of_soak(item)]
+    plan["planned"] = [*planned, *(one["id"] for one in soak)]
+    content["run/run.json"] = json_text(plan).encode()
 
 
 # --- what is changed ---

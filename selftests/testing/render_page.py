@@ -48,7 +48,8 @@ class Replacement:
         self.settings = RunSettings(self.cluster, self.platform, level)
         self.columns = html.Columns(lambda: self.run.evidence)
         planned = replace(self.run, planned=tuple(self.records))
-        self.verdict = decision.decide(planned, held.results(self.records, self.platform))
+        self.results = held.results(self.records, self.platform)
+        self.verdict = decision.decide(planned, self.results)
 
     def pytest_configure(self, config: pytest.Config) -> None:
         config.pluginmanager.register(self.columns, "columns")
@@ -93,7 +94,11 @@ def reports(record: ItemRecord) -> Iterator[pytest.TestReport]:
 
 def render(folder: Path, out: Path, items: int | None = None) -> Replacement:
     """Write the page and return the records that it was made from."""
-    plugin = Replacement(folder, items)
+    return render_of(Replacement(folder, items), out)
+
+
+def render_of(plugin: Replacement, out: Path) -> Replacement:
+    """Write the page of these records, and return them."""
     with tempfile.TemporaryDirectory() as empty:
         options = ["-p", "no:terminal", "-p", "no:cacheprovider"]
         Path(empty, "pytest.ini").write_text("[pytest]\nrender_collapsed = all\n")

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from securesystemslib.dsse import Envelope
 
 from railgauge import __version__
-from railgauge.bundle import signing, statement, strict
+from railgauge.bundle import signing, soak, statement, strict
 from railgauge.bundle.agreement import (
     refuse_other_inventory,
     refuse_other_lists,
@@ -40,6 +40,7 @@ from railgauge.bundle.statement import NAME, RUN, SIGNER, Statement
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Cluster, Outcome
+from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeFacts, boot
 from railgauge.judging import record
 from railgauge.judging.assessor import Assessor
@@ -68,6 +69,7 @@ class Judged:
 
     verdict: RunVerdict
     records: Mapping[str, ItemRecord]
+    results: RunResults
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,15 +191,17 @@ def verify(
     if surveyed := contents.surveyed():
         refuse_other_survey(run, cluster, platform.name, surveyed, contents.found)
     refuse_unplanned(run, records.values())
-    level = run.level_of(platform, cluster)
+    level, ladder = run.level_of(platform, cluster), soak.of_ladder(records)
     refuse_other_end(run, contents, records.values())
-    refuse_other_items(records.values(), platform, level)
-    refuse_gaps(run, cluster, records, contents.transcripts())
+    refuse_other_items(ladder.values(), platform, level)
+    refuse_gaps(run, cluster, ladder, contents.transcripts())
+    soak.refuse_other_rounds(run, contents, platform, cluster)
     again = contents.transcripts(AGAIN)
     refuse_other_confirmations(run, cluster, platform, contents.asked(), again)
     _refuse_other_commands(contents, records.values())
-    refuse_left_out(run, contents.results(records, platform))
     own = _judge(contents, records, platform)
+    refuse_left_out(run, own.results)
+    soak.refuse_other_items(records, (item.id for item in decision.closed(run, own.results)))
     is_own = run.software == __version__
     _refuse_other_items(records, own.records, is_own=is_own)
     refuse_other_measurements(run, contents.ended(), contents.measurements())
@@ -251,7 +255,7 @@ def _judge(contents: Contents, records: Mapping[str, ItemRecord], platform: Plat
     results = contents.results(judged, platform)
     last = {item.id: item for item in decision.closed(run, results)}
     judged |= {name: last.get(name, item) for name, item in records.items() if is_closing(name)}
-    return Judged(decision.decide(run, results), judged)
+    return Judged(decision.decide(run, results), judged, results)
 
 
 def judged_again(item: ItemRecord, assessor: Assessor) -> ItemRecord:

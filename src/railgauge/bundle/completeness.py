@@ -19,6 +19,7 @@ from railgauge.diagnosis import RunResults
 from railgauge.judging import record
 from railgauge.judging.confirmation import FILE, FOLDER, MOST_REPEATS, Remeasurement
 from railgauge.judging.record import ItemRecord
+from railgauge.planning.soak import is_of_soak
 from railgauge.run.store import case_file
 from railgauge.verdict.decision import FILE as PLAN
 from railgauge.verdict.decision import RunPlan, closed, not_run
@@ -80,11 +81,12 @@ def refuse_gaps(
 ) -> None:
     """Raise ``NotVerified`` for an item without evidence, or for evidence without an item.
 
+    ``records`` are those of the ladder; ``bundle.soak`` checks the evidence of a soak.
     A planned item without a record is accepted: it counts as an error, as it did in the run. The
     bundle may then have transcripts that no record uses.
     """
-    planned, nodes = set(run.planned), {node.name for node in cluster.nodes}
-    used: set[str] = set()
+    planned = {item for item in run.planned if not is_of_soak(item)}
+    nodes, used = {node.name for node in cluster.nodes}, set[str]()
     for item in records.values():
         if not set(item.nodes) <= nodes:
             _fail(item, "is about a node that the cluster does not have")

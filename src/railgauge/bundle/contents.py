@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from railgauge.core.naming import title
 from railgauge.core.question import CaseResult
 from railgauge.core.versions import TRANSCRIPTS as TRANSCRIPT_VERSION
 from railgauge.diagnosis import RunResults
+from railgauge.diagnosis.model import SoakResults
 from railgauge.facts import NodeAnswer, NodeFacts, boot
 from railgauge.facts.boot import KernelMark, Reboot
 from railgauge.facts.model import as_saved
@@ -31,7 +33,11 @@ from railgauge.judging.confirmation import Confirmed, Remeasurement, confirmed
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import plan
 from railgauge.planning.pairing import SCHEMES
-from railgauge.run.store import Kept, case_file, identity
+from railgauge.planning.soak import FOLDER as SOAK
+from railgauge.planning.soak import SoakRounds, folder_of
+from railgauge.run.soak.judged import judged as soak_of
+from railgauge.run.soak.rounds import RoundEvidence
+from railgauge.run.store import Kept, case_file, identity, text_file
 from railgauge.run.takeover import ELSEWHERE, Addresses
 from railgauge.verdict import decision
 from railgauge.verdict.decision import RunPlan
@@ -244,7 +250,7 @@ class Contents:
 
     def results(self, records: Mapping[str, ItemRecord], platform: Platform) -> RunResults:
         """The input of a verdict, with these records and limits."""
-        return RunResults(
+        found = RunResults(
             records,
             self.found,
             platform,
@@ -256,11 +262,38 @@ class Contents:
             self.marks(),
             self.deviations(),
         )
+        return replace(found, soak=self.soaked(found))
+
+    def soaked(self, base: RunResults) -> SoakResults | None:
+        """The soak as its evidence gives it; ``None`` for a run that began no round of one."""
+        run, count = self.plan(), self.rounds()
+        if run.soak is None or not count:
+            return None
+        level = run.level_of(base.platform, base.cluster)
+        rounds = SoakRounds(run.soak, base.platform, base.cluster, level, run.rounds)
+        return soak_of(rounds, count, base, self.of_round)
+
+    def of_round(self, number: int) -> RoundEvidence:
+        """The evidence of a round of the soak; the cases of one round are kept in memory."""
+        folder = f"{folder_of(number)}/"
+        return RoundEvidence(self.found, cache(lambda case: self.kept(case, folder)), text_file)
+
+    def rounds(self) -> int:
+        """The number of the soak's rounds. Raises ``BadBundle`` if one of them is missing."""
+        found = {name.split("/")[1] for name in self._names() if name.startswith(f"{SOAK}/")}
+        if found != {folder_of(number + 1).split("/")[1] for number in range(len(found))}:
+            raise BadBundle("lacks a round of the soak", where=f"{RUN}{SOAK}")
+        return len(found)
+
+    def _names(self) -> Iterable[str]:
+        """The names of all files of the run."""
+        return (name.removeprefix(RUN) for name in self._archive.members if name.startswith(RUN))
 
     def result(self, case: Case, folder: str = "") -> CaseResult:
         """The result of a case. Raises ``NoEvidence`` if there is no transcript of this case.
 
-        ``folder`` is the folder of confirmations with a slash at its end, or empty.
+        ``folder`` is that of confirmations, or of a round of the soak, with a slash at its end, or
+        empty.
         """
         name = f"{folder}{case_file(case)}"
         if name not in self:
@@ -281,21 +314,17 @@ class Contents:
         except NoEvidence:
             return ()
 
-    def kept(self, case: Case) -> CaseResult | None:
-        """The result of a case; ``None`` without evidence."""
+    def kept(self, case: Case, folder: str = "") -> CaseResult | None:
+        """The result of a case; ``None`` without evidence. ``folder`` is as for ``result``."""
         try:
-            return self.result(case)
+            return self.result(case, folder)
         except NoEvidence:
             return None
 
     def transcripts(self, folder: str = "") -> set[str]:
         """The names of all JSON files of transcripts in ``folder``."""
-        below = f"{RUN}{folder}{TRANSCRIPTS}"
-        return {
-            name.removeprefix(RUN)
-            for name in self._archive.members
-            if name.startswith(below) and name.endswith(".json")
-        }
+        below = f"{folder}{TRANSCRIPTS}"
+        return {n for n in self._names() if n.startswith(below) and n.endswith(".json")}
 
 
 AGAIN = f"{confirmation.FOLDER}/"
@@ -326,6 +355,10 @@ class FolderContents(Contents):
         if not (self.folder / name).is_file():
             raise BadBundle("does not exist", where=name)
         return (self.folder / name).read_bytes()
+
+    def _names(self) -> Iterable[str]:
+        found = (path for path in self.folder.rglob("*") if path.is_file())
+        return (path.relative_to(self.folder).as_posix() for path in found)
 
     def hostfiles(self) -> tuple[str, ...]:
         return tuple(sorted(path.name for path in self.folder.glob(f"{HOSTFILE}*")))

@@ -29,6 +29,7 @@ from railgauge.core.errors import BadInput
 from railgauge.judging.inventory import FILE as INVENTORY
 from railgauge.judging.inventory import inventory
 from railgauge.judging.record import FILE as RECORDS
+from railgauge.planning.soak import FOLDER as SOAK
 from railgauge.run.newer import refuse_newer
 from railgauge.run.store import MANIFEST, json_text
 from railgauge.verdict import decision
@@ -176,7 +177,7 @@ class _Run(FolderContents):
 
     def __init__(self, run: Path, redactor: FileRedactor, names: Sequence[str]) -> None:
         self._redactor = redactor
-        made = (name for name in names if name.startswith((AGAIN, TRANSCRIPTS)))
+        made = (name for name in names if name.startswith((AGAIN, TRANSCRIPTS, f"{SOAK}/")))
         self._before = {redactor.name(name): name for name in made}
         super().__init__(run)
 

@@ -17,6 +17,7 @@ from railgauge.core.codec import to_plain
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
 from railgauge.judging.record import MEASUREMENTS
+from railgauge.planning.soak import is_of_soak
 from railgauge.run.store import MANIFEST
 from railgauge.trend import lines
 from railgauge.trend.compared import RunSide
@@ -99,8 +100,8 @@ def _series(
 ) -> tuple[dict[SeriesKey, tuple[float, ...]], list[str]]:
     found: dict[SeriesKey, tuple[float, ...]] = {}
     left_out = Counter[str]()
-    for of_item in contents.measurements().values():
-        for line in of_item:
+    for item, of_item in contents.measurements().items():
+        for line in () if is_of_soak(item) else of_item:
             made = lines.samples(line, evidence)
             if isinstance(made, str):
                 left_out[made] += 1

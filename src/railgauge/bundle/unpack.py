@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from railgauge.bundle import check, statement
@@ -12,9 +13,11 @@ from railgauge.bundle.statement import RUN
 from railgauge.config import deviations
 from railgauge.facts import boot
 from railgauge.judging import confirmation
+from railgauge.planning.soak import FOLDER as SOAK
 from railgauge.verdict.decision import FILE as PLAN
 
 _NEEDED = frozenset({PLAN, CLUSTER, FACTS, PLATFORM, boot.FILE, confirmation.FILE, deviations.FILE})
+_ROUND = re.compile(rf"^{SOAK}/\d{{4,}}/(?=transcripts/)")
 
 
 def unpack(archive: Archive, folder: Path) -> tuple[Signature, ...]:
@@ -37,7 +40,7 @@ def unpack(archive: Archive, folder: Path) -> tuple[Signature, ...]:
 
 
 def _is_needed(name: str) -> bool:
-    parts = name.removeprefix(AGAIN).split("/")
+    parts = _ROUND.sub("", name.removeprefix(AGAIN)).split("/")
     if len(parts) == 1:
         return name in _NEEDED or name.startswith("hostfile.")  # only at the top level
     return f"{parts[0]}/" == TRANSCRIPTS and len(parts) == 2 and name.endswith(".json")  # noqa: PLR2004

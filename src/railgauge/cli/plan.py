@@ -8,7 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from railgauge.cli import plan_text, text
+from railgauge.cli import plan_soak, plan_text, text
+from railgauge.cli.plan_soak import PlannedSoak, planned_soak
 from railgauge.config.thresholds import LEVELS, Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster
@@ -44,6 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also show how long it takes with pytest -n K",
     )
     parser.add_argument(
+        "--soak", metavar="TIME", help="also show what a soak proves: 24h, 90m, or 5rounds"
+    )
+    parser.add_argument(
+        "--soak-below", default="", metavar="RATE", help="a rate of events to prove: 1/1000h"
+    )
+    parser.add_argument(
         "--all", action="store_true", help="show tools and sizes, and why each test is left out"
     )
 
@@ -60,14 +67,26 @@ def run(options: argparse.Namespace) -> int:
     level = sample.level(platform, cluster, options.level, options.rounds)
     works = forecast.work(platform, level)
     scope, tests = DemandInputs(platform, cluster, level), candidates(marked_tests(options.root))
+    soak = _soak(options, scope)
     if options.json:
         _refuse_endless(works)
-        text.print_json(_json(scope, works, options.workers, tests))
+        found = _json(scope, works, options.workers, tests)
+        text.print_json({**found, **({"soak": plan_soak.as_json(soak)} if soak else {})})
     else:
         said = plan_text.Plan(scope, works, forecast.alternatives(platform, cluster, level), tests)
         counts = forecast.worker_counts(works, options.workers)
         print("\n".join(plan_text.lines(said, counts, everything=options.all)))
+        if soak:
+            print("\n".join(plan_soak.lines(soak)))
     return 0
+
+
+def _soak(options: argparse.Namespace, scope: DemandInputs) -> PlannedSoak | None:
+    if options.soak:
+        return planned_soak(scope, options.soak, options.soak_below, options.rounds)
+    if options.soak_below:
+        raise BadInput("needs --soak", where="--soak-below")
+    return None
 
 
 def _refuse_endless(works: Sequence[Work]) -> None:

@@ -166,13 +166,49 @@ def _nothing(_case: Case) -> CaseResult | None:
 
 
 @dataclass(frozen=True, slots=True)
+class SoakRound:
+    """One round of a soak: when it ran (ISO 8601, UTC), and how many of its items passed.
+
+    ``measured`` is how many of its ``of`` cases have evidence or were blocked.
+    """
+
+    number: int
+    began: str
+    ended: str
+    measured: int
+    of: int
+    passed: int
+    others: int
+
+    @property
+    def is_whole(self) -> bool:
+        return self.measured == self.of
+
+
+@dataclass(frozen=True, slots=True)
+class SoakResults:
+    """What the evidence of a soak gives: its items, and the causes of those that did not pass.
+
+    The passed items of a round are one item; every other item is one of its own. ``about`` is what
+    ``verdict.json`` holds of the soak, ``notes`` the same in words.
+    """
+
+    items: tuple[ItemRecord, ...]
+    causes: tuple[Cause, ...]
+    rounds: tuple[SoakRound, ...]
+    about: Mapping[str, Any]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RunResults:
     """The results of a run: the record of every item, and the facts of every node that answered.
 
     ``reboots`` are the reboots that were noticed, ``confirmed`` the results of measuring suspects
     again. ``starts`` returns when each repeat of a case was started, ``kept`` its evidence.
     ``marks`` tell where the kernels' logs stood when the runs began that this one carries on.
-    ``deviations`` are those that somebody has accepted; they change no cause.
+    ``deviations`` are those that somebody has accepted; they change no cause. ``soak`` is ``None``
+    for a run without one, or before it is judged.
     """
 
     records: Mapping[str, ItemRecord]
@@ -185,6 +221,7 @@ class RunResults:
     kept: StoredResults = _nothing
     marks: tuple[KernelMark, ...] = ()
     deviations: tuple[Deviation, ...] = ()
+    soak: SoakResults | None = None
 
 
 @dataclass(frozen=True, slots=True)

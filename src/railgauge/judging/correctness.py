@@ -6,6 +6,8 @@ Behind a gate it is the only question: speed is not judged there.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from railgauge.core.errors import DataCorrupted, MetricMissing
 from railgauge.core.model import Judgement, Outcome, Parsed
 from railgauge.judging.record import ItemRecord
@@ -59,3 +61,9 @@ def has_right_results(item: ItemRecord) -> bool:
         judged.metric == CORRUPTION and judged.outcome is Outcome.PASSED
         for judged in item.judgements
     )
+
+
+def is_corrupt(items: Iterable[ItemRecord]) -> bool:
+    """Whether wrong results were seen, which stop a run."""
+    judged = (judged for item in items for judged in item.judgements)
+    return any(one.metric == CORRUPTION and one.outcome is Outcome.FAILED for one in judged)

@@ -53,7 +53,8 @@ class CountedSpan:
 class NodeCounters:
     """The spans of a node in their order, its own last, and what of earlier runs is not known.
 
-    ``names`` are the names of each declared device in the readings; ``remedies`` nothing.
+    ``names`` are the names of each declared device in the readings. ``gap`` is empty if nothing is
+    lost.
     """
 
     node: str

@@ -31,6 +31,7 @@ from railgauge.plugin import (
     signals,
     workers,
 )
+from railgauge.plugin.complaints import refuse_complaints
 from railgauge.plugin.items import ABOUT, describe
 from railgauge.plugin.opening import COMPLAINTS, ENDING, SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, Draft
@@ -189,7 +190,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if complaints := config.stash[COMPLAINTS]:
         items.clear()  # or pytest would finish the collection, which reaches the nodes
         store = config.stash[SERVICES].store if settings.is_worker else None
-        session.refuse_complaints(complaints, settings.platform.path, store)
+        refuse_complaints(complaints, settings.platform.path, store)
     for item, about in describe(settings.platform, items):
         item.stash[ABOUT], item.stash[DRAFT] = about, Draft()
     items.sort(key=lambda item: item.stash[ABOUT].rung if ABOUT in item.stash else -1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -18,6 +19,7 @@ from railgauge.planning import sample
 from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import candidates, not_limited
 from railgauge.planning.plan import Level
+from railgauge.planning.soak import SoakPlan, planned
 from railgauge.plugin import options, replay, resuming
 from railgauge.plugin.ending import Ending
 from railgauge.plugin.replay import Recording
@@ -89,8 +91,20 @@ def _settings(
         confirm=said.confirm,
         wait_s=said.wait,
         deviations=_deviations(config, cluster, earlier, recording),
+        soak=recording.plan.soak if recording else _soak(config),
         operator=said.operator or (recording.plan.operator if recording else options.login_name()),
     )
+
+
+def _soak(config: pytest.Config) -> SoakPlan | None:
+    """The soak that was asked for, with a seed of its own. Raises ``BadInput``."""
+    said = config.option
+    if not said.soak:
+        if said.soak_below or said.soak_seed is not None:
+            raise BadInput("needs --soak", where="--soak-below and --soak-seed")
+        return None
+    seed = secrets.randbelow(2**31) if said.soak_seed is None else said.soak_seed
+    return planned(said.soak, seed, said.soak_below or "", no_gates=said.no_gates)
 
 
 def _deviations(

@@ -69,6 +69,25 @@ def add(parser: pytest.Parser) -> None:
         "what misses its limit because of them no longer rejects the run",
     )
     group.addoption(
+        "--soak",
+        metavar="TIME",
+        help="after the last item, measure rounds of the level again and again, with partners "
+        "drawn anew, until all was under load for TIME (24h, 90m, 3m), or there are N of them "
+        "(5rounds)",
+    )
+    group.addoption(
+        "--soak-below",
+        metavar="RATE",
+        help="report the confidence with which events are rarer than RATE, per hour of a node "
+        "(1/1000h)",
+    )
+    group.addoption(
+        "--soak-seed",
+        type=int,
+        metavar="S",
+        help="seed from which the rounds of a soak are drawn (default: a new one)",
+    )
+    group.addoption(
         "--operator",
         type=operator,
         metavar="NAME",

@@ -16,7 +16,7 @@ from railgauge.core.model import Cluster
 from railgauge.verdict.decision import RunPlan
 
 _WORKER_INPUT = "railgauge_replay"
-_AGAINST = ("--hostfile", "--prepare", "--lab-nodes", "--lab-fault")
+_AGAINST = ("--hostfile", "--prepare", "--lab-nodes", "--lab-fault", "--soak")
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,9 @@ _OPTIONS = {
     "prepare": "--prepare",
     "keyword": "-k",
     "marks": "-m",
+    "soak": "--soak",
+    "soak_below": "--soak-below",
+    "soak_seed": "--soak-seed",
 }
 _DEST = {"lab_faults": "lab_fault", "marks": "markexpr"}
 _WORKER_INPUT = "railgauge_resume"
@@ -101,6 +104,7 @@ def invocation(config: pytest.Config, settings: RunSettings, before: Earlier | N
             "sampled": bool(settings.level.sample),
             "lab_seed": options.lab_seed(config) if cluster.transport == "lab" else None,
             "lab_faults": tuple(said["lab_faults"]),
+            "soak_seed": settings.soak.seed if settings.soak else None,
             "resumes": before.name if before else "",
             "confirm": config.option.confirm,
         }

@@ -6,6 +6,7 @@ import platform
 import shutil
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,15 @@ from railgauge import __version__
 from railgauge.bundle import certified
 from railgauge.bundle.contents import CLUSTER, FolderContents
 from railgauge.core.codec import to_plain
-from railgauge.core.model import Outcome
 from railgauge.diagnosis import RunResults
+from railgauge.diagnosis.model import SoakResults
 from railgauge.judging import record
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Remeasurement
-from railgauge.judging.correctness import CORRUPTION
+from railgauge.judging.correctness import is_corrupt
 from railgauge.planning import forecast
-from railgauge.plugin import demanded, opening, recording
+from railgauge.planning.soak import is_of_soak
+from railgauge.plugin import complaints, demanded, opening, recording, soaking
 from railgauge.plugin.ending import Ending
 from railgauge.plugin.reporters import complete_page, tell, writer
 from railgauge.plugin.starting import SessionStart
@@ -36,31 +38,13 @@ from railgauge.report.progress import Progress
 from railgauge.run import closing, confirming, storage
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
-from railgauge.run.store import Store, write_whole
+from railgauge.run.store import write_whole
 from railgauge.verdict import decision
 from railgauge.verdict.counts import RunVerdict
 from railgauge.verdict.decision import RunPlan
 
-_COMPLAINTS = "complaints.json"
 # A session with one of these exit codes has run all of its items.
 _ENDED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
-
-
-def refuse_complaints(complaints: Sequence[str], path: str, store: Store | None) -> None:
-    """Stop before a node is touched, because the platform file does not cover some tests.
-
-    ``path`` is that of the platform file. A usage error in a worker would be reported as an
-    internal error, so a worker writes the complaints to ``store`` for the controller.
-    """
-    if store:
-        store.write_json(_COMPLAINTS, complaints)
-    else:
-        raise pytest.UsageError(_complaint_text(path, complaints))
-
-
-def _complaint_text(path: str, complaints: Sequence[str]) -> str:
-    head = f"railgauge: {path} does not cover these tests:"
-    return "\n  ".join([head, *complaints])
 
 
 class Controller:
@@ -89,6 +73,7 @@ class Controller:
         self._junit_files = junit_files
         self._is_interrupted = False
         self._ended = ""
+        self._soaked: SoakResults | None = None
         self._began = datetime.now().astimezone()
         self._disk = storage.DiskErrors(run.store.folder)
         works = forecast.work(settings.platform, settings.level)
@@ -106,10 +91,7 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
-        store = self.run.store
-        if (store.folder / _COMPLAINTS).exists():
-            text = _complaint_text(self.settings.platform.path, store.read_json(_COMPLAINTS))
-            pytest.exit(text, pytest.ExitCode.USAGE_ERROR)
+        complaints.exit_on_those_of_a_worker(self.run.store, self.settings.platform.path)
         if ids and not self.planned:
             self._prepare(list(ids))
 
@@ -185,6 +167,7 @@ class Controller:
     def _finish(self, session: pytest.Session) -> None:
         if self.planned:
             self._confirm(session)
+            self._soak(session)
             self._read_closing(session)
         self._start.undo_preparations()
         self.run.hurry()
@@ -220,6 +203,13 @@ class Controller:
             closing.read(self.settings, self.run, self._findings)
         except KeyboardInterrupt:
             self._printer()("counters and kernels' logs were not read: interrupted")
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
+
+    def _soak(self, session: pytest.Session) -> None:
+        """Measure the rounds of a soak, unless somebody ended the run before its last item."""
+        may = self._may_ask(session) and not self._stopped_itself()
+        about = (self.settings, self.run, self._findings, self._printer())
+        if not soaking.soaked(*about, may_begin=may):
             session.exitstatus = pytest.ExitCode.INTERRUPTED
 
     def _measured_again(self, session: pytest.Session, asked: Sequence[Remeasurement]) -> bool:
@@ -279,7 +269,8 @@ class Controller:
     def _draw(self) -> None:
         """The plots of every rung, as files of their own; the HTML report holds them too."""
         settings, evidence = self.settings, self.run.surveyed.evidence
-        drawn = plots(self.records.values(), settings.platform, settings.declared, evidence)
+        ladder = [item for name, item in self.records.items() if not is_of_soak(name)]
+        drawn = plots(ladder, settings.platform, settings.declared, evidence)
         more = throttled.plots(self._findings(), evidence)
         self.plots = sorted([*drawn, *more], key=lambda plot: plot.rung)
         for plot in self.plots:
@@ -287,8 +278,7 @@ class Controller:
 
     def _stopped_itself(self) -> bool:
         """Whether data corruption stopped the run; xdist reports this as an interrupt."""
-        judgements = (j for r in self.records.values() for j in r.judgements)
-        return any(j.metric == CORRUPTION and j.outcome is Outcome.FAILED for j in judgements)
+        return is_corrupt(self.records.values())
 
     def _end(self) -> str:
         """When the run has ended; that of the recorded run in a replay, which measures nothing."""
@@ -312,7 +302,8 @@ class Controller:
         known = (platform, cluster, kept.reboots(), kept.confirmed(platform))
         read = (kept.starts, kept.kept, kept.marks())
         accepted = self.settings.deviations
-        return RunResults(self.records, self.run.found, *known, *read, deviations=accepted)
+        found = RunResults(self.records, self.run.found, *known, *read, deviations=accepted)
+        return replace(found, soak=self._soaked)
 
     def _tell_absent(self, session: pytest.Session) -> None:
         """Add a record for each item that did not run, and the closing items."""
@@ -321,6 +312,7 @@ class Controller:
         unasked = list(decision.not_run(self._run_plan(), self._findings()))
         self._keep(unasked)
         self.planned += [item.id for item in unasked]
+        self._soaked = FolderContents(self.run.store.folder).soaked(self._findings())
         last = list(decision.closed(self._run_plan(), self._findings()))
         self._keep(last)
         self.planned += [item.id for item in last if item.id not in self.planned]
@@ -348,6 +340,7 @@ class Controller:
             directions=self.settings.level.directions,
             sampled=bool(self.settings.level.sample),
             ended=self._ended,
+            soak=self.settings.soak,
             began=self._start_of_run(),
             operator=self.settings.operator,
         )

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from railgauge.diagnosis import UNDIAGNOSED, Cause
 from railgauge.judging.record import ItemRecord
+from railgauge.planning.soak import is_of_soak
+from railgauge.report.soak import label
 from railgauge.verdict.counts import RunVerdict
 
 _SHOWN = 3
@@ -22,7 +24,7 @@ def about(cause: Cause) -> list[tuple[str, Sequence[str]]]:
     """Return (label, lines) of a cause, in printable characters; empty entries are left out."""
     most = _MOST_UNEXPLAINED if cause.cause == UNDIAGNOSED else _SHOWN
     rest = len(cause.evidence) - most
-    seen = [item.rsplit("::", 1)[-1] for item in cause.evidence[:most]]
+    seen = [_name(item) for item in cause.evidence[:most]]
     lines: list[tuple[str, Sequence[str]]] = [
         ("why", [cause.says]),
         ("again", _again(cause)),
@@ -36,6 +38,10 @@ def about(cause: Cause) -> list[tuple[str, Sequence[str]]]:
     ]
     shown = [(label, list(filter(None, map(printable, said)))) for label, said in lines]
     return [(label, said) for label, said in shown if said]
+
+
+def _name(item: str) -> str:
+    return label(item) if is_of_soak(item) else item.rsplit("::", 1)[-1]
 
 
 def _again(cause: Cause) -> list[str]:

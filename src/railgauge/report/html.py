@@ -151,25 +151,13 @@ def below(verdict: RunVerdict, columns: Columns | None) -> str:
     )
 
 
-_HEAD = (
-    ("<html>", '<html lang="en">'),
-    (
-        '<meta charset="utf-8"/>',
-        '<meta charset="utf-8"/>\n'
-        '    <meta name="viewport" content="width=device-width, initial-scale=1"/>\n'
-        # pytest-html's script and styles are in the page; nothing may be loaded.
-        '    <meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
-        "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
-        "form-action 'none'; base-uri 'none'\"/>",
-    ),
-)
+_CHARSET = '<meta charset="utf-8"/>'
 
 
 def with_head(page: str) -> str:
     """Return pytest-html's page with its language, the viewport of phones, and what it may load."""
-    for said, instead in _HEAD:
-        page = page.replace(said, instead, 1)
-    return page
+    _, found, rest = page.partition(_CHARSET)
+    return f"{pages.render('report/templates/head.html.j2')}{rest}" if found else page
 
 
 def paragraphs(lines: Iterable[str]) -> str:

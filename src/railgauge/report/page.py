@@ -9,6 +9,7 @@ from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung, Verdict
 from railgauge.diagnosis import Cause
 from railgauge.judging.record import ItemRecord
+from railgauge.report import soak
 from railgauge.report.causes import about, leading, unexplained
 from railgauge.run.prepare import JOURNAL, SettingChange, from_journal
 from railgauge.run.settings import RunSettings
@@ -67,6 +68,7 @@ def first_screen(
         "not_run": _not_run(verdict, records),
         "unknown": [(one.place, ", ".join(one.what), one.why) for one in verdict.unknown],
         "identity": _identity(verdict, settings),
+        "soak": soak.rows(verdict.soak),
         "drawn": [(rung, Rung(rung).folder) for rung in sorted(drawn)],
         "changes": _changes(store),
         "tightest": _tightest(records),

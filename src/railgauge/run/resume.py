@@ -34,6 +34,8 @@ from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.judging.record import MEASUREMENTS
 from railgauge.leases.files import is_held
 from railgauge.planning.pairing import ALTERNATING
+from railgauge.planning.soak import FOLDER as SOAK
+from railgauge.planning.soak import is_of_soak
 from railgauge.run.newer import refuse_newer
 from railgauge.run.prepare import JOURNAL
 from railgauge.run.store import MANIFEST, VOUCHED, Store
@@ -81,6 +83,9 @@ class Invocation:
     confirm: bool = False
     directions: int = ALTERNATING
     sampled: bool = False
+    soak: str | None = None
+    soak_below: str | None = None
+    soak_seed: int | None = None
 
 
 def write(store: Store, invocation: Invocation) -> None:
@@ -142,7 +147,8 @@ class Earlier:
                 _refuse_other_than(folder, manifest.get("sha256", {}))
             else:
                 _refuse_unvouched(folder)
-                _refuse_unvouched(folder / AGAIN)
+                for place in (AGAIN, *_soak_folders(folder)):
+                    _refuse_unvouched(folder / place)
                 _refuse_unbound(folder / MEASUREMENTS)
 
     def refuse_other_items(self, planned: Sequence[str]) -> None:
@@ -162,12 +168,13 @@ class Earlier:
     def __call__(self, case: Case, folder: str = "") -> CaseResult | None:
         """Return what is taken over of a case: all repeats, the first ones, or ``None``.
 
-        ``folder`` is the folder of confirmations, or empty for the run's own cases.
+        ``folder`` is the folder of confirmations or of a round of a soak, or empty for the run's
+        own cases. What went wrong in a soak happened once, and is not measured again.
         """
         for run in self._folders:
             kept = Store(run / folder).load(case)
             if kept is not None:
-                return _without_lost_connections(kept)
+                return kept if is_of_soak(folder) else _without_lost_connections(kept)
         return None
 
     def readings(self, case: Case) -> tuple[tuple[Transcript, ...], ...]:
@@ -238,10 +245,16 @@ class Earlier:
 
 def _refuse_other_than(folder: Path, sha256: Mapping[str, str]) -> None:
     """Check every file that is taken over, or that decides what is, against the manifest."""
-    transcripts = sorted((*folder.glob(_TRANSCRIPTS), *folder.glob(f"{AGAIN}/{_TRANSCRIPTS}")))
+    places = ("", AGAIN, *_soak_folders(folder))
+    transcripts = sorted(path for one in places for path in (folder / one).glob(_TRANSCRIPTS))
     for path in (*transcripts, *(folder / name for name in _READ)):
         if path.is_file() and sha256.get(path.relative_to(folder).as_posix()) != _digest(path):
             raise _changed(path, MANIFEST)
+
+
+def _soak_folders(folder: Path) -> list[str]:
+    """The folders of the rounds of a run's soak, relative to that of the run."""
+    return sorted(path.relative_to(folder).as_posix() for path in folder.glob(f"{SOAK}/*"))
 
 
 def _refuse_unvouched(folder: Path) -> None:

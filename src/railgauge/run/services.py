@@ -69,6 +69,8 @@ class ReplayedRun(Protocol):
 
     def asked(self) -> tuple[Remeasurement, ...]: ...
 
+    def rounds(self) -> int: ...
+
     def result(self, case: Case, folder: str = "") -> CaseResult: ...
 
 
@@ -91,6 +93,7 @@ class RunServices:
     recorded: ReplayedRun | None
     _measure: Measure
     _measure_again: Measure
+    _measure_in: Callable[[str], Measure]
 
     @property
     def found(self) -> Mapping[str, NodeAnswer]:
@@ -104,6 +107,10 @@ class RunServices:
     def measure_again(self, case: Case) -> CaseResult:
         """Measure a case for ``--confirm``; its result is stored in a separate folder."""
         return self._measure_again(case)
+
+    def measure_in(self, folder: str) -> Measure:
+        """Return the function that measures a case of a soak and stores it in ``folder``."""
+        return self._measure_in(folder)
 
     def hurry(self) -> None:
         """Stop waiting for nodes that cannot be reached."""
@@ -122,20 +129,42 @@ def built(
     surveyed = Surveyed(folder, settings.evidence_of)
     secrets = secret_values(settings.environment)  # masked in every file
     places = (folder, folder / AGAIN)
-    store, beside = (Store(place, lambda: surveyed.evidence, secrets) for place in places)
+
+    def store_in(place: Path) -> Store:
+        return Store(place, lambda: surveyed.evidence, secrets)
+
+    store, beside = map(store_in, places)
     tag = read_tag(folder, settings.part)
     cluster = Once(lambda: _reached(settings, store))
     if recorded:
         sessions = Once(lambda: Sessions(cluster(), _refuse_connection))
         measure, again = _replaying(recorded, store), _replaying_again(recorded, beside)
+
+        def measure_in(name: str) -> Measure:
+            return _replaying_in(recorded, store_in(folder / name), name)
+
     else:
         sessions = Once(lambda: _live(cluster(), store, surveyed, tag))
         sampling = Once(lambda: _sampling(settings, cluster(), sessions()))
         runners = _Runners(settings, store, cluster, sessions, sampling, earlier)
         measure, again = runners.into(store, ""), runners.into(beside, AGAIN)
+
+        def measure_in(name: str) -> Measure:
+            return runners.into(store_in(folder / name), name)
+
     gates = Gates(store, settings.longest_s + _GATE_SPARE_S)
     return RunServices(
-        store, gates, surveyed, tag, cluster, sessions, earlier, recorded, measure, again
+        store,
+        gates,
+        surveyed,
+        tag,
+        cluster,
+        sessions,
+        earlier,
+        recorded,
+        measure,
+        again,
+        measure_in,
     )
 
 
@@ -231,4 +260,8 @@ def _recorded(case: Case, recorded: ReplayedRun) -> CaseResult:
 
 
 def _replaying_again(recorded: ReplayedRun, store: Store) -> Measure:
-    return lambda case: store.save(case, recorded.result(case, f"{AGAIN}/"))
+    return _replaying_in(recorded, store, AGAIN)
+
+
+def _replaying_in(recorded: ReplayedRun, store: Store, folder: str) -> Measure:
+    return lambda case: store.save(case, recorded.result(case, f"{folder}/"))

@@ -13,6 +13,7 @@ from railgauge.judging import stamp
 from railgauge.judging.stamp import Evidence
 from railgauge.planning.needs import Candidate
 from railgauge.planning.plan import Level
+from railgauge.planning.soak import SoakPlan
 
 # The part name of the process that the user started; a worker's is its xdist name, such as gw0.
 MAIN = "main"
@@ -46,6 +47,7 @@ class RunSettings:
     confirm: bool = False
     wait_s: float = 0.0
     deviations: tuple[Deviation, ...] = ()
+    soak: SoakPlan | None = None
     operator: str = ""
 
     @property

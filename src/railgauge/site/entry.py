@@ -21,7 +21,10 @@ import pytest
 
 # The options of railgauge.plugin whose value pytest may take for the path of a test. They are here
 # because an import of that package would cost every session of other projects a second.
-WITH_VALUE = ("--hostfile", "--platform", "--replay", "--resume", "--deviations", "--lab-fault")
+WITH_VALUE = (
+    *("--hostfile", "--platform", "--replay", "--resume", "--deviations", "--lab-fault"),
+    *("--soak", "--soak-below"),
+)
 
 _HOSTFILE = WITH_VALUE[0]
 _NO_SITE = (

@@ -32,6 +32,8 @@ _WORDS = ("run_id", "cluster", "platform", "evidence", "level")
 
 # The unit of a fact, as every line has it. Most lines are facts, and none of them is a series.
 _FACT = b'"unit": ""'
+# A soak keeps only the lines of what did not pass, so its values are no fair sample.
+_SOAK = b'"id": "soak/'
 # The same series is in every night; one key for all of them is hashed and compared faster.
 _Keys = dict[SeriesKey, SeriesKey]
 
@@ -182,7 +184,7 @@ def _values(
 def _lines(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         for line in file:
-            if _FACT not in line and not line.isspace():
+            if _FACT not in line and _SOAK not in line and not line.isspace():
                 yield line
 
 

@@ -12,6 +12,7 @@ from railgauge.judging.growth import ITEMS as COUNTERS
 from railgauge.judging.kernel_log import ITEMS as KERNEL_LOGS
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.telemetry import ITEMS as TELEMETRY
+from railgauge.planning.soak import is_of_soak
 from railgauge.verdict import growth, kernel_log, telemetry
 
 
@@ -43,7 +44,7 @@ def kind_of(item_id: str) -> ClosingKind | None:
 
 def is_closing(item_id: str) -> bool:
     """Whether an item is judged when all others have ended; no test is behind it."""
-    return kind_of(item_id) is not None
+    return kind_of(item_id) is not None or is_of_soak(item_id)
 
 
 def question_kinds() -> frozenset[str]:
@@ -55,3 +56,5 @@ def closing(results: RunResults) -> Iterator[ItemRecord]:
     """The records of all closing items, made of the records of the other items."""
     for kind in KINDS:
         yield from kind.made_of(results)
+    if results.soak:
+        yield from results.soak.items

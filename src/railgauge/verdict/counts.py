@@ -55,7 +55,8 @@ class RunVerdict:
     ``scope`` names what this cluster lacks compared with a complete one: one node, no pair, no GPU.
     ``not_limited`` is what could be tested here but is not in the platform file; ``None`` if the
     run did not keep the list of its tests. ``unknown`` is what is not known of each node, and why.
-    ``deviations`` are all that were given with the run, with what each of them does in it.
+    ``deviations`` are all that were given with the run, with what each of them does in it. ``soak``
+    holds the figures of the soak, ``None`` for a run without one.
     """
 
     run_id: str
@@ -73,6 +74,7 @@ class RunVerdict:
     not_limited: tuple[str, ...] | None = None
     unknown: tuple[Unknown, ...] = ()
     deviations: tuple[DeviationEffect, ...] = ()
+    soak: Mapping[str, Any] | None = None
 
     @property
     def exit_code(self) -> int:
@@ -106,6 +108,8 @@ class RunVerdict:
             del data["not_limited"]
         if not self.deviations:  # runs without any, and those of earlier versions, have no list
             del data["deviations"]
+        if self.soak is None:
+            del data["soak"]
         return data
 
 

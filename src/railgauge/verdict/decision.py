@@ -22,9 +22,11 @@ from railgauge.planning.demand import NOT_SCANNED, SUBNET, DemandInputs, demands
 from railgauge.planning.needs import NO_GROUP, NO_PAIR, Candidate, no_scan, not_limited, unmet
 from railgauge.planning.pairing import ALTERNATING
 from railgauge.planning.plan import Level
+from railgauge.planning.soak import SoakPlan, is_of_soak
 from railgauge.verdict import closing
 from railgauge.verdict.counts import RunVerdict, count, coverage, scope_of, verdict_of
 from railgauge.verdict.deviations import covered, effects
+from railgauge.verdict.soaked import not_soaked, with_causes
 from railgauge.verdict.unanswered import unanswered
 
 FILE = "run.json"
@@ -47,6 +49,7 @@ class RunPlan:
     ``ended`` is when the last item had ended (ISO 8601 with its offset); accepted deviations count
     until a day, and this is the day that decides. It is empty until then. ``began`` is when the
     session did, and ``operator`` who ran it; earlier versions kept neither.
+    ``soak`` is what was asked of a soak; ``None`` for a run without one.
     """
 
     schema_version: int
@@ -60,6 +63,7 @@ class RunPlan:
     directions: int = ALTERNATING
     sampled: bool = False
     ended: str = ""
+    soak: SoakPlan | None = None
     began: str = ""
     operator: str = ""
 
@@ -81,11 +85,13 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
     ordered = _ordered(run, results.records)
     absent = {item.id: item for item in not_run(run, results)}
     last = {item.id: item for item in closed(run, results)}
-    results = replace(results, records={**ordered, **last})
+    ladder = {name: item for name, item in last.items() if not is_of_soak(name)}
+    results = replace(results, records={**ordered, **ladder})
+    every = {**ordered, **last}
     planned = (item for item in run.planned if not closing.is_closing(item))
-    counts = count(dict.fromkeys([*planned, *absent, *last]), results.records)
-    causes = diagnose(results)
-    accepted = effects(results.deviations, causes, results.records, run.ended)
+    counts = count(dict.fromkeys([*planned, *absent, *last]), every)
+    causes = with_causes(diagnose(results), results.soak, every)
+    accepted = effects(results.deviations, causes, every, run.ended)
     return RunVerdict(
         run_id=run.run_id,
         cluster=cluster.name,
@@ -100,8 +106,15 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
         scope=scope_of(cluster, platform),
         causes=causes,
         unknown=(*unknown(_with(results, absent), causes), *unplanned(platform, level)),
-        notes=(*limit_notes(platform), *sample.notes(level), *subnet_notes(level), *notes(results)),
+        notes=(
+            *limit_notes(platform),
+            *sample.notes(level),
+            *subnet_notes(level),
+            *notes(results),
+            *(results.soak.notes if results.soak else ()),
+        ),
         deviations=accepted,
+        soak=results.soak.about if results.soak else None,
     )
 
 
@@ -120,7 +133,9 @@ def not_run(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:
 
 def closed(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:
     """Return the records of the closing items, made of the records of measurements and facts."""
-    return closing.closing(replace(results, records=_ordered(run, results.records)))
+    yield from closing.closing(replace(results, records=_ordered(run, results.records)))
+    if run.soak is not None and results.soak is None:
+        yield not_soaked(run.soak, results.cluster)
 
 
 def _ordered(run: RunPlan, records: Mapping[str, ItemRecord]) -> dict[str, ItemRecord]:

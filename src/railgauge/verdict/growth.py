@@ -45,13 +45,12 @@ def _item(node: str, results: RunResults) -> ItemRecord:
     try:
         found = _counters(node, kept, results)
     except NoEvidence as error:
-        placed = error if error.where else replaced(error, node)
-        return settled(begun, (), placed)
+        return settled(begun, (), _at(node, error))
     return settled(begun, *judged(found, results.platform))
 
 
-def replaced(error: NoEvidence, node: str) -> NoEvidence:
-    return type(error)(error.what, where=node, remedy=error.remedy)
+def _at(node: str, error: NoEvidence) -> NoEvidence:
+    return error if error.where else type(error)(error.what, where=node, remedy=error.remedy)
 
 
 def _case(node: str) -> Case:

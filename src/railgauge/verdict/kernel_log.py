@@ -154,11 +154,20 @@ class _Ran:
             for case in (question.case, question.other)
             if case and self._node in case.nodes and case != ITEMS.case_of(self._node)
         }
+        yield from self._rounds()
         for case in cases:
             kept = self._results.kept(case)
             for run in kept.runs if kept else ():
                 if span := _span(run):
                     yield Ran(title(case), *span)
+
+    def _rounds(self) -> Iterator[Ran]:
+        """The rounds of a soak, of which only what did not pass is kept item by item."""
+        soak = self._results.soak
+        for one in soak.rounds if soak else ():
+            if one.began:
+                times = map(datetime.fromisoformat, (one.began, one.ended))
+                yield Ran(f"round {one.number} of the soak", *times)
 
 
 def _span(run: Sequence[Transcript]) -> tuple[datetime, datetime] | None:

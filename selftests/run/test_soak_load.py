@@ -1,0 +1,53 @@
+"""The time under load: from evidence alone, and no second twice."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+from railgauge.core.model import Transcript
+from railgauge.core.question import CaseResult
+from railgauge.run.soak.load import Stretch, of_case, seconds, stretches
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
+
+
+def stretch(start_s: float, end_s: float) -> Stretch:
+    return Stretch(NOON + timedelta(seconds=start_s), NOON + timedelta(seconds=end_s))
+
+
+def test_what_overlaps_counts_once():
+    found = stretches([stretch(0, 100), stretch(50, 120), stretch(10, 20)])
+    assert found == (stretch(0, 120),)
+    assert seconds(found) == 120
+
+
+def test_evidence_that_is_given_twice_counts_once():
+    once = [stretch(0, 100), stretch(110, 200)]
+    assert seconds(stretches([*once, *once])) == seconds(stretches(once)) == 200
+
+
+def test_a_long_pause_is_no_load():
+    found = stretches([stretch(0, 100), stretch(161, 200), stretch(260, 300)])
+    assert found == (stretch(0, 100), stretch(161, 300))
+    assert seconds(found) == 239
+
+
+def test_they_are_joined_in_any_order():
+    found = [stretch(0, 10), stretch(20, 30), stretch(500, 510), stretch(520, 530)]
+    assert stretches(reversed(found)) == stretches(found)
+    assert stretches(stretches(found)) == stretches(found)
+
+
+def said(started_at: str, duration_s: float) -> Transcript:
+    return Transcript("a", ("x",), 0, "", "", duration_s, started_at)
+
+
+def test_a_start_that_cannot_be_read_is_no_time():
+    kept = CaseResult(((said("2026-01-31T12:00:00+00:00", 5), said("soon", 1e9)), (said("", 9),)))
+    assert list(of_case(kept)) == [stretch(0, 5)]
+    assert list(of_case(None)) == []
+
+
+def test_a_duration_is_never_negative_or_endless():
+    assert [s.seconds for s in of_case(CaseResult(((said("2026-01-31T12:00:00", -5),),)))] == [0]
+    assert list(of_case(CaseResult(((said("2026-01-31T12:00:00", 1e30),),)))) == []

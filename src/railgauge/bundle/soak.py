@@ -1,0 +1,93 @@
+"""Checks of a soak in a bundle: its rounds are those that were drawn, in the order of their times.
+
+What a soak shows is judged anew from its evidence, so a record of it only has to be the same. These
+checks keep evidence from being left out, exchanged or counted under another round: the cases and
+their order follow from the seed and the number of the round, and time runs forward.
+
+Example: round 3 failed; its folder is deleted, and round 4 is renamed to 3. Its transcripts are of
+other pairs, or were begun in another order, than round 3 draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import NoReturn
+
+from railgauge.bundle.commands import Commands
+from railgauge.bundle.contents import Contents
+from railgauge.bundle.errors import NotVerified
+from railgauge.bundle.statement import RUN
+from railgauge.config.thresholds import Platform
+from railgauge.core.model import Case, Cluster
+from railgauge.judging import record
+from railgauge.judging.record import ItemRecord
+from railgauge.planning.soak import FOLDER, SoakRounds, folder_of, is_of_soak
+from railgauge.run.soak import load
+from railgauge.run.store import case_file
+from railgauge.verdict.decision import RunPlan
+
+# A clock that is set right while a soak runs may go back by less than this.
+_CLOCK_STEP = timedelta(seconds=1)
+
+
+def of_ladder(records: Mapping[str, ItemRecord]) -> dict[str, ItemRecord]:
+    """The records that are no part of a soak."""
+    return {name: item for name, item in records.items() if not is_of_soak(name)}
+
+
+def refuse_other_rounds(
+    run: RunPlan, contents: Contents, platform: Platform, cluster: Cluster
+) -> None:
+    """Raise ``NotVerified`` for evidence of a soak that its rounds do not have."""
+    count = contents.rounds()
+    if run.soak is None:
+        if count:
+            _fail(f"{RUN}{FOLDER}", "is evidence of a soak that the run did not have")
+        return
+    rounds = SoakRounds(run.soak, platform, cluster, run.level_of(platform, cluster), run.rounds)
+    held = Commands(contents.platform(), cluster, contents.elsewhere())
+    clock = _Clock()
+    for number in range(1, count + 1):
+        folder = f"{folder_of(number)}/"
+        cases = [one.case for one in rounds.cases(number)]
+        for case in cases:
+            if result := contents.kept(case, folder):
+                held.refuse_others(case, result.runs, folder)
+                clock.refuse_back(case, folder, [one.began for one in load.of_case(result)])
+        _refuse_others(contents, cases, folder)
+
+
+class _Clock:
+    """When the latest measurement so far was begun."""
+
+    def __init__(self) -> None:
+        self._latest: datetime | None = None
+
+    def refuse_back(self, case: Case, folder: str, began: list[datetime]) -> None:
+        if not began:
+            return
+        first = min(began)
+        if self._latest and first < self._latest - _CLOCK_STEP:
+            what = f"was begun at {first}, before the measurement that the round makes before it"
+            _fail(f"{RUN}{folder}{case_file(case)}", what)
+        self._latest = max(self._latest or first, first)
+
+
+def _refuse_others(contents: Contents, cases: Iterable[Case], folder: str) -> None:
+    """Raise for a transcript of a case that was not drawn for this round."""
+    drawn = {f"{folder}{case_file(case)}" for case in cases}
+    if unused := sorted(contents.transcripts(folder) - drawn):
+        _fail(f"{RUN}{unused[0]}", "belongs to no measurement of its round")
+
+
+def refuse_other_items(recorded: Iterable[str], made: Iterable[str]) -> None:
+    """Raise ``NotVerified`` unless the items of the soak are those that its evidence gives."""
+    due = {name for name in made if is_of_soak(name)}
+    for name in sorted(due.symmetric_difference(filter(is_of_soak, recorded))):
+        what = "lacks a record of" if name in due else "has a record without evidence of"
+        _fail(f"{RUN}{record.FILE}", f"{what} {name[:200]}")
+
+
+def _fail(where: str, what: str) -> NoReturn:
+    raise NotVerified(what, where=where)

@@ -1,0 +1,1 @@
+"""A soak is judged: rounds after the ladder, each like a run. Pure."""

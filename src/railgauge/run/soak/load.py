@@ -1,0 +1,58 @@
+"""How long a cluster was under load, from the times of its measurements. Pure.
+
+Only evidence counts: a stretch lasts from the start of a measurement to the end of another one,
+with no pause of more than a minute between. So the time between an interrupt and the run that
+carries it on does not count, and no hour counts twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+from railgauge.core.question import CaseResult
+
+# The suite reads counters, connects and judges between two measurements; a longer pause is no load.
+PAUSE_MAX = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Stretch:
+    """A time without a long pause."""
+
+    began: datetime
+    ended: datetime
+
+    @property
+    def seconds(self) -> float:
+        return (self.ended - self.began).total_seconds()
+
+    def __str__(self) -> str:
+        return f"{self.began:%Y-%m-%d %H:%M:%S} to {self.ended:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def stretches(found: Iterable[Stretch]) -> tuple[Stretch, ...]:
+    """Join what overlaps, or has only a short pause between."""
+    joined: list[Stretch] = []
+    for one in sorted(found):
+        if joined and one.began - joined[-1].ended <= PAUSE_MAX:
+            joined[-1] = Stretch(joined[-1].began, max(joined[-1].ended, one.ended))
+        else:
+            joined.append(one)
+    return tuple(joined)
+
+
+def seconds(found: Sequence[Stretch]) -> float:
+    """The sum of stretches that do not overlap."""
+    return sum(one.seconds for one in found)
+
+
+def of_case(result: CaseResult | None) -> Iterator[Stretch]:
+    """The time of every command of a case; one whose start cannot be read has none."""
+    for said in (one for run in (result.runs if result else ()) for one in run):
+        with suppress(ValueError, OverflowError):
+            began = datetime.fromisoformat(said.started_at)
+            began = began if began.tzinfo else began.replace(tzinfo=timezone.utc)
+            yield Stretch(began, began + timedelta(seconds=max(0.0, said.duration_s)))
