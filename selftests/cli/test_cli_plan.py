@@ -229,7 +229,7 @@ def test_more_rounds_mean_more_steps(railgauge):
         )
         counts.append(len(json.loads(out)["steps"]))
     # Each round: 2 pairs, each over 2 NICs in 7 ways, 18 GPU paths, 7 collectives and 1 service.
-    # Once: 4 nodes' 7 collectives, service, 2 runs of each GPU alone; 6 collectives over all.
+    # Once: 4 nodes' 7 collectives, service and 2 runs of GPUs alone, and 6 collectives over all.
     once, each = 4 * (7 + 1 + 2) + 6, 2 * (2 * 7 + 18 + 7 + 1)
     assert counts == [once + rounds * each for rounds in (1, 2, 3)]
 
