@@ -367,3 +367,22 @@ def test_every_process_finds_the_same_in_the_same_order():
         for seed in ("1", "2", "3")
     }  # fmt: skip
     assert len(said) == 1
+
+
+# --- an end that was fine at first ---
+
+
+def test_a_path_is_no_cause_if_one_of_its_ends_is_slow_with_others_too():
+    """gpu0 of n1 was fine twice, and is slow in all later measurements: in three paths."""
+    part, pairs = "gpu0-mlx5_0", [("n3", "n1"), ("n2", "n1"), ("n4", "n3"), ("n1", "n4")]
+    others = paths(pairs, ("mlx5_0", "mlx5_1", "gpu1-mlx5_1"), {})
+    found = run(*others, *paths(pairs[:-1], [part], {}), path("n1", "n4", part, 235.0))
+
+    def slow_if(*nodes):
+        causes = answered(found, lambda case: 235.0 if {*nodes} <= {*case.nodes} else FINE)
+        return next((one.cause, one.confidence, one.says) for one in causes)
+
+    cause, confidence, says = slow_if("n1")
+    assert (cause, confidence) == ("slow-path", "open")
+    assert "measured again, n1:n2, n1:n3 are slow as well" in says
+    assert slow_if("n1", "n4")[:2] == ("slow-path", "likely"), "its ends are fine"

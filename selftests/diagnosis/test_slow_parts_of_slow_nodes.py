@@ -120,3 +120,16 @@ def test_a_slow_path_of_a_slow_node_is_named_from_collectives():
     found = causes(items({"n3": 0.6, FAR: 0.6}))
     assert named(found) == [("slow-node", "n3"), ("slow-path", f"n3 and {OTHER}")]
     assert named(causes(items({"n3": 0.6}))) == [("slow-node", "n3")]
+
+
+def test_a_node_that_only_a_slow_node_was_measured_with_may_be_slower_still():
+    """n1 reaches 93 % with n3 and n4, and 80 % with n2, which was measured with n1 alone."""
+    shares = {("n1", "n2"): 0.8, ("n1", "n3"): 0.93, ("n4", "n1"): 0.93, ("n3", "n4"): 1.0}
+    first, second = causes(
+        path(*pair, "mlx5_0", 392.0 * share, subject)
+        for pair, share in shares.items()
+        for subject in ("", READS)
+    )
+    assert (named([first]), first.confidence) == ([("slow-node", "n1")], "likely")
+    assert (named([second]), second.confidence) == ([("slow-node", "n2")], "open")
+    assert "fits each of n2, n1:n2" in second.says

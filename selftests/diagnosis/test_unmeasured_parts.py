@@ -97,3 +97,15 @@ def test_a_measured_slow_gpu_is_blamed_instead_of_unmeasured_ones():
 
 def test_a_healthy_cluster_has_no_cause():
     assert causes(fine(SMOKE), inside(), on="metax-c500") == ()
+
+
+def test_a_collective_that_is_slow_beside_another_one_that_is_fine_decides_nothing():
+    """What is slow in one of two collectives of a node, of which all parts are fine, may go."""
+    good = [collective((node,), 392.0, subject="node_all_gather") for node in NODES]
+    cause = only(causes(fine(ALL), links("n2", {}), inside(["n2"]), good, on="metax-c500"))
+    assert (cause.cause, str(cause.where), cause.confidence) == ("slow-node", "n2", "open")
+    assert "node_all_gather" in cause.says
+    lagging = [collective((node,), 380.0 if node == "n2" else 392.0, subject="node_all_gather")
+               for node in NODES]  # fmt: skip
+    cause = only(causes(fine(ALL), links("n2", {}), inside(["n2"]), lagging, on="metax-c500"))
+    assert cause.confidence == "likely", "the other collective is behind as well"

@@ -122,7 +122,8 @@ def _diagnosed(results: RunResults) -> tuple[Cause, ...]:
             )
     claims = with_items(with_stragglers(results, claims), scene.open)
     claims += _rest([record for record in scene.open if not _is_shown(record, claims)])
-    of_items = [claim for claim in folded(claims) if not _is_added(claim)]
+    all_ = list(folded(claims))
+    of_items = [again.doubted(claim, all_) for claim in all_ if not again.rests_on_added(claim)]
     causes = [_confirmed(results, claim) for claim in of_items]
     return by_harm(without_slow_partners(causes, results), results.records)
 
@@ -144,10 +145,6 @@ def _takes_part(where: Where, evidence: Iterable[ItemRecord]) -> bool:
     """Whether the place takes part in each item; else another fault shows in the others."""
     nodes = nodes_of(where.node) | ({where.peer} - {""})
     return not nodes or all(nodes.intersection(record.nodes) for record in evidence)
-
-
-def _is_added(claim: CauseClaim) -> bool:
-    return all(again.is_added(record.id) for record in claim.evidence)
 
 
 def _is_shown(record: ItemRecord, claims: Iterable[CauseClaim]) -> bool:

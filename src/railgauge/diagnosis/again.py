@@ -10,14 +10,15 @@ too, and ``mx05`` is fine with it. With these two results the rules name ``mx02`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from railgauge.core.model import Outcome
+from railgauge.core.naming import listed
 from railgauge.diagnosis.confirmed import is_about
 from railgauge.diagnosis.gpu_or_path import suspected_path
-from railgauge.diagnosis.model import OPEN, Cause, Confirmation, RunResults
-from railgauge.diagnosis.reach import nodes_of
+from railgauge.diagnosis.model import AGAIN, OPEN, Cause, CauseClaim, Confirmation, RunResults
+from railgauge.diagnosis.reach import goes_through, nodes_of
 from railgauge.diagnosis.remeasured import line
 from railgauge.judging.confirmation import Confirmed
 from railgauge.judging.record import ItemRecord
@@ -91,6 +92,35 @@ def _records(results: RunResults, added: Sequence[Confirmed]) -> Iterator[ItemRe
 def is_added(item: str) -> bool:
     """Whether an id is that of an added result."""
     return item.startswith(_PREFIX)
+
+
+def doubted(claim: CauseClaim, claims: Iterable[CauseClaim]) -> CauseClaim:
+    """The claim; undecided if it is about a path of which an end was slow with others too.
+
+    ``claims`` are all of the same rules. Those that rest on added results alone become no causes,
+    but three slow paths of one node and device are hardly three faults.
+    """
+    ends = {claim.where.node, claim.where.peer}
+    if not claim.where.peer or claim.confidence == OPEN or rests_on_added(claim):
+        return claim
+    met = [
+        other
+        for other in claims
+        if rests_on_added(other) and other.cause.startswith("slow-")
+        if goes_through(claim.where.device, other.where.device)
+        if all(ends.intersection(record.nodes) for record in other.evidence)
+    ]
+    pairs = {":".join(record.nodes) for other in met for record in other.evidence}
+    if not pairs:
+        return claim
+    says = f"{claim.says}; measured again, {listed(sorted(pairs))} are slow as well"
+    decide = AGAIN.format(" and ".join(sorted(ends)))
+    return replace(claim, says=says, confidence=OPEN, would_decide=decide)
+
+
+def rests_on_added(claim: CauseClaim) -> bool:
+    """Whether no item of the run shows the claim."""
+    return all(is_added(record.id) for record in claim.evidence)
 
 
 def is_clearer(causes: Sequence[Cause], before: Sequence[Cause]) -> bool:

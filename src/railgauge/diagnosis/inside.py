@@ -32,6 +32,7 @@ from railgauge.diagnosis.model import (
     Scene,
     Where,
 )
+from railgauge.diagnosis.over_paths import has_rate
 from railgauge.diagnosis.pattern import has_value, worst_of
 from railgauge.diagnosis.shares import Shares
 from railgauge.judging.record import ItemRecord
@@ -64,6 +65,9 @@ def slow_inside(scene: Scene, node: str, slow: Sequence[ItemRecord]) -> CauseCla
         says += "; the links between its GPUs were not measured by themselves"
         decide = f"measure the links between the GPUs of {node} (TransferBench, nvbandwidth)"
         return CauseClaim("slow-gpu-link", Where(node), says, tuple(slow), OPEN, decide)
+    if held := _other_collectives(scene, node):
+        says += f"; so do {held}: what is slow may come and go"
+        return CauseClaim("slow-node", Where(node), says, tuple(slow), OPEN, AGAIN.format(node))
     return CauseClaim("slow-node", Where(node), says, tuple(slow), LIKELY)
 
 
@@ -158,6 +162,18 @@ def _fine(scene: Scene, node: str) -> list[ItemRecord]:
     """The fine items over single NICs, GPUs and links of the node."""
     here = _here(scene.results, node, _PARTS)
     return [record for record in here if record.outcome in GOOD and record.pairing]
+
+
+def _other_collectives(scene: Scene, node: str) -> str:
+    """The collectives inside the node that reach their limits, and what other nodes reach."""
+    shares = Shares(scene.results.records.values())
+    fine = [
+        record
+        for record in _here(scene.results, node, (Rung.INTRANODE,))
+        if record.outcome in GOOD and not record.pairing and has_rate(record)
+        if not shares.is_behind(record, {node})
+    ]
+    return _held(fine) if fine else ""
 
 
 def _lags(scene: Scene, node: str, slow: Sequence[ItemRecord], fine: Sequence[ItemRecord]) -> bool:

@@ -240,6 +240,10 @@ def _inside(
         says = f"{worst_of(claim.evidence)}; {told[0].against(around)}" if told else claim.says
         back = [r for r in explained.values() if _is_way_back(claim, r, flows)]
         yield _one_sided(replace(claim, says=says)) if back else replace(claim, says=says)
+    for open_ in () if fresh else blame_paths(_both_ways(results)).undecided:
+        # The other end of the slower items may have no other partner, so that it may be slow too.
+        if not any(_NO_NODE in name for name in open_.among):
+            yield from _undecided(open_, left, flows)
 
 
 def _is_way_back(claim: CauseClaim, record: ItemRecord, flows: Measurements) -> bool:
@@ -266,17 +270,25 @@ def _one_sided(claim: CauseClaim) -> CauseClaim:
     return replace(claim, says=says, confidence=OPEN, would_decide=decide)
 
 
+def _both_ways(results: Iterable[PathResult]) -> Iterator[PathResult]:
+    """The results as if their directions were not known."""
+    return (replace(result, flow=Flow.UNTOLD) for result in results)
+
+
 def _located(results: Sequence[PathResult]) -> Sequence[Part]:
     """The slow parts: directions of nodes if there are any, else nodes and paths."""
     parts = blame_paths(results).parts
     if any(part.way for part in parts):
         return parts
-    return blame_paths(replace(result, flow=Flow.UNTOLD) for result in results).parts
+    return blame_paths(_both_ways(results)).parts
+
+
+_NO_NODE = "partner in"  # no name of a node has a space
 
 
 def _of_one(result: PathResult, node: str, name: str) -> PathResult:
     """The result as one of ``node`` with a partner that nothing else is known of."""
-    one, other = (node if end == node else f"partner in {name}" for end in result.nodes)
+    one, other = (node if end == node else f"{_NO_NODE} {name}" for end in result.nodes)
     return replace(result, nodes=(one, other))
 
 
