@@ -27,6 +27,7 @@ def test_plan_json(railgauge):
     places = Counter((step["measurement"], len(step["nodes"])) for step in above)
     others = ("all_gather", "reduce_scatter", "alltoall", "sendrecv", "broadcast")
     assert places == {
+        ("gpu_matrix_bf16", 1): 4, ("gpu_memory_copy", 1): 4,
         **{(f"node_{name}", 1): 4 for name in (*others, "reduce")},
         **{(f"pair_{name}", 2): 4 for name in others},
         **{(f"group_{name}", 4): 1 for name in others},
@@ -228,8 +229,8 @@ def test_more_rounds_mean_more_steps(railgauge):
         )
         counts.append(len(json.loads(out)["steps"]))
     # Each round: 2 pairs, each over 2 NICs in 7 ways, 18 GPU paths, 7 collectives and 1 service.
-    # Once: 4 nodes' 7 collectives and service, and 6 collectives over all.
-    once, each = 4 * (7 + 1) + 6, 2 * (2 * 7 + 18 + 7 + 1)
+    # Once: 4 nodes' 7 collectives, service and 2 runs of GPUs alone, and 6 collectives over all.
+    once, each = 4 * (7 + 1 + 2) + 6, 2 * (2 * 7 + 18 + 7 + 1)
     assert counts == [once + rounds * each for rounds in (1, 2, 3)]
 
 

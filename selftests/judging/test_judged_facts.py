@@ -34,7 +34,7 @@ OF_EACH_GPU = {
 }
 # Where the part of the kernel's log begins that is judged at the end of a run.
 BEGINNINGS = {"kernel_log"}
-LIMIT_EACH_GPU = {"h200", "h100-tcpx", "mi300x"}
+LIMIT_EACH_GPU = {"h200", "h100-tcpx", "metax-c500", "mi300x"}
 WITHOUT_GPUS = {"connectx4-homelab", "tcp-lab"}
 # The reason why other facts are unknown; an expectation that needs one is then an error.
 REASONS = {"missing"}

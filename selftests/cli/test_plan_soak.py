@@ -1,0 +1,45 @@
+"""``railgauge plan --soak``: the rounds, and what they prove."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from testing.places import ROOT
+
+from railgauge.cli import main
+
+PLAN = ("plan", "--root", str(ROOT), "--level", "smoke", "--hostfile")
+H200 = str(ROOT / "hostfiles" / "lab-h200.yaml")
+
+
+def planned(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, str, str]:
+    capsys.readouterr()
+    code = main([*PLAN, H200, *options])
+    return (code, *capsys.readouterr())
+
+
+def test_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = planned(capsys, "--soak", "24h", "--soak-below", "1/168h")
+    words = " ".join(out.split())
+    assert code == 0
+    assert "soak of 24h after the ladder: about 40 rounds of 36 min" in words
+    assert "no event in 24 h of 4 nodes: with 95% confidence fewer than one in 8.01 h" in words
+    assert "1 event in 24 h of 4 nodes: with 95% confidence fewer than one in 5.06 h" in words
+    assert "fewer than one event in 168 h of a node: 43.53% confidence" in words
+
+
+def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = planned(capsys, "--soak", "5rounds", "--json")
+    soak = json.loads(out)["soak"]
+    assert (code, soak["said"], soak["rounds"], soak["allowed_events"]) == (0, "5rounds", 5, 0)
+    assert soak["estimate_s"] == 5 * soak["round_s"]
+    assert [one["events"] for one in soak["proves"]] == [0, 1, 2]
+    assert "soak" not in json.loads(planned(capsys, "--json")[1])
+
+
+@pytest.mark.parametrize("options", [("--soak", "often"), ("--soak-below", "1/5h")])
+def test_what_cannot_be_meant(capsys: pytest.CaptureFixture[str], options: tuple[str, ...]) -> None:
+    code, out, err = planned(capsys, *options)
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1
