@@ -277,7 +277,7 @@ def misses(outcomes: Sequence[Outcome]) -> Iterator[str]:
             yield from lines
 
 
-_AGAIN = """ Causes and counts were made anew from the runs' evidence, with the present code."""
+_AGAIN = """ Causes and counts were made anew from the evidence of the runs."""
 
 _PAGE = """# The blind study
 

@@ -519,7 +519,7 @@ def test_a_study_of_two_runs_writes_its_page(
     for verdict_file in (tmp_path / "kept").glob("*/reports/*/verdict.json"):
         verdict_file.write_text("{}", encoding="utf-8")
     assert run([*options, "--recount"]) == code
-    again = " Causes and counts were made anew from the runs' evidence, with the present code."
+    again = " Causes and counts were made anew from the evidence of the runs."
     assert again in target.read_text()
     assert target.read_text().replace(again, "") == page_of_runs
 
