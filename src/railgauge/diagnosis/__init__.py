@@ -80,6 +80,7 @@ _RULES = (
     *subnet.RULES,
     *doubles.RULES,
     *host.RULES,
+    *growth.LAST,
     *differences.RULES,
     *health.RULES,
     *collectives.FIRST,
