@@ -80,7 +80,6 @@ _RULES = (
     *subnet.RULES,
     *doubles.RULES,
     *host.RULES,
-    *growth.LAST,
     *differences.RULES,
     *health.RULES,
     *collectives.FIRST,

@@ -145,13 +145,4 @@ def unread(scene: Scene) -> Iterator[CauseClaim]:
             yield CauseClaim("counters-unread", Where(record.nodes[0]), says, (record,))
 
 
-def unread_of(scene: Scene, node: str, device: str) -> list[ItemRecord]:
-    """The open item of the node whose counters are unread for want of this device, if any."""
-    about = scene.about(SUBJECT)
-    mine = [one for one in about if node in one.nodes and one.error_kind == CountersUnread.kind]
-    return [record for record in mine if device in record.reason]
-
-
-RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (grown,)
-LAST: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (unread,)
-"""After the rules of absent parts, which have no counters."""
+RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (grown, unread)

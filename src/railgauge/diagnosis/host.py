@@ -8,7 +8,6 @@ from railgauge.config.thresholds import DMA_BUF, PEER_MODULES, VERSIONS
 from railgauge.core.errors import VersionUndeclared
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.effects import PLACE_FACTS, PORT_FACTS
-from railgauge.diagnosis.growth import unread_of
 from railgauge.diagnosis.model import CauseClaim, Scene, Where, by_node, missed
 from railgauge.facts import NodeFacts
 from railgauge.facts.visible import HIDES
@@ -23,7 +22,6 @@ def lost_nics(scene: Scene) -> Iterator[CauseClaim]:
         for record in records:
             if missed(record):
                 rest = [r for r in _of_part(scene, node, record.pairing) if r is not record]
-                rest += unread_of(scene, node, record.pairing)
                 says = f"{record.pairing} is declared but absent"
                 yield CauseClaim("nic-missing", Where(node, record.pairing), says, (record, *rest))
 
@@ -54,10 +52,7 @@ def lost_gpus(scene: Scene) -> Iterator[CauseClaim]:
         says = f"{records[0].reason}" + (f": {lost} is absent" if lost else "")
         moved = {(record.subject, record.pairing) for record in rest if missed(record)}
         unlike = [r for r in elsewhere if (r.subject, r.pairing) in moved]
-        unread = unread_of(scene, node, "gpu")
-        yield CauseClaim(
-            "gpu-missing", Where(node, lost), says, (*records, *rest, *unlike, *unread)
-        )
+        yield CauseClaim("gpu-missing", Where(node, lost), says, (*records, *rest, *unlike))
 
 
 def _on_complete_nodes(scene: Scene, lacking: Collection[str]) -> list[ItemRecord]:
