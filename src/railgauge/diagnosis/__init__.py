@@ -80,6 +80,7 @@ _RULES = (
     *subnet.RULES,
     *doubles.RULES,
     *host.RULES,
+    *growth.UNREAD,
     *differences.RULES,
     *health.RULES,
     *collectives.FIRST,

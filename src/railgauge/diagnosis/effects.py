@@ -75,14 +75,18 @@ _NIC_FACTS = PORT_FACTS | {
 # The facts that differ for a GPU that took the number of another one, or lost a neighbour.
 PLACE_FACTS = frozenset({"gpu_bus_id", "gpu_nic_link", "gpu_links", "gpu_link_count", "gpu_numa"})
 
+# The item about all error counters of a node; those of a part that is absent cannot be read.
+_GROWTH = "growth"
+
 _OUT, _LOW, _BLIND, _SET = (
     Harm.OUT_OF_SERVICE, Harm.DEGRADED, Harm.UNMEASURED, Harm.SETTING,
 )  # fmt: skip
 
 EFFECTS: Mapping[str, Effect] = {
     # A part of the cluster is absent, or does not work.
+    # It may stop answering between a measurement and the reading of its counters.
     "node-unreachable": Effect(
-        _OUT, _ABOVE, _STOPS | {Symptom.LOST}, facts=frozenset({ANY_FACT}),
+        _OUT, _ABOVE, _STOPS | {Symptom.LOST, Symptom.UNKNOWN}, facts=frozenset({ANY_FACT}),
         problems=frozenset({ProblemKind.NODE_FAILED, ProblemKind.NODE_UNAVAILABLE}),
     ),
     "host-key-rejected": Effect(
@@ -91,10 +95,10 @@ EFFECTS: Mapping[str, Effect] = {
     "setup-failed": Effect(_OUT, _ABOVE, _STOPS | {Symptom.LOST}, facts=frozenset({ANY_FACT})),
     "become-refused": Effect(_OUT, _ABOVE, _STOPS | {Symptom.LOST}, facts=frozenset({ANY_FACT})),
     "data-corruption": Effect(_OUT, _COLLECTIVES, frozenset({Symptom.WRONG})),
-    "nic-missing": Effect(_OUT, _NETWORK, _GONE | _LESS, "nic", _NIC_FACTS),
+    "nic-missing": Effect(_OUT, _NETWORK, _GONE | _LESS, "nic", _NIC_FACTS | {_GROWTH}),
     # The GPUs that are left have other numbers, so that items of each of them go wrong.
     "gpu-missing": Effect(
-        _OUT, _GPU, _GONE | _SLOW, facts=PLACE_FACTS,
+        _OUT, _GPU, _GONE | _SLOW, facts=PLACE_FACTS | {_GROWTH},
         problems=frozenset({ProblemKind.GPU_MISSING}),
     ),
     "link-down": Effect(_OUT, _NETWORK, _STOPS | _LESS | {Symptom.COUNTED}, "nic", PORT_FACTS),

@@ -145,4 +145,5 @@ def unread(scene: Scene) -> Iterator[CauseClaim]:
             yield CauseClaim("counters-unread", Where(record.nodes[0]), says, (record,))
 
 
-RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (grown, unread)
+RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (grown,)
+UNREAD: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (unread,)

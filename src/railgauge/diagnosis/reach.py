@@ -87,7 +87,7 @@ def _changes(effect: Effect, claim: CauseClaim, record: ItemRecord) -> bool:
 
 def _is_part(device: str, pairing: str) -> bool:
     """Whether a fact is about the device, or about all of them."""
-    return not device or bool(devices_of(device) & devices_of(pairing))
+    return not (device and pairing) or bool(devices_of(device) & devices_of(pairing))
 
 
 def _goes_through(through: str, claim: CauseClaim, record: ItemRecord, platform: Platform) -> bool:
