@@ -55,6 +55,12 @@ def started(project: Project, *options: str) -> Iterator[subprocess.Popen[bytes]
         process.wait()
 
 
+def measured(folder: Path) -> list[Path]:
+    """The transcripts of a run's measurements; counters are read before the first one."""
+    found = (folder / "transcripts").glob("*.json")
+    return [path for path in found if not path.name.startswith("growth_")]
+
+
 def killed_after(project: Project, cases: int, *options: str) -> Path:
     """The folder of a run that was killed after this many cases, or a few more."""
     latest = project.folder / "reports" / "latest"
@@ -62,7 +68,7 @@ def killed_after(project: Project, cases: int, *options: str) -> Path:
 
     def far_enough() -> bool:
         new = latest.exists() and latest.resolve() != before
-        return new and len(list((latest / "transcripts").glob("*.json"))) >= cases
+        return new and len(measured(latest)) >= cases
 
     with started(project, *options) as process:
         wait_until(

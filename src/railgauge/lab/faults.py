@@ -53,7 +53,7 @@ class _Kind:
 
 _FAULTS = {
     "unreachable": _Kind("nothing listens on the node's SSH port", soft.unreachable),
-    "node-stops": _Kind("the node goes down after DEVICE commands (5)", soft.node_stops),
+    "node-stops": _Kind("the node goes down after DEVICE commands (6)", soft.node_stops),
     "host-key-changed": _Kind(
         "the node's SSH host key is not the one in known_hosts", soft.host_key_changed
     ),

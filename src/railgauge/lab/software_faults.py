@@ -31,9 +31,9 @@ def node_stops(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
         raise bad(
             fault,
             "DEVICE of this fault must be a number of commands",
-            "write, for example, node-stops@NODE:5",
+            "write, for example, node-stops@NODE:6",
         )
-    node["ssh"]["stops_after"] = int(fault.device or 5)
+    node["ssh"]["stops_after"] = int(fault.device or 6)
 
 
 def host_key_changed(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
