@@ -133,3 +133,20 @@ def test_a_node_that_only_a_slow_node_was_measured_with_may_be_slower_still():
     assert (named([first]), first.confidence) == ([("slow-node", "n1")], "likely")
     assert (named([second]), second.confidence) == ([("slow-node", "n2")], "open")
     assert "fits each of n2, n1:n2" in second.says
+
+
+def test_a_path_that_is_fine_backwards_is_not_decided():
+    """n4 comes and goes, n2 receives slowly, and n4 was never seen to send at its limit."""
+    writes = {("n4", "n3"): 0.83, ("n1", "n2"): 0.6, ("n5", "n4"): 0.83, ("n4", "n2"): 0.6,
+              ("n2", "n5"): 1.0, ("n3", "n1"): 1.0}  # fmt: skip
+    found = causes(
+        [path(*pair, "mlx5_0", 392.0 * share) for pair, share in writes.items()],
+        [path(*pair, "mlx5_0", 392.0 * share, "host_send_bandwidth")
+         for pair, share in writes.items()],
+        [path(*pair, "mlx5_0", 392.0 * (0.6 if pair == ("n2", "n5") else 1.0), READS)
+         for pair in writes],
+    )  # fmt: skip
+    assert ("slow-direction", "n2") in named(found)
+    paths_ = [cause for cause in found if {cause.where.node, cause.where.peer} == {"n3", "n4"}]
+    assert all(cause.confidence == "open" for cause in paths_), named(found)
+    assert paths_

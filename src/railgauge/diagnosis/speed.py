@@ -126,9 +126,13 @@ def _left(
 
 
 def _is_undecided(claim: CauseClaim, open_: Iterable[CauseClaim]) -> bool:
-    """Whether a path between two nodes rests on items for which one of its ends fits as well."""
+    """Whether a path between two nodes rests on items for which one of its ends fits as well.
+
+    What is undecided by itself is named once.
+    """
     shown = {record.id for other in open_ for record in other.evidence}
-    return bool(claim.where.peer) and all(record.id in shown for record in claim.evidence)
+    is_doubtful = bool(claim.where.peer) or claim.confidence == OPEN
+    return is_doubtful and all(record.id in shown for record in claim.evidence)
 
 
 def _claims(
@@ -238,7 +242,7 @@ def _inside(
         ends = {claim.where.node, claim.where.peer}
         around = naming.listed([str(part) for part in whole if part.node in ends])
         says = f"{worst_of(claim.evidence)}; {told[0].against(around)}" if told else claim.says
-        back = [r for r in explained.values() if _is_way_back(claim, r, flows)]
+        back = [r for r in (*explained.values(), *fine) if _is_way_back(claim, r, flows)]
         yield _one_sided(replace(claim, says=says)) if back else replace(claim, says=says)
     for open_ in () if fresh else blame_paths(_both_ways(results)).undecided:
         # The other end of the slower items may have no other partner, so that it may be slow too.
@@ -249,6 +253,8 @@ def _inside(
 def _is_way_back(claim: CauseClaim, record: ItemRecord, flows: Measurements) -> bool:
     """Whether all evidence for a path moved its payload one way, and this item the other way."""
     if not claim.where.peer or set(record.nodes) != {claim.where.node, claim.where.peer}:
+        return False
+    if not (has_rate(record) and goes_through(claim.where.device, record.pairing)):
         return False
     gone = {_sender(shown, flows) for shown in claim.evidence}
     return len(gone) == 1 and "" not in gone and _sender(record, flows) not in (*gone, "")
