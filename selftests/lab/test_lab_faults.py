@@ -207,8 +207,8 @@ def unreachable(bench: Bench) -> None:
 
 
 def node_stops(bench: Bench) -> None:
-    codes = [ssh(bench.nodes[1], "true").returncode for _ in range(7)]
-    assert codes == [0] * 5 + [255] * 2
+    codes = [ssh(bench.nodes[1], "true").returncode for _ in range(8)]
+    assert codes == [0] * 6 + [255] * 2
     assert ssh(bench.nodes[0], "true").returncode == 0
 
 
