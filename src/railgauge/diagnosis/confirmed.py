@@ -28,7 +28,7 @@ _CHANCE = 0.05
 _INTERMITTENT = "the fault is intermittent: measure again, for longer and at another time"
 
 
-def with_confirmation(cause: Cause, results: Iterable[Confirmed], *, has_it: bool = False) -> Cause:
+def with_confirmation(cause: Cause, results: Sequence[Confirmed], *, has_it: bool = False) -> Cause:
     """Return the cause with the result of measuring its suspects again, if they were.
 
     A suspect that is fast now is not cleared: its failure remains, and the cause becomes undecided.
@@ -39,7 +39,8 @@ def with_confirmation(cause: Cause, results: Iterable[Confirmed], *, has_it: boo
         return cause
     for decided in (_broken, gpu_or_path.decided, elimination.decided):
         if (told := decided(cause, mine)) is not None:
-            return told
+            is_narrower = told.confidence == OPEN and told.where != cause.where
+            return with_confirmation(told, results, has_it=has_it) if is_narrower else told
     if has_it:
         return cause
     if cause.course is not None and not cause.course.since and not _each_once(mine):
