@@ -34,7 +34,7 @@ from railgauge.diagnosis import (
     within_node,
 )
 from railgauge.diagnosis.catalogue import CATALOGUE, Kind
-from railgauge.diagnosis.confirmed import with_confirmation, with_partner
+from railgauge.diagnosis.confirmed import over_any_nic, with_confirmation, with_partner
 from railgauge.diagnosis.course import timed
 from railgauge.diagnosis.folding import folded
 from railgauge.diagnosis.inside import doubted_path
@@ -138,7 +138,7 @@ def _confirmed(results: RunResults, claim: CauseClaim) -> Cause:
     told = with_confirmation(before, results.confirmed, has_it=has_it)
     if told.confidence != OPEN and not _may_be_all(told.where, before, claim.evidence):
         told = replace(before, confirmation=told.confirmation)
-    found = by_exclusion.decided(results, told)
+    found = over_any_nic(by_exclusion.decided(results, told), results.confirmed)
     if found.where.peer and not claim.where.peer:
         found = doubted_path(results, found)
     return with_partner(found, [results.records[i] for i in found.evidence])

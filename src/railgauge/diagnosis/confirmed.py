@@ -63,6 +63,21 @@ def with_partner(cause: Cause, shown: Sequence[ItemRecord]) -> Cause:
     return replace(cause, where=replace(cause.where, node=naming.among(common)), says=says)
 
 
+def over_any_nic(cause: Cause, results: Iterable[Confirmed]) -> Cause:
+    """The cause; a path without its NIC if it was slow in some repeats only, measured again.
+
+    What was fine over other NICs, once each, may then be slow over them as well.
+    """
+    if cause.cause != PATH or cause.confidence == OPEN or not cause.where.device:
+        return cause
+    ends = {cause.where.node, cause.where.peer}
+    slow, all_ = _repeats(result for result in results if set(_nodes(result)) == ends)
+    if not 0 < slow < all_:
+        return cause
+    says = f"{cause.says}; it comes and goes: {slow} of {all_} repeats are slow, measured again"
+    return replace(cause, where=replace(cause.where, device=""), says=says)
+
+
 def _by_state(cause: Cause, mine: Sequence[Confirmed]) -> Cause:
     """The cause, by whether its suspects are slow again."""
     state = _state(mine)
@@ -72,7 +87,10 @@ def _by_state(cause: Cause, mine: Sequence[Confirmed]) -> Cause:
         return replace(told, confidence=OPEN, would_decide=decide)
     if state == CONFIRMED and cause.confidence == OPEN:
         decided = _decided(replace(told, course=None), mine)
-        return told if decided.where.peer and _may_be_an_end(cause, mine) else decided
+        if not decided.where.peer or not _may_be_an_end(cause, mine):
+            return decided
+        both = naming.among(sorted((decided.where.node, decided.where.peer)))
+        return replace(told, where=replace(told.where, node=both))
     if state == UNKNOWN and cause.confidence == LIKELY and cause.cause != DIRECTION:
         return _by_direction(told, mine)
     return told
