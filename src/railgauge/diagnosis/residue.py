@@ -11,11 +11,21 @@ Gb/s with ``h200-01``. Something between ``h200-01`` and ``h200-02`` is slow as 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from railgauge.core.naming import among, listed
 from railgauge.diagnosis.course import SLOW
-from railgauge.diagnosis.model import CERTAIN, OPEN, Cause, CauseClaim, RunResults, Where, missed
+from railgauge.diagnosis.model import (
+    AGAIN,
+    CERTAIN,
+    OPEN,
+    Cause,
+    CauseClaim,
+    RunResults,
+    Where,
+    missed,
+)
 from railgauge.diagnosis.pattern import worst_of
 from railgauge.diagnosis.reach import goes_through, nodes_of
 from railgauge.diagnosis.shares import What, what
@@ -23,6 +33,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.tools.metric import LOWER
 
 _PAIR = 2
+_ALIKE = 0.985  # healthy like parts differ by up to 1.04 % in document 002
 _CLEARLY = 0.97  # of the best of the same kind; healthy like parts differ by up to 1.04 %
 
 
@@ -37,6 +48,73 @@ def left_over(results: RunResults, causes: Sequence[Cause]) -> Iterator[CauseCla
                 found[frozenset(record.nodes)].append((record, cause))
     for nodes, some in found.items():
         yield _claim(sorted(nodes), some)
+
+
+def doubted_paths(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
+    """The causes; a path is undecided if one of its ends alone is as slow as the path."""
+    return [_doubted(results, cause, causes) for cause in causes]
+
+
+def _doubted(results: RunResults, path: Cause, causes: Iterable[Cause]) -> Cause:
+    if not path.where.peer or path.confidence in (OPEN, CERTAIN):
+        return path
+    lost = _worst(_evidence(results, path))
+    for end in filter(_is_steady, causes):
+        worst = {} if end.where.peer else _worst(_evidence(results, end))
+        on_it = all(_lies_on(end, record) for record in _evidence(results, path))
+        if on_it and any(lost[a] >= _ALIKE * worst[a] for a in lost.keys() & worst.keys()):
+            says = f"{path.says}; {end.cause} ({end.where}) costs as much"
+            decide = AGAIN.format(listed(sorted((path.where.node, path.where.peer))))
+            return replace(path, says=says, confidence=OPEN, would_decide=decide)
+    return path
+
+
+def whole_paths(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
+    """The causes; a path over one NIC is one over all NICs over which it lost the same.
+
+    What was put down to another part only for such items is undecided.
+    """
+    found = list(causes)
+    for number, path in enumerate(causes):
+        over = _over_others(results, path)
+        if over:
+            ids = {record.id for record in over}
+            found = [_without(cause, ids, path) for cause in found]
+            evidence = tuple(dict.fromkeys((*path.evidence, *ids)))
+            found[number] = replace(path, where=replace(path.where, device=""), evidence=evidence)
+    return found
+
+
+def _over_others(results: RunResults, path: Cause) -> list[ItemRecord]:
+    """The slow items of a path's two nodes over other NICs that lost as much."""
+    if not (path.where.peer and path.where.device) or not _is_steady(path):
+        return []
+    ends, own = {path.where.node, path.where.peer}, _worst(_evidence(results, path))
+    others = (
+        record
+        for record in results.records.values()
+        if set(record.nodes) == ends and not goes_through(path.where.device, record.pairing)
+    )
+    return [
+        record
+        for record in others
+        if any(a in own and _ALIKE <= value / own[a] <= 1 / _ALIKE for a, value in _rates(record))
+    ]
+
+
+def _without(cause: Cause, ids: Collection[str], path: Cause) -> Cause:
+    """The cause; undecided if it rests on these items, which the path explains."""
+    if cause is path or not _is_steady(cause) or ids.isdisjoint(cause.evidence):
+        return cause
+    says = f"{cause.says}; the path between {path.where.node} and {path.where.peer} costs as much"
+    return replace(cause, says=says, confidence=OPEN, would_decide=AGAIN.format(str(cause.where)))
+
+
+def _worst(records: Iterable[ItemRecord]) -> dict[What, float]:
+    found: dict[What, float] = {}
+    for about, value in (rate for record in records for rate in _rates(record)):
+        found[about] = min(value, found.get(about, value))
+    return found
 
 
 def slower_than_others(records: Iterable[ItemRecord]) -> list[ItemRecord]:
