@@ -33,6 +33,7 @@ from railgauge.diagnosis import (
     unmeasured,
     within_node,
 )
+from railgauge.diagnosis.alike import slower_than_others
 from railgauge.diagnosis.catalogue import CATALOGUE, Kind
 from railgauge.diagnosis.confirmed import over_any_nic, with_confirmation, with_partner
 from railgauge.diagnosis.course import timed
@@ -150,7 +151,7 @@ def _may_be_all(where: Where, before: Cause, evidence: Sequence[ItemRecord]) -> 
 
     What the rules decided without a second measurement they have compared themselves.
     """
-    is_even = before.confidence != OPEN or not residue.slower_than_others(evidence)
+    is_even = before.confidence != OPEN or not slower_than_others(evidence)
     return is_even and _takes_part(where, evidence)
 
 

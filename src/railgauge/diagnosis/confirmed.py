@@ -45,7 +45,7 @@ def with_confirmation(cause: Cause, results: Sequence[Confirmed], *, has_it: boo
         return cause
     if cause.course is not None and not cause.course.since and not _each_once(mine):
         return _found_again(cause, mine)
-    return _by_state(cause, mine)
+    return _turned(cause, _by_state(cause, mine), results)
 
 
 def with_partner(cause: Cause, shown: Sequence[ItemRecord]) -> Cause:
@@ -63,6 +63,14 @@ def with_partner(cause: Cause, shown: Sequence[ItemRecord]) -> Cause:
     return replace(cause, where=replace(cause.where, node=naming.among(common)), says=says)
 
 
+def _turned(before: Cause, cause: Cause, results: Iterable[Confirmed]) -> Cause:
+    """The cause by its other direction, if that was measured after the node had been decided."""
+    if cause.where == before.where or cause.where.peer or cause.confidence == OPEN:
+        return cause
+    back = [one for one in results if not one.asked.suspects and is_about(one.asked, cause)]
+    return _by_direction(cause, back)
+
+
 def over_any_nic(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     """The cause; a path without its NIC if it was slow in some repeats only, measured again.
 
@@ -70,10 +78,14 @@ def over_any_nic(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     """
     if cause.cause != PATH or cause.confidence == OPEN or not cause.where.device:
         return cause
-    ends = {cause.where.node, cause.where.peer}
-    slow, all_ = _repeats(result for result in results if set(_nodes(result)) == ends)
+    ends = (cause.where.node, cause.where.peer)
+    taken = list(results)
+    slow, all_ = _repeats(result for result in taken if set(_nodes(result)) == {*ends})
     if not 0 < slow < all_:
         return cause
+    fine = (_repeats(r for r in taken if r.asked.suspects == (end,))[1] for end in ends)
+    if (1 - slow / all_) ** min(fine) > _CHANCE:
+        return replace(cause, confidence=OPEN, would_decide=_INTERMITTENT)
     says = f"{cause.says}; it comes and goes: {slow} of {all_} repeats are slow, measured again"
     return replace(cause, where=replace(cause.where, device=""), says=says)
 

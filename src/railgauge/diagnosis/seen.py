@@ -13,7 +13,7 @@ from railgauge.diagnosis.model import Course
 SOME = 2  # one measurement before or after a moment may be slow by itself
 _HALF = 0.5
 _LIKE = 0.02  # of a healthy value; noise, and what healthy parts differ by, is less
-_ALIKE = 0.012  # healthy like parts differ by up to 1.04 % in document 002
+_ALIKE = 0.019  # two faults of whole percents differ by more
 
 
 @dataclass(frozen=True, slots=True)
