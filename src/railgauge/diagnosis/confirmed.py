@@ -42,7 +42,8 @@ def with_confirmation(cause: Cause, results: Sequence[Confirmed], *, has_it: boo
             is_narrower = told.confidence == OPEN and told.where != cause.where
             return with_confirmation(told, results, has_it=has_it) if is_narrower else told
     if has_it:
-        return cause
+        is_whole = cause.confidence == LIKELY and cause.cause in ("slow-nic", "slow-node")
+        return _by_direction(cause, mine) if is_whole else cause
     if cause.course is not None and not cause.course.since and not _each_once(mine):
         return _found_again(cause, mine)
     return _turned(cause, _by_state(cause, mine), results)
@@ -103,7 +104,7 @@ def _by_state(cause: Cause, mine: Sequence[Confirmed]) -> Cause:
             return decided
         both = naming.among(sorted((decided.where.node, decided.where.peer)))
         return replace(told, where=replace(told.where, node=both))
-    if state == UNKNOWN and cause.confidence == LIKELY and cause.cause != DIRECTION:
+    if state == UNKNOWN and cause.confidence == LIKELY:
         return _by_direction(told, mine)
     return told
 
@@ -319,7 +320,9 @@ def _by_direction(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     node = cause.where.node
     back = [r for r in results if not r.asked.suspects and not r.error and node in _nodes(r)]
     if back and all(result.missed for result in back):
-        return _as(_both_ways(cause.where.device), cause)
+        says = f"{cause.says}; measured again, it is slow in the other direction too"
+        whole = replace(cause, says=says) if cause.cause == DIRECTION else cause
+        return _as(_both_ways(cause.where.device), whole)
     return _as(DIRECTION, cause) if back else cause
 
 

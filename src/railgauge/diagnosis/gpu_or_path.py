@@ -23,7 +23,7 @@ from railgauge.core.model import Judgement, Outcome, Pairing
 from railgauge.core.question import Question
 from railgauge.core.units import format_value
 from railgauge.diagnosis.catalogue import CATALOGUE
-from railgauge.diagnosis.model import LIKELY, OPEN, Cause, Confirmation
+from railgauge.diagnosis.model import AGAIN, LIKELY, OPEN, Cause, Confirmation
 from railgauge.diagnosis.remeasured import line
 from railgauge.judging.confirmation import Confirmed
 from railgauge.planning.pairing import CLOSENESS
@@ -129,15 +129,15 @@ def at_the_nic(cause: Cause, nic: str, host: Sequence[Confirmed]) -> Cause:
 
 
 def _of_node(cause: Cause, host: Sequence[Confirmed]) -> Cause:
-    """The cause at the node: one of its NICs and one of its GPUs are slow apart from each other."""
+    """The cause at the node, undecided: its partner here may have a slow path to it."""
     kind = CATALOGUE["slow-node"]
     return replace(
         cause,
         cause="slow-node",
         where=replace(cause.where, device=""),
         says=f"{cause.headline}; measured again, host memory and another NIC are slow too",
-        confidence=LIKELY,
-        would_decide="",
+        confidence=OPEN,
+        would_decide=AGAIN.format(cause.where.node),
         remedy=kind.remedy,
         basis=kind.basis,
         confirmation=Confirmation("confirmed", tuple(map(line, host))),

@@ -67,9 +67,8 @@ def slow_inside(scene: Scene, node: str, slow: Sequence[ItemRecord]) -> CauseCla
         return CauseClaim("slow-gpu-link", Where(node), says, tuple(slow), OPEN, decide)
     if held := _other_collectives(scene, node):
         says += f"; so do {held}: what is slow may come and go"
-    else:
-        says += ", and each part was fine when it was measured: one may have slowed down since"
-    return CauseClaim("slow-node", Where(node), says, tuple(slow), OPEN, AGAIN.format(node))
+        return CauseClaim("slow-node", Where(node), says, tuple(slow), OPEN, AGAIN.format(node))
+    return CauseClaim("slow-node", Where(node), says, tuple(slow), LIKELY)
 
 
 def narrowed(scene: Scene, claim: CauseClaim) -> CauseClaim:

@@ -189,7 +189,8 @@ def _unseen_way(
     What another slow part explains as well tells nothing of a direction.
     """
     place, flows = cause.where, results.platform.measurements
-    if cause.confidence != LIKELY or place.peer or cause.cause not in _BOTH_WAYS:
+    is_way = cause.cause == DIRECTION and not cause.confirmation  # the other one may come and go
+    if cause.confidence != LIKELY or place.peer or not (is_way or cause.cause in _BOTH_WAYS):
         return
     decided = (one for one in causes if one != cause and one.confidence != OPEN)
     shared = {item for one in decided for item in one.evidence}
@@ -199,7 +200,7 @@ def _unseen_way(
     seen = {w for r in over for w in ways((r.nodes[0], r.nodes[1]), place.node, flow_of(r, flows))}
     shown = [r for r in mine if r.id in cause.evidence]
     worst = worst_item(r for r in shown if is_path(r) and is_one_way(results, r))
-    if worst is not None and len(seen) == 1:
+    if worst is not None and (len(seen) == 1 or is_way):
         (other,) = set(worst.nodes) - {place.node}
         fit = partners(results.records, place.node, worst.subject, good)
         for partner in (fit or stand_ins(results, causes, worst))[:1]:
