@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 # pytest rewrites the assertions of every module of a plugin; runs that may not keep the result do it anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: accept test bare lint types hooks mutants docs matrix healthy stragglers blind scale bench jars \
+.PHONY: accept test bare lint types hooks mutants docs matrix healthy stragglers blind blind-quick scale bench jars \
 	allure-cli clean
 
 accept: $(VENV)/.ready
@@ -109,6 +109,10 @@ stragglers: $(VENV)/.ready
 # ARGS="--seed S --first K --runs 1" one run of it.
 blind: $(VENV)/.ready
 	$(BIN)/python selftests/matrix/blind_study.py --page docs/blind-study.md $(ARGS)
+
+# Slow parts only, played in one process: half a second a run.
+blind-quick: $(VENV)/.ready
+	$(BIN)/python selftests/matrix/quick_study.py $(ARGS)
 
 # A quarter of an hour on two cores: 64 simulated nodes, healthy and with two slow ones, which must
 # be named, and collectives over all of their GPUs.
