@@ -112,6 +112,9 @@ def _collect_tables(lines: list[str], collector: OutputCollector) -> None:
         elif table and (row := _ROW.fullmatch(line)):
             _collect_row(table, row, collector)
     _complain_if_empty(table, collector)
+    if table:
+        message = "nothing says how many sizes a table has: the last ones may be missing"
+        collector.warn(ProblemKind.NO_CLOSING_LINE, message)
 
 
 def _complain_if_empty(table: _Table | None, collector: OutputCollector) -> None:

@@ -26,6 +26,7 @@ _SHMOO = re.compile(
     r"bandwidthTest-(H2D|D2H|D2D)(?:-(\w{1,12}))?, Bandwidth = (\S{1,16}) (\S{1,8}), "
     r"Time = \S{1,20} s, Size = (\d{1,15}) bytes, NumDevsUsed = \d{1,4}"
 )
+_SHMOO_TITLE = "[CUDA Bandwidth Test]"
 _SHMOO_START = "bandwidthTest-"
 _SHMOO_END = "Result = "
 
@@ -150,6 +151,12 @@ def _is_below_resolution(word: str, size_bytes: int | None) -> bool:
 
 
 def _collect_nothing(text: str, programs: dict[str, bool], collector: OutputCollector) -> None:
+    if "bandwidthTest" in programs and _SHMOO_TITLE not in text:
+        message = "bandwidthTest's title is missing: the first sizes may be too"
+        collector.warn(ProblemKind.NO_OPENING_LINE, message)
+    if "gpu_copy" in programs:
+        message = "gpu_copy prints no first and no last line: rows may be missing"
+        collector.warn(ProblemKind.NO_CLOSING_LINE, message)
     for name, has_ended in programs.items():
         if not has_ended:
             collector.error(ProblemKind.TRUNCATED, f"the last line of {name} was not printed")

@@ -195,6 +195,9 @@ def _name(label: str) -> str:
 def _take(
     values: dict[str, float], metric: str, unit: str, value: float, collector: OutputCollector
 ) -> None:
+    if unit == "count" and math.isfinite(value) and value != int(value):
+        collector.error(ProblemKind.NOT_A_NUMBER, f"{metric} is {value}, and no number of things")
+        return
     is_deviation = metric.endswith(("_std", "_min"))
     collector.add(metric, unit, value, may_be_zero=metric in MAY_BE_ZERO or is_deviation)
     if math.isfinite(value):
