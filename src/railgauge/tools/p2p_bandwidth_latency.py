@@ -12,7 +12,7 @@ from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.squares import Square, read_squares
-from railgauge.tools.text import clean, is_torn, whole_lines
+from railgauge.tools.text import clean, is_torn, whole_lines, with_end
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -40,7 +40,7 @@ def parse(text: str) -> Parsed:
     ``no-peer-access``) the enabled values are copies through the host. ``size_bytes`` is ``None``:
     it is not printed.
     """
-    text = clean(text)
+    text = with_end(clean(text), decimals=2)
     lines = whole_lines(text)
     collector = OutputCollector()
     if collector.check_started(text, "p2pBandwidthLatencyTest") and (

@@ -11,7 +11,7 @@ from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
-from railgauge.tools.text import clean, is_torn, whole_lines
+from railgauge.tools.text import clean, is_torn, whole_lines, with_end
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -56,7 +56,7 @@ def parse(text: str) -> Parsed:
     prints no unit; its values are decimal GB/s. A 0 below 64 KiB results from rounding: it gives
     the warning ``below-resolution`` and no sample.
     """
-    text = clean(text)
+    text = with_end(clean(text), ends=("Result = PASS", "Result = FAIL"))
     collector = OutputCollector()
     if collector.check_started(text, *_PROGRAMS) and (failed := _FAILED.search(text)):
         collector.error(ProblemKind.TOOL_FAILED, failed[0])

@@ -17,6 +17,11 @@ from railgauge.tools.prefixes import without_prefixes
 _COLOUR = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 # Digits of other scripts, which \d, int() and float() take for numbers.
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
+# What a shell prints below an output that was copied from a terminal.
+_PROMPT = re.compile(
+    r"(?:\([\w.\-]{1,60}\) )?(?:\[[\w.\-]{1,80}@[\w.\-]{1,80} [^\]\n]{1,200}\]"
+    r"|[\w.\-]{1,80}@[\w.\-]{1,80}:[^\n$#]{0,200})[$#] ?|\$ ?"
+)
 _BYTE_ORDER_MARK = "\ufeff"
 LONGEST_MESSAGE = 200
 
@@ -34,7 +39,12 @@ def clean(text: str, *, is_log: bool = False) -> str:
     if not text.isascii():
         text = _OTHER_DIGIT.sub("\N{REPLACEMENT CHARACTER}", text)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return without_prefixes(text, is_log=is_log)
+    return _without_prompt(without_prefixes(text, is_log=is_log))
+
+
+def _without_prompt(text: str) -> str:
+    whole, _, last = text.rpartition("\n")
+    return f"{whole}\n" if _PROMPT.fullmatch(last) and whole else text
 
 
 def lines(text: str, longest: int = sys.maxsize) -> Iterator[tuple[str, bool]]:
@@ -56,6 +66,19 @@ def whole_lines(text: str) -> list[str]:
 def is_torn(text: str) -> bool:
     """Return whether the last line is incomplete."""
     return bool(text.rpartition("\n")[2].strip())
+
+
+def with_end(text: str, *, decimals: int = 0, ends: tuple[str, ...] = ()) -> str:
+    """Return the text with the line end that its last line lost, if that line is complete.
+
+    It is complete if it is one of ``ends``, or if it has as many words as the line above it and the
+    last one has all its ``decimals``, of which the tool prints the same number everywhere.
+    """
+    whole, _, last = text.rpartition("\n")
+    above, words = whole.rstrip().rpartition("\n")[2].split(), last.split()
+    shown = len(words[-1].partition(".")[2]) if words else 0
+    is_row = decimals > 0 and shown == decimals and len(words) == len(above)
+    return f"{text}\n" if is_row or last.strip() in ends else text
 
 
 def line_at(text: str, position: int) -> str:

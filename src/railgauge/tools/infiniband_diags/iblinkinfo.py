@@ -49,7 +49,7 @@ def parse(text: str) -> Parsed:
 
 
 def _complain(text: str, table: LinkTable, collector: OutputCollector) -> None:
-    if is_torn(text):
+    if is_torn(text) and not text.rstrip().endswith(")"):
         collector.error(ProblemKind.TRUNCATED, "the last line is incomplete")
     if table.repeated:
         message = f"{table.repeated} ports are listed twice; give the output of one run"
