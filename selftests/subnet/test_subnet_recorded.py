@@ -87,7 +87,7 @@ READERS = [
     parse_ibnetdiscover,
     errorcounters.parse_ibqueryerrors,
     errorcounters.parse_perfquery,
-    linkinfo.parse_link_lines,
+    linkinfo.link_table,
     pci.parse_lspci,
     ibtools.parse_ibdev2netdev,
     ibtools.parse_show_gids,

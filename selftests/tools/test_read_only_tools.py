@@ -207,7 +207,8 @@ def test_a_cut_output_is_an_error_and_gives_no_new_value(name, text):
     for end in range(len(text) - 1):
         cut = text[:end]
         assert {value for value in found(name, cut) if not _is_count(value)} <= whole
-        if not (
+        is_whole = cut.rstrip() == text.rstrip()
+        if not is_whole and not (
             text in WITHOUT_END and (cut.endswith("\n") or not cut.rpartition("\n")[2].strip())
         ):
             assert parse(name, cut).errors, cut[-60:]

@@ -73,11 +73,6 @@ def link_table(text: str) -> LinkTable:
     return LinkTable(ports, {**named, **keys}, len(ports) - len(keys), len(unlisted))
 
 
-def parse_link_lines(text: str) -> tuple[LinkPort, ...]:
-    """Parse every port in the order of the output; skip other lines."""
-    return link_table(text).ports
-
-
 def _rows(text: str) -> Iterator[tuple[LinkPort, _Place, _Place | None]]:
     """Yield each port, where it is, and where the other end of its cable is."""
     node, guid = "", ""

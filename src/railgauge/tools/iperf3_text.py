@@ -62,10 +62,8 @@ class _Run:
 
     starts: int = 0
     ends: int = 0
-    headings: int = 0
     is_udp: bool = False
     is_reverse: bool = False
-    is_torn: bool = False
     version: str | None = None
     asked: dict[str, object] = field(default_factory=dict)
     connected: set[str] = field(default_factory=set)
@@ -80,8 +78,8 @@ def read_table(text: str, collector: OutputCollector) -> tuple[str | None, dict[
     stand in it with ``-V``. Rates must follow from bytes and seconds, and the sum from its streams.
     """
     run = _Run()
-    for line, is_whole in lines(text, _LONGEST_LINE):
-        _take(line, run, is_whole=is_whole)
+    for line, _ in lines(text, _LONGEST_LINE):
+        _take(line, run)
     if not _check(run, collector):
         return run.version, {}
     size = run.asked.get("write_bytes")
@@ -97,14 +95,12 @@ def read_table(text: str, collector: OutputCollector) -> tuple[str | None, dict[
     return run.version, _summary(run)
 
 
-def _take(line: str, run: _Run, *, is_whole: bool) -> None:
-    run.is_torn |= not is_whole and bool(line.strip())
+def _take(line: str, run: _Run) -> None:
     if line.startswith(_START):
         run.starts += 1
     elif line.strip() == _END:
         run.ends += 1
     elif _HEADING.match(line):
-        run.headings += 1
         run.is_udp |= "Datagrams" in line
     elif line.startswith("Reverse mode"):
         run.is_reverse = True
