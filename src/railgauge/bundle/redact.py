@@ -21,7 +21,7 @@ REQUESTS = (HOSTS, ADDRESSES, SERIALS)
 # A shorter word would also be replaced where it means something else.
 _LEAST_SERIAL = 6
 
-_JUNIT_HOST = re.compile(r'<testsuite\b[^>]*\bhostname="([^"]+)"')
+_JUNIT_HOST = re.compile(r'<testsuite\b[^<>]*\bhostname="([^"]+)"')
 
 
 class FileRedactor:
