@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import getpass
 import math
 from pathlib import Path
@@ -50,6 +51,13 @@ def add(parser: pytest.Parser) -> None:
         help="carry on an interrupted run: a folder of reports/, or latest; its measurements are "
         "judged again, the rest is measured now; omitted options keep their earlier values",
     )
+    group.addoption(
+        "--shard",
+        metavar="I/N",
+        help="measure one of N parts of the level, from 1: node by node, leaf by leaf, and the "
+        "pairs between them; railgauge merge makes one run of all N",
+    )
+    group.addoption("--merged", metavar="FOLDER", help=argparse.SUPPRESS)
     group.addoption(
         "--confirm",
         action="store_true",

@@ -86,6 +86,7 @@ class Invocation:
     soak: str | None = None
     soak_below: str | None = None
     soak_seed: int | None = None
+    shard: str | None = None
 
 
 def write(store: Store, invocation: Invocation) -> None:

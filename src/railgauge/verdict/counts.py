@@ -22,6 +22,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
 from railgauge.planning.forecast import of_leaves
 from railgauge.planning.pairing import leaves
+from railgauge.planning.part import Part
 from railgauge.verdict.deviations import DeviationEffect
 
 SCHEMA_VERSION = 2
@@ -56,7 +57,9 @@ class RunVerdict:
     ``not_limited`` is what could be tested here but is not in the platform file; ``None`` if the
     run did not keep the list of its tests. ``unknown`` is what is not known of each node, and why.
     ``deviations`` are all that were given with the run, with what each of them does in it. ``soak``
-    holds the figures of the soak, ``None`` for a run without one.
+    holds the figures of the soak, ``None`` for a run without one. ``part`` tells which part of the
+    level was measured: ``shard``, or the nodes that it qualifies (``only``) and their ``partners``;
+    ``None`` for all of it.
     """
 
     run_id: str
@@ -75,6 +78,7 @@ class RunVerdict:
     unknown: tuple[Unknown, ...] = ()
     deviations: tuple[DeviationEffect, ...] = ()
     soak: Mapping[str, Any] | None = None
+    part: Mapping[str, str] | None = None
 
     @property
     def exit_code(self) -> int:
@@ -108,8 +112,9 @@ class RunVerdict:
             del data["not_limited"]
         if not self.deviations:  # runs without any, and those of earlier versions, have no list
             del data["deviations"]
-        if self.soak is None:
-            del data["soak"]
+        for name in ("soak", "part"):
+            if data[name] is None:
+                del data[name]
         return data
 
 
@@ -129,15 +134,16 @@ def scope_of(cluster: Cluster, platform: Platform) -> str:
     return ", ".join(name for name, is_so in lacks.items() if is_so)
 
 
-def verdict_of(counts: Counts, covered: int = 0) -> Verdict:
+def verdict_of(counts: Counts, covered: int = 0, part: Part | None = None) -> Verdict:
     """``rejected`` if an item failed, ``accepted`` if all were asserted, else ``incomplete``.
 
     ``covered`` is how many of the failed items are accepted deviations. If all are, the run is
-    ``accepted with deviations``, but only if all items were asserted.
+    ``accepted with deviations``, but only if all items were asserted. A shard is ``incomplete`` at
+    best: the rest of its cluster was not measured.
     """
     if counts.failed > covered:
         return Verdict.REJECTED
-    if counts.planned == 0 or counts.asserted != counts.planned:
+    if part or counts.planned == 0 or counts.asserted != counts.planned:
         return Verdict.INCOMPLETE
     return Verdict.WITH_DEVIATIONS if counts.failed else Verdict.ACCEPTED
 
