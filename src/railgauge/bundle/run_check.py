@@ -23,7 +23,7 @@ from railgauge.bundle.completeness import (
     refuse_other_end,
     refuse_unplanned,
 )
-from railgauge.bundle.contents import AGAIN, PLATFORM, Contents
+from railgauge.bundle.contents import AGAIN, PARTS, PLATFORM, Contents
 from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.statement import RUN
 from railgauge.config.thresholds import Platform
@@ -83,7 +83,7 @@ def _refuse_other_parts(contents: Contents, platform: Platform) -> None:
             _fail(f"{RUN}{PLAN}", f"names {of.run_id}, but its part is another run")
         if one.bytes(PLATFORM) != contents.bytes(PLATFORM):
             _fail(f"{RUN}{PLAN}", f"is merged of {of.run_id}, which has other limits")
-        checked(one, platform)
+        _refuse_bad(one, of.run_id, platform)
     if contents.transcripts() or contents.transcripts(AGAIN):
         _fail(RUN, "has evidence that is of none of its parts")
     try:
@@ -98,6 +98,15 @@ def _refuse_other_parts(contents: Contents, platform: Platform) -> None:
         _fail(RUN, "has another cluster than its parts")
     if to_plain(contents.found) != to_plain(merged.found_of(cluster, parts)):
         _fail(RUN, "has another survey than its parts")
+
+
+def _refuse_bad(one: Contents, run_id: str, platform: Platform) -> None:
+    """Raise unless a part verifies by itself; the file that is named is that of the part."""
+    try:
+        checked(one, platform)
+    except NotVerified as error:
+        below = error.where.removeprefix(RUN).removeprefix(f"{PARTS}{run_id}/")
+        raise NotVerified(error.what, where=f"{RUN}{PARTS}{run_id}/{below}") from None
 
 
 def _refuse_other_commands(contents: Contents, records: Iterable[ItemRecord]) -> None:
