@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from railgauge.bundle import archive, check, merged
+from railgauge.bundle import archive, check, merged, statement
 from railgauge.bundle.again import judged_again
 from railgauge.bundle.contents import (
     AGAIN,
@@ -22,7 +22,7 @@ from railgauge.bundle.contents import (
     part_run,
 )
 from railgauge.bundle.errors import BadBundle, NotVerified
-from railgauge.bundle.run_check import checked
+from railgauge.bundle.run_check import checked, decided_run
 from railgauge.config import deviations
 from railgauge.config.hostfile import cluster_to_json
 from railgauge.core import chain, versions
@@ -40,6 +40,7 @@ from railgauge.run.survey import found_to_json
 from railgauge.run.takeover import ELSEWHERE
 from railgauge.verdict import decision
 from railgauge.verdict.decision import RunPlan
+from railgauge.verdict.known_good import DecidedRun, refuse_doubtful_partners
 from railgauge.verdict.merged import assemble, began
 
 # The evidence of a part, and what it is judged by; reports are made anew of the merged run.
@@ -62,7 +63,7 @@ _ENDED = "carry it on with pytest --resume, and merge the run that ended"
 
 @contextmanager
 def opened(paths: Sequence[Path]) -> Iterator[list[Contents]]:
-    """Open runs (folders or bundles) and verify each. Raises ``BadInput``, naming the run."""
+    """Open runs, folders or bundles, that are as they were left. Raises ``BadInput``."""
     with ExitStack() as stack:
         yield [_opened(path, stack) for path in paths]
 
@@ -74,7 +75,8 @@ def _opened(path: Path, stack: ExitStack) -> Contents:
         if not path.exists():
             raise BadInput("does not exist", where=str(path), remedy="name a run or a bundle")
         held = stack.enter_context(archive.opened(path))
-        check.verify(held)
+        _, payload = check.signed(held, None)
+        check.refuse_other_content(held, statement.read(payload).sha256)
         return Contents(held)
     except (BadBundle, NotVerified) as error:
         where = f"{path}: {error.where}" if error.where else str(path)
@@ -91,7 +93,6 @@ def _of_folder(path: Path) -> Contents:
     for name in folder.changed():
         what = "was changed after the run" if name in folder else "is missing"
         raise BadInput(what, where=str(path / name), remedy="restore the run as it was left")
-    checked(folder, folder.platform())
     return folder
 
 
@@ -100,6 +101,7 @@ def write(sources: Sequence[Contents], folder: Path) -> None:
     parts = sorted(_parts(sources), key=lambda part: began(part_run(part)))
     _refuse_unfit(parts)
     merged.refuse_apart(parts)
+    refuse_doubtful_partners([_checked(part) for part in parts])
     for part in parts:
         _copy(part, folder / PARTS / part.plan().run_id)
     _write_input(sources[0], folder)
@@ -125,6 +127,15 @@ def _refuse_unfit(parts: Sequence[Contents]) -> None:
             raise BadInput("is a replay: merge the runs that measured", where=plan.run_id)
         if plan.soak is not None:
             raise BadInput("has a soak, which cannot be merged", where=plan.run_id)
+
+
+def _checked(part: Contents) -> DecidedRun:
+    """The part, judged anew. Raises ``BadInput``, naming it, unless it verifies by itself."""
+    try:
+        return decided_run(part, checked(part, part.platform()))
+    except (BadBundle, NotVerified) as error:
+        run_id = part.plan().run_id
+        raise BadInput(error.what, where=f"{run_id}: {error.where}") from None
 
 
 def _copy(part: Contents, folder: Path) -> None:

@@ -37,6 +37,7 @@ from railgauge.verdict import decision
 from railgauge.verdict.closing import question_kinds
 from railgauge.verdict.decision import FILE as PLAN
 from railgauge.verdict.decision import RunPlan
+from railgauge.verdict.known_good import DecidedRun, refuse_doubtful_partners
 
 
 def checked(contents: Contents, platform: Platform) -> Judged:
@@ -77,17 +78,18 @@ def _refuse_other_part(run: RunPlan, level: Level) -> None:
 
 def _refuse_other_parts(contents: Contents, platform: Platform) -> None:
     """Raise unless each part verifies by itself, and plan and survey are what the parts give."""
-    run, parts = contents.plan(), contents.parts
+    run, parts, decided = contents.plan(), contents.parts, list[DecidedRun]()
     for one, of in zip(parts, run.parts, strict=True):
         if one.plan().run_id != of.run_id or one.plan().parts:
             _fail(f"{RUN}{PLAN}", f"names {of.run_id}, but its part is another run")
         if one.bytes(PLATFORM) != contents.bytes(PLATFORM):
             _fail(f"{RUN}{PLAN}", f"is merged of {of.run_id}, which has other limits")
-        _refuse_bad(one, of.run_id, platform)
+        decided.append(_checked_part(one, of.run_id, platform))
     if contents.transcripts() or contents.transcripts(AGAIN):
         _fail(RUN, "has evidence that is of none of its parts")
     try:
         merged.refuse_apart(parts)
+        refuse_doubtful_partners(decided)
         made = merged.remade(contents, run, platform, again.judged_again)
     except BadInput as error:
         _fail(f"{RUN}{PLAN}", str(error))
@@ -100,13 +102,18 @@ def _refuse_other_parts(contents: Contents, platform: Platform) -> None:
         _fail(RUN, "has another survey than its parts")
 
 
-def _refuse_bad(one: Contents, run_id: str, platform: Platform) -> None:
+def _checked_part(one: Contents, run_id: str, platform: Platform) -> DecidedRun:
     """Raise unless a part verifies by itself; the file that is named is that of the part."""
     try:
-        checked(one, platform)
+        return decided_run(one, checked(one, platform))
     except NotVerified as error:
         below = error.where.removeprefix(RUN).removeprefix(f"{PARTS}{run_id}/")
         raise NotVerified(error.what, where=f"{RUN}{PARTS}{run_id}/{below}") from None
+
+
+def decided_run(contents: Contents, judged: Judged) -> DecidedRun:
+    """A run that was checked, with its verdict."""
+    return DecidedRun(contents.plan(), judged.verdict, judged.records)
 
 
 def _refuse_other_commands(contents: Contents, records: Iterable[ItemRecord]) -> None:

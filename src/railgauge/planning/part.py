@@ -21,8 +21,13 @@ from itertools import combinations
 
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster, Node, Pair
+from railgauge.core.naming import folded, shortened
+from railgauge.planning.direction import Rounds
 from railgauge.planning.pairing import tournament
 from railgauge.planning.plan import Level
+
+ONLY = "only"
+"""The key under which ``RunVerdict.part`` has the nodes that a run qualifies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +36,9 @@ class Part:
 
     ``nodes`` and ``groups`` are those of the whole cluster; a run keeps in ``cluster.json`` only
     the nodes in ``uses``, which it surveys, leases and measures. ``shard`` of ``of`` is the number
-    of a shard, from 1; 0 of 0 for a part that is none.
+    of a shard, from 1; 0 of 0 for a part that is none. ``only`` are the nodes that the run
+    qualifies, and ``partners`` those it measures them with. With ``each`` every node meets every
+    partner; else as many as the level gives it, first those that it gives it.
     """
 
     nodes: tuple[str, ...]
@@ -41,16 +48,21 @@ class Part:
     of: int = 0
     only: tuple[str, ...] = ()
     partners: tuple[str, ...] = ()
+    each: bool = False
 
     @property
     def about(self) -> dict[str, str]:
         """The part as ``verdict.json`` holds it."""
-        return {"shard": f"{self.shard}/{self.of}"}
+        if not self.only:
+            return {"shard": f"{self.shard}/{self.of}"}
+        return {ONLY: folded(self.only), "partners": folded(self.partners)}
 
     @property
     def what(self) -> str:
-        """The part in words, such as ``shard 2/4``."""
-        return f"shard {self.shard}/{self.of}"
+        """The part in words: ``shard 2/4``, ``only mx07, with mx[01-06]``."""
+        if not self.only:
+            return f"shard {self.shard}/{self.of}"
+        return f"only {shortened(folded(self.only))}, with {shortened(folded(self.partners))}"
 
 
 def whole_cluster(part: Part, cluster: Cluster) -> Cluster:
@@ -70,13 +82,15 @@ def within(cluster: Cluster, names: Iterable[str]) -> Cluster:
 
 def of_level(part: Part, whole: Level) -> Level:
     """Return what the part measures of a level."""
-    return _shard_of(part, whole)
+    return _nodes_of(part, whole) if part.only else _shard_of(part, whole)
 
 
 def notes(part: Part | None) -> tuple[str, ...]:
     """The note that a run measured a part alone; empty for any other run."""
     if part is None:
         return ()
+    if part.only:
+        return (f"NODES, {part.what}: this says nothing of the rest of the cluster",)
     return (f"{part.what.upper()}: railgauge merge makes one run of all {part.of} shards",)
 
 
@@ -85,6 +99,53 @@ def used(level: Level) -> tuple[str, ...]:
     pairs = (node for pair in level.pairs for node in (pair.source, pair.target))
     groups = (node for group in level.groups.values() for node in group)
     return tuple(dict.fromkeys((*level.nodes, *level.measured, *pairs, *groups, *level.scanners)))
+
+
+# --- some nodes ---
+
+
+def _nodes_of(part: Part, whole: Level) -> Level:
+    """What is about the nodes of ``only``, with partners alone."""
+    only, used = set(part.only), {*part.only, *part.partners}
+    groups = {g: m for g, m in whole.groups.items() if used.issuperset(m) and only.intersection(m)}
+    return replace(
+        whole,
+        nodes=tuple(node for node in whole.nodes if node in only),
+        alone=tuple(node for node in whole.nodes if node in only),
+        rounds=_rounds_of(part, whole),
+        groups=groups,
+        scanners=(),
+        lacks_scan=False,
+        part=part.what,
+        whole=whole,
+    )
+
+
+def _rounds_of(part: Part, whole: Level) -> Rounds:
+    """The pairs of the level among these nodes, and in rounds of their own those it lacks."""
+    only, used = set(part.only), {*part.only, *part.partners}
+    own = [
+        tuple(p for p in turn if {*_ends(p)} <= used and only.intersection(_ends(p)))
+        for turn in whole.rounds
+    ]
+    met = {frozenset(_ends(pair)) for turn in own for pair in turn}
+    more: list[tuple[Pair, ...]] = []
+    for node in part.only:
+        due = len(part.partners) if part.each else _partners_of(node, whole)
+        has = sum(node in two and not two <= only for two in met)
+        lacking = [p for p in part.partners if frozenset((node, p)) not in met]
+        for number, partner in enumerate(lacking[: max(0, due - has)]):
+            more.append((Pair(partner, node) if number % 2 else Pair(node, partner),))
+    return (*(turn for turn in own if turn), *more)
+
+
+def _ends(pair: Pair) -> tuple[str, str]:
+    return pair.source, pair.target
+
+
+def _partners_of(node: str, whole: Level) -> int:
+    """How many partners the level gives a node; at least one."""
+    return max(1, sum(node in _ends(pair) for pair in whole.pairs))
 
 
 # --- shards ---

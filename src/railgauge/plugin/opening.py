@@ -65,6 +65,7 @@ def tell_worker(settings: RunSettings, folder: Path, workerinput: dict[str, str]
     """Pass a worker the paths that it cannot derive from the options."""
     workerinput[_WORKER_INPUT] = str(folder)
     resuming.tell_worker(settings.resumed, workerinput)
+    parted.tell_worker(settings.measures, workerinput)
     replay.tell_worker(settings.replayed, workerinput)
 
 
@@ -74,7 +75,7 @@ def _settings(
     cluster, platform = _replayed(config, recording) if recording else _site(config)
     before = recording.plan if recording else earlier.invocation if earlier else None
     whole, said = _level(config, cluster, platform, before), config.option
-    measures = recording.plan.part if recording else parted.asked(config, cluster, whole)
+    measures = recording.plan.part if recording else parted.asked(config, cluster, platform, whole)
     level = part.of_level(measures, whole) if measures else whole
     tests = candidates(marked_tests(config.rootpath))
     return RunSettings(
@@ -159,7 +160,8 @@ def _level(
     """
     name, rounds = config.getoption("--level"), config.getoption("--rounds")
     if before is None:
-        return sample.level(platform, cluster, name or options.LEVEL, rounds)
+        sampled = not config.getoption("--only")  # a sample would leave out what is asked for
+        return sample.level(platform, cluster, name or options.LEVEL, rounds, sampled=sampled)
     name, rounds = name or before.level, rounds or before.rounds
     return sample.level(platform, cluster, name, rounds, before.directions, sampled=before.sampled)
 

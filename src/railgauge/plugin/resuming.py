@@ -31,6 +31,9 @@ _OPTIONS = {
     "soak_below": "--soak-below",
     "soak_seed": "--soak-seed",
     "shard": "--shard",
+    "only": "--only",
+    "partners": "--partners",
+    "partners_from": "--partners-from",
 }
 _DEST = {"lab_faults": "lab_fault", "marks": "markexpr"}
 _WORKER_INPUT = "railgauge_resume"

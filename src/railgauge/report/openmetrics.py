@@ -61,6 +61,7 @@ class RunOutcome(RecordedRun):
     counts: Counts
     causes: tuple[NamedCause, ...]
     deviations: tuple[DatedDeviation, ...] = ()
+    part: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,8 @@ def families(run: FinishedRun) -> tuple[MetricFamily, ...]:
     Raises ``BadInput`` if the verdict is not the one that follows from the counts.
     """
     outcome = run.outcome
-    due = verdict_of(outcome.counts, len({i for one in outcome.deviations for i in one.covers}))
+    covered = len({item for one in outcome.deviations for item in one.covers})
+    due = verdict_of(outcome.counts, covered, outcome.part)
     tallied = [getattr(outcome.counts, name) for name in _OUTCOMES]
     is_sound = min(tallied) >= 0 and sum(tallied) == outcome.counts.planned
     if outcome.verdict is not due or not is_sound:

@@ -24,6 +24,7 @@ import pytest
 WITH_VALUE = (
     *("--hostfile", "--platform", "--replay", "--resume", "--deviations", "--lab-fault"),
     *("--soak", "--soak-below", "--shard"),
+    *("--only", "--partners", "--partners-from"),
 )
 
 _HOSTFILE = WITH_VALUE[0]

@@ -22,7 +22,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
 from railgauge.planning.forecast import of_leaves
 from railgauge.planning.pairing import leaves
-from railgauge.planning.part import Part
+from railgauge.planning.part import ONLY
 from railgauge.verdict.deviations import DeviationEffect
 
 SCHEMA_VERSION = 2
@@ -85,6 +85,12 @@ class RunVerdict:
         return self.verdict.exit_code
 
     @property
+    def said(self) -> str:
+        """The verdict in capitals, after the nodes that it is about if it is of some alone."""
+        nodes = (self.part or {}).get(ONLY, "")
+        return f"{nodes} {self.verdict.upper()}".strip()
+
+    @property
     def excluded(self) -> str:
         """One line: what could be tested here but was not; empty if there is nothing."""
         if not self.not_limited:
@@ -134,16 +140,22 @@ def scope_of(cluster: Cluster, platform: Platform) -> str:
     return ", ".join(name for name, is_so in lacks.items() if is_so)
 
 
-def verdict_of(counts: Counts, covered: int = 0, part: Part | None = None) -> Verdict:
+def verdict_of(counts: Counts, covered: int = 0, part: Mapping[str, str] | None = None) -> Verdict:
     """``rejected`` if an item failed, ``accepted`` if all were asserted, else ``incomplete``.
 
     ``covered`` is how many of the failed items are accepted deviations. If all are, the run is
-    ``accepted with deviations``, but only if all items were asserted. A shard is ``incomplete`` at
-    best: the rest of its cluster was not measured.
+    ``accepted with deviations``, but only if all items were asserted. Nodes that are measured alone
+    are ``qualified`` instead. A shard is ``incomplete`` at best: the rest of its cluster was not
+    measured. ``part`` is as in ``RunVerdict``.
     """
+    found = _of_all(counts, covered, is_shard=part is not None and ONLY not in part)
+    return found.of_nodes if part and ONLY in part else found
+
+
+def _of_all(counts: Counts, covered: int, *, is_shard: bool) -> Verdict:
     if counts.failed > covered:
         return Verdict.REJECTED
-    if part or counts.planned == 0 or counts.asserted != counts.planned:
+    if is_shard or counts.planned == 0 or counts.asserted != counts.planned:
         return Verdict.INCOMPLETE
     return Verdict.WITH_DEVIATIONS if counts.failed else Verdict.ACCEPTED
 

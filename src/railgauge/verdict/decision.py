@@ -99,6 +99,7 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
     planned = (item for item in run.planned if not closing.is_closing(item))
     counts = count(dict.fromkeys([*planned, *absent, *last]), every)
     causes = with_causes(diagnose(results), results.soak, every)
+    about = run.part.about if run.part else None
     accepted = effects(results.deviations, causes, every, run.ended)
     return RunVerdict(
         run_id=run.run_id,
@@ -106,7 +107,7 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
         platform=platform.name,
         evidence=run.evidence,
         level=run.level,
-        verdict=verdict_of(counts, len(covered(accepted)), run.part),
+        verdict=verdict_of(counts, len(covered(accepted)), about),
         counts=counts,
         coverage=coverage(cluster, platform, ordered.values()),
         not_applicable=not_applicable(platform, level, run.tests),
@@ -125,7 +126,7 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
         ),
         deviations=accepted,
         soak=results.soak.about if results.soak else None,
-        part=run.part.about if run.part else None,
+        part=about,
     )
 
 
@@ -177,6 +178,8 @@ def not_applicable(
     reasons = unmet(platform, whole, tests)
     if not whole.lacks_scan and (why := no_scan(platform, whole)):
         reasons |= dict.fromkeys(SUBNET, why)
+    if whole.lacks_scan and not level.lacks_scan:
+        reasons |= dict.fromkeys(SUBNET, _elsewhere(level))
     reasons |= platform.not_applicable
     if level.part and not level.nodes:
         reasons |= dict.fromkeys(platform.expected, _elsewhere(level))
