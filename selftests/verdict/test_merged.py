@@ -11,7 +11,7 @@ from railgauge.core.errors import BadInput
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung
 from railgauge.judging.stamp import Evidence
-from railgauge.planning.part import Part
+from railgauge.planning.part import LevelPart
 from railgauge.verdict import history
 from railgauge.verdict.decision import RunPlan
 from railgauge.verdict.merged import PartRun, assemble, combined, gated, in_order, read_in_parts
@@ -39,7 +39,7 @@ def run(name, hour, *items, only=(), ended=None, no_gates=False):
         software="1",
         began=f"2026-11-24T{hour:02}:00:00+00:00",
         ended=ended or f"2026-11-24T{hour:02}:30:00+00:00",
-        part=Part(("a", "b", "c"), {}, ("a", "b"), only=only) if only else None,
+        part=LevelPart(("a", "b", "c"), {}, ("a", "b"), only=only) if only else None,
     )
     return PartRun(plan, {one.id: one for one in items}, no_gates)
 
@@ -105,7 +105,8 @@ def test_a_later_run_of_a_node_replaces_what_the_earlier_one_measured_of_it():
     }
     (told,) = found.parts[1].replaces
     assert (told.node, told.run, told.ended) == ("a", "r1", first.plan.ended)
-    assert told.before == {"failed": 1, "passed": 1} and told.reason == "odd"
+    assert told.before == {"failed": 1, "passed": 1}
+    assert told.reason == "odd"
     assert told.now == {"marginal": 1, "passed": 1}
     (_, line) = history.notes(found.parts)
     assert line.startswith("MEASURED AGAIN, a: 1 failed, 1 passed (odd) in r1, ended 2026-11-24")
@@ -126,7 +127,7 @@ def test_what_it_did_not_measure_stays_as_it_was():
 
 def test_an_older_run_of_the_node_is_refused():
     first = run("r1", 3, fact("a", Outcome.FAILED))
-    with pytest.raises(BadInput, match="r2: began .* before r1 ended .* only a later"):
+    with pytest.raises(BadInput, match=r"r2: began .* before r1 ended .* only a later"):
         assemble([run("r2", 1, fact("a"), only=("a",)), first])
     first = run("r1", 1, fact("a", Outcome.FAILED), ended="2026-11-24T05:00:00+00:00")
     with pytest.raises(BadInput, match="only a later"):
@@ -151,8 +152,10 @@ def test_the_latest_of_two_later_runs_counts():
 def test_what_passed_above_a_failure_that_another_run_found_is_blocked():
     found = records_of(run("r1", 1, fact("a", Outcome.FAILED)), run("r2", 2, pair("a", "b")))
     told = found[PAIR.format("a:b")]
-    assert told.outcome is Outcome.BLOCKED and told.blocked_by == (FACT.format("a"),)
-    assert not told.by_evidence and not told.questions
+    assert told.outcome is Outcome.BLOCKED
+    assert told.blocked_by == (FACT.format("a"),)
+    assert not told.by_evidence
+    assert not told.questions
 
 
 def test_a_failure_is_never_hidden_behind_a_gate():
@@ -172,7 +175,8 @@ def test_what_was_blocked_by_what_passes_now_has_not_been_run():
     first = run("r1", 1, fact("a", Outcome.FAILED), fact("b"), stuck)
     found = records_of(first, run("r2", 2, fact("a"), only=("a",)))
     told = found[PAIR.format("a:b")]
-    assert told.outcome is Outcome.NOT_RUN and not told.blocked_by
+    assert told.outcome is Outcome.NOT_RUN
+    assert not told.blocked_by
     found = records_of(first, run("r2", 2, fact("a", Outcome.ERROR), only=("a",)))
     assert found[PAIR.format("a:b")].outcome is Outcome.BLOCKED
 
@@ -187,7 +191,8 @@ def log(outcome, reason=""):
 @pytest.mark.parametrize("worst", [Outcome.FAILED, Outcome.ERROR, Outcome.NOT_RUN])
 def test_the_worst_reading_of_a_node_counts(worst):
     told = combined([log(Outcome.PASSED), log(worst, "why"), log(Outcome.MARGINAL)])
-    assert told.outcome is worst and told.reason == "why"
+    assert told.outcome is worst
+    assert told.reason == "why"
 
 
 def test_readings_count_from_every_run_but_those_before_a_later_measurement():

@@ -15,7 +15,7 @@ from railgauge.core.errors import BadInput, BadInputs, NoEvidence
 from railgauge.facts import NodeFacts
 from railgauge.planning import plan
 from railgauge.planning.pairing import SCHEMES
-from railgauge.planning.part import Part
+from railgauge.planning.part import LevelPart
 from railgauge.verdict.decision import RunPlan
 
 # The names that a hostfile allows; they become parts of file names.
@@ -75,7 +75,7 @@ def _refuse_bad_parts(run: RunPlan, name: str) -> None:
         _refuse_bad_part(run.part, name)
 
 
-def _refuse_bad_part(part: Part, name: str) -> None:
+def _refuse_bad_part(part: LevelPart, name: str) -> None:
     nodes, members = set(part.nodes), {node for group in part.groups.values() for node in group}
     words = (*part.nodes, *part.groups)
     if not all(map(NAME.fullmatch, words)) or len(nodes) < len(part.nodes) or not members <= nodes:

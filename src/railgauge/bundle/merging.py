@@ -101,13 +101,13 @@ def write(sources: Sequence[Contents], folder: Path) -> None:
     parts = sorted(_parts(sources), key=lambda part: began(part_run(part)))
     _refuse_unfit(parts)
     merged.refuse_apart(parts)
+    told = assemble([part_run(part) for part in parts]).parts
     refuse_doubtful_partners([_checked(part) for part in parts])
     for part in parts:
         _copy(part, folder / PARTS / part.plan().run_id)
     _write_input(sources[0], folder)
     _write_survey(parts, folder)
     store = Store(folder)
-    told = assemble([part_run(part) for part in parts]).parts
     store.write_json(decision.FILE, to_plain(merged.plan_of(folder.name, parts, told)))
     _write_record(FolderContents(folder), store)
 

@@ -31,7 +31,7 @@ ONLY = "only"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LevelPart:
     """The part of a level that a run measures.
 
     ``nodes`` and ``groups`` are those of the whole cluster; a run keeps in ``cluster.json`` only
@@ -65,7 +65,7 @@ class Part:
         return f"only {shortened(folded(self.only))}, with {shortened(folded(self.partners))}"
 
 
-def whole_cluster(part: Part, cluster: Cluster) -> Cluster:
+def whole_cluster(part: LevelPart, cluster: Cluster) -> Cluster:
     """Return the cluster with all nodes; those that the part does not use have only a name."""
     known = {node.name: node for node in cluster.nodes}
     nodes = tuple(known.get(name) or Node(name, "", "") for name in part.nodes)
@@ -80,12 +80,12 @@ def within(cluster: Cluster, names: Iterable[str]) -> Cluster:
     return replace(cluster, nodes=nodes, groups=groups)
 
 
-def of_level(part: Part, whole: Level) -> Level:
+def of_level(part: LevelPart, whole: Level) -> Level:
     """Return what the part measures of a level."""
     return _nodes_of(part, whole) if part.only else _shard_of(part, whole)
 
 
-def notes(part: Part | None) -> tuple[str, ...]:
+def notes(part: LevelPart | None) -> tuple[str, ...]:
     """The note that a run measured a part alone; empty for any other run."""
     if part is None:
         return ()
@@ -104,7 +104,7 @@ def used(level: Level) -> tuple[str, ...]:
 # --- some nodes ---
 
 
-def _nodes_of(part: Part, whole: Level) -> Level:
+def _nodes_of(part: LevelPart, whole: Level) -> Level:
     """What is about the nodes of ``only``, with partners alone."""
     only, used = set(part.only), {*part.only, *part.partners}
     groups = {g: m for g, m in whole.groups.items() if used.issuperset(m) and only.intersection(m)}
@@ -121,7 +121,7 @@ def _nodes_of(part: Part, whole: Level) -> Level:
     )
 
 
-def _rounds_of(part: Part, whole: Level) -> Rounds:
+def _rounds_of(part: LevelPart, whole: Level) -> Rounds:
     """The pairs of the level among these nodes, and in rounds of their own those it lacks."""
     only, used = set(part.only), {*part.only, *part.partners}
     own = [
@@ -151,20 +151,22 @@ def _partners_of(node: str, whole: Level) -> int:
 # --- shards ---
 
 
-def shard(text: str, cluster: Cluster) -> Part:
+def shard(text: str, cluster: Cluster) -> LevelPart:
     """Return the part that ``--shard I/N`` names. Raises ``BadInput``."""
     number, slash, count = text.partition("/")
     if not (
         slash and number.isascii() and number.isdigit() and count.isascii() and count.isdigit()
     ):
         raise BadInput(f"{text[:40]!r} is not a shard", where="--shard", remedy="say I/N: 2/4")
-    part = Part(tuple(n.name for n in cluster.nodes), cluster.groups, (), int(number), int(count))
+    part = LevelPart(
+        tuple(n.name for n in cluster.nodes), cluster.groups, (), int(number), int(count)
+    )
     if not 1 <= part.shard <= part.of:
         raise BadInput(f"there is no shard {text[:40]}", where="--shard", remedy="say 1/N to N/N")
     return part
 
 
-def _shard_of(part: Part, whole: Level) -> Level:
+def _shard_of(part: LevelPart, whole: Level) -> Level:
     shares = _Shares(whole, part.of)
     own, every = part.shard - 1, list(enumerate(whole.rounds))
     nodes = tuple(node for node in whole.nodes if shares.of_node(node) == own)
@@ -242,7 +244,7 @@ def together(whole: Level, count: int) -> tuple[tuple[int, int], ...]:
     """Return the pairs of shards, from 1, that share no node and can run at the same time."""
     names = tuple(whole.nodes)
     shards = [
-        set(used(of_level(Part(names, {}, (), i, count), whole))) for i in range(1, count + 1)
+        set(used(of_level(LevelPart(names, {}, (), i, count), whole))) for i in range(1, count + 1)
     ]
     numbered = combinations(enumerate(shards, 1), 2)
     return tuple((a, b) for (a, one), (b, other) in numbered if one.isdisjoint(other))

@@ -13,7 +13,7 @@ from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
 from railgauge.core.nodeset import expanded
 from railgauge.planning import part
-from railgauge.planning.part import Part
+from railgauge.planning.part import LevelPart
 from railgauge.planning.plan import Level
 from railgauge.verdict import known_good
 
@@ -21,7 +21,9 @@ _WORKER_INPUT = "railgauge_partners"
 _ONLY, _SHARD, _PARTNERS, _FROM = "--only", "--shard", "--partners", "--partners-from"
 
 
-def asked(config: pytest.Config, cluster: Cluster, platform: Platform, whole: Level) -> Part | None:
+def asked(
+    config: pytest.Config, cluster: Cluster, platform: Platform, whole: Level
+) -> LevelPart | None:
     """The part that the options ask for; ``None`` for the whole level. Raises ``BadInput``."""
     found = _shard(config, cluster) or _nodes(config, cluster, platform)
     if found is None:
@@ -38,14 +40,14 @@ def asked(config: pytest.Config, cluster: Cluster, platform: Platform, whole: Le
     return replace(found, uses=uses)
 
 
-def _shard(config: pytest.Config, cluster: Cluster) -> Part | None:
+def _shard(config: pytest.Config, cluster: Cluster) -> LevelPart | None:
     named = config.getoption(_SHARD)
     if named and config.getoption(_ONLY):
         raise BadInput(f"cannot be combined with {_ONLY}", where=_SHARD)
     return part.shard(named, cluster) if named else None
 
 
-def _nodes(config: pytest.Config, cluster: Cluster, platform: Platform) -> Part | None:
+def _nodes(config: pytest.Config, cluster: Cluster, platform: Platform) -> LevelPart | None:
     only, partners, source = map(config.getoption, (_ONLY, _PARTNERS, _FROM))
     if not only:
         if partners or source:
@@ -60,7 +62,7 @@ def _nodes(config: pytest.Config, cluster: Cluster, platform: Platform) -> Part 
     if both := [node for node in good if node in nodes]:
         raise BadInput(f"{both[0]} is to be qualified and a partner", where=_PARTNERS)
     every = tuple(node.name for node in cluster.nodes)
-    return Part(every, cluster.groups, only=nodes, partners=good, each=bool(partners))
+    return LevelPart(every, cluster.groups, only=nodes, partners=good, each=bool(partners))
 
 
 def _named(text: str, cluster: Cluster, option: str) -> tuple[str, ...]:
@@ -86,7 +88,7 @@ def _good(
     return _shown_good(path, cluster, platform, only)
 
 
-def tell_worker(measures: Part | None, workerinput: dict[str, str]) -> None:
+def tell_worker(measures: LevelPart | None, workerinput: dict[str, str]) -> None:
     if measures is not None:
         workerinput[_WORKER_INPUT] = ",".join(measures.partners)
 

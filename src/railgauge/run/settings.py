@@ -12,7 +12,7 @@ from railgauge.core.model import Cluster
 from railgauge.judging import stamp
 from railgauge.judging.stamp import Evidence
 from railgauge.planning.needs import Candidate
-from railgauge.planning.part import Part, within
+from railgauge.planning.part import LevelPart, within
 from railgauge.planning.plan import Level
 from railgauge.planning.soak import SoakPlan
 
@@ -51,7 +51,7 @@ class RunSettings:
     deviations: tuple[Deviation, ...] = ()
     soak: SoakPlan | None = None
     operator: str = ""
-    measures: Part | None = None
+    measures: LevelPart | None = None
 
     def used(self, cluster: Cluster) -> Cluster:
         """The nodes of the cluster that the run surveys, leases and measures."""

@@ -21,7 +21,7 @@ from railgauge.planning import part, plan, sample
 from railgauge.planning.demand import NOT_SCANNED, SUBNET, DemandInputs, demands
 from railgauge.planning.needs import NO_GROUP, NO_PAIR, Candidate, no_scan, not_limited, unmet
 from railgauge.planning.pairing import ALTERNATING
-from railgauge.planning.part import Part
+from railgauge.planning.part import LevelPart
 from railgauge.planning.plan import Level
 from railgauge.planning.soak import SoakPlan, is_of_soak
 from railgauge.verdict import closing, history
@@ -70,7 +70,7 @@ class RunPlan:
     soak: SoakPlan | None = None
     began: str = ""
     operator: str = ""
-    part: Part | None = None
+    part: LevelPart | None = None
     parts: tuple[MergedPart, ...] = ()
 
     def level_of(self, platform: Platform, cluster: Cluster) -> Level:
@@ -175,7 +175,7 @@ def not_applicable(
     A reason in the platform file has precedence over one that follows from the hardware.
     """
     whole = level.whole or level
-    reasons = unmet(platform, whole, tests)
+    reasons = unmet(platform, level, tests)
     if not whole.lacks_scan and (why := no_scan(platform, whole)):
         reasons |= dict.fromkeys(SUBNET, why)
     if whole.lacks_scan and not level.lacks_scan:
