@@ -28,7 +28,7 @@ _CHANCE = 0.05
 _INTERMITTENT = "the fault is intermittent: measure again, for longer and at another time"
 
 
-def with_confirmation(cause: Cause, results: Iterable[Confirmed], *, has_it: bool = False) -> Cause:
+def with_confirmation(cause: Cause, results: Sequence[Confirmed], *, has_it: bool = False) -> Cause:
     """Return the cause with the result of measuring its suspects again, if they were.
 
     A suspect that is fast now is not cleared: its failure remains, and the cause becomes undecided.
@@ -39,7 +39,8 @@ def with_confirmation(cause: Cause, results: Iterable[Confirmed], *, has_it: boo
         return cause
     for decided in (_broken, gpu_or_path.decided, elimination.decided):
         if (told := decided(cause, mine)) is not None:
-            return told
+            is_narrower = told.confidence == OPEN and told.where != cause.where
+            return with_confirmation(told, results, has_it=has_it) if is_narrower else told
     if has_it:
         return cause
     if cause.course is not None and not cause.course.since and not _each_once(mine):
@@ -62,6 +63,21 @@ def with_partner(cause: Cause, shown: Sequence[ItemRecord]) -> Cause:
     return replace(cause, where=replace(cause.where, node=naming.among(common)), says=says)
 
 
+def over_any_nic(cause: Cause, results: Iterable[Confirmed]) -> Cause:
+    """The cause; a path without its NIC if it was slow in some repeats only, measured again.
+
+    What was fine over other NICs, once each, may then be slow over them as well.
+    """
+    if cause.cause != PATH or cause.confidence == OPEN or not cause.where.device:
+        return cause
+    ends = {cause.where.node, cause.where.peer}
+    slow, all_ = _repeats(result for result in results if set(_nodes(result)) == ends)
+    if not 0 < slow < all_:
+        return cause
+    says = f"{cause.says}; it comes and goes: {slow} of {all_} repeats are slow, measured again"
+    return replace(cause, where=replace(cause.where, device=""), says=says)
+
+
 def _by_state(cause: Cause, mine: Sequence[Confirmed]) -> Cause:
     """The cause, by whether its suspects are slow again."""
     state = _state(mine)
@@ -71,7 +87,10 @@ def _by_state(cause: Cause, mine: Sequence[Confirmed]) -> Cause:
         return replace(told, confidence=OPEN, would_decide=decide)
     if state == CONFIRMED and cause.confidence == OPEN:
         decided = _decided(replace(told, course=None), mine)
-        return told if decided.where.peer and _may_be_an_end(cause, mine) else decided
+        if not decided.where.peer or not _may_be_an_end(cause, mine):
+            return decided
+        both = naming.among(sorted((decided.where.node, decided.where.peer)))
+        return replace(told, where=replace(told.where, node=both))
     if state == UNKNOWN and cause.confidence == LIKELY and cause.cause != DIRECTION:
         return _by_direction(told, mine)
     return told

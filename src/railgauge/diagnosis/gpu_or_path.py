@@ -28,6 +28,7 @@ from railgauge.diagnosis.remeasured import line
 from railgauge.judging.confirmation import Confirmed
 from railgauge.planning.pairing import CLOSENESS
 
+_NIC = "slow-nic"
 _MOST_SHARE = 0.97  # of its limit: a pairing that is less behind says little of how slow it is
 _CLEAR, _SAME = 0.97, 0.995  # of what good nodes reach: clearly less, and the same
 
@@ -75,7 +76,8 @@ def decided(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
     others = [r for r in mine if _pairing(r) != path and _pairing(r).startswith("gpu")]
     host = [r for r in mine if is_host_memory(r)]
     if path and any(result.missed for result in host):
-        return at_the_nic(cause, path.rpartition("-")[2], host)
+        found = at_the_nic(cause, path.rpartition("-")[2], host)
+        return _both_ways(found) if _is_back(cause.where.node, again, host) else found
     good = [r for r in results if not r.asked.suspects]
     if not path or not (again and others and good):
         return None
@@ -121,6 +123,23 @@ def at_the_nic(cause: Cause, nic: str, host: Sequence[Confirmed]) -> Cause:
         basis=CATALOGUE[name].basis,
         confirmation=Confirmation("confirmed", seen),
     )
+
+
+def _is_back(node: str, again: Sequence[Confirmed], host: Sequence[Confirmed]) -> bool:
+    """Whether a slow measurement of host memory went the other way than that of the GPU did.
+
+    So both directions of the NIC were slow, at one time or another.
+    """
+    sent, now = (
+        {case.nodes[0] == node for r in some if (case := r.asked.question.case)}
+        for some in (again, [result for result in host if result.missed])
+    )
+    return len(sent) == 1 and bool(now - sent)
+
+
+def _both_ways(cause: Cause) -> Cause:
+    kind = CATALOGUE[_NIC]
+    return replace(cause, cause=_NIC, remedy=kind.remedy, basis=kind.basis)
 
 
 def _pairing(result: Confirmed) -> str:

@@ -184,14 +184,20 @@ def _met(records: Iterable[ItemRecord], subject: str) -> dict[str, set[str]]:
 def _unseen_way(
     results: RunResults, causes: Sequence[Cause], cause: Cause, good: Sequence[str]
 ) -> Iterator[Remeasurement]:
-    """The other direction of a slow node or NIC, of which only one was measured."""
+    """The other direction of a slow node or NIC, of which only one was measured.
+
+    What another slow part explains as well tells nothing of a direction.
+    """
     place, flows = cause.where, results.platform.measurements
     if cause.confidence != LIKELY or place.peer or cause.cause not in _BOTH_WAYS:
         return
-    mine = [r for r in results.records.values() if place.node in r.nodes and is_path(r)]
+    decided = (one for one in causes if one != cause and one.confidence != OPEN)
+    shared = {item for one in decided for item in one.evidence}
+    own = (r for r in results.records.values() if r.id not in shared)
+    mine = [r for r in own if place.node in r.nodes and is_path(r)]
     over = [r for r in mine if r.asserted and goes_through(place.device, r.part_at(place.node))]
     seen = {w for r in over for w in ways((r.nodes[0], r.nodes[1]), place.node, flow_of(r, flows))}
-    shown = [results.records[i] for i in cause.evidence if i in results.records]
+    shown = [r for r in mine if r.id in cause.evidence]
     worst = worst_item(r for r in shown if is_path(r) and is_one_way(results, r))
     if worst is not None and len(seen) == 1:
         (other,) = set(worst.nodes) - {place.node}
