@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import getpass
 import math
 from pathlib import Path
@@ -72,7 +71,11 @@ def add(parser: pytest.Parser) -> None:
         help="with --only: the partners are all nodes that RUN shows to be good, a folder of "
         "reports/ or a bundle; railgauge merge RUN then completes that run",
     )
-    group.addoption("--merged", metavar="FOLDER", help=argparse.SUPPRESS)
+    group.addoption(
+        "--merged",
+        metavar="FOLDER",
+        help="write the reports of a run that railgauge merge has made",
+    )
     group.addoption(
         "--confirm",
         action="store_true",
