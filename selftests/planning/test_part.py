@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,8 +13,9 @@ from testing.core_values import ROOT, cluster, without_closing_items
 from railgauge.config import thresholds
 from railgauge.core.errors import BadInput
 from railgauge.planning import part, sample
-from railgauge.planning.demand import DemandInputs, demands
+from railgauge.planning.demand import SUBNET, DemandInputs, demands
 from railgauge.planning.part import LevelPart
+from railgauge.verdict.decision import not_applicable
 
 PLATFORM = without_closing_items(thresholds.load("connectx4-homelab", ROOT / "thresholds"))
 
@@ -122,3 +124,67 @@ def test_what_is_no_shard_is_refused(text):
 def test_a_part_says_what_it_is():
     assert LevelPart((), {}, (), 2, 4).what == "shard 2/4"
     assert part.notes(None) == ()
+
+
+def test_only_one_shard_says_that_the_subnet_was_not_scanned():
+    platform = without_closing_items(thresholds.load("h200", ROOT / "thresholds"))
+    declared = site(8, 4)
+    every = sample.level(platform, declared, "signoff")
+    assert every.lacks_scan
+    scans = {name for name in not_applicable(platform, every) if name in SUBNET}
+    assert not scans
+    first, second, _ = shards(declared, every, 3)
+    assert first.lacks_scan
+    assert not second.lacks_scan
+    assert set(SUBNET) <= not_applicable(platform, second).keys()
+
+
+# --- some nodes ---
+
+
+def only(declared, level, nodes, partners, **more):
+    asked = LevelPart(tuple(n.name for n in declared.nodes), declared.groups, only=nodes, **more)
+    return part.of_level(replace(asked, partners=partners), level)
+
+
+def test_nodes_are_measured_with_partners_alone_in_the_directions_of_the_level():
+    declared = site(6)
+    every = whole(declared, "signoff")
+    found = only(declared, every, ("n001",), ("n000", "n002", "n003"))
+    assert found.nodes == found.measured == ("n001",)
+    assert {frozenset((p.source, p.target)) for p in found.pairs} == {
+        frozenset(("n001", partner)) for partner in ("n000", "n002", "n003")
+    }
+    assert set(found.pairs) <= set(every.pairs)
+    assert part.used(found) == ("n001", *(n for n in part.used(found) if n != "n001"))
+    assert not found.groups
+    assert not found.scanners
+
+
+def test_two_nodes_to_qualify_meet_each_other_too():
+    declared = site(6)
+    found = only(declared, whole(declared, "signoff"), ("n001", "n002"), ("n003",))
+    met = {frozenset((p.source, p.target)) for p in found.pairs}
+    assert met == {frozenset(two) for two in [("n001", "n002"), ("n001", "n003"), ("n002", "n003")]}
+
+
+def test_a_group_is_measured_if_all_its_others_are_partners():
+    declared = site(6)
+    every = whole(declared, "signoff")
+    rest = tuple(f"n00{i}" for i in (0, 2, 3, 4, 5))
+    assert set(only(declared, every, ("n001",), rest).groups) == {"all"}
+    assert not only(declared, every, ("n001",), rest[:-1]).groups
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_a_node_meets_as_many_partners_as_the_level_gives_it_and_named_ones_all(rounds):
+    declared = site(8)
+    every = whole(declared, "nightly", rounds)
+    own = {n for p in every.pairs if "n001" in (p.source, p.target) for n in (p.source, p.target)}
+    strangers = tuple(n.name for n in declared.nodes if n.name not in own)
+    for partners in (strangers, tuple(sorted((own | set(strangers)) - {"n001"}))):
+        found = only(declared, every, ("n001",), partners)
+        assert len(found.pairs) == min(rounds, len(partners))
+    known = {n for p in found.pairs for n in (p.source, p.target)}
+    assert known == own, "the level's own partners come first"
+    assert len(only(declared, every, ("n001",), strangers, each=True).pairs) == len(strangers)

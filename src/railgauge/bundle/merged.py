@@ -134,11 +134,10 @@ def _answer(node: str, parts: Sequence[Contents], judged: Iterable[bool]) -> Nod
 
 def refuse_apart(parts: Sequence[Contents]) -> None:
     """Raise ``BadInput``, naming the run, unless all are of one cluster, plan and limits."""
-    first = parts[0]
-    due, name = _alike(first), first.plan().run_id
+    due, name = _alike(parts[0]), parts[0].plan().run_id
     for part in parts[1:]:
         for what, value in _alike(part).items():
-            if value != due[what]:
+            if value != due.setdefault(what, value):
                 raise BadInput(
                     f"has another {what} than {name}{_shown(value, due[what])}",
                     where=part.plan().run_id,
