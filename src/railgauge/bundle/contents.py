@@ -8,17 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from railgauge.bundle import strict, unchanged
+from railgauge.bundle import inputs, strict, unchanged
 from railgauge.bundle.archive import Archive
 from railgauge.bundle.errors import BadBundle
-from railgauge.bundle.inputs import (
-    NAME,
-    SURVEYED,
-    SurveyedNode,
-    SurveyHeader,
-    plan_in,
-    platform_in,
-)
 from railgauge.bundle.statement import RUN
 from railgauge.config import deviations, thresholds
 from railgauge.config.deviations import Deviation, DeviationError
@@ -68,11 +60,13 @@ _MOST_RUNS = 100
 class Contents:
     """The files of one run in an archive. A malformed file raises ``BadBundle``."""
 
+    _at = RUN
+    _parts: tuple[Contents, ...] | None = None
+
     def __init__(self, archive: Archive, at: str = RUN) -> None:
         """``at`` is the folder of the run in the archive: that of the bundle's, or of a part."""
         self._archive = archive
         self._at = at
-        self._parts: tuple[Contents, ...] | None = None
         self.found = self._found()
 
     def __contains__(self, name: str) -> bool:
@@ -96,7 +90,7 @@ class Contents:
     def plan(self) -> RunPlan:
         name = f"{self._at}{decision.FILE}"
         data = strict.versioned(self._json(decision.FILE), decision.SCHEMA_VERSION, name)
-        return plan_in(data, name)
+        return inputs.plan_in(data, name)
 
     @property
     def parts(self) -> tuple[Contents, ...]:
@@ -115,7 +109,7 @@ class Contents:
             raise BadBundle(f"has {len(cluster.nodes)} nodes", where=name)
         nodes = [node.name for node in cluster.nodes]
         for word in (cluster.name, *nodes, *cluster.groups):
-            if not NAME.fullmatch(word):
+            if not inputs.NAME.fullmatch(word):
                 raise BadBundle(f"has the name {word[:60]!r}", where=name)
         members = {node for group in cluster.groups.values() for node in group}
         if len(set(nodes)) < len(nodes) or not members <= set(nodes):
@@ -123,7 +117,7 @@ class Contents:
         return cluster
 
     def platform(self) -> Platform:
-        platform = platform_in(self.bytes(PLATFORM), Path(f"{self._at}{PLATFORM}"))
+        platform = inputs.platform_in(self.bytes(PLATFORM), Path(f"{self._at}{PLATFORM}"))
         return self.of_this_cluster(platform)
 
     def of_this_cluster(self, platform: Platform) -> Platform:
@@ -166,7 +160,7 @@ class Contents:
         return {node: self._node(data, f"{name}: {node[:80]}") for node, data in nodes.items()}
 
     def _node(self, data: object, name: str) -> NodeAnswer:
-        found = strict.value(SurveyedNode, data, name)
+        found = strict.value(inputs.SurveyedNode, data, name)
         if found.facts is None:
             return found.error or FactMissing("no facts and no error", where=name)
         # A missing fact would get its default, which would look like a fact that was read.
@@ -200,13 +194,15 @@ class Contents:
             raise BadBundle(f"names {len(read)} runs", where=f"{self._at}{ELSEWHERE}")
         return tuple(strict.value(Addresses, data, place) for place, data in read)
 
-    def surveyed(self) -> SurveyHeader | None:
+    def surveyed(self) -> inputs.SurveyHeader | None:
         """The header of the survey; ``None`` if the run ended before its survey."""
         if FACTS not in self:
             return None
         name = f"{self._at}{FACTS}"
         data = dict(strict.versioned(self._json(FACTS), 1, name))
-        return strict.value(SurveyHeader, {k: v for k, v in data.items() if k in SURVEYED}, name)
+        return strict.value(
+            inputs.SurveyHeader, {k: v for k, v in data.items() if k in inputs.SURVEYED}, name
+        )
 
     def deviations(self) -> tuple[Deviation, ...]:
         """The accepted deviations that the run was given; usually none."""
@@ -371,7 +367,6 @@ class FolderContents(Contents):
     def __init__(self, folder: Path, at: str = RUN) -> None:
         self.folder = folder
         self._at = at
-        self._parts = None
         self.found = self._found()
 
     def _part(self, below: str) -> Contents:

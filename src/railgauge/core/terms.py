@@ -143,6 +143,11 @@ class Verdict(Term):
         return self in (Verdict.ACCEPTED, Verdict.WITH_DEVIATIONS)
 
     @property
+    def is_of_nodes(self) -> bool:
+        """Whether it is a verdict of some nodes alone."""
+        return self in _OF_NODES.values()
+
+    @property
     def of_nodes(self) -> Verdict:
         """The verdict of a run that measured some nodes alone, in place of that of a cluster."""
         return _OF_NODES.get(self, self)

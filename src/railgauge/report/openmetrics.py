@@ -160,7 +160,7 @@ def _families(run: FinishedRun) -> Iterator[tuple[str, str, str, _Points]]:
     )  # fmt: skip
     yield (
         "railgauge_verdict", "1 for the verdict of the run, 0 for the other verdicts.", "",
-        [({"state": str(one)}, int(one is outcome.verdict)) for one in Verdict],
+        [({"state": str(one)}, int(one is outcome.verdict)) for one in _states(outcome)],
     )  # fmt: skip
     yield (
         "railgauge_items", "Planned items by outcome; each is in exactly one.", "",
@@ -184,6 +184,11 @@ def _families(run: FinishedRun) -> Iterator[tuple[str, str, str, _Points]]:
         "railgauge_left_out", "Series that are left out because there are too many.", "",
         [({"of": what}, count) for what, count in left_out.items()],
     )  # fmt: skip
+
+
+def _states(outcome: RunOutcome) -> Iterator[Verdict]:
+    """The verdicts of a cluster, and for a run that qualifies nodes those of nodes."""
+    return (one for one in Verdict if outcome.part or not one.is_of_nodes)
 
 
 def _cause_labels(one: NamedCause) -> tuple[tuple[str, str], ...]:
