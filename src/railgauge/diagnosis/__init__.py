@@ -33,6 +33,7 @@ from railgauge.diagnosis import (
     unmeasured,
     within_node,
 )
+from railgauge.diagnosis.alike import slower_than_others
 from railgauge.diagnosis.catalogue import CATALOGUE, Kind
 from railgauge.diagnosis.confirmed import over_any_nic, with_confirmation, with_partner
 from railgauge.diagnosis.course import timed
@@ -128,7 +129,8 @@ def _diagnosed(results: RunResults) -> tuple[Cause, ...]:
     of_items = [again.doubted(claim, all_) for claim in all_ if not again.rests_on_added(claim)]
     causes = [_confirmed(results, claim) for claim in of_items]
     causes += [_confirmed(results, claim) for claim in residue.left_over(results, causes)]
-    causes = residue.doubted_paths(results, residue.whole_paths(results, causes))
+    causes = residue.doubted_nics(results, residue.whole_paths(results, causes))
+    causes = residue.doubted_paths(results, causes)
     return by_harm(without_slow_partners(causes, results), results.records)
 
 
@@ -150,7 +152,7 @@ def _may_be_all(where: Where, before: Cause, evidence: Sequence[ItemRecord]) -> 
 
     What the rules decided without a second measurement they have compared themselves.
     """
-    is_even = before.confidence != OPEN or not residue.slower_than_others(evidence)
+    is_even = before.confidence != OPEN or not slower_than_others(evidence)
     return is_even and _takes_part(where, evidence)
 
 

@@ -42,10 +42,11 @@ def with_confirmation(cause: Cause, results: Sequence[Confirmed], *, has_it: boo
             is_narrower = told.confidence == OPEN and told.where != cause.where
             return with_confirmation(told, results, has_it=has_it) if is_narrower else told
     if has_it:
-        return cause
+        is_whole = cause.confidence == LIKELY and cause.cause in ("slow-nic", "slow-node")
+        return _by_direction(cause, mine) if is_whole else cause
     if cause.course is not None and not cause.course.since and not _each_once(mine):
         return _found_again(cause, mine)
-    return _by_state(cause, mine)
+    return _turned(cause, _by_state(cause, mine), results)
 
 
 def with_partner(cause: Cause, shown: Sequence[ItemRecord]) -> Cause:
@@ -63,6 +64,14 @@ def with_partner(cause: Cause, shown: Sequence[ItemRecord]) -> Cause:
     return replace(cause, where=replace(cause.where, node=naming.among(common)), says=says)
 
 
+def _turned(before: Cause, cause: Cause, results: Iterable[Confirmed]) -> Cause:
+    """The cause by its other direction, if that was measured after the node had been decided."""
+    if cause.where == before.where or cause.where.peer or cause.confidence == OPEN:
+        return cause
+    back = [one for one in results if not one.asked.suspects and is_about(one.asked, cause)]
+    return _by_direction(cause, back)
+
+
 def over_any_nic(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     """The cause; a path without its NIC if it was slow in some repeats only, measured again.
 
@@ -70,10 +79,14 @@ def over_any_nic(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     """
     if cause.cause != PATH or cause.confidence == OPEN or not cause.where.device:
         return cause
-    ends = {cause.where.node, cause.where.peer}
-    slow, all_ = _repeats(result for result in results if set(_nodes(result)) == ends)
+    ends = (cause.where.node, cause.where.peer)
+    taken = list(results)
+    slow, all_ = _repeats(result for result in taken if set(_nodes(result)) == {*ends})
     if not 0 < slow < all_:
         return cause
+    fine = (_repeats(r for r in taken if r.asked.suspects == (end,))[1] for end in ends)
+    if (1 - slow / all_) ** min(fine) > _CHANCE:
+        return replace(cause, confidence=OPEN, would_decide=_INTERMITTENT)
     says = f"{cause.says}; it comes and goes: {slow} of {all_} repeats are slow, measured again"
     return replace(cause, where=replace(cause.where, device=""), says=says)
 
@@ -91,7 +104,7 @@ def _by_state(cause: Cause, mine: Sequence[Confirmed]) -> Cause:
             return decided
         both = naming.among(sorted((decided.where.node, decided.where.peer)))
         return replace(told, where=replace(told.where, node=both))
-    if state == UNKNOWN and cause.confidence == LIKELY and cause.cause != DIRECTION:
+    if state == UNKNOWN and cause.confidence == LIKELY:
         return _by_direction(told, mine)
     return told
 
@@ -307,7 +320,9 @@ def _by_direction(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     node = cause.where.node
     back = [r for r in results if not r.asked.suspects and not r.error and node in _nodes(r)]
     if back and all(result.missed for result in back):
-        return _as(_both_ways(cause.where.device), cause)
+        says = f"{cause.says}; measured again, it is slow in the other direction too"
+        whole = replace(cause, says=says) if cause.cause == DIRECTION else cause
+        return _as(_both_ways(cause.where.device), whole)
     return _as(DIRECTION, cause) if back else cause
 
 

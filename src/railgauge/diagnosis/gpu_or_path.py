@@ -23,7 +23,7 @@ from railgauge.core.model import Judgement, Outcome, Pairing
 from railgauge.core.question import Question
 from railgauge.core.units import format_value
 from railgauge.diagnosis.catalogue import CATALOGUE
-from railgauge.diagnosis.model import LIKELY, OPEN, Cause, Confirmation
+from railgauge.diagnosis.model import AGAIN, LIKELY, OPEN, Cause, Confirmation
 from railgauge.diagnosis.remeasured import line
 from railgauge.judging.confirmation import Confirmed
 from railgauge.planning.pairing import CLOSENESS
@@ -75,10 +75,13 @@ def decided(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
     again = [r for r in mine if _pairing(r) == path]
     others = [r for r in mine if _pairing(r) != path and _pairing(r).startswith("gpu")]
     host = [r for r in mine if is_host_memory(r)]
+    good = [r for r in results if not r.asked.suspects]
     if path and any(result.missed for result in host):
+        share = _share(others[0], good[0]) if others and good else None
+        if share is not None and share < _CLEAR:  # over another NIC it is slow as well
+            return _of_node(cause, host)
         found = at_the_nic(cause, path.rpartition("-")[2], host)
         return _both_ways(found) if _is_back(cause.where.node, again, host) else found
-    good = [r for r in results if not r.asked.suspects]
     if not path or not (again and others and good):
         return None
     slow, other, peer = again[0], others[0], good[0]
@@ -122,6 +125,22 @@ def at_the_nic(cause: Cause, nic: str, host: Sequence[Confirmed]) -> Cause:
         remedy=CATALOGUE[name].remedy,
         basis=CATALOGUE[name].basis,
         confirmation=Confirmation("confirmed", seen),
+    )
+
+
+def _of_node(cause: Cause, host: Sequence[Confirmed]) -> Cause:
+    """The cause at the node, undecided: its partner here may have a slow path to it."""
+    kind = CATALOGUE["slow-node"]
+    return replace(
+        cause,
+        cause="slow-node",
+        where=replace(cause.where, device=""),
+        says=f"{cause.headline}; measured again, host memory and another NIC are slow too",
+        confidence=OPEN,
+        would_decide=AGAIN.format(cause.where.node),
+        remedy=kind.remedy,
+        basis=kind.basis,
+        confirmation=Confirmation("confirmed", tuple(map(line, host))),
     )
 
 
