@@ -90,7 +90,12 @@ def test_exit_codes_are_those_of_the_contract():
         Verdict.REJECTED: 1,
         Verdict.INCOMPLETE: 10,
         Verdict.WITH_DEVIATIONS: 11,
+        Verdict.QUALIFIED: 0,
+        Verdict.NOT_QUALIFIED: 1,
+        Verdict.QUALIFIED_WITH_DEVIATIONS: 11,
     }
+    accepted = {verdict for verdict in Verdict if verdict.is_accepted}
+    assert accepted == {Verdict.ACCEPTED, Verdict.WITH_DEVIATIONS}
 
 
 # --- one item, run again ---

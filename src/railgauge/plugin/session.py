@@ -175,6 +175,10 @@ class Controller:
             return
         self._ended = self._end()
         self._tell_absent(session)
+        self._report(session)
+
+    def _report(self, session: pytest.Session) -> None:
+        """Reach the verdict, and write all reports but those of pytest's own plugins."""
         self.verdict = self._decide()
         self.run.store.write_json("verdict.json", self.verdict.to_json())
         self._write_junit()
@@ -244,8 +248,7 @@ class Controller:
         return lambda line: write(printable(line))
 
     def _write_junit(self) -> None:
-        now = datetime.now().astimezone()
-        took_s = (now - self._began).total_seconds()
+        took_s = (self._over() - self._began).total_seconds()
         host, evidence = platform.node(), self.run.surveyed.evidence
         excluded = self.verdict.excluded if self.verdict else ""
         accepted = self.verdict.deviations if self.verdict else ()
@@ -291,6 +294,10 @@ class Controller:
         if self.run.recorded:
             return self.run.recorded.plan().began
         return self._began.isoformat(timespec="seconds")
+
+    def _over(self) -> datetime:
+        """When the run is over, for the reports."""
+        return datetime.now().astimezone()
 
     def _decide(self) -> RunVerdict:
         return decision.decide(self._run_plan(), self._findings())
@@ -343,6 +350,7 @@ class Controller:
             soak=self.settings.soak,
             began=self._start_of_run(),
             operator=self.settings.operator,
+            part=self.settings.measures,
         )
         self.run.store.write_json(decision.FILE, to_plain(run))
         return run

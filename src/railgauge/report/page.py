@@ -25,6 +25,9 @@ _SYMBOLS = {
     Verdict.WITH_DEVIATIONS: "!",
     Verdict.REJECTED: "\u2717",
     Verdict.INCOMPLETE: "?",
+    Verdict.QUALIFIED: "\u2713",
+    Verdict.QUALIFIED_WITH_DEVIATIONS: "!",
+    Verdict.NOT_QUALIFIED: "\u2717",
 }
 _MOST = 20
 # These labels come first, because a phone shows only the first lines.
@@ -84,7 +87,7 @@ def _causes(causes: Sequence[Cause]) -> dict[str, object]:
 def _headline(verdict: RunVerdict) -> str:
     counts = verdict.counts
     return (
-        f"{verdict.verdict.upper()}: asserted {counts.asserted} of {counts.planned}"
+        f"{verdict.said}: asserted {counts.asserted} of {counts.planned}"
         f"{f', {counts.not_run} not run' if counts.not_run else ''}"
         f"{f' ({verdict.scope})' if verdict.scope else ''}"
         f"{f', {verdict.reservation}' if verdict.reservation else ''}"
