@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -34,20 +35,25 @@ _START = re.compile(r"telemetry,([0-9a-f-]{36})")
 _MOST_SAID = 120
 _MS_PER_S = 1000
 
-# The first argument is the host's root; the others are the tool. A pipe makes some tools keep their
-# lines back until they have many, so that the samples would be lost when the tool is ended.
-_SCRIPT = r"""LC_ALL=C; export LC_ALL; R=${1%/}; shift
+# The first argument is the host's root; the others are the tool.
+_BEGIN = r"""LC_ALL=C; export LC_ALL; R=${1%/}; shift
 PYTHONUNBUFFERED=1; export PYTHONUNBUFFERED
 command -v "$1" >/dev/null || { printf '%s: command not found\n' "$1" >&2; exit 127; }
 read -r boot <"$R/proc/sys/kernel/random/boot_id"
 read -r up rest </proc/uptime
 printf '%s,telemetry,%s\n' "$up" "$boot"
-if command -v stdbuf >/dev/null; then set -- stdbuf -oL "$@"; fi
-"$@" 2>&1 | while IFS= read -r line; do
+"""
+_STAMPED = r"""while IFS= read -r line; do
   read -r up rest </proc/uptime
   printf '%s,%s\n' "$up" "$line"
 done
 """
+# A pipe makes some tools keep their lines back until they have many, so that the samples would be
+# lost when the tool is ended.
+_LOOP = rf"""{_BEGIN}if command -v stdbuf >/dev/null; then set -- stdbuf -oL "$@"; fi
+"$@" 2>&1 | {_STAMPED}"""
+_AGAIN = rf"""{_BEGIN}printf '%s,%s\n' "$up" 'each line is the block of a GPU'
+while "$@" 2>&1 | awk "$joined"; do sleep "$every"; done | {_STAMPED}"""
 
 SampleCells = Mapping[str, str]
 """The cells of one line of a tool by the names in its heading."""
@@ -62,6 +68,10 @@ class Sampler:
     ``reasons`` gives the names of the reasons for which a row says that the GPU is throttled,
     ``None`` if it does not say; ``known_reasons`` are those that a platform file may name, and
     ``reason_columns`` where they are read. ``is_read`` is false for a row to be skipped.
+
+    A tool that prints blocks of lines, once, is run again and again: ``joined`` is the awk program
+    by which the node makes one line of each block, and ends with an error if there is none.
+    ``cells`` gives the cells of such a line by name, ``None`` for a line that is no block.
     """
 
     program: str
@@ -71,6 +81,8 @@ class Sampler:
     known_reasons: Sequence[str] = ()
     reasons: Callable[[SampleCells], frozenset[str] | None] = lambda _: None
     is_read: Callable[[SampleCells], bool] = lambda _: True
+    joined: str = ""
+    cells: Callable[[str], SampleCells | None] | None = None
 
     @property
     def shows(self) -> frozenset[str]:
@@ -101,9 +113,16 @@ class Samples:
     samples: tuple[GpuSample, ...]
 
 
-def sampling_argv(rootfs: str, program: str, arguments: Sequence[str]) -> tuple[str, ...]:
+def sampling_argv(rootfs: str, program: str, sampler: Sampler, interval_ms: int) -> tuple[str, ...]:
     """Return the command that runs the tool and puts the node's uptime before each line."""
-    return ("sh", "-c", _SCRIPT, "railgauge", rootfs, program, *arguments)
+    settings = f"every={interval_ms / _MS_PER_S:g}; joined={shlex.quote(sampler.joined)}\n"
+    script = f"{settings}{_AGAIN}" if sampler.joined else _LOOP
+    return ("sh", "-c", script, "railgauge", rootfs, program, *sampler.arguments(interval_ms))
+
+
+def first_that_shows(needs: Set[str], samplers: Sequence[Sampler]) -> Sampler | None:
+    """The first way to sample that shows all that is needed; they stand from cheap to costly."""
+    return next((one for one in samplers if needs <= one.shows), None)
 
 
 def seconds(interval_ms: int) -> str:
@@ -141,7 +160,7 @@ def last_of_each(text: str, sampler: Sampler, count: int) -> int:
     end = text.rfind("\n") + 1
     while end:
         start = text.rfind("\n", 0, end - 1) + 1
-        row = dict(zip(heading, _cells(text[start:end]), strict=False))
+        row = _row(text[start:end], heading, sampler)
         gpu = _cell(row, sampler.columns[GPU])
         if gpu.isdecimal() and sampler.is_read(row):
             seen.add(gpu)
@@ -149,6 +168,13 @@ def last_of_each(text: str, sampler: Sampler, count: int) -> int:
             return start
         end = start
     return 0
+
+
+def _row(line: str, heading: Sequence[str], sampler: Sampler) -> SampleCells:
+    """The cells of a line with a time before it, whatever it is."""
+    if sampler.cells:
+        return sampler.cells(line.rstrip("\n").partition(",")[2]) or {}
+    return dict(zip(heading, _cells(line), strict=False))
 
 
 def _cells(line: str) -> list[str]:
@@ -164,6 +190,24 @@ def _stamped(line: str) -> tuple[float, str]:
 
 
 def _samples(lines: Sequence[tuple[float, str]], sampler: Sampler) -> Iterator[GpuSample]:
+    return _of_blocks(lines[1:], sampler) if sampler.cells else _of_columns(lines, sampler)
+
+
+def _of_blocks(lines: Sequence[tuple[float, str]], sampler: Sampler) -> Iterator[GpuSample]:
+    """The samples of a tool whose blocks the node has joined; line 0, without one, is left out."""
+    assert sampler.cells
+    for at_s, line in lines:
+        if not (row := sampler.cells(line)):
+            raise TelemetryUnread(f"{sampler.program} printed {_shown(line)}, which is no sample")
+        shown = {
+            what: next((name for name in names if name in row), "")
+            for what, names in sampler.columns.items()
+        }
+        found = {what: name for what, name in shown.items() if name}
+        yield _sample(at_s, row, found, sampler.reasons, line)
+
+
+def _of_columns(lines: Sequence[tuple[float, str]], sampler: Sampler) -> Iterator[GpuSample]:
     heading: list[str] = []
     shown: dict[str, str] = {}
     for at_s, line in lines:

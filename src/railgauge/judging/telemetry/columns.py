@@ -47,5 +47,6 @@ def _cells(sample: GpuSample) -> Iterator[str]:
 
 def _sampler_of(argv: Sequence[str]) -> Sampler | None:
     names = {PurePosixPath(word).name for word in argv}
-    samplers = (stack(vendor).sampler for vendor in vendors())
-    return next((one for one in samplers if one and one.program in names), None)
+    own = [one for vendor in vendors() for one in stack(vendor).samplers if one.program in names]
+    joined = (one for one in own if one.joined and any(one.joined in word for word in argv))
+    return next(joined, own[0] if own else None)

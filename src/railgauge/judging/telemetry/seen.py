@@ -17,7 +17,6 @@ from railgauge.config.thresholds.telemetry import Telemetry
 from railgauge.core.errors import TelemetryUnread, ToolMissing
 from railgauge.core.model import Transcript
 from railgauge.core.terms import BESIDE_ROLES, Role
-from railgauge.stacks import stack
 from railgauge.stacks.sampling import (
     CLOCK,
     LOAD,
@@ -85,8 +84,7 @@ def watched(
     """
     assert platform.gpus is not None
     assert platform.telemetry is not None
-    sampler = stack(platform.gpus.vendor).sampler
-    assert sampler is not None
+    sampler = platform.telemetry.sampler
     said = next((t for t in run if t.role == Role.TELEMETRY and t.node == node), None)
     if said is None:
         raise TelemetryUnread(f"the GPUs were not sampled during {title}", where=node)
@@ -210,11 +208,11 @@ def _seen(title: str, samples: Sequence[GpuSample], limits: Telemetry) -> GpuSee
     loaded = [
         one.values[CLOCK] for one in samples if clock and one.values[LOAD] >= clock.loaded_per_cent
     ]
-    reasons = {name for one in samples for name in one.reasons or ()}
+    reasons = frozenset(name for one in samples for name in one.reasons or ())
     return GpuSeen(
         samples=len(samples),
         spells=tuple(spells_of(title, samples, never)),
-        unknown=frozenset(name for name in reasons if name.startswith("0x")),
+        unknown=reasons.difference(limits.sampler.known_reasons),
         loaded=len(loaded),
         reached=sum(mhz >= clock.floor_mhz for mhz in loaded) if clock else 0,
         lowest_mhz=min(loaded, default=math.inf),
