@@ -47,7 +47,7 @@ from railgauge.judging.assessor import Assessor
 from railgauge.judging.inventory import FILE as INVENTORY
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.needs import Candidate, not_limited
-from railgauge.run.store import json_text
+from railgauge.run.kept_text import json_text
 from railgauge.verdict import decision
 from railgauge.verdict.closing import is_closing, question_kinds
 from railgauge.verdict.counts import RunVerdict

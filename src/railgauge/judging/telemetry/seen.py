@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
@@ -138,7 +138,8 @@ def moved(found: Samples, said: Transcript, run: Sequence[Transcript]) -> tuple[
     sample counts. Raises ``TelemetryUnread`` if it is not known when the repeat began.
     """
     ahead_s = _started_before_s(said, run)
-    every = [replace(one, at_s=one.at_s - found.began_s - ahead_s) for one in found.samples]
+    start_s = found.began_s + ahead_s
+    every = [GpuSample(s.at_s - start_s, s.gpu, s.values, s.reasons) for s in found.samples]
     before = {one.gpu: one.at_s for one in every if one.at_s <= 0}
     return tuple(one for one in every if one.at_s >= before.get(one.gpu, -math.inf))
 
