@@ -15,7 +15,7 @@ from railgauge.bundle import archive, check
 from railgauge.bundle.contents import FolderContents
 from railgauge.cli import main
 from railgauge.judging.confirmation import FILE, FOLDER
-from railgauge.run.store import json_text
+from railgauge.run.kept_text import json_text
 from railgauge.verdict.decision import decide
 
 SOME = ("--confirm", "-k", "bandwidth")

@@ -12,7 +12,8 @@ from typing import Any
 from railgauge.core.errors import BadInput
 from railgauge.core.redaction import Pseudonyms, Redactor
 from railgauge.facts.parts import PartKind
-from railgauge.run.store import DIGESTED, digest, json_text
+from railgauge.run.kept_text import json_text
+from railgauge.run.store import DIGESTED, digest
 from railgauge.run.survey import FILE as FACTS
 from railgauge.subnet import topology
 
