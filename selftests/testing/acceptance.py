@@ -304,10 +304,10 @@ class Run:
             self.html,
             re.DOTALL,
         )
-        return {
-            f"tests/{html.unescape(name)}": html.unescape(re.sub(r"<[^>]*>", " ", cells))
-            for name, cells in rows
-        }
+        names = (html.unescape(name) for name, _ in rows)
+        ids = (f"tests/{name}" if ".py::" in name else name for name in names)
+        texts = (html.unescape(re.sub(r"<[^>]*>", " ", cells)) for _, cells in rows)
+        return dict(zip(ids, texts, strict=True))
 
 
 @dataclass(frozen=True)
