@@ -105,6 +105,8 @@ def test_groups_of_other_sizes_have_plots_and_ideals_of_their_own():
         nodes=8,
     )
     ideals = {name: [w for w in words(p.svg) if w.startswith("ideal")] for name, p in found.items()}
+    assert "n[0001-0004]" in words(found[f"{SIZE}-4-nodes"].svg)
+    assert "pair" not in found[f"{SIZE}-4-nodes"].caption
     assert ideals[f"{SIZE}-4-nodes"] == ["ideal 395.0"]
     assert ideals[f"{SIZE}-8-nodes"] == ["ideal 398.0"]
 

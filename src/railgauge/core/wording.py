@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 _NUMBER = r"(?<![\w.])(\d+(?:\.\d+)?)"
-_UNITS = r"([KMGT]i?B/s|[KMG]b/s|[GT]?FLOP/s|us|ms|ns|s|1/s|[KM]pps|GB)"
+_UNITS = r"([KMGT]i?B/s|[KMG]b/s|[GT]?FLOP/s|us|ms|ns|s|1/s|[KM]pps|GB|W)"
 _VALUE = re.compile(rf"{_NUMBER} {_UNITS}(?![\w/])")
 _DIGITS = 4
 # GT/s of a lane -> the PCIe specification that has it.

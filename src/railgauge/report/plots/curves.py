@@ -40,6 +40,7 @@ class _Panel:
     nodes: dict[str, list[_Dot]] = field(default_factory=dict)
     limits: dict[str, dict[int, float]] = field(default_factory=dict)
     lower: bool = False
+    paired: bool = False
 
     def add(self, record: ItemRecord, judged: Judgement, size_bytes: int) -> None:
         missed = judged.outcome is Outcome.FAILED
@@ -47,7 +48,8 @@ class _Panel:
         where = " ".join(filter(None, (place, record.pairing)))
         dots = [_Dot(value, missed and _beyond(value, judged), where) for value in judged.values]
         self.dots.setdefault(size_bytes, []).extend(dots)
-        for name in record.nodes if len(record.nodes) <= 2 else (place,):  # noqa: PLR2004
+        self.paired |= len(record.nodes) == 2  # noqa: PLR2004
+        for name in record.nodes if len(record.nodes) <= 2 else (_group(record),):  # noqa: PLR2004
             self.nodes.setdefault(name, []).extend(dots)
         self.lower = judged.better == "lower"
         bounds = {
@@ -206,7 +208,7 @@ def _caption(panel: _Panel, columns: Mapping[str, Sequence[_Dot]], y: Scale) -> 
     counts = [len(dots) for dots in panel.dots.values()]
     missed = sum(dot.missed for dots in panel.dots.values() for dot in dots)
     said = [f"{sum(counts)} sample{'s' * (sum(counts) > 1)}"]
-    if len(panel.dots) == 1 and any(":" in dot.where for dots in columns.values() for dot in dots):
+    if len(panel.dots) == 1 and panel.paired:
         said.append("those of a pair stand at both of its nodes")
     if missed:
         said.append(f"crosses: {missed} beyond the limit")
@@ -222,6 +224,10 @@ def _caption(panel: _Panel, columns: Mapping[str, Sequence[_Dot]], y: Scale) -> 
     }
     said += [words for name, words in told.items() if name in panel.limits]
     return "; ".join(said) + "."
+
+
+def _group(record: ItemRecord) -> str:
+    return naming.shortened(naming.folded(record.nodes))
 
 
 def _beyond(value: float, judged: Judgement) -> bool:
