@@ -6,6 +6,7 @@
 #   make hooks                       checks before each commit (.pre-commit-config.yaml)
 #   make mutants                     changes to verdict code that the unit tests do not detect
 #   make allure-cli                  Allure's generator, for railgauge allure; needs node and npm
+#   make axe                         the accessibility rules that selftests check pages by; needs npm
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
@@ -14,7 +15,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: accept test bare lint types hooks mutants docs matrix healthy stragglers blind blind-quick scale bench jars \
-	allure-cli clean
+	allure-cli axe clean
 
 accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
@@ -80,6 +81,14 @@ allure-cli:
 		.cache/allure/node_modules/.bin/allure --version | grep -qF '$(ALLURE)' || \
 		npm install --prefix .cache/allure --no-save --no-audit --no-fund --ignore-scripts \
 			--loglevel=error allure@$(ALLURE)
+
+# Only the selftests use it; the pages load nothing.
+AXE := 4.14.1
+axe:
+	@test -f .cache/axe/node_modules/axe-core/axe.min.js && \
+		grep -qF '"version": "$(AXE)"' .cache/axe/node_modules/axe-core/package.json || \
+		npm install --prefix .cache/axe --no-save --no-audit --no-fund --ignore-scripts \
+			--loglevel=error axe-core@$(AXE)
 
 # These scripts use the selftests' own packages.
 docs matrix healthy stragglers blind bench: export PYTHONPATH = selftests

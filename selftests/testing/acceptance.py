@@ -299,13 +299,15 @@ class Run:
     @cached_property
     def html_rows(self) -> dict[str, str]:
         """The texts of each row in the table of the HTML report."""
-        blob = re.search(r'data-jsonblob="([^"]*)"', self.html)
-        assert blob
-        rows = {}
-        for item_id, entries in json.loads(html.unescape(blob[1]))["tests"].items():
-            cells = "\n".join(entry for row in entries for entry in row["resultsTableRow"])
-            rows[item_id] = html.unescape(re.sub(r"<[^>]*>", " ", cells))
-        return rows
+        rows = re.findall(
+            r"<tr id=r\d+[^>]*><th scope=row>([^<]*)(<.*?)(?=<tr id=r|</table>)",
+            self.html,
+            re.DOTALL,
+        )
+        names = (html.unescape(name) for name, _ in rows)
+        ids = (f"tests/{name}" if ".py::" in name else name for name in names)
+        texts = (html.unescape(re.sub(r"<[^>]*>", " ", cells)) for _, cells in rows)
+        return dict(zip(ids, texts, strict=True))
 
 
 @dataclass(frozen=True)
