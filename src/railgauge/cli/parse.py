@@ -11,7 +11,6 @@ from railgauge.cli import text
 from railgauge.core.model import Parsed
 from railgauge.core.terms import Verdict
 
-NAME = "parse"
 HELP = "parse the output of a tool and print it as JSON"
 EXAMPLE = "example: railgauge parse perftest ib_write_bw.log"
 

@@ -12,7 +12,6 @@ from railgauge.core.errors import BadInput
 from railgauge.core.naming import folded
 from railgauge.transport.slurm import nodes
 
-NAME = "slurm-nodes"
 HELP = "print the nodes of a hostfile that Slurm can give to a job, for sbatch --nodelist"
 EXAMPLE = (
     'example: sbatch --nodelist="$(railgauge slurm-nodes hostfiles/mine.yaml)" '
