@@ -20,33 +20,33 @@ from railgauge.core.terms import EXIT_CODES_IN_WORDS
 
 _BAD_USAGE = 2
 _CUT_SHORT = 141  # the code that a shell reports for a program that wrote to a closed pipe
-# In the order of the help text. Each is a module of this package, with "_" for "-".
-_COMMANDS = (
-    "init",
-    "parse",
-    "judge",
-    "plan",
-    "platform",
-    "leaves",
-    "slurm-nodes",
-    "limits",
-    "causes",
-    "thresholds",
-    "trend",
-    "certificate",
-    "compare",
-    "triage",
-    "inventory",
-    "metrics",
-    "allure",
-    "bundle",
-    "prune",
-    "verify",
-    "countersign",
-    "undo",
-    "lab",
-    "tcp-lab",
-)
+# The module of each command, in the order of the help text.
+_COMMANDS = {
+    "init": "railgauge.cli.init",
+    "parse": "railgauge.cli.parse",
+    "judge": "railgauge.cli.judge",
+    "plan": "railgauge.cli.plan",
+    "platform": "railgauge.cli.platform",
+    "leaves": "railgauge.cli.leaves",
+    "slurm-nodes": "railgauge.cli.slurm_nodes",
+    "limits": "railgauge.cli.limits",
+    "causes": "railgauge.cli.causes",
+    "thresholds": "railgauge.cli.thresholds",
+    "trend": "railgauge.cli.trend",
+    "certificate": "railgauge.cli.certificate",
+    "compare": "railgauge.cli.compare",
+    "triage": "railgauge.cli.triage",
+    "inventory": "railgauge.cli.inventory",
+    "metrics": "railgauge.cli.metrics",
+    "allure": "railgauge.cli.allure",
+    "bundle": "railgauge.cli.bundle",
+    "prune": "railgauge.cli.prune",
+    "verify": "railgauge.cli.verify",
+    "countersign": "railgauge.cli.countersign",
+    "undo": "railgauge.cli.undo",
+    "lab": "railgauge.cli.lab",
+    "tcp-lab": "railgauge.cli.tcp_lab",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _asked_for(words: Sequence[str]) -> Sequence[str]:
     """Return the command that the words begin with, or all: importing all of them takes 0.5 s."""
     first = words[:1]
-    return first if set(first) & set(_COMMANDS) else _COMMANDS
+    return first if set(first) & set(_COMMANDS) else list(_COMMANDS)
 
 
 def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
@@ -87,7 +87,7 @@ def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"railgauge {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name in names:
-        module = import_module(f"{__name__}.{name.replace('-', '_')}")
+        module = import_module(_COMMANDS[name])
         command = commands.add_parser(
             name, help=module.HELP, description=module.HELP, epilog=module.EXAMPLE
         )
