@@ -10,7 +10,7 @@ from testing.core_values import judgement
 from testing.diagnose_scenes import READS, blocked, fact, findings, path
 
 from railgauge.core.model import Outcome
-from railgauge.diagnosis import RunResults, diagnose
+from railgauge.diagnosis import RunResults, confirm, diagnose
 from railgauge.diagnosis.confirm import confirmations, follow_ups
 from railgauge.judging.confirmation import Confirmed
 from railgauge.planning.forecast import FOLLOW_UPS
@@ -272,3 +272,27 @@ def test_a_difference_of_all_nodes_elsewhere_leaves_partners():
     differing = [fact(node, "nic_firmware", "mlx5_7", node) for node in ("n1", "n2", "n3")]
     found = replace(found, records=found.records | {one.id: one for one in differing})
     assert {name for _, nodes in planned_again(found) for name in nodes} == {"n1", "n2", "n3"}
+
+
+def with_repeats(one, repeats):
+    case = replace(one.question.case, repeats=repeats)
+    return replace(one, question=replace(one.question, case=case))
+
+
+def test_follow_ups_of_one_case_share_their_repeats(monkeypatch):
+    """A case has one file of transcripts; with other repeats the second would replace the first."""
+    found = scene({"n2"})
+    first, *others = follow_ups(found, diagnose(found))
+    both = [first, with_repeats(first, 3), *others]
+    monkeypatch.setattr(confirm, "telling_apart", lambda *_: both)
+    asked = follow_ups(found, diagnose(found))
+    assert asked == (with_repeats(first, 3), *others)
+    assert confirmations(found, diagnose(found)) == asked
+
+
+def test_a_case_is_not_measured_again_with_other_repeats(monkeypatch):
+    found = scene({"n2"})
+    first, *others = before = follow_ups(found, diagnose(found))
+    monkeypatch.setattr(confirm, "telling_apart", lambda *_: [with_repeats(first, 3), *others])
+    assert follow_ups(found, diagnose(found), before) == ()
+    assert follow_ups(found, diagnose(found), [first]) == tuple(others)

@@ -242,8 +242,17 @@ def _is_suspected(injection: Injection, cause: Cause) -> bool:
     """Whether an undecided cause of the same kind lists the fault's part."""
     if cause["cause"] != injection.cause and not {cause["cause"], injection.cause} <= _SLOW:
         return False
+    if injection.peer and _names_path(injection, cause["says"]):
+        return True
     parts, own = _parts(cause["where"]["device"]), _parts(injection.device)
     return _ends(injection) <= _nodes(cause) and (not parts or not own or own <= parts)
+
+
+def _names_path(injection: Injection, says: str) -> bool:
+    """Whether the text has the path among the suspects, as ``mx01:mx02``."""
+    one, other = re.escape(injection.node), re.escape(injection.peer)
+    suspects = says.partition("; the evidence fits")[2]
+    return bool(re.search(rf"(?<![\w:.-])({one}:{other}|{other}:{one})(?![\w:.-])", suspects))
 
 
 def _is_straggler_of(injection: Injection, cause: Cause) -> bool:

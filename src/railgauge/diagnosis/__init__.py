@@ -26,14 +26,16 @@ from railgauge.diagnosis import (
     health,
     host,
     kernel,
+    residue,
     speed,
     subnet,
     telemetry,
     unmeasured,
     within_node,
 )
+from railgauge.diagnosis.alike import slower_than_others
 from railgauge.diagnosis.catalogue import CATALOGUE, Kind
-from railgauge.diagnosis.confirmed import with_confirmation, with_partner
+from railgauge.diagnosis.confirmed import over_any_nic, with_confirmation, with_partner
 from railgauge.diagnosis.course import timed
 from railgauge.diagnosis.folding import folded
 from railgauge.diagnosis.inside import doubted_path
@@ -126,6 +128,8 @@ def _diagnosed(results: RunResults) -> tuple[Cause, ...]:
     all_ = list(folded(claims))
     of_items = [again.doubted(claim, all_) for claim in all_ if not again.rests_on_added(claim)]
     causes = [_confirmed(results, claim) for claim in of_items]
+    causes += [_confirmed(results, claim) for claim in residue.left_over(results, causes)]
+    causes = residue.doubted_paths(results, residue.whole_paths(results, causes))
     return by_harm(without_slow_partners(causes, results), results.records)
 
 
@@ -134,12 +138,21 @@ def _confirmed(results: RunResults, claim: CauseClaim) -> Cause:
     has_it = any(again.is_added(record.id) for record in claim.evidence)
     before = _cause(claim, results)
     told = with_confirmation(before, results.confirmed, has_it=has_it)
-    if told.confidence != OPEN and not _takes_part(told.where, claim.evidence):
+    if told.confidence != OPEN and not _may_be_all(told.where, before, claim.evidence):
         told = replace(before, confirmation=told.confirmation)
-    found = by_exclusion.decided(results, told)
+    found = over_any_nic(by_exclusion.decided(results, told), results.confirmed)
     if found.where.peer and not claim.where.peer:
         found = doubted_path(results, found)
     return with_partner(found, [results.records[i] for i in found.evidence])
+
+
+def _may_be_all(where: Where, before: Cause, evidence: Sequence[ItemRecord]) -> bool:
+    """Whether the place may explain all items: it takes part, and costs each of them the same.
+
+    What the rules decided without a second measurement they have compared themselves.
+    """
+    is_even = before.confidence != OPEN or not slower_than_others(evidence)
+    return is_even and _takes_part(where, evidence)
 
 
 def _takes_part(where: Where, evidence: Iterable[ItemRecord]) -> bool:

@@ -135,10 +135,24 @@ def _by_its_nics(results: RunResults, cause: Cause, mine: Sequence[Confirmed]) -
     if unseen and len(lame) == 1:
         decide = f"measure {listed(unseen)} of {cause.where.node}"
         return replace(_at(told, nics, ()), confidence=OPEN, would_decide=decide)
+    if len(lame) == len(WAYS) and not _lost_alike(results, slow, cause.where.node, usual):
+        decide = f"measure {listed(nics)} of {cause.where.node} with another node"
+        return replace(found, confidence=OPEN, would_decide=decide)
     if _was_fine_again(results, cause):  # one fast measurement clears no direction
         decide = AGAIN.format(found.where)
         return replace(_at(told, nics, ()), confidence=OPEN, would_decide=decide)
     return found
+
+
+def _lost_alike(results: RunResults, slow: Sequence[Confirmed], node: str, usual: float) -> bool:
+    """Whether both directions lost about as much; else the partner may be slow in one of them."""
+    lost = [
+        max(
+            (1 - _value(one) / usual for one in slow if way in _ways(results, one, node)), default=0
+        )
+        for way in WAYS
+    ]
+    return min(lost) >= _HALF * max(lost)
 
 
 def _suspected(results: RunResults, cause: Cause) -> Cause:

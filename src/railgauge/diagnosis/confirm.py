@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from railgauge.core.question import Question
 from railgauge.diagnosis import (
     CERTAIN,
     OPEN,
@@ -49,34 +48,69 @@ _PAIR = 2
 
 def confirmations(results: RunResults, causes: Sequence[Cause]) -> tuple[Remeasurement, ...]:
     """Return the measurements to repeat, in the order of the causes, each question once."""
-    asked: dict[Question, Remeasurement] = {}
+    asked: list[Remeasurement] = []
     good = good_nodes(results, causes)
     for cause in causes:
         if cause.confidence != CERTAIN:
             telling = tuple(telling_apart(results, causes, cause, good))
             decides = telling if cause.confidence == OPEN else ()
-            for one in decides or (*telling, *_of_cause(results, cause, good)):
-                asked.setdefault(one.question, one)
-    return tuple(asked.values())
+            asked.extend(decides or (*telling, *_of_cause(results, cause, good)))
+    return _each_once(asked)
 
 
-def follow_ups(results: RunResults, causes: Sequence[Cause]) -> tuple[Remeasurement, ...]:
-    """Return the measurements that decide what the plan cannot, at most ``FOLLOW_UPS``.
+def follow_ups(
+    results: RunResults, causes: Sequence[Cause], before: Sequence[Remeasurement] = ()
+) -> tuple[Remeasurement, ...]:
+    """Return the measurements that decide what the plan cannot.
 
+    With those made ``before``, which are not made again, they are at most ``FOLLOW_UPS``.
     A suspect is measured with good nodes that it has not met, and the slow pair again: its partner
     was behind a gate, was lost, or is a suspect as well. Where each node sends once and receives
     once, sender, receiver and path of a slow pair look alike, so each is measured by itself. A GPU
     that was measured over one NIC only is measured over another one.
     """
-    asked: dict[Question, Remeasurement] = {}
+    asked: list[Remeasurement] = []
     good = good_nodes(results, causes)
     for cause in causes:
         if cause.confirmation and cause.confirmation.state == NOT_REPRODUCED:
             continue  # one more measurement decides nothing
         telling = tuple(telling_apart(results, causes, cause, good))
-        for one in telling or _of_one_way(results, causes, cause, good):
-            asked.setdefault(one.question, one)
-    return tuple(asked.values())[:FOLLOW_UPS]
+        asked.extend(telling or _of_one_way(results, causes, cause, good))
+    return _each_once(asked, before)[: max(0, FOLLOW_UPS - len(before))]
+
+
+def _each_once(
+    asked: Sequence[Remeasurement], before: Sequence[Remeasurement] = ()
+) -> tuple[Remeasurement, ...]:
+    """Return each question once, without those asked ``before``.
+
+    A case has one set of transcripts, so all questions about it have the most repeats of any of
+    them; or those of ``before``, because it is not measured again.
+    """
+    most: dict[str, int] = {}
+    for one in asked:
+        most[_key(one)] = max(_repeats(one), most.get(_key(one), 1))
+    most |= {_key(one): _repeats(one) for one in before}
+    known = {one.question for one in before}
+    shared = [_repeated(one, most[_key(one)]) for one in asked]
+    once = {one.question: one for one in reversed(shared) if one.question not in known}
+    return tuple(reversed(once.values()))
+
+
+def _key(one: Remeasurement) -> str:
+    assert one.question.case is not None
+    return one.question.case.key
+
+
+def _repeats(one: Remeasurement) -> int:
+    assert one.question.case is not None
+    return one.question.case.repeats
+
+
+def _repeated(one: Remeasurement, repeats: int) -> Remeasurement:
+    assert one.question.case is not None
+    case = replace(one.question.case, repeats=repeats)
+    return replace(one, question=replace(one.question, case=case))
 
 
 def _of_one_way(

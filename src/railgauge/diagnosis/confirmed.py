@@ -28,7 +28,7 @@ _CHANCE = 0.05
 _INTERMITTENT = "the fault is intermittent: measure again, for longer and at another time"
 
 
-def with_confirmation(cause: Cause, results: Iterable[Confirmed], *, has_it: bool = False) -> Cause:
+def with_confirmation(cause: Cause, results: Sequence[Confirmed], *, has_it: bool = False) -> Cause:
     """Return the cause with the result of measuring its suspects again, if they were.
 
     A suspect that is fast now is not cleared: its failure remains, and the cause becomes undecided.
@@ -39,12 +39,14 @@ def with_confirmation(cause: Cause, results: Iterable[Confirmed], *, has_it: boo
         return cause
     for decided in (_broken, gpu_or_path.decided, elimination.decided):
         if (told := decided(cause, mine)) is not None:
-            return told
+            is_narrower = told.confidence == OPEN and told.where != cause.where
+            return with_confirmation(told, results, has_it=has_it) if is_narrower else told
     if has_it:
-        return cause
+        is_whole = cause.confidence == LIKELY and cause.cause in ("slow-nic", "slow-node")
+        return _by_direction(cause, mine) if is_whole else cause
     if cause.course is not None and not cause.course.since and not _each_once(mine):
         return _found_again(cause, mine)
-    return _by_state(cause, mine)
+    return _turned(cause, _by_state(cause, mine), results)
 
 
 def with_partner(cause: Cause, shown: Sequence[ItemRecord]) -> Cause:
@@ -62,6 +64,33 @@ def with_partner(cause: Cause, shown: Sequence[ItemRecord]) -> Cause:
     return replace(cause, where=replace(cause.where, node=naming.among(common)), says=says)
 
 
+def _turned(before: Cause, cause: Cause, results: Iterable[Confirmed]) -> Cause:
+    """The cause by its other direction, if that was measured after the node had been decided."""
+    if cause.where == before.where or cause.where.peer or cause.confidence == OPEN:
+        return cause
+    back = [one for one in results if not one.asked.suspects and is_about(one.asked, cause)]
+    return _by_direction(cause, back)
+
+
+def over_any_nic(cause: Cause, results: Iterable[Confirmed]) -> Cause:
+    """The cause; a path without its NIC if it was slow in some repeats only, measured again.
+
+    What was fine over other NICs, once each, may then be slow over them as well.
+    """
+    if cause.cause != PATH or cause.confidence == OPEN or not cause.where.device:
+        return cause
+    ends = (cause.where.node, cause.where.peer)
+    taken = list(results)
+    slow, all_ = _repeats(result for result in taken if set(_nodes(result)) == {*ends})
+    if not 0 < slow < all_:
+        return cause
+    fine = (_repeats(r for r in taken if r.asked.suspects == (end,))[1] for end in ends)
+    if (1 - slow / all_) ** min(fine) > _CHANCE:
+        return replace(cause, confidence=OPEN, would_decide=_INTERMITTENT)
+    says = f"{cause.says}; it comes and goes: {slow} of {all_} repeats are slow, measured again"
+    return replace(cause, where=replace(cause.where, device=""), says=says)
+
+
 def _by_state(cause: Cause, mine: Sequence[Confirmed]) -> Cause:
     """The cause, by whether its suspects are slow again."""
     state = _state(mine)
@@ -71,8 +100,11 @@ def _by_state(cause: Cause, mine: Sequence[Confirmed]) -> Cause:
         return replace(told, confidence=OPEN, would_decide=decide)
     if state == CONFIRMED and cause.confidence == OPEN:
         decided = _decided(replace(told, course=None), mine)
-        return told if decided.where.peer and _may_be_an_end(cause, mine) else decided
-    if state == UNKNOWN and cause.confidence == LIKELY and cause.cause != DIRECTION:
+        if not decided.where.peer or not _may_be_an_end(cause, mine):
+            return decided
+        both = naming.among(sorted((decided.where.node, decided.where.peer)))
+        return replace(told, where=replace(told.where, node=both))
+    if state == UNKNOWN and cause.confidence == LIKELY:
         return _by_direction(told, mine)
     return told
 
@@ -288,7 +320,9 @@ def _by_direction(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     node = cause.where.node
     back = [r for r in results if not r.asked.suspects and not r.error and node in _nodes(r)]
     if back and all(result.missed for result in back):
-        return _as(_both_ways(cause.where.device), cause)
+        says = f"{cause.says}; measured again, it is slow in the other direction too"
+        whole = replace(cause, says=says) if cause.cause == DIRECTION else cause
+        return _as(_both_ways(cause.where.device), whole)
     return _as(DIRECTION, cause) if back else cause
 
 

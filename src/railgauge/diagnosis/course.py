@@ -107,7 +107,8 @@ def _settled(
     doubtful = [
         claim for claim in claims if _is_doubtful(history, claim, slow[id(claim)], near[id(claim)])
     ]
-    began = begun(history, claims, everything) if len(claims) > 1 or doubtful else None
+    others = {event.key for one in _others(claims, every) for event in slow[id(one)]}
+    began = begun(history, claims, everything, others) if len(claims) > 1 or doubtful else None
     if began := began or begun_between(history, claims, everything):
         yield began
         return
@@ -134,6 +135,11 @@ def _settled(
             yield _unsure(history, claim, slow[id(claim)], near[id(claim)])
         else:
             yield _with_doubt(history, claim, slow[id(claim)])
+
+
+def _others(claims: Sequence[CauseClaim], every: Iterable[CauseClaim]) -> list[CauseClaim]:
+    """The decided claims about other places."""
+    return [one for one in every if one not in claims and one.confidence != OPEN]
 
 
 def _of_one_pair(claims: Sequence[CauseClaim]) -> Iterator[list[CauseClaim]]:

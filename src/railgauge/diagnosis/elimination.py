@@ -118,8 +118,9 @@ def _node_left(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
     if len(left) != 1 or any(r.missed and not set(names) & set(left) for r, names in covered):
         return None
     says = f"{cause.headline}; measured again, {listed(sorted(fast))} are fine with each other"
-    decided = replace(cause, where=replace(cause.where, node=left[0]), says=says)
-    return _named(decided, _again(covered))
+    where, again = replace(cause.where, node=left[0]), _again(covered)
+    decided = replace(cause, where=where, says=says, confirmation=again)
+    return decided if "," in where.device else _named(decided, again)
 
 
 _Covered = Sequence[tuple[Confirmed, tuple[str, ...]]]

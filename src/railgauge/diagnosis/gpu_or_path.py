@@ -23,11 +23,12 @@ from railgauge.core.model import Judgement, Outcome, Pairing
 from railgauge.core.question import Question
 from railgauge.core.units import format_value
 from railgauge.diagnosis.catalogue import CATALOGUE
-from railgauge.diagnosis.model import LIKELY, OPEN, Cause, Confirmation
+from railgauge.diagnosis.model import AGAIN, LIKELY, OPEN, Cause, Confirmation
 from railgauge.diagnosis.remeasured import line
 from railgauge.judging.confirmation import Confirmed
 from railgauge.planning.pairing import CLOSENESS
 
+_NIC = "slow-nic"
 _MOST_SHARE = 0.97  # of its limit: a pairing that is less behind says little of how slow it is
 _CLEAR, _SAME = 0.97, 0.995  # of what good nodes reach: clearly less, and the same
 
@@ -74,9 +75,13 @@ def decided(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
     again = [r for r in mine if _pairing(r) == path]
     others = [r for r in mine if _pairing(r) != path and _pairing(r).startswith("gpu")]
     host = [r for r in mine if is_host_memory(r)]
-    if path and any(result.missed for result in host):
-        return at_the_nic(cause, path.rpartition("-")[2], host)
     good = [r for r in results if not r.asked.suspects]
+    if path and any(result.missed for result in host):
+        share = _share(others[0], good[0]) if others and good else None
+        if share is not None and share < _CLEAR:  # over another NIC it is slow as well
+            return _of_node(cause, host)
+        found = at_the_nic(cause, path.rpartition("-")[2], host)
+        return _both_ways(found) if _is_back(cause.where.node, again, host) else found
     if not path or not (again and others and good):
         return None
     slow, other, peer = again[0], others[0], good[0]
@@ -121,6 +126,39 @@ def at_the_nic(cause: Cause, nic: str, host: Sequence[Confirmed]) -> Cause:
         basis=CATALOGUE[name].basis,
         confirmation=Confirmation("confirmed", seen),
     )
+
+
+def _of_node(cause: Cause, host: Sequence[Confirmed]) -> Cause:
+    """The cause at the node, undecided: its partner here may have a slow path to it."""
+    kind = CATALOGUE["slow-node"]
+    return replace(
+        cause,
+        cause="slow-node",
+        where=replace(cause.where, device=""),
+        says=f"{cause.headline}; measured again, host memory and another NIC are slow too",
+        confidence=OPEN,
+        would_decide=AGAIN.format(cause.where.node),
+        remedy=kind.remedy,
+        basis=kind.basis,
+        confirmation=Confirmation("confirmed", tuple(map(line, host))),
+    )
+
+
+def _is_back(node: str, again: Sequence[Confirmed], host: Sequence[Confirmed]) -> bool:
+    """Whether a slow measurement of host memory went the other way than that of the GPU did.
+
+    So both directions of the NIC were slow, at one time or another.
+    """
+    sent, now = (
+        {case.nodes[0] == node for r in some if (case := r.asked.question.case)}
+        for some in (again, [result for result in host if result.missed])
+    )
+    return len(sent) == 1 and bool(now - sent)
+
+
+def _both_ways(cause: Cause) -> Cause:
+    kind = CATALOGUE[_NIC]
+    return replace(cause, cause=_NIC, remedy=kind.remedy, basis=kind.basis)
 
 
 def _pairing(result: Confirmed) -> str:

@@ -67,8 +67,9 @@ def slow_inside(scene: Scene, node: str, slow: Sequence[ItemRecord]) -> CauseCla
         return CauseClaim("slow-gpu-link", Where(node), says, tuple(slow), OPEN, decide)
     if held := _other_collectives(scene, node):
         says += f"; so do {held}: what is slow may come and go"
-        return CauseClaim("slow-node", Where(node), says, tuple(slow), OPEN, AGAIN.format(node))
-    return CauseClaim("slow-node", Where(node), says, tuple(slow), LIKELY)
+    else:
+        says += ", and one may have slowed down since it was measured"
+    return CauseClaim("slow-node", Where(node), says, tuple(slow), OPEN, AGAIN.format(node))
 
 
 def narrowed(scene: Scene, claim: CauseClaim) -> CauseClaim:

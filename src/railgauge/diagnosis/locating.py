@@ -137,9 +137,12 @@ def _doubts(valued: Located, found: Located) -> bool:
     """Whether the values explain by a path what seemed to decide one of its ends, or reversely.
 
     Or whether a part that seemed slow in one direction is behind in the other one too, or one that
-    seemed slow in both is not slow by the same in both; or a path carries less over one NIC.
+    seemed slow in both is not slow by the same in both; or a path carries less over one NIC; or
+    whether they clear fewer suspects.
     """
     if valued.undecided and found.parts and set(found.parts) == set(valued.parts):
+        return True
+    if _clears_fewer(valued, found):
         return True
     names = {name for open_ in valued.undecided for name in open_.among}
     names |= {str(part) for part in valued.parts if not part.way}
@@ -159,6 +162,18 @@ def _doubts(valued: Located, found: Located) -> bool:
         for part in found.parts
         for open_ in valued.undecided
     )
+
+
+def _clears_fewer(valued: Located, found: Located) -> bool:
+    """Whether the values leave the same several groups of suspects, with more of them.
+
+    A sum of both directions that reached its limit clears a direction that the values do not.
+    """
+    groups = [[set(open_.among) for open_ in of.undecided] for of in (valued, found)]
+    more, fewer = groups
+    if found.parts or valued.parts or not 1 < len(fewer) == len(more):
+        return False
+    return more != fewer and all(any(few <= many for many in more) for few in fewer)
 
 
 def _one_way_only(part: str, suspects: Collection[str]) -> bool:

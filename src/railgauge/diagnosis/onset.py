@@ -8,7 +8,7 @@ slow since a moment explains all three.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -24,10 +24,19 @@ _BITS = 6
 
 
 def begun(
-    history: History, claims: Sequence[CauseClaim], slow: Sequence[Event]
+    history: History,
+    claims: Sequence[CauseClaim],
+    slow: Sequence[Event],
+    others: Collection[str] = (),
 ) -> CauseClaim | None:
-    """The claim for a node that is slow since a moment, if that explains all slow events."""
-    onsets = {node: seen for node in in_all(slow) if (seen := onset(history, node, slow))}
+    """The claim for a node that is slow since a moment, if that explains all slow events.
+
+    ``others`` are the keys of events that another slow part explains as well.
+    """
+    own = [event for event in slow if event.key not in others] or slow
+    onsets = {
+        node: seen for node in in_all(slow) if (seen := onset(history, node, own, others=others))
+    }
     if not onsets:
         return None
     records = tuple(dict.fromkeys(record for claim in claims for record in claim.evidence))
@@ -89,13 +98,19 @@ def _first_slow(seen: Seen) -> datetime | None:
 
 
 def onset(
-    history: History, node: str, slow: Sequence[Event], *, by_place: bool = False
+    history: History,
+    node: str,
+    slow: Sequence[Event],
+    *,
+    by_place: bool = False,
+    others: Collection[str] = (),
 ) -> Seen | None:
-    """The node's events if all before the first slow one are fine and all after it slow.
+    """The node's events, without ``others``, if all before the first slow one are fine and all
+    after it slow.
 
     ``None`` if a tool, a size or a direction tells the two apart as well, unless ``by_place``.
     """
-    seen = seen_of(history, node, slow, lambda _event: True)
+    seen = seen_of(history, node, slow, lambda event: event.key not in others)
     if _first_slow(seen) is None or (by_place and len(seen.fine) < SOME):
         return None
     return None if not by_place and has_a_place(history, node, seen) else seen

@@ -29,6 +29,7 @@ from railgauge.diagnosis.localise import (
 from railgauge.diagnosis.localise.directions import WAYS
 from railgauge.diagnosis.locating import lies_on, located
 from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Scene, Where, missed
+from railgauge.diagnosis.nested import doubted_whole
 from railgauge.diagnosis.over_paths import (
     Measurements,
     flow_of,
@@ -99,6 +100,7 @@ def _over_paths(
         inside = _inside(whole, slow, fine, flows)
         claims = [_claim(part, own[part], fine) for part in whole if own[part]]
         claims += [claim for claim in inside if not _is_undecided(claim, open_)]
+        claims = [doubted_whole(claim, claims) for claim in claims]
     yield from (_with_two_ways(claim, Shares(paths), flows) for claim in claims)
     yield from open_
 

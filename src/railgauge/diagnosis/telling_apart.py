@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from railgauge.core.terms import Flow, Rung
 from railgauge.diagnosis import (
@@ -22,6 +23,7 @@ from railgauge.diagnosis import (
 )
 from railgauge.diagnosis.asking import (
     asked_again,
+    asks,
     by_margin,
     is_one_way,
     turned,
@@ -31,7 +33,7 @@ from railgauge.diagnosis.asking import (
 from railgauge.diagnosis.gpu_or_path import elsewhere, suspected_path
 from railgauge.diagnosis.localise import ways
 from railgauge.diagnosis.model import GOOD, LIKELY, TOOL
-from railgauge.diagnosis.over_paths import flow_of, has_rate, is_path
+from railgauge.diagnosis.over_paths import Measurements, flow_of, has_rate, is_path
 from railgauge.diagnosis.partners import good_nodes, partners, stand_ins
 from railgauge.diagnosis.reach import goes_through
 from railgauge.diagnosis.speed import DIRECTION
@@ -53,6 +55,7 @@ def telling_apart(
     yield from of_parts or by_exclusion.requests(results, cause, good)
     if not of_parts:
         yield from _unseen_way(results, causes, cause, good)
+        yield from _fine_way(results, cause)
         yield from _missing_partners(results, causes, cause)
 
 
@@ -184,20 +187,54 @@ def _met(records: Iterable[ItemRecord], subject: str) -> dict[str, set[str]]:
 def _unseen_way(
     results: RunResults, causes: Sequence[Cause], cause: Cause, good: Sequence[str]
 ) -> Iterator[Remeasurement]:
-    """The other direction of a slow node or NIC, of which only one was measured."""
+    """The other direction of a slow node or NIC, of which only one was measured.
+
+    What another slow part explains as well tells nothing of a direction.
+    """
     place, flows = cause.where, results.platform.measurements
     if cause.confidence != LIKELY or place.peer or cause.cause not in _BOTH_WAYS:
         return
-    mine = [r for r in results.records.values() if place.node in r.nodes and is_path(r)]
+    decided = (one for one in causes if one != cause and one.confidence != OPEN)
+    shared = {item for one in decided for item in one.evidence}
+    own = (r for r in results.records.values() if r.id not in shared)
+    mine = [r for r in own if place.node in r.nodes and is_path(r)]
     over = [r for r in mine if r.asserted and goes_through(place.device, r.part_at(place.node))]
     seen = {w for r in over for w in ways((r.nodes[0], r.nodes[1]), place.node, flow_of(r, flows))}
-    shown = [results.records[i] for i in cause.evidence if i in results.records]
+    shown = [r for r in mine if r.id in cause.evidence]
     worst = worst_item(r for r in shown if is_path(r) and is_one_way(results, r))
     if worst is not None and len(seen) == 1:
         (other,) = set(worst.nodes) - {place.node}
         fit = partners(results.records, place.node, worst.subject, good)
         for partner in (fit or stand_ins(results, causes, worst))[:1]:
             yield from turned(cause, worst, {other: partner})
+
+
+def _fine_way(results: RunResults, cause: Cause) -> Iterator[Remeasurement]:
+    """What clears the other direction of a slow one, several times: it may be slow at times."""
+    place, flows = cause.where, results.platform.measurements
+    if cause.cause != DIRECTION or cause.confidence != LIKELY or cause.confirmation:
+        return
+    shown = [results.records[item] for item in cause.evidence if item in results.records]
+    slow = {w for r in shown for w in _ways(r, place.node, flows)}
+    fine = (
+        record
+        for record in results.records.values()
+        if record.outcome in GOOD and place.node in record.nodes and is_path(record)
+        if has_rate(record) and is_one_way(results, record) and asks(record) is not None
+        if goes_through(place.device, record.part_at(place.node))
+        if slow.isdisjoint(_ways(record, place.node, flows))
+    )
+    for record in islice(fine, 1):
+        again = asked_again(cause, (), record, {})
+        case = again.question.case
+        if case is not None:
+            case = replace(case, repeats=max(_TIMES, case.repeats))
+            yield replace(again, question=replace(again.question, case=case))
+
+
+def _ways(record: ItemRecord, node: str, flows: Measurements) -> tuple[str, ...]:
+    found = ways((record.nodes[0], record.nodes[1]), node, flow_of(record, flows))
+    return found if len(found) == 1 else ()
 
 
 def was_fast(results: RunResults, slow: ItemRecord) -> bool:

@@ -18,7 +18,6 @@ from railgauge.diagnosis.confirm import confirmations, follow_ups
 from railgauge.facts import NodeAnswer
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import FILE, Confirmed, Remeasurement, confirmed
-from railgauge.planning.forecast import FOLLOW_UPS
 from railgauge.run.store import Store
 from railgauge.transport import Tell
 
@@ -39,9 +38,7 @@ def lacking_partners(
 
     Those made ``before`` are not made again, and count among the most that a run adds.
     """
-    known = {one.question for one in before}
-    wanted = [one for one in follow_ups(findings, diagnose(findings)) if one.question not in known]
-    asked = tuple(wanted[: FOLLOW_UPS - len(known)])
+    asked = follow_ups(findings, diagnose(findings), before)
     if asked:
         tell("")
         tell("confirm: the plan does not tell some suspects apart; good nodes help to decide")

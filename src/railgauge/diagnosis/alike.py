@@ -1,0 +1,33 @@
+"""Slow items of one kind that lost different shares, and so have different causes. Pure.
+
+Example: all writes of ``mx02`` over ``mlx5_0`` are slow. Two reach 364 Gb/s and one 349 Gb/s: what
+``mx02`` costs does not explain the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from railgauge.diagnosis.model import missed
+from railgauge.diagnosis.shares import What, what
+from railgauge.judging.record import ItemRecord
+from railgauge.tools.metric import LOWER
+
+CLEARLY = 0.97  # of the best of the same kind; healthy like parts differ by up to 1.04 %
+
+
+def slower_than_others(records: Iterable[ItemRecord], share: float = CLEARLY) -> list[ItemRecord]:
+    """The items that reach less than this share of the best one of the same kind."""
+    reached = [(record, *rate) for record in records for rate in rates(record)]
+    best: dict[What, float] = {}
+    for _, about, value in reached:
+        best[about] = max(value, best.get(about, value))
+    slower = (record for record, about, value in reached if value < share * best[about])
+    return list(dict.fromkeys(slower))
+
+
+def rates(record: ItemRecord) -> Iterator[tuple[What, float]]:
+    for judged in missed(record):
+        about = what(record, judged)
+        if about is not None and judged.worst is not None and judged.better != LOWER:
+            yield about, judged.worst
