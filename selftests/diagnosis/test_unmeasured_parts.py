@@ -60,9 +60,11 @@ def test_links_are_suspected_if_all_gpus_are_good():
     assert "links between" in cause.would_decide
 
 
-def test_the_node_is_blamed_if_gpus_and_links_are_good():
+def test_the_node_is_suspected_if_gpus_and_links_are_good():
+    """Each of its parts may have slowed down since it was measured."""
     cause = only(causes(fine(ALL), links("n2", {}), inside(["n2"]), on="metax-c500"))
-    assert (cause.cause, cause.confidence) == ("slow-node", "likely")
+    assert (cause.cause, cause.confidence) == ("slow-node", "open")
+    assert "may have slowed down since it was measured" in cause.says
 
 
 @pytest.mark.parametrize("lost", [0.04, 0.045])
@@ -108,4 +110,5 @@ def test_a_collective_that_is_slow_beside_another_one_that_is_fine_decides_nothi
     lagging = [collective((node,), 380.0 if node == "n2" else 392.0, subject="node_all_gather")
                for node in NODES]  # fmt: skip
     cause = only(causes(fine(ALL), links("n2", {}), inside(["n2"]), lagging, on="metax-c500"))
-    assert cause.confidence == "likely", "the other collective is behind as well"
+    assert "node_all_gather" not in cause.says, "the other collective is behind as well"
+    assert "may have slowed down since it was measured" in cause.says

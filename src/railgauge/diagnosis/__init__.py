@@ -129,7 +129,8 @@ def _diagnosed(results: RunResults) -> tuple[Cause, ...]:
     of_items = [again.doubted(claim, all_) for claim in all_ if not again.rests_on_added(claim)]
     causes = [_confirmed(results, claim) for claim in of_items]
     causes += [_confirmed(results, claim) for claim in residue.left_over(results, causes)]
-    causes = residue.doubted_paths(results, residue.whole_paths(results, causes))
+    causes = residue.doubted_nics(results, residue.whole_paths(results, causes))
+    causes = residue.doubted_paths(results, causes)
     return by_harm(without_slow_partners(causes, results), results.records)
 
 

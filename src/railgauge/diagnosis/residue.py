@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from railgauge.core.model import Judgement
 from railgauge.core.naming import among, listed
 from railgauge.diagnosis.alike import rates, slower_than_others
 from railgauge.diagnosis.course import SLOW
@@ -25,13 +26,16 @@ from railgauge.diagnosis.model import (
     CauseClaim,
     RunResults,
     Where,
+    missed,
 )
 from railgauge.diagnosis.pattern import worst_of
 from railgauge.diagnosis.reach import goes_through, nodes_of
 from railgauge.diagnosis.shares import What
 from railgauge.judging.record import ItemRecord
+from railgauge.tools.metric import LOWER
 
 _PAIR = 2
+_MUCH = 0.05  # of a limit
 _ALIKE = 0.985  # healthy like parts differ by up to 1.04 % in document 002
 
 
@@ -44,8 +48,70 @@ def left_over(results: RunResults, causes: Sequence[Cause]) -> Iterator[CauseCla
             is_pair = len(set(record.nodes)) == _PAIR
             if is_pair and not any(_lies_on(other, record) for other in others):
                 found[frozenset(record.nodes)].append((record, cause))
+    for record, cause in _of_groups(results, causes):
+        found[frozenset(record.nodes)].append((record, cause))
     for nodes, some in found.items():
         yield _claim(sorted(nodes), some)
+
+
+def _of_groups(results: RunResults, causes: Sequence[Cause]) -> Iterator[tuple[ItemRecord, Cause]]:
+    """Collectives of a group that missed their limit by far more than its slow parts cost pairs."""
+    for record in results.records.values():
+        lost = _margin([record]) if len(set(record.nodes)) > _PAIR else 0.0
+        on = [one for one in causes if lost and record.id in (*one.evidence, *one.explains)]
+        if not on or not all(map(_is_steady, on)):
+            continue
+        pairs = [r for one in on for r in _evidence(results, one) if len(set(r.nodes)) <= _PAIR]
+        if pairs and lost < _margin(pairs) - _MUCH:
+            yield record, on[0]
+
+
+def _margin(records: Iterable[ItemRecord]) -> float:
+    """The smallest margin of a limit that was missed; 0.0 for none."""
+    margins = (judged.margin for record in records for judged in missed(record))
+    return min((margin for margin in margins if margin is not None), default=0.0)
+
+
+def doubted_nics(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
+    """The causes; a NIC is undecided if its node lost the same over another NIC, measured again.
+
+    The node may be slow at times.
+    """
+    return [
+        replace(cause, confidence=OPEN, would_decide=AGAIN.format(cause.where.node))
+        if _is_slow_elsewhere(results, cause)
+        else cause
+        for cause in causes
+    ]
+
+
+def _is_slow_elsewhere(results: RunResults, cause: Cause) -> bool:
+    node, device = cause.where.node, cause.where.device
+    if not device or cause.where.peer or device.startswith("gpu") or not _is_steady(cause):
+        return False
+    lost = {
+        (record.subject, judged.metric): judged.worst
+        for record in _evidence(results, cause)
+        for judged in missed(record)
+        if judged.worst is not None and judged.better != LOWER
+    }
+    return any(
+        case is not None
+        and (path := case.path_at(node) if node in case.nodes else None) is not None
+        and path.nic != device
+        and _is_alike(judged, lost.get((case.measurement, judged.metric)))
+        for one in results.confirmed
+        for case in (one.asked.question.case,)
+        for judged in one.judgements
+    )
+
+
+def _is_alike(judged: Judgement, lost: float | None) -> bool:
+    """Whether some repeats of what was measured again, and not all, have this value."""
+    if lost is None:
+        return False
+    alike = [_ALIKE <= value / lost <= 1 / _ALIKE for value in judged.values]
+    return any(alike) and not all(alike)
 
 
 def doubted_paths(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:

@@ -13,7 +13,6 @@ from railgauge.diagnosis.model import Course
 SOME = 2  # one measurement before or after a moment may be slow by itself
 _HALF = 0.5
 _LIKE = 0.02  # of a healthy value; noise, and what healthy parts differ by, is less
-_ALIKE = 0.019  # two faults of whole percents differ by more
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ def cost_alike(slow: Sequence[Event]) -> bool:
     for event in slow:
         if event.share is not None:
             shares.setdefault((event.subject, event.size_bytes), []).append(event.share)
-    return all(max(some) - min(some) <= _ALIKE for some in shares.values())
+    return all(max(some) - min(some) <= _LIKE for some in shares.values())
 
 
 # --- in words ---

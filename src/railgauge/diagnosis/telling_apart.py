@@ -227,7 +227,7 @@ def _fine_way(results: RunResults, cause: Cause) -> Iterator[Remeasurement]:
     for record in islice(fine, 1):
         again = asked_again(cause, (), record, {})
         case = again.question.case
-        if case is not None:
+        if case is not None and not (case.pairing and case.pairing.peer):
             case = replace(case, repeats=max(_TIMES, case.repeats))
             yield replace(again, question=replace(again.question, case=case))
 
