@@ -104,20 +104,23 @@ class Project:
         return link.resolve() if link.exists() else None
 
 
+# Importing hypothesis costs a run a second, and no run of the ladder uses it; nor has the ladder
+# any ``assert`` that pytest would have to rewrite in each copy of it.
+QUICK = {"PYTEST_ADDOPTS": "-p no:hypothesispytest --assert=plain"}
+
+
 def environment() -> dict[str, str]:
     """This process's environment, without the variables that the outer pytest sets.
 
-    Importing hypothesis costs a run a second, and no run of the ladder uses it; nor has the ladder
-    any ``assert`` that pytest would have to rewrite in each copy of it. Runs are started in
-    threads, and pytest's own variables come and go meanwhile: they are not even read. A run writes
-    its temporary files where the tests do.
+    Runs are started in threads, and pytest's own variables come and go meanwhile: they are not even
+    read. A run writes its temporary files where the tests do.
     """
     root = os.environ.get("PYTEST_DEBUG_TEMPROOT")
     names = [name for name in list(os.environ) if not name.startswith("PYTEST_")]
     own = {name: value for name in names if (value := os.environ.get(name)) is not None}
     if root:
         own.setdefault("TMPDIR", root)
-    return {**own, "PYTEST_ADDOPTS": "-p no:hypothesispytest --assert=plain"}
+    return own | QUICK
 
 
 def make_project(folder: Path) -> Project:
