@@ -21,12 +21,17 @@ Look = Callable[..., Seen]
 
 @pytest.fixture(scope="session")
 def look(cannot_run: Callable[[str], NoReturn], tmp_path_factory: pytest.TempPathFactory) -> Look:
-    """``look(page, then="")`` returns the page as Chromium renders it."""
+    """``look(page, then="")`` returns the page as Chromium renders it, once for each content."""
     if browser.program() is None:
         cannot_run(f"there is none of {', '.join(browser.NAMES)}")
 
+    seen: dict[tuple[Path, str, bytes], Seen] = {}
+
     def look(page: Path, then: str = "") -> Seen:
-        return browser.look(page, tmp_path_factory.mktemp("browser"), then)
+        key = (page, then, page.read_bytes())
+        if key not in seen:
+            seen[key] = browser.look(page, tmp_path_factory.mktemp("browser"), then)
+        return seen[key]
 
     return look
 
