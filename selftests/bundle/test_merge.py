@@ -11,6 +11,7 @@ import pytest
 from testing import bundle_bench as bench
 from testing.acceptance import BARE, HOMELAB, SMOKE, make_project
 from testing.core_values import one_line
+from testing.merged_forgeries import forgeries
 
 from railgauge.cli import main
 
@@ -362,48 +363,10 @@ def bundled(merged, tmp_path_factory):
     return path
 
 
-def test_a_forged_bundle_does_not_verify(bundled, verify, tmp_path, shards, merged):
+def test_a_forged_bundle_does_not_verify(bundled, verify, tmp_path, shards):
     first = shards[0].name
 
-    def in_part(change):
-        def of(content):
-            name = f"run/parts/{first}/records.jsonl"
-            lines = [json.loads(line) for line in content[name].splitlines()]
-            change(lines)
-            content[name] = "".join(f"{json.dumps(one)}\n" for one in lines).encode()
-
-        return of
-
-    def as_passed(lines):
-        bad = next(one for one in lines if one["outcome"] == "failed")
-        bad["outcome"], bad["reason"] = "passed", ""
-
-    def without_part(data):
-        data["parts"] = data["parts"][1:]
-
-    def turned(data):
-        data["parts"] = data["parts"][::-1]
-
-    def renamed(data):
-        data["parts"][0]["what"] = "the whole level"
-
-    def fewer(data):
-        data["planned"] = data["planned"][1:]
-
-    def stray(content):
-        part = f"run/parts/{first}/transcripts/"
-        name = next(n for n in content if n.startswith(part) and n.endswith(".json"))
-        content[f"run/transcripts/{name.removeprefix(part)}"] = content[name]
-
-    changes = [
-        in_part(as_passed),
-        in_part(lambda lines: lines.pop(0)),
-        *(bench.edit_json("run/run.json", one) for one in (without_part, turned, renamed, fewer)),
-        stray,
-        bench.edit_json("run/environment.json", lambda data: data["nodes"].popitem()),
-        bench.edit_json("run/cluster.json", lambda data: data["nodes"].pop()),
-    ]
-    for number, change in enumerate(changes):
+    for number, change in enumerate(forgeries(first)):
         path = bench.forged(bundled, tmp_path / f"{number}.railgauge", change)
         code, _, err = verify(path)
         assert code == 1, (number, err)

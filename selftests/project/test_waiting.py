@@ -13,6 +13,7 @@ from testing.waiting import stays, wait_until
 MAY_SLEEP = {
     "testing/waiting.py": "what all others use",
     "plugin/test_signals.py": "the sleep is what a signal interrupts",
+    "bench/bench_page.py": "no test: it measures when a page is ready",
     "mutation/mutants.py": "no test: it waits for the processes that it started",
 }
 

@@ -190,7 +190,7 @@ class Package:
                 (module, name)
                 for module in self.loaded
                 for name in (*self.modules[module].definitions, *self.modules[module].bindings, "")
-                if name in self.taken or not name or name.startswith(HOOK)
+                if name in self.taken | self.said or not name or name.startswith(HOOK)
                 if (module, name) not in self.reached
             ]
 

@@ -19,7 +19,6 @@ from railgauge.core.errors import BadInput
 from railgauge.core.naming import NAME as VALID
 from railgauge.core.terms import EXIT_CODES_IN_WORDS
 
-NAME = "merge"
 HELP = "make one run of several: shards, parts of the ladder, or a sign-off and a node's --only run"
 EXAMPLE = (
     "example: railgauge merge reports/RUN1 reports/RUN2 --into reports/20261124-180000-mine; "

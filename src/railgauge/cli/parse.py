@@ -25,11 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Always print JSON; exit code 10 if the output has an error or no value."""
-    printed = text.read(options.file)
     if options.tool == _AUTO:
-        parsed = find(printed, options.file)
+        parsed = find(text.read(options.file), options.file)
     else:
-        parsed = tools.tool(options.tool).parse(printed)
+        tool = tools.tool(options.tool)
+        parsed = tool.parse(text.read(options.file))
     text.print_json(to_json(parsed))
     return Verdict.INCOMPLETE.exit_code if parsed.errors or not parsed.samples else 0
 

@@ -25,7 +25,7 @@ from railgauge.run.store import Store
 from railgauge.stacks import Stack
 from railgauge.transport.sessions import Sessions
 
-Counts = Mapping[str, Mapping[str, int]]
+NodeCounts = Mapping[str, Mapping[str, int]]
 _AT_ONCE = 64
 _NOTHING = CaseResult(())
 
@@ -120,7 +120,7 @@ def thinned(run: tuple[Transcript, ...], stack: Stack | None) -> tuple[Transcrip
     return run
 
 
-def _changed(before: Counts, after: Counts) -> set[tuple[str, str]]:
+def _changed(before: NodeCounts, after: NodeCounts) -> set[tuple[str, str]]:
     """The counters of a node that differ, or that only one of two readings shows."""
     return {
         (device, name)

@@ -13,7 +13,7 @@ from typing import Any
 
 from railgauge.core.model import Transcript
 
-Run = tuple[Transcript, ...]
+Repeat = tuple[Transcript, ...]
 _NO_RUNS = '\n "runs": []'
 
 
@@ -21,21 +21,23 @@ _NO_RUNS = '\n "runs": []'
 class KeptRun:
     """One repeat: as it was measured, with secrets masked, and its text in the file."""
 
-    measured: Run
-    masked: Run
+    measured: Repeat
+    masked: Repeat
     text: str
 
 
 class KeptRuns:
     """The repeats that were written, for each file that will be written again."""
 
-    def __init__(self, masked: Callable[[Run], Run], plain: Callable[[Run], object]) -> None:
+    def __init__(
+        self, masked: Callable[[Repeat], Repeat], plain: Callable[[Repeat], object]
+    ) -> None:
         """``masked`` and ``plain`` make of a measured repeat what is stored of it."""
         self._masked = masked
         self._plain = plain
         self._files: dict[str, list[KeptRun]] = {}
 
-    def of(self, name: str, runs: Sequence[Run]) -> list[KeptRun]:
+    def of(self, name: str, runs: Sequence[Repeat]) -> list[KeptRun]:
         """Return the repeats of a file; those that were asked for before are not made anew."""
         before = self._files.get(name, [])
         made = self._files[name] = [
@@ -48,7 +50,7 @@ class KeptRuns:
         """Keep nothing of a file that is complete."""
         self._files.pop(name, None)
 
-    def _made(self, run: Run) -> KeptRun:
+    def _made(self, run: Repeat) -> KeptRun:
         masked = self._masked(run)
         return KeptRun(run, masked, indented(json_text(self._plain(masked)).rstrip("\n")))
 

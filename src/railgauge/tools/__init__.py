@@ -50,7 +50,6 @@ class Registered:
 
 
 _INFINIBAND = "infiniband-diags"
-_PROBED = "railgauge.tools.probed"
 _UMAD = "management packets: /dev/infiniband/umad*"
 # Tools that the suite starts: a platform file may name them.
 _RUN = {
@@ -100,15 +99,20 @@ _READ = {
     "ras-status": Registered("railgauge.tools.ras_status"),
     "dmesg": Registered("railgauge.tools.dmesg"),
     "perfquery": Registered("railgauge.tools.infiniband_diags.perfquery"),
-    "nvidia-smi": Registered(_PROBED, "NVIDIA_SMI"),
-    "rocm-smi": Registered(_PROBED, "ROCM_SMI"),
-    "amd-smi": Registered(_PROBED, "AMD_SMI"),
-    "mx-smi": Registered(_PROBED, "MX_SMI"),
-    "ibstat": Registered(_PROBED, "IBSTAT"),
-    "ibv_devinfo": Registered(_PROBED, "IBV_DEVINFO"),
-    "rdma-link": Registered(_PROBED, "RDMA_LINK"),
-    "ethtool": Registered(_PROBED, "ETHTOOL"),
-    "lspci": Registered(_PROBED, "LSPCI"),
+    **{
+        name: Registered("railgauge.tools.probed", attribute)
+        for name, attribute in {
+            "nvidia-smi": "NVIDIA_SMI",
+            "rocm-smi": "ROCM_SMI",
+            "amd-smi": "AMD_SMI",
+            "mx-smi": "MX_SMI",
+            "ibstat": "IBSTAT",
+            "ibv_devinfo": "IBV_DEVINFO",
+            "rdma-link": "RDMA_LINK",
+            "ethtool": "ETHTOOL",
+            "lspci": "LSPCI",
+        }.items()
+    },
 }
 
 PLANNABLE = tuple(_RUN)

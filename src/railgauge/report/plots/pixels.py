@@ -13,7 +13,7 @@ from html import escape
 from railgauge.core import naming
 from railgauge.core.model import Outcome
 from railgauge.report.plots import svg
-from railgauge.report.plots.matrix import Cell, shade
+from railgauge.report.plots.matrix import Cell, LabelledMatrix, shade
 from railgauge.report.plots.plot import LETTERS
 
 KEY = "Dark: beyond the limit. Hollow: no value. Blank: not measured."
@@ -66,22 +66,12 @@ def rows_of(nodes: Sequence[str]) -> dict[str, Sequence[str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class PixelMap:
+class PixelMap(LabelledMatrix):
     """A square for each measured pair of a row and a column, which are named at intervals."""
-
-    rows: Sequence[str]
-    columns: Sequence[str]
-    row_axis: str
-    column_axis: str
-    cells: Mapping[tuple[str, str], Cell]
 
     @property
     def side(self) -> float:
         return min(14.0, _WIDEST / len(self.columns))
-
-    @property
-    def left(self) -> float:
-        return 32 + 6.6 * max(map(len, self.rows))
 
     @property
     def width(self) -> float:
