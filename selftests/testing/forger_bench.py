@@ -13,7 +13,7 @@ from railgauge.bundle import signing, statement
 from railgauge.bundle.contents import Contents
 from railgauge.judging import record
 from railgauge.planning.soak import is_of_soak
-from railgauge.run.store import json_text
+from railgauge.run.kept_text import json_text
 from railgauge.verdict import decision
 from testing import bundle_bench as bench
 from testing.bundle_bench import Files

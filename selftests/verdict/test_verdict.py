@@ -202,7 +202,7 @@ def test_coverage_of_a_cluster_with_leaves_knows_them():
 
 def test_the_worst_measurements_come_first():
     def measured(name, margin, **changes):
-        found = judgement(margin=margin, **changes)
+        found = judgement(margin=margin, metric=name, **changes)
         return item(name, judgements=(found,), size_bytes=8388608, pairing="mlx5_0")
 
     lines = verdict.worst_measurements(

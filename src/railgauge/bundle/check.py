@@ -33,7 +33,7 @@ from railgauge.facts import NodeFacts, boot
 from railgauge.judging.inventory import FILE as INVENTORY
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.needs import Candidate, not_limited
-from railgauge.run.store import json_text
+from railgauge.run.kept_text import json_text
 from railgauge.verdict.counts import RunVerdict
 
 

@@ -38,8 +38,9 @@ from railgauge.judging.inventory import FILE as INVENTORY
 from railgauge.judging.inventory import inventory
 from railgauge.judging.record import FILE as RECORDS
 from railgauge.planning.soak import FOLDER as SOAK
+from railgauge.run.kept_text import json_text
 from railgauge.run.newer import refuse_newer
-from railgauge.run.store import MANIFEST, json_text
+from railgauge.run.store import MANIFEST
 from railgauge.verdict import decision
 from railgauge.verdict.decision import FILE as PLAN
 

@@ -12,7 +12,8 @@ from typing import Any
 from railgauge.core.errors import BadInput
 from railgauge.core.redaction import Pseudonyms, Redactor
 from railgauge.facts.parts import PartKind
-from railgauge.run.store import DIGESTED, digest, json_text
+from railgauge.run.kept_text import json_text
+from railgauge.run.store import DIGESTED, digest
 from railgauge.run.survey import FILE as FACTS
 from railgauge.subnet import topology
 
@@ -21,7 +22,7 @@ REQUESTS = (HOSTS, ADDRESSES, SERIALS)
 # A shorter word would also be replaced where it means something else.
 _LEAST_SERIAL = 6
 
-_JUNIT_HOST = re.compile(r'<testsuite\b[^>]*\bhostname="([^"]+)"')
+_JUNIT_HOST = re.compile(r'<testsuite\b[^<>]*\bhostname="([^"]+)"')
 
 
 class FileRedactor:

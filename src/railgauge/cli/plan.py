@@ -24,7 +24,6 @@ from railgauge.planning.plan import Level
 from railgauge.run import inputs
 from railgauge.verdict.decision import not_applicable
 
-NAME = "plan"
 HELP = "show what a run would measure, in which round, and how long it takes; touches no node"
 EXAMPLE = "example: railgauge plan --hostfile hostfiles/lab-metax-c500.yaml --level signoff"
 

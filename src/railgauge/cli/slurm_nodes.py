@@ -15,7 +15,6 @@ from railgauge.planning import part, sample
 from railgauge.run import inputs
 from railgauge.transport.slurm import nodes
 
-NAME = "slurm-nodes"
 HELP = "print the nodes of a hostfile that Slurm can give to a job, for sbatch --nodelist"
 EXAMPLE = (
     'example: sbatch --nodelist="$(railgauge slurm-nodes hostfiles/mine.yaml)" '

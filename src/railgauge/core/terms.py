@@ -74,14 +74,16 @@ class Role(Term):
 
     ``CLIENT`` prints the results, also in a run without a server. ``SERVICE`` is a server that runs
     until it is stopped, so that its exit code is not judged. ``COUNTERS_BEFORE`` and
-    ``COUNTERS_AFTER`` read the NICs' counters before and after the run. ``TELEMETRY`` samples a
-    node's GPUs during the run, until it is stopped.
+    ``COUNTERS_AFTER`` read the NICs' counters before and after the run, ``COUNTERS_BETWEEN`` those
+    of a node between the rounds of a soak. ``TELEMETRY`` samples a node's GPUs during the run,
+    until it is stopped.
     """
 
     CLIENT = "client"
     SERVER = "server"
     SERVICE = "service"
     COUNTERS_BEFORE = "counters-before"
+    COUNTERS_BETWEEN = "counters-between"
     COUNTERS_AFTER = "counters-after"
     TELEMETRY = "telemetry"
 
@@ -110,7 +112,7 @@ class LaunchWay(Term):
 
 COUNTER_ROLES = (Role.COUNTERS_BEFORE, Role.COUNTERS_AFTER)
 # Commands of the suite itself beside those of a tool.
-BESIDE_ROLES = (*COUNTER_ROLES, Role.TELEMETRY)
+BESIDE_ROLES = (*COUNTER_ROLES, Role.COUNTERS_BETWEEN, Role.TELEMETRY)
 
 
 class Severity(Term):

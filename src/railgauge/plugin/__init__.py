@@ -17,7 +17,7 @@ import pytest
 
 from railgauge.core.errors import BadInput
 from railgauge.judging.prevention import prevents
-from railgauge.judging.record import from_json
+from railgauge.judging.record import ItemRecord
 from railgauge.plugin import (
     ending,
     gating,
@@ -246,15 +246,14 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if ABOUT in item.stash:
-        recording.observe(item, call, report)
+        record = recording.observe(item, call, report)
         recording.as_recorded(report, call)
-        if call.when == "teardown":
-            _finished(item, report)
+        if record and call.when == "teardown":
+            _finished(item, record)
     return report
 
 
-def _finished(item: pytest.Item, report: pytest.TestReport) -> None:
-    ended = from_json(report.railgauge)
+def _finished(item: pytest.Item, ended: ItemRecord) -> None:
     item.config.stash[SERVICES].gates.finished(item.nodeid, ended.outcome, prevents(ended))
 
 

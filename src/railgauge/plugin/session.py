@@ -27,7 +27,7 @@ from railgauge.planning import forecast
 from railgauge.planning.soak import is_of_soak
 from railgauge.plugin import complaints, demanded, opening, recording, soaking
 from railgauge.plugin.ending import Ending
-from railgauge.plugin.reporters import complete_page, tell, writer
+from railgauge.plugin.reporters import tell, writer
 from railgauge.plugin.starting import SessionStart
 from railgauge.report import junit, terminal, throttled
 from railgauge.report.allure import results as allure_results
@@ -356,15 +356,15 @@ class Controller:
         return run
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_html_results_summary(self, prefix: list[str], postfix: list[str]) -> None:
+    def pytest_html_results_summary(self, prefix: list[str]) -> None:
         from railgauge.report import html  # noqa: PLC0415
 
         if self.verdict:
             columns = self.config.pluginmanager.getplugin("railgauge-html")
             folder, plan = self.run.store.folder, self._run_plan()
             run = certified.unsealed(folder, self.verdict, plan, self._findings())
-            prefix.append(html.above(run, self.settings, self.run.store, self.plots, columns))
-            postfix.append(html.below(self.verdict, columns))
+            prefix.append(html.content(run, self.settings, self.run.store, self.plots, columns))
+            write_whole(folder / html.STYLE, html.style())
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(
@@ -380,9 +380,6 @@ class Controller:
         step = self.ending.step
         with step("the lab could not be stopped"):
             self._start.close_lab()
-        with step("report.html could not be completed"):
-            if self.verdict:
-                complete_page(self.config.option)
         with step("manifest.json could not be written"):
             shutil.rmtree(self.run.store.folder / "leases", ignore_errors=True)
             self._write_manifest()

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from railgauge.stacks import readings as read
-from railgauge.stacks import sampling
+from railgauge.stacks.counting import GpuCounters
+from railgauge.stacks.metax_counters import COUNTERS
+from railgauge.stacks.metax_sampler import SAMPLERS
 from railgauge.stacks.model import GpuFacts, GpuIdentity, StackFacts, unread
 from railgauge.stacks.sampling import Sampler
 from railgauge.stacks.sections import Section, section
@@ -35,18 +37,6 @@ _VERSIONS = {
     "maca": re.compile(r"MACA Version:\s*([\w.\-]+)"),
     "bios": re.compile(r"BIOS Version:\s*([\w.\-]+)"),
 }
-# mx-smi shows neither the clock nor why a GPU is throttled in its loop mode.
-_SAMPLER = Sampler(
-    "mx-smi",
-    lambda interval_ms: ("dmon", "--format", "csv", "-l", str(interval_ms)),
-    {
-        sampling.GPU: ("dev",),
-        sampling.HEAT: ("hottemp",),
-        sampling.MEMORY_HEAT: ("hbmtemp",),
-        sampling.POWER: ("power",),
-        sampling.LOAD: ("gpu",),
-    },
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +57,8 @@ class MetaX:
     peer_memory: str = "mxcd"
     perftest_dmabuf: tuple[str, ...] = ()
     peer_modules: tuple[str, ...] = ()
-    sampler: Sampler = _SAMPLER
-    counters: None = None  # no public document shows how mx-smi prints them
+    samplers: tuple[Sampler, ...] = SAMPLERS
+    counters: GpuCounters = COUNTERS
     diagnostics: tuple[str, ...] = ()
 
     def parse(self, sections: Mapping[str, Section]) -> StackFacts:
@@ -83,7 +73,7 @@ class MetaX:
         gpus = _placed(parse_gpus(text), topology, found.get("bios"))
         processes = parse_processes(text)
         missing = {
-            "gpus": table.failure or _gpu_problem(text, gpus),
+            "gpus": table.failure or gpu_problem(text, gpus),
             "gpu_driver": table.failure or ("" if driver else _silent("driver")),
             "gpu_processes": table.failure or ("" if processes is not None else _silent("process")),
             "topology": section(sections, "mx-smi-topo").failure
@@ -176,7 +166,8 @@ def _processes(table: str) -> Iterator[str]:
             yield f"GPU {match[1]}: {match[3]} (pid {match[2]}, {match[4]} MiB)"
 
 
-def _gpu_problem(text: str, gpus: tuple[GpuFacts, ...]) -> str:
+def gpu_problem(text: str, gpus: tuple[GpuFacts, ...]) -> str:
+    """Return why the list of GPUs is not complete; empty if it is."""
     attached = _ATTACHED.search(text)
     if not attached:
         return "mx-smi: does not report how many GPUs are attached"

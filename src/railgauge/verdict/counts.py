@@ -221,20 +221,26 @@ class Worst:
     measured: str
     limit: str
     ceiling: str
+    metric: str
 
 
 def worst_measurements(records: Iterable[ItemRecord], most: int = 5) -> list[Worst]:
-    """Return the ``most`` smallest margins over all measured values, the largest miss first.
+    """Return the ``most`` smallest margins, the largest miss first, each of another measurement.
 
     Counts that must be met (64 of 64 requests) have no meaningful margin and are left out.
     """
     lines = [
-        Worst(j.margin, record.id, record.subject, _where(record), j.measured, j.limit, _ceiling(j))
+        Worst(
+            j.margin, record.id, record.subject, _where(record), j.measured, j.limit, _ceiling(j),
+            j.metric,
+        )
         for record in records
         for j in record.judgements
         if j.margin is not None and j.outcome is not Outcome.RECORD_ONLY and j.unit != "count"
-    ]
-    return sorted(lines, key=lambda line: (line.margin, line.id))[:most]
+    ]  # fmt: skip
+    ordered = sorted(lines, key=lambda line: (line.margin, line.id))
+    first = {(line.subject, line.metric): line for line in reversed(ordered)}
+    return sorted(first.values(), key=lambda line: (line.margin, line.id))[:most]
 
 
 def _ceiling(judgement: Judgement) -> str:
