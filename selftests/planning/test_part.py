@@ -106,6 +106,17 @@ def test_a_shard_that_measures_no_node_alone_does_not_fall_back_to_all():
     assert across.measured == ()
 
 
+def test_a_shard_without_nodes_of_the_sample_measures_none_of_its_nodes_alone():
+    platform = without_closing_items(thresholds.load("metax-c500", ROOT / "thresholds"))
+    declared = site(64, 8)
+    every = sample.level(platform, declared, "smoke")
+    assert len(every.sample) < 8
+    parts = shards(declared, every, 36)
+    measured = [node for one in parts for node in one.measured]
+    assert Counter(measured) == Counter(every.sample)
+    assert any(one.nodes and not one.measured for one in parts)
+
+
 def test_the_level_is_that_of_all_nodes_though_the_part_knows_some():
     declared = site(8, 4)
     every = whole(declared)
