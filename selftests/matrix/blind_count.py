@@ -70,8 +70,8 @@ RULES = """\
   `not_applicable` says why its measurement is not made.
 - **below every limit**: played alone and without noise, the fault misses no limit of the platform
   file at any item that the level plans, so that no limit can see it.
-- **named as a straggler**: a fault that is below every limit or behind a gate, and a cause or a
-  note says that its part is behind its peers.
+- **named as a straggler**: a cause or a note says that its part is behind its peers; for a fault
+  that is below every limit, behind a gate, or at items that another fault makes fail as well.
 - **did not act**: a fault that comes and goes, and of the items that it alone makes fail, none did,
   or those that did are what the other faults and the noise of the run make of them.
 - **wrong causes** are counted on their own: each decided cause that is exact for no fault of the
@@ -174,7 +174,7 @@ def _count(studied: StudiedRun, number: int) -> tuple[Count, str]:
         return _not_visible(injection, reach.visibility, studied.verdict, shown)
     if is_intermittent(injection) and not any(map(reach.acts, studied.red_only_for(number))):
         return Count.IDLE, ""
-    return _missed(injection, studied, reach, shown)
+    return _missed(injection, studied, number, shown)
 
 
 def _not_visible(
@@ -308,8 +308,9 @@ _ONLY_WITH_ERRORS = "measured only with link-error-rate"
 
 
 def _missed(
-    injection: Injection, studied: StudiedRun, reach: Reach, shown: Sequence[Item]
+    injection: Injection, studied: StudiedRun, number: int, shown: Sequence[Item]
 ) -> tuple[Count, str]:
+    reach = studied.reaches[number]
     red = [item for item in shown if item["outcome"] in _WENT_WRONG]
     ids = {item["id"] for item in red}
     for cause in studied.open:
@@ -318,6 +319,8 @@ def _missed(
     measured = [item for item in shown if _was_measured(injection, item)]
     if line := _hidden(injection, studied, acted=any(map(reach.acts, measured))):
         return Count.HIDDEN, line
+    if (line := _straggler(injection, studied.verdict)) and not studied.red_only_for(number):
+        return Count.STRAGGLER, line
     for cause in wrong_causes(studied):
         if _nodes(cause) & _ends(injection):
             return Count.MISNAMED, place(cause)

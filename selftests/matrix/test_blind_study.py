@@ -245,6 +245,15 @@ def test_a_fault_below_all_limits_or_behind_a_gate_may_be_a_straggler() -> None:
     assert wrong(verdict(named), SLOW_GPU) == []
 
 
+def test_a_straggler_is_named_at_items_that_another_fault_makes_fail_too() -> None:
+    given = verdict(cause("slow-node", "h200-02"), cause("straggler", "h200-02", "gpu5"))
+    found = counted(StudiedRun((SLOW_NODE, SLOW_GPU), (SEEN, SEEN), given, [RED]))
+    assert [one.count for one in found] == [Count.EXACT, Count.STRAGGLER]
+    silent = verdict(cause("slow-node", "h200-02"))
+    found = counted(StudiedRun((SLOW_NODE, SLOW_GPU), (SEEN, SEEN), silent, [RED]))
+    assert [one.count for one in found] == [Count.EXACT, Count.SWALLOWED]
+
+
 @pytest.mark.parametrize(
     ("fault", "node", "device", "peer", "is_wrong"),
     [
