@@ -77,7 +77,8 @@ def _on_a_node() -> Row:
         tool = Path(folder) / "nvidia-smi"
         tool.write_text(_STAND_IN, encoding="utf-8")
         tool.chmod(0o755)
-        command = sampling_argv("/", str(tool), ())
+        (sampler,) = stack("nvidia").samplers
+        command = sampling_argv("/", str(tool), replace(sampler, arguments=lambda _: ()), 1000)
         before = _children_s()
         said = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
         took = _children_s() - before
@@ -139,8 +140,7 @@ def _judged(platform: Platform, text: str, hours: float) -> Row:
     up_s = float(start.partition(",")[0])
     lines = (f"{up_s + 1 + second:.2f},{row}" for second in range(seconds) for row in cells)
     whole = "\n".join([start, heading, *lines, ""])
-    sampler = stack("nvidia").sampler
-    assert sampler is not None
+    (sampler,) = stack("nvidia").samplers
     boot = parse_samples(text, sampler).boot_id
     moment = "2026-11-23T12:00:00.000+00:00"
     run = (

@@ -94,9 +94,9 @@ def test_each_platform_of_the_documents_limits_growth_with_a_basis(platform):
     assert all(one.basis.says for one in growth.values())
 
 
-def test_metax_shows_no_counters_of_its_memory(tmp_path):
+def test_metax_shows_no_counters_of_its_links(tmp_path):
     metax = json.loads(thresholds.load("metax-c500", ROOT / "thresholds").text)
-    metax["growth"]["gpu_ecc_corrected"] = {
+    metax["growth"]["gpu_link_errors"] = {
         "ceiling": 0, "basis": {"source": "derived", "says": "made up for a test"},
     }  # fmt: skip
     folder = put(tmp_path / "thresholds", metax | {"platform": "bench"})

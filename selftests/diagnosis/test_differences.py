@@ -66,6 +66,36 @@ def test_a_single_different_device_is_named_with_its_node():
     odd = fact("n2", "nic_firmware", "mlx5_1", NEW)
     found = only(causes(same, odd, nodes=names(3)))
     assert f"{OLD} on n[1,3], n2 mlx5_0; {NEW} on n2 mlx5_1" in found.says
+    assert named([found]) == [("firmware-mismatch", "n2, mlx5_1")]
+    assert accounted([found]) == {odd.id}
+
+
+def of_gpus(*values):
+    """The firmware of two GPUs of each node."""
+    pairs = zip(names(len(values)), values, strict=True)
+    every = [(node, f"gpu{at}", one) for node, both in pairs for at, one in enumerate(both)]
+    usual = max((OLD, NEW), key=[one for *_, one in every].count)
+    return [
+        found_as(one, node, "gpu_vbios", gpu) if one == usual else fact(node, "gpu_vbios", gpu, one)
+        for node, gpu, one in every
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "due"),
+    [
+        (((OLD, OLD), (OLD, NEW), (OLD, OLD)), ["n2, gpu1"]),
+        (((NEW, OLD), (OLD, OLD), (NEW, OLD), (OLD, OLD)), ["n1, gpu0", "n3, gpu0"]),
+        (((OLD, OLD), (NEW, NEW), (OLD, OLD)), ["n[1-3], gpu_vbios"]),
+        (((OLD, OLD), (NEW, NEW), (OLD, NEW)), ["n[1-3], gpu_vbios"]),
+        (((OLD, NEW), (OLD, NEW)), ["n[1-2], gpu_vbios"]),
+    ],
+)
+def test_a_gpu_that_differs_from_those_beside_it_is_named(values, due):
+    """A whole node may be the one that was mended, and of two halves neither is the usual one."""
+    found = causes(of_gpus(*values), nodes=names(len(values)))
+    assert named(found) == [("firmware-mismatch", where) for where in due]
+    assert all(f"{NEW} on n" in one.says and f"{OLD} on n" in one.says for one in found)
 
 
 def test_a_declared_version_blames_the_nodes_without_it():

@@ -120,6 +120,7 @@ def test_errors_of_a_slot_grow_with_every_measurement(start_lab: StartLab) -> No
         ("mi300x", "mi01", "ecc-growth", {"ecc_uncorrected", "ecc_corrected"}),
         ("mi300x", "mi01", "gpu-link-errors", {"xgmi_corrected"}),
         ("mi300x", "mi01", "pcie-replays", {"pcie_replays"}),
+        ("metax-c500", "mx01", "ecc-growth", {"ecc_uncorrected", "ecc_corrected"}),
     ],
 )
 def test_errors_of_a_gpu_grow_when_the_node_is_measured(
@@ -149,7 +150,6 @@ def test_a_fault_that_comes_and_goes_never_goes_back(start_lab: StartLab) -> Non
 @pytest.mark.parametrize(
     ("platform", "fault"),
     [
-        ("metax-c500", "ecc-growth@mx01:gpu0"),
         ("metax-c500", "gpu-link-errors@mx01:gpu0"),
         ("connectx4-homelab", "ecc-growth@viper"),
         ("h100-tcpx", "retransmits@tcpx01:eth1"),

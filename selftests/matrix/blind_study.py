@@ -45,7 +45,7 @@ from fault_matrix import run_with_faults
 from injections import PLATFORMS
 
 from railgauge.bundle.contents import FolderContents
-from railgauge.run.store import json_text
+from railgauge.run.kept_text import json_text
 from railgauge.verdict.decision import decide
 
 EXACT_MIN, WRONG_MAX = 0.95, 0.01

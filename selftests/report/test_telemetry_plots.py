@@ -15,7 +15,7 @@ from railgauge.stacks.sampling import parse_samples
 from railgauge.verdict.telemetry import made_of
 
 NEVER = ("hardware-slowdown", "hardware-thermal-slowdown")
-SAMPLER = stack("nvidia").sampler
+(SAMPLER,) = stack("nvidia").samplers
 
 
 def trace(text):

@@ -63,7 +63,7 @@ def runner(sampled):
 
 
 def last_of_all(text):
-    return last_of_each(text, stack("nvidia").sampler, 8)
+    return last_of_each(text, stack("nvidia").samplers[0], 8)
 
 
 def steps(fakes):

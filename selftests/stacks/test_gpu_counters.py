@@ -132,4 +132,67 @@ def test_the_groups_of_each_vendor_are_known_and_shown():
     for vendor in vendors():
         counters = stack(vendor).counters
         assert set(counters.groups if counters else ()) <= set(GROUPS)
-    assert stack("metax").counters is None
+
+
+# --- MetaX ---
+
+ECC = """\
+mx-smi  version: 2.2.12
+
+=================== MetaX System Management Interface Log ===================
+Timestamp                                         : Tue Nov 24 18:20:00 2026
+
+Attached GPUs                                     : 2
+GPU#0  MXC500  0000:0e:00.0
+    ECC Errors
+        SRAM Correctable                          : 3
+        SRAM Uncorrectable                        : 0
+        DRAM Correctable                          : 40
+        DRAM Uncorrectable                        : 2
+    Retired Pages
+        Double Bit ECC                            : 1
+
+GPU#1  MXC500  0000:0f:00.0
+    ECC Errors
+        SRAM Correctable                          : 0
+        SRAM Uncorrectable                        : 5
+        DRAM Correctable                          : 0
+        DRAM Uncorrectable                        : 6
+    Retired Pages
+        Double Bit ECC                            : 0
+
+End of Log
+"""
+
+
+def metax(text, code=0):
+    return stack("metax").counters.parse({"mx-smi-ecc": Section("mx-smi-ecc", text, code)})
+
+
+def test_mx_smi_counts_errors_of_both_memories_and_retired_pages():
+    """The form is that of versions 2.2.9 and 2.2.12."""
+    assert metax(ECC) == {
+        0: {"ecc_corrected": 43, "ecc_uncorrected": 2, "retired_pages": 1},
+        1: {"ecc_corrected": 0, "ecc_uncorrected": 11, "retired_pages": 0},
+    }
+
+
+@pytest.mark.parametrize("value", ["N/A", "", "-1", "1.5", "0x3", "9" * 30])
+def test_a_sum_without_one_of_its_parts_is_left_out(value):
+    found = metax(ECC.replace(": 40\n", f": {value} \n"))
+    assert found[0] == {"ecc_uncorrected": 2, "retired_pages": 1}
+    assert found[1] == metax(ECC)[1]
+
+
+def test_counters_below_another_heading_are_not_those_of_ecc():
+    assert metax(ECC.replace("ECC Errors", "RAS Errors"))[0] == {"retired_pages": 1}
+
+
+def test_a_gpu_that_is_listed_twice_has_no_counters():
+    assert sorted(metax(ECC.replace("GPU#1", "GPU#0"))) == []
+
+
+@pytest.mark.parametrize("text", ["", "mx-smi: unrecognized option '--count-ecc'\n", "GPU#0\n"])
+def test_an_older_mx_smi_shows_no_counters(text):
+    assert metax(text) == {}
+    assert metax(ECC, code=1) == {}

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,17 +33,17 @@ from railgauge.stacks.sampling import (
     sampling_argv,
 )
 
-SMI = stack("nvidia").sampler
+(SMI,) = stack("nvidia").samplers
 
 
 def one(text, vendor="nvidia"):
-    (found,) = parse_samples(began() + text, stack(vendor).sampler).samples
+    (found,) = parse_samples(began() + text, stack(vendor).samplers[0]).samples
     return found
 
 
 def refused(text, vendor="nvidia"):
     with pytest.raises(TelemetryUnread) as caught:
-        parse_samples(text, stack(vendor).sampler)
+        parse_samples(text, stack(vendor).samplers[0])
     return caught.value.what
 
 
@@ -113,7 +114,7 @@ def test_the_partitions_of_a_gpu_are_one_gpu():
 def test_amd_smi_repeats_its_heading():
     row = "1732384000,0,N/A,613,71,58,1402,100,0,0,False,0,0,0"
     text = began() + stamped(AMD, row) + stamped(AMD, row, at_s=1002)
-    assert [s.at_s for s in parse_samples(text, stack("amd").sampler).samples] == [1000, 1002]
+    assert [s.at_s for s in parse_samples(text, stack("amd").samplers[0]).samples] == [1000, 1002]
 
 
 def test_a_row_of_mx_smi_below_its_line_of_units():
@@ -123,7 +124,7 @@ def test_a_row_of_mx_smi_below_its_line_of_units():
     found = one(text, "metax")
     assert (found.gpu, found.reasons) == (0, None)
     assert found.values == {HEAT: 34, MEMORY_HEAT: 40, POWER: 254, LOAD: 37}
-    assert stack("metax").sampler.shows.isdisjoint({CLOCK, REASONS})
+    assert stack("metax").samplers[0].shows.isdisjoint({CLOCK, REASONS})
 
 
 def test_the_last_line_may_be_cut_off():
@@ -175,7 +176,7 @@ def test_a_heading_without_the_violations_is_refused():
 
 
 def test_each_vendor_has_a_tool_with_a_loop_mode():
-    said = {vendor: stack(vendor).sampler for vendor in vendors()}
+    said = {vendor: stack(vendor).samplers[0] for vendor in vendors()}
     assert {name: (one.program, one.arguments(1500)[-2:]) for name, one in said.items()} == {
         "amd": ("amd-smi", ("-w", "2")),
         "metax": ("mx-smi", ("-l", "1500")),
@@ -194,7 +195,8 @@ def ran(tmp_path, program, *arguments):
     boot = tmp_path / "proc/sys/kernel/random/boot_id"
     boot.parent.mkdir(parents=True)
     boot.write_text(f"{BOOT}\n")
-    argv = sampling_argv(str(tmp_path), str(program), arguments)
+    sampler = replace(SMI, arguments=lambda _: arguments)
+    argv = sampling_argv(str(tmp_path), str(program), sampler, 1000)
     return subprocess.run(argv, capture_output=True, text=True, check=False)
 
 
@@ -218,7 +220,7 @@ def test_the_command_says_that_the_tool_is_missing(tmp_path):
 
 
 def last(text, vendor="nvidia", count=8):
-    return text[last_of_each(text, stack(vendor).sampler, count) :]
+    return text[last_of_each(text, stack(vendor).samplers[0], count) :]
 
 
 @pytest.mark.parametrize("printed", [0, 1, 5, 7])

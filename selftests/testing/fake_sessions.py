@@ -79,6 +79,10 @@ class FakeRunning:
         return transcript(self.node, **self.fakes.stopped)
 
     @property
+    def printed_bytes(self):
+        return len(self.so_far().stdout)
+
+    @property
     def has_ended(self):
         return self.ended or self.node in self.fakes.died
 

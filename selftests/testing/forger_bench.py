@@ -13,7 +13,7 @@ from railgauge.bundle import signing, statement
 from railgauge.bundle.contents import Contents
 from railgauge.judging import record
 from railgauge.planning.soak import is_of_soak
-from railgauge.run.store import json_text
+from railgauge.run.kept_text import json_text
 from railgauge.verdict import decision
 from testing import bundle_bench as bench
 from testing.bundle_bench import Files
@@ -99,7 +99,7 @@ class _Held(Contents):
     def bytes(self, name: str) -> bytes:
         return self._content[f"run/{name}"]
 
-    def _names(self) -> Iterable[str]:
+    def names(self) -> Iterable[str]:
         return [n.removeprefix("run/") for n in self._content if n.startswith("run/")]
 
 

@@ -94,13 +94,13 @@ def test_growth_rejects_the_run_and_has_its_cause():
     assert (cause.where.node, cause.where.device) == ("n2", "mlx5_0")
 
 
-THREE = (*window("n2"), said("n2", AFTER))
+INTERRUPTED = (window("n2")[0], said("n2", Role.COUNTERS_BETWEEN))
 
 
 @pytest.mark.parametrize(
     "runs",
-    [(), ((),), (window("n2")[:1],), (THREE,)],
-    ids=["none", "empty", "before", "three"],
+    [(), ((),), (window("n2")[:1],), (INTERRUPTED,)],
+    ids=["none", "empty", "before", "between"],
 )
 def test_a_run_without_its_last_reading_is_not_run_and_never_passed(runs):
     item = of_n2(*runs)
@@ -114,6 +114,7 @@ def test_nothing_stored_is_not_run():
 
 PROVE_NOTHING = {
     "another node's": (window("n1"), "the output of another command"),
+    "two ends": ((*window("n2"), said("n2", AFTER)), "the output of another command"),
     "roles": (tuple(reversed(window("n2"))), "the output of another command"),
     "command": (
         (said("n2", BEFORE), said("n2", AFTER, argv=("cat", "x"))), "the output of another command",

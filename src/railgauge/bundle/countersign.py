@@ -18,7 +18,7 @@ from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.make import Made
 from railgauge.bundle.statement import NAME, SIGNER
 from railgauge.core.errors import BadInput
-from railgauge.run.store import json_text
+from railgauge.run.kept_text import json_text
 
 
 def countersign(source: Path, target: Path, key: Ed25519PrivateKey) -> Made:

@@ -12,7 +12,6 @@ from railgauge.core.model import Parsed
 from railgauge.core.terms import Verdict
 from railgauge.tools.finding import find
 
-NAME = "parse"
 HELP = "parse the output of a tool and print it as JSON"
 EXAMPLE = "example: railgauge parse perftest ib_write_bw.log"
 _AUTO = "auto"

@@ -74,14 +74,16 @@ class Role(Term):
 
     ``CLIENT`` prints the results, also in a run without a server. ``SERVICE`` is a server that runs
     until it is stopped, so that its exit code is not judged. ``COUNTERS_BEFORE`` and
-    ``COUNTERS_AFTER`` read the NICs' counters before and after the run. ``TELEMETRY`` samples a
-    node's GPUs during the run, until it is stopped.
+    ``COUNTERS_AFTER`` read the NICs' counters before and after the run, ``COUNTERS_BETWEEN`` those
+    of a node between the rounds of a soak. ``TELEMETRY`` samples a node's GPUs during the run,
+    until it is stopped.
     """
 
     CLIENT = "client"
     SERVER = "server"
     SERVICE = "service"
     COUNTERS_BEFORE = "counters-before"
+    COUNTERS_BETWEEN = "counters-between"
     COUNTERS_AFTER = "counters-after"
     TELEMETRY = "telemetry"
 
@@ -110,7 +112,7 @@ class LaunchWay(Term):
 
 COUNTER_ROLES = (Role.COUNTERS_BEFORE, Role.COUNTERS_AFTER)
 # Commands of the suite itself beside those of a tool.
-BESIDE_ROLES = (*COUNTER_ROLES, Role.TELEMETRY)
+BESIDE_ROLES = (*COUNTER_ROLES, Role.COUNTERS_BETWEEN, Role.TELEMETRY)
 
 
 class Severity(Term):
@@ -127,6 +129,10 @@ class Verdict(Term):
     WITH_DEVIATIONS = "accepted with deviations"
     REJECTED = "rejected"
     INCOMPLETE = "incomplete"
+    # Of some nodes alone, which says nothing of their cluster.
+    QUALIFIED = "qualified"
+    QUALIFIED_WITH_DEVIATIONS = "qualified with deviations"
+    NOT_QUALIFIED = "not qualified"
 
     @property
     def exit_code(self) -> int:
@@ -138,12 +144,28 @@ class Verdict(Term):
         """Whether all that was demanded was measured, and every miss is accepted."""
         return self in (Verdict.ACCEPTED, Verdict.WITH_DEVIATIONS)
 
+    @property
+    def is_of_nodes(self) -> bool:
+        """Whether it is a verdict of some nodes alone."""
+        return self in _OF_NODES.values()
 
-_EXIT_CODES = {
+    @property
+    def of_nodes(self) -> Verdict:
+        """The verdict of a run that measured some nodes alone, in place of that of a cluster."""
+        return _OF_NODES.get(self, self)
+
+
+_OF_NODES = {
+    Verdict.ACCEPTED: Verdict.QUALIFIED,
+    Verdict.WITH_DEVIATIONS: Verdict.QUALIFIED_WITH_DEVIATIONS,
+    Verdict.REJECTED: Verdict.NOT_QUALIFIED,
+}
+_OF_CLUSTERS = {
     Verdict.ACCEPTED: 0,
     Verdict.REJECTED: 1,
     Verdict.INCOMPLETE: 10,
     Verdict.WITH_DEVIATIONS: 11,
 }
-EXIT_CODES_IN_WORDS = ", ".join(f"{code} {verdict}" for verdict, code in _EXIT_CODES.items())
+_EXIT_CODES = {**_OF_CLUSTERS, **{_OF_NODES.get(v, v): code for v, code in _OF_CLUSTERS.items()}}
+EXIT_CODES_IN_WORDS = ", ".join(f"{code} {verdict}" for verdict, code in _OF_CLUSTERS.items())
 """``0 accepted, 1 rejected, …``, for the help of commands."""

@@ -37,6 +37,7 @@ from railgauge.diagnosis.alike import slower_than_others
 from railgauge.diagnosis.catalogue import CATALOGUE, Kind
 from railgauge.diagnosis.confirmed import over_any_nic, with_confirmation, with_partner
 from railgauge.diagnosis.course import timed
+from railgauge.diagnosis.doubts import doubted
 from railgauge.diagnosis.folding import folded
 from railgauge.diagnosis.inside import doubted_path
 from railgauge.diagnosis.ladder import passes_and_misses
@@ -51,6 +52,7 @@ from railgauge.diagnosis.model import (
     Where,
 )
 from railgauge.diagnosis.notes import notes
+from railgauge.diagnosis.one_node import of_one_node
 from railgauge.diagnosis.ordering import by_harm
 from railgauge.diagnosis.peers import STRAGGLER, with_items, with_stragglers, without_slow_partners
 from railgauge.diagnosis.reach import explains, nodes_of
@@ -125,13 +127,11 @@ def _diagnosed(results: RunResults) -> tuple[Cause, ...]:
             )
     claims = with_items(with_stragglers(results, claims), scene.open)
     claims += _rest([record for record in scene.open if not _is_shown(record, claims)])
-    all_ = list(folded(claims))
+    all_ = of_one_node(results, folded(claims))
     of_items = [again.doubted(claim, all_) for claim in all_ if not again.rests_on_added(claim)]
     causes = [_confirmed(results, claim) for claim in of_items]
     causes += [_confirmed(results, claim) for claim in residue.left_over(results, causes)]
-    causes = residue.doubted_nics(results, residue.whole_paths(results, causes))
-    causes = residue.doubted_paths(results, causes)
-    return by_harm(without_slow_partners(causes, results), results.records)
+    return by_harm(without_slow_partners(doubted(results, causes), results), results.records)
 
 
 def _confirmed(results: RunResults, claim: CauseClaim) -> Cause:

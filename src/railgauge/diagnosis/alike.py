@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from railgauge.diagnosis.model import missed
+from railgauge.diagnosis.course import SLOW
+from railgauge.diagnosis.model import CERTAIN, OPEN, Cause, RunResults, missed
+from railgauge.diagnosis.reach import goes_through, nodes_of
 from railgauge.diagnosis.shares import What, what
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.metric import LOWER
@@ -31,3 +33,22 @@ def rates(record: ItemRecord) -> Iterator[tuple[What, float]]:
         about = what(record, judged)
         if about is not None and judged.worst is not None and judged.better != LOWER:
             yield about, judged.worst
+
+
+# --- the items of a cause ---
+
+
+def evidence_of(results: RunResults, cause: Cause) -> list[ItemRecord]:
+    return [results.records[item] for item in cause.evidence if item in results.records]
+
+
+def lies_on(cause: Cause, record: ItemRecord) -> bool:
+    """Whether the item uses the cause's part, or is known to be undecided."""
+    nodes, device = nodes_of(cause.where.node), cause.where.device
+    used = (record.part_at(node) for node in record.nodes if node in nodes)
+    return record.id in cause.evidence or any(goes_through(device, part) for part in used)
+
+
+def is_steady(cause: Cause) -> bool:
+    """Whether it is a slow part that was slow all the time, by the pattern of slow items."""
+    return cause.cause in SLOW and cause.confidence not in (OPEN, CERTAIN) and not cause.course

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from railgauge.core import naming
-from railgauge.diagnosis import elimination, gpu_or_path
+from railgauge.diagnosis import elimination, gpu_alone, gpu_or_path
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.localise.nodes import listed
 from railgauge.diagnosis.model import LIKELY, OPEN, TOOL, Cause, Confirmation, Where
@@ -37,10 +37,13 @@ def with_confirmation(cause: Cause, results: Sequence[Confirmed], *, has_it: boo
     mine = [result for result in results if is_about(result.asked, cause)]
     if not mine:
         return cause
-    for decided in (_broken, gpu_or_path.decided, elimination.decided):
+    for decided in (_broken, gpu_alone.decided, gpu_or_path.decided, elimination.decided):
         if (told := decided(cause, mine)) is not None:
             is_narrower = told.confidence == OPEN and told.where != cause.where
             return with_confirmation(told, results, has_it=has_it) if is_narrower else told
+    mine = gpu_alone.between_nodes(cause, mine)
+    if not mine:
+        return cause
     if has_it:
         is_whole = cause.confidence == LIKELY and cause.cause in ("slow-nic", "slow-node")
         return _by_direction(cause, mine) if is_whole else cause

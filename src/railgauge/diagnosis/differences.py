@@ -1,8 +1,10 @@
 """Rung 0: facts in which nodes, or devices of one model, differ, and for which nothing is declared.
 
 That most of them agree does not make them right: the one node with new firmware may be the one that
-was mended. All groups are listed, and no node is blamed. One exception: of clocks and link rates of
-one model the highest is possible, so a lower one is a fault, whatever the others have.
+was mended. All groups are listed, and no node is blamed. There are two exceptions. Of clocks and
+link rates of one model the highest is possible, so a lower one is a fault, whatever the others
+have. And a GPU or NIC that differs from those of its model beside it, which have what most have, is
+named.
 
 Example: ``nic_firmware`` is 28.36 on ``mx[01-03]`` and 28.39 on ``mx04``. The result is one cause,
 ``firmware-mismatch`` at ``mx[01-04]``, that names both groups. With the version under ``versions``
@@ -53,6 +55,8 @@ def differences(scene: Scene) -> Iterator[CauseClaim]:
         lower = [record for record in red if _is_lower(compared, record)]
         if lower:
             yield from _lower(scene, compared, lower, red)
+        elif odd := _odd(scene, compared):
+            yield from _lone(scene, compared, odd, red)
         else:
             yield _differing(scene, compared, red)
 
@@ -113,16 +117,47 @@ def _lower(
             yield CauseClaim(cause_of(scene, records[0]), where, says, (*records, *others))
 
 
+# --- a device that differs from those beside it ---
+
+
+def _odd(scene: Scene, compared: Compared) -> list[ItemRecord]:
+    """The devices that differ from most of their model and, in the same node, from others of it.
+
+    None if a whole node differs, or if less than half of them are alike.
+    """
+    if scene.results.platform.expected[compared.subject].value != "model":
+        return []
+    most = max(compared.by_value.values(), key=len)
+    others = [one for group in compared.by_value.values() if group is not most for one in group]
+    usual = {one.nodes[0] for one in most}
+    is_clear = len(most) > len(others) and all(one.nodes[0] in usual for one in others)
+    return others if is_clear else []
+
+
+def _lone(
+    scene: Scene, compared: Compared, odd: Sequence[ItemRecord], red: Sequence[ItemRecord]
+) -> Iterator[CauseClaim]:
+    """A claim for each of these devices. It also explains why the others are not all alike."""
+    rest = [record for record in red if record not in odd]
+    says = f"{_groups(scene, compared)}; {_declare(compared.subject)}"
+    for one in odd:
+        yield CauseClaim(_cause(compared), Where(one.nodes[0], one.pairing), says, (one, *rest))
+
+
 # --- of all others nobody knows which is right ---
 
 
 def _differing(scene: Scene, compared: Compared, red: Sequence[ItemRecord]) -> CauseClaim:
     nodes = dict.fromkeys(r.nodes[0] for group in compared.by_value.values() for r in group)
-    cause = "firmware-mismatch" if compared.subject in _FIRMWARE else "nodes-differ"
     by_model = scene.results.platform.expected[compared.subject].value == "model"
     device = compared.subject if by_model else compared.among or compared.subject
     says = f"{_groups(scene, compared)}; {_declare(compared.subject)}"
-    return CauseClaim(cause, Where(folded(_in_order(scene, nodes)), device), says, tuple(red))
+    where = Where(folded(_in_order(scene, nodes)), device)
+    return CauseClaim(_cause(compared), where, says, tuple(red))
+
+
+def _cause(compared: Compared) -> str:
+    return "firmware-mismatch" if compared.subject in _FIRMWARE else "nodes-differ"
 
 
 def _declare(subject: str) -> str:

@@ -105,8 +105,9 @@ def decided(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
 
 
 def is_host_memory(result: Confirmed) -> bool:
-    """Whether a remeasurement is over a NIC alone, without a GPU."""
-    return not _pairing(result).startswith("gpu")
+    """Whether a remeasurement is between nodes over a NIC alone, without a GPU."""
+    case = result.asked.question.case
+    return case is not None and len(case.nodes) > 1 and not _pairing(result).startswith("gpu")
 
 
 def at_the_nic(cause: Cause, nic: str, host: Sequence[Confirmed]) -> Cause:

@@ -19,6 +19,7 @@ from railgauge.diagnosis import (
     RunResults,
     by_exclusion,
     elimination,
+    gpu_alone,
     nodes_of,
 )
 from railgauge.diagnosis.asking import (
@@ -57,6 +58,7 @@ def telling_apart(
         yield from _unseen_way(results, causes, cause, good)
         yield from _fine_way(results, cause)
         yield from _missing_partners(results, causes, cause)
+        yield from gpu_alone.requests(results, cause)
 
 
 def _by_elimination(

@@ -16,7 +16,7 @@ from railgauge.facts.boot import parse_boot_id
 from railgauge.facts.probe import lines_of, split_sections
 from railgauge.stacks import Section, Stack, section
 
-PROGRAMS = ("nvidia-smi", "amd-smi", "ethtool")
+PROGRAMS = ("nvidia-smi", "amd-smi", "mx-smi", "ethtool")
 
 # A word that no tool prints at the start of a line.
 _MARK = "railgauge-counters"

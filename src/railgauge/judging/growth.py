@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from railgauge.config.thresholds import Platform
 from railgauge.config.thresholds.counter_groups import GROUPS, STANDS_AT, CounterGroup
@@ -35,11 +36,20 @@ _MOST_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True)
+class CountedStep:
+    """A part of a span: the reading at its end, and which time it is: ``round 3 of the soak``."""
+
+    after: CounterReading
+    when: str
+
+
+@dataclass(frozen=True, slots=True)
 class CountedSpan:
     """Two readings of one boot of a node, and the hours between them.
 
     ``is_measured`` is false if not all of the time was measured: from the start of a run that was
-    interrupted to that of the one that carried it on. ``when`` says which time it is.
+    interrupted to that of the one that carried it on. ``when`` says which time it is. ``steps`` are
+    the parts of a span of a soak, the last of which ends with ``after``; else there are none.
     """
 
     before: CounterReading
@@ -47,6 +57,7 @@ class CountedSpan:
     hours: float
     when: str = "the run"
     is_measured: bool = True
+    steps: Sequence[CountedStep] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,16 +132,34 @@ class _OfGroup:
             total += count
             if count > most:
                 told = listed([f"{name} by {by}" for name, by in grown.items() if by], _MOST_TOLD)
-                says = (
-                    f"{device} of {self.counters.node}: {told} in {span.hours:.2f} h of {span.when}"
-                )
+                over = f"in {span.hours:.2f} h of {span.when}{self._parts(device, span)}"
+                says = f"{device} of {self.counters.node}: {told} {over}"
                 if not span.is_measured:
                     raise self._unread(f"{says}, of which only a part was measured")
                 whys.append(says)
         return "; ".join(whys), total
 
     def _grown(self, device: str, span: CountedSpan) -> dict[str, int]:
-        before, after = (self._counts(device, one) for one in (span.before, span.after))
+        """The growth of each counter; all readings between must lie between the two."""
+        readings = [span.before, *(step.after for step in span.steps[:-1]), span.after]
+        for before, after in pairwise(readings):
+            self._between(device, before, after)
+        return self._between(device, span.before, span.after)
+
+    def _parts(self, device: str, span: CountedSpan) -> str:
+        """In which parts of a soak the counters grew, and by how much together."""
+        befores = [span.before, *(step.after for step in span.steps)]
+        parts = [
+            f"by {by} {step.when}"
+            for before, step in zip(befores, span.steps, strict=False)
+            if (by := sum(self._between(device, before, step.after).values()))
+        ]
+        return f": {listed(parts, _MOST_TOLD)}" if parts else ""
+
+    def _between(
+        self, device: str, earlier: CounterReading, later: CounterReading
+    ) -> dict[str, int]:
+        before, after = (self._counts(device, one) for one in (earlier, later))
         if odd := sorted(before.keys() ^ after.keys()):
             told = listed(odd, _MOST_TOLD)
             raise self._unread(f"only one of two readings shows {told} of {device}")

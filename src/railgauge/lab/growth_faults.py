@@ -15,10 +15,7 @@ _LOST_PER_GB, _DISCARDS_PER_GB = 40.0, 25.0
 
 
 def _count(node: NodeFile, fault: Fault, counts: dict[str, int]) -> None:
-    gpu = fault_places.gpu(node, fault)
-    if node["smi"].get("vendor") not in ("nvidia", "amd"):
-        raise inapplicable(fault, "no public document shows how the GPUs' tool prints such errors")
-    own = gpu.setdefault("counts", {})
+    own = fault_places.gpu(node, fault).setdefault("counts", {})
     for name, amount in counts.items():
         own[name] = own.get(name, 0) + amount
 
@@ -28,6 +25,9 @@ def ecc_growth(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
 
 
 def gpu_link_errors(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    fault_places.gpu(node, fault)
+    if node["smi"].get("vendor") not in ("nvidia", "amd"):
+        raise inapplicable(fault, "no public output of mx-smi shows the errors of MetaXLink")
     _count(node, fault, {"link_crc": _LINK_ERRORS, "link_replay": _LINK_ERRORS})
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from railgauge.config.thresholds import Platform
 from railgauge.core.model import Case, Cluster, Command
 from railgauge.core.programs import located
-from railgauge.planning.plan import platform_stack
 from railgauge.stacks.sampling import last_of_each, sampling_argv
 
 # A server gets ready within one time limit and the client ends within another; the rest is for
@@ -15,22 +14,17 @@ _LIMITS, _SPARE_S = 2, 300.0
 
 def samplers(case: Case, platform: Platform, cluster: Cluster) -> tuple[Command, ...]:
     """Return one command for each node of the case; none if its GPUs are not sampled."""
-    stack = platform_stack(platform)
-    sampler = stack.sampler if stack else None
-    if platform.telemetry is None or sampler is None or not platform.samples(case.measurement):
+    asked = platform.telemetry
+    if asked is None or not platform.samples(case.measurement):
         return ()
-    argv = sampling_argv(
-        cluster.rootfs,
-        located(cluster.tools, sampler.program),
-        sampler.arguments(platform.telemetry.interval_ms),
-    )
+    program = located(cluster.tools, asked.sampler.program)
+    argv = sampling_argv(cluster.rootfs, program, asked.sampler, asked.interval_ms)
     limit_s = _LIMITS * platform.measurements[case.measurement].time_limit_s + _SPARE_S
     return tuple(Command(node, argv, time_limit_s=limit_s) for node in case.nodes)
 
 
 def last_samples(text: str, platform: Platform) -> int:
     """The character of a sampler's output at which the last sample of each GPU begins."""
-    stack = platform_stack(platform)
-    if stack is None or stack.sampler is None or platform.gpus is None:
+    if platform.telemetry is None or platform.gpus is None:
         return 0
-    return last_of_each(text, stack.sampler, platform.gpus.count)
+    return last_of_each(text, platform.telemetry.sampler, platform.gpus.count)

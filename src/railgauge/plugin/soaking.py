@@ -7,6 +7,7 @@ from collections.abc import Callable
 from railgauge.diagnosis import RunResults
 from railgauge.planning.soak import SoakRounds
 from railgauge.run import soaking
+from railgauge.run.counters import CounterReader
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
 from railgauge.transport import Tell
@@ -34,5 +35,13 @@ def soaked(
     elif not may_begin:
         tell("soak: not begun, because the ladder was not run to its end")
     else:
-        return soaking.carry_out(rounds, base, run.measure_in, tell)
+        between = _counting(settings, run)
+        return soaking.carry_out(rounds, base, run.measure_in, tell, between)
     return True
+
+
+def _counting(settings: RunSettings, run: RunServices) -> Callable[[], None]:
+    """Reads the error counters of all nodes; does nothing if the platform limits no growth."""
+    if settings.platform.growth is None:
+        return lambda: None
+    return CounterReader(settings.platform, run.cluster(), run.sessions(), run.store).between

@@ -11,7 +11,6 @@ from railgauge.judging.record import ItemRecord
 from railgauge.judging.telemetry import SUBJECT, spells_of, traced
 from railgauge.report.plots.plot import Plot
 from railgauge.report.plots.telemetry import GpuTrace, telemetry
-from railgauge.stacks import stack
 from railgauge.stacks.sampling import HEAT
 
 _MOST = 6
@@ -49,10 +48,8 @@ def _weight(trace: GpuTrace, reasons: tuple[str, ...]) -> tuple[float, float]:
 
 
 def _traces(node: str, gpu: int, results: RunResults) -> Iterator[GpuTrace]:
-    gpus = results.platform.gpus
-    sampler = stack(gpus.vendor).sampler if gpus else None
-    if sampler is None:
-        return
+    assert results.platform.telemetry is not None
+    sampler = results.platform.telemetry.sampler
     cases = {
         question.case: None
         for record in results.records.values()

@@ -1,10 +1,14 @@
-"""Reads the nodes' error counters: before the first measurement of a run, and after its last."""
+"""Reads the nodes' error counters: before the first measurement of a run, and after its last.
+
+In a soak they are read after the ladder and after each round too, to tell in which one they grew.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import NoEvidence
@@ -12,12 +16,16 @@ from railgauge.core.model import Case, Cluster, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import Role
 from railgauge.facts import NodeAnswer, NodeFacts
+from railgauge.facts.counters import parse_reading
 from railgauge.judging.growth import ITEMS
 from railgauge.planning import counters
+from railgauge.planning.counters import stack_of
 from railgauge.run.resume import Earlier
 from railgauge.run.store import Store
+from railgauge.stacks import Stack
 from railgauge.transport.sessions import Sessions
 
+Counts = Mapping[str, Mapping[str, int]]
 _AT_ONCE = 64
 _NOTHING = CaseResult(())
 
@@ -45,6 +53,22 @@ class CounterReader:
             return self._added(node, CaseResult((*runs, ())), Role.COUNTERS_BEFORE)
 
         self._each(first)
+
+    def between(self) -> None:
+        """Read between two rounds of a soak. What cannot be read then is left out."""
+
+        def one_more(node: str, case: Case) -> CaseResult:
+            begun = self.store.load(case) or _NOTHING
+            if begun.error is not None or not begun.runs:
+                return begun
+            made = self._added(node, begun, Role.COUNTERS_BETWEEN)
+            return begun if made.error else self._thinned(made)
+
+        self._each(one_more)
+
+    def _thinned(self, found: CaseResult) -> CaseResult:
+        *earlier, own = found.runs
+        return replace(found, runs=(*earlier, thinned(own, stack_of(self.platform))))
 
     def end(self) -> None:
         """Read after the last measurement."""
@@ -75,3 +99,32 @@ class CounterReader:
 
     def _read(self, node: str) -> Transcript:
         return self.sessions[node].run(counters.reading(node, self.platform, self.cluster))
+
+
+_STEPS = 3
+
+
+def thinned(run: tuple[Transcript, ...], stack: Stack | None) -> tuple[Transcript, ...]:
+    """The readings of a run without the last but one, if it tells nothing.
+
+    That is so if the same counters grew before and after it, and a step before that shows them too,
+    or if none grew. So the first round in which one grew is known, and the last one, and what a
+    soak of a healthy node keeps does not grow with its rounds.
+    """
+    if len(run) < _STEPS or run[-_STEPS + 1].role is not Role.COUNTERS_BETWEEN:
+        return run
+    read = [parse_reading(said.stdout, stack).counts for said in run[-_STEPS - 1 :]]
+    steps = [_changed(before, after) for before, after in pairwise(read)]
+    if steps[-1] == steps[-2] and (not steps[-1] or steps[-3:-2] == [steps[-1]]):
+        return (*run[:-2], run[-1])
+    return run
+
+
+def _changed(before: Counts, after: Counts) -> set[tuple[str, str]]:
+    """The counters of a node that differ, or that only one of two readings shows."""
+    return {
+        (device, name)
+        for device in before.keys() | after.keys()
+        for name in before.get(device, {}).keys() | after.get(device, {}).keys()
+        if before.get(device, {}).get(name) != after.get(device, {}).get(name)
+    }

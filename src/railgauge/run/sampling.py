@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from railgauge.core.model import Case, Command, Transcript
 from railgauge.core.terms import Role
@@ -30,11 +31,12 @@ _FIRST_SAMPLE = 2
 _OLD_S = 600.0
 # As long as samples may be missing from a measurement.
 _SILENT_S = 30.0
+_CASES = 64
 
 
 @dataclass(slots=True)
 class _Sampler:
-    """A sampler that runs; ``grew_at_s`` is when more than ``size`` characters were seen first."""
+    """A sampler that runs; ``grew_at_s`` is when more than ``size`` bytes were seen first."""
 
     command: Command
     running: Running
@@ -61,7 +63,7 @@ class GpuSampling:
         its samplers with each case, so that a node never has two.
         """
         self._sessions = sessions
-        self._commands = commands
+        self._commands = lru_cache(maxsize=_CASES)(commands)  # one case has many repeats
         self._last_samples = last_samples
         self._lasting = lasting
         self._clock = clock
@@ -84,8 +86,8 @@ class GpuSampling:
             samplers = [self._sampler(command) for command in commands]
             for one in samplers:
                 self._await_sample(one)
-            starts = [self._last_samples(one.running.so_far().stdout) for one in samplers]
-            yield lambda: tuple(map(_part, samplers, starts))
+            sizes = [one.running.printed_bytes for one in samplers]
+            yield lambda: tuple(map(self._part, samplers, sizes))
         except BaseException:
             self.end(case.nodes)
             raise
@@ -115,7 +117,7 @@ class GpuSampling:
 
     def _is_good(self, one: _Sampler, command: Command) -> bool:
         """Whether a sampler still works, and has time enough left for another measurement."""
-        now_s, size = self._clock(), len(one.running.so_far().stdout)
+        now_s, size = self._clock(), one.running.printed_bytes
         if size > one.size:
             one.size, one.grew_at_s = size, now_s
         left_s = one.command.time_limit_s + _OLD_S - (now_s - one.started_s)
@@ -135,13 +137,17 @@ class GpuSampling:
         if one.running.line(_FIRST_SAMPLE, _FIRST_SAMPLE_LIMIT_S) is None:
             self._silent.add(node)
 
+    def _part(self, one: _Sampler, size: int) -> Transcript:
+        """What a sampler has printed since its output had a size, after its first two lines.
 
-def _part(one: _Sampler, start: int) -> Transcript:
-    """What a sampler has printed from a character on, after its first two lines."""
-    said = one.running.so_far()
-    head = _head(said.stdout)
-    text = said.stdout[:head] + said.stdout[max(head, start) :]
-    return replace(said, stdout=text, role=Role.TELEMETRY, argv=one.command.argv)
+        The last sample of each GPU from before that belongs to it. A character of several bytes,
+        which no sampler prints, moves the start by less than a line.
+        """
+        said = one.running.so_far()
+        head = _head(said.stdout)
+        start = max(head, self._last_samples(said.stdout[:size]))
+        text = said.stdout[:head] + said.stdout[start:]
+        return replace(said, stdout=text, role=Role.TELEMETRY, argv=one.command.argv)
 
 
 def _head(text: str) -> int:

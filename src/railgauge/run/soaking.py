@@ -28,14 +28,21 @@ MeasureIn = Callable[[str], Callable[[Case], CaseResult]]
 """Returns the function that measures a case and stores its result in a folder of the run."""
 
 
-def carry_out(rounds: SoakRounds, base: RunResults, measure_in: MeasureIn, tell: Tell) -> bool:
+def carry_out(
+    rounds: SoakRounds,
+    base: RunResults,
+    measure_in: MeasureIn,
+    tell: Tell,
+    between: Callable[[], None] = lambda: None,
+) -> bool:
     """Measure rounds, and return ``False`` if an interrupt ended them.
 
-    ``base`` are the results of the ladder: what failed on rung 0 blocks the rounds too.
+    ``base`` are the results of the ladder: what failed on rung 0 blocks the rounds too. ``between``
+    is called before the first round and after each.
     """
     tell("")  # ends the line of dots
     tell(f"soak: rounds until {rounds.soak.said} under load, seed {rounds.soak.seed}")
-    soaking = _Soaking(rounds, base, measure_in, tell)
+    soaking = _Soaking(rounds, base, measure_in, tell, between)
     try:
         soaking.run()
     except KeyboardInterrupt:
@@ -59,13 +66,16 @@ class _Soaking:
     base: RunResults
     measure_in: MeasureIn
     tell: Tell
+    between: Callable[[], None]
     number: int = 0
     soaked: tuple[Stretch, ...] = field(default=())
 
     def run(self) -> None:
+        self.between()
         while not self.rounds.soak.is_reached(load.seconds(self.soaked), self.number):
             self.number += 1
             why = self._round()
+            self.between()
             if why:
                 self.tell(f"soak: ended in round {self.number}: {why}")
                 return

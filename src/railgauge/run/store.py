@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +27,7 @@ from railgauge.core.terms import Role
 from railgauge.judging import telemetry
 from railgauge.judging.stamp import Evidence
 from railgauge.leases.files import locked
+from railgauge.run.kept_text import KeptRuns, json_text, whole_text
 
 # The SHA-256 of each file of transcripts, written before the file itself. A run that carries this
 # one on takes over only files that are listed here.
@@ -71,6 +72,10 @@ class Store:
         self.folder = folder
         self._evidence = evidence
         self._secrets = tuple(secrets)
+        self._kept = KeptRuns(
+            lambda run: tuple(map(self._masked_transcript, run)),
+            lambda run: self._plain(to_plain(run)),
+        )
 
     @property
     def evidence(self) -> str:
@@ -111,6 +116,7 @@ class Store:
         Returns the stored result, in which secret values are masked; this is what is judged.
         """
         result = self.keep(case, result)
+        self._kept.forget(case_file(case))
         readable = [_readable(run, number) for number, run in enumerate(result.runs, 1)]
         ended = [f"### no more: {result.error}\n"] if result.error else []
         text = "\n".join([f"### {title(case)}, {self.evidence} evidence", *readable, *ended])
@@ -121,12 +127,14 @@ class Store:
 
     def keep(self, case: Case, result: CaseResult) -> CaseResult:
         """Store the repeats of a case so far, so that they survive the death of this process."""
-        result = self._masked(result)
-        kept = Kept(identity(case), result.runs, result.error)
-        name, text = case_file(case), json_text(self._plain(_stamped_kept(kept)))
+        name = case_file(case)
+        runs, error = self._kept.of(name, result.runs), self._masked_error(result.error)
+        rest = self._plain(_stamped_kept(Kept(identity(case), (), error)))
+        assert isinstance(rest, Mapping)
+        text = whole_text(rest, runs)
         self._vouch(name, text)
         write_whole(self.folder / name, text, durable=True)
-        return result
+        return CaseResult(tuple(one.masked for one in runs), error)
 
     def _vouch(self, name: str, text: str) -> None:
         """Record a file's digest before the file is written.
@@ -140,11 +148,10 @@ class Store:
             line = versions.stamped(VOUCHED, {"name": name, "sha256": digest})
             _append_bound(path, line, durable=True)
 
-    def _masked(self, result: CaseResult) -> CaseResult:
-        runs = tuple(tuple(map(self._masked_transcript, run)) for run in result.runs)
-        if result.error is None or not self._secrets:
-            return CaseResult(runs, result.error)
-        return CaseResult(runs, from_json(in_strings(to_json(result.error), self.masked)))
+    def _masked_error(self, error: RailgaugeError | None) -> RailgaugeError | None:
+        if error is None or not self._secrets:
+            return error
+        return from_json(in_strings(to_json(error), self.masked))
 
     def _masked_transcript(self, one: Transcript) -> Transcript:
         return replace(
@@ -208,7 +215,7 @@ class Store:
             kept = [line for line in self.lines(name)[0] if not is_out(line)]
             if kept and chain.FIELD in kept[0]:
                 kept = list(chain.rebound(kept))
-            write_whole(path, "".join(map(_line_of, kept)))
+            write_whole(path, lines_text(kept))
 
     def lines(self, name: str, offset: int = 0) -> tuple[list[Any], int]:
         """Return the lines from byte ``offset`` on, and the offset of the next ones.
@@ -235,13 +242,13 @@ def _stamped_kept(kept: Kept) -> dict[str, Any]:
     return versions.stamped(versions.TRANSCRIPTS, to_plain(kept))
 
 
-def json_text(data: object) -> str:
-    """JSON in the format of all files of a run; equal data give equal bytes."""
-    return json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-
-
 def _line_of(data: object) -> str:
     return json.dumps(data, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def lines_text(lines: Iterable[Mapping[str, Any]]) -> str:
+    """The text of a ``.jsonl`` file with these lines."""
+    return "".join(map(_line_of, lines))
 
 
 def _append_bound(path: Path, line: Mapping[str, Any], *, durable: bool = False) -> None:

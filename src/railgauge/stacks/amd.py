@@ -76,7 +76,7 @@ class Amd:
             ' grep -e ^CONFIG_DMABUF_MOVE_NOTIFY= -e ^CONFIG_PCI_P2PDMA= "$R/boot/config-$release"',
         }
     )
-    sampler: Sampler = SAMPLER
+    samplers: tuple[Sampler, ...] = (SAMPLER,)
     counters: GpuCounters = COUNTERS
     # RCCL reads the environment variables of NCCL.
     collective_prefix: str = "NCCL"

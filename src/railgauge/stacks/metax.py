@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from railgauge.stacks import readings as read
-from railgauge.stacks import sampling
+from railgauge.stacks.counting import GpuCounters
+from railgauge.stacks.metax_counters import COUNTERS
+from railgauge.stacks.metax_sampler import SAMPLERS
 from railgauge.stacks.model import GpuFacts, GpuIdentity, StackFacts, unread
 from railgauge.stacks.sampling import Sampler
 from railgauge.stacks.sections import Section, section
@@ -35,18 +37,6 @@ _VERSIONS = {
     "maca": re.compile(r"MACA Version:\s*([\w.\-]+)"),
     "bios": re.compile(r"BIOS Version:\s*([\w.\-]+)"),
 }
-# mx-smi shows neither the clock nor why a GPU is throttled in its loop mode.
-_SAMPLER = Sampler(
-    "mx-smi",
-    lambda interval_ms: ("dmon", "--format", "csv", "-l", str(interval_ms)),
-    {
-        sampling.GPU: ("dev",),
-        sampling.HEAT: ("hottemp",),
-        sampling.MEMORY_HEAT: ("hbmtemp",),
-        sampling.POWER: ("power",),
-        sampling.LOAD: ("gpu",),
-    },
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +57,8 @@ class MetaX:
     peer_memory: str = "mxcd"
     perftest_dmabuf: tuple[str, ...] = ()
     peer_modules: tuple[str, ...] = ()
-    sampler: Sampler = _SAMPLER
-    counters: None = None  # no public document shows how mx-smi prints them
+    samplers: tuple[Sampler, ...] = SAMPLERS
+    counters: GpuCounters = COUNTERS
     diagnostics: tuple[str, ...] = ()
 
     def parse(self, sections: Mapping[str, Section]) -> StackFacts:

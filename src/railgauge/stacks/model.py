@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Protocol
 
@@ -161,10 +161,10 @@ class Stack(Protocol):
         """The arguments for GPU memory by DMA-BUF; empty if perftest has it not for this vendor."""
 
     @property
-    def sampler(self) -> Sampler | None:
+    def samplers(self) -> Sequence[Sampler]:
         """How the vendor's tool samples clocks, temperatures and power during a measurement.
 
-        ``None`` if it has no loop mode; then no platform file of the vendor has ``telemetry``.
+        The first one that shows what a platform file limits is used, so that cheap ones come first.
         """
 
     @property

@@ -87,7 +87,7 @@ class Nvidia:
     peer_memory: str = "nvidia_peermem"
     perftest_dmabuf: tuple[str, ...] = ("--use_cuda_dmabuf",)
     peer_modules: tuple[str, ...] = ("nvidia_peermem", "nv_peer_mem")
-    sampler: Sampler = SAMPLER
+    samplers: tuple[Sampler, ...] = (SAMPLER,)
     counters: GpuCounters = COUNTERS
     # ``dcgmi`` alone may only monitor. Its diagnostic levels start nvvs; specializediag is EUD.
     diagnostics: tuple[str, ...] = ("dcgmi diag", "nvvs", "specializediag", "fieldiag")

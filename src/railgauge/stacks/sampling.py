@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from railgauge.core.errors import TelemetryUnread
 
@@ -34,26 +36,31 @@ _START = re.compile(r"telemetry,([0-9a-f-]{36})")
 _MOST_SAID = 120
 _MS_PER_S = 1000
 
-# The first argument is the host's root; the others are the tool. A pipe makes some tools keep their
-# lines back until they have many, so that the samples would be lost when the tool is ended.
-_SCRIPT = r"""LC_ALL=C; export LC_ALL; R=${1%/}; shift
+# The first argument is the host's root; the others are the tool.
+_BEGIN = r"""LC_ALL=C; export LC_ALL; R=${1%/}; shift
 PYTHONUNBUFFERED=1; export PYTHONUNBUFFERED
 command -v "$1" >/dev/null || { printf '%s: command not found\n' "$1" >&2; exit 127; }
 read -r boot <"$R/proc/sys/kernel/random/boot_id"
 read -r up rest </proc/uptime
 printf '%s,telemetry,%s\n' "$up" "$boot"
-if command -v stdbuf >/dev/null; then set -- stdbuf -oL "$@"; fi
-"$@" 2>&1 | while IFS= read -r line; do
+"""
+_STAMPED = r"""while IFS= read -r line; do
   read -r up rest </proc/uptime
   printf '%s,%s\n' "$up" "$line"
 done
 """
+# A pipe makes some tools keep their lines back until they have many, so that the samples would be
+# lost when the tool is ended.
+_LOOP = rf"""{_BEGIN}if command -v stdbuf >/dev/null; then set -- stdbuf -oL "$@"; fi
+"$@" 2>&1 | {_STAMPED}"""
+_AGAIN = rf"""{_BEGIN}printf '%s,%s\n' "$up" 'each line is the block of a GPU'
+while "$@" 2>&1 | awk "$joined"; do sleep "$every"; done | {_STAMPED}"""
 
 SampleCells = Mapping[str, str]
 """The cells of one line of a tool by the names in its heading."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Sampler:
     """How one vendor's tool samples all GPUs of a node.
 
@@ -62,6 +69,10 @@ class Sampler:
     ``reasons`` gives the names of the reasons for which a row says that the GPU is throttled,
     ``None`` if it does not say; ``known_reasons`` are those that a platform file may name, and
     ``reason_columns`` where they are read. ``is_read`` is false for a row to be skipped.
+
+    A tool that prints blocks of lines, once, is run again and again: ``joined`` is the awk program
+    by which the node makes one line of each block, and ends with an error if there is none.
+    ``cells`` gives the cells of such a line by name, ``None`` for a line that is no block.
     """
 
     program: str
@@ -71,6 +82,8 @@ class Sampler:
     known_reasons: Sequence[str] = ()
     reasons: Callable[[SampleCells], frozenset[str] | None] = lambda _: None
     is_read: Callable[[SampleCells], bool] = lambda _: True
+    joined: str = ""
+    cells: Callable[[str], SampleCells | None] | None = None
 
     @property
     def shows(self) -> frozenset[str]:
@@ -101,9 +114,16 @@ class Samples:
     samples: tuple[GpuSample, ...]
 
 
-def sampling_argv(rootfs: str, program: str, arguments: Sequence[str]) -> tuple[str, ...]:
+def sampling_argv(rootfs: str, program: str, sampler: Sampler, interval_ms: int) -> tuple[str, ...]:
     """Return the command that runs the tool and puts the node's uptime before each line."""
-    return ("sh", "-c", _SCRIPT, "railgauge", rootfs, program, *arguments)
+    settings = f"every={interval_ms / _MS_PER_S:g}; joined={shlex.quote(sampler.joined)}\n"
+    script = f"{settings}{_AGAIN}" if sampler.joined else _LOOP
+    return ("sh", "-c", script, "railgauge", rootfs, program, *sampler.arguments(interval_ms))
+
+
+def first_that_shows(needs: Set[str], samplers: Sequence[Sampler]) -> Sampler | None:
+    """The first way to sample that shows all that is needed; they stand from cheap to costly."""
+    return next((one for one in samplers if needs <= one.shows), None)
 
 
 def seconds(interval_ms: int) -> str:
@@ -136,14 +156,13 @@ def parse_samples(text: str, sampler: Sampler) -> Samples:
 
 def last_of_each(text: str, sampler: Sampler, count: int) -> int:
     """Return the character at which the last samples of ``count`` GPUs begin; 0 if one has none."""
-    heading = _cells(text.partition("\n")[2].partition("\n")[0])
-    seen: set[str] = set()
+    heading = _cells(text.partition("\n")[2].partition("\n")[0].partition(",")[2])
+    seen: set[int] = set()
     end = text.rfind("\n") + 1
     while end:
         start = text.rfind("\n", 0, end - 1) + 1
-        row = dict(zip(heading, _cells(text[start:end]), strict=False))
-        gpu = _cell(row, sampler.columns[GPU])
-        if gpu.isdecimal() and sampler.is_read(row):
+        gpu = _gpu_of(text[start : end - 1].rstrip("\r").partition(",")[2], heading, sampler)
+        if gpu is not None:
             seen.add(gpu)
         if len(seen) >= count:
             return start
@@ -151,9 +170,13 @@ def last_of_each(text: str, sampler: Sampler, count: int) -> int:
     return 0
 
 
-def _cells(line: str) -> list[str]:
-    """The cells of a line with a time before it."""
-    return [cell.strip() for cell in line.partition(",")[2].split(",")]
+def _gpu_of(line: str, heading: _Heading, sampler: Sampler) -> int | None:
+    """The GPU of a row; ``None`` for any other line, and for a row that cannot be read."""
+    try:
+        found = _of_block(sampler, line) if sampler.cells else _of_line(sampler, heading, line)
+    except TelemetryUnread:
+        return None
+    return found.gpu if isinstance(found, _Row) else None
 
 
 def _stamped(line: str) -> tuple[float, str]:
@@ -163,22 +186,63 @@ def _stamped(line: str) -> tuple[float, str]:
     return float(match[1]), match[2]
 
 
+class _Row(NamedTuple):
+    """What a line tells of one GPU."""
+
+    gpu: int
+    values: Mapping[str, float]
+    reasons: frozenset[str] | None
+
+
+_Heading = tuple[str, ...]
+
+
 def _samples(lines: Sequence[tuple[float, str]], sampler: Sampler) -> Iterator[GpuSample]:
-    heading: list[str] = []
-    shown: dict[str, str] = {}
-    for at_s, line in lines:
-        cells = [cell.strip() for cell in line.split(",")]
-        if not line.strip() or _is_units(cells):
-            continue
-        if _is_heading(cells, sampler):
-            heading, shown = cells, _columns(cells, sampler)
-        elif not heading or len(cells) != len(heading):
-            raise TelemetryUnread(f"{sampler.program} printed {_shown(line)}, which is no sample")
-        elif sampler.is_read(row := dict(zip(heading, cells, strict=True))):
-            yield _sample(at_s, row, shown, sampler.reasons, line)
+    """The samples. Line 0 of joined blocks says that they are ones."""
+    heading: _Heading = ()
+    for at_s, line in lines[1:] if sampler.cells else lines:
+        found = _of_block(sampler, line) if sampler.cells else _of_line(sampler, heading, line)
+        if isinstance(found, _Row):
+            yield GpuSample(at_s, found.gpu, found.values, found.reasons)
+        elif found is not None:
+            heading = found
 
 
-def _columns(heading: Sequence[str], sampler: Sampler) -> dict[str, str]:
+# The repeats of a short measurement begin with the same sample, and an idle GPU prints the same
+# line for long, so that a line is read once.
+@lru_cache(maxsize=1 << 12)
+def _of_line(sampler: Sampler, heading: _Heading, line: str) -> _Row | _Heading | None:
+    """The row of a line of CSV, its cells if it is a heading, ``None`` if it is to be skipped."""
+    cells = _cells(line)
+    if not line.strip() or _is_units(cells):
+        return None
+    if _is_heading(cells, sampler):
+        _columns(cells, sampler)
+        return cells
+    if not heading or len(cells) != len(heading):
+        raise TelemetryUnread(f"{sampler.program} printed {_shown(line)}, which is no sample")
+    row = dict(zip(heading, cells, strict=True))
+    return _row(row, _columns(heading, sampler), sampler, line) if sampler.is_read(row) else None
+
+
+@lru_cache(maxsize=1 << 12)
+def _of_block(sampler: Sampler, line: str) -> _Row:
+    """The row of a block that the node has joined."""
+    if not (row := sampler.cells(line) if sampler.cells else None):
+        raise TelemetryUnread(f"{sampler.program} printed {_shown(line)}, which is no sample")
+    shown = {
+        what: next((name for name in names if name in row), "")
+        for what, names in sampler.columns.items()
+    }
+    return _row(row, {what: name for what, name in shown.items() if name}, sampler, line)
+
+
+def _cells(line: str) -> tuple[str, ...]:
+    return tuple(cell.strip() for cell in line.split(","))
+
+
+@lru_cache(maxsize=64)
+def _columns(heading: _Heading, sampler: Sampler) -> Mapping[str, str]:
     """The column of each value. Raises ``TelemetryUnread`` for one that is missing."""
     found = {
         what: next((name for name in names if name in heading), "")
@@ -204,13 +268,7 @@ def _is_units(cells: Sequence[str]) -> bool:
     return len(cells) > 1 and _OF_UNITS.issuperset(cells)
 
 
-def _sample(
-    at_s: float,
-    row: SampleCells,
-    shown: Mapping[str, str],
-    reasons: Callable[[SampleCells], frozenset[str] | None],
-    line: str,
-) -> GpuSample:
+def _row(row: SampleCells, shown: Mapping[str, str], sampler: Sampler, line: str) -> _Row:
     values: dict[str, float] = {}
     for what, column in shown.items():
         if what != GPU and (value := _value(what, row[column], line)) is not None:
@@ -218,11 +276,7 @@ def _sample(
     number = row[shown[GPU]]
     if not _GPU_NUMBER.fullmatch(number):
         raise TelemetryUnread(f"{_shown(line)} names no GPU")
-    return GpuSample(at_s, int(number), values, reasons(row))
-
-
-def _cell(row: SampleCells, names: Sequence[str]) -> str:
-    return next((row[name] for name in names if name in row), "")
+    return _Row(int(number), values, sampler.reasons(row))
 
 
 _GPU_NUMBER = re.compile(r"\d{1,3}")

@@ -40,6 +40,10 @@ class Running(Protocol):
         """The command's transcript so far; while it runs it has no exit code and no error."""
 
     @property
+    def printed_bytes(self) -> int:
+        """How much the command has printed to stdout so far."""
+
+    @property
     def has_ended(self) -> bool:
         """Whether the command has ended or is out of reach. Sends nothing to the node."""
 

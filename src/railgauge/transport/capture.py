@@ -120,6 +120,11 @@ class Capture:
         with self._told:
             return self._stdout.decode(errors="replace"), self._stderr.decode(errors="replace")
 
+    @property
+    def printed_bytes(self) -> int:
+        """The size of stdout so far."""
+        return len(self._stdout)
+
     def line(self, number: int, time_limit_s: float) -> str | None:
         """Wait for line ``number`` of stdout; ``None`` if it does not arrive within the time limit.
 

@@ -132,6 +132,10 @@ class Job:
         return replace(made, error="") if runs and made.error == ConnectionLost.kind else made
 
     @property
+    def printed_bytes(self) -> int:
+        return self._capture.printed_bytes
+
+    @property
     def has_ended(self) -> bool:
         return self._is_over()
 

@@ -2,14 +2,15 @@
 
 The stored case of a node has one entry for each run: those that this one carries on, and its own.
 An entry has the reading before the first measurement and, if the run came to its end, the one after
-the last. A run without its last reading is *not run*; readings that show nothing are an error.
+the last. A run without its last reading is *not run*; readings that show nothing are an error. The
+readings between the rounds of a soak only tell in which of them counters grew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timezone
 from itertools import pairwise
 
 from railgauge.core.errors import CountersUnread, NoEvidence
@@ -17,15 +18,15 @@ from railgauge.core.model import Case, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import Role
 from railgauge.diagnosis import RunResults
+from railgauge.diagnosis.model import SoakRound
 from railgauge.facts import NodeFacts
 from railgauge.facts.counters import CounterReading, is_reading, parse_reading
-from railgauge.judging.growth import ITEMS, CountedSpan, NodeCounters, judged
+from railgauge.judging.growth import ITEMS, CountedSpan, CountedStep, NodeCounters, judged
 from railgauge.judging.record import ItemRecord, settled
 from railgauge.planning import counters
 from railgauge.verdict.unanswered import never_ran
 
-_ROLES = (Role.COUNTERS_BEFORE, Role.COUNTERS_AFTER)
-_BOTH = len(_ROLES)
+_BOTH = 2
 _SECONDS_PER_HOUR = 3600
 
 
@@ -40,7 +41,7 @@ def made_of(results: RunResults) -> Iterator[ItemRecord]:
 def _item(node: str, results: RunResults) -> ItemRecord:
     begun, case = ITEMS.begun(node), _case(node)
     kept = results.kept(case)
-    if kept is None or (kept.error is None and not (kept.runs and len(kept.runs[-1]) == _BOTH)):
+    if kept is None or (kept.error is None and not (kept.runs and _is_whole(kept.runs[-1]))):
         return never_ran(replace(begun, questions=()))
     try:
         found = _counters(node, kept, results)
@@ -59,12 +60,18 @@ def _case(node: str) -> Case:
     return case
 
 
+def _is_whole(run: Sequence[Transcript]) -> bool:
+    """Whether the counters were read again after the last measurement of a run."""
+    return len(run) >= _BOTH and run[-1].role is not Role.COUNTERS_BETWEEN
+
+
 @dataclass(frozen=True, slots=True)
 class _Read:
     """One reading, and when it was made by the controller's clock."""
 
     reading: CounterReading
     at: datetime
+    is_last: bool
 
 
 def _counters(node: str, kept: CaseResult, results: RunResults) -> NodeCounters:
@@ -77,9 +84,10 @@ def _counters(node: str, kept: CaseResult, results: RunResults) -> NodeCounters:
     _refuse_fewer(node, runs, results)
     own = runs[-1]
     _refuse_reboot(node, own, results)
-    spans, lost = [_span(own, "the run")], 0
+    rounds = results.soak.rounds if results.soak else ()
+    spans, lost = [_span(own, "the run", rounds)], 0
     for run, following in pairwise(runs):
-        if span := _earlier(run, following):
+        if span := _earlier(run, following, rounds):
             spans.insert(-1, span)
         else:
             lost += 1
@@ -87,16 +95,19 @@ def _counters(node: str, kept: CaseResult, results: RunResults) -> NodeCounters:
     return NodeCounters(node, spans, _names(node, results), gap)
 
 
-def _earlier(run: Sequence[_Read], following: Sequence[_Read]) -> CountedSpan | None:
+def _earlier(
+    run: Sequence[_Read], following: Sequence[_Read], rounds: Sequence[SoakRound]
+) -> CountedSpan | None:
     """The span of an earlier run, up to its last reading or, if it has none, to the next run's.
 
     ``None`` if nothing was read, or if the node was rebooted in between.
     """
-    is_whole = len(run) == _BOTH
+    is_whole = bool(run) and run[-1].is_last
     readings = [*run, *(() if is_whole else following[:1])]
-    if len(readings) < _BOTH or readings[0].reading.boot_id != readings[1].reading.boot_id:
+    boots = {one.reading.boot_id for one in readings}
+    if len(readings) < _BOTH or len(boots) > 1:
         return None
-    span = _span(readings, "an earlier run" if is_whole else _INTERRUPTED)
+    span = _span(readings, "an earlier run" if is_whole else _INTERRUPTED, rounds)
     return replace(span, is_measured=is_whole)
 
 
@@ -104,9 +115,11 @@ _INTERRUPTED = "an interrupted run and the time after it"
 
 
 def _with_roles(run: Sequence[Transcript]) -> Iterator[tuple[Transcript, Role]]:
-    if len(run) > _BOTH:
-        raise CountersUnread(f"a run has {len(run)} readings of the counters")
-    return zip(run, _ROLES, strict=False)
+    """The readings of a run, each with the role that it must have in its place."""
+    for at, said in enumerate(run):
+        is_last = at == len(run) - 1 and said.role is Role.COUNTERS_AFTER
+        between = Role.COUNTERS_AFTER if is_last else Role.COUNTERS_BETWEEN
+        yield said, between if at else Role.COUNTERS_BEFORE
 
 
 def _read(said: Transcript, role: Role, node: str, results: RunResults) -> _Read:
@@ -119,7 +132,8 @@ def _read(said: Transcript, role: Role, node: str, results: RunResults) -> _Read
     if reading.boot_id is None:
         raise CountersUnread("the boot id is not known, so that a reboot would not be noticed")
     try:
-        return _Read(reading, datetime.fromisoformat(said.started_at))
+        at = datetime.fromisoformat(said.started_at)
+        return _Read(reading, at, role is Role.COUNTERS_AFTER)
     except ValueError as error:
         raise CountersUnread("when the counters were read is not known") from error
 
@@ -143,15 +157,44 @@ def _refuse_reboot(node: str, own: Sequence[_Read], results: RunResults) -> None
         )
 
 
-def _span(readings: Sequence[_Read], when: str) -> CountedSpan:
-    before, after = readings
+def _span(readings: Sequence[_Read], when: str, rounds: Sequence[SoakRound]) -> CountedSpan:
+    before, after = readings[0], readings[-1]
     try:
-        seconds = (after.at - before.at).total_seconds()
+        seconds = [(later.at - one.at).total_seconds() for one, later in pairwise(readings)]
+        steps = _steps(readings, rounds)
     except TypeError:  # one of the times has no offset
-        seconds = 0.0
-    if seconds <= 0:
+        seconds, steps = [0.0], ()
+    if min(seconds) < 0 or sum(seconds) <= 0:
         raise CountersUnread("the reading after the run is not later than the one before it")
-    return CountedSpan(before.reading, after.reading, seconds / _SECONDS_PER_HOUR, when)
+    hours = sum(seconds) / _SECONDS_PER_HOUR
+    return CountedSpan(before.reading, after.reading, hours, when, steps=steps)
+
+
+def _steps(readings: Sequence[_Read], rounds: Sequence[SoakRound]) -> tuple[CountedStep, ...]:
+    """The parts of a run with a soak; without readings between its rounds there is only one."""
+    if len(readings) <= _BOTH:
+        return ()
+    return tuple(
+        CountedStep(later.reading, _part(one.at, later.at, rounds))
+        for one, later in pairwise(readings)
+    )
+
+
+def _part(start: datetime, end: datetime, rounds: Sequence[SoakRound]) -> str:
+    """``in round 3 of the soak (2026-11-24 15:27:25 UTC)``: the rounds between two readings."""
+    own = [one for one in rounds if one.began and start <= _moment(one.began) <= end]
+    if not own:
+        is_before = any(one.began and end <= _moment(one.began) for one in rounds)
+        return "in the ladder" if is_before else "after the soak"
+    first, last = own[0], own[-1]
+    began = f"{_moment(first.began).astimezone(timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+    if first is last:
+        return f"in round {first.number} of the soak ({began})"
+    return f"in rounds {first.number} to {last.number} of the soak (from {began})"
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
 
 
 def _names(node: str, results: RunResults) -> dict[str, tuple[str, ...]]:

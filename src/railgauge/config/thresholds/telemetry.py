@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,16 @@ from railgauge.core.errors import ThresholdError
 from railgauge.core.limits import Basis
 from railgauge.core.terms import Rung
 from railgauge.stacks import stack
-from railgauge.stacks.sampling import CLOCK, HEAT, LOAD, MEMORY_HEAT, POWER, REASONS
+from railgauge.stacks.sampling import (
+    CLOCK,
+    HEAT,
+    LOAD,
+    MEMORY_HEAT,
+    POWER,
+    REASONS,
+    Sampler,
+    first_that_shows,
+)
 
 # GPUs compute on these rungs; the tests of rung 2 use their memory alone.
 _RUNGS = (Rung.INTRANODE, Rung.COLLECTIVE, Rung.APPLICATION)
@@ -48,11 +57,12 @@ class Most:
 
 @dataclass(frozen=True, slots=True)
 class Telemetry:
-    """What is sampled of each GPU, every ``interval_ms``, and the limits.
+    """What is sampled of each GPU, every ``interval_ms``, how, and the limits.
 
     ``most`` are those of ``temperature``, ``memory temperature`` and ``power``.
     """
 
+    sampler: Sampler
     interval_ms: int
     never: NeverThrottled | None
     clock: LoadedClock | None
@@ -65,9 +75,14 @@ class Telemetry:
     @property
     def needs(self) -> frozenset[str]:
         """What each sample must show, because a limit is compared with it."""
-        never = {REASONS} if self.never else set()
-        clock = {CLOCK, LOAD} if self.clock else set()
-        return frozenset({*self.most, *never, *clock})
+        return _needs(self.never, self.clock, self.most)
+
+
+def _needs(
+    never: NeverThrottled | None, clock: LoadedClock | None, most: Iterable[str]
+) -> frozenset[str]:
+    reasons = {REASONS} if never else set()
+    return frozenset({*most, *reasons, *({CLOCK, LOAD} if clock else ())})
 
 
 _MOST = {"temperature": HEAT, "memory_temperature": MEMORY_HEAT, "power": POWER}
@@ -83,36 +98,40 @@ def read_telemetry(entry: Mapping[str, Any] | None, vendor: str, path: str) -> T
         return None
     if not vendor:
         raise ThresholdError("the platform declares no GPU to sample", where=f"{path}: $/telemetry")
-    found = Telemetry(
-        interval_ms=entry.get("interval_ms", _INTERVAL_MS),
-        never=_never(entry.get("throttling")),
-        clock=_clock(entry.get("clock")),
-        most={
-            what: Most(float(entry[name]["ceiling"]), _basis(entry[name]))
-            for name, what in _MOST.items()
-            if name in entry
-        },
-    )
-    _refuse_unseen(found, vendor, path)
-    return found
+    never, clock = _never(entry.get("throttling")), _clock(entry.get("clock"))
+    most = {
+        what: Most(float(entry[name]["ceiling"]), _basis(entry[name]))
+        for name, what in _MOST.items()
+        if name in entry
+    }
+    sampler = _sampler(_needs(never, clock, most), vendor, f"{path}: $/telemetry")
+    _refuse_unknown(never, sampler, f"{path}: $/telemetry/throttling/never")
+    return Telemetry(sampler, entry.get("interval_ms", _INTERVAL_MS), never, clock, most)
 
 
-def _refuse_unseen(found: Telemetry, vendor: str, path: str) -> None:
-    sampler = stack(vendor).sampler
-    where = f"{path}: $/telemetry"
-    if sampler is None:
+def _sampler(needs: frozenset[str], vendor: str, where: str) -> Sampler:
+    """The way to sample that shows all that is limited."""
+    known = stack(vendor).samplers
+    if not known:
         what = f"railgauge knows no tool that samples GPUs of {vendor}"
         raise ThresholdError(what, where=where, remedy="leave the section out")
-    if not found.needs:
+    if not needs:
         raise ThresholdError("has no limit, so that nothing would be judged", where=where)
-    if unseen := sorted(found.needs - sampler.shows):
-        what = f"{sampler.program} does not show {', '.join(unseen)} while it samples"
-        raise ThresholdError(what, where=where, remedy="leave out these limits")
-    asked = found.never.reasons if found.never else ()
+    if found := first_that_shows(needs, known):
+        return found
+    program, shown = known[0].program, frozenset[str]().union(*(one.shows for one in known))
+    unseen = ", ".join(sorted(needs - shown or needs))
+    together = "" if needs - shown else " together"
+    what = f"{program} does not show {unseen}{together} while it samples"
+    raise ThresholdError(what, where=where, remedy="leave out these limits")
+
+
+def _refuse_unknown(never: NeverThrottled | None, sampler: Sampler, where: str) -> None:
+    asked = never.reasons if never else ()
     if unknown := [reason for reason in asked if reason not in sampler.known_reasons]:
         known = f"known: {', '.join(sampler.known_reasons)}"
         what = f"{sampler.program} knows no {', '.join(unknown)}"
-        raise ThresholdError(what, where=f"{where}/throttling/never", remedy=known)
+        raise ThresholdError(what, where=where, remedy=known)
 
 
 def _never(entry: Mapping[str, Any] | None) -> NeverThrottled | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from railgauge.core.errors import TelemetryUnread
@@ -40,12 +41,18 @@ def _lines(number: int, run: Sequence[Transcript]) -> Iterator[str]:
 
 
 def _cells(sample: GpuSample) -> Iterator[str]:
-    values: Mapping[str, float] = sample.values
-    yield from (f"{values[what]:g}" if what in values else "" for what in _COLUMNS)
+    yield from (_shown(sample.values.get(what)) for what in _COLUMNS)
     yield "unknown" if sample.reasons is None else " ".join(sorted(sample.reasons))
 
 
-def _sampler_of(argv: Sequence[str]) -> Sampler | None:
+@lru_cache(maxsize=1 << 12)
+def _shown(value: float | None) -> str:
+    return "" if value is None else f"{value:g}"
+
+
+@lru_cache(maxsize=64)
+def _sampler_of(argv: tuple[str, ...]) -> Sampler | None:
     names = {PurePosixPath(word).name for word in argv}
-    samplers = (stack(vendor).sampler for vendor in vendors())
-    return next((one for one in samplers if one and one.program in names), None)
+    own = [one for vendor in vendors() for one in stack(vendor).samplers if one.program in names]
+    joined = (one for one in own if one.joined and any(one.joined in word for word in argv))
+    return next(joined, own[0] if own else None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
@@ -17,7 +17,6 @@ from railgauge.config.thresholds.telemetry import Telemetry
 from railgauge.core.errors import TelemetryUnread, ToolMissing
 from railgauge.core.model import Transcript
 from railgauge.core.terms import BESIDE_ROLES, Role
-from railgauge.stacks import stack
 from railgauge.stacks.sampling import (
     CLOCK,
     LOAD,
@@ -85,8 +84,7 @@ def watched(
     """
     assert platform.gpus is not None
     assert platform.telemetry is not None
-    sampler = stack(platform.gpus.vendor).sampler
-    assert sampler is not None
+    sampler = platform.telemetry.sampler
     said = next((t for t in run if t.role == Role.TELEMETRY and t.node == node), None)
     if said is None:
         raise TelemetryUnread(f"the GPUs were not sampled during {title}", where=node)
@@ -140,7 +138,8 @@ def moved(found: Samples, said: Transcript, run: Sequence[Transcript]) -> tuple[
     sample counts. Raises ``TelemetryUnread`` if it is not known when the repeat began.
     """
     ahead_s = _started_before_s(said, run)
-    every = [replace(one, at_s=one.at_s - found.began_s - ahead_s) for one in found.samples]
+    start_s = found.began_s + ahead_s
+    every = [GpuSample(s.at_s - start_s, s.gpu, s.values, s.reasons) for s in found.samples]
     before = {one.gpu: one.at_s for one in every if one.at_s <= 0}
     return tuple(one for one in every if one.at_s >= before.get(one.gpu, -math.inf))
 
@@ -210,11 +209,11 @@ def _seen(title: str, samples: Sequence[GpuSample], limits: Telemetry) -> GpuSee
     loaded = [
         one.values[CLOCK] for one in samples if clock and one.values[LOAD] >= clock.loaded_per_cent
     ]
-    reasons = {name for one in samples for name in one.reasons or ()}
+    reasons = frozenset(name for one in samples for name in one.reasons or ())
     return GpuSeen(
         samples=len(samples),
         spells=tuple(spells_of(title, samples, never)),
-        unknown=frozenset(name for name in reasons if name.startswith("0x")),
+        unknown=reasons.difference(limits.sampler.known_reasons),
         loaded=len(loaded),
         reached=sum(mhz >= clock.floor_mhz for mhz in loaded) if clock else 0,
         lowest_mhz=min(loaded, default=math.inf),

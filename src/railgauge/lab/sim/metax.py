@@ -1,11 +1,14 @@
-"""``mx-smi``: the overview and ``topo -n`` / ``topo -m``, in the layout of version 2.2.3."""
+"""``mx-smi``: the overview and ``topo -n`` / ``topo -m``, in the layout of version 2.2.3.
+
+Listings of single values are those of version 2.2.12 (``metax_listings``).
+"""
 
 from __future__ import annotations
 
 import sys
 import time
 
-from . import telemetry
+from . import metax_listings, telemetry
 from .nvidia_topo import DISTANCES
 
 TYPE_CHECKING = False
@@ -45,6 +48,8 @@ def run(_tool: str, arguments: list[str], node: Node) -> int:
         lines = _listed(node)
     elif arguments in (["topo", "-n"], ["topo", "-m"]):
         lines = _topology(node, with_nics=arguments[1] == "-n")
+    elif blocks := metax_listings.listed(node, arguments):
+        lines = [*_heading(node), *blocks]
     else:
         sys.stderr.write(f"mx-smi: unrecognized option '{' '.join(arguments)}'\n")
         return 1

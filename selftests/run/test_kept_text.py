@@ -1,0 +1,58 @@
+"""A case's file is the same, whether its repeats are encoded at once or one after the other."""
+
+import json
+
+import pytest
+from testing.core_values import case, transcript
+
+from railgauge.core.codec import to_plain
+from railgauge.core.question import CaseResult
+from railgauge.core.redaction import MASK
+from railgauge.leases.files import Leases
+from railgauge.run.kept_text import KeptRuns, json_text, whole_text
+from railgauge.run.store import Store, case_file
+
+NASTY = 'a\nb "runs": [] \\ é \x00 \n "runs": []'
+
+
+def runs(count):
+    return tuple((transcript(stdout=f"{NASTY}{n}"), transcript("n2")) for n in range(count))
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_the_text_is_that_of_the_whole(count):
+    made = KeptRuns(lambda run: run, to_plain).of("x", runs(count))
+    rest = {"case": {"key": NASTY}, "error": None, "schema_version": 1}
+    plain = {**rest, "runs": to_plain(runs(count))}
+    assert whole_text({**rest, "runs": []}, made) == json_text(plain)
+
+
+def test_a_repeat_without_transcripts_is_kept():
+    made = KeptRuns(lambda run: run, to_plain).of("x", ((),))
+    assert json.loads(whole_text({}, made)) == {"runs": [[]]}
+
+
+def test_a_repeat_is_masked_and_encoded_once():
+    seen = []
+    kept = KeptRuns(lambda run: seen.append(run) or run, to_plain)
+    one, two, other = runs(3)
+    kept.of("x", (one,))
+    kept.of("x", (one, two))
+    assert seen == [one, two]
+    kept.of("x", (other, two))
+    assert seen == [one, two, other]
+    kept.of("y", (one,))
+    kept.forget("x")
+    kept.of("x", (two,))
+    assert seen == [one, two, other, one, two]
+
+
+def test_secrets_are_masked_in_every_repeat(tmp_path):
+    Leases(tmp_path / "leases")
+    store = Store(tmp_path, secrets=("hunter2",))
+    first, second = ((transcript(stdout=f"{n} hunter2"),) for n in range(2))
+    store.keep(case(), CaseResult((first,)))
+    result = store.save(case(), CaseResult((first, second)))
+    assert "hunter2" not in (tmp_path / case_file(case())).read_text()
+    assert [run[0].stdout for run in result.runs] == [f"0 {MASK}", f"1 {MASK}"]
+    assert store.load(case()) == result

@@ -1,0 +1,182 @@
+"""Causes that look decided, and that other causes of the same run make doubtful. Pure.
+
+Each rule reads all causes of a run and leaves a cause undecided, or puts one cause in the place of
+several. None decides what was undecided.
+
+Example: a path between ``mi01`` and ``mi03`` was slow over ``mlx5_0``, and lost the same over
+``mlx5_1``, of which ``mi03`` seemed to have a slow one. The path alone explains both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from railgauge.core.model import Judgement
+from railgauge.core.naming import listed
+from railgauge.diagnosis.alike import evidence_of, is_steady, lies_on, rates
+from railgauge.diagnosis.model import AGAIN, CERTAIN, OPEN, Cause, RunResults, missed
+from railgauge.diagnosis.reach import goes_through
+from railgauge.diagnosis.shares import What
+from railgauge.judging.record import ItemRecord
+from railgauge.tools.metric import LOWER
+
+_ALIKE = 0.985  # healthy like parts differ by up to 1.04 % in document 002
+
+
+def doubted(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
+    """The causes, after all rules of this module."""
+    found = list(causes)
+    for rule in (whole_paths, doubted_nics, doubted_paths, doubted_ends):
+        found = rule(results, found)
+    return found
+
+
+def doubted_ends(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
+    """The causes; a part of a node is undecided if every item of it uses another slow part too."""
+    return [_doubted_end(results, cause, causes) for cause in causes]
+
+
+def _doubted_end(results: RunResults, cause: Cause, causes: Iterable[Cause]) -> Cause:
+    if cause.where.peer or cause.cause == "slow-direction" or not is_steady(cause):
+        return cause
+    others = [one for one in causes if one.where.node != cause.where.node or one.where.peer]
+    slow = [one for one in others if one.confidence != OPEN and one.cause.startswith("slow-")]
+    mine = evidence_of(results, cause)
+    if not mine or not all(any(_costs(results, one, r, mine) for one in slow) for r in mine):
+        return cause
+    says = f"{cause.says}; each of these also uses another slow part"
+    return replace(cause, says=says, confidence=OPEN, would_decide=AGAIN.format(str(cause.where)))
+
+
+def _costs(
+    results: RunResults, part: Cause, record: ItemRecord, mine: Sequence[ItemRecord]
+) -> bool:
+    """Whether the part alone explains how slow the item is, by its items that are not ``mine``."""
+    worst = _worst(one for one in evidence_of(results, part) if one not in mine)
+    cost = (value >= _ALIKE * worst[about] for about, value in rates(record) if about in worst)
+    return _uses(part, record) and any(cost)
+
+
+def _uses(cause: Cause, record: ItemRecord) -> bool:
+    """Whether the item uses the cause's part; of a path it uses both ends."""
+    if not cause.where.peer:
+        return lies_on(cause, record)
+    ends = {cause.where.node, cause.where.peer}
+    return ends == set(record.nodes) and goes_through(cause.where.device, record.pairing)
+
+
+def doubted_nics(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
+    """The causes; a NIC is undecided if its node lost the same over another NIC, measured again.
+
+    The node may be slow at times.
+    """
+    return [
+        replace(cause, confidence=OPEN, would_decide=AGAIN.format(cause.where.node))
+        if _is_slow_elsewhere(results, cause)
+        else cause
+        for cause in causes
+    ]
+
+
+def _is_slow_elsewhere(results: RunResults, cause: Cause) -> bool:
+    node, device = cause.where.node, cause.where.device
+    if not device or cause.where.peer or device.startswith("gpu") or not is_steady(cause):
+        return False
+    lost = {
+        (record.subject, judged.metric): judged.worst
+        for record in evidence_of(results, cause)
+        for judged in missed(record)
+        if judged.worst is not None and judged.better != LOWER
+    }
+    return any(
+        case is not None
+        and (path := case.path_at(node) if node in case.nodes else None) is not None
+        and path.nic != device
+        and _is_alike(judged, lost.get((case.measurement, judged.metric)))
+        for one in results.confirmed
+        for case in (one.asked.question.case,)
+        for judged in one.judgements
+    )
+
+
+def _is_alike(judged: Judgement, lost: float | None) -> bool:
+    """Whether some repeats of what was measured again, and not all, have this value."""
+    if lost is None:
+        return False
+    alike = [_ALIKE <= value / lost <= 1 / _ALIKE for value in judged.values]
+    return any(alike) and not all(alike)
+
+
+def doubted_paths(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
+    """The causes; a path is undecided if one of its ends alone, or another path, is as slow."""
+    return [_doubted(results, cause, causes) for cause in causes]
+
+
+def _doubted(results: RunResults, path: Cause, causes: Iterable[Cause]) -> Cause:
+    if not path.where.peer or path.confidence in (OPEN, CERTAIN):
+        return path
+    mine, ends = evidence_of(results, path), {path.where.node, path.where.peer}
+    lost = _worst(mine)
+    for end in (one for one in causes if one is not path):
+        meets = len({end.where.node, end.where.peer} & ends) == 1 and end.course is not None
+        if end.where.peer and not meets:
+            continue
+        if not end.where.peer and not is_steady(end):
+            continue
+        apart = [record for record in evidence_of(results, end) if record not in mine]
+        worst = _worst(apart)
+        on_it = bool(end.where.peer) or all(lies_on(end, record) for record in mine)
+        if on_it and any(lost[a] >= _ALIKE * worst[a] for a in lost.keys() & worst.keys()):
+            says = f"{path.says}; {end.cause} ({end.where}) costs as much"
+            decide = AGAIN.format(listed(sorted((path.where.node, path.where.peer))))
+            return replace(path, says=says, confidence=OPEN, would_decide=decide)
+    return path
+
+
+def whole_paths(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
+    """The causes; a path over one NIC is one over all NICs over which it lost the same.
+
+    What was put down to another part only for such items is undecided.
+    """
+    found = list(causes)
+    for number, path in enumerate(causes):
+        over = _over_others(results, path)
+        if over:
+            ids = {record.id for record in over}
+            found = [_without(cause, ids, path) for cause in found]
+            evidence = tuple(dict.fromkeys((*path.evidence, *ids)))
+            found[number] = replace(path, where=replace(path.where, device=""), evidence=evidence)
+    return found
+
+
+def _over_others(results: RunResults, path: Cause) -> list[ItemRecord]:
+    """The slow items of a path's two nodes over other NICs that lost as much."""
+    if not (path.where.peer and path.where.device) or not is_steady(path):
+        return []
+    ends, own = {path.where.node, path.where.peer}, _worst(evidence_of(results, path))
+    others = (
+        record
+        for record in results.records.values()
+        if set(record.nodes) == ends and not goes_through(path.where.device, record.pairing)
+    )
+    return [
+        record
+        for record in others
+        if any(a in own and _ALIKE <= value / own[a] <= 1 / _ALIKE for a, value in rates(record))
+    ]
+
+
+def _without(cause: Cause, ids: set[str], path: Cause) -> Cause:
+    """The cause; undecided if it rests on these items, which the path explains."""
+    if cause is path or not is_steady(cause) or ids.isdisjoint(cause.evidence):
+        return cause
+    says = f"{cause.says}; the path between {path.where.node} and {path.where.peer} costs as much"
+    return replace(cause, says=says, confidence=OPEN, would_decide=AGAIN.format(str(cause.where)))
+
+
+def _worst(records: Iterable[ItemRecord]) -> dict[What, float]:
+    found: dict[What, float] = {}
+    for about, value in (rate for record in records for rate in rates(record)):
+        found[about] = min(value, found.get(about, value))
+    return found

@@ -1,0 +1,72 @@
+"""The text of a case's file of transcripts while its repeats are added one after the other.
+
+The file is written whole after each repeat, so that it survives the death of the process. A repeat
+that is in it already is neither masked nor encoded again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from railgauge.core.model import Transcript
+
+Run = tuple[Transcript, ...]
+_NO_RUNS = '\n "runs": []'
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRun:
+    """One repeat: as it was measured, with secrets masked, and its text in the file."""
+
+    measured: Run
+    masked: Run
+    text: str
+
+
+class KeptRuns:
+    """The repeats that were written, for each file that will be written again."""
+
+    def __init__(self, masked: Callable[[Run], Run], plain: Callable[[Run], object]) -> None:
+        """``masked`` and ``plain`` make of a measured repeat what is stored of it."""
+        self._masked = masked
+        self._plain = plain
+        self._files: dict[str, list[KeptRun]] = {}
+
+    def of(self, name: str, runs: Sequence[Run]) -> list[KeptRun]:
+        """Return the repeats of a file; those that were asked for before are not made anew."""
+        before = self._files.get(name, [])
+        made = self._files[name] = [
+            before[at] if at < len(before) and before[at].measured is run else self._made(run)
+            for at, run in enumerate(runs)
+        ]
+        return made
+
+    def forget(self, name: str) -> None:
+        """Keep nothing of a file that is complete."""
+        self._files.pop(name, None)
+
+    def _made(self, run: Run) -> KeptRun:
+        masked = self._masked(run)
+        return KeptRun(run, masked, indented(json_text(self._plain(masked)).rstrip("\n")))
+
+
+def json_text(data: object) -> str:
+    """JSON in the format of all files of a run; equal data give equal bytes."""
+    return json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def whole_text(without_runs: Mapping[str, Any], kept: Sequence[KeptRun]) -> str:
+    """The text of a file: that of its data, of which the list ``runs`` is given as text."""
+    text = json_text({**without_runs, "runs": []})
+    if not kept:
+        return text
+    runs = ",\n  ".join(one.text for one in kept)
+    return text.replace(_NO_RUNS, f'\n "runs": [\n  {runs}\n ]', 1)
+
+
+def indented(text: str) -> str:
+    """The text as it stands two levels deeper; JSON has no line ends within its strings."""
+    return text.replace("\n", "\n  ")
