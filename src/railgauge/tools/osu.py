@@ -53,11 +53,12 @@ def parse(text: str) -> Parsed:
     between two others is ``sweep-gap``, a failed validation ``data-corruption``. The tests print no
     last line: the warning ``no-closing-line``.
     """
-    text = clean(text)
-    collector, run = OutputCollector(), _Run()
-    for line, is_whole in lines(text, _LONGEST_LINE):
+    run = _Run()
+    collector = OutputCollector()
+    printed = clean(text)
+    for line, is_whole in lines(printed, _LONGEST_LINE):
         _take(line, run, collector, is_whole=is_whole)
-    _check(text, run, collector)
+    _check(printed, run, collector)
     summary = {"test": run.tests[0]} if run.tests else {}
     return collector.parsed("osu", run.version, summary)
 
