@@ -33,20 +33,19 @@ from railgauge.tools.metric import ROW, SCALING, SWEEP, Metric
 class Registered:
     """One line of the registry: the tool's module, and properties that its name does not give.
 
-    ``member`` is the tool's name in a module that holds several; empty if the module is the tool.
     ``keys`` are the names under ``tools`` in a hostfile that locate its programs; if there are
     none, the key is the tool's name. ``is_two_ended``: each side's command names its own NIC, so
     that the tool can measure across rails. ``root`` is why it needs root; empty if it does not.
     ``is_of_each_gpu``: its figures are of single GPUs, computing in their own memory, so that all
-    GPUs of a model must reach the same.
+    GPUs of a model must reach the same. ``is_family``: the module holds several tools.
     """
 
     module: str
-    member: str = ""
     keys: tuple[str, ...] = ()
     is_two_ended: bool = False
     root: str = ""
     is_of_each_gpu: bool = False
+    is_family: bool = False
 
 
 _INFINIBAND = "infiniband-diags"
@@ -96,23 +95,21 @@ _READ = {
     "rocm-bandwidth-test": Registered("railgauge.tools.rocm_bandwidth_test"),
     "p2p-bandwidth-latency": Registered("railgauge.tools.p2p_bandwidth_latency"),
     "superbench-copy": Registered("railgauge.tools.superbench_copy"),
+    "osu": Registered("railgauge.tools.osu"),
+    "hpl": Registered("railgauge.tools.hpl"),
+    "fio": Registered("railgauge.tools.fio"),
     "ras-status": Registered("railgauge.tools.ras_status"),
     "dmesg": Registered("railgauge.tools.dmesg"),
     "perfquery": Registered("railgauge.tools.infiniband_diags.perfquery"),
-    **{
-        name: Registered("railgauge.tools.probed", attribute)
-        for name, attribute in {
-            "nvidia-smi": "NVIDIA_SMI",
-            "rocm-smi": "ROCM_SMI",
-            "amd-smi": "AMD_SMI",
-            "mx-smi": "MX_SMI",
-            "ibstat": "IBSTAT",
-            "ibv_devinfo": "IBV_DEVINFO",
-            "rdma-link": "RDMA_LINK",
-            "ethtool": "ETHTOOL",
-            "lspci": "LSPCI",
-        }.items()
-    },
+    "nvidia-smi": Registered(_PROBED, is_family=True),
+    "rocm-smi": Registered(_PROBED, is_family=True),
+    "amd-smi": Registered(_PROBED, is_family=True),
+    "mx-smi": Registered(_PROBED, is_family=True),
+    "ibstat": Registered(_PROBED, is_family=True),
+    "ibv_devinfo": Registered(_PROBED, is_family=True),
+    "rdma-link": Registered(_PROBED, is_family=True),
+    "ethtool": Registered(_PROBED, is_family=True),
+    "lspci": Registered(_PROBED, is_family=True),
 }
 
 PLANNABLE = tuple(_RUN)
@@ -164,6 +161,13 @@ class Tool(Protocol):
         """Return the bytes that one node sent to others in this run; 0 if the tool sends none."""
 
 
+class Family(Protocol):
+    """What a module that holds several tools has."""
+
+    def named(self, name: str) -> Tool:
+        """Return the tool that the registry calls ``name``."""
+
+
 class TwoEnded(Protocol):
     """What the module of a two-ended tool has as well."""
 
@@ -187,7 +191,7 @@ def tool(name: str) -> Tool:
         raise BadInput(f"unknown tool {name!r}", remedy=f"known: {', '.join(NAMES)}")
     registered = {**_RUN, **_READ}[name]
     module = import_module(registered.module)
-    return cast(Tool, getattr(module, registered.member) if registered.member else module)
+    return cast(Family, module).named(name) if registered.is_family else cast(Tool, module)
 
 
 def keys(name: str) -> tuple[str, ...]:

@@ -250,12 +250,19 @@ def _read_lspci(text: str, collector: OutputCollector) -> _Found:
     return asdict(report)
 
 
-NVIDIA_SMI = ProbedProgram("nvidia-smi", _read_nvidia)
-ROCM_SMI = ProbedProgram("rocm-smi", _read_rocm)
-AMD_SMI = ProbedProgram("amd-smi", _read_amd)
-MX_SMI = ProbedProgram("mx-smi", _read_metax)
-IBSTAT = ProbedProgram("ibstat", _read_ibstat)
-IBV_DEVINFO = ProbedProgram("ibv_devinfo", _read_devinfo)
-RDMA_LINK = ProbedProgram("rdma-link", _read_rdma_link)
-ETHTOOL = ProbedProgram("ethtool", _read_ethtool)
-LSPCI = ProbedProgram("lspci", _read_lspci)
+_PROGRAMS = (
+    ProbedProgram("nvidia-smi", _read_nvidia),
+    ProbedProgram("rocm-smi", _read_rocm),
+    ProbedProgram("amd-smi", _read_amd),
+    ProbedProgram("mx-smi", _read_metax),
+    ProbedProgram("ibstat", _read_ibstat),
+    ProbedProgram("ibv_devinfo", _read_devinfo),
+    ProbedProgram("rdma-link", _read_rdma_link),
+    ProbedProgram("ethtool", _read_ethtool),
+    ProbedProgram("lspci", _read_lspci),
+)
+
+
+def named(name: str) -> ProbedProgram:
+    """Return the program that the registry calls ``name``."""
+    return next(program for program in _PROGRAMS if program.name == name)
