@@ -6,6 +6,7 @@
 #   make hooks                       checks before each commit (.pre-commit-config.yaml)
 #   make mutants                     changes to verdict code that the unit tests do not detect
 #   make allure-cli                  Allure's generator, for railgauge allure; needs node and npm
+#   make axe                         the accessibility rules that selftests check pages by; needs npm
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
@@ -13,18 +14,18 @@ BIN := $(VENV)/bin
 # pytest rewrites the assertions of every module of a plugin; runs that may not keep the result do it anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: accept test bare lint types hooks mutants docs matrix healthy stragglers blind scale bench jars \
-	allure-cli clean
+.PHONY: accept test bare lint types hooks mutants docs matrix healthy stragglers blind blind-quick scale bench jars \
+	allure-cli axe clean
 
 accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
 
-# Real daemons have time limits, which four workers on two cores may exceed: what failed is run once
+# Real daemons have time limits, which three workers on two cores may exceed: what failed is run once
 # more by itself, and fails if it fails again. The first summary keeps the names.
 FAILED := .cache/failed-selftests
 test: $(VENV)/.ready
 	@rm -f $(FAILED)
-	$(BIN)/python -m pytest selftests -n 4 $(ARGS) || { test -s $(FAILED) && \
+	$(BIN)/python -m pytest selftests -n 3 $(ARGS) || { test -s $(FAILED) && \
 		echo 'make test: what failed above is run once more, one test after the other' >&2 && \
 		$(BIN)/python -m pytest @$(FAILED); }
 
@@ -81,6 +82,14 @@ allure-cli:
 		npm install --prefix .cache/allure --no-save --no-audit --no-fund --ignore-scripts \
 			--loglevel=error allure@$(ALLURE)
 
+# Only the selftests use it; the pages load nothing.
+AXE := 4.14.1
+axe:
+	@test -f .cache/axe/node_modules/axe-core/axe.min.js && \
+		grep -qF '"version": "$(AXE)"' .cache/axe/node_modules/axe-core/package.json || \
+		npm install --prefix .cache/axe --no-save --no-audit --no-fund --ignore-scripts \
+			--loglevel=error axe-core@$(AXE)
+
 # These scripts use the selftests' own packages.
 docs matrix healthy stragglers blind bench: export PYTHONPATH = selftests
 
@@ -109,6 +118,10 @@ stragglers: $(VENV)/.ready
 # ARGS="--seed S --first K --runs 1" one run of it.
 blind: $(VENV)/.ready
 	$(BIN)/python selftests/matrix/blind_study.py --page docs/blind-study.md $(ARGS)
+
+# Slow parts only, played in one process: half a second a run.
+blind-quick: $(VENV)/.ready
+	$(BIN)/python selftests/matrix/quick_study.py $(ARGS)
 
 # A quarter of an hour on two cores: 64 simulated nodes, healthy and with two slow ones, which must
 # be named, and collectives over all of their GPUs.

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from testing import bundle_bench as bench
+from testing import forger_bench as forger
 from testing.bundle_bench import Bundled
 
+from railgauge.bundle import signing
 from railgauge.cli import main
 
 Verify = Callable[..., tuple[int, str, str]]
@@ -46,3 +49,21 @@ def verify(capsys: pytest.CaptureFixture[str]) -> Verify:
         return code, out, err
 
     return verify
+
+
+@pytest.fixture
+def refused(verify: Verify, tmp_path: Path) -> Callable[..., str]:
+    """``refused(bundle, change)`` forges the bundle and returns the message that refuses it."""
+    key = Ed25519PrivateKey.generate()
+    public = tmp_path / "forger.pub"
+    public.write_text(signing.public_line(key))
+
+    def refused(source: Bundled, *changes: object, **more: object) -> str:
+        path = forger.sealed(source.path, tmp_path / "forged", key, *changes, **more)
+        code, out, err = verify(path, "--key", public)
+        assert (code, out) == (1, ""), err
+        assert err.startswith("railgauge: NOT VERIFIED: ")
+        return err
+
+    refused.key, refused.public = key, public
+    return refused

@@ -361,9 +361,12 @@ def test_report_html_has_its_language_and_loads_nothing(healthy):
     page = (healthy.run.latest / "report.html").read_text()
     head = page.partition("</head>")[0]
     assert '<html lang="en">' in head
-    assert '<meta name="viewport" content="width=device-width, initial-scale=1"/>' in head
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in head
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', head)[1]
-    assert policy.startswith("default-src 'none'; script-src 'unsafe-inline'")
+    assert re.match(
+        r"default-src 'none'; script-src 'sha256-[\w+/]{43}='; style-src 'self'", policy
+    )
     manifest = json.loads((healthy.run.latest / "manifest.json").read_text())["sha256"]
     digest = hashlib.sha256((healthy.run.latest / "report.html").read_bytes()).hexdigest()
     assert manifest["report.html"] == digest
+    assert "report.css" in manifest

@@ -10,37 +10,17 @@ import json
 import time
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from testing import bundle_bench as bench
 from testing import forger_bench as forger
 from testing.bundle_bench import edit_records
 from testing.forger_bench import edited, of, transcripts, without_unused
 
-from railgauge.bundle import signing
 from railgauge.planning.pairing import ALTERNATING
 
 STATE = "test_nics.py::test_port_state[{}-mlx5_0]"
 FACTS = "run/environment.json"
 LAYER = "test_nics.py::test_link_layer[{}-mlx5_0]"
 HOSTS = bench.HOSTS
-
-
-@pytest.fixture
-def refused(verify, tmp_path):
-    """``refused(bundle, change)`` forges the bundle and returns the message that refuses it."""
-    key = Ed25519PrivateKey.generate()
-    public = tmp_path / "forger.pub"
-    public.write_text(signing.public_line(key))
-
-    def refused(source, *changes, **more):
-        path = forger.sealed(source.path, tmp_path / "forged", key, *changes, **more)
-        code, out, err = verify(path, "--key", public)
-        assert (code, out) == (1, ""), err
-        assert err.startswith("railgauge: NOT VERIFIED: ")
-        return err
-
-    refused.key, refused.public = key, public
-    return refused
 
 
 def test_what_the_forger_changes_nothing_of_is_accepted(healthy, refused, verify, tmp_path):
@@ -370,85 +350,6 @@ def test_measurements_that_no_record_has(healthy, refused, change, why):
 
     said = refused(healthy, lambda content: None, after=after)
     assert f"run/measurements.jsonl: {why}" in said
-
-
-# --- bundles of another version, real or pretended ---
-
-
-def other_version(content):
-    run = json.loads(content["run/run.json"])
-    content["run/run.json"] = json.dumps({**run, "software": "0.0.1"}).encode()
-
-
-def other_texts(records):
-    for item in records:
-        if item["outcome"] == "failed":
-            item.update(reason="in other words", remedy="do something")
-
-
-def other_values(records):
-    failed = next(item for item in records if item["outcome"] == "failed")
-    failed["judgements"][0]["measured"] = "a little below"
-
-
-def other_outcome(records):
-    next(item for item in records if item["outcome"] == "failed")["outcome"] = "marginal"
-
-
-def test_texts_of_another_version_are_not_compared_and_that_is_said(red, refused, verify, tmp_path):
-    def change(content):
-        other_version(content)
-        edit_records(other_texts)(content)
-
-    path = forger.sealed(red.path, tmp_path / "older", refused.key, change)
-    code, out, err = verify(path, "--key", refused.public)
-    assert (code, err) == (1, "")
-    assert "texts      not compared: railgauge 0.0.1 made the run" in out
-    assert "rejected: it stands" in out
-
-
-def test_texts_of_this_version_are_compared(red, refused):
-    assert "with values that differ" in refused(red, edit_records(other_texts))
-
-
-@pytest.mark.parametrize("edit", [other_values, other_outcome])
-def test_a_named_version_excuses_nothing_but_texts(red, refused, edit):
-    def change(content):
-        other_version(content)
-        edit_records(edit)(content)
-
-    assert "run/records.jsonl: tests/" in refused(red, change)
-
-
-def test_the_verdict_of_another_version_is_compared_by_its_figures(red, refused):
-    def after(content):
-        verdict = json.loads(content["run/verdict.json"])
-        content["run/verdict.json"] = json.dumps({**verdict, "verdict": "accepted"}).encode()
-
-    assert "differs from the verdict of the evidence" in refused(red, other_version, after=after)
-
-
-# --- what in-toto's own readers see ---
-
-
-def no_failure(said):
-    said["passedTests"] = sorted([*said["passedTests"], *said["failedTests"]])
-    said["failedTests"] = []
-
-
-@pytest.mark.parametrize(
-    ("say", "why"),
-    [
-        (lambda said: said.update(result="PASSED"), "has a result that differs from the records"),
-        (no_failure, "has a passedTests that differs from the records"),
-        (lambda said: said["warnedTests"].clear(), "has a warnedTests that differs"),
-        (lambda said: said["configuration"].pop(), "has a configuration that differs"),
-        (lambda said: said.update(url="https://example.org"), "has the unknown field 'url'"),
-    ],
-)
-def test_a_statement_that_says_more_than_the_records(red, refused, say, why):
-    said = refused(red, lambda content: None, say=say)
-    assert f"statement.dsse.json: {why}" in said
 
 
 # --- hostile ---

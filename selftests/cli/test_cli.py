@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -299,6 +300,27 @@ def test_bad_usage_is_2(railgauge, argv):
     code, out, err = railgauge(*argv)
     assert (code, out) == (2, "")
     assert "usage:" in err
+
+
+def test_the_help_lists_every_module_that_is_a_command(railgauge):
+    _, out, _ = railgauge("--help")
+    modules = (path for path in (ROOT / "src/railgauge/cli").glob("*.py"))
+    with_a_help = [path.stem for path in modules if "\nHELP = " in path.read_text("utf-8")]
+    assert len(with_a_help) > 20
+    listed = re.findall(r"^    (\S+)", out, re.MULTILINE)
+    assert sorted(listed) == sorted(name.replace("_", "-") for name in with_a_help)
+
+
+def test_a_command_imports_no_other_command():
+    """Importing all of them takes half a second."""
+    code = (
+        "import contextlib, sys; from railgauge.cli import main\n"
+        "with contextlib.suppress(SystemExit):\n    main(['parse', '--help'])\n"
+        "print('imported:', *(name for name in sys.modules if name.startswith('railgauge.cli.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported = done.stdout.partition("imported:")[2].split()
+    assert sorted(imported) == ["railgauge.cli.parse", "railgauge.cli.text"]
 
 
 def test_help_is_0(railgauge):

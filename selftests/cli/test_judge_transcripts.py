@@ -9,7 +9,8 @@ from railgauge.cli import main
 
 pytestmark = needs_transcripts
 
-ACCEPTED, REJECTED = 0, 1
+ACCEPTED, REJECTED, INCOMPLETE = 0, 1, 10
+# The excerpts of H200 have no closing lines: no row misses, and more may have followed.
 RUNS = {
     "metax-mccl-allreduce-1node-8gpu-healthy": ("metax-c500", "node_all_reduce", ACCEPTED, 22),
     "metax-mccl-allreduce-2node-16gpu-healthy": ("metax-c500", "pair_all_reduce", ACCEPTED, 22),
@@ -17,8 +18,8 @@ RUNS = {
     "metax-mccl-allreduce-2node-2gpu-no-gdr": (
         "metax-c500", "pair_all_reduce_one_gpu", REJECTED, 1,
     ),
-    "h200-nccl-allreduce-8g-baseline": ("h200", "group_all_reduce", ACCEPTED, 1),
-    "h200-nccl-allreduce-8g-tuned": ("h200", "group_all_reduce", ACCEPTED, 1),
+    "h200-nccl-allreduce-8g-baseline": ("h200", "group_all_reduce", INCOMPLETE, 0),
+    "h200-nccl-allreduce-8g-tuned": ("h200", "group_all_reduce", INCOMPLETE, 0),
     "h200-nccl-allreduce-8g-eud": ("h200", "group_all_reduce", REJECTED, 1),
     "h200-nccl-allreduce-8g-untuned": ("h200", "group_all_reduce", REJECTED, 1),
     "mi300x-rccl-allreduce-8gpu": ("mi300x", "node_all_reduce", ACCEPTED, 33),
@@ -37,7 +38,9 @@ def test_the_verdict_on_a_recorded_collective(capsys, name):
     code, said = judge(capsys, platform, TRANSCRIPTS / f"{name}.txt")
     assert code == verdict, said["errors"]
     assert said["measurement"] == measurement
-    assert (said["pairing"], said["errors"]) == (None, [])
+    assert said["pairing"] is None
+    assert all("no-closing-line" in error for error in said["errors"])
+    assert bool(said["errors"]) == (verdict == INCOMPLETE)
     assert len(said["judgements"]) >= least
     bad = [one for one in said["judgements"] if one["outcome"] == "failed"]
     assert bool(bad) is (verdict == REJECTED)

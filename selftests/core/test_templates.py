@@ -9,50 +9,52 @@ from jinja2 import UndefinedError
 from testing.places import ROOT
 
 from railgauge.core import pages
+from railgauge.report.rows import ItemRow, RowGroup
 
 PACKAGE = ROOT / "src" / "railgauge"
 TEMPLATES = sorted(PACKAGE.rglob("*.html.j2"))
-ROW = "report/templates/row.html.j2"
+ROWS = "report/templates/rows.html.j2"
 FIGURE = "core/templates/figure.html.j2"
 HOSTILE = "<script>\"'&"
 ESCAPED = "&lt;script&gt;&#34;&#39;&amp;"
 
 
 def test_words_of_a_node_are_text():
-    row = pages.parts(ROW)
+    said = [HOSTILE]
+    row = ItemRow(
+        "r1", HOSTILE, HOSTILE, False, said, said, 0.1, [(HOSTILE, 1)], "c1", HOSTILE, "", HOSTILE
+    )
+    made_by = pages.parts(ROWS)
     for made in (
-        row.name(HOSTILE, HOSTILE, 1, HOSTILE),
-        row.outcome(HOSTILE, True),
-        row.lines("measured", [HOSTILE, HOSTILE]),
-        row.bases([(HOSTILE, 1)]),
-        row.links(HOSTILE),
-        row.paragraphs([HOSTILE]),
+        made_by.row(row),
+        made_by.group(RowGroup(1, HOSTILE, HOSTILE, False, True, [row])),
+        made_by.case("c1", HOSTILE, {"commands": [], "output": HOSTILE}),
+        made_by.paragraphs([HOSTILE]),
         pages.parts(FIGURE).figure("", HOSTILE),
     ):
         assert ESCAPED in made
         assert "<script" not in made
 
 
-def test_a_cell_is_as_short_as_it_can_be():
-    """On a page of ten thousand rows every quote of every cell is escaped."""
-    row = pages.parts(ROW)
-    assert row.lines("limit", ["a", "b"]) == "<td class=col-limit>a<br>b</td>"
-    assert row.bases([("derived", 3)]) == (
-        "<td class=col-basis><a href=#basis-3>derived&nbsp;[3]</a></td>"
+def test_a_link_to_a_file_of_the_run_is_never_a_script():
+    row = ItemRow("r1", "a", "failed", False, [], [], None, [], "", "javascript:alert(1)", "", "")
+    assert 'href="./javascript:alert(1)"' in pages.parts(ROWS).row(row)
+
+
+def test_a_row_is_as_short_as_it_can_be():
+    """A page of ten thousand rows has each tag of a row ten thousand times."""
+    row = ItemRow(
+        "r1", "a", "passed", True, ["1 s"], ["2 s", "b"], 0.5, [("001", 3)], "", "", "0 1", ""
     )
-    assert row.links("") == "<td class=col-links></td>"
+    assert pages.parts(ROWS).row(row).replace("\n", "") == (
+        '<tr id=r1 data-n="0 1" data-m=0.5><th scope=row>a<td class=ok>passed<td>1 s'
+        "<td>2 s<br>b<td>+50.0%<td><a href=#basis-3>001&nbsp;[3]</a><td>"
+    )
 
 
 def test_a_value_that_is_not_given_ends_in_an_error():
     with pytest.raises(UndefinedError):
-        pages.render("report/templates/below.html.j2", bases=[])
-
-
-def test_json_in_a_page_cannot_end_its_script():
-    from railgauge.core.pages import _environment  # noqa: PLC0415 - the policy, without a page
-
-    made = _environment().from_string("{{ value|tojson }}").render(value={"é": "</script>", "a": 1})
-    assert made == '{"é":"\\u003c/script\\u003e","a":1}'
+        pages.render("report/templates/causes.html.j2")
 
 
 def test_text_is_taken_as_markup_in_one_place():

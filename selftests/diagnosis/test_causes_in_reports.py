@@ -67,7 +67,7 @@ def on_terminal(*shown):
 
 
 def on_page(*shown):
-    return pages.render("report/templates/causes.html.j2", **page._causes(shown))
+    return pages.render("report/templates/causes.html.j2", **page._causes(shown, {}))
 
 
 class PageText(HTMLParser):

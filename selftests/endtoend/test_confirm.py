@@ -14,6 +14,7 @@ from testing.acceptance import HOMELAB, SMOKE, Project, Run, Runs, Scenario, ass
 from railgauge.bundle import archive, check
 from railgauge.bundle.contents import FolderContents
 from railgauge.cli import main
+from railgauge.core.wording import shown
 from railgauge.judging.confirmation import FILE, FOLDER
 from railgauge.run.kept_text import json_text
 from railgauge.verdict.decision import decide
@@ -63,7 +64,7 @@ def test_it_is_told_everywhere(runs: Runs) -> None:
         "confirm: 2 of 2",
     ]
     assert line in run.words
-    assert line.replace(">", "&gt;") in run.html
+    assert shown(line).replace(">", "&gt;") in run.html
     messages = [found.get("statusDetails", {}).get("message", "") for found in run.allure.values()]
     told = [
         message for message in messages if "[cause: slow-node, prometheus] confirmed; " in message

@@ -18,6 +18,8 @@ from testing.acceptance import (
     assert_sound,
 )
 
+from railgauge.core.wording import shown
+
 ALL_PAIRS = (*HOMELAB, *SMOKE, "--rounds", "3")
 RAISED = "tests/network/test_rdma.py::test_write_bandwidth[viper:columbia-mlx5_0-8MiB]"
 GOVERNOR = "tests/preflight/test_host.py::test_cpu_governor[columbia]"
@@ -86,9 +88,11 @@ def test_a_limit_above_the_value_rejects(runs: Runs, name: str) -> None:
     line = next(line for line in run.measurements if line["id"] == RAISED)
     assert line["outcome"] == "failed"
     assert line["margin"] < 0
-    for text in (run.junit[RAISED].message, run.html, run.words, str(run.allure[RAISED])):
+    for text in (run.junit[RAISED].message, run.words, str(run.allure[RAISED])):
         assert line["measured"] in text
         assert "3800.00 MiB/s" in text
+    assert shown(line["measured"]) in run.html
+    assert "3800 MiB/s" in run.html
 
 
 def test_an_absurd_metric_hides_no_missed_limit(runs: Runs) -> None:

@@ -88,7 +88,9 @@ def _leave(night: Night) -> str:
             f"mkdir -p {folder}/allure-results; ln -sfn {RUN} reports/latest",
             f"cat >{folder}/verdict.json <<'END'\n{night.verdict}\nEND",
             f"echo '<testsuite failures=\"1\"/>' >{folder}/junit.xml",
-            f"echo '<html>' >{folder}/report.html",
+            f"mkdir -p {folder}/transcripts; echo '<html>' >{folder}/report.html",
+            f"echo '.rg {{}}' >{folder}/report.css; echo 'a b' >{folder}/transcripts/mx.txt",
+            f"echo '{{}}' >{folder}/transcripts/mx.json",
             night.pytest,
             f"exit {night.code}",
         ]

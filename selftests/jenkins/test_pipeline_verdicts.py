@@ -167,7 +167,9 @@ def test_what_was_measured_is_published(builds: dict[str, Build], night: str) ->
     assert build.archived == [
         f"evidence/{RUN}.railgauge",
         "evidence/plan.txt",
+        "reports/latest/report.css",
         "reports/latest/report.html",
+        "reports/latest/transcripts/mx.txt",
         "reports/latest/verdict.json",
     ]
 

@@ -81,8 +81,13 @@ class DrawnRun:
         return f"pytest {shlex.join(words)}"
 
 
-def drawn(seed: int, number: int, level: str, platforms: Sequence[str] = ()) -> DrawnRun:
-    """Run ``number`` of the study with this seed; it does not depend on other runs."""
+def drawn(
+    seed: int, number: int, level: str, platforms: Sequence[str] = (), names: Sequence[str] = ()
+) -> DrawnRun:
+    """Run ``number`` of the study with this seed; it does not depend on other runs.
+
+    ``names`` are the faults to draw from; without them half of them are slow parts.
+    """
     random = Random(f"{seed} {number}")
     platform = random.choice(tuple(platforms or NODES))
     wanted = random.randint(1, MOST_FAULTS)
@@ -90,7 +95,7 @@ def drawn(seed: int, number: int, level: str, platforms: Sequence[str] = ()) -> 
     inputs = draw_inputs(platform, random, tuple(InProcessLab(platform, count=count).nodes))
     lab_seed = random.randrange(1, 1_000_000)
     injected: list[Injection] = []
-    for injection in _injections(inputs):
+    for injection in _injections(inputs, names):
         if not any(_clash(injection, other) for other in injected):
             injected.append(injection)
         if len(injected) == wanted:
@@ -98,12 +103,13 @@ def drawn(seed: int, number: int, level: str, platforms: Sequence[str] = ()) -> 
     return DrawnRun(number, platform, count, lab_seed, level, tuple(injected))
 
 
-def _injections(inputs: DrawInputs) -> Iterator[Injection]:
+def _injections(inputs: DrawInputs, only: Sequence[str]) -> Iterator[Injection]:
     slow = [name for name in sorted(ALL_CAUSES) if name.startswith("slow-")]
     drawn = (name for name in sorted(ALL_CAUSES) if name not in DRAWN_LAST)
     others = [name for name in drawn if name not in slow and name in faults.NAMES]
     for _ in range(_TRIES):
-        name = inputs.random.choice(slow if inputs.random.random() < _SLOW_SHARE else others)
+        some = only or (slow if inputs.random.random() < _SLOW_SHARE else others)
+        name = inputs.random.choice(some)
         if injection := _somewhere(inputs, name):
             yield injection
 

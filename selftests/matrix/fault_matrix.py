@@ -29,7 +29,7 @@ from injections import (
     placed_for_matrix,
 )
 from testing import prepared
-from testing.acceptance import Project, environment, make_project
+from testing.acceptance import BARE, Project, environment, make_project
 
 TIME_LIMIT_S = 600.0
 _LAB = "hostfiles/lab-{}.yaml"
@@ -95,7 +95,7 @@ def run_with_faults(
         *("--hostfile", _LAB.format(platform), "-q"),
         *(() if "--level" in more else ALL_AT_SMOKE),
         *("--lab-nodes", str(count), "--lab-seed", str(seed)),
-        *("-p", "no:html", "-p", "no:allure_pytest", "-p", "no:hypothesispytest"),  # not used here
+        *(*BARE, "-p", "no:hypothesispytest"),  # not used here
         *(
             word
             for injection in injected

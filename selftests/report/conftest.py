@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
-from testing import browser
+from testing import browser, devtools
 from testing.browser import Seen
 from testing.places import ROOT
 
@@ -21,14 +21,37 @@ Look = Callable[..., Seen]
 
 @pytest.fixture(scope="session")
 def look(cannot_run: Callable[[str], NoReturn], tmp_path_factory: pytest.TempPathFactory) -> Look:
-    """``look(page, then="")`` returns the page as Chromium renders it."""
+    """``look(page, then="")`` returns the page as Chromium renders it, once for each content."""
     if browser.program() is None:
         cannot_run(f"there is none of {', '.join(browser.NAMES)}")
 
+    seen: dict[tuple[Path, str, bytes], Seen] = {}
+
     def look(page: Path, then: str = "") -> Seen:
-        return browser.look(page, tmp_path_factory.mktemp("browser"), then)
+        key = (page, then, page.read_bytes())
+        if key not in seen:
+            seen[key] = browser.look(page, tmp_path_factory.mktemp("browser"), then)
+        return seen[key]
 
     return look
+
+
+@pytest.fixture
+def tab(cannot_run: Callable[[str], NoReturn]) -> Iterator[devtools.Tab]:
+    """A tab of a browser, driven over its debugging pipe."""
+    if browser.program() is None:
+        cannot_run(f"there is none of {', '.join(browser.NAMES)}")
+    with devtools.tab() as tab:
+        yield tab
+
+
+@pytest.fixture(scope="session")
+def axe(cannot_run: Callable[[str], NoReturn]) -> str:
+    """The script of axe-core, if it is installed."""
+    script = ROOT / ".cache" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+    if not script.exists():
+        cannot_run("axe-core is not installed: make axe")
+    return script.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="session")

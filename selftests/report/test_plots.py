@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -10,10 +11,12 @@ from testing.places import ROOT
 
 from railgauge.config import hostfile, thresholds
 from railgauge.core.model import Cluster, Judgement, Node, Outcome
+from railgauge.judging.dispersion import TWO_GROUPS
 from railgauge.judging.record import ItemRecord
 from railgauge.report.plots import plots
 from railgauge.report.plots.axes import around
-from railgauge.report.plots.maps import blocks_of
+from railgauge.report.plots.matrix import Cell
+from railgauge.report.plots.pixels import PixelMap, rows_of
 
 PLATFORM = thresholds.load("h200", ROOT / "thresholds")
 MIB = 2**20
@@ -79,22 +82,41 @@ SIZE, PAIRS = "rung1-size-host_write_bandwidth-bw_average", "rung1-pairs-host_wr
 
 
 def test_every_sample_is_a_point_and_what_missed_is_a_cross():
-    plot = drawn([record(judged(392.0, 391.0, 300.0))])[SIZE]
-    assert plot.svg.count("<circle") == 2
+    more = record(judged(393.0, size_bytes=MIB), number=1)
+    plot = drawn([record(judged(392.0, 391.0, 300.0)), more])[SIZE]
+    assert plot.svg.count("<circle") == 3
     assert plot.svg.count("l7 7m0 -7l-7 7") == 1
     assert "crosses: 1 beyond the limit" in plot.caption
 
 
 def test_the_ideal_of_a_collective_is_drawn_where_it_is_below_the_physical_ceiling():
     said = words(drawn([record(judged(392.0, ideal=395.0))])[SIZE].svg)
-    assert "ideal 395" in said
-    assert "ideal 400" not in said
+    assert "ideal 395.0" in said
+    assert not any(word.startswith("physical") for word in said)
+
+
+def test_groups_of_other_sizes_have_plots_and_ideals_of_their_own():
+    four, eight = (tuple(f"n{i:04d}" for i in range(1, count + 1)) for count in (4, 8))
+    found = drawn(
+        [
+            record(judged(392.0, ideal=395.0), nodes=four),
+            record(judged(392.0, ideal=398.0), nodes=eight, number=1),
+        ],
+        nodes=8,
+    )
+    ideals = {name: [w for w in words(p.svg) if w.startswith("ideal")] for name, p in found.items()}
+    assert "n[0001-0004]" in words(found[f"{SIZE}-4-nodes"].svg)
+    assert "pair" not in found[f"{SIZE}-4-nodes"].caption
+    assert ideals[f"{SIZE}-4-nodes"] == ["ideal 395.0"]
+    assert ideals[f"{SIZE}-8-nodes"] == ["ideal 398.0"]
 
 
 def test_floor_and_ideal_are_lines_with_their_numbers_and_axes_have_units():
-    plot = drawn([record(judged(392.0, ceiling=398.0))])[SIZE]
+    more = record(judged(393.0, ceiling=398.0, size_bytes=MIB), number=1)
+    plot = drawn([record(judged(392.0, ceiling=398.0)), more])[SIZE]
     said = words(plot.svg)
-    assert {"floor 370", "ideal 400", "ceiling 398", "message size", "8MiB"} <= set(said)
+    limits = {"floor 370.0", "physical 400.0", "ceiling 398.0"}
+    assert {*limits, "message size", "8MiB", "1MiB"} <= set(said)
     assert "bw_average in Gb/s" in said
     assert plot.svg.count("<polyline") == 3
     assert len(set(re.findall(r'stroke-dasharray="([^"]*)"', plot.svg))) == 2
@@ -108,8 +130,8 @@ def test_a_better_sample_stands_higher():
 
 def test_many_samples_are_a_box_and_their_ends():
     plot = drawn([record(judged(*(380 + i / 10 for i in range(200))))])[SIZE]
-    assert plot.svg.count("<circle") == 15
-    assert "n0001:n0002 mlx5_0: 380.00 Gb/s" in plot.svg
+    assert plot.svg.count("<circle") == 15 * 2  # at both nodes
+    assert "n0001:n0002 mlx5_0: 380.0 Gb/s" in plot.svg
     assert "middle 90 %" in plot.caption
 
 
@@ -127,7 +149,7 @@ def test_a_cell_holds_the_worst_margin_its_sample_and_a_letter():
     records = [record(judged(390.0)), record(judged(333.0), number=1)]
     plot = drawn(records)[PAIRS]
     said = words(plot.svg)
-    assert {"-10.0%", "333.00 Gb/s", "F"} <= set(said)
+    assert {"-10.0%", "333.0 Gb/s", "F"} <= set(said)
     assert "+5.4%" not in said
     assert "F failed" in plot.caption
     assert said.count("·") == 15
@@ -143,27 +165,84 @@ def test_blocked_and_errors_are_letters_without_numbers():
     assert "E error, " in plot.caption or "E error." in plot.caption
 
 
-def test_1250_nodes_are_sixteen_blocks_and_the_caption_says_so():
-    names = [node.name for node in cluster(1250).nodes]
-    records = [
-        record(judged(390.0 if i != 700 else 200.0), nodes=(names[i], names[i + 1]), number=i)
-        for i in range(0, 1248, 2)
+def pairs_of_many(count: int) -> list[ItemRecord]:
+    """A ring of which one pair misses its limit and one is blocked."""
+    names = [node.name for node in cluster(count).nodes]
+    ring = [
+        record(judged(390.0 if i != 10 else 200.0), nodes=(names[i], names[i + 1]), number=i)
+        for i in range(0, count - 2, 2)
     ]
-    plot = drawn(records, nodes=1250)[PAIRS]
-    labels = list(dict.fromkeys(blocks_of(names).values()))
-    assert len(labels) == 16
-    assert "Blocks of up to 79 nodes" in plot.caption
-    assert labels[700 // 79] in words(plot.svg)
-    assert words(plot.svg).count("F") == 1
-    assert len(plot.svg) < 60_000
+    return [*ring, record(nodes=(names[-2], names[-1]), outcome=Outcome.BLOCKED)]
 
 
-def test_blocks_hold_every_node_once():
-    for count in (1, 2, 16, 17, 1250):
+def squares(svg: str) -> dict[str, str]:
+    """Return place -> fill of each square with a tooltip."""
+    found = re.findall(r'z" fill="([^"]*)"[^>]*><title>([^:<]*:?[^: <]*)', svg)
+    return {place: fill for fill, place in found}
+
+
+@pytest.mark.parametrize("count", [32, 128, 1024])
+def test_large_clusters_show_each_pair_and_each_node(count):
+    found = drawn(pairs_of_many(count), nodes=count)
+    pairs, grid = found[PAIRS], found["rung1-nodes-host_write_bandwidth"]
+    assert len(squares(pairs.svg)) == len(re.findall("<title>", pairs.svg)) - 1 == count / 2
+    assert len(re.findall("<title>", grid.svg)) - 1 == count
+    dark = [place for place, fill in squares(pairs.svg).items() if fill == "#7f1d1d"]
+    assert dark == ["n0011:n0012"]
+    assert words(grid.svg).count("F") == words(grid.svg).count("B") == 2
+    for plot in (pairs, grid):
+        assert "message size 8MiB" in words(plot.svg)
+        assert "Dark: beyond the limit" in plot.caption
+        assert len(plot.svg) < 250 * count + 20_000
+
+
+@pytest.mark.parametrize("count", [16, 17])
+def test_up_to_sixteen_nodes_each_cell_has_its_number(count):
+    found = drawn(pairs_of_many(count), nodes=count)
+    assert ("+5.4%" in words(found[PAIRS].svg)) == (count == 16)
+    assert ("rung1-nodes-host_write_bandwidth" in found) == (count == 17)
+
+
+def test_rows_of_a_grid_hold_every_node_once_and_are_named_as_nodesets():
+    for count in (1, 32, 33, 1250):
         names = [node.name for node in cluster(count).nodes]
-        blocks = blocks_of(names)
-        assert list(blocks) == names
-        assert len(set(blocks.values())) <= 16
+        rows = rows_of(names)
+        assert [name for row in rows.values() for name in row] == names
+    assert next(iter(rows)) == "n[0001-0032]"
+
+
+def test_names_on_an_axis_do_not_stand_over_each_other():
+    """Checked for nodes of one size and sizes of one sweep, with the width of a character."""
+    sweep = [record(judged(390.0, size_bytes=2**n), number=n) for n in range(1, 31)]
+    nodes = pairs_of_many(128)
+    for records, count in ((sweep, 4), (nodes, 128)):
+        text = drawn(records, nodes=count)[SIZE].svg
+        labels = re.findall(
+            r'<text x="([\d.]+)" y="240\.0" text-anchor="(\w+)"[^>]*>([^<]+)<', text
+        )
+        ends = [
+            (float(x) - (3 * len(word) if anchor == "middle" else 0), 6 * len(word))
+            for x, anchor, word in labels
+        ]
+        assert len(ends) > 3
+        assert all(a + width <= b for (a, width), (b, _) in pairwise(ends))
+
+
+def test_a_single_size_is_a_strip_of_points_by_node():
+    plot = drawn([record(judged(390.0)), record(judged(391.0), nodes=("n0003", "n0004"), number=1)])
+    said = words(plot[SIZE].svg)
+    assert {"n0001", "n0002", "n0003", "n0004", "node"} <= set(said)
+    assert "bw_average in Gb/s, at 8MiB" in said
+    assert "message size" not in said
+    assert plot[SIZE].svg.count("<circle") == 4
+
+
+def test_very_many_squares_keep_the_tooltips_of_those_that_did_not_pass():
+    names = [f"n{i}" for i in range(80)]
+    cells = {(a, b): Cell("+1%", margin=0.01, hover=f"{a}:{b}") for a in names for b in names}
+    cells["n1", "n2"] = Cell("-9%", margin=-0.09, letter="F", hover="n1:n2")
+    shown = "".join(PixelMap(names, names, "from", "to", cells).shapes())
+    assert re.findall("<title>([^<]*)", shown) == ["n1:n2"]
 
 
 def test_gpus_and_nics_in_their_natural_order():
@@ -212,13 +291,22 @@ def test_one_slow_gpu_link_is_where_it_is():
 
 def test_two_groups_are_told_and_their_lower_samples_are_triangles():
     values = (390.0, 391.0, 60.0, 392.0, 61.0, 390.5, 60.5, 391.5)
-    plot = drawn([record(judged(*values)), record(judged(390.0, 391.0, 392.0, 390.5), number=1)])
+    split = judged(*values, reason=f"bw_average {TWO_GROUPS} around 60.5 and 391 Gb/s")
+    plot = drawn([record(split), record(judged(390.0, 391.0, 392.0, 390.5), number=1)])
     strip = plot["rung1-samples"]
     assert strip.svg.count("h8l-4 7z") == 3
     said = " ".join(words(strip.svg))
-    assert "TWO GROUPS: 3 around 60.5, 5 around 391.00 Gb/s" in said
+    assert "TWO GROUPS: 3 around 60.50, 5 around 391.0 Gb/s" in said
     assert "one group, cv 0.2%" in said
     assert "1 in two groups" in strip.caption
+
+
+def test_groups_that_the_judgement_allows_are_not_told():
+    """Alternating columns of a healthy run split too; that is no finding."""
+    values = (390.0, 392.0, 390.0, 392.0, 390.0, 392.0, 390.0, 392.0)
+    strip = drawn([record(judged(*values))])["rung1-samples"]
+    assert "TWO GROUPS" not in " ".join(words(strip.svg))
+    assert "none in two groups" in strip.caption
 
 
 def test_fewer_than_four_samples_make_no_strip():

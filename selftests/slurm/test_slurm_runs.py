@@ -169,6 +169,42 @@ def test_a_batch_job_ends_with_the_verdict(within_a_job: Run) -> None:
     assert {node["slurm"]["job"] for node in reached["nodes"]} == {job}
 
 
+def test_shards_are_jobs_of_their_own_and_the_merge_depends_on_them(
+    new_site: Callable[[], Site],
+) -> None:
+    site = new_site()
+    _, hostfile = site.hostfile("n01", "n02", "n03", "n04")
+    path = site.project.folder / hostfile
+    groups = {"leaf1": "n[01-02]", "leaf2": "n[03-04]"}
+    path.write_text(json.dumps({**json.loads(path.read_text()), "groups": groups}))
+    shutil.copytree(ROOT / "examples", site.project.folder / "examples")
+    run = site.carry_out("examples/shards.sh", "3", "smoke", hostfile)
+    logs = {p.stem: p.read_text() for p in site.project.folder.glob("railgauge-*.out")}
+    assert run.code == 0, run.output + "".join(logs.values())
+    assert len(logs) == 4
+    reports = site.project.folder / "reports"
+    told = [json.loads(p.read_text()) for p in reports.glob("*/verdict.json") if not p.is_symlink()]
+    runs = {one["run_id"]: one for one in told}
+    parts = sorted(one["part"]["shard"] for one in runs.values() if "part" in one)
+    assert parts == ["1/3", "2/3", "3/3"]
+    (merged,) = [one for one in runs.values() if "part" not in one]
+    assert merged["verdict"] == "accepted"
+    assert merged["coverage"]["nodes"] == {"tested": 4, "declared": 4}
+    used = json.loads((reports / merged["run_id"] / "run.json").read_text())["parts"]
+    assert len(used) == 3
+
+
+def test_the_nodes_of_a_shard(new_site: Callable[[], Site]) -> None:
+    site = new_site()
+    _, hostfile = site.hostfile("n01", "n02", "n03", "n04")
+    path = site.project.folder / hostfile
+    groups = {"leaf1": "n[01-02]", "leaf2": "n[03-04]"}
+    path.write_text(json.dumps({**json.loads(path.read_text()), "groups": groups}))
+    for shard, nodes in (("1/3", "n[01-02]"), ("2/3", "n[03-04]"), ("3/3", "n[01-04]")):
+        run = site.carry_out("./railgauge", "slurm-nodes", "--shard", shard, hostfile)
+        assert run.stdout.strip() == nodes, run.output
+
+
 def test_a_run_that_gets_no_nodes_says_so_and_measures_nothing(
     new_site: Callable[[], Site],
 ) -> None:

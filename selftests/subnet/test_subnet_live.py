@@ -12,6 +12,7 @@ import time
 
 import pytest
 from testing import programs
+from testing.acceptance import QUICK
 from testing.places import ROOT
 from testing.simulated_subnet import host_guid, net_file, switch_guid
 
@@ -61,7 +62,7 @@ class Run:
             text=True,
             timeout=300,
             stdin=subprocess.DEVNULL,
-            env={**own, "PATH": programs.node_path(folder / "bin", folder / "basic")},
+            env={**own, **QUICK, "PATH": programs.node_path(folder / "bin", folder / "basic")},
             check=False,
         )
         self.exit_code, self.output = done.returncode, done.stdout + done.stderr

@@ -74,10 +74,11 @@ def test_ports_with_errors_and_no_sum_of_a_switch():
     ]
 
 
-def test_links_printed_by_node_are_not_read_as_none():
-    """``iblinkinfo`` without ``-l`` has another format, which must not read as an empty subnet."""
+def test_links_printed_by_node_are_read_like_those_of_l():
+    """``iblinkinfo`` without ``-l`` names the node above its ports; this excerpt lacks some."""
     parsed = tool("iblinkinfo").parse(recorded("020-iblinkinfo-edr-and-down.txt"))
-    assert (parsed.samples, [problem.kind for problem in parsed.problems]) == ((), ["no-table"])
+    assert [sample.value for sample in parsed.samples] == [2, 1]
+    assert [problem.kind for problem in parsed.problems] == ["no-closing-line"]
 
 
 # --- damage ---
@@ -86,7 +87,7 @@ READERS = [
     parse_ibnetdiscover,
     errorcounters.parse_ibqueryerrors,
     errorcounters.parse_perfquery,
-    linkinfo.parse_link_lines,
+    linkinfo.link_table,
     pci.parse_lspci,
     ibtools.parse_ibdev2netdev,
     ibtools.parse_show_gids,

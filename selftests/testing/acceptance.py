@@ -28,8 +28,9 @@ MI300X = ("--hostfile", "hostfiles/lab-mi300x.yaml")
 TCPX = ("--hostfile", "hostfiles/lab-h100-tcpx.yaml")
 H200 = ("--hostfile", "hostfiles/lab-h200.yaml")
 SMOKE = ("--level", "smoke")
-# For runs whose HTML and Allure reports no test reads.
-BARE = ("-p", "no:html", "-p", "no:allure_pytest")
+# For runs whose HTML and Allure reports no test reads. Setting up pytest's capture of log messages
+# for each phase of each item takes a twentieth of a run; without it warnings are on stderr.
+BARE = ("-p", "no:html", "-p", "no:allure_pytest", "-p", "no:logging")
 BARE_SMOKE = (*SMOKE, *BARE)
 # Users do not have Hypothesis, whose plugin takes most of a second at the end of a run.
 _AS_INSTALLED = ("-p", "no:hypothesispytest")
@@ -103,20 +104,23 @@ class Project:
         return link.resolve() if link.exists() else None
 
 
+# Importing hypothesis costs a run a second, and no run of the ladder uses it; nor has the ladder
+# any ``assert`` that pytest would have to rewrite in each copy of it.
+QUICK = {"PYTEST_ADDOPTS": "-p no:hypothesispytest --assert=plain"}
+
+
 def environment() -> dict[str, str]:
     """This process's environment, without the variables that the outer pytest sets.
 
-    Importing hypothesis costs a run a second, and no run of the ladder uses it; nor has the ladder
-    any ``assert`` that pytest would have to rewrite in each copy of it. Runs are started in
-    threads, and pytest's own variables come and go meanwhile: they are not even read. A run writes
-    its temporary files where the tests do.
+    Runs are started in threads, and pytest's own variables come and go meanwhile: they are not even
+    read. A run writes its temporary files where the tests do.
     """
     root = os.environ.get("PYTEST_DEBUG_TEMPROOT")
     names = [name for name in list(os.environ) if not name.startswith("PYTEST_")]
     own = {name: value for name in names if (value := os.environ.get(name)) is not None}
     if root:
         own.setdefault("TMPDIR", root)
-    return {**own, "PYTEST_ADDOPTS": "-p no:hypothesispytest --assert=plain"}
+    return own | QUICK
 
 
 def make_project(folder: Path) -> Project:
@@ -299,13 +303,15 @@ class Run:
     @cached_property
     def html_rows(self) -> dict[str, str]:
         """The texts of each row in the table of the HTML report."""
-        blob = re.search(r'data-jsonblob="([^"]*)"', self.html)
-        assert blob
-        rows = {}
-        for item_id, entries in json.loads(html.unescape(blob[1]))["tests"].items():
-            cells = "\n".join(entry for row in entries for entry in row["resultsTableRow"])
-            rows[item_id] = html.unescape(re.sub(r"<[^>]*>", " ", cells))
-        return rows
+        rows = re.findall(
+            r"<tr id=r\d+[^>]*><th scope=row>([^<]*)(<.*?)(?=<tr id=r|</table>)",
+            self.html,
+            re.DOTALL,
+        )
+        names = (html.unescape(name) for name, _ in rows)
+        ids = (f"tests/{name}" if ".py::" in name else name for name in names)
+        texts = (html.unescape(re.sub(r"<[^>]*>", " ", cells)) for _, cells in rows)
+        return dict(zip(ids, texts, strict=True))
 
 
 @dataclass(frozen=True)

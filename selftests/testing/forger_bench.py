@@ -99,7 +99,7 @@ class _Held(Contents):
     def bytes(self, name: str) -> bytes:
         return self._content[f"run/{name}"]
 
-    def _names(self) -> Iterable[str]:
+    def names(self) -> Iterable[str]:
         return [n.removeprefix("run/") for n in self._content if n.startswith("run/")]
 
 

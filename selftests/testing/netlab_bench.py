@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from testing import programs
+from testing.acceptance import QUICK
 
 TIME_LIMIT_S = 400
 PROGRAMS = ("unshare", "nsenter", "ip", "tc", "nft", "hostname", "ssh")
@@ -66,7 +67,7 @@ def lab(options: Sequence[str], command: Sequence[str], cwd: Path) -> subprocess
         text=True,
         timeout=TIME_LIMIT_S,
         check=False,
-        env={k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")},
+        env={k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")} | QUICK,
         preexec_fn=_before_others,
     )
 

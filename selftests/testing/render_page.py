@@ -61,13 +61,12 @@ class Replacement:
         return True
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_html_results_summary(self, prefix: list[str], postfix: list[str]) -> None:
+    def pytest_html_results_summary(self, prefix: list[str]) -> None:
         drawn = plots(self.records.values(), self.platform, self.cluster, self.run.evidence)
         run = CertifiedRun(
             self.verdict, self.run, self.records, self.platform, self.cluster, self.found, (), ()
         )
-        prefix.append(html.above(run, self.settings, self.store, drawn, self.columns))
-        postfix.append(html.below(self.verdict, self.columns))
+        prefix.append(html.content(run, self.settings, self.store, drawn, self.columns))
 
 
 def many(records: dict[str, ItemRecord], items: int) -> Iterator[tuple[str, ItemRecord]]:

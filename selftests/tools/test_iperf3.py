@@ -110,7 +110,7 @@ def test_both_ways_at_once():
         ('{"end": {}, "error": "something else"}', "tool-failed"),
         ("iperf3: error - unable to start listener: Address already in use", "port-in-use"),
         ("bash: iperf3: command not found", "tool-missing"),
-        ("[ ID] Interval\n[  5] 0.00-10.00 sec 10 GBytes 9.4 Gbits/sec sender\n", "unparsable"),
+        ("[ ID] Interval\n[  5] 0.00-10.00 sec 10 GBytes 9.4 Gbits/sec sender\n", "truncated"),
         ("Server listening on 5201\n[ ID] Interval\n", "no-table"),
         ("{ nonsense }", "unparsable"),
     ],

@@ -12,7 +12,6 @@ from railgauge.tools.text import (
     line_at,
     lines,
     whole_lines,
-    without_prefix,
 )
 
 
@@ -29,31 +28,6 @@ from railgauge.tools.text import (
 def test_colours_and_line_ends(printed, text):
     assert clean(printed) == text
     assert clean(text) == text
-
-
-@pytest.mark.parametrize(
-    "prefix",
-    [
-        "3: ",
-        "[1,0]<stdout>: ",
-        "[1,0]<stdout>:",
-        "[node01@1234,0]<stdout>:",
-        "<stdout>: ",
-        "[0] ",
-        "2026-01-31T12:00:01.250Z ",
-        "[2026-01-31 12:00:01] ",
-        "12:00:01.5 ",
-        "stdout F ",
-        "2026-01-31T12:00:01.250Z stdout F 3: ",
-    ],
-)
-def test_what_launchers_and_logs_put_before_a_line(prefix):
-    assert without_prefix(f"{prefix}# size count") == "# size count"
-
-
-def test_a_row_of_figures_is_no_prefix():
-    row = "     8     2   float   sum   -1   12.5   0.00   0.00   0"
-    assert without_prefix(row) == row
 
 
 def test_each_line_says_whether_its_end_was_printed():

@@ -149,10 +149,10 @@ def test_the_first_screen_of_the_html_report_names_it(verdict, tmp_path):
     store = SimpleNamespace(folder=tmp_path)
     plan = RunPlan(2, "run-1", "simulated", verdict.level, None, (), "0")
     run = CertifiedRun(verdict, plan, {}, HOMELAB, DECLARED, {}, (), ())
-    shown = html.above(run, settings, store, [], None)
+    shown = html.content(run, settings, store, [], None)
     assert f"<dt>Not tested</dt><dd>{due(verdict)}</dd>" in shown
     run = replace(run, verdict=replace(verdict, not_limited=()))
-    assert "Not tested" not in html.above(run, settings, store, [], None)
+    assert "Not tested" not in html.content(run, settings, store, [], None)
 
 
 def test_junit_and_allure_name_it(verdict, tmp_path):

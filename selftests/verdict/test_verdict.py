@@ -90,7 +90,12 @@ def test_exit_codes_are_those_of_the_contract():
         Verdict.REJECTED: 1,
         Verdict.INCOMPLETE: 10,
         Verdict.WITH_DEVIATIONS: 11,
+        Verdict.QUALIFIED: 0,
+        Verdict.NOT_QUALIFIED: 1,
+        Verdict.QUALIFIED_WITH_DEVIATIONS: 11,
     }
+    accepted = {verdict for verdict in Verdict if verdict.is_accepted}
+    assert accepted == {Verdict.ACCEPTED, Verdict.WITH_DEVIATIONS}
 
 
 # --- one item, run again ---
@@ -197,7 +202,7 @@ def test_coverage_of_a_cluster_with_leaves_knows_them():
 
 def test_the_worst_measurements_come_first():
     def measured(name, margin, **changes):
-        found = judgement(margin=margin, **changes)
+        found = judgement(margin=margin, metric=name, **changes)
         return item(name, judgements=(found,), size_bytes=8388608, pairing="mlx5_0")
 
     lines = verdict.worst_measurements(

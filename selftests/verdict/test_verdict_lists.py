@@ -153,12 +153,19 @@ def coverage_of(*words):
 
 def measured(name, margin=0.1, **changes):
     about = {"nodes": ("n1",), "pairing": ""}
-    return item(name, judgements=(judgement(margin=margin, **changes),), **about)
+    judged = judgement(margin=margin, **{"metric": name, **changes})
+    return item(name, judgements=(judged,), **about)
 
 
 def test_five_are_listed_and_the_smallest_margin_is_first():
     lines = worst([measured(str(i), margin=i / 10) for i in range(9, -2, -1)])
     assert [line.id for line in lines] == ["-1", "0", "1", "2", "3"]
+
+
+def test_a_measurement_is_listed_once_with_its_smallest_margin():
+    many = [measured(str(i), margin=i / 10, metric="busbw") for i in range(9, -2, -1)]
+    other = measured("z", margin=0.5, metric="algbw")
+    assert [line.id for line in worst([*many, other])] == ["-1", "z"]
 
 
 def test_of_equal_margins_the_first_by_id_is_first():

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from railgauge.bundle.contents import FACTS, SurveyHeader
+from railgauge.bundle.contents import FACTS
 from railgauge.bundle.errors import NotVerified
+from railgauge.bundle.inputs import SurveyHeader
 from railgauge.bundle.statement import NAME, RUN
 from railgauge.core import chain
 from railgauge.core.codec import to_plain

@@ -49,7 +49,7 @@ class _Binding:
         self._groups: dict[tuple[str, ...], set[str]] = {}
         for name, nodes in wanted.groups.items():
             self._groups.setdefault(nodes, set()).add(name)
-        self._extents: dict[str, _Extent] = {}
+        self._extents: dict[tuple[str, bool], _Extent] = {}
         self._tests: dict[str, tuple[int, str, str]] = {}
         self._asked: dict[Question, str] = {}
         self._parts: dict[str, dict[str, expectations.NodePart]] = {}
@@ -159,18 +159,21 @@ class _Binding:
             _fail(item, f"asks for a measurement that level {level} does not make")
         if (case.sizes, case.repeats) != (extent.sizes, extent.repeats):
             _fail(item, f"asks for other sizes or repeats than level {level} has")
-        places, paths = self._extent(measurement)
+        places, paths = self._extent(measurement, own=measurement.name == item.subject)
         if case.nodes not in places:
             _fail(item, f"asks for a measurement that level {level} does not make there")
         if case.pairing not in paths:
             _fail(item, f"asks for a pairing that level {level} does not measure")
 
-    def _extent(self, measurement: Measurement) -> _Extent:
-        if measurement.name not in self._extents:
-            places = plan.places(measurement, self._level)
-            paths = plan.paths(self._platform, measurement, self._level.name)
-            self._extents[measurement.name] = ({plan.nodes_of(p) for p in places}, set(paths))
-        return self._extents[measurement.name]
+    def _extent(self, measurement: Measurement, *, own: bool) -> _Extent:
+        """Where the level makes a measurement; a part also makes what its own are compared with."""
+        key = (measurement.name, own)
+        if key not in self._extents:
+            level = self._level if own else self._level.whole or self._level
+            places = plan.places(measurement, level)
+            paths = plan.paths(self._platform, measurement, level.name)
+            self._extents[key] = ({plan.nodes_of(p) for p in places}, set(paths))
+        return self._extents[key]
 
 
 def _refuse_other_node(item: ItemRecord, question: Question) -> None:

@@ -6,50 +6,34 @@ show. It does not detect a forger who has the key, or who really measures on oth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NoReturn
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from securesystemslib.dsse import Envelope
 
 from railgauge import __version__
-from railgauge.bundle import signing, soak, statement, strict
+from railgauge.bundle import signing, statement, strict
+from railgauge.bundle.again import judged_anew
 from railgauge.bundle.agreement import (
     refuse_other_inventory,
     refuse_other_lists,
     refuse_other_measurements,
-    refuse_other_stamp,
-    refuse_other_survey,
 )
 from railgauge.bundle.archive import Archive
-from railgauge.bundle.binding import refuse_other_items
-from railgauge.bundle.commands import Commands
-from railgauge.bundle.completeness import (
-    refuse_gaps,
-    refuse_left_out,
-    refuse_other_confirmations,
-    refuse_other_end,
-    refuse_unplanned,
-)
-from railgauge.bundle.contents import AGAIN, PLATFORM, VERDICT, Contents
+from railgauge.bundle.contents import PLATFORM, VERDICT, Contents
 from railgauge.bundle.errors import BadBundle, NotVerified
+from railgauge.bundle.run_check import checked
 from railgauge.bundle.signing import Signature
 from railgauge.bundle.statement import NAME, RUN, SIGNER, Statement
 from railgauge.config.thresholds import Platform
-from railgauge.core.errors import NoEvidence
-from railgauge.core.model import Cluster, Outcome
-from railgauge.diagnosis import RunResults
+from railgauge.core.model import Cluster
 from railgauge.facts import NodeFacts, boot
-from railgauge.judging import record
-from railgauge.judging.assessor import Assessor
 from railgauge.judging.inventory import FILE as INVENTORY
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.needs import Candidate, not_limited
 from railgauge.run.kept_text import json_text
-from railgauge.verdict import decision
-from railgauge.verdict.closing import is_closing, question_kinds
 from railgauge.verdict.counts import RunVerdict
 
 
@@ -61,15 +45,6 @@ class Difference:
     recorded: str
     judged: str
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """All records of a run as one platform file judges them, and the verdict that follows."""
-
-    verdict: RunVerdict
-    records: Mapping[str, ItemRecord]
-    results: RunResults
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,31 +161,16 @@ def verify(
     refuse_other_content(archive, said.sha256)
     contents = Contents(archive)
     run, cluster, platform = contents.plan(), contents.cluster(), contents.platform()
-    records = contents.records()
-    refuse_other_stamp(run, cluster, contents.found)
-    if surveyed := contents.surveyed():
-        refuse_other_survey(run, cluster, platform.name, surveyed, contents.found)
-    refuse_unplanned(run, records.values())
-    level, ladder = run.level_of(platform, cluster), soak.of_ladder(records)
-    refuse_other_end(run, contents, records.values())
-    refuse_other_items(ladder.values(), platform, level)
-    refuse_gaps(run, cluster, ladder, contents.transcripts())
-    soak.refuse_other_rounds(run, contents, platform, cluster)
-    again = contents.transcripts(AGAIN)
-    refuse_other_confirmations(run, cluster, platform, contents.asked(), again)
-    _refuse_other_commands(contents, records.values())
-    own = _judge(contents, records, platform)
-    refuse_left_out(run, own.results)
-    soak.refuse_other_items(records, (item.id for item in decision.closed(run, own.results)))
+    records, level = contents.records(), run.level_of(platform, cluster)
+    own = checked(contents, platform)
     is_own = run.software == __version__
-    _refuse_other_items(records, own.records, is_own=is_own)
     refuse_other_measurements(run, contents.ended(), contents.measurements())
     if is_own and INVENTORY in contents:
         refuse_other_inventory(contents.bytes(INVENTORY), contents.found)
     _refuse_other_verdict(contents, own.verdict, said, is_own=is_own)
     made = statement.predicate(said.sha256, records.values(), said.about)
     refuse_other_lists(said.predicate, made)
-    elsewhere = _judge(contents, records, contents.of_this_cluster(other)) if other else None
+    elsewhere = judged_anew(contents, records, contents.of_this_cluster(other)) if other else None
     return Report(
         signatures=signatures,
         statement=said,
@@ -233,74 +193,6 @@ def verify(
             if name not in (own.verdict.not_limited or ())
         ),
     )
-
-
-def _refuse_other_commands(contents: Contents, records: Iterable[ItemRecord]) -> None:
-    """Raise ``NotVerified`` unless all transcripts that items use are of the planned commands."""
-    held = Commands(contents.platform(), contents.cluster(), contents.elsewhere())
-    own = (question for item in records for question in item.questions)
-    again = (one.question for one in contents.asked())
-    for folder, questions in (("", own), (AGAIN, again)):
-        measured = (one for one in questions if one.kind not in question_kinds())
-        cases = (case for one in measured for case in (one.case, one.other) if case)
-        for case in dict.fromkeys(cases):
-            with suppress(NoEvidence):  # a missing transcript is reported when its item is judged
-                held.refuse_others(case, contents.result(case, folder).runs, folder)
-
-
-def _judge(contents: Contents, records: Mapping[str, ItemRecord], platform: Platform) -> Judged:
-    assessor = Assessor(platform, contents, contents.cluster().fabric)
-    run = contents.plan()
-    judged = {name: judged_again(item, assessor) for name, item in records.items()}
-    results = contents.results(judged, platform)
-    last = {item.id: item for item in decision.closed(run, results)}
-    judged |= {name: last.get(name, item) for name, item in records.items() if is_closing(name)}
-    return Judged(decision.decide(run, results), judged, results)
-
-
-def judged_again(item: ItemRecord, assessor: Assessor) -> ItemRecord:
-    """The record that follows from the evidence; an item without evidence keeps its record.
-
-    Of a blocked item only the results of its collective are judged: wrong ones make it fail. A
-    flaky item keeps its record too: it ran twice and passed the second time, which its
-    transcripts do not show.
-    """
-    is_checked = item.outcome is Outcome.BLOCKED and item.questions
-    is_judged = item.by_evidence or is_checked
-    if not is_judged or item.outcome is Outcome.FLAKY or is_closing(item.id):
-        return item
-    judgements, error = assessor.answers(item.questions)
-    if is_checked and not any(judged.outcome is Outcome.FAILED for judged in judgements):
-        return replace(item, judgements=judgements)
-    return record.settled(record.blank(item), judgements, error)
-
-
-def _refuse_other_items(
-    recorded: Mapping[str, ItemRecord], again: Mapping[str, ItemRecord], *, is_own: bool
-) -> None:
-    """``is_own`` is false for a run of another version of railgauge: its texts may differ."""
-    for name, item in recorded.items():
-        due = _as_kept(again[name], item)
-        if due != item and (is_own or _without_texts(due) != _without_texts(item)):
-            made = again[name].outcome
-            what = f"{name} is recorded as {item.outcome}, but its evidence gives {made}"
-            if made is item.outcome:
-                what = f"{name} is recorded with values that differ from its evidence"
-            _fail(f"{RUN}{record.FILE}", what)
-
-
-def _as_kept(item: ItemRecord, recorded: ItemRecord) -> ItemRecord:
-    """The item without what could not be judged beside its failure, which early runs did not keep.
-
-    The verdict is made of the items as they are judged again, and never of the recorded ones.
-    """
-    return item if recorded.beside else replace(item, beside="")
-
-
-def _without_texts(item: ItemRecord) -> ItemRecord:
-    """The record without the texts, whose wording may differ between versions of railgauge."""
-    judgements = tuple(replace(judgement, reason="", limit="") for judgement in item.judgements)
-    return replace(item, title="", reason="", remedy="", beside="", judgements=judgements)
 
 
 # The fields of a cause that follow from its name.

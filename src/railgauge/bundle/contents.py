@@ -2,46 +2,45 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from railgauge.bundle import strict, unchanged
+from railgauge.bundle import inputs, strict, unchanged
 from railgauge.bundle.archive import Archive
 from railgauge.bundle.errors import BadBundle
 from railgauge.bundle.statement import RUN
 from railgauge.config import deviations, thresholds
 from railgauge.config.deviations import Deviation, DeviationError
 from railgauge.config.thresholds import Platform
-from railgauge.core.errors import BadInput, BadInputs, FactMissing, NoEvidence
+from railgauge.core.errors import BadInput, FactMissing, NoEvidence
 from railgauge.core.model import Case, Cluster
 from railgauge.core.naming import title
 from railgauge.core.question import CaseResult
 from railgauge.core.versions import TRANSCRIPTS as TRANSCRIPT_VERSION
 from railgauge.diagnosis import RunResults
 from railgauge.diagnosis.model import SoakResults
-from railgauge.facts import NodeAnswer, NodeFacts, boot
+from railgauge.facts import NodeAnswer, boot
 from railgauge.facts.boot import KernelMark, Reboot
 from railgauge.facts.model import as_saved
 from railgauge.judging import confirmation, record
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Confirmed, Remeasurement, confirmed
 from railgauge.judging.record import ItemRecord
-from railgauge.planning import plan
-from railgauge.planning.pairing import SCHEMES
 from railgauge.planning.soak import FOLDER as SOAK
 from railgauge.planning.soak import SoakRounds, folder_of
+from railgauge.run import resume
+from railgauge.run.resume import Invocation
 from railgauge.run.soak.judged import judged as soak_of
 from railgauge.run.soak.rounds import RoundEvidence
 from railgauge.run.store import Kept, case_file, identity, text_file
 from railgauge.run.takeover import ELSEWHERE, Addresses
-from railgauge.verdict import decision
+from railgauge.verdict import closing, decision, merged
 from railgauge.verdict.decision import RunPlan
 from railgauge.verdict.deviations import refuse_unusable
+from railgauge.verdict.merged import PartRun
 
 PLATFORM = "thresholds.json"
 CLUSTER = "cluster.json"
@@ -49,6 +48,8 @@ FACTS = "environment.json"
 VERDICT = "verdict.json"
 TRANSCRIPTS = "transcripts/"
 HOSTFILE = "hostfile."
+PARTS = "parts/"
+"""The folder of a merged run that holds the evidence of the runs it was merged of, by run id."""
 
 # No run has more nodes than this; the limit protects against made-up bundles.
 MOST_NODES = 4096
@@ -56,82 +57,59 @@ MOST_NODES = 4096
 _MOST_RUNS = 100
 
 
-# The names that a hostfile allows; they become parts of file names.
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    facts: NodeFacts | None = None
-    error: NoEvidence | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SurveyHeader:
-    """The fields of ``environment.json`` other than the facts of the nodes."""
-
-    evidence: str
-    cluster: str
-    platform: str
-
-
-_SURVEYED = ("evidence", "cluster", "platform")
-
-
 class Contents:
     """The files of one run in an archive. A malformed file raises ``BadBundle``."""
 
-    def __init__(self, archive: Archive) -> None:
+    _at = RUN
+    _parts: tuple[Contents, ...] | None = None
+
+    def __init__(self, archive: Archive, at: str = RUN) -> None:
+        """``at`` is the folder of the run in the archive: that of the bundle's, or of a part."""
         self._archive = archive
+        self._at = at
         self.found = self._found()
 
     def __contains__(self, name: str) -> bool:
-        return f"{RUN}{name}" in self._archive
+        return f"{self._at}{name}" in self._archive
 
     def bytes(self, name: str) -> bytes:
-        return self._archive.read(f"{RUN}{name}")
+        return self._archive.read(f"{self._at}{name}")
 
     def hostfiles(self) -> tuple[str, ...]:
         """The run's copy of its hostfile: ``hostfile.yaml``."""
-        names = (name.removeprefix(RUN) for name in self._archive.members if name.startswith(RUN))
-        return tuple(name for name in names if name.startswith(HOSTFILE) and "/" not in name)
+        return tuple(name for name in self.names() if name.startswith(HOSTFILE) and "/" not in name)
 
     def _json(self, name: str) -> Any:
-        return strict.loads(self.bytes(name), f"{RUN}{name}")
+        return strict.loads(self.bytes(name), f"{self._at}{name}")
 
     def _lines(self, name: str) -> Iterator[tuple[str, Any]]:
         """The lines of a file of the run without their versions, each with its place."""
-        for place, data in strict.lines(self.bytes(name), f"{RUN}{name}"):
+        for place, data in strict.lines(self.bytes(name), f"{self._at}{name}"):
             yield place, strict.unstamped(data, name, place)
 
     def plan(self) -> RunPlan:
-        name = f"{RUN}{decision.FILE}"
+        name = f"{self._at}{decision.FILE}"
         data = strict.versioned(self._json(decision.FILE), decision.SCHEMA_VERSION, name)
-        run = strict.value(RunPlan, data, name)
-        if run.level not in thresholds.LEVELS:
-            raise BadBundle(f"names a level {run.level[:40]!r}", where=name)
-        if not _NAME.fullmatch(run.run_id):
-            raise BadBundle("has an invalid run id", where=name)
-        if run.rounds is not None and run.rounds < 1:
-            raise BadBundle("has no rounds", where=name)
-        if run.directions not in SCHEMES:
-            raise BadBundle(f"has an unknown scheme of directions, {run.directions}", where=name)
-        if run.ended and not _is_moment(run.ended):
-            raise BadBundle("does not say when it ended", where=name)
-        if len(set(run.planned)) < len(run.planned):
-            raise BadBundle("plans an item twice", where=name)
-        if not all(_NAME.fullmatch(test.name) for test in run.tests):
-            raise BadBundle("has a test with an invalid name", where=name)
-        return run
+        return inputs.plan_in(data, name)
+
+    @property
+    def parts(self) -> tuple[Contents, ...]:
+        """The runs of which this one was merged, oldest first; empty for any other run."""
+        if self._parts is None:
+            self._parts = tuple(self._part(f"{PARTS}{p.run_id}/") for p in self.plan().parts)
+        return self._parts
+
+    def _part(self, below: str) -> Contents:
+        return Contents(self._archive, f"{self._at}{below}")
 
     def cluster(self) -> Cluster:
-        name = f"{RUN}{CLUSTER}"
+        name = f"{self._at}{CLUSTER}"
         cluster = strict.value(Cluster, strict.unstamped(self._json(CLUSTER), CLUSTER, name), name)
         if not 0 < len(cluster.nodes) <= MOST_NODES:
             raise BadBundle(f"has {len(cluster.nodes)} nodes", where=name)
         nodes = [node.name for node in cluster.nodes]
         for word in (cluster.name, *nodes, *cluster.groups):
-            if not _NAME.fullmatch(word):
+            if not inputs.NAME.fullmatch(word):
                 raise BadBundle(f"has the name {word[:60]!r}", where=name)
         members = {node for group in cluster.groups.values() for node in group}
         if len(set(nodes)) < len(nodes) or not members <= set(nodes):
@@ -139,16 +117,23 @@ class Contents:
         return cluster
 
     def platform(self) -> Platform:
-        platform = platform_in(self.bytes(PLATFORM), Path(f"{RUN}{PLATFORM}"))
+        platform = inputs.platform_in(self.bytes(PLATFORM), Path(f"{self._at}{PLATFORM}"))
         return self.of_this_cluster(platform)
 
     def of_this_cluster(self, platform: Platform) -> Platform:
         """The platform with the versions and the served model that the run's hostfile declares."""
-        name = f"{RUN}{CLUSTER}"
+        name = f"{self._at}{CLUSTER}"
         try:
             return thresholds.on_site(platform, self.cluster(), name)
         except BadInput as error:
             raise BadBundle(error.what, where=name) from None
+
+    def invocation(self) -> Invocation | None:
+        """How the run was started; ``None`` for a run that did not keep it."""
+        if resume.FILE not in self:
+            return None
+        name = f"{self._at}{resume.FILE}"
+        return strict.value(Invocation, self._json(resume.FILE), name)
 
     def records(self) -> dict[str, ItemRecord]:
         """The record of each item; the records of an item that ran twice are merged."""
@@ -159,7 +144,7 @@ class Contents:
 
     def ended(self) -> Iterator[ItemRecord]:
         """All records in the order in which items ended; an item that ran twice has two."""
-        for place, data in strict.lines(self.bytes(record.FILE), f"{RUN}{record.FILE}"):
+        for place, data in strict.lines(self.bytes(record.FILE), f"{self._at}{record.FILE}"):
             fields = dict(strict.versioned(data, record.SCHEMA_VERSION, place))
             del fields["schema_version"]
             yield strict.value(ItemRecord, fields, place)
@@ -168,14 +153,14 @@ class Contents:
         """The survey's answer of each node; empty if the run ended before its survey."""
         if FACTS not in self:
             return {}
-        name = f"{RUN}{FACTS}"
+        name = f"{self._at}{FACTS}"
         nodes = strict.versioned(self._json(FACTS), 1, name).get("nodes")
         if not isinstance(nodes, dict):
             raise BadBundle("has no nodes", where=name)
         return {node: self._node(data, f"{name}: {node[:80]}") for node, data in nodes.items()}
 
     def _node(self, data: object, name: str) -> NodeAnswer:
-        found = strict.value(_Found, data, name)
+        found = strict.value(inputs.SurveyedNode, data, name)
         if found.facts is None:
             return found.error or FactMissing("no facts and no error", where=name)
         # A missing fact would get its default, which would look like a fact that was read.
@@ -186,6 +171,8 @@ class Contents:
 
     def reboots(self) -> tuple[Reboot, ...]:
         """The reboots that the run recorded; usually none."""
+        if self.parts:
+            return boot.once(one for part in self.parts for one in part.reboots())
         if boot.FILE not in self:
             return ()
         read = self._lines(boot.FILE)
@@ -204,22 +191,24 @@ class Contents:
             return ()
         read = list(self._lines(ELSEWHERE))
         if len(read) > _MOST_RUNS:  # each one is another plan to compare every transcript with
-            raise BadBundle(f"names {len(read)} runs", where=f"{RUN}{ELSEWHERE}")
+            raise BadBundle(f"names {len(read)} runs", where=f"{self._at}{ELSEWHERE}")
         return tuple(strict.value(Addresses, data, place) for place, data in read)
 
-    def surveyed(self) -> SurveyHeader | None:
+    def surveyed(self) -> inputs.SurveyHeader | None:
         """The header of the survey; ``None`` if the run ended before its survey."""
         if FACTS not in self:
             return None
-        name = f"{RUN}{FACTS}"
+        name = f"{self._at}{FACTS}"
         data = dict(strict.versioned(self._json(FACTS), 1, name))
-        return strict.value(SurveyHeader, {k: v for k, v in data.items() if k in _SURVEYED}, name)
+        return strict.value(
+            inputs.SurveyHeader, {k: v for k, v in data.items() if k in inputs.SURVEYED}, name
+        )
 
     def deviations(self) -> tuple[Deviation, ...]:
         """The accepted deviations that the run was given; usually none."""
         if deviations.FILE not in self:
             return ()
-        name = f"{RUN}{deviations.FILE}"
+        name = f"{self._at}{deviations.FILE}"
         try:
             found = deviations.from_json(self._json(deviations.FILE))
             refuse_unusable(found, self.cluster())
@@ -245,6 +234,8 @@ class Contents:
 
     def confirmed(self, platform: Platform) -> tuple[Confirmed, ...]:
         """The results of the repeated measurements under the limits of ``platform``."""
+        if self.parts:
+            return tuple(one for part in self.parts for one in part.confirmed(platform))
         assessor = Assessor(platform, _Again(self))
         return tuple(confirmed(one, assessor) for one in self.asked())
 
@@ -262,6 +253,8 @@ class Contents:
             self.marks(),
             self.deviations(),
         )
+        if self.parts:
+            return replace(found, read_in_parts=read_in_parts(self.parts, platform))
         return replace(found, soak=self.soaked(found))
 
     def soaked(self, base: RunResults) -> SoakResults | None:
@@ -280,14 +273,18 @@ class Contents:
 
     def rounds(self) -> int:
         """The number of the soak's rounds. Raises ``BadBundle`` if one of them is missing."""
-        found = {name.split("/")[1] for name in self._names() if name.startswith(f"{SOAK}/")}
+        found = {name.split("/")[1] for name in self.names() if name.startswith(f"{SOAK}/")}
         if found != {folder_of(number + 1).split("/")[1] for number in range(len(found))}:
-            raise BadBundle("lacks a round of the soak", where=f"{RUN}{SOAK}")
+            raise BadBundle("lacks a round of the soak", where=f"{self._at}{SOAK}")
         return len(found)
 
-    def _names(self) -> Iterable[str]:
+    def names(self) -> Iterable[str]:
         """The names of all files of the run."""
-        return (name.removeprefix(RUN) for name in self._archive.members if name.startswith(RUN))
+        return (
+            name.removeprefix(self._at)
+            for name in self._archive.members
+            if name.startswith(self._at)
+        )
 
     def result(self, case: Case, folder: str = "") -> CaseResult:
         """The result of a case. Raises ``NoEvidence`` if there is no transcript of this case.
@@ -297,15 +294,22 @@ class Contents:
         """
         name = f"{folder}{case_file(case)}"
         if name not in self:
-            raise NoEvidence(f"there is no transcript {name}", where=title(case))
-        data = strict.unstamped(self._json(name), TRANSCRIPT_VERSION, f"{RUN}{name}")
-        kept = strict.value(Kept, data, f"{RUN}{name}")
+            return self._result_of_part(case, folder, name)
+        data = strict.unstamped(self._json(name), TRANSCRIPT_VERSION, f"{self._at}{name}")
+        kept = strict.value(Kept, data, f"{self._at}{name}")
         if kept.case != identity(case):
             raise NoEvidence(f"{name} is of another measurement", where=title(case))
         error = kept.error
         if error is not None and not isinstance(error, NoEvidence):
             error = NoEvidence(str(error))
         return CaseResult(kept.runs, error)
+
+    def _result_of_part(self, case: Case, folder: str, name: str) -> CaseResult:
+        """The result in the latest of the runs that were merged. Raises ``NoEvidence``."""
+        for part in reversed(self.parts):
+            if name in part:
+                return part.result(case, folder)
+        raise NoEvidence(f"there is no transcript {name}", where=title(case))
 
     def starts(self, case: Case) -> tuple[str, ...]:
         """When the first command of each repeat of a case was started; empty without evidence."""
@@ -324,7 +328,23 @@ class Contents:
     def transcripts(self, folder: str = "") -> set[str]:
         """The names of all JSON files of transcripts in ``folder``."""
         below = f"{folder}{TRANSCRIPTS}"
-        return {n for n in self._names() if n.startswith(below) and n.endswith(".json")}
+        return {n for n in self.names() if n.startswith(below) and n.endswith(".json")}
+
+
+def part_run(part: Contents) -> PartRun:
+    """A run that was or is to be merged, as values."""
+    asked = part.invocation()
+    return PartRun(part.plan(), part.records(), asked.no_gates if asked else False)
+
+
+def read_in_parts(parts: Sequence[Contents], platform: Platform) -> dict[str, ItemRecord]:
+    """The closing items of a merged run that were read from the nodes."""
+    runs = [part_run(part) for part in parts]
+    read = [
+        closing.read_items(part.results(run.records, platform))
+        for part, run in zip(parts, runs, strict=True)
+    ]
+    return merged.read_in_parts(runs, read)
 
 
 AGAIN = f"{confirmation.FOLDER}/"
@@ -344,9 +364,13 @@ class _Again:
 class FolderContents(Contents):
     """The files of a run in a folder: the run's own, or that of an unpacked bundle."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, at: str = RUN) -> None:
         self.folder = folder
+        self._at = at
         self.found = self._found()
+
+    def _part(self, below: str) -> Contents:
+        return FolderContents(self.folder / below, f"{self._at}{below}")
 
     def __contains__(self, name: str) -> bool:
         return (self.folder / name).is_file()
@@ -356,7 +380,7 @@ class FolderContents(Contents):
             raise BadBundle("does not exist", where=name)
         return (self.folder / name).read_bytes()
 
-    def _names(self) -> Iterable[str]:
+    def names(self) -> Iterable[str]:
         found = (path for path in self.folder.rglob("*") if path.is_file())
         return (path.relative_to(self.folder).as_posix() for path in found)
 
@@ -371,27 +395,3 @@ class FolderContents(Contents):
         held = unchanged.digests(self.folder) or {}
         absent = [name for name in held if name not in self]
         return (*unchanged.changed(self.folder, held, set(held) - set(absent)), *absent)
-
-
-def _is_moment(text: str) -> bool:
-    """Whether a text is a time with its offset from UTC."""
-    try:
-        return datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return False
-
-
-def platform_in(data: bytes, path: Path) -> Platform:
-    """Read a platform file with valid limits. Raises ``BadBundle``."""
-    try:
-        platform = thresholds.load_file(path, data.decode("utf-8"))
-        if lines := list(plan.complaints(platform)):
-            raise BadBundle(lines[0], where=str(path))
-    except UnicodeDecodeError:
-        raise BadBundle("is not text in UTF-8", where=str(path)) from None
-    except BadBundle:
-        raise
-    except BadInput as error:
-        first = error.complaints[0] if isinstance(error, BadInputs) else error
-        raise BadBundle(first.what, where=first.where or str(path)) from None
-    return platform

@@ -13,7 +13,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from railgauge import __version__
 from railgauge.bundle import archive, check, signing, statement, strict, unchanged
 from railgauge.bundle.archive import Writer
-from railgauge.bundle.contents import AGAIN, CLUSTER, PLATFORM, TRANSCRIPTS, VERDICT, FolderContents
+from railgauge.bundle.contents import (
+    AGAIN,
+    CLUSTER,
+    PARTS,
+    PLATFORM,
+    TRANSCRIPTS,
+    VERDICT,
+    FolderContents,
+)
 from railgauge.bundle.errors import BadBundle, NotVerified
 from railgauge.bundle.redact import (
     ADDRESSES,
@@ -180,7 +188,15 @@ class _Run(FolderContents):
         self._redactor = redactor
         made = (name for name in names if name.startswith((AGAIN, TRANSCRIPTS, f"{SOAK}/")))
         self._before = {redactor.name(name): name for name in made}
+        self._written = tuple(names)
         super().__init__(run)
+
+    def _part(self, below: str) -> _Run:
+        """One of the runs that were merged; ``below`` is the redacted name of its folder."""
+        folders = {"/".join(n.split("/")[:2]) for n in self._written if n.startswith(PARTS)}
+        was = next(f"{one}/" for one in sorted(folders) if f"{self._redactor.name(one)}/" == below)
+        inner = [name.removeprefix(was) for name in self._written if name.startswith(was)]
+        return _Run(self.folder / was, self._redactor, inner)
 
     def __contains__(self, name: str) -> bool:
         return super().__contains__(self._before.get(name, name))

@@ -32,7 +32,7 @@ KEPT = (decision.FILE, VERDICT, PLATFORM, CLUSTER, MEASUREMENTS, MANIFEST)
 """What stays of a run beside its bundle."""
 _SUFFIX = ".railgauge"
 # What is made from the record: no evidence, and most of the size.
-REPORTS = ("allure-results/", "plots/", "report.html", "junit.xml", "allurerc.json")
+REPORTS = ("allure-results/", "plots/", "report.html", "report.css", "junit.xml", "allurerc.json")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ REQUESTS = (HOSTS, ADDRESSES, SERIALS)
 # A shorter word would also be replaced where it means something else.
 _LEAST_SERIAL = 6
 
-_JUNIT_HOST = re.compile(r'<testsuite\b[^>]*\bhostname="([^"]+)"')
+_JUNIT_HOST = re.compile(r'<testsuite\b[^<>]*\bhostname="([^"]+)"')
 
 
 class FileRedactor:
@@ -105,12 +105,23 @@ def hosts_of(run: Path, names: Iterable[str]) -> set[str]:
     """All host names in a run: of the hostfile, the nodes' own, and of the controller's machine."""
     held = set(names)
     found: set[str] = set()
-    for name, hosts in (("cluster.json", _of_cluster), (FACTS, _of_facts)):
-        if name in held:
+    for of, hosts in (("cluster.json", _of_cluster), (FACTS, _of_facts)):
+        for name in _each(of, held):
             found.update(hosts(json.loads((run / name).read_text(encoding="utf-8"))))
     if "junit.xml" in held:
         found.update(_JUNIT_HOST.findall((run / "junit.xml").read_text(encoding="utf-8")))
     return found
+
+
+def _each(file: str, names: Iterable[str]) -> Iterator[str]:
+    """The file of the run with this name, and those of the runs that it was merged of."""
+    for name in sorted(names):
+        is_of_part = name.startswith("parts/") and name.count("/") == _IN_PART
+        if name == file or (is_of_part and name.endswith(f"/{file}")):
+            yield name
+
+
+_IN_PART = 2
 
 
 def _of_cluster(cluster: Mapping[str, Any]) -> Iterator[str]:
@@ -134,13 +145,13 @@ def serials_of(run: Path, names: Iterable[str]) -> set[str]:
 
     Raises ``BadInput`` for one that is too short to be replaced wherever it occurs.
     """
-    if FACTS not in names:
-        return set()
-    environment = json.loads((run / FACTS).read_text(encoding="utf-8"))
     found: set[str] = set()
-    for node, entry in environment["nodes"].items():
-        for part in (entry.get("facts") or {}).get("parts", ()):
-            found |= {_long_enough(word, f"{node} {part['name']}") for word in _identities(part)}
+    for name in _each(FACTS, names):
+        environment = json.loads((run / name).read_text(encoding="utf-8"))
+        for node, entry in environment["nodes"].items():
+            for part in (entry.get("facts") or {}).get("parts", ()):
+                place = f"{node} {part['name']}"
+                found |= {_long_enough(word, place) for word in _identities(part)}
     return found
 
 

@@ -36,6 +36,9 @@ _RESULTS: Mapping[str, str] = {
     Verdict.WITH_DEVIATIONS: "WARNED",
     Verdict.INCOMPLETE: "WARNED",
     Verdict.REJECTED: "FAILED",
+    Verdict.QUALIFIED: "PASSED",
+    Verdict.QUALIFIED_WITH_DEVIATIONS: "WARNED",
+    Verdict.NOT_QUALIFIED: "FAILED",
 }
 _TESTS = {Outcome.PASSED: "passedTests", Outcome.FAILED: "failedTests"}
 

@@ -18,7 +18,6 @@ from railgauge.report.allure.site import loaded_from_outside, without_analytics
 from railgauge.run.newer import refuse_newer
 from railgauge.run.store import write_whole
 
-NAME = "allure"
 HELP = "make the Allure report of a run, with earlier nights as history"
 EXAMPLE = "example: railgauge allure reports/latest"
 

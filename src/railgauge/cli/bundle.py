@@ -13,7 +13,6 @@ from railgauge.core.errors import BadInput
 if TYPE_CHECKING:
     from railgauge.bundle.make import Made
 
-NAME = "bundle"
 HELP = "make one signed file of a run that others can verify"
 EXAMPLE = "example: railgauge bundle reports/latest --key ~/.ssh/id_ed25519"
 

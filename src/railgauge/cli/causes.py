@@ -13,7 +13,6 @@ from railgauge.diagnosis.effects import ANY_FACT, EFFECTS, Effect
 from railgauge.diagnosis.symptoms import Symptom
 from railgauge.diagnosis.triage import TRIAGE
 
-NAME = "causes"
 HELP = "print the causes that a run can name: what each means and what to do, as Markdown"
 EXAMPLE = "example: railgauge causes slow-nic"
 

@@ -14,7 +14,6 @@ from railgauge.run.store import write_whole
 if TYPE_CHECKING:
     from railgauge.report.certificate.certified import CertifiedRun
 
-NAME = "certificate"
 HELP = "make the page that people sign: verdict, coverage, summary, inventory, signature fields"
 EXAMPLE = (
     "example: railgauge certificate reports/latest --pdf acceptance.pdf; "

@@ -16,7 +16,6 @@ from railgauge.trend import comparison_text
 from railgauge.trend.compared import AT_LEAST, BETTER, UNSURE, WORSE, Comparison, RunSide
 from railgauge.trend.comparison import compare
 
-NAME = "compare"
 HELP = "compare two runs, two sites, or tonight with the sign-off, series by series"
 EXAMPLE = (
     "example: railgauge compare signoff.railgauge reports/latest --at-least 0.9; "

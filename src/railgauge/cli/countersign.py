@@ -12,7 +12,6 @@ from railgauge.core.errors import BadInput
 if TYPE_CHECKING:
     from railgauge.bundle.make import Made
 
-NAME = "countersign"
 HELP = "verify a signed bundle and add a signature of another key to it"
 EXAMPLE = (
     "example: railgauge countersign night.railgauge --key customer; "

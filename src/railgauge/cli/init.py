@@ -14,7 +14,6 @@ from railgauge.site import contents, folder
 from railgauge.site.folder import Manifest
 from railgauge.site.state import PENDING, SAYS, Changes, SiteFile, State, overwrite, update
 
-NAME = "init"
 HELP = "make a site: a folder with the tests, platform files, hostfiles and examples"
 EXAMPLE = (
     "example: railgauge init acceptance; exit codes: 0 the site is up to date, "

@@ -17,7 +17,6 @@ from railgauge.judging.inventory import VALUES, Inventory, inventory
 from railgauge.judging.stamp import Evidence
 from railgauge.run.survey import FILE as FACTS
 
-NAME = "inventory"
 HELP = "print the parts of a run's nodes with their serial numbers, or what was exchanged since"
 EXAMPLE = (
     "examples: railgauge inventory reports/latest --csv; railgauge inventory signoff.railgauge "

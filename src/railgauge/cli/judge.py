@@ -19,7 +19,6 @@ from railgauge.core.units import format_size
 from railgauge.judging.assessor import Assessor
 from railgauge.run import inputs
 
-NAME = "judge"
 HELP = "judge the output of a tool by the limits of a platform"
 EXAMPLE = "example: railgauge judge --platform metax-c500 --tool perftest ib_write_bw.log"
 

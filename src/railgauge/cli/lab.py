@@ -12,7 +12,6 @@ from railgauge.config import hostfile
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Node
 
-NAME = "lab"
 HELP = "start the embedded lab (simulated nodes over real SSH) and keep it up until Ctrl-C"
 EXAMPLE = "example: railgauge lab up --hostfile hostfiles/lab-metax-c500.yaml"
 

@@ -11,7 +11,6 @@ from railgauge.config import hostfile
 from railgauge.core.errors import BadInput
 from railgauge.subnet import Topology, leaf_groups, topology
 
-NAME = "leaves"
 HELP = "print the groups of nodes on each leaf switch, from a dump of ibnetdiscover"
 EXAMPLE = "example: ibnetdiscover >fabric.topo; railgauge leaves fabric.topo"
 

@@ -21,7 +21,6 @@ _WHOLE = {
     "ideal": "the ideal",
     "link": "what the link carries",
 }
-NAME = "limits"
 HELP = "print the limits of a platform, each with its basis, as Markdown"
 EXAMPLE = "example: railgauge limits h200"
 

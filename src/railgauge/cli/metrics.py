@@ -13,7 +13,6 @@ from railgauge.core.errors import BadInput
 from railgauge.report import openmetrics
 from railgauge.run.store import write_whole
 
-NAME = "metrics"
 HELP = "print a run's verdict, causes and worst margins as OpenMetrics text"
 EXAMPLE = (
     "example: railgauge metrics reports/latest "

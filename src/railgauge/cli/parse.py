@@ -10,20 +10,26 @@ from railgauge import tools
 from railgauge.cli import text
 from railgauge.core.model import Parsed
 from railgauge.core.terms import Verdict
+from railgauge.tools.finding import find
 
-NAME = "parse"
 HELP = "parse the output of a tool and print it as JSON"
 EXAMPLE = "example: railgauge parse perftest ib_write_bw.log"
+_AUTO = "auto"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("tool", metavar="TOOL", help=f"one of: {', '.join(tools.NAMES)}")
+    known = ", ".join(tools.NAMES)
+    parser.add_argument("tool", metavar="TOOL", help=f"one of: {known}; or {_AUTO}, which finds it")
     parser.add_argument("file", metavar="FILE", help="a log, or - for standard input")
 
 
 def run(options: argparse.Namespace) -> int:
     """Always print JSON; exit code 10 if the output has an error or no value."""
-    parsed = tools.tool(options.tool).parse(text.read(options.file))
+    printed = text.read(options.file)
+    if options.tool == _AUTO:
+        parsed = find(printed, options.file)
+    else:
+        parsed = tools.tool(options.tool).parse(printed)
     text.print_json(to_json(parsed))
     return Verdict.INCOMPLETE.exit_code if parsed.errors or not parsed.samples else 0
 

@@ -13,16 +13,17 @@ from railgauge.cli.plan_soak import PlannedSoak, planned_soak
 from railgauge.config.thresholds import LEVELS, Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster
-from railgauge.planning import demand, forecast, plan, root, sample
+from railgauge.planning import demand, forecast, part, plan, root, sample
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.forecast import Work
 from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import Candidate, candidates, not_limited
 from railgauge.planning.own_cost import own_cost
+from railgauge.planning.part import LevelPart
+from railgauge.planning.plan import Level
 from railgauge.run import inputs
 from railgauge.verdict.decision import not_applicable
 
-NAME = "plan"
 HELP = "show what a run would measure, in which round, and how long it takes; touches no node"
 EXAMPLE = "example: railgauge plan --hostfile hostfiles/lab-metax-c500.yaml --level signoff"
 
@@ -50,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--soak-below", default="", metavar="RATE", help="a rate of events to prove: 1/1000h"
     )
+    parser.add_argument("--shard", metavar="I/N", help="show one of N shards, from 1")
     parser.add_argument(
         "--all", action="store_true", help="show tools and sizes, and why each test is left out"
     )
@@ -64,21 +66,40 @@ def _positive(value: str) -> int:
 
 def run(options: argparse.Namespace) -> int:
     cluster, platform = inputs.site(options.hostfile, options.root, options.platform)
-    level = sample.level(platform, cluster, options.level, options.rounds)
+    whole = sample.level(platform, cluster, options.level, options.rounds)
+    shard = part.shard(options.shard, cluster) if options.shard else None
+    level = part.of_level(shard, whole) if shard else whole
+    cluster = part.within(cluster, part.used(level)) if shard else cluster
     works = forecast.work(platform, level)
     scope, tests = DemandInputs(platform, cluster, level), candidates(marked_tests(options.root))
     soak = _soak(options, scope)
     if options.json:
         _refuse_endless(works)
         found = _json(scope, works, options.workers, tests)
+        found |= {"shard": _shard(shard, whole)} if shard else {}
         text.print_json({**found, **({"soak": plan_soak.as_json(soak)} if soak else {})})
     else:
-        said = plan_text.Plan(scope, works, forecast.alternatives(platform, cluster, level), tests)
+        fewer = () if shard else forecast.alternatives(platform, cluster, level)
+        said = plan_text.Plan(scope, works, fewer, tests)
         counts = forecast.worker_counts(works, options.workers)
         print("\n".join(plan_text.lines(said, counts, everything=options.all)))
+        if shard:
+            print(plan_text.shard_line(_shard(shard, whole)))
         if soak:
             print("\n".join(plan_soak.lines(soak)))
     return 0
+
+
+def _shard(shard: LevelPart, whole: Level) -> dict[str, Any]:
+    """The shard, the nodes that it uses, and the shards that can run at the same time."""
+    others = [two for two in part.together(whole, shard.of) if shard.shard in two]
+    return {
+        "shard": f"{shard.shard}/{shard.of}",
+        "uses": list(part.used(part.of_level(shard, whole))),
+        "together_with": sorted(
+            number for two in others for number in two if number != shard.shard
+        ),
+    }
 
 
 def _soak(options: argparse.Namespace, scope: DemandInputs) -> PlannedSoak | None:
@@ -134,7 +155,9 @@ def _json(
             "needed_by": list(root.needing_root(platform, works)),
         },
         "not_applicable": not_applicable(platform, level, tests),
-        "alternatives": [asdict(one) for one in forecast.alternatives(platform, cluster, level)],
+        "alternatives": []
+        if level.part
+        else [asdict(one) for one in forecast.alternatives(platform, cluster, level)],
     }
 
 

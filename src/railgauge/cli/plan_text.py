@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from railgauge.config.thresholds.model import SIGNOFF
 from railgauge.core.model import Pair
@@ -71,6 +72,13 @@ def lines(said: Plan, counts: Sequence[int], *, everything: bool) -> Iterator[st
             f"at most {forecast.FOLLOW_UPS} measurements more, about "
             f"{format_duration(more_s)}, if a cause is undecided without them"
         )
+
+
+def shard_line(shard: Mapping[str, Any]) -> str:
+    """Return the nodes of a shard, and which shards can run at the same time."""
+    others = ", ".join(map(str, shard["together_with"])) or "no other"
+    uses = _folded(shard["uses"]) if shard["uses"] else "no node: there are fewer parts"
+    return f"shard {shard['shard']} uses {uses}; at the same time can run: {others}"
 
 
 def _own_cost(cost: OwnCost) -> str:

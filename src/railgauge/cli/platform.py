@@ -35,7 +35,6 @@ from railgauge.transport.registry import connect, opened
 from railgauge.transport.sessions import Sessions
 from railgauge.transport.tag import Tag
 
-NAME = "platform"
 HELP = "write a platform file for nodes that have none, from a survey of them"
 EXAMPLE = (
     "example: railgauge platform new mine --hostfile hostfiles/mine.yaml; it surveys the nodes, "

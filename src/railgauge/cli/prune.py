@@ -12,7 +12,6 @@ from railgauge.core.errors import BadInput
 if TYPE_CHECKING:
     from railgauge.bundle.prune import OldRun, Pruning
 
-NAME = "prune"
 HELP = "reduce old runs to a bundle each and what trend and compare need"
 EXAMPLE = (
     "example: railgauge prune --keep 14 --yes; without --yes it only says what goes; "

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from railgauge.cli import text
 from railgauge.config import hostfile
+from railgauge.config.thresholds import LEVELS
 from railgauge.core.errors import BadInput
 from railgauge.core.naming import folded
+from railgauge.planning import part, sample
+from railgauge.run import inputs
 from railgauge.transport.slurm import nodes
 
-NAME = "slurm-nodes"
 HELP = "print the nodes of a hostfile that Slurm can give to a job, for sbatch --nodelist"
 EXAMPLE = (
     'example: sbatch --nodelist="$(railgauge slurm-nodes hostfiles/mine.yaml)" '
@@ -23,6 +25,12 @@ _SLURM = "slurm"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("hostfile", type=Path, metavar="HOSTFILE")
+    parser.add_argument(
+        "--shard", metavar="I/N", help="only the nodes that this shard of a run uses"
+    )
+    parser.add_argument(
+        "--level", choices=LEVELS, default="nightly", help="the level of the run, for --shard"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -34,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
             where=cluster.source,
             remedy="set transport: slurm",
         )
-    names = [node.name for node in cluster.nodes]
+    names = _of_shard(options) if options.shard else [node.name for node in cluster.nodes]
     refused = nodes.refusals(names, cluster.nodes[0].slurm.partition, for_a_job=True)
     usable = [name for name in names if name not in refused]
     for name, why in refused.items():
@@ -46,3 +54,9 @@ def run(options: argparse.Namespace) -> int:
     else:
         print(folded(usable))
     return 0
+
+
+def _of_shard(options: argparse.Namespace) -> list[str]:
+    cluster, platform = inputs.site(options.hostfile, options.root, None)
+    level = sample.level(platform, cluster, options.level)
+    return list(part.used(part.of_level(part.shard(options.shard, cluster), level)))

@@ -6,7 +6,6 @@ import argparse
 
 from railgauge.core.errors import BadInput
 
-NAME = "tcp-lab"
 HELP = "build a real TCP cluster of network namespaces on this machine and run a command with it"
 EXAMPLE = (
     "example: railgauge tcp-lab --limit tcp02=50mbit -- pytest --hostfile={hostfile} --level smoke"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import sys
 from pathlib import Path
@@ -18,7 +19,10 @@ _MOST_BYTES = 256 * 2**20
 
 
 def read(name: str) -> str:
-    """Return the text of a file, or of standard input for ``-``; invalid UTF-8 is replaced."""
+    """Return the text of a file, or of standard input for ``-``; invalid UTF-8 is replaced.
+
+    A byte order mark says that the file is UTF-16, as PowerShell writes it.
+    """
     try:
         if name == "-":
             data = sys.stdin.buffer.read(_MOST_BYTES + 1)
@@ -33,7 +37,8 @@ def read(name: str) -> str:
             where=name,
             remedy="extract the part that the tool printed",
         )
-    return data.decode("utf-8", errors="replace")
+    is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return data.decode("utf-16" if is_utf16 else "utf-8", errors="replace")
 
 
 def print_json(data: object) -> None:

@@ -31,7 +31,6 @@ from railgauge.trend.derive import (
 from railgauge.trend.read import CALIBRATED_FROM, LIMITS, LINES, night_of
 from railgauge.trend.values import Fleet
 
-NAME = "thresholds"
 HELP = "propose a platform file from calibration runs"
 EXAMPLE = (
     "example: railgauge thresholds derive reports/2026*-mine -o thresholds/mine.json; "

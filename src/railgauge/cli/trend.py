@@ -17,7 +17,6 @@ from railgauge.trend.page import page
 from railgauge.trend.read import read
 from railgauge.trend.sentences import MetricChange, metric_changes, sentence, summary
 
-NAME = "trend"
 HELP = "compare the runs in reports/: steps and drifts, and since which night"
 EXAMPLE = (
     "example: railgauge trend --cluster lab-h200 --html trend.html; "

@@ -15,7 +15,6 @@ from railgauge.report.triage.printed import remarks, table
 from railgauge.report.triage.reading import read
 from railgauge.report.triage.sheet import TriageRow, TriageSheet, sheet
 
-NAME = "triage"
 HELP = (
     "print what to do about each node of a run, worst first; commands for Slurm and Kubernetes are"
     " printed, never run"

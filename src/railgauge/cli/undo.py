@@ -20,7 +20,6 @@ from railgauge.run.store import Store
 from railgauge.transport.registry import connect, opened
 from railgauge.transport.sessions import Sessions
 
-NAME = "undo"
 HELP = "restore the settings that a crashed run with --prepare left changed on the nodes"
 EXAMPLE = "example: railgauge undo reports/latest"
 

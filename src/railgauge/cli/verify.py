@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from railgauge.bundle.check import Report
     from railgauge.bundle.signing import Signature
 
-NAME = "verify"
 HELP = "check a bundle, judge its transcripts again, and report whether its verdict is confirmed"
 EXAMPLE = "example: railgauge verify night.railgauge --key acceptance.pub"
 

@@ -96,9 +96,13 @@ def _is_error(kind: Any) -> bool:
 def _scalar(kind: type, is_sane: Callable[[float], bool]) -> _Read:
     accepted, said = _SCALARS[kind]
 
+    plain = kind if kind in (str, bool) else None
+
     def read(data: Any, asked: Any) -> Any:
         if asked is not kind:
             return _member(data, asked)  # cattrs passes enumerations here too
+        if type(data) is plain:  # most values are texts
+            return data
         if not isinstance(data, accepted) or isinstance(data, bool) is not (kind is bool):
             _refuse(f"should be {said}")
         if isinstance(data, (int, float)) and not is_sane(data):

@@ -5,11 +5,12 @@ A template is named by its path in the package: ``report/templates/above.html.j2
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from railgauge.core.wording import shown
 
 
 def render(template: str, **values: object) -> str:
@@ -23,6 +24,13 @@ def parts(template: str) -> Any:
     return _environment().get_template(template).module
 
 
+def source(name: str) -> str:
+    """Return a style sheet or a script of the package as a template includes it."""
+    environment = _environment()
+    assert environment.loader is not None
+    return environment.loader.get_source(environment, name)[0].removesuffix("\n")
+
+
 @cache
 def _environment() -> Environment:
     made = Environment(
@@ -32,11 +40,5 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.policies["json.dumps_function"] = _compact
-    made.policies["json.dumps_kwargs"] = {}
+    made.filters["shown"] = shown
     return made
-
-
-def _compact(value: object) -> str:
-    """Return JSON for a script element; ``tojson`` escapes what could end the element."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -25,6 +25,8 @@ from railgauge.core.errors import (
 )
 from railgauge.core.terms import Severity, Term
 
+_JUDGE_WHOLE = "judge the complete output of one run, from its first line to its last"
+
 
 class ProblemKind(Term):
     """A kind of problem: its stable name, the ``error`` that it becomes, and the ``remedy``.
@@ -358,6 +360,10 @@ class ProblemKind(Term):
         "query the RAS service again; if the status stays the same, look at the job's processes",
     )
 
+    # Warnings: the output does not show that all its rows are there.
+    NO_CLOSING_LINE = "no-closing-line", Unparsable, _JUDGE_WHOLE
+    NO_OPENING_LINE = "no-opening-line", Unparsable, _JUDGE_WHOLE
+
     # Warnings: the values remain valid.
     TOOL_WARNING = "tool-warning"
     LIBRARY_WARNING = "library-warning"
@@ -371,7 +377,6 @@ class ProblemKind(Term):
     PEAK_NOT_MEASURED = "peak-not-measured"
     BELOW_RESOLUTION = "below-resolution"
     COUNTER_FULL = "counter-full"
-    NO_CLOSING_LINE = "no-closing-line"
     HAND_EDITED = "hand-edited"
     ROWS_ELIDED = "rows-elided"
     RANKS_ELIDED = "ranks-elided"

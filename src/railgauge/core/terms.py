@@ -129,6 +129,10 @@ class Verdict(Term):
     WITH_DEVIATIONS = "accepted with deviations"
     REJECTED = "rejected"
     INCOMPLETE = "incomplete"
+    # Of some nodes alone, which says nothing of their cluster.
+    QUALIFIED = "qualified"
+    QUALIFIED_WITH_DEVIATIONS = "qualified with deviations"
+    NOT_QUALIFIED = "not qualified"
 
     @property
     def exit_code(self) -> int:
@@ -140,12 +144,28 @@ class Verdict(Term):
         """Whether all that was demanded was measured, and every miss is accepted."""
         return self in (Verdict.ACCEPTED, Verdict.WITH_DEVIATIONS)
 
+    @property
+    def is_of_nodes(self) -> bool:
+        """Whether it is a verdict of some nodes alone."""
+        return self in _OF_NODES.values()
 
-_EXIT_CODES = {
+    @property
+    def of_nodes(self) -> Verdict:
+        """The verdict of a run that measured some nodes alone, in place of that of a cluster."""
+        return _OF_NODES.get(self, self)
+
+
+_OF_NODES = {
+    Verdict.ACCEPTED: Verdict.QUALIFIED,
+    Verdict.WITH_DEVIATIONS: Verdict.QUALIFIED_WITH_DEVIATIONS,
+    Verdict.REJECTED: Verdict.NOT_QUALIFIED,
+}
+_OF_CLUSTERS = {
     Verdict.ACCEPTED: 0,
     Verdict.REJECTED: 1,
     Verdict.INCOMPLETE: 10,
     Verdict.WITH_DEVIATIONS: 11,
 }
-EXIT_CODES_IN_WORDS = ", ".join(f"{code} {verdict}" for verdict, code in _EXIT_CODES.items())
+_EXIT_CODES = {**_OF_CLUSTERS, **{_OF_NODES.get(v, v): code for v, code in _OF_CLUSTERS.items()}}
+EXIT_CODES_IN_WORDS = ", ".join(f"{code} {verdict}" for verdict, code in _OF_CLUSTERS.items())
 """``0 accepted, 1 rejected, …``, for the help of commands."""

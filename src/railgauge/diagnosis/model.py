@@ -208,7 +208,8 @@ class RunResults:
     again. ``starts`` returns when each repeat of a case was started, ``kept`` its evidence.
     ``marks`` tell where the kernels' logs stood when the runs began that this one carries on.
     ``deviations`` are those that somebody has accepted; they change no cause. ``soak`` is ``None``
-    for a run without one, or before it is judged.
+    for a run without one, or before it is judged. ``read_in_parts`` are the closing items of a
+    merged run that were read from the nodes, as the runs that were merged give them.
     """
 
     records: Mapping[str, ItemRecord]
@@ -222,6 +223,7 @@ class RunResults:
     marks: tuple[KernelMark, ...] = ()
     deviations: tuple[Deviation, ...] = ()
     soak: SoakResults | None = None
+    read_in_parts: Mapping[str, ItemRecord] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,17 +117,17 @@ def parse_show_gids(text: str) -> tuple[GidLine, ...]:
 
 def parse_ibv_devinfo(text: str) -> tuple[HcaPort, ...]:
     """Parse every port of every HCA, with fields such as ``state``, ``active_mtu``, ``sm_lid``."""
-    return tuple(_ports(text))
+    return tuple(_read_ports(text, _HCA, _PORT))
 
 
-def _ports(text: str) -> Iterator[HcaPort]:
+def _read_ports(text: str, of_hca: re.Pattern[str], port_of: re.Pattern[str]) -> Iterator[HcaPort]:
     """Read the output in its order: an HCA and its fields, then each port and its fields."""
     name, port = "", 0
     of_device: dict[str, str] = {}
     of_port: dict[str, str] = {}
     for line in _lines(text):
-        start = _HCA.fullmatch(line)
-        next_port = _PORT.fullmatch(line)
+        start = of_hca.fullmatch(line)
+        next_port = port_of.fullmatch(line)
         if port and (start or next_port):
             yield HcaPort(name, port, of_device, of_port)
             of_port = {}
@@ -139,6 +139,31 @@ def _ports(text: str) -> Iterator[HcaPort]:
             (of_port if port else of_device)[match[1]] = match[2]
     if port:
         yield HcaPort(name, port, of_device, of_port)
+
+
+_CA = re.compile(r"CA '([^']{1,80})'")
+_CA_PORT = re.compile(r"Port (\d{1,3}):")
+
+
+def parse_ibstat(text: str) -> tuple[HcaPort, ...]:
+    """Parse every port of every adapter, with its fields: ``State``, ``Rate``, ``Link layer``, …"""
+    return tuple(_read_ports(text, _CA, _CA_PORT))
+
+
+_LINK = re.compile(
+    r"(?:\d{1,4}/\d{1,3}: )?(?:link )?(?P<name>[\w.\-]{1,80})/(?P<port>\d{1,3}):? "
+    r"(?:[^\n]{0,200} )?state (?P<state>[A-Z]{1,20}) physical_state (?P<physical>[A-Z_]{1,30})"
+    r"(?: netdev (?P<netdev>\S{1,40}))?(?: [^\n]{0,200})?"
+)
+
+
+def parse_rdma_link(text: str) -> tuple[dict[str, str], ...]:
+    """Parse ``rdma link``, old and new: name, port, state, physical and, if printed, netdev."""
+    found = (_LINK.fullmatch(line[:_LONGEST_LINK]) for line in _lines(text))
+    return tuple({k: v for k, v in m.groupdict().items() if v} for m in found if m)
+
+
+_LONGEST_LINK = 600
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -35,6 +35,7 @@ from railgauge.judging.evidence import (
     refuse_other_sizes,
     samples_of,
     stability_doubt,
+    whole_doubt,
 )
 from railgauge.judging.judge import judge, judge_proven, judge_transport
 from railgauge.judging.links import Scan, judge_scan
@@ -187,7 +188,8 @@ def _judged(
         measured.measurement.options,
         is_planned=measured.is_planned,
     )
-    return judge_proven(judgement, doubt or frequency_doubt(measured.runs, judgement))
+    doubts = (doubt, whole_doubt(measured.runs), frequency_doubt(measured.runs, judgement))
+    return judge_proven(judgement, next(filter(None, doubts), None))
 
 
 def _declared(measured: Measured, limit: Limit) -> Metric:

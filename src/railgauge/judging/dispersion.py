@@ -137,6 +137,9 @@ def _rises(points: Sequence[float]) -> int:
 
 # --- two groups ---
 
+# What the reason of a judgement says of them.
+TWO_GROUPS = "falls into two groups"
+
 _FEWEST = 4
 _FEWEST_EACH = 2
 # By number of samples (the next smaller entry applies): the largest share of the variance that the

@@ -267,6 +267,19 @@ def _too_few_rows(run: Parsed, rows: int, least: int) -> str:
     return f"{rows} of {least} planned rows{each} cannot show whether iterations are alike"
 
 
+# Signs that rows of an output are missing. A row that misses its limit misses it all the same.
+DOUBTS = frozenset(
+    {ProblemKind.NO_CLOSING_LINE, ProblemKind.NO_OPENING_LINE, ProblemKind.NO_HEADING}
+)
+
+
+def whole_doubt(runs: Sequence[Parsed]) -> NoEvidence | None:
+    """Return the doubt about figures of an output that may lack its first or last rows."""
+    missing = (one for run in runs for one in run.problems if one.kind in DOUBTS)
+    found = next(missing, None)
+    return _error(found, "") if found else None
+
+
 def frequency_doubt(runs: Sequence[Parsed], judged: Judgement) -> ConditionsUnmet | None:
     """Return the doubt about a figure measured with a CPU below its frequency, else ``None``.
 

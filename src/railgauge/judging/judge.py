@@ -21,7 +21,7 @@ from railgauge.core.errors import Implausible, MetricMissing, NoEvidence
 from railgauge.core.limits import Dispersion, Limit
 from railgauge.core.model import Judgement, Outcome, Parsed, Sample
 from railgauge.core.units import convert, format_size, format_value
-from railgauge.judging.dispersion import spread, two_groups
+from railgauge.judging.dispersion import TWO_GROUPS, spread, two_groups
 from railgauge.tools.metric import LOWER, Metric
 
 # Clocks and counters of NICs are accurate to 100 ppm; five times that is more than rounding.
@@ -180,7 +180,7 @@ def _two_groups(values: Sequence[float], limit: Limit) -> str:
     if groups is None or most is None:
         return ""
     return (
-        f"falls into two groups around {groups.low:.4g} and {groups.high:.4g} {limit.unit} "
+        f"{TWO_GROUPS} around {groups.low:.4g} and {groups.high:.4g} {limit.unit} "
         f"({groups.low_count} and {groups.high_count} samples), "
         f"which lie {groups.apart:.0%} apart, limit {most:.0%}"
     )

@@ -13,7 +13,6 @@ files, executables and SSH server are made once, when the lab starts.
 
 from __future__ import annotations
 
-import copy
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from typing import Any
 from railgauge.core.errors import BadInput
 from railgauge.lab import files, net_files
 from railgauge.lab.fault_places import Fault, NodeFile, bad
+from railgauge.lab.sim import stored
 
 ApplyFault = Callable[[Fault, NodeFile], None]
 
@@ -80,12 +80,12 @@ def apply_faults(node: NodeFile, own: Sequence[Fault], apply: ApplyFault) -> Non
     if len(changing) > _MOST:
         known = f"at most {_MOST} faults of one node can come and go, not {len(changing)}"
         raise BadInput(known, where=f"lab node {node['name']}", remedy="leave some of them out")
-    healthy = copy.deepcopy(node) if changing else node
+    healthy = stored.copied(node) if changing else node
     _apply_all(node, [fault for fault in own if fault.always], apply)
     variants = {}
     for number in range(1, 2 ** len(changing)):
         acting = [fault for bit, fault in enumerate(changing) if number >> bit & 1]
-        variant = copy.deepcopy(healthy)
+        variant = stored.copied(healthy)
         now = [one for one in own if one.always or any(one is acts for acts in acting)]
         _apply_all(variant, now, apply)
         _require_same_files(node, variant, acting)

@@ -44,7 +44,7 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
     ),
     (
         ProblemKind.LOGIN_REFUSED,
-        r"(?:\S{1,80}@)?\S{1,255}: Permission denied \([a-z,-]{1,80}\)"
+        r"(?<!\S)(?:\S{1,80}@)?\S{1,255}: Permission denied \([a-z,-]{1,80}\)"
         r"|Permission denied \(publickey|Too many authentication failures",
     ),
     (
@@ -66,8 +66,8 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
     ),
     (
         ProblemKind.LAUNCHER_DAEMON_MISSING,
-        rf"(?:\S{{1,80}}/)?{_DAEMONS}: (?:command not found|not found|No such file|Permission "
-        r"denied)[^\n]{0,80}",
+        rf"(?:(?<!\S)\S{{1,80}}/)?{_DAEMONS}: (?:command not found|not found|No such file|"
+        r"Permission denied)[^\n]{0,80}",
     ),
     # Hydra's own proxy ended before it started any rank, as a proxy of another version does.
     (

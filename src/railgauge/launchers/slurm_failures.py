@@ -18,10 +18,13 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
     (
         ProblemKind.JOB_CANCELLED,
         r"DUE TO PREEMPTION|Job has been cancelled"
-        r"|allocation \d+ has been revoked",
+        r"|allocation \d{1,12} has been revoked",
     ),
     (ProblemKind.OUT_OF_MEMORY, r"oom[-_]kill|[Oo]ut [Oo]f [Mm]emory|OUT_OF_MEMORY"),
-    (ProblemKind.TOOL_MISSING, r"slurmstepd\S*: error: execve\(\): [^\n]{0,200}: No such file"),
+    (
+        ProblemKind.TOOL_MISSING,
+        r"slurmstepd\S{0,100}: error: execve\(\): [^\n]{0,200}: No such file",
+    ),
     (
         ProblemKind.MPI_UNSUPPORTED,
         r"Invalid MPI type|not built with SLURM's PMI support|can not load PMIx library",
@@ -38,7 +41,7 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
     (
         ProblemKind.NODE_OUTSIDE_ALLOCATION,
         r"Unable to create step[^\n]{0,80}Requested node configuration is not available"
-        r"|Only allocated \d+ nodes asked for",
+        r"|Only allocated \d{1,9} nodes asked for",
     ),
     (
         ProblemKind.NODE_UNAVAILABLE,
@@ -46,14 +49,14 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
     ),
     (
         ProblemKind.LAUNCHER_DAEMON,
-        r"Task launch for \S+ failed on node |Unable to contact slurm controller",
+        r"Task launch for \S{1,255} failed on node |Unable to contact slurm controller",
     ),
 )
 # With --kill-on-bad-exit the first rank that fails ends the others: Slurm reports them as
 # terminated, and the step as cancelled, as if a user had cancelled it.
 _DIED = re.compile(
-    r"^srun: error: \S+: tasks? [\d,-]+: (?:Killed|Aborted|Segmentation fault|Bus error|"
-    r"Exited with exit code \d+)",
+    r"^srun: error: \S{1,255}: tasks? [\d,-]{1,400}: (?:Killed|Aborted|Segmentation fault|"
+    r"Bus error|Exited with exit code \d{1,9})",
     re.MULTILINE,
 )
 _CANCELLED = re.compile(r"\*\*\* (?:STEP|JOB) [^\n]{0,80} CANCELLED AT ")

@@ -64,7 +64,7 @@ def unmet(platform: Platform, level: Level, tests: Iterable[Candidate]) -> dict[
 
     Subjects of the platform file are left out.
     """
-    absent = lacking(platform, level)
+    absent = lacking(platform, level.whole or level)
     reasons = {
         test.name: [absent[need] for need in test.needs if need in absent]
         for test in _open(platform, level, tests)
@@ -91,7 +91,7 @@ def _open(platform: Platform, level: Level, tests: Iterable[Candidate]) -> Itera
     Those of the subnet's scan are left out if no node scans; ``demand`` and ``decision`` handle
     them.
     """
-    apart = () if level.scanners else SUBNET
+    apart = () if (level.whole or level).scanners else SUBNET
     return (test for test in tests if not test.is_in(platform) and test.name not in apart)
 
 

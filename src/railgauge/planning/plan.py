@@ -30,6 +30,8 @@ class Level:
     ``no_scan`` is then the reason that the hostfile gives. ``lacks_scan`` is true if the level
     requires a scan and the hostfile gives neither a node nor a reason. ``sample`` holds the nodes
     that are measured by themselves and in pairs; empty if these are all (``planning.sample``).
+    ``part`` names the part of the level ``whole`` that this is, in words; empty for a whole one.
+    ``nodes`` are then those whose facts it asks for, ``alone`` those it measures by themselves.
     """
 
     name: str
@@ -42,11 +44,14 @@ class Level:
     lacks_scan: bool = False
     directions: int = DIRECTED
     sample: tuple[str, ...] = ()
+    part: str = ""
+    alone: tuple[str, ...] = ()
+    whole: Level | None = None
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """The nodes that are measured by themselves and in pairs."""
-        return self.sample or self.nodes
+        """The nodes that are measured by themselves; those of a whole level are in pairs too."""
+        return self.alone if self.part else self.sample or self.nodes
 
     @property
     def pairs(self) -> tuple[Pair, ...]:

@@ -17,12 +17,13 @@ import pytest
 
 from railgauge.core.errors import BadInput
 from railgauge.judging.prevention import prevents
-from railgauge.judging.record import from_json
+from railgauge.judging.record import ItemRecord
 from railgauge.plugin import (
     ending,
     gating,
     holding,
     items,
+    merging,
     opening,
     options,
     recording,
@@ -39,7 +40,6 @@ from railgauge.plugin.starting import SessionStart
 from railgauge.report import html, terminal
 from railgauge.report.allure import items as allure_items
 from railgauge.run.services import RunServices
-from railgauge.run.settings import RunSettings
 
 pytest_plugins = ["railgauge.plugin.fixtures"]
 
@@ -53,8 +53,24 @@ def pytest_configure(config: pytest.Config) -> None:
     """Open the run before the reporters configure themselves: they write into its folder."""
     for line in (*items.MARKS.values(), items.NEEDS_MARK):
         config.addinivalue_line("markers", line)
-    if not _wants_ladder(config):
-        return
+    if merging.wanted(config):
+        _report_merged(config)
+    elif _wants_ladder(config):
+        _open(config)
+
+
+def _report_merged(config: pytest.Config) -> None:
+    try:
+        merging.open_run(config)
+    except BadInput as error:
+        raise pytest.UsageError(f"railgauge: {error}") from None
+    reporters.quieten(config)
+    _become_controller(config, merging.MergedController)
+    _add_columns(config)
+
+
+def _open(config: pytest.Config) -> None:
+    """Open the run of the ladder."""
     reporters.show_faults(config)
     ending.refuse_without(config)
     try:
@@ -64,13 +80,18 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"railgauge: {error}") from None
     reporters.quieten(config)
     config.pluginmanager.register(_Messages(), "railgauge-messages")
-    settings, run = config.stash[SETTINGS], config.stash.get(SERVICES, None)
-    if settings.is_worker:
+    if config.stash[SETTINGS].is_worker:
         _become_worker(config, config.stash[SERVICES])
         return
     signals.end_on_sigterm()
-    if run is not None:
-        _become_controller(config, settings, run)
+    if SERVICES in config.stash:
+        _become_controller(config, session.Controller)
+    _add_columns(config)
+
+
+def _add_columns(config: pytest.Config) -> None:
+    """Add the columns of the items to the table of pytest-html."""
+    settings, run = config.stash[SETTINGS], config.stash.get(SERVICES, None)
     if config.pluginmanager.hasplugin("html"):
         evidence = settings.evidence_of(())
         columns = html.Columns(lambda: run.surveyed.evidence if run else evidence)
@@ -85,13 +106,14 @@ def _become_worker(config: pytest.Config, run: RunServices) -> None:
     config.pluginmanager.register(workers.WorkerReporting(run.store), "railgauge-worker-reporting")
 
 
-def _become_controller(config: pytest.Config, settings: RunSettings, run: RunServices) -> None:
+def _become_controller(config: pytest.Config, kind: type[session.Controller]) -> None:
+    settings, run = config.stash[SETTINGS], config.stash[SERVICES]
     option, folder, ending = config.option, run.store.folder, config.stash[ENDING]
     reporters.direct_reports(option, folder, is_worker=False)
     junit_files = reporters.junit_files(option, folder)
     holds = holding.HoldingHooks(config, settings, run, ending)
     start = SessionStart(config, settings, run, ending, holds)
-    controller = session.Controller(config, settings, run, ending, start, junit_files=junit_files)
+    controller = kind(config, settings, run, ending, start, junit_files=junit_files)
     register = config.pluginmanager.register
     register(holds, "railgauge-holding")
     register(controller, "railgauge-controller")
@@ -224,15 +246,14 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if ABOUT in item.stash:
-        recording.observe(item, call, report)
+        record = recording.observe(item, call, report)
         recording.as_recorded(report, call)
-        if call.when == "teardown":
-            _finished(item, report)
+        if record and call.when == "teardown":
+            _finished(item, record)
     return report
 
 
-def _finished(item: pytest.Item, report: pytest.TestReport) -> None:
-    ended = from_json(report.railgauge)
+def _finished(item: pytest.Item, ended: ItemRecord) -> None:
     item.config.stash[SERVICES].gates.finished(item.nodeid, ended.outcome, prevents(ended))
 
 

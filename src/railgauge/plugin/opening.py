@@ -15,12 +15,12 @@ from railgauge.config.deviations import Deviation
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
-from railgauge.planning import sample
+from railgauge.planning import part, sample
 from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import candidates, not_limited
 from railgauge.planning.plan import Level
 from railgauge.planning.soak import SoakPlan, planned
-from railgauge.plugin import options, replay, resuming
+from railgauge.plugin import options, parted, replay, resuming
 from railgauge.plugin.ending import Ending
 from railgauge.plugin.replay import Recording
 from railgauge.run import holding, inputs, services, storage, takeover
@@ -65,6 +65,7 @@ def tell_worker(settings: RunSettings, folder: Path, workerinput: dict[str, str]
     """Pass a worker the paths that it cannot derive from the options."""
     workerinput[_WORKER_INPUT] = str(folder)
     resuming.tell_worker(settings.resumed, workerinput)
+    parted.tell_worker(settings.measures, workerinput)
     replay.tell_worker(settings.replayed, workerinput)
 
 
@@ -73,7 +74,9 @@ def _settings(
 ) -> RunSettings:
     cluster, platform = _replayed(config, recording) if recording else _site(config)
     before = recording.plan if recording else earlier.invocation if earlier else None
-    level, said = _level(config, cluster, platform, before), config.option
+    whole, said = _level(config, cluster, platform, before), config.option
+    measures = recording.plan.part if recording else parted.asked(config, cluster, platform, whole)
+    level = part.of_level(measures, whole) if measures else whole
     tests = candidates(marked_tests(config.rootpath))
     return RunSettings(
         cluster,
@@ -92,6 +95,7 @@ def _settings(
         wait_s=said.wait,
         deviations=_deviations(config, cluster, earlier, recording),
         soak=recording.plan.soak if recording else _soak(config),
+        measures=measures,
         operator=said.operator or (recording.plan.operator if recording else options.login_name()),
     )
 
@@ -156,7 +160,8 @@ def _level(
     """
     name, rounds = config.getoption("--level"), config.getoption("--rounds")
     if before is None:
-        return sample.level(platform, cluster, name or options.LEVEL, rounds)
+        sampled = not config.getoption("--only")  # a sample would leave out what is asked for
+        return sample.level(platform, cluster, name or options.LEVEL, rounds, sampled=sampled)
     name, rounds = name or before.level, rounds or before.rounds
     return sample.level(platform, cluster, name, rounds, before.directions, sampled=before.sampled)
 

@@ -51,6 +51,32 @@ def add(parser: pytest.Parser) -> None:
         "judged again, the rest is measured now; omitted options keep their earlier values",
     )
     group.addoption(
+        "--shard",
+        metavar="I/N",
+        help="measure one of N parts of the level, from 1: node by node, leaf by leaf, and the "
+        "pairs between them; railgauge merge makes one run of all N",
+    )
+    group.addoption(
+        "--only",
+        metavar="NODES",
+        help="qualify these nodes (mx07, mx[07-09]): measure what is about them, with partners "
+        "that are known to be good; the verdict is of these nodes alone",
+    )
+    group.addoption(
+        "--partners", metavar="NODES", help="with --only: the partners; each of NODES meets each"
+    )
+    group.addoption(
+        "--partners-from",
+        metavar="RUN",
+        help="with --only: the partners are all nodes that RUN shows to be good, a folder of "
+        "reports/ or a bundle; railgauge merge RUN then completes that run",
+    )
+    group.addoption(
+        "--merged",
+        metavar="FOLDER",
+        help="write the reports of a run that railgauge merge has made",
+    )
+    group.addoption(
         "--confirm",
         action="store_true",
         help="after the last item, measure suspects again with partners that were good; this "

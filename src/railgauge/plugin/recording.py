@@ -71,10 +71,13 @@ def _keep(record: ItemRecord, judgement: Judgement, store: Store) -> None:
     store.append_bound(MEASUREMENTS, {**line, "evidence": store.evidence})
 
 
-def observe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Update the item's record after one phase, and attach it to the phase's report.
+def observe(
+    item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
+) -> ItemRecord | None:
+    """Update the item's record after one phase, attach it to the phase's report, and return it.
 
-    The first error counts, so that an error in the teardown does not hide a failure.
+    ``None``: the outcome is not known yet. The first error counts, so that an error in the teardown
+    does not hide a failure.
     """
     draft = item.stash[DRAFT]
     draft.duration_s += report.duration
@@ -82,8 +85,10 @@ def observe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
         draft.error = call.excinfo.value
     draft.error = draft.error or draft.unanswered  # also if the test has caught it
     if report.when == "setup" and report.passed:
-        return  # the outcome is not known yet
-    report.railgauge = _record(item, draft).to_json()  # type: ignore[attr-defined]
+        return None
+    record = _record(item, draft)
+    report.railgauge = record.to_json()  # type: ignore[attr-defined]
+    return record
 
 
 def _record(item: pytest.Item, draft: Draft) -> ItemRecord:

@@ -56,6 +56,15 @@ def recording(config: pytest.Config) -> Recording | None:
     return _unpacked(Path(config.invocation_params.dir, named))
 
 
+def _refuse_merged(path: Path, run: RunPlan) -> None:
+    if run.parts:
+        raise BadInput(
+            f"is merged of {len(run.parts)} runs, which a replay cannot judge as one",
+            where=str(path),
+            remedy="railgauge verify --thresholds judges it by other limits",
+        )
+
+
 def tell_worker(replayed: Path | None, workerinput: dict[str, str]) -> None:
     if replayed is not None:
         workerinput[_WORKER_INPUT] = str(replayed)
@@ -69,6 +78,7 @@ def _unpacked(path: Path) -> Recording:
     try:
         with archive.opened(path) as held:
             unpack.unpack(held, folder)
+            _refuse_merged(path, FolderContents(folder).plan())
         return Recording(folder, FolderContents(folder), temporary)
     except NotVerified as error:
         temporary.cleanup()

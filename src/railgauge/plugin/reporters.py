@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from railgauge.report import junit
-from railgauge.run.store import write_whole
 
 
 def direct_reports(option: Any, folder: Path, *, is_worker: bool) -> None:
@@ -18,15 +17,6 @@ def direct_reports(option: Any, folder: Path, *, is_worker: bool) -> None:
     _unless_named(option, "allure_report_dir", folder / "allure-results")
     if not is_worker and _unless_named(option, "htmlpath", folder / "report.html"):
         option.self_contained_html = True
-
-
-def complete_page(option: Any) -> None:
-    """Add to the page of pytest-html what its template has no place for."""
-    from railgauge.report import html  # noqa: PLC0415 - imports Jinja2
-
-    named = getattr(option, "htmlpath", None)
-    if named and (path := Path(named)).is_file():
-        write_whole(path, html.with_head(path.read_text(encoding="utf-8")))
 
 
 def junit_files(option: Any, folder: Path) -> tuple[Path, ...]:

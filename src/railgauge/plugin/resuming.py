@@ -30,6 +30,10 @@ _OPTIONS = {
     "soak": "--soak",
     "soak_below": "--soak-below",
     "soak_seed": "--soak-seed",
+    "shard": "--shard",
+    "only": "--only",
+    "partners": "--partners",
+    "partners_from": "--partners-from",
 }
 _DEST = {"lab_faults": "lab_fault", "marks": "markexpr"}
 _WORKER_INPUT = "railgauge_resume"

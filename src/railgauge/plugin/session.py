@@ -27,7 +27,7 @@ from railgauge.planning import forecast
 from railgauge.planning.soak import is_of_soak
 from railgauge.plugin import complaints, demanded, opening, recording, soaking
 from railgauge.plugin.ending import Ending
-from railgauge.plugin.reporters import complete_page, tell, writer
+from railgauge.plugin.reporters import tell, writer
 from railgauge.plugin.starting import SessionStart
 from railgauge.report import junit, terminal, throttled
 from railgauge.report.allure import results as allure_results
@@ -175,6 +175,10 @@ class Controller:
             return
         self._ended = self._end()
         self._tell_absent(session)
+        self._report(session)
+
+    def _report(self, session: pytest.Session) -> None:
+        """Reach the verdict, and write all reports but those of pytest's own plugins."""
         self.verdict = self._decide()
         self.run.store.write_json("verdict.json", self.verdict.to_json())
         self._write_junit()
@@ -244,8 +248,7 @@ class Controller:
         return lambda line: write(printable(line))
 
     def _write_junit(self) -> None:
-        now = datetime.now().astimezone()
-        took_s = (now - self._began).total_seconds()
+        took_s = (self._over() - self._began).total_seconds()
         host, evidence = platform.node(), self.run.surveyed.evidence
         excluded = self.verdict.excluded if self.verdict else ""
         accepted = self.verdict.deviations if self.verdict else ()
@@ -291,6 +294,10 @@ class Controller:
         if self.run.recorded:
             return self.run.recorded.plan().began
         return self._began.isoformat(timespec="seconds")
+
+    def _over(self) -> datetime:
+        """When the run is over, for the reports."""
+        return datetime.now().astimezone()
 
     def _decide(self) -> RunVerdict:
         return decision.decide(self._run_plan(), self._findings())
@@ -343,20 +350,21 @@ class Controller:
             soak=self.settings.soak,
             began=self._start_of_run(),
             operator=self.settings.operator,
+            part=self.settings.measures,
         )
         self.run.store.write_json(decision.FILE, to_plain(run))
         return run
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_html_results_summary(self, prefix: list[str], postfix: list[str]) -> None:
+    def pytest_html_results_summary(self, prefix: list[str]) -> None:
         from railgauge.report import html  # noqa: PLC0415
 
         if self.verdict:
             columns = self.config.pluginmanager.getplugin("railgauge-html")
             folder, plan = self.run.store.folder, self._run_plan()
             run = certified.unsealed(folder, self.verdict, plan, self._findings())
-            prefix.append(html.above(run, self.settings, self.run.store, self.plots, columns))
-            postfix.append(html.below(self.verdict, columns))
+            prefix.append(html.content(run, self.settings, self.run.store, self.plots, columns))
+            write_whole(folder / html.STYLE, html.style())
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(
@@ -372,9 +380,6 @@ class Controller:
         step = self.ending.step
         with step("the lab could not be stopped"):
             self._start.close_lab()
-        with step("report.html could not be completed"):
-            if self.verdict:
-                complete_page(self.config.option)
         with step("manifest.json could not be written"):
             shutil.rmtree(self.run.store.folder / "leases", ignore_errors=True)
             self._write_manifest()

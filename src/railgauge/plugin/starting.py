@@ -57,7 +57,7 @@ class SessionStart:
         try:
             if self._run.earlier is not None:
                 self._run.earlier.refuse_other_items(planned)
-            return self._as_before(self._reached())
+            return self._as_before(self._settings.used(self._reached()))
         except RailgaugeError as error:
             _refuse(error)
 
@@ -86,7 +86,8 @@ class SessionStart:
             return self._started(declared)
         transport = ExitStack()
         self._config.add_cleanup(transport.close)  # after pytest_unconfigure
-        return transport.enter_context(opened(declared, lambda line: tell(self._config, line)))
+        used = self._settings.used(declared)
+        return transport.enter_context(opened(used, lambda line: tell(self._config, line)))
 
     def _as_before(self, cluster: Cluster) -> Cluster:
         """The cluster; a run that carries another one on places ranks as that one did."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from railgauge.core.wording import in_words
 from railgauge.diagnosis import UNDIAGNOSED, Cause
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.soak import is_of_soak
 from railgauge.report.soak import label
 from railgauge.verdict.counts import RunVerdict
 
+SEEN_IN = "seen in"
 _SHOWN = 3
 _MOST_UNEXPLAINED = 20
 
@@ -24,7 +26,7 @@ def about(cause: Cause) -> list[tuple[str, Sequence[str]]]:
     """Return (label, lines) of a cause, in printable characters; empty entries are left out."""
     most = _MOST_UNEXPLAINED if cause.cause == UNDIAGNOSED else _SHOWN
     rest = len(cause.evidence) - most
-    seen = [_name(item) for item in cause.evidence[:most]]
+    seen = [name_of(item) for item in cause.evidence[:most]]
     lines: list[tuple[str, Sequence[str]]] = [
         ("why", [cause.says]),
         ("again", _again(cause)),
@@ -32,15 +34,18 @@ def about(cause: Cause) -> list[tuple[str, Sequence[str]]]:
         ("misses", cause.misses),
         ("decide", [cause.would_decide] if cause.would_decide else []),
         ("do", [cause.remedy]),
-        ("seen in", [*seen, *([f"and {rest} more"] if rest > 0 else [])]),
+        (SEEN_IN, [*seen, *([f"and {rest} more"] if rest > 0 else [])]),
         ("explains", [f"{len(cause.explains)} more items"] if cause.explains else []),
         ("basis", [cause.basis]),
     ]
-    shown = [(label, list(filter(None, map(printable, said)))) for label, said in lines]
+    shown = [
+        (label, [one for t in said if (one := printable(in_words(t)))]) for label, said in lines
+    ]
     return [(label, said) for label, said in shown if said]
 
 
-def _name(item: str) -> str:
+def name_of(item: str) -> str:
+    """Return an item as a cause names it."""
     return label(item) if is_of_soak(item) else item.rsplit("::", 1)[-1]
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from railgauge.report.page import GOOD
 _MOST_BYTES = 1_500_000
 _FIRST, _LAST, _WIDTH = 4, 8, 160
 _ARGV_WIDTH = 1200
+# nccl-tests has three lines of heading: of the placements, of the columns, and of their units.
+_HEADING = 3
+_NUMBER = re.compile(r"[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?%?")
 
 
 def excerpts(records: Iterable[ItemRecord], folder: Path) -> dict[str, Any]:
@@ -56,10 +60,43 @@ def _command(transcript: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _output(transcript: Mapping[str, Any]) -> str:
-    """Return the first and the last lines of stdout and stderr; long lines are cut."""
+    """Return the first and the last lines of stdout and stderr; long lines are cut.
+
+    The heading of a table whose last rows are shown is shown too: without it, they are numbers.
+    """
     both = "\n".join(filter(None, (transcript["stdout"].strip(), transcript["stderr"].strip())))
     lines = [line[:_WIDTH] for line in both.splitlines() if line.strip()]
-    if len(lines) > _FIRST + _LAST + 1:
-        left_out = f"... {len(lines) - _FIRST - _LAST} lines left out ..."
-        lines = [*lines[:_FIRST], left_out, *lines[-_LAST:]]
-    return "\n".join(lines)
+    last = len(lines) - _LAST
+    heading = _heading(lines, last) if last > _FIRST else range(0)
+    kept = sorted({*range(min(_FIRST, len(lines))), *heading, *range(max(last, 0), len(lines))})
+    return "\n".join(_with_gaps(lines, kept))
+
+
+def _with_gaps(lines: Sequence[str], kept: Sequence[int]) -> Iterator[str]:
+    """Yield these lines, and how many are left out between them; a single one is not."""
+    before = -1
+    for number in kept:
+        gap = number - before - 1
+        if gap == 1:
+            yield lines[number - 1]
+        elif gap:
+            yield f"... {gap} lines left out ..."
+        yield lines[number]
+        before = number
+
+
+def _heading(lines: Sequence[str], last: int) -> range:
+    """Return the numbers of the lines above the table of which the first row from ``last`` is."""
+    row = next((n for n in range(last, len(lines)) if _is_row(lines[n])), None)
+    if row is None:
+        return range(0)
+    while row > 0 and _is_row(lines[row - 1]):
+        row -= 1
+    return range(max(row - _HEADING, 0), row)
+
+
+def _is_row(line: str) -> bool:
+    """Whether a line is a row of a table: at least two numbers, the first word among them."""
+    words = line.split()
+    numbers = sum(_NUMBER.fullmatch(word) is not None for word in words)
+    return numbers > 1 and _NUMBER.fullmatch(words[0]) is not None

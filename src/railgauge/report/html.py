@@ -1,177 +1,157 @@
-"""pytest-html: the columns of its table, and the parts of the page above and below it."""
+"""``report.html``: pytest-html writes the file, and railgauge lays it out from the record.
+
+The page of pytest-html itself draws its rows by script, from one attribute with all of them. Here
+every row is in the page, so that it reads without script too.
+"""
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 
 import pytest
+from markupsafe import Markup
+from pytest_metadata.plugin import metadata_key
 
 from railgauge.core import pages
-from railgauge.core.model import Judgement
 from railgauge.core.terms import Rung
-from railgauge.core.units import format_value
-from railgauge.judging.record import ItemRecord, from_json
-from railgauge.report import page
+from railgauge.judging.record import ItemRecord
+from railgauge.report import page, rows
 from railgauge.report.certificate import document
 from railgauge.report.certificate.certified import CertifiedRun
 from railgauge.report.excerpts import excerpts
 from railgauge.report.plots import Plot
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
-from railgauge.verdict.counts import RunVerdict
 
-_COLUMNS = ("Measured", "Limit", "Margin", "Basis")
-# A page with more rows than this hides the passed ones at first.
-_MOST_ROWS = 2000
-_ROW = "report/templates/row.html.j2"
+# The style of the page as a file of its own, for servers that forbid styles inside a page.
+STYLE = "report.css"
+_PAGE = "report/templates/page.html.j2"
+_SCRIPT = "report/page.js"
+_LOG_CHARACTERS = 20_000
 
 
 class Columns:
     """Hooks of pytest-html. ``evidence`` is the kind of evidence in the title of the page.
 
-    Rows refer to a basis by its number; its full text is below the table. A quote in a cell takes
-    six bytes of the page, so attributes have none where HTML permits.
+    Rows are made from records at the end. Of what pytest reports, only what no record has is kept:
+    tests that are not of the ladder, and what was captured while an item ran.
     """
 
     def __init__(self, evidence: Callable[[], str]) -> None:
         self._evidence = evidence
         self.bases: dict[str, int] = {}
+        self.logs: dict[str, str] = {}
+        self.others: list[tuple[str, str, str]] = []
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        lay_out(session.config)
+
+    @pytest.hookimpl(optionalhook=True)
     def pytest_html_report_title(self, report: Any) -> None:
         report.title = f"railgauge acceptance report ({self._evidence()} evidence)"
 
-    def pytest_html_results_table_header(self, cells: list[str]) -> None:
-        row = pages.parts(_ROW)
-        cells.insert(1, str(row.outcome_head()))
-        cells[3:3] = [str(row.head(name)) for name in _COLUMNS]
-
+    @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_table_row(self, report: pytest.TestReport, cells: list[str]) -> None:
-        # pytest-html shows the call phase of an item, and setup or teardown if they went wrong.
-        shown = report.when == "call" or not report.passed
-        data = getattr(report, "railgauge", None) if shown else None
-        item = from_json(data) if data else None
-        row = pages.parts(_ROW)
-        nodes, rung = (" ".join(item.nodes), item.rung) if item else ("", 0)
-        outcome, is_good = _outcome(item), item is not None and item.outcome in page.GOOD
-        # str, because Markup would escape the text that pytest-html adds to the cell.
-        cells[1] = str(row.name(report.nodeid.removeprefix("tests/"), nodes, rung, outcome))
-        cells.insert(1, str(row.outcome(outcome, is_good)))
-        cells[3:3] = [
-            *(str(row.lines(name.lower(), _lines(item, name))) for name in _COLUMNS[:-1]),
-            str(row.bases(self._bases(item))),
-        ]
-        cells[-1] = str(row.links(item.transcript if item else ""))
-
-    def _bases(self, item: ItemRecord | None) -> list[tuple[str, int]]:
-        """Return (source, number) of each basis of the item, without repetition."""
-        found = dict.fromkeys(judged.basis for judged in item.judgements) if item else {}
-        return [
-            (basis.partition(":")[0], self.bases.setdefault(basis, len(self.bases) + 1))
-            for basis in found
-        ]
+        """Keep what no record has; an empty row is none for pytest-html."""
+        cells.clear()
+        captured = "\n".join(f"{name}\n{text}" for name, text in report.sections if text.strip())
+        if captured and report.when == "teardown":
+            self.logs[report.nodeid] = captured[:_LOG_CHARACTERS]
+        is_shown = report.when in ("call", "collect") or not report.passed
+        if is_shown and not hasattr(report, "railgauge"):
+            told = report.longreprtext or captured
+            self.others.append((report.nodeid, report.outcome, told[:_LOG_CHARACTERS]))
 
 
-def _lines(item: ItemRecord | None, column: str) -> list[str]:
-    """Return the lines of a cell: the item's judgements, or the reason why there are none."""
-    if item is None:
-        return []
-    if not item.judgements:
-        return [item.reason] if column == "Measured" else []
-    several = len(item.judgements) > 1
-    lines = (
-        f"{judged.metric}: {text}" if several else text
-        for judged in item.judgements
-        if (text := _text(judged, column))
-    )
-    return list(dict.fromkeys(lines))
+class _Layout:
+    """Stands in for the template of pytest-html."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def render(self, **given: Any) -> str:
+        """Return the page; ``given`` are the values that pytest-html has for its own template."""
+        parts = given["additional_summary"]
+        return pages.render(
+            _PAGE,
+            title=given["title"],
+            made=f"{given['date']} {given['time']}",
+            writer=f"pytest-html {given['version']}",
+            parts=[_markup(p) for where in ("prefix", "summary", "postfix") for p in parts[where]],
+            around=sorted(self._config.stash.get(metadata_key, {}).items()),
+            script_hash=_digest(pages.source(_SCRIPT)),
+            style_file=STYLE,
+        )
 
 
-def _outcome(item: ItemRecord | None) -> str:
-    return str(item.outcome).replace("_", " ") if item else ""
+def _markup(part: str) -> Markup:
+    """Return what a plugin gave pytest-html for its page; railgauge's own is from templates."""
+    return Markup(part)  # noqa: S704
 
 
-def _text(judged: Judgement, column: str) -> str:
-    if column == "Measured":
-        return judged.measured
-    if column == "Limit":
-        return _limit(judged)
-    return "" if judged.margin is None else f"{judged.margin:+.1%}"
+def lay_out(config: pytest.Config) -> None:
+    """Have pytest-html write the page of this module."""
+    for plugin in config.pluginmanager.get_plugins():
+        if type(plugin).__module__.startswith("pytest_html.") and hasattr(plugin, "_template"):
+            plugin._template = _Layout(config)
 
 
-def _limit(judged: Judgement) -> str:
-    """Return the limit, with the ideal and the physical ceiling if they are known."""
-    beside = {"ideal": judged.ideal, "ceiling": judged.physical_ceiling}
-    shown = [
-        f"{name} {format_value(value, judged.unit)}"
-        for name, value in beside.items()
-        if value is not None
-    ]
-    return ", ".join([judged.limit, *shown])
+def style() -> str:
+    """Return the style sheet of the page."""
+    return pages.source("report/page.css") + pages.source("report/certificate.css")
 
 
-# --- above and below the table ---
+def _digest(script: str) -> str:
+    return b64encode(sha256(script.encode()).digest()).decode()
 
 
-def above(
+def content(
     certified: CertifiedRun,
     settings: RunSettings,
     store: Store,
     plots: Sequence[Plot],
     columns: Columns | None,
 ) -> str:
-    """Return style, script, first screen, certificate, plots, and the data of the rows that expand.
+    """Return first screen, certificate, plots, all rows, their outputs and bases.
 
-    ``columns`` has the numbers of the bases, which the certificate refers to.
+    ``columns`` has what pytest reported beside the records.
     """
     verdict, records = certified.verdict, certified.records
-    data = {
-        "rg-lists": _lists(records),
-        "rg-cases": excerpts(records.values(), store.folder),
-    }
-    shown = document.sections(certified, columns.bases if columns else {})
+    columns = columns or Columns(lambda: verdict.evidence)
+    shown = document.sections(certified, columns.bases)
+    told = excerpts(records.values(), store.folder)
+    cases = {name: f"c{number}" for number, name in enumerate(told)}
+    links = rows.PageLinks(rows.anchors(records), cases, columns.bases, columns.logs)
+    nodes = [node.name for node in certified.cluster.nodes]
     return pages.render(
         "report/templates/above.html.j2",
-        data=data,
+        groups=rows.groups(records.values(), nodes, links),
         items=len(records),
-        most=_MOST_ROWS,
+        node_names=nodes,
+        rung_names=_rung_names(records),
+        outcomes=sorted({str(one.outcome).replace("_", " ") for one in records.values()}),
         rungs=_rungs(plots),
+        cases=[(cases[name], name, case) for name, case in told.items()],
+        others=columns.others,
+        numbers=columns.bases,
+        not_applicable=sorted(verdict.not_applicable.items()),
         bases=(),
         **shown,
-        **page.first_screen(verdict, records, settings, store, {plot.rung for plot in plots}),
+        **page.first_screen(certified, settings, store, {p.rung for p in plots}, links.rows),
     )
-
-
-def below(verdict: RunVerdict, columns: Columns | None) -> str:
-    """Return every basis in full, and what is not applicable on this platform."""
-    return pages.render(
-        "report/templates/below.html.j2",
-        bases=list(columns.bases.items()) if columns else [],
-        absent=sorted(verdict.not_applicable.items()),
-    )
-
-
-_CHARSET = '<meta charset="utf-8"/>'
-
-
-def with_head(page: str) -> str:
-    """Return pytest-html's page with its language, the viewport of phones, and what it may load."""
-    _, found, rest = page.partition(_CHARSET)
-    return f"{pages.render('report/templates/head.html.j2')}{rest}" if found else page
 
 
 def paragraphs(lines: Iterable[str]) -> str:
     """Return each line as a paragraph, escaped."""
-    return str(pages.parts(_ROW).paragraphs(list(lines)))
+    return str(pages.parts("report/templates/rows.html.j2").paragraphs(list(lines)))
 
 
-def _lists(records: Mapping[str, ItemRecord]) -> dict[str, list[str]]:
-    items = records.values()
-    return {
-        "rungs": sorted({str(item.rung) for item in items}),
-        "nodes": list(dict.fromkeys(node for item in items for node in item.nodes)),
-        "outcomes": sorted({_outcome(item) for item in items}),
-    }
+def _rung_names(records: Mapping[str, ItemRecord]) -> list[tuple[int, str]]:
+    return [(rung, Rung(rung).folder) for rung in sorted({one.rung for one in records.values()})]
 
 
 def _rungs(plots: Sequence[Plot]) -> list[tuple[int, str, list[Plot]]]:

@@ -61,6 +61,7 @@ class RunOutcome(RecordedRun):
     counts: Counts
     causes: tuple[NamedCause, ...]
     deviations: tuple[DatedDeviation, ...] = ()
+    part: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,8 @@ def families(run: FinishedRun) -> tuple[MetricFamily, ...]:
     Raises ``BadInput`` if the verdict is not the one that follows from the counts.
     """
     outcome = run.outcome
-    due = verdict_of(outcome.counts, len({i for one in outcome.deviations for i in one.covers}))
+    covered = len({item for one in outcome.deviations for item in one.covers})
+    due = verdict_of(outcome.counts, covered, outcome.part)
     tallied = [getattr(outcome.counts, name) for name in _OUTCOMES]
     is_sound = min(tallied) >= 0 and sum(tallied) == outcome.counts.planned
     if outcome.verdict is not due or not is_sound:
@@ -158,7 +160,7 @@ def _families(run: FinishedRun) -> Iterator[tuple[str, str, str, _Points]]:
     )  # fmt: skip
     yield (
         "railgauge_verdict", "1 for the verdict of the run, 0 for the other verdicts.", "",
-        [({"state": str(one)}, int(one is outcome.verdict)) for one in Verdict],
+        [({"state": str(one)}, int(one is outcome.verdict)) for one in _states(outcome)],
     )  # fmt: skip
     yield (
         "railgauge_items", "Planned items by outcome; each is in exactly one.", "",
@@ -182,6 +184,11 @@ def _families(run: FinishedRun) -> Iterator[tuple[str, str, str, _Points]]:
         "railgauge_left_out", "Series that are left out because there are too many.", "",
         [({"of": what}, count) for what, count in left_out.items()],
     )  # fmt: skip
+
+
+def _states(outcome: RunOutcome) -> Iterator[Verdict]:
+    """The verdicts of a cluster, and for a run that qualifies nodes those of nodes."""
+    return (one for one in Verdict if outcome.part or not one.is_of_nodes)
 
 
 def _cause_labels(one: NamedCause) -> tuple[tuple[str, str], ...]:

@@ -1,126 +1,159 @@
-/* Extends pytest-html's table: filters, rows that expand to their command and output, and clicks
-   that do not redraw ten thousand rows. It loads nothing and stores nothing. */
+/* Filters, sorts and searches the rows, which are all in the page, and keeps the choice in the
+   address. It loads nothing and stores nothing; without it the page reads the same. */
 (() => {
   "use strict";
-  const shown = document.currentScript.dataset;
-  const many = Number(shown.items) > Number(shown.most);
-  const url = new URL(location.href);
-  if (many && !url.searchParams.has("visible")) {
-    url.searchParams.set("visible", "failed,error,skipped,rerun,xfailed,xpassed");
-    history.replaceState({}, "", url.href);
+  const form = document.getElementById("filter");
+  const list = document.getElementById("groups");
+  if (!form || !list) return;
+  const pick = form.elements;
+  const FEW = 300;
+  /* A phone shows the headings; a link opens what it names. */
+  if (innerWidth <= 700) document.querySelectorAll("details").forEach((one) => (one.open = false));
+  const groups = [...list.children].map((box, order) => ({ box, order, wasOpen: box.open }));
+  let known = null;
+
+  /* The texts of ten thousand rows are read when the first filter asks for them. */
+  const rows = () =>
+    (known ??= groups.map((group) => {
+      const body = group.box.querySelector("tbody");
+      const all = [...body.rows].map((row, order) => ({
+        row,
+        order,
+        text: row.textContent.toLowerCase(),
+        nodes: (row.dataset.n ?? "").split(" "),
+      }));
+      return { ...group, body, all, count: group.box.querySelector("summary span") };
+    }));
+
+  const NUMBER = /-?\d+(?:\.\d+)?/;
+  const cell = (one, index) => Number(one.row.cells[index].textContent.match(NUMBER)?.[0] ?? NaN);
+  const KEYS = {
+    margin: (one) => Number(one.row.dataset.m ?? NaN),
+    measured: (one) => cell(one, 2),
+    limit: (one) => cell(one, 3),
+  };
+
+  /* What has no number is last in both directions. */
+  const by = (key, sign) => (a, b) => {
+    const [x, y] = [key(a), key(b)];
+    if (Number.isNaN(x) || Number.isNaN(y)) return Number.isNaN(x) - Number.isNaN(y) || a.order - b.order;
+    return sign * (x - y) || a.order - b.order;
+  };
+
+  function sort() {
+    const key = KEYS[pick.sort.value];
+    const order = key ? by(key, pick.down.checked ? -1 : 1) : (a, b) => a.order - b.order;
+    for (const group of rows()) group.body.append(...group.all.sort(order).map((one) => one.row));
+    const first = (group) => ({ ...group.all[0], order: group.order, group });
+    const sorted = rows().map(first);
+    if (key && pick.sort.value === "margin") sorted.sort(order);
+    list.append(...sorted.map(({ group }) => group.box));
   }
 
-  const bar = document.createElement("div");
-  const picks = {};
-  const make = (name, kind, label) => {
-    const one = document.createElement(kind);
-    one.setAttribute("aria-label", label);
-    one.addEventListener("input", apply);
-    picks[name] = one;
-    bar.append(one);
-    return one;
-  };
-  const option = (select, value, label) => select.append(new Option(label, value));
-  const table = () => document.getElementById("results-table");
-  const rows = () => [...table().querySelectorAll("tbody.results-table-row")];
-  const about = (row) => row.querySelector(".col-testId")?.dataset ?? {};
-  const count = document.createElement("span");
+  function fits(one, group, words) {
+    if (pick.node.value && !one.nodes.includes(pick.node.value)) return false;
+    if (pick.rung.value && group.box.dataset.r !== pick.rung.value) return false;
+    if (pick.outcome.value && one.row.cells[1].textContent !== pick.outcome.value) return false;
+    return words.every((word) => one.text.includes(word) || group.about.includes(word));
+  }
 
-  function matches(row, words) {
-    const { n = "", r = "", o = "" } = about(row);
-    if (picks.node.value && !n.split(" ").includes(picks.node.value)) return false;
-    if (picks.rung.value && r !== picks.rung.value) return false;
-    if (picks.outcome.value && o !== picks.outcome.value) return false;
-    if (!words.length) return true;
-    const text = row.querySelector(".collapsible").textContent.toLowerCase();
-    return words.every((word) => text.includes(word));
+  function filter() {
+    const words = pick.q.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const asks = words.length || pick.node.value || pick.rung.value || pick.outcome.value;
+    document.querySelectorAll("tr.told").forEach((row) => row.remove());
+    let shown = 0;
+    let all = 0;
+    for (const group of rows()) {
+      group.about ??= group.box.querySelector("summary b").textContent.toLowerCase();
+      group.said ??= group.count.textContent;
+      group.found = 0;
+      for (const one of group.all) {
+        one.row.hidden = !fits(one, group, words);
+        group.found += !one.row.hidden;
+      }
+      all += group.all.length;
+      shown += group.found;
+      group.box.hidden = !group.found;
+      const some = group.found < group.all.length;
+      group.count.textContent = some ? `${group.said}; ${group.found} shown` : group.said;
+    }
+    for (const group of rows()) {
+      group.box.open = asks ? shown <= FEW && group.found > 0 : group.wasOpen;
+    }
+    form.querySelector("output").textContent = `${shown} of ${all} rows`;
+  }
+
+  const NAMES = ["q", "rung", "node", "outcome", "sort", "down"];
+  const value = (name) => (name === "down" ? (pick.down.checked ? "1" : "") : pick[name].value);
+
+  function keep() {
+    const url = new URL(location.href);
+    for (const name of NAMES) {
+      if (value(name)) url.searchParams.set(name, value(name));
+      else url.searchParams.delete(name);
+    }
+    try {
+      history.replaceState({}, "", url.href);
+    } catch {
+      /* Some viewers have no address of their own. */
+    }
+  }
+
+  function restore() {
+    const asked = new URL(location.href).searchParams;
+    for (const name of NAMES) {
+      if (!asked.has(name)) continue;
+      if (name === "down") pick.down.checked = true;
+      else pick[name].value = asked.get(name);
+    }
+    if (NAMES.some((name) => asked.has(name))) apply();
   }
 
   function apply() {
-    const words = picks.text.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let visible = 0;
-    for (const row of rows()) {
-      const fits = matches(row, words);
-      row.classList.toggle("rg-out", !fits);
-      visible += fits;
+    if (pick.sort.value || known) sort();
+    filter();
+    keep();
+  }
+
+  /* Opens the command and output of a row below it; the link is a link without script too. */
+  function tell(link) {
+    const row = link.closest("tr");
+    const next = row.nextElementSibling;
+    const isOpen = next?.classList.contains("told");
+    if (isOpen) next.remove();
+    else {
+      const told = document.createElement("tr");
+      told.className = "told";
+      const inside = told.insertCell();
+      inside.colSpan = row.cells.length;
+      const from = document.getElementById(link.hash.slice(1));
+      [...from.children].slice(1).forEach((part) => inside.append(part.cloneNode(true)));
+      row.after(told);
     }
-    count.textContent = `${visible} of ${shown.items} rows`;
+    link.setAttribute("aria-expanded", String(!isOpen));
   }
 
-  function fill(select, all, label) {
-    option(select, "", label);
-    all.forEach((value) => option(select, value, value));
+  /* A link to something that is closed or filtered opens what holds it. */
+  function reveal() {
+    const found = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!found) return;
+    if (found.hidden) form.reset();
+    for (let up = found; up; up = up.parentElement) if (up.tagName === "DETAILS") up.open = true;
+    found.scrollIntoView();
   }
 
-  function controls() {
-    bar.id = "rg-filter";
-    make("text", "input", "filter rows by text").placeholder = "filter rows by text";
-    const lists = JSON.parse(document.getElementById("rg-lists").textContent);
-    fill(make("rung", "select", "rung"), lists.rungs, "all rungs");
-    fill(make("node", "select", "node"), lists.nodes, "all nodes");
-    fill(make("outcome", "select", "outcome"), lists.outcomes, "all outcomes");
-    bar.append(count);
-    if (many) {
-      const all = document.createElement("button");
-      all.id = "rg-all";
-      all.textContent = "show passed rows too";
-      all.addEventListener("click", () => {
-        document.querySelector('input[data-test-result="passed"]').click();
-        all.remove();
-      });
-      bar.append(all);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.('a[href^="#c"]');
+    if (link && link.closest("#groups") && /^#c\d+$/.test(link.hash)) {
+      event.preventDefault();
+      tell(link);
     }
-    document.querySelector(".controls").after(bar);
-  }
-
-  const cases = () => JSON.parse(document.getElementById("rg-cases").textContent);
-  let known = null;
-
-  function part(parent, name, text) {
-    const one = document.createElement(name);
-    one.textContent = text;
-    parent.append(one);
-    return one;
-  }
-
-  function tell(row) {
-    const cell = row.querySelector("td.extra");
-    const link = row.querySelector(".col-links a");
-    if (!link || cell.querySelector(".rg-case")) return;
-    known ??= cases();
-    const told = known[link.getAttribute("href")];
-    const box = document.createElement("div");
-    box.className = "rg-case";
-    for (const command of told?.commands ?? []) {
-      part(box, "div", `${command.role} on ${command.node}, ${command.ended}`);
-      part(box, "pre", `$ ${command.argv}`);
-    }
-    if (told?.output) part(box, "pre", told.output);
-    if (!told) part(box, "div", "Too long to show here; see the transcript.");
-    const whole = part(box, "a", `full transcript: ${link.getAttribute("href")}`);
-    whole.href = link.getAttribute("href");
-    cell.prepend(box);
-  }
-
-  function toggle(event) {
-    const head = event.target.closest?.("#results-table tr.collapsible");
-    if (!head || event.target.closest("a")) return;
-    event.stopPropagation();
-    const row = head.parentElement;
-    const closed = row.querySelector(".extras-row").classList.toggle("hidden");
-    head.querySelector(".col-result").classList.toggle("collapsed", closed);
-    if (!closed) tell(row);
-  }
-
-  document.addEventListener("click", toggle, true);
-  document.addEventListener("DOMContentLoaded", () => {
-    controls();
-    const after = document.getElementById("rg-after");
-    if (after) document.body.append(after);
-    apply();
-    new MutationObserver((changes) => {
-      if (changes.some((change) => [...change.addedNodes].includes(table()))) apply();
-    }).observe(document.body, { childList: true });
-    document.getElementById(location.hash.slice(1))?.scrollIntoView();
   });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("input", apply);
+  form.addEventListener("reset", () => setTimeout(apply));
+  addEventListener("hashchange", reveal);
+  form.hidden = false;
+  restore();
+  reveal();
 })();

@@ -10,7 +10,8 @@ from railgauge.core.terms import Rung, Verdict
 from railgauge.diagnosis import Cause
 from railgauge.judging.record import ItemRecord
 from railgauge.report import soak
-from railgauge.report.causes import about, leading, unexplained
+from railgauge.report.causes import SEEN_IN, about, leading, name_of, unexplained
+from railgauge.report.certificate.certified import CertifiedRun
 from railgauge.run.prepare import JOURNAL, SettingChange, from_journal
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
@@ -25,6 +26,9 @@ _SYMBOLS = {
     Verdict.WITH_DEVIATIONS: "!",
     Verdict.REJECTED: "\u2717",
     Verdict.INCOMPLETE: "?",
+    Verdict.QUALIFIED: "\u2713",
+    Verdict.QUALIFIED_WITH_DEVIATIONS: "!",
+    Verdict.NOT_QUALIFIED: "\u2717",
 }
 _MOST = 20
 # These labels come first, because a phone shows only the first lines.
@@ -38,32 +42,38 @@ _SURE = {
 
 @dataclass(frozen=True, slots=True)
 class _Card:
-    """A root cause: where it is, how certain it is, and its labelled lines."""
+    """A root cause: where it is, how certain it is, and its labelled lines.
+
+    A line is a text and the anchor of the row that it names, empty if it names none.
+    """
 
     head: str
     sure: str
-    told: Sequence[tuple[str, Sequence[str]]]
+    told: Sequence[tuple[str, Sequence[tuple[str, str]]]]
 
 
 def first_screen(
-    verdict: RunVerdict,
-    records: Mapping[str, ItemRecord],
+    certified: CertifiedRun,
     settings: RunSettings,
     store: Store,
     drawn: Collection[int],
+    rows: Mapping[str, str],
 ) -> dict[str, object]:
     """Return the values of the template: verdict, causes, coverage, identity, smallest margins.
 
-    ``drawn`` are the rungs that have plots further down.
+    ``drawn`` are the rungs that have plots further down, ``rows`` the anchors of items.
     """
+    verdict, records = certified.verdict, certified.records
     # The lowest rung comes first: its problems explain those of the rungs above.
     wrong = failure_groups(unexplained(verdict, records))
     return {
         "symbol": _SYMBOLS[verdict.verdict],
         "headline": _headline(verdict),
         "deviations": [_deviation(one) for one in verdict.deviations],
-        **_causes(verdict.causes),
-        "failures": [(t.what, t.ids, t.reason, t.remedy) for t in wrong[:_MOST]],
+        **_causes(verdict.causes, rows),
+        "failures": [
+            (t.what, t.ids, rows.get(t.items[0], ""), t.reason, t.remedy) for t in wrong[:_MOST]
+        ],
         "more_failures": max(0, len(wrong) - _MOST),
         "not_run": _not_run(verdict, records),
         "unknown": [(one.place, ", ".join(one.what), one.why) for one in verdict.unknown],
@@ -71,20 +81,20 @@ def first_screen(
         "soak": soak.rows(verdict.soak),
         "drawn": [(rung, Rung(rung).folder) for rung in sorted(drawn)],
         "changes": _changes(store),
-        "tightest": _tightest(records),
+        "tightest": _tightest(records, rows),
     }
 
 
-def _causes(causes: Sequence[Cause]) -> dict[str, object]:
+def _causes(causes: Sequence[Cause], rows: Mapping[str, str]) -> dict[str, object]:
     """A card for each of the first causes, and the number of the others."""
-    cards = [_card(cause) for cause in leading(causes, _MOST)]
+    cards = [_card(cause, rows) for cause in leading(causes, _MOST)]
     return {"causes": cards, "more_causes": max(0, len(causes) - _MOST)}
 
 
 def _headline(verdict: RunVerdict) -> str:
     counts = verdict.counts
     return (
-        f"{verdict.verdict.upper()}: asserted {counts.asserted} of {counts.planned}"
+        f"{verdict.said}: asserted {counts.asserted} of {counts.planned}"
         f"{f', {counts.not_run} not run' if counts.not_run else ''}"
         f"{f' ({verdict.scope})' if verdict.scope else ''}"
         f"{f', {verdict.reservation}' if verdict.reservation else ''}"
@@ -112,9 +122,14 @@ def _identity(verdict: RunVerdict, settings: RunSettings) -> dict[str, str]:
     return rows
 
 
-def _card(cause: Cause) -> _Card:
+def _card(cause: Cause, rows: Mapping[str, str]) -> _Card:
     told = sorted(about(cause), key=lambda row: _FIRST.get(row[0], len(_FIRST)))
-    return _Card(f"{cause.cause}: {cause.where}", _SURE[cause.confidence], told)
+    seen = {name_of(item): rows.get(item, "") for item in cause.evidence}
+    linked = [
+        (label, [(line, seen.get(line, "") if label == SEEN_IN else "") for line in lines])
+        for label, lines in told
+    ]
+    return _Card(f"{cause.cause}: {cause.where}", _SURE[cause.confidence], linked)
 
 
 def _deviation(one: DeviationEffect) -> tuple[str, ...]:
@@ -143,11 +158,14 @@ def _changes(store: Store) -> list[SettingChange] | None:
     return from_journal(store.read_json(JOURNAL))
 
 
-def _tightest(records: Mapping[str, ItemRecord]) -> list[tuple[str, ...]]:
+def _tightest(records: Mapping[str, ItemRecord], rows: Mapping[str, str]) -> list[tuple[str, ...]]:
     return [
-        (f"{w.margin:+.1%}", w.measured, w.limit, w.ceiling, f"{w.subject} {w.where}")
+        (
+            f"{w.subject} {w.metric} {w.where}", rows[w.id], f"{w.margin:+.1%}", w.measured,
+            w.limit, w.ceiling,
+        )
         for w in worst_measurements(records.values())
-    ]
+    ]  # fmt: skip
 
 
 def _coverage(verdict: RunVerdict) -> str:

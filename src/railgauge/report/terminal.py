@@ -37,6 +37,12 @@ _LETTERS = {
     Outcome.NOT_RUN: ("not run", "n", ("NOT RUN", {"yellow": True})),
     Outcome.ERROR: ("error", "E", ("ERROR", {"red": True})),
 }
+_COLOURS = {
+    Verdict.ACCEPTED: "green",
+    Verdict.QUALIFIED: "green",
+    Verdict.REJECTED: "red",
+    Verdict.NOT_QUALIFIED: "red",
+}
 _MOST_LINES = 10
 _MOST_ABSENT = 6
 
@@ -132,14 +138,14 @@ def summary(
 
 def last_word(out: pytest.TerminalReporter, verdict: RunVerdict, folder: Path) -> None:
     """Print the verdict and where the report is, below everything that pytest prints."""
-    colour = {Verdict.ACCEPTED: "green", Verdict.REJECTED: "red"}.get(verdict.verdict, "yellow")
+    colour = _COLOURS.get(verdict.verdict, "yellow")
     simulated = (
         "" if verdict.evidence == Evidence.HARDWARE else f" ({verdict.evidence.upper()} evidence)"
     )
     out.write_line("")
     scope = f" ({verdict.scope})" if verdict.scope else ""
     out.write_line(
-        f"{verdict.cluster}{scope}: {verdict.verdict.upper()}{simulated}, "
+        f"{verdict.cluster}{scope}: {verdict.said}{simulated}, "
         f"asserted {verdict.counts.asserted} of {verdict.counts.planned}",
         **{colour: True, "bold": True},
     )

@@ -86,6 +86,10 @@ class Invocation:
     soak: str | None = None
     soak_below: str | None = None
     soak_seed: int | None = None
+    shard: str | None = None
+    only: str | None = None
+    partners: str | None = None
+    partners_from: str | None = None
 
 
 def write(store: Store, invocation: Invocation) -> None:

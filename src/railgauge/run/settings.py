@@ -12,6 +12,7 @@ from railgauge.core.model import Cluster
 from railgauge.judging import stamp
 from railgauge.judging.stamp import Evidence
 from railgauge.planning.needs import Candidate
+from railgauge.planning.part import LevelPart, within
 from railgauge.planning.plan import Level
 from railgauge.planning.soak import SoakPlan
 
@@ -29,7 +30,8 @@ class RunSettings:
     ``replayed`` is the folder of the unpacked bundle whose transcripts are judged in place of
     nodes. ``resumed`` is the folder of the run that is carried on. ``wait_s`` is how many seconds
     to wait for nodes that another run holds. ``deviations`` are those that somebody has accepted.
-    ``operator`` is who runs it.
+    ``operator`` is who runs it. ``measures`` is the part of the level that it measures, ``None``
+    for all of it.
     """
 
     declared: Cluster
@@ -49,6 +51,11 @@ class RunSettings:
     deviations: tuple[Deviation, ...] = ()
     soak: SoakPlan | None = None
     operator: str = ""
+    measures: LevelPart | None = None
+
+    def used(self, cluster: Cluster) -> Cluster:
+        """The nodes of the cluster that the run surveys, leases and measures."""
+        return within(cluster, self.measures.uses) if self.measures else cluster
 
     @property
     def is_worker(self) -> bool:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -215,7 +215,7 @@ class Store:
             kept = [line for line in self.lines(name)[0] if not is_out(line)]
             if kept and chain.FIELD in kept[0]:
                 kept = list(chain.rebound(kept))
-            write_whole(path, "".join(map(_line_of, kept)))
+            write_whole(path, lines_text(kept))
 
     def lines(self, name: str, offset: int = 0) -> tuple[list[Any], int]:
         """Return the lines from byte ``offset`` on, and the offset of the next ones.
@@ -244,6 +244,11 @@ def _stamped_kept(kept: Kept) -> dict[str, Any]:
 
 def _line_of(data: object) -> str:
     return json.dumps(data, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def lines_text(lines: Iterable[Mapping[str, Any]]) -> str:
+    """The text of a ``.jsonl`` file with these lines."""
+    return "".join(map(_line_of, lines))
 
 
 def _append_bound(path: Path, line: Mapping[str, Any], *, durable: bool = False) -> None:

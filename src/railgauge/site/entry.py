@@ -23,7 +23,8 @@ import pytest
 # because an import of that package would cost every session of other projects a second.
 WITH_VALUE = (
     *("--hostfile", "--platform", "--replay", "--resume", "--deviations", "--lab-fault"),
-    *("--soak", "--soak-below"),
+    *("--soak", "--soak-below", "--shard"),
+    *("--only", "--partners", "--partners-from"),
 )
 
 _HOSTFILE = WITH_VALUE[0]

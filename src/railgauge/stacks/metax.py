@@ -73,7 +73,7 @@ class MetaX:
         gpus = _placed(parse_gpus(text), topology, found.get("bios"))
         processes = parse_processes(text)
         missing = {
-            "gpus": table.failure or _gpu_problem(text, gpus),
+            "gpus": table.failure or gpu_problem(text, gpus),
             "gpu_driver": table.failure or ("" if driver else _silent("driver")),
             "gpu_processes": table.failure or ("" if processes is not None else _silent("process")),
             "topology": section(sections, "mx-smi-topo").failure
@@ -166,7 +166,8 @@ def _processes(table: str) -> Iterator[str]:
             yield f"GPU {match[1]}: {match[3]} (pid {match[2]}, {match[4]} MiB)"
 
 
-def _gpu_problem(text: str, gpus: tuple[GpuFacts, ...]) -> str:
+def gpu_problem(text: str, gpus: tuple[GpuFacts, ...]) -> str:
+    """Return why the list of GPUs is not complete; empty if it is."""
     attached = _ATTACHED.search(text)
     if not attached:
         return "mx-smi: does not report how many GPUs are attached"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 _ABSENT_FILE = 66
 _TIMED_OUT = (124, 137)
 _NOT_FOUND = 127
-_NOT_FOUND_PROGRAM = re.compile(r"([^\s:]+): (?:command )?not found")
+_NOT_FOUND_PROGRAM = re.compile(r"(?<![^\s:])([^\s:]{1,400}): (?:command )?not found")
 _LONGEST_REASON = 200
 
 

@@ -1,21 +1,26 @@
-"""Parser for ``iblinkinfo -l``, which prints one line for each port, with its peer.
+"""Parser for ``iblinkinfo``: every port with the port at the other end of its cable.
 
-A line with ``0x100001 "leaf01" … 3[ ] ==( 4X 53.125 Gbps Active/ LinkUp)==>`` is port 3 of leaf01,
-with a width of 4 and 53.125 Gb/s on each lane.
+With ``-l`` each line names its node: ``0x100001 "leaf01" … 3[ ] ==( 4X 53.125 Gbps Active/
+LinkUp)==>`` is port 3 of leaf01, with a width of 4 and 53.125 Gb/s on each lane. Without it a
+heading names the node of the lines below: ``Switch: 0x100001 leaf01:``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 _LONGEST_LINE = 1000
-_LINE = re.compile(
-    r'(0x[0-9a-f]{1,16}) "([^"]{0,200})"\s+(\d{1,6})\s+(\d{1,4})\[[^\]]{0,4}\] ==\(\s*'
-    r"(?:(\d{1,2})X\s+([\d.]{1,10}) Gbps\s+)?(\w{1,20})/\s*(\w{1,30})\)==>"
+_LINK = (
+    r"\s{0,200}(\d{1,6})\s{1,200}(\d{1,4})\[[^\]]{0,4}\] ==\(\s{0,200}"
+    r"(?:(\d{1,2})X\s{1,200}([\d.]{1,10}) Gbps\s{1,200})?(\w{1,20})/\s{0,200}(\w{1,30})\)==>"
+    r"(?:\s{1,200}(?:0x[0-9a-f]{1,16}\s{1,200})?(\d{1,6})\s{1,200}(\d{1,4})\[)?"
 )
+_LINE = re.compile(r'(0x[0-9a-f]{1,16}) "([^"]{0,200})"' + _LINK)
+_BELOW = re.compile(r"\s{1,200}(?:(0x[0-9a-f]{1,16})(?=\s))?" + _LINK)
+_HEADING = re.compile(r"(?:CA|Switch|Router): (?:(0x[0-9a-f]{1,16}) )?(.{0,200}):\s{0,20}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,38 +40,62 @@ class LinkPort:
     lane_gbps: float | None
 
 
+_Place = tuple[int, int]
+"""The LID and the number of a port."""
+
+
 @dataclass(frozen=True, slots=True)
 class LinkTable:
     """Every port in the order of the output, and an index of them.
 
     The key of a switch's port is the switch's GUID and the port. A channel adapter's port has its
     own GUID, which topology files do not contain; its key has the adapter's description instead.
+
+    ``repeated`` counts ports that are listed again. ``unlisted`` counts ports that are the other
+    end of a cable and have no line themselves: lines are missing.
     """
 
     ports: tuple[LinkPort, ...]
     by_end: Mapping[tuple[int | str, int], LinkPort]
+    repeated: int = 0
+    unlisted: int = 0
 
 
 @lru_cache(maxsize=4)
 def link_table(text: str) -> LinkTable:
-    ports = parse_link_lines(text)
-    named: dict[tuple[int | str, int], LinkPort] = {(port.node, port.port): port for port in ports}
-    return LinkTable(ports, {**named, **{(port.guid, port.port): port for port in ports}})
-
-
-def parse_link_lines(text: str) -> tuple[LinkPort, ...]:
     """Parse every port in the order of the output; skip other lines."""
-    matches = (_LINE.match(line[:_LONGEST_LINE]) for line in text.splitlines())
-    return tuple(map(_port, filter(None, matches)))
+    rows = list(_rows(text))
+    ports = tuple(port for port, _, _ in rows)
+    named: dict[tuple[int | str, int], LinkPort] = {(port.node, port.port): port for port in ports}
+    keys: dict[tuple[int | str, int], LinkPort] = {(port.guid, port.port): port for port in ports}
+    peers = {peer for _, _, peer in rows if peer}
+    unlisted = peers - {own for _, own, _ in rows}
+    return LinkTable(ports, {**named, **keys}, len(ports) - len(keys), len(unlisted))
 
 
-def _port(match: re.Match[str]) -> LinkPort:
-    return LinkPort(
-        guid=int(match[1], 16),
-        node=match[2].strip(),
-        port=int(match[4]),
-        state=match[7],
-        physical_state=match[8],
-        width=int(match[5]) if match[5] else None,
-        lane_gbps=float(match[6]) if match[6] else None,
+def _rows(text: str) -> Iterator[tuple[LinkPort, _Place, _Place | None]]:
+    """Yield each port, where it is, and where the other end of its cable is."""
+    node, guid = "", ""
+    for line in (line[:_LONGEST_LINE] for line in text.splitlines()):
+        if heading := _HEADING.fullmatch(line):
+            guid, node = heading[1] or "", heading[2]
+        elif match := _LINE.match(line):
+            yield _row(match, match[1], match[2], 3)
+        elif node and (match := _BELOW.match(line)) and (match[1] or guid):
+            yield _row(match, match[1] or guid, node, 2)
+
+
+def _row(
+    match: re.Match[str], guid: str, node: str, at: int
+) -> tuple[LinkPort, _Place, _Place | None]:
+    lid, number, width, lane, state, physical, peer_lid, peer = match.groups()[at - 1 :]
+    port = LinkPort(
+        guid=int(guid, 16),
+        node=node.strip(),
+        port=int(number),
+        state=state,
+        physical_state=physical,
+        width=int(width) if width else None,
+        lane_gbps=float(lane) if lane else None,
     )
+    return port, (int(lid), int(number)), (int(peer_lid), int(peer)) if peer else None

@@ -33,6 +33,7 @@ from railgauge.tools.metric import ROW, SCALING, SWEEP, Metric
 class Registered:
     """One line of the registry: the tool's module, and properties that its name does not give.
 
+    ``member`` is the tool's name in a module that holds several; empty if the module is the tool.
     ``keys`` are the names under ``tools`` in a hostfile that locate its programs; if there are
     none, the key is the tool's name. ``is_two_ended``: each side's command names its own NIC, so
     that the tool can measure across rails. ``root`` is why it needs root; empty if it does not.
@@ -41,6 +42,7 @@ class Registered:
     """
 
     module: str
+    member: str = ""
     keys: tuple[str, ...] = ()
     is_two_ended: bool = False
     root: str = ""
@@ -48,6 +50,7 @@ class Registered:
 
 
 _INFINIBAND = "infiniband-diags"
+_PROBED = "railgauge.tools.probed"
 _UMAD = "management packets: /dev/infiniband/umad*"
 # Tools that the suite starts: a platform file may name them.
 _RUN = {
@@ -97,6 +100,15 @@ _READ = {
     "ras-status": Registered("railgauge.tools.ras_status"),
     "dmesg": Registered("railgauge.tools.dmesg"),
     "perfquery": Registered("railgauge.tools.infiniband_diags.perfquery"),
+    "nvidia-smi": Registered(_PROBED, "NVIDIA_SMI"),
+    "rocm-smi": Registered(_PROBED, "ROCM_SMI"),
+    "amd-smi": Registered(_PROBED, "AMD_SMI"),
+    "mx-smi": Registered(_PROBED, "MX_SMI"),
+    "ibstat": Registered(_PROBED, "IBSTAT"),
+    "ibv_devinfo": Registered(_PROBED, "IBV_DEVINFO"),
+    "rdma-link": Registered(_PROBED, "RDMA_LINK"),
+    "ethtool": Registered(_PROBED, "ETHTOOL"),
+    "lspci": Registered(_PROBED, "LSPCI"),
 }
 
 PLANNABLE = tuple(_RUN)
@@ -169,7 +181,9 @@ def tool(name: str) -> Tool:
     """Return the module of the tool ``name``. Raises ``BadInput`` for an unknown name."""
     if name not in NAMES:
         raise BadInput(f"unknown tool {name!r}", remedy=f"known: {', '.join(NAMES)}")
-    return cast(Tool, import_module({**_RUN, **_READ}[name].module))
+    registered = {**_RUN, **_READ}[name]
+    module = import_module(registered.module)
+    return cast(Tool, getattr(module, registered.member) if registered.member else module)
 
 
 def keys(name: str) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ def parse(text: str) -> Parsed:
     kernel's log has the error ``no-table``.
     """
     collector = OutputCollector()
-    records = list(_records(clean(text)))
+    records = list(_records(clean(text, is_log=True)))
     if not records:
         collector.nothing(text, "no line is one of a kernel's log")
         return collector.parsed(_TOOL)

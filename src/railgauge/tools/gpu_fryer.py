@@ -19,7 +19,7 @@ from railgauge.tools.claims import Claim, SideOutput, ToolRequest, claims_of_gpu
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.metric import HIGHER, several
 from railgauge.tools.options import program, read_options
-from railgauge.tools.text import clean, is_torn, line_at
+from railgauge.tools.text import clean, is_torn, line_at, with_end
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -188,7 +188,11 @@ def _check_end(text: str, fry: _Fry, collector: OutputCollector) -> None:
     if len(fry.formats) > 1:
         said = f"one rate for several formats: {', '.join(fry.formats)}"
         collector.error(ProblemKind.SEVERAL_TABLES, said)
-    if not fry.ends or is_torn(text) or len(fry.throttled) != len(fry.results):
+    if (
+        not fry.ends
+        or is_torn(with_end(text, ends=(_END,)))
+        or len(fry.throttled) != len(fry.results)
+    ):
         collector.error(ProblemKind.TRUNCATED, f"no closing line {_END!r}: it did not finish")
     if (fry.verdicts == [_UNHEALTHY]) != bool(fry.reasons) or not fry.verdicts:
         collector.error(ProblemKind.TRUNCATED, "no verdict on the GPUs, or none of its reasons")

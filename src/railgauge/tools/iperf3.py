@@ -1,11 +1,12 @@
 """iperf3: TCP between two nodes, over one or more streams.
 
-Formats: the JSON (``-J``) of iperf 3.1 to 3.19.
+Formats: the JSON (``-J``) of iperf 3.1 to 3.19, and the client's table (``iperf3_text``).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from railgauge.config.thresholds.model import Measurement
 from railgauge.core.errors import BadInput
@@ -16,6 +17,7 @@ from railgauge.tools import Setting
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.documents import Document, integer, items, number, part, read_document
+from railgauge.tools.iperf3_text import read_table
 from railgauge.tools.metric import HIGHER, LOWER, Metric, several
 from railgauge.tools.options import Options, check_port, one_size, program, read_options
 from railgauge.tools.text import clean
@@ -127,7 +129,7 @@ _KINDS = {
 
 
 def parse(text: str) -> Parsed:
-    """Read the client's JSON. Never raises and takes time linear in the text.
+    """Read the client's JSON or table. Never raises and takes time linear in the text.
 
     Samples: ``bw_sent`` and ``bw_received`` over the whole run, ``bw_interval`` for each interval
     that was not omitted, all in decimal ``Gb/s`` (the tool's ``bits_per_second`` / 10^9), and
@@ -144,8 +146,8 @@ def parse(text: str) -> Parsed:
     collector.check_started(text, "iperf3")
     document = read_document(text)
     if not isinstance(document, Document):
-        _collect_plain_text(text, document, collector)
-        return collector.parsed("iperf3")
+        version, summary = _collect_plain_text(text, document, collector)
+        return collector.parsed("iperf3", version, summary)
     if document.behind.lstrip().startswith("{"):
         collector.error(
             ProblemKind.SEVERAL_TABLES, "several JSON documents; give the output of one run"
@@ -153,17 +155,20 @@ def parse(text: str) -> Parsed:
     return _parse_document(document.content, collector)
 
 
-def _collect_plain_text(text: str, found: Problem, collector: OutputCollector) -> None:
-    """Report text without JSON: an error, a server's greeting, or the human-readable table."""
+def _collect_plain_text(
+    text: str, found: Problem, collector: OutputCollector
+) -> tuple[str | None, Mapping[str, object]]:
+    """Read text without JSON: an error, a server's greeting, or the human-readable table."""
     error = re.search(r"iperf3: error - ([^\n]{1,200})", text)
     if error:
         collector.error(_kind(error[1]), error[1])
     elif (
         found.kind is ProblemKind.NO_TABLE and "[ ID]" in text and "Server listening on" not in text
     ):
-        collector.error(ProblemKind.UNPARSABLE, "a human-readable table; the JSON of -J is needed")
+        return read_table(text, collector)
     elif not collector.has_errors:
         collector.problems.append(found)
+    return None, {}
 
 
 def _kind(error: str) -> ProblemKind:

@@ -12,7 +12,7 @@ from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.squares import Square, read_squares
-from railgauge.tools.text import clean, is_torn, whole_lines
+from railgauge.tools.text import clean, is_torn, whole_lines, with_end
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -40,7 +40,7 @@ def parse(text: str) -> Parsed:
     ``no-peer-access``) the enabled values are copies through the host. ``size_bytes`` is ``None``:
     it is not printed.
     """
-    text = clean(text)
+    text = with_end(clean(text), decimals=2)
     lines = whole_lines(text)
     collector = OutputCollector()
     if collector.check_started(text, "p2pBandwidthLatencyTest") and (
@@ -55,6 +55,12 @@ def parse(text: str) -> Parsed:
         _collect_matrix(square, collector)
     if is_torn(text):
         collector.error(ProblemKind.TRUNCATED, "the last line is incomplete")
+    if squares and not any(square.heading == _CONNECTIVITY for square in squares):
+        message = "the matrix of peer access is missing: others may be missing too"
+        collector.warn(ProblemKind.NO_OPENING_LINE, message)
+    if squares and not any(square.corner == "CPU" for square in squares):
+        message = "the latencies by the host's clock are missing, which are printed last"
+        collector.warn(ProblemKind.NO_CLOSING_LINE, message)
     _collect_nothing(text, collector)
     devices = {f"gpu{match[1]}": match[2] for match in _DEVICE.finditer(text)}
     return collector.parsed(_TOOL, None, {"devices": devices, "matrices": len(squares)})
@@ -83,7 +89,7 @@ def _collect_matrix(square: Square, collector: OutputCollector) -> None:
     if square.heading == _CONNECTIVITY:
         return
     match = _MATRIX.fullmatch(square.heading)
-    if match is None:
+    if match is None or (match[1] is None) != (match[3] == "Latency"):
         collector.error(
             ProblemKind.NO_HEADING, f"unknown heading of a matrix: {square.heading[:120]!r}"
         )

@@ -151,6 +151,9 @@ def _collect_end(
 ) -> None:
     if sections and "Warnings" not in sections:
         collector.error(ProblemKind.TRUNCATED, "the report ends before its last section")
+    if sections and "Job summary" not in sections:
+        message = "the report begins before this text: it has no summary of the job"
+        collector.warn(ProblemKind.NO_OPENING_LINE, message)
     if collector.has_errors or has_groups:
         return
     collector.nothing(text, "no table of communicators in this text")

@@ -16,7 +16,7 @@ from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.squares import Square, read_squares
-from railgauge.tools.text import clean, is_torn, whole_lines
+from railgauge.tools.text import clean, is_torn, whole_lines, with_end
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -64,7 +64,7 @@ def parse(text: str) -> Parsed:
     ``device0>device4`` with the tool's own numbers, in which CPUs come first. ``summary.devices``
     is the list that ``-e`` prints; a list without bandwidths is the warning ``no-bandwidth``.
     """
-    text = clean(text)
+    text = with_end(clean(text), decimals=3)
     lines = whole_lines(text)
     collector = OutputCollector()
     if collector.check_started(text, "rocm-bandwidth-test", "rocm_bandwidth_test") and (
@@ -112,6 +112,9 @@ def _collect_tables(lines: list[str], collector: OutputCollector) -> None:
         elif table and (row := _ROW.fullmatch(line)):
             _collect_row(table, row, collector)
     _complain_if_empty(table, collector)
+    if table:
+        message = "nothing says how many sizes a table has: the last ones may be missing"
+        collector.warn(ProblemKind.NO_CLOSING_LINE, message)
 
 
 def _complain_if_empty(table: _Table | None, collector: OutputCollector) -> None:

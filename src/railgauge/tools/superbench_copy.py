@@ -11,7 +11,7 @@ from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
-from railgauge.tools.text import clean, is_torn, whole_lines
+from railgauge.tools.text import clean, is_torn, whole_lines, with_end
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -26,6 +26,7 @@ _SHMOO = re.compile(
     r"bandwidthTest-(H2D|D2H|D2D)(?:-(\w{1,12}))?, Bandwidth = (\S{1,16}) (\S{1,8}), "
     r"Time = \S{1,20} s, Size = (\d{1,15}) bytes, NumDevsUsed = \d{1,4}"
 )
+_SHMOO_TITLE = "[CUDA Bandwidth Test]"
 _SHMOO_START = "bandwidthTest-"
 _SHMOO_END = "Result = "
 
@@ -55,7 +56,7 @@ def parse(text: str) -> Parsed:
     prints no unit; its values are decimal GB/s. A 0 below 64 KiB results from rounding: it gives
     the warning ``below-resolution`` and no sample.
     """
-    text = clean(text)
+    text = with_end(clean(text), ends=("Result = PASS", "Result = FAIL"))
     collector = OutputCollector()
     if collector.check_started(text, *_PROGRAMS) and (failed := _FAILED.search(text)):
         collector.error(ProblemKind.TOOL_FAILED, failed[0])
@@ -150,6 +151,12 @@ def _is_below_resolution(word: str, size_bytes: int | None) -> bool:
 
 
 def _collect_nothing(text: str, programs: dict[str, bool], collector: OutputCollector) -> None:
+    if "bandwidthTest" in programs and _SHMOO_TITLE not in text:
+        message = "bandwidthTest's title is missing: the first sizes may be too"
+        collector.warn(ProblemKind.NO_OPENING_LINE, message)
+    if "gpu_copy" in programs:
+        message = "gpu_copy prints no first and no last line: rows may be missing"
+        collector.warn(ProblemKind.NO_CLOSING_LINE, message)
     for name, has_ended in programs.items():
         if not has_ended:
             collector.error(ProblemKind.TRUNCATED, f"the last line of {name} was not printed")

@@ -4,8 +4,6 @@ No other module cleans output::
 
     >>> clean("\x1b[1mbusbw\x1b[0m\r\n")
     'busbw\n'
-    >>> without_prefix("[1,0]<stdout>: 8  2  float")
-    '8  2  float'
 """
 
 from __future__ import annotations
@@ -14,39 +12,39 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 
+from railgauge.tools.prefixes import without_prefixes
+
 _COLOUR = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
-# srun --label, mpirun --tag-output (4 and 5), mpiexec -prepend-rank, and timestamps.
-_PREFIX = re.compile(
-    r"\[[0-9]{1,6},[0-9]{1,6}\](?:<std[a-z]{3,4}>)?: ?"
-    r"|\[[\w.\-]{1,120}@[0-9]{1,6},[0-9]{1,6}\](?:<std[a-z]{3,4}>)?: ?"
-    r"|<std[a-z]{3,4}>: ?"
-    r"|\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{5,8}(?:[.,][0-9]{1,9})?(?:Z|[+-][0-9:]{2,6})?"
-    r"\]?[ \t]"
-    r"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8} [0-9]{4}(?=[\[<])"
-    r"|[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})? "
-    r"|\[[0-9]{1,6}\] (?=[#\s0-9])"
-    r"|std(?:out|err) [FP] "
-    r"|[ ]{0,6}[0-9]{1,6}: "
+# Digits of other scripts, which \d, int() and float() take for numbers.
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")
+# What a shell prints below an output that was copied from a terminal.
+_PROMPT = re.compile(
+    r"(?:\([\w.\-]{1,60}\) )?(?:\[[\w.\-]{1,80}@[\w.\-]{1,80} [^\]\n]{1,200}\]"
+    r"|[\w.\-]{1,80}@[\w.\-]{1,80}:[^\n$#]{0,200})[$#] ?|\$ ?"
 )
-_MOST_PREFIXES = 4
+_BYTE_ORDER_MARK = "\ufeff"
 LONGEST_MESSAGE = 200
 
 
-def clean(text: str) -> str:
-    """Return the text without colour codes, with ``\\n`` as line end."""
+def clean(text: str, *, is_log: bool = False) -> str:
+    """Return the text as the tool printed it, with ``\\n`` as line end.
+
+    Colour codes, a byte order mark and what stands before every line are removed
+    (``without_prefixes``; ``is_log``: the text is a log, whose times stay). Digits of other scripts
+    are replaced: no tool prints them.
+    """
+    text = text.removeprefix(_BYTE_ORDER_MARK)
     if "\x1b" in text:
         text = _COLOUR.sub("", text)
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    if not text.isascii():
+        text = _OTHER_DIGIT.sub("\N{REPLACEMENT CHARACTER}", text)
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _without_prompt(without_prefixes(text, is_log=is_log))
 
 
-def without_prefix(line: str) -> str:
-    """Return the line without the rank, host and time that launchers put before it."""
-    for _ in range(_MOST_PREFIXES):
-        match = _PREFIX.match(line)
-        if match is None:
-            break
-        line = line[match.end() :]
-    return line
+def _without_prompt(text: str) -> str:
+    whole, _, last = text.rpartition("\n")
+    return f"{whole}\n" if _PROMPT.fullmatch(last) and whole else text
 
 
 def lines(text: str, longest: int = sys.maxsize) -> Iterator[tuple[str, bool]]:
@@ -68,6 +66,19 @@ def whole_lines(text: str) -> list[str]:
 def is_torn(text: str) -> bool:
     """Return whether the last line is incomplete."""
     return bool(text.rpartition("\n")[2].strip())
+
+
+def with_end(text: str, *, decimals: int = 0, ends: tuple[str, ...] = ()) -> str:
+    """Return the text with the line end that its last line lost, if that line is complete.
+
+    It is complete if it is one of ``ends``, or if it has as many words as the line above it and the
+    last one has all its ``decimals``, of which the tool prints the same number everywhere.
+    """
+    whole, _, last = text.rpartition("\n")
+    above, words = whole.rstrip().rpartition("\n")[2].split(), last.split()
+    shown = len(words[-1].partition(".")[2]) if words else 0
+    is_row = decimals > 0 and shown == decimals and len(words) == len(above)
+    return f"{text}\n" if is_row or last.strip() in ends else text
 
 
 def line_at(text: str, position: int) -> str:

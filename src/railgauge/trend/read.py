@@ -129,6 +129,8 @@ def _night(folder: Path, data: object) -> Night | str:
     if len(words) < len(_WORDS):
         return f"{VERDICT} does not hold all of {', '.join(_WORDS)}"
     run_id, cluster, platform, evidence, level = words
+    if isinstance(data, dict) and data.get("part"):
+        return "a part of a level, which is no night of its own: railgauge merge joins parts"
     if not _RUN_ID.fullmatch(run_id):
         return "its run id does not start with a time (20260131-020000), so it has no order"
     return Night(run_id, Fleet(cluster, _family(folder) or platform, evidence), level)

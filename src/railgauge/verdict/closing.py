@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from railgauge.config.thresholds import Platform
 from railgauge.diagnosis import RunResults, peers
@@ -14,6 +14,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.judging.telemetry import ITEMS as TELEMETRY
 from railgauge.planning.soak import is_of_soak
 from railgauge.verdict import growth, kernel_log, telemetry
+from railgauge.verdict.unanswered import never_ran
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,27 @@ def question_kinds() -> frozenset[str]:
 def closing(results: RunResults) -> Iterator[ItemRecord]:
     """The records of all closing items, made of the records of the other items."""
     for kind in KINDS:
-        yield from kind.made_of(results)
+        in_parts = kind.items.is_read and results.read_in_parts is not None
+        yield from _in_parts(kind, results) if in_parts else kind.made_of(results)
     if results.soak:
         yield from results.soak.items
+
+
+def read_items(results: RunResults) -> Iterator[ItemRecord]:
+    """The closing items whose evidence was read from the nodes at the end of the run."""
+    for kind in KINDS:
+        if kind.items.is_read:
+            yield from kind.made_of(results)
+
+
+def _in_parts(kind: ClosingKind, results: RunResults) -> Iterator[ItemRecord]:
+    """Those of a merged run: a node that no part has read has not been."""
+    if not kind.asked_by(results.platform):
+        return
+    for node in results.cluster.nodes:
+        begun = kind.items.begun(node.name)
+        found = (results.read_in_parts or {}).get(begun.id)
+        yield found or never_ran(replace(begun, questions=()), NOT_READ)
+
+
+NOT_READ = "no run that was merged has read it"

@@ -22,6 +22,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
 from railgauge.planning.forecast import of_leaves
 from railgauge.planning.pairing import leaves
+from railgauge.planning.part import ONLY
 from railgauge.verdict.deviations import DeviationEffect
 
 SCHEMA_VERSION = 2
@@ -56,7 +57,9 @@ class RunVerdict:
     ``not_limited`` is what could be tested here but is not in the platform file; ``None`` if the
     run did not keep the list of its tests. ``unknown`` is what is not known of each node, and why.
     ``deviations`` are all that were given with the run, with what each of them does in it. ``soak``
-    holds the figures of the soak, ``None`` for a run without one.
+    holds the figures of the soak, ``None`` for a run without one. ``part`` tells which part of the
+    level was measured: ``shard``, or the nodes that it qualifies (``only``) and their ``partners``;
+    ``None`` for all of it.
     """
 
     run_id: str
@@ -75,10 +78,17 @@ class RunVerdict:
     unknown: tuple[Unknown, ...] = ()
     deviations: tuple[DeviationEffect, ...] = ()
     soak: Mapping[str, Any] | None = None
+    part: Mapping[str, str] | None = None
 
     @property
     def exit_code(self) -> int:
         return self.verdict.exit_code
+
+    @property
+    def said(self) -> str:
+        """The verdict in capitals, after the nodes that it is about if it is of some alone."""
+        nodes = (self.part or {}).get(ONLY, "")
+        return f"{nodes} {self.verdict.upper()}".strip()
 
     @property
     def excluded(self) -> str:
@@ -108,8 +118,9 @@ class RunVerdict:
             del data["not_limited"]
         if not self.deviations:  # runs without any, and those of earlier versions, have no list
             del data["deviations"]
-        if self.soak is None:
-            del data["soak"]
+        for name in ("soak", "part"):
+            if data[name] is None:
+                del data[name]
         return data
 
 
@@ -129,15 +140,22 @@ def scope_of(cluster: Cluster, platform: Platform) -> str:
     return ", ".join(name for name, is_so in lacks.items() if is_so)
 
 
-def verdict_of(counts: Counts, covered: int = 0) -> Verdict:
+def verdict_of(counts: Counts, covered: int = 0, part: Mapping[str, str] | None = None) -> Verdict:
     """``rejected`` if an item failed, ``accepted`` if all were asserted, else ``incomplete``.
 
     ``covered`` is how many of the failed items are accepted deviations. If all are, the run is
-    ``accepted with deviations``, but only if all items were asserted.
+    ``accepted with deviations``, but only if all items were asserted. Nodes that are measured alone
+    are ``qualified`` instead. A shard is ``incomplete`` at best: the rest of its cluster was not
+    measured. ``part`` is as in ``RunVerdict``.
     """
+    found = _of_all(counts, covered, is_shard=part is not None and ONLY not in part)
+    return found.of_nodes if part and ONLY in part else found
+
+
+def _of_all(counts: Counts, covered: int, *, is_shard: bool) -> Verdict:
     if counts.failed > covered:
         return Verdict.REJECTED
-    if counts.planned == 0 or counts.asserted != counts.planned:
+    if is_shard or counts.planned == 0 or counts.asserted != counts.planned:
         return Verdict.INCOMPLETE
     return Verdict.WITH_DEVIATIONS if counts.failed else Verdict.ACCEPTED
 
@@ -203,20 +221,26 @@ class Worst:
     measured: str
     limit: str
     ceiling: str
+    metric: str
 
 
 def worst_measurements(records: Iterable[ItemRecord], most: int = 5) -> list[Worst]:
-    """Return the ``most`` smallest margins over all measured values, the largest miss first.
+    """Return the ``most`` smallest margins, the largest miss first, each of another measurement.
 
     Counts that must be met (64 of 64 requests) have no meaningful margin and are left out.
     """
     lines = [
-        Worst(j.margin, record.id, record.subject, _where(record), j.measured, j.limit, _ceiling(j))
+        Worst(
+            j.margin, record.id, record.subject, _where(record), j.measured, j.limit, _ceiling(j),
+            j.metric,
+        )
         for record in records
         for j in record.judgements
         if j.margin is not None and j.outcome is not Outcome.RECORD_ONLY and j.unit != "count"
-    ]
-    return sorted(lines, key=lambda line: (line.margin, line.id))[:most]
+    ]  # fmt: skip
+    ordered = sorted(lines, key=lambda line: (line.margin, line.id))
+    first = {(line.subject, line.metric): line for line in reversed(ordered)}
+    return sorted(first.values(), key=lambda line: (line.margin, line.id))[:most]
 
 
 def _ceiling(judgement: Judgement) -> str:

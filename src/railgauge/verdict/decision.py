@@ -13,19 +13,21 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.model import Cluster
 from railgauge.core.terms import Rung, Scope
 from railgauge.diagnosis import RunResults, diagnose, notes
-from railgauge.diagnosis.unknown import unknown
+from railgauge.diagnosis.unknown import Unknown, unknown
 from railgauge.diagnosis.unplanned import unplanned
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
-from railgauge.planning import plan, sample
+from railgauge.planning import part, plan, sample
 from railgauge.planning.demand import NOT_SCANNED, SUBNET, DemandInputs, demands
 from railgauge.planning.needs import NO_GROUP, NO_PAIR, Candidate, no_scan, not_limited, unmet
 from railgauge.planning.pairing import ALTERNATING
+from railgauge.planning.part import LevelPart
 from railgauge.planning.plan import Level
 from railgauge.planning.soak import SoakPlan, is_of_soak
-from railgauge.verdict import closing
+from railgauge.verdict import closing, history
 from railgauge.verdict.counts import RunVerdict, count, coverage, scope_of, verdict_of
 from railgauge.verdict.deviations import covered, effects
+from railgauge.verdict.history import MergedPart
 from railgauge.verdict.soaked import not_soaked, with_causes
 from railgauge.verdict.unanswered import unanswered
 
@@ -49,7 +51,9 @@ class RunPlan:
     ``ended`` is when the last item had ended (ISO 8601 with its offset); accepted deviations count
     until a day, and this is the day that decides. It is empty until then. ``began`` is when the
     session did, and ``operator`` who ran it; earlier versions kept neither.
-    ``soak`` is what was asked of a soak; ``None`` for a run without one.
+    ``soak`` is what was asked of a soak; ``None`` for a run without one. ``part`` is the part of
+    the level that the run measured; ``None`` for a whole one. ``parts`` are the runs of which this
+    one was merged, oldest first; empty for a run that measured itself.
     """
 
     schema_version: int
@@ -66,12 +70,16 @@ class RunPlan:
     soak: SoakPlan | None = None
     began: str = ""
     operator: str = ""
+    part: LevelPart | None = None
+    parts: tuple[MergedPart, ...] = ()
 
     def level_of(self, platform: Platform, cluster: Cluster) -> Level:
-        """Return the level that the run measured."""
-        return sample.level(
-            platform, cluster, self.level, self.rounds, self.directions, sampled=self.sampled
+        """Return the level that the run measured, or the part of it."""
+        every = part.whole_cluster(self.part, cluster) if self.part else cluster
+        whole = sample.level(
+            platform, every, self.level, self.rounds, self.directions, sampled=self.sampled
         )
+        return part.of_level(self.part, whole) if self.part else whole
 
 
 def decide(run: RunPlan, results: RunResults) -> RunVerdict:
@@ -91,6 +99,7 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
     planned = (item for item in run.planned if not closing.is_closing(item))
     counts = count(dict.fromkeys([*planned, *absent, *last]), every)
     causes = with_causes(diagnose(results), results.soak, every)
+    about = run.part.about if run.part else None
     accepted = effects(results.deviations, causes, every, run.ended)
     return RunVerdict(
         run_id=run.run_id,
@@ -98,15 +107,17 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
         platform=platform.name,
         evidence=run.evidence,
         level=run.level,
-        verdict=verdict_of(counts, len(covered(accepted))),
+        verdict=verdict_of(counts, len(covered(accepted)), about),
         counts=counts,
         coverage=coverage(cluster, platform, ordered.values()),
         not_applicable=not_applicable(platform, level, run.tests),
         not_limited=not_limited(platform, level, run.tests) if run.tests else None,
-        scope=scope_of(cluster, platform),
+        scope=", ".join(filter(None, (level.part, scope_of(cluster, platform)))),
         causes=causes,
-        unknown=(*unknown(_with(results, absent), causes), *unplanned(platform, level)),
+        unknown=(*unknown(_with(results, absent), causes), *_unplanned(platform, level)),
         notes=(
+            *history.notes(run.parts),
+            *part.notes(run.part),
             *limit_notes(platform),
             *sample.notes(level),
             *subnet_notes(level),
@@ -115,7 +126,13 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
         ),
         deviations=accepted,
         soak=results.soak.about if results.soak else None,
+        part=about,
     )
+
+
+def _unplanned(platform: Platform, level: Level) -> tuple[Unknown, ...]:
+    """What the level does not measure; of a part the merged run says it."""
+    return () if level.part else unplanned(platform, level)
 
 
 def _with(results: RunResults, absent: Mapping[str, ItemRecord]) -> RunResults:
@@ -128,7 +145,13 @@ def not_run(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:
     platform, cluster = results.platform, results.cluster
     wanted = run.level_of(platform, cluster)
     records = _ordered(run, results.records)
-    return unanswered(demands(DemandInputs(platform, cluster, wanted)), records)
+    why = _not_merged(run)
+    return unanswered(demands(DemandInputs(platform, cluster, wanted)), records, why)
+
+
+def _not_merged(run: RunPlan) -> str:
+    """Why a merged run lacks what its level demands; empty for any other run."""
+    return "no run that was merged has measured it" if run.parts else ""
 
 
 def closed(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:
@@ -151,15 +174,24 @@ def not_applicable(
 
     A reason in the platform file has precedence over one that follows from the hardware.
     """
+    whole = level.whole or level
     reasons = unmet(platform, level, tests)
-    if not level.lacks_scan and (why := no_scan(platform, level)):
+    if not whole.lacks_scan and (why := no_scan(platform, whole)):
         reasons |= dict.fromkeys(SUBNET, why)
+    if whole.lacks_scan and not level.lacks_scan:
+        reasons |= dict.fromkeys(SUBNET, _elsewhere(level))
     reasons |= platform.not_applicable
+    if level.part and not level.nodes:
+        reasons |= dict.fromkeys(platform.expected, _elsewhere(level))
     for name, measurement in platform.measurements.items():
         if measurement.scope == Scope.FABRIC:
+            if level.part and whole.scanners and not level.scanners:
+                reasons[name] = _elsewhere(level)
             continue
         if not measurement.made_at(level.name):
             reasons[name] = f"measured only at level {' and '.join(measurement.extents)}"
+        elif level.part and plan.places(measurement, whole) and not plan.places(measurement, level):
+            reasons[name] = _elsewhere(level)
         elif not plan.places(measurement, level):
             reasons[name] = NO_GROUP if measurement.scope == Scope.GROUP else NO_PAIR
         elif measurement.traffic is None and measurement.rung in _BETWEEN_NODES:
@@ -167,6 +199,10 @@ def not_applicable(
                 "the platform file sets no expectation on the NICs' counters"
             )
     return reasons
+
+
+def _elsewhere(level: Level) -> str:
+    return f"{level.part} has none of it"
 
 
 _NOT_MEASURED = frozenset(("derived", "datasheet", "standard"))

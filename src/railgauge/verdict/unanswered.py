@@ -17,9 +17,11 @@ NEVER_RAN = "the run ended before this item"
 
 
 def unanswered(
-    demanded: Iterable[Demand], records: Mapping[str, ItemRecord]
+    demanded: Iterable[Demand], records: Mapping[str, ItemRecord], why: str = ""
 ) -> Iterator[ItemRecord]:
     """Return a *not run* record for each demand that no item answers or accounts for.
+
+    ``why`` is the reason, if it is not that no item asked.
 
     An item answers a demand if it passed and asked exactly that question. An item with another
     outcome (failed, error, blocked, not run) accounts for its subject: it is counted itself.
@@ -29,7 +31,7 @@ def unanswered(
     accounted = {key for r in records.values() if r.outcome not in _GOOD for key in _keys(r)}
     for demand in demanded:
         if demand.question not in answered and demand.key not in accounted:
-            yield _record(demand)
+            yield _record(demand, why or NOT_ASKED)
 
 
 def _keys(item: ItemRecord) -> Iterator[ItemKey]:
@@ -37,7 +39,7 @@ def _keys(item: ItemRecord) -> Iterator[ItemKey]:
         yield ItemKey(item.subject, way, item.nodes, item.pairing, item.size_bytes)
 
 
-def _record(demand: Demand) -> ItemRecord:
+def _record(demand: Demand, why: str) -> ItemRecord:
     key = demand.key
     size = "" if key.size_bytes is None else format_size(key.size_bytes)
     where = "-".join(part for part in (demand.place, key.part, size) if part)
@@ -50,7 +52,7 @@ def _record(demand: Demand) -> ItemRecord:
         nodes=key.nodes,
         pairing=key.part,
         size_bytes=key.size_bytes,
-        reason=demand.why_not or NOT_ASKED,
+        reason=demand.why_not or why,
         ways=(key.way,),
     )
 

@@ -7,13 +7,13 @@ executables and file tree are made from it.
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 from typing import Any
 
 from railgauge.core.errors import BadInput
 from railgauge.lab import identities
+from railgauge.lab.sim import stored
 
 _HERE = Path(__file__).parent
 _FIGURES = _HERE.parent / "figures"
@@ -71,7 +71,7 @@ def _expanded(data: dict[str, Any]) -> dict[str, Any]:
 
 def _own(common: dict[str, Any], kind: str, one: dict[str, Any]) -> dict[str, Any]:
     """Return ``one`` completed by a copy of the common values, so that a fault changes only it."""
-    shared: dict[str, Any] = copy.deepcopy(common.get(kind, {}))
+    shared: dict[str, Any] = stored.copied(common.get(kind, {}))
     return shared | one
 
 
@@ -92,7 +92,7 @@ def describe(data: dict[str, Any], name: str, index: int, seed: int) -> dict[str
     simulated executables and its file tree are made from this description.
     """
     node: dict[str, Any] = {
-        key: copy.deepcopy(data[key])
+        key: stored.copied(data[key])
         for key in (*_KEPT, "tools", "perftest", "host", "peer_memory", "gpus", "smi", "pci_tree")
     }
     devices = {
@@ -112,7 +112,7 @@ def describe(data: dict[str, Any], name: str, index: int, seed: int) -> dict[str
         "figures": str(_FIGURES / data["figures"]),
         "cpupower": data["cpupower"],
         "devices": devices,
-        "collectives": data["collectives"] | copy.deepcopy(_UNTOUCHED),
+        "collectives": data["collectives"] | stored.copied(_UNTOUCHED),
         "pci": _pci(data, node["gpus"], devices),
         "broken_tools": {},
         "environment": {},
@@ -133,7 +133,7 @@ def _device(
         "phys_state": "5: LinkUp",
         "speed": 1.0,
         "cap_gbps": None,
-        **copy.deepcopy(values),
+        **stored.copied(values),
     }
     if index < len(identities):
         device.update(identities[index].get(name, {}))
@@ -175,7 +175,7 @@ def _moved(entry: dict[str, str], index: int) -> dict[str, str]:
 def _pci(
     data: dict[str, Any], gpus: list[dict[str, Any]], devices: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    found = copy.deepcopy(data["pci"])
+    found = stored.copied(data["pci"])
     found += [{"address": gpu["bus"], **_numa(gpu), **gpu["pci"]} for gpu in gpus]
     found += [
         {

@@ -25,6 +25,11 @@ def write(path: str, document: Any) -> None:
         marshal.dump(document, file)
 
 
+def copied(document: Any) -> Any:
+    """Return a copy of plain values that shares nothing with them; ``deepcopy`` is far slower."""
+    return marshal.loads(marshal.dumps(document))  # noqa: S302 - see read
+
+
 def from_json(path: str) -> Any:
     """Read a JSON file. Raises ``OSError`` and ``ValueError``."""
     import json  # noqa: PLC0415 - see the module

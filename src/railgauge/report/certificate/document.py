@@ -29,6 +29,9 @@ _TITLES = {
     Verdict.WITH_DEVIATIONS: "Acceptance certificate, with deviations",
     Verdict.REJECTED: "Test certificate: not accepted",
     Verdict.INCOMPLETE: "Test certificate: not accepted, incomplete",
+    Verdict.QUALIFIED: "Qualification of nodes, no acceptance of their cluster",
+    Verdict.QUALIFIED_WITH_DEVIATIONS: "Qualification of nodes, with deviations, no acceptance",
+    Verdict.NOT_QUALIFIED: "Test certificate of nodes: not qualified",
 }
 
 
@@ -105,12 +108,17 @@ def scope(verdict: RunVerdict) -> str:
     told = _told(counts)
     every = f"all {counts.planned} checks passed"
     what = ", ".join(told) if told else every
-    if verdict.verdict is Verdict.WITH_DEVIATIONS:
+    if verdict.verdict in (Verdict.WITH_DEVIATIONS, Verdict.QUALIFIED_WITH_DEVIATIONS):
         covered = len({one for effect in verdict.deviations for one in effect.covers})
         were = "was" if covered == 1 else "were"
         what = f"{covered} failed and {were} accepted in writing, {_passed(counts)}"
     reservation = f", {verdict.reservation}" if verdict.reservation else ""
-    return f"{verdict.verdict.upper()}: {what}{reservation}"
+    return f"{verdict.said}: {what}{reservation}{_limits_of(verdict)}"
+
+
+def _limits_of(verdict: RunVerdict) -> str:
+    """What a verdict about a part of a cluster does not say; empty for that of a cluster."""
+    return "; this says nothing of the rest of the cluster" if verdict.part else ""
 
 
 def _told(counts: Outcomes) -> list[str]:

@@ -9,6 +9,7 @@ from statistics import median
 
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.units import format_size, format_value
+from railgauge.core.wording import of_metric, shown, spelled
 from railgauge.diagnosis import Cause
 from railgauge.diagnosis.model import GOOD
 from railgauge.judging.record import ItemRecord
@@ -124,13 +125,13 @@ def _measured(
     if not made:
         return row
     largest = max(_size(item, one) for item, one in made)
-    shown = [one for item, one in made if _size(item, one) == largest]
-    samples = sorted(value for one in shown for value in (one.values or _worst(one)))
-    first, unit = shown[0], shown[0].unit
+    there = [one for item, one in made if _size(item, one) == largest]
+    samples = sorted(value for one in there for value in (one.values or _worst(one)))
+    first, unit = there[0], there[0].unit
     low, high = (_plain(value, unit) for value in (samples[0], samples[-1]))
     worst, best = (high, low) if first.better == "lower" else (low, high)
     margins = [one.margin for _, one in made if one.margin is not None]
-    ideals = {one.best for one in shown if one.best is not None}
+    ideals = {one.best for one in there if one.best is not None}
     return replace(
         row,
         at="" if largest == _NO_SIZE else format_size(largest),
@@ -138,16 +139,21 @@ def _measured(
         worst=worst,
         median=_plain(median(samples), unit),
         best=best,
-        limit=_alike(one.limit.removesuffix(f" {unit}") for one in shown),
+        limit=_alike(_without(one.limit, unit) for one in there),
         ideal=_plain(max(ideals), unit) if ideals else "",
-        unit=unit,
+        unit=spelled(unit),
         margin=f"{min(margins):+.1%}" if margins else "",
-        basis=shown[0].basis,
+        basis=there[0].basis,
     )
 
 
 def _plain(value: float, unit: str) -> str:
-    return format_value(value, unit).removesuffix(f" {unit}")
+    return _without(format_value(value, unit), unit)
+
+
+def _without(text: str, unit: str) -> str:
+    """Return a value or a limit without its unit, at the precision of pages."""
+    return shown(text).removesuffix(f" {spelled(unit)}")
 
 
 def _worst(one: Judgement) -> tuple[float, ...]:
@@ -189,7 +195,7 @@ def checked(records: Iterable[ItemRecord]) -> list[CheckedRow]:
 
 def _checked(name: str, made: Sequence[Judgement], silent: Sequence[Outcome]) -> CheckedRow:
     outcomes = [*(one.outcome for one in made), *silent]
-    limit = _alike(one.limit for one in made) if made else ""
+    limit = _alike(of_metric(one.metric, one.limit) for one in made) if made else ""
     basis = made[0].basis if made else ""
     return CheckedRow(name, len(outcomes), limit, basis, result(outcomes), _is_good(outcomes))
 

@@ -17,6 +17,7 @@ from railgauge.report.plots.maps import (
     gpu_links,
     gpu_nics,
     nic_traffic,
+    node_grids,
     node_pairs,
 )
 from railgauge.report.plots.plot import Plot
@@ -32,6 +33,7 @@ def plots(
     items = list(records)
     found = [
         *curves(items, platform, evidence),
+        *node_grids(items, cluster, evidence),
         *node_pairs(items, cluster, evidence),
         *gpu_nics(items, evidence),
         *across_rails(items, evidence),

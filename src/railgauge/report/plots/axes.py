@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 _LOG_FROM = 8.0
 _PAD = 0.07
 _MOST_MARKS = 8
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """Return a sort key that puts ``gpu10`` after ``gpu9``."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
 @dataclass(frozen=True, slots=True)

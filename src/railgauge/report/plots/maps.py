@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -10,56 +9,79 @@ from railgauge.core import naming
 from railgauge.core.model import Cluster, Judgement, Outcome
 from railgauge.core.terms import Rung
 from railgauge.core.units import format_size, format_value
+from railgauge.core.wording import shown
 from railgauge.judging.record import ItemRecord
 from railgauge.report.plots import svg
+from railgauge.report.plots.axes import natural
 from railgauge.report.plots.matrix import Cell, LabelledMatrix
+from railgauge.report.plots.pixels import KEY, NodeGrid, PixelMap, rows_of
 from railgauge.report.plots.plot import LETTERS, Plot, heading, key_of, worst_judged
 
-_MOST_NODES = 16
+# Up to this many nodes, each cell of a map has its number.
+MOST_NUMBERED = 16
 _ORDER = list(Outcome)
 _GPU_NIC = re.compile(r"gpu(\d+)-([^\s:]+)")
 _ACROSS = re.compile(r"([^\s:]+):([^\s:]+)")
 _GPU_LINK = re.compile(r"gpu(\d+)>gpu(\d+)")
 
 MapCell = tuple[str, str]
+Drawn = LabelledMatrix | NodeGrid | PixelMap
 
 
 def node_pairs(records: Sequence[ItemRecord], cluster: Cluster, evidence: str) -> list[Plot]:
-    """Return a map of each measurement between two nodes: the worst of each pair or blocks."""
+    """Return a map of each measurement between two nodes: the worst of each pair."""
     nodes = [node.name for node in cluster.nodes]
-    blocks = blocks_of(nodes)
+    known = set(nodes)
 
     def place(record: ItemRecord) -> MapCell | None:
-        if (
-            len(record.nodes) != 2  # noqa: PLR2004
-            or record.rung == Rung.PREFLIGHT
-            or not blocks.keys() >= {*record.nodes}
-        ):
+        if len(record.nodes) != 2 or record.rung == Rung.PREFLIGHT:  # noqa: PLR2004
             return None
-        return blocks[record.nodes[0]], blocks[record.nodes[1]]
+        return (record.nodes[0], record.nodes[1]) if known >= {*record.nodes} else None
 
-    labels = list(dict.fromkeys(blocks.values()))
-    block = math.ceil(len(nodes) / _MOST_NODES)
-    note = f"Blocks of up to {block} nodes; a cell is the worst pair of two blocks. "
-    caption = (note if block > 1 else "") + _MARGINS + " Dot: not measured."
+    axes = ("from node", "to node")
     plots = []
-    for (rung, subject), cells in _placed(records, place).items():
-        matrix = LabelledMatrix(labels, labels, "from node", "to node", _cells(cells))
-        plots.append(_plot(("pairs", rung, subject), matrix, caption, evidence))
+    for (rung, subject), placed in _placed(records, place).items():
+        cells, at = _cells(placed), sizes_of(placed.values())
+        if len(nodes) <= MOST_NUMBERED:
+            matrix: Drawn = LabelledMatrix(nodes, nodes, *axes, cells)
+            caption = f"{_MARGINS} Dot: not measured."
+        else:
+            matrix = PixelMap(nodes, nodes, *axes, cells)
+            caption = f"{_SQUARE.format('pair')} {KEY}"
+        plots.append(_plot(("pairs", rung, subject), matrix, caption, evidence, at))
     return plots
 
 
-def blocks_of(nodes: Sequence[str]) -> dict[str, str]:
-    """Return node -> label of its block: its name, or in large clusters ``first..last``."""
-    size = math.ceil(len(nodes) / _MOST_NODES)
-    if size <= 1:
-        return {node: node for node in nodes}
-    parts = [nodes[start : start + size] for start in range(0, len(nodes), size)]
-    return {node: _span(part) for part in parts for node in part}
+def node_grids(records: Sequence[ItemRecord], cluster: Cluster, evidence: str) -> list[Plot]:
+    """Return for a large cluster the worst of each node in each measurement of one or two nodes."""
+    nodes = [node.name for node in cluster.nodes]
+    if len(nodes) <= MOST_NUMBERED:
+        return []
+    found: dict[tuple[int, str], dict[str, list[ItemRecord]]] = {}
+    for record in records:
+        if record.rung != Rung.PREFLIGHT and len(record.nodes) <= 2:  # noqa: PLR2004
+            for node in record.nodes:
+                by_node = found.setdefault((record.rung, record.subject), {})
+                by_node.setdefault(node, []).append(record)
+    plots, rows = [], rows_of(nodes)
+    for (rung, subject), placed in found.items():
+        if any(map(_measured, placed.values())):
+            grid = NodeGrid(rows, {node: _cell(items) for node, items in placed.items()})
+            caption, at = f"{_SQUARE.format('node')} {KEY}", sizes_of(placed.values())
+            plots.append(_plot(("nodes", rung, subject), grid, caption, evidence, at))
+    return plots
 
 
-def _span(part: Sequence[str]) -> str:
-    return part[0] if len(part) == 1 else f"{part[0]}..{part[-1]}"
+_SQUARE = "Each square: the margin of the worst sample of a {}."
+
+
+def sizes_of(placed: Iterable[Iterable[ItemRecord]]) -> str:
+    """Return the message sizes of records in words; a map shows the worst over them."""
+    sizes = {r.size_bytes for items in placed for r in items if r.size_bytes is not None}
+    if not sizes:
+        return ""
+    low, high = format_size(min(sizes)), format_size(max(sizes))
+    return f"message size {low}" if low == high else f"worst of message sizes {low} to {high}"
 
 
 _MARGINS = (
@@ -74,7 +96,8 @@ def gpu_nics(records: Sequence[ItemRecord], evidence: str) -> list[Plot]:
     for (rung, subject), cells in found.items():
         rows, columns = _labels(cells)
         matrix = LabelledMatrix(rows, columns, "GPU", "NIC", _cells(cells))
-        plots.append(_plot(("gpu-nic", rung, subject), matrix, _MARGINS, evidence))
+        at = sizes_of(cells.values())
+        plots.append(_plot(("gpu-nic", rung, subject), matrix, _MARGINS, evidence, at))
     return plots
 
 
@@ -85,7 +108,8 @@ def across_rails(records: Sequence[ItemRecord], evidence: str) -> list[Plot]:
     for (rung, subject), cells in found.items():
         rows, columns = _labels(cells)
         matrix = LabelledMatrix(rows, columns, "from", "to", _cells(cells))
-        plots.append(_plot(("across-rails", rung, subject), matrix, _MARGINS, evidence))
+        at = sizes_of(cells.values())
+        plots.append(_plot(("across-rails", rung, subject), matrix, _MARGINS, evidence, at))
     return plots
 
 
@@ -94,9 +118,10 @@ def gpu_links(records: Sequence[ItemRecord], evidence: str) -> list[Plot]:
     found = _placed(records, lambda record: _matched(_GPU_LINK, record, "gpu{}", "gpu{}"))
     plots = []
     for (rung, subject), cells in found.items():
-        labels = sorted({name for place in cells for name in place}, key=_natural)
+        labels = sorted({name for place in cells for name in place}, key=natural)
         matrix = LabelledMatrix(labels, labels, "from GPU", "to GPU", _cells(cells))
-        plots.append(_plot(("gpu-links", rung, subject), matrix, _MARGINS, evidence))
+        at = sizes_of(cells.values())
+        plots.append(_plot(("gpu-links", rung, subject), matrix, _MARGINS, evidence, at))
     return plots
 
 
@@ -125,12 +150,7 @@ def _measured(records: Iterable[ItemRecord]) -> bool:
 def _labels(cells: Iterable[MapCell]) -> tuple[list[str], list[str]]:
     places = list(cells)
     rows, columns = {row for row, _ in places}, {column for _, column in places}
-    return sorted(rows, key=_natural), sorted(columns, key=_natural)
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Return a sort key that puts ``gpu10`` after ``gpu9``."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+    return sorted(rows, key=natural), sorted(columns, key=natural)
 
 
 def _cells(placed: Mapping[MapCell, Sequence[ItemRecord]]) -> dict[MapCell, Cell]:
@@ -146,9 +166,11 @@ def _cell(records: Sequence[ItemRecord]) -> Cell:
         return Cell(letter or "ok", letter=letter, hover=_told(records))
     judged, record = min(measured, key=lambda pair: pair[0].margin or 0.0)
     margin = judged.margin or 0.0
-    value = format_value(judged.worst or 0.0, judged.unit)
+    value = shown(format_value(judged.worst or 0.0, judged.unit))
     at = " ".join(filter(None, (naming.place(record.nodes), record.pairing, _size(record))))
-    hover = f"{at}: {judged.metric} {judged.measured}, limit {judged.limit}; {_told(records)}"
+    hover = shown(
+        f"{at}: {judged.metric} {judged.measured}, limit {judged.limit}; {_told(records)}"
+    )
     return Cell(f"{margin:+.1%}", value, margin, letter, hover)
 
 
@@ -161,11 +183,13 @@ def _told(records: Sequence[ItemRecord]) -> str:
     return ", ".join(f"{n} {o}" for o, n in counts.items() if n).replace("_", " ")
 
 
-def _plot(key: tuple[str, int, str], matrix: LabelledMatrix, caption: str, evidence: str) -> Plot:
+def _plot(
+    key: tuple[str, int, str], matrix: Drawn, caption: str, evidence: str, at: str = ""
+) -> Plot:
     kind, rung, subject = key
     title = f"{subject}: {_KINDS[kind]}"
-    letters = key_of(sorted(matrix.letters))
-    shapes = [*heading(title, "", evidence, matrix.width), *matrix.shapes()]
+    letters = key_of(sorted({cell.letter for cell in matrix.cells.values()}))
+    shapes = [*heading(title, at, evidence, matrix.width), *matrix.shapes()]
     picture = svg.document(matrix.width, matrix.height, title, shapes)
     said = f"{caption} Letters: {letters}." if letters else caption
     return Plot(f"rung{rung}-{kind}-{subject}", rung, title, said, picture, subject)
@@ -173,6 +197,7 @@ def _plot(key: tuple[str, int, str], matrix: LabelledMatrix, caption: str, evide
 
 _KINDS = {
     "pairs": "node pairs",
+    "nodes": "nodes",
     "gpu-nic": "GPU x NIC",
     "across-rails": "across rails",
     "gpu-links": "GPU links",
@@ -185,24 +210,29 @@ _KINDS = {
 
 def nic_traffic(records: Sequence[ItemRecord], cluster: Cluster, evidence: str) -> list[Plot]:
     """Return maps of NICs that share the payload: the largest deviation of each from the mean."""
-    blocks = blocks_of([node.name for node in cluster.nodes])
+    nodes = [node.name for node in cluster.nodes]
     found: dict[tuple[int, str], dict[MapCell, list[tuple[float, Judgement, MapCell]]]] = {}
     for record in records:
         for judged, place, off in _shares(record):
             cells = found.setdefault((record.rung, record.subject), {})
-            at = blocks.get(place[0], place[0]), place[1]
-            cells.setdefault(at, []).append((off, judged, place))
+            cells.setdefault(place, []).append((off, judged, place))
     plots = []
     for (rung, subject), seen in found.items():
         rows, columns = _labels(seen)
         shares = {place: _share_cell(one) for place, one in seen.items()}
-        matrix = LabelledMatrix(rows, columns, "node", "NIC", shares)
-        plots.append(_plot(("traffic", rung, subject), matrix, _TRAFFIC, evidence))
+        if len(nodes) <= MOST_NUMBERED:
+            matrix: Drawn = LabelledMatrix(rows, columns, "node", "NIC", shares)
+            caption = _TRAFFIC.format("cell")
+        else:
+            turned = {(nic, node): cell for (node, nic), cell in shares.items()}
+            matrix = PixelMap(columns, rows, "NIC", "node", turned)
+            caption = f"{_TRAFFIC.format('square')} {KEY}"
+        plots.append(_plot(("traffic", rung, subject), matrix, caption, evidence))
     return plots
 
 
 _TRAFFIC = (
-    "Each cell: what the NIC carried, against the mean of the node's NICs, in the run where it was "
+    "Each {}: what the NIC carried, against the mean of the node's NICs, in the run where it was "
     "furthest from it."
 )
 

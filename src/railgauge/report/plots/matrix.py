@@ -55,13 +55,9 @@ class LabelledMatrix:
     def height(self) -> float:
         return _TOP + _ROW * len(self.rows) + 8
 
-    @property
-    def letters(self) -> set[str]:
-        return {cell.letter for cell in self.cells.values()} - {""}
-
     def shapes(self) -> Iterator[str]:
         """Yield the labels, then the cells."""
-        yield svg.text(self.left, 44, self.column_axis, fill=svg.QUIET)
+        yield svg.text(self.left, 46, self.column_axis, fill=svg.QUIET)
         middle = _TOP + _ROW * len(self.rows) / 2
         yield svg.text(12, middle, self.row_axis, fill=svg.QUIET, anchor="middle", turned=True)
         for number, name in enumerate(self.columns):

@@ -10,16 +10,18 @@ from railgauge.core import naming
 from railgauge.core.errors import RailgaugeError
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.units import format_size, format_value
-from railgauge.judging.dispersion import Groups, spread, two_groups
+from railgauge.core.wording import digits, shown
+from railgauge.judging.dispersion import TWO_GROUPS, Groups, spread, two_groups
 from railgauge.judging.record import ItemRecord
 from railgauge.report.plots import svg
 from railgauge.report.plots.axes import Scale, around
 from railgauge.report.plots.plot import Plot, heading
 
-_WIDTH, _TOP, _ROW = 620, 50, 46
+_WIDTH, _TOP, _ROW = 620, 50, 58
 _LEFT, _RIGHT, _BOTTOM = 16, 16, 40
 _FEWEST = 4
 _MOST, _QUIET = 12, 6
+_WIDEST = 96  # characters of a name that fit on its line
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,9 @@ def strips(records: Iterable[ItemRecord], evidence: str) -> list[Plot]:
 
 def _strip(record: ItemRecord, judged: Judgement) -> _Strip | None:
     try:
-        return _Strip(record, judged, two_groups(judged.values), spread(judged.values).cv)
+        # A split that the limit allows is the noise of a healthy part, not a finding.
+        groups = two_groups(judged.values) if TWO_GROUPS in judged.reason else None
+        return _Strip(record, judged, groups, spread(judged.values).cv)
     except RailgaugeError:  # an impossible value; the item is already an error
         return None
 
@@ -89,9 +93,9 @@ def _axis(x: Scale, height: float) -> Iterator[str]:
 def _row(one: _Strip, top: float, x: Scale) -> Iterator[str]:
     unit, middle = one.judged.unit, _median(one)
     highest_low = sorted(one.judged.values)[one.groups.low_count - 1] if one.groups else 0.0
-    yield svg.text(_LEFT, top + 14, one.name, size=10.5, bold=one.told)
-    yield svg.text(_WIDTH - _RIGHT, top + 14, _said(one), anchor="end", size=10.5)
-    y = top + 30
+    yield svg.text(_LEFT, top + 14, _short(one.name), size=10.5, bold=one.told)
+    yield svg.text(_LEFT, top + 27, _said(one), size=10.5, fill=svg.QUIET)
+    y = top + 42
     yield svg.line((_LEFT, y), (_WIDTH - _RIGHT, y), "#b8c0c8")
     for number, value in enumerate(one.judged.values):
         mark = svg.wedge if value <= highest_low else svg.circle
@@ -99,13 +103,17 @@ def _row(one: _Strip, top: float, x: Scale) -> Iterator[str]:
         yield mark(x.at(value / middle), at, f"sample {number + 1}: {format_value(value, unit)}")
 
 
+def _short(name: str) -> str:
+    return name if len(name) <= _WIDEST else f"{name[: _WIDEST - 3]}..."
+
+
 def _said(one: _Strip) -> str:
     groups, unit = one.groups, one.judged.unit
     if groups is None:
-        return f"one group, cv {one.cv:.1%}, median {format_value(_median(one), unit)}"
+        return f"one group, cv {one.cv:.1%}, median {shown(format_value(_median(one), unit))}"
     return (
-        f"TWO GROUPS: {groups.low_count} around {groups.low:.4g}, "
-        f"{groups.high_count} around {format_value(groups.high, unit)}"
+        f"TWO GROUPS: {groups.low_count} around {digits(groups.low)}, "
+        f"{groups.high_count} around {shown(format_value(groups.high, unit))}"
     )
 
 

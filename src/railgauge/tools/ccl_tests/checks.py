@@ -100,6 +100,9 @@ def _check_results(facts: Facts, collector: OutputCollector) -> None:
     if facts.average_failed:
         message = "the tool reports an average below NCCL_TESTS_MIN_BW"
         collector.error(ProblemKind.BELOW_TOOL_LIMIT, message)
+    if facts.unread_average:
+        message = f"not an average in GB/s: {facts.unread_average}"
+        collector.error(ProblemKind.UNPARSABLE, message)
     if facts.repeated_ranks:
         message = f"{facts.repeated_ranks} ranks are listed more than once"
         collector.error(ProblemKind.SEVERAL_TABLES, message)

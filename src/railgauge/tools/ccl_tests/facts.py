@@ -59,8 +59,9 @@ _MACA = re.compile(r"the maca version is \S{0,200}?maca-([0-9][\w.]{0,20})")
 _BOUNDS = re.compile(r"Out of bounds values {0,4}: {0,4}([0-9]{1,15})(?: {1,4}(OK|FAILED))?")
 _BITS = re.compile(r"Bitwise mismatches {0,4}: {0,4}([0-9]{1,15})")
 _AVERAGE = re.compile(
-    r"Avg bus bandwidth {0,8}: {0,10}([0-9.a-fin+-]{1,24}?)(?:GB/s)?(?: +(OK|FAILED))?$"
+    r"Avg bus bandwidth {0,8}: {0,10}([0-9.a-fin+-]{1,24}?)(?: ?GB/s)?(?: +(OK|FAILED))?$"
 )
+_AVERAGE_BEGINS = "Avg bus bandwidth"
 _REDUCED = re.compile(r"Reducing maxBytes to ([0-9]{1,20})")
 _LONGEST = 1000
 
@@ -100,6 +101,7 @@ class Facts:
     average: Figure | None = None
     average_failed: bool = False
     average_is_whole: bool = True
+    unread_average: str = ""
     reduced_to: int | None = None
     logged_ranks: int | None = None
 
@@ -193,6 +195,8 @@ class Facts:
             self.average = read_figure(average[1], "GB/s")
             self.average_failed = average[2] == "FAILED"
             self.average_is_whole = is_whole
+        elif content.startswith(_AVERAGE_BEGINS) and is_whole:
+            self.unread_average = content[:100]
 
 
 # --- the library's log: which transports carry its channels ---

@@ -239,6 +239,7 @@ def _order(sides: int, placements: str) -> tuple[str | None, ...]:
 # --- a row's tokens against the columns ---
 
 _INTEGER = re.compile(r"[0-9]{1,20}")
+_ROUNDED = re.compile(r"[0-9](?:\.[0-9]{1,6})?[eE]\+?[0-9]{1,2}")
 _ROOT = re.compile(r"-?[0-9]{1,6}")
 _WORD = re.compile(r"[A-Za-z][\w:.\-]{0,30}")
 _COUNTED = frozenset({"#wrong", "error", "#bitdiff"})
@@ -280,7 +281,9 @@ def _fits(tokens: list[str], heading: CclHeading) -> bool:
 def _fits_column(token: str, column: CclColumn) -> bool:
     name = column.name
     if name in {"size", "count"}:
-        return _INTEGER.fullmatch(token) is not None
+        # The number of elements is not used: spreadsheets round it to 2.68e+8.
+        is_rounded = name == "count" and _ROUNDED.fullmatch(token) is not None
+        return is_rounded or _INTEGER.fullmatch(token) is not None
     if name in {"type", "redop"}:
         return _WORD.fullmatch(token) is not None or (name == "redop" and not token)
     if name == "root":

@@ -18,7 +18,7 @@ from railgauge.tools.ccl_tests.rows import (
     usual_heading,
 )
 from railgauge.tools.collector import OutputCollector
-from railgauge.tools.text import lines, without_prefix
+from railgauge.tools.text import lines
 
 _LOG_MARKS = ("CCL INFO", "CCL WARN", "CCL TRACE", "CCL ERROR")
 _LOG_START = re.compile(r"(\S{1,200}):[0-9]{1,10}:[0-9]{1,10} \[[0-9]{1,4}\] [A-Z]{0,4}$")
@@ -48,7 +48,7 @@ def read_lines(text: str) -> Iterator[Line]:
     """Yield the lines of ``text`` that are not empty; ``text`` comes from ``clean``."""
     for line, is_whole in lines(text):
         if line:
-            yield _split(without_prefix(line), is_whole=is_whole)
+            yield _split(line, is_whole=is_whole)
 
 
 def _split(line: str, *, is_whole: bool) -> Line:

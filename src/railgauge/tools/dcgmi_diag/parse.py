@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from railgauge.core.model import Parsed
 from railgauge.core.problems import Problem, ProblemKind
@@ -119,6 +119,8 @@ def _run_of(names: set[str]) -> str | None:
 
 # --- the table and the JSON ---
 
+_HEADING = ("Diagnostic", "Result")
+_SEVERAL = "several outputs in one; give the output of one run"
 _TITLES = ("DCGM GPU Diagnostic", "DCGM Diagnostic")
 _STATUS = re.compile(
     r"(Pass|Fail|Warn|Skip|Not Run|Not run)(?: - (All|GPUs?: ?[0-9][0-9, ]{0,200}))?"
@@ -198,7 +200,7 @@ def parse_dcgmi_diag(text: str) -> DiagReport:
 
 
 def _parse_table(text: str) -> DiagReport:
-    rows, details, is_closed = _read_rows(text)
+    rows, details, headings, is_closed = _read_rows(text)
     problems = [problem(ProblemKind.TOOL_FAILED, match[0]) for match in _COMPLAINT.finditer(text)][
         :1
     ]
@@ -213,6 +215,11 @@ def _parse_table(text: str) -> DiagReport:
         problems.append(_nothing(text))
     elif (rows or details) and not is_closed:
         problems.append(problem(ProblemKind.TRUNCATED, "the table has no closing line"))
+    if (rows or details) and not headings:
+        what = "the table begins before this text: its first tests are missing"
+        problems.append(problem(ProblemKind.TRUNCATED, what))
+    elif headings > 1:
+        problems.append(problem(ProblemKind.SEVERAL_TABLES, _SEVERAL))
     return DiagReport(tuple(results), tuple(details), tuple(problems))
 
 
@@ -222,11 +229,11 @@ def _nothing(text: str) -> Problem:
     return problem(ProblemKind.NO_TABLE, "no table of dcgmi diag in this text")
 
 
-def _read_rows(text: str) -> tuple[list[_Row], list[tuple[str, str]], bool]:
-    """Return tests, details (name and value), and whether the closing line was printed."""
+def _read_rows(text: str) -> tuple[list[_Row], list[tuple[str, str]], int, bool]:
+    """Return tests, details (name, value), headings, and whether the last line was printed."""
     rows: list[_Row] = []
     details: list[tuple[str, str]] = []
-    category, is_closed = "", False
+    category, headings, is_closed = "", 0, False
     for printed, is_whole in lines(text, _LONGEST_LINE):
         line = printed.strip()
         if section := _SECTION.fullmatch(line):
@@ -235,15 +242,16 @@ def _read_rows(text: str) -> tuple[list[_Row], list[tuple[str, str]], bool]:
             is_closed = True
         elif is_whole and (cells := _CELLS.fullmatch(line)):
             is_closed = False
-            _read_cells(cells[1].strip(), cells[2], category, rows, details)
-    return rows, details, is_closed
+            words = (cells[1].strip(), cells[2].strip())
+            headings += words == _HEADING
+            if words != _HEADING:
+                _read_cells(words[0], cells[2], category, rows, details)
+    return rows, details, headings, is_closed
 
 
 def _read_cells(
     name: str, value: str, category: str, rows: list[_Row], details: list[tuple[str, str]]
 ) -> None:
-    if (name, value.strip()) == ("Diagnostic", "Result"):
-        return
     if not name and rows and (beneath := _BENEATH.fullmatch(value.strip())):
         _go_beneath(beneath, category, rows)
     elif not name:
@@ -288,7 +296,7 @@ def _result(row: _Row, status: re.Match[str]) -> DiagResult:
 
 def _parse_json(text: str, start: int) -> DiagReport:
     try:
-        content, _ = json.JSONDecoder().raw_decode(text, start)
+        content, end = json.JSONDecoder().raw_decode(text, start)
     except (ValueError, RecursionError) as error:
         is_cut = not text.rstrip().endswith("}")
         kind = ProblemKind.TRUNCATED if is_cut else ProblemKind.UNPARSABLE
@@ -298,7 +306,11 @@ def _parse_json(text: str, start: int) -> DiagReport:
         return DiagReport(
             problems=(problem(ProblemKind.NO_TABLE, "JSON, but not from dcgmi diag"),)
         )
-    return _read_report(report)
+    found = _read_report(report)
+    if "{" in text[end:] and any(f'"{title}"' in text[end:] for title in _TITLES):
+        several = problem(ProblemKind.SEVERAL_TABLES, _SEVERAL)
+        return replace(found, problems=(*found.problems, several))
+    return found
 
 
 def _read_report(report: dict[str, object]) -> DiagReport:

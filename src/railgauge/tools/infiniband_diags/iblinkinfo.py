@@ -1,18 +1,19 @@
-"""``iblinkinfo -l``: state, width and speed of every port of the subnet."""
+"""``iblinkinfo``, with and without ``-l``: state, width and speed of every port of the subnet."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
 from railgauge.core.model import Command, Parsed
-from railgauge.subnet.linkinfo import link_table
+from railgauge.core.problems import ProblemKind
+from railgauge.subnet.linkinfo import LinkTable, link_table
 from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.infiniband_diags.asking import asks, complain_of_nothing, complain_of_start
 from railgauge.tools.metric import HIGHER, LOWER, Metric
-from railgauge.tools.text import clean
+from railgauge.tools.text import clean, is_torn
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -28,14 +29,31 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
 
 @lru_cache(maxsize=4)
 def parse(text: str) -> Parsed:
-    """Return the counts ``ports_up`` and ``ports_down``; ``summary.ports`` holds every port."""
+    """Return the counts ``ports_up`` and ``ports_down``; ``summary.ports`` holds every port.
+
+    A port that is listed twice is ``several-tables``. The program prints no closing line: if a port
+    at the other end of a cable has no line, lines are missing, the warning ``no-closing-line``.
+    """
     text = clean(text)
     collector = OutputCollector()
     complain_of_start(text, "iblinkinfo", collector)
-    ports = link_table(text).ports
+    table = link_table(text)
+    ports = table.ports
     if ports:
         down = sum(port.state == "Down" for port in ports)
         collector.add("ports_up", "count", len(ports) - down, may_be_zero=True)
         collector.add("ports_down", "count", down, may_be_zero=True)
+        _complain(text, table, collector)
     complain_of_nothing(text, collector)
     return collector.parsed("iblinkinfo", None, {"ports": ports} if ports else {})
+
+
+def _complain(text: str, table: LinkTable, collector: OutputCollector) -> None:
+    if is_torn(text) and not text.rstrip().endswith(")"):
+        collector.error(ProblemKind.TRUNCATED, "the last line is incomplete")
+    if table.repeated:
+        message = f"{table.repeated} ports are listed twice; give the output of one run"
+        collector.error(ProblemKind.SEVERAL_TABLES, message)
+    if table.unlisted:
+        message = f"{table.unlisted} ports at the other ends of cables have no line"
+        collector.warn(ProblemKind.NO_CLOSING_LINE, message)

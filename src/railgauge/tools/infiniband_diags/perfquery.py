@@ -11,11 +11,13 @@ from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.infiniband_diags.asking import complain_of_nothing, complain_of_start
-from railgauge.tools.text import clean
+from railgauge.tools.text import clean, is_torn
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
 _SELECTORS = ("PortSelect", "CounterSelect", "CounterSelect2")
+# What the program prints last: of a port (older ones know no waits), and of the parts of -E.
+_LAST = frozenset({"PortXmitWait", "PortRcvPkts", "PortLoopingErrors", "PortMultiCastRcvPkts"})
 
 
 def parse(text: str) -> Parsed:
@@ -23,7 +25,10 @@ def parse(text: str) -> Parsed:
     text = clean(text)
     collector = OutputCollector()
     complain_of_start(text, "perfquery", collector)
-    for name, value in parse_perfquery(text).items():
+    counters = parse_perfquery(text)
+    if counters and (is_torn(text) or not _LAST.intersection(counters)):
+        collector.error(ProblemKind.TRUNCATED, "the output ends before the last counter")
+    for name, value in counters.items():
         if name in _SELECTORS:
             continue
         collector.add(name, "count", value, may_be_zero=True)

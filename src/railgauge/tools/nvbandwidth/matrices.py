@@ -14,6 +14,8 @@ MatrixCell = float | None
 _UNIT = re.compile(r"\((GB/s|ns)\)\s*$")
 _PART = re.compile(r"(Read1|Read2|Write1|Write2|Total) bandwidth")
 _TOTAL = "Total"
+# The test cases that name pairs of GPUs even if there is only one row.
+_OF_PAIRS = re.compile(r"(?:multinode_)?device_to_device_(?:bidirectional_)?(?:memcpy|latency)_")
 _SIDES = re.compile(r"\b(CPU|GPU)\((?:row|column)\)")
 
 
@@ -44,9 +46,13 @@ class Matrix:
 
     @property
     def is_between_gpus(self) -> bool:
-        """Whether rows and columns are both GPUs, so that the diagonal has no meaning."""
+        """Whether rows and columns are both GPUs, so that the diagonal has no meaning.
+
+        The heading says it. A test case with one sum for each GPU has a single row.
+        """
         sides = _SIDES.findall(self.description)
-        return sides == ["GPU", "GPU"] and self.name.startswith("device_to_device")
+        has_pairs = len(self.rows) > 1 or bool(_OF_PAIRS.match(self.name))
+        return sides == ["GPU", "GPU"] and has_pairs
 
     def placement(self, row: int, column: int) -> str:
         if self.is_between_gpus:

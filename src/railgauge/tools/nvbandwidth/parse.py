@@ -90,6 +90,8 @@ def _collect_nothing(text: str, has_cases: bool, collector: OutputCollector) -> 
 # --- text: ``Running NAME.``, a description, a matrix and its sum for each test case ---
 
 _LONGEST_LINE = 4000
+# Up to 0.5 it stands before the first test case, and nothing behind the last one.
+_NOTE = "NOTE: Th"
 _RUNNING = re.compile(r"\s{0,8}Running (?:benchmark )?([a-z][a-z0-9_]{0,80})\.\s*$")
 _SUM = re.compile(r"\s{0,8}SUM ([a-z][a-z0-9_]{0,90}) ([0-9]{1,12}\.[0-9]{2})(?=\s|$)")
 _DESCRIPTION = re.compile(r".{0,120}\((?:GB/s|ns|[^()]{1,12})\)\s*$")
@@ -134,6 +136,7 @@ def read_text(text: str, collector: OutputCollector) -> dict[str, object]:
     for case in cases:
         _collect_case(case, collector)
     _check_sums(cases, collector)
+    _check_ends(text, collector)
     passed = [case.name for case in cases if case.matrices]
     if not cases:
         return {}
@@ -207,11 +210,20 @@ def _collect_case(case: CaseText, collector: OutputCollector) -> None:
 
 
 def _check_sums(cases: list[CaseText], collector: OutputCollector) -> None:
-    """Warn of a missing sum: versions since 0.3 print one below each matrix."""
+    """Warn of a missing sum, which versions since 0.3 print below each matrix."""
     matrices = [matrix for case in cases for matrix in case.matrices]
     lacking = [matrix.metric for matrix in matrices if matrix.total is None]
-    if lacking and len(lacking) < len(matrices):
-        collector.warn(ProblemKind.NO_CLOSING_LINE, f"no sum of {', '.join(lacking[:4])}")
+    if lacking:
+        message = f"no sum of {', '.join(lacking[:4])}: rows may be missing"
+        collector.warn(ProblemKind.NO_CLOSING_LINE, message)
+
+
+def _check_ends(text: str, collector: OutputCollector) -> None:
+    """Warn of missing first and last lines: test cases may be missing beside them."""
+    if not _VERSION.search(text):
+        collector.warn(ProblemKind.NO_OPENING_LINE, "no version: test cases may be missing")
+    if _NOTE not in text:
+        collector.warn(ProblemKind.NO_CLOSING_LINE, "no closing note: test cases may be missing")
 
 
 # --- JSON (``-j``): cells are strings, the sum is a number, and keys may be missing ---

@@ -168,6 +168,7 @@ def _decimals(label: str) -> int | None:
 _LONGEST_ROW = 2000
 _INTEGER = re.compile(r"[0-9]{1,20}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{1,30})?|nan|inf)", re.ASCII)
+_RATE = re.compile(r"[0-9]{1,9}\.[0-9]{6}")
 _QUOTED_LENGTH = 160
 
 
@@ -262,6 +263,8 @@ def _read_line(line: str, is_whole: bool, table: Table, collector: OutputCollect
 
 def _read_row(text: str, is_whole: bool, table: Table, collector: OutputCollector) -> None:
     tokens = tuple(text.split())
+    if not table.rows and _has_rate(tokens, table.heading):
+        table.heading = Heading((*table.heading.columns, _column("MsgRate[Mpps]")), official=True)
     columns = table.heading.columns
     fits = len(tokens) == len(columns) and all(
         (_INTEGER if column.is_integer else _NUMBER).fullmatch(token)
@@ -273,6 +276,16 @@ def _read_row(text: str, is_whole: bool, table: Table, collector: OutputCollecto
         # After the closing line other lines may begin with a number; before it only rows do.
         is_cut = len(tokens) < len(columns) or not is_whole or text.endswith(".")
         _complain_of_row(text, is_cut, collector)
+
+
+def _has_rate(tokens: tuple[str, ...], heading: Heading) -> bool:
+    """Return whether the rows have a message rate of which the heading has lost the name.
+
+    It is the only value with six decimals, and must fit size and average in every row.
+    """
+    labels = tuple(column.label for column in heading.columns)
+    is_named = labels == (*_START, *_BANDWIDTH[:2])
+    return is_named and len(tokens) == len(labels) + 1 and bool(_RATE.fullmatch(tokens[-1]))
 
 
 def _add_row(row: Row, is_whole: bool, table: Table, collector: OutputCollector) -> None:

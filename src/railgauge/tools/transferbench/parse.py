@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import groupby
+
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
@@ -31,6 +34,9 @@ def parse(text: str) -> Parsed:
     reading = read(text)
     collector = OutputCollector(reading.size_bytes)
     _collect_complaints(text, reading, collector)
+    if reading.version is None and (reading.matrices or reading.transfers):
+        message = "no version: the output begins before this text"
+        collector.warn(ProblemKind.NO_OPENING_LINE, message)
     _collect_matrices(reading, collector)
     if not reading.matrices:
         _collect_transfers(reading.transfers, collector)
@@ -105,11 +111,41 @@ def _collect_closings(reading: Reading, collector: OutputCollector) -> None:
 
 
 def _collect_transfers(transfers: list[Transfer], collector: OutputCollector) -> None:
+    if transfers:
+        _check_tests(transfers, collector)
     common = collector.size_bytes
     for transfer in transfers:
         collector.size_bytes = transfer.size_bytes
         collector.add(transfer.metric, transfer.unit, transfer.value, transfer.placement)
     collector.size_bytes = common
+
+
+def _check_tests(transfers: list[Transfer], collector: OutputCollector) -> None:
+    """Report tests that are missing, printed twice, or of which a line is missing.
+
+    The bytes of a test are those of its executors, and of its transfers. Nothing says how many
+    tests the configuration file has.
+    """
+    numbers = [number for number, _ in groupby(transfers, lambda transfer: transfer.test)]
+    seen = {(transfer.metric, transfer.placement) for transfer in transfers}
+    if len(set(numbers)) < len(numbers) or len(seen) < len(transfers):
+        message = "a test is printed twice; give the output of one run"
+        collector.error(ProblemKind.SEVERAL_TABLES, message)
+    elif numbers != list(range(1, len(numbers) + 1)):
+        message = f"tests {', '.join(map(str, numbers[:9]))} where 1, 2, … are expected"
+        collector.error(ProblemKind.TRUNCATED, message)
+    for number, test in groupby(transfers, lambda transfer: transfer.test):
+        sizes: Counter[str] = Counter()
+        for transfer in test:
+            sizes[transfer.metric] += transfer.size_bytes
+        if len(sizes) != len(_PARTS) or len(set(sizes.values())) > 1:
+            message = f"test {number}: executors, transfers and total are not of the same bytes"
+            collector.error(ProblemKind.TRUNCATED, message)
+    message = "nothing says how many tests there are: the last ones may be missing"
+    collector.warn(ProblemKind.NO_CLOSING_LINE, message)
+
+
+_PARTS = ("executor_bw", "transfer_bw", "test_cpu_bw")
 
 
 def _collect_nothing(text: str, reading: Reading, collector: OutputCollector) -> None:

@@ -143,9 +143,9 @@ _SUBEXECUTORS = re.compile(
 _MEANS = re.compile(
     r"Averages \(During\s{1,3}(Uni|Bi)Dir\):((?:\s{1,12}(?:\d{1,9}\.\d\d|N/A)){4})\s*$"
 )
-_TEST = re.compile(r"Test (\d{1,6}):\s*$")
+_TEST = re.compile(r"\s{0,40}Test (\d{1,6}):\s*$")
 _TRANSFER = re.compile(
-    r"\s{0,9}(?:(Executor): (GPU|CPU|DMA|NIC) (\d{1,4})|Transfer (\d{1,6})|(Aggregate) \(CPU\))"
+    r"\s{0,49}(?:(Executor): (GPU|CPU|DMA|NIC) (\d{1,4})|Transfer (\d{1,6})|(Aggregate) \(CPU\))"
     r"\s{0,9}\|\s{0,12}([0-9]{1,12}\.[0-9]{3}) ([KMGT]?B/s) \|\s{0,12}[0-9.]{1,15} ms \|"
     r"\s{0,18}(\d{1,18}) bytes \|"
 )
@@ -158,13 +158,17 @@ CLOSINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """A line of a test block: an executor, a transfer, or the test's total by the CPU's clock."""
+    """A line of a test block: an executor, a transfer, or the test's total by the CPU's clock.
+
+    ``test`` is 0 above the first heading of a test.
+    """
 
     metric: str
     placement: str
     value: float
     unit: str
     size_bytes: int
+    test: int
 
 
 @dataclass(slots=True)
@@ -272,4 +276,4 @@ def _read_transfer(line: str, state: _State, reading: Reading) -> None:
     else:
         metric, placement = "test_cpu_bw", test
     value, unit, size = float(match[6]), match[7], int(match[8])
-    reading.transfers.append(Transfer(metric, placement, value, unit, size))
+    reading.transfers.append(Transfer(metric, placement, value, unit, size, state.test))

@@ -79,10 +79,16 @@ def _latency(match: re.Match[str] | None) -> Meaning | None:
 # --- the result table, or the JSON ---
 
 _LONGEST_LINE = 300
-_BANNER = re.compile(r"[ \t]{0,20}={4,60} ?Serving Benchmark Result ?={4,60}[ \t]{0,20}")
+_BANNER = re.compile(
+    r"[ \t]{0,20}={4,60} ?(Serving|Offline Throughput) Benchmark Result ?={4,60}"
+    r"[ \t]{0,20}"
+)
 _CLOSING = re.compile(r"[ \t]{0,20}={30,120}[ \t]{0,20}")
 _LINE = re.compile(r"[ \t]{0,20}([A-Za-z][^:\n]{0,80}):[ \t]{1,80}(\S[^\n]{0,80}?)[ \t]{0,80}")
-_NUMBER = re.compile(r"-?\d{1,18}(?:\.\d{1,12})?|-?(?:nan|inf)")
+_NUMBER = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,12})?(?:e\+?[0-9]{1,2})?|-?(?:nan|inf)")
+# What people write behind a value. A unit is none: it would contradict the label.
+_NOTE = re.compile(r"[ \t]{1,80}(?:#|<-|←|//|\*|\([^)\s]{1,60}[ \t])[^\n]{0,80}$")
+_OFFLINE = "Offline Throughput"
 _LOAD = {
     "at_once": ("maximum_request_concurrency", "max_request_concurrency", "max_concurrency"),
     "rate": ("request_rate_configured_rps", "traffic_request_rate", "request_rate"),
@@ -101,6 +107,7 @@ _FAILURE = re.compile(
 class Block:
     """The table of one run: label and printed value, in printed order."""
 
+    title: str = ""
     lines: list[tuple[str, str]] = field(default_factory=list)
     is_closed: bool = False
 
@@ -148,8 +155,8 @@ def _asked(text: str) -> int | None:
 def _read_blocks(text: str) -> list[Block]:
     blocks: list[Block] = []
     for line, is_whole in lines(text, _LONGEST_LINE):
-        if _BANNER.fullmatch(line):
-            blocks.append(Block())
+        if banner := _BANNER.fullmatch(line):
+            blocks.append(Block(banner[1]))
         elif blocks and not blocks[-1].is_closed:
             _read_line(line, is_whole, blocks[-1])
     return blocks
@@ -166,8 +173,11 @@ def _collect_block(
     block: Block, asked: int | None, collector: OutputCollector
 ) -> dict[str, object]:
     summary: dict[str, object] = {} if asked is None else {"asked": asked}
+    if block.title == _OFFLINE:
+        summary["benchmark"] = "offline"
     values: dict[str, float] = {}
-    for label, printed in block.lines:
+    for label, words in block.lines:
+        printed = _NOTE.sub("", words)
         meaning = of_label(label)
         if meaning is None:
             summary.setdefault(_name(label), printed)
@@ -195,6 +205,9 @@ def _name(label: str) -> str:
 def _take(
     values: dict[str, float], metric: str, unit: str, value: float, collector: OutputCollector
 ) -> None:
+    if unit == "count" and math.isfinite(value) and value != int(value):
+        collector.error(ProblemKind.NOT_A_NUMBER, f"{metric} is {value}, and no number of things")
+        return
     is_deviation = metric.endswith(("_std", "_min"))
     collector.add(metric, unit, value, may_be_zero=metric in MAY_BE_ZERO or is_deviation)
     if math.isfinite(value):

@@ -176,6 +176,9 @@ def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ..
     if asked.option("max_concurrency") is not None:
         shown = said.get("maximum_request_concurrency", said.get("max_concurrency"))
         found.append(equal("concurrency", asked.option("max_concurrency"), shown))
+    if "benchmark" in said:
+        # The engine alone, without a server: the same figures of another test.
+        found.append(equal("benchmark", "serving", said["benchmark"]))
     found.append(equal("model", asked.option("model"), said.get("model_id")))
     return tuple(found)
 

@@ -43,7 +43,7 @@ _OPTIONS = ("--label", "--wait=0", "--kill-on-bad-exit=0", "--no-kill")
 _END = b"."
 # The exit code if timeout ended the command: by TERM its own, by KILL none.
 _LIMIT_CODES = (shell.TIMEOUT_CODE, None)
-_FAILED = re.compile(r"srun: error: (?P<what>.* on node (?P<node>[^\s:]+): .*)")
+_FAILED = re.compile(r"srun: error: (?P<what>.{0,1000} on node (?P<node>[^\s:]{1,255}): .*)")
 
 
 def fan_out(nodes: Sequence[Node], command: Command) -> Iterator[Answer]:

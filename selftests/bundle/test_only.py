@@ -1,0 +1,249 @@
+"""``--only NODES``: a verdict of these nodes alone, and the sign-off that it completes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from testing import bundle_bench as bench
+from testing.acceptance import BARE, HOMELAB, SMOKE, make_project
+from testing.core_values import one_line
+
+from railgauge.cli import main
+
+PLAIN = (*HOMELAB, *SMOKE, *BARE)
+# One node misses a setting, which closes the gate of all its pairs.
+SIGNED = (*PLAIN, "--lab-fault", "governor@columbia")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    return make_project(tmp_path_factory.mktemp("only") / "site")
+
+
+@pytest.fixture(scope="module")
+def run(project):
+    """``run(option, …)``: the exit code and the folder of a run."""
+
+    def run(*options):
+        done = project.run(*options)
+        return done.code, (project.folder / "reports" / "latest").resolve(), done
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def older(run):
+    """A run of the node from before the sign-off."""
+    return run(*PLAIN, "--only", "columbia", "--partners", "viper,prometheus")[1]
+
+
+@pytest.fixture(scope="module")
+def signed(run, older):
+    code, folder, _ = run(*SIGNED)
+    assert code == 1
+    return folder
+
+
+@pytest.fixture(scope="module")
+def qualified(run, signed):
+    code, folder, done = run(*PLAIN, "--only", "columbia", "--partners-from", signed.name)
+    assert code == 0, done.output
+    assert "columbia QUALIFIED (SIMULATED evidence), asserted 56 of 56" in done.stdout
+    return folder
+
+
+@pytest.fixture(scope="module")
+def completed(signed, qualified):
+    into = signed.parent / "20300101-000000-completed"
+    assert main(["merge", str(signed), str(qualified), "--into", str(into)]) == 0
+    return into
+
+
+@pytest.fixture
+def refused(capsys, tmp_path):
+    def refused(*runs):
+        capsys.readouterr()
+        assert main(["merge", *map(str, runs), "--into", str(tmp_path / "into")]) == 2
+        assert not (tmp_path / "into").exists()
+        return one_line(capsys.readouterr().err)
+
+    return refused
+
+
+def verdict(folder):
+    return json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
+
+
+def records(folder):
+    lines = (folder / "records.jsonl").read_text(encoding="utf-8").splitlines()
+    return {one["id"]: one for one in map(json.loads, lines)}
+
+
+# --- the verdict of the node ---
+
+
+def test_the_verdict_is_of_the_node_and_nowhere_that_of_a_cluster(qualified, capsys, tmp_path):
+    told = verdict(qualified)
+    assert told["verdict"] == "qualified"
+    assert told["part"] == {"only": "columbia", "partners": "prometheus,viper"}
+    assert "this says nothing of the rest of the cluster" in told["notes"][0]
+    page = tmp_path / "c.html"
+    assert main(["certificate", str(qualified), "-o", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "Qualification of nodes, no acceptance of their cluster" in text
+    assert "columbia QUALIFIED: all 56 checks passed; this says nothing of the rest" in text
+    assert "Acceptance certificate" not in text
+    assert "Accepted by" not in text
+    capsys.readouterr()
+    assert main(["metrics", str(qualified)]) == 0
+    out = capsys.readouterr().out
+    assert 'state="accepted"} 0' in out
+    assert 'state="qualified"} 1' in out
+    assert main(["triage", str(qualified)]) == 0
+    assert "QUALIFIED" in capsys.readouterr().out
+
+
+def test_it_measures_what_is_about_the_node_alone(qualified):
+    for name, one in records(qualified).items():
+        closing = name.partition("::")[0] in ("kernel", "counters")
+        assert closing or "columbia" in one["nodes"], name
+
+
+def test_its_bundle_verifies(qualified, verify, tmp_path):
+    path = tmp_path / "only.railgauge"
+    bench.bundle(qualified, path, "--unsigned", "--redact", "hosts")
+    code, out, _ = verify(path)
+    assert code == 0
+    assert "verdict    qualified: it stands, asserted 56 of 56" in out
+
+
+def test_a_node_that_still_fails_is_not_qualified(run, signed, tmp_path):
+    code, folder, done = run(*SIGNED, "--only", "columbia", "--partners", "viper")
+    assert code == 1
+    assert "columbia NOT QUALIFIED" in done.stdout
+    assert verdict(folder)["verdict"] == "not qualified"
+    into = tmp_path / "into"
+    assert main(["merge", str(signed), str(folder), "--into", str(into)]) == 1
+    assert verdict(into)["verdict"] == "rejected"
+
+
+# --- the sign-off that it completes ---
+
+
+def test_the_later_measurement_replaces_the_earlier_one_and_both_are_told(
+    completed, signed, qualified
+):
+    told = verdict(completed)
+    assert told["verdict"] == "accepted"
+    assert told["counts"]["asserted"] == told["counts"]["planned"] == 126
+    (line,) = [one for one in told["notes"] if one.startswith("MEASURED AGAIN, columbia: ")]
+    assert "20 blocked, 1 failed, 29 passed (cpu_governor is powersave" in line
+    assert f"in {signed.name}, ended 20" in line
+    assert f"50 passed in {qualified.name}" in line
+    for name in ("report.html",):
+        assert "MEASURED AGAIN, columbia" in (completed / name).read_text(encoding="utf-8")
+    first = records(completed / "parts" / signed.name)
+    assert {one["outcome"] for one in first.values()} >= {"failed", "blocked"}
+
+
+def test_the_certificate_tells_what_was_measured_again(completed, tmp_path, verify):
+    page, bundle = tmp_path / "c.html", tmp_path / "b.railgauge"
+    assert main(["certificate", str(completed), "-o", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "Acceptance certificate" in text
+    assert "MEASURED AGAIN, columbia: 20 blocked, 1 failed" in text
+    bench.bundle(completed, bundle, "--unsigned")
+    code, out, _ = verify(bundle)
+    assert code == 0
+    assert "verdict    accepted: it stands, asserted 126 of 126" in out
+
+
+def test_a_bundle_that_hides_the_history_does_not_verify(completed, verify, tmp_path):
+    bundle = tmp_path / "b.railgauge"
+    bench.bundle(completed, bundle, "--unsigned")
+
+    def silent(data):
+        data["parts"][1]["replaces"] = []
+
+    def turned(data):
+        data["parts"] = data["parts"][::-1]
+
+    for change in (silent, turned):
+        edit = bench.edit_json("run/run.json", change)
+        path = bench.forged(bundle, tmp_path / f"{change.__name__}.railgauge", edit)
+        code, _, err = verify(path)
+        assert code == 1
+        assert "NOT VERIFIED: run/run.json" in err
+
+
+# --- cherry-picking ---
+
+
+def test_another_nodes_run_hides_nothing(run, signed, tmp_path, refused):
+    _, folder, _ = run(*PLAIN, "--only", "viper", "--partners", "prometheus")
+    into = tmp_path / "20300101-000000-x"
+    assert main(["merge", str(signed), str(folder), "--into", str(into)]) == 1
+    assert (
+        records(into)["tests/preflight/test_host.py::test_cpu_governor[columbia]"]["outcome"]
+        == "failed"
+    )
+    # The node that failed is no partner: its pairs would pass, and its failure would be older.
+    _, folder, _ = run(*PLAIN, "--only", "viper", "--partners", "columbia,prometheus")
+    said = refused(signed, folder)
+    assert f"{folder.name}: has measured viper with columbia, which the runs before it" in said
+    assert "not show to be good" in said
+
+
+def test_an_older_run_of_the_node_is_refused(signed, older, refused):
+    said = refused(signed, older)
+    assert f"{older.name}: began " in said
+    assert "only a later measurement replaces" in said
+
+
+def test_a_run_under_other_limits_is_refused(signed, project, run, refused, tmp_path):
+    kept = {
+        path: path.read_text(encoding="utf-8")
+        for path in (project.folder / "thresholds").glob("*.json")
+    }
+    try:
+        project.edit_platform("connectx4-homelab", lambda data: data.update(title="Another one"))
+        _, folder, _ = run(*PLAIN, "--only", "columbia", "--partners", "viper")
+        assert f"{folder.name}: has another platform file than" in refused(signed, folder)
+        code, _, done = run(*PLAIN, "--only", "columbia", "--partners-from", signed.name)
+        assert code == 4
+        assert "is of another platform file" in done.output
+    finally:
+        for path, text in kept.items():
+            path.write_text(text, encoding="utf-8")
+
+
+def test_a_run_without_a_sign_off_has_partners_that_nobody_knows(qualified, refused):
+    assert "it has passed nothing by itself" in refused(qualified)
+
+
+# --- options ---
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--only", "columbia"), "needs --partners NODES or --partners-from RUN"),
+        (("--partners", "viper"), "--partners: needs --only"),
+        (("--only", "nobody", "--partners", "viper"), "nobody is no node of"),
+        (("--only", "columbia", "--partners", "columbia"), "is to be qualified and a partner"),
+        (("--only", "columbia", "--partners", "viper", "--partners-from", "x"), "one of them"),
+        (("--only", "columbia", "--partners-from", "nothing"), "neither a run nor a bundle"),
+        (("--only", "columbia", "--partners", "viper", "--shard", "1/2"), "cannot be combined"),
+        (
+            ("--only", "columbia", "--partners", "viper", "--soak", "1rounds"),
+            "combined with --soak",
+        ),
+        (("--only", "mx[", "--partners", "viper"), "is not a set of nodes"),
+    ],
+)
+def test_bad_options_end_in_one_line(run, options, said):
+    code, _, done = run(*PLAIN, *options)
+    assert code == 4
+    assert said in done.output
+    assert "Traceback" not in done.output

@@ -1,0 +1,48 @@
+"""How pages write values: one precision, µs, and PCIe links in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from railgauge.core.wording import digits, of_metric, shown, spelled
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("391.90 Gb/s", "391.9 Gb/s"), (">= 372.60 Gb/s", ">= 372.6 Gb/s"),
+        ("4.57 GB/s", "4.570 GB/s"), ("73 GB/s (worst of 2)", "73.00 GB/s (worst of 2)"),
+        ("1.15 us", "1.150 µs"), ("<= 2000.00 ms", "<= 2000 ms"), ("12345.67 MiB/s", "12346 MiB/s"),
+        ("0 GB", "0 GB"), ("ideal 400.00 Gb/s, at 1.5 us", "ideal 400.0 Gb/s, at 1.500 µs"),
+    ],
+)  # fmt: skip
+def test_values_have_four_significant_digits(written, read):
+    assert shown(written) == read
+    assert shown(read) == read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mlx5_0 8MiB", "5.14.0-570.12.1.el9_6", "64 of 64 requests", "90% to 130%", "1.2.3 s",
+        "ib_write_bw -s 8388608", "2 samples", "v4.57 GB/sec", "", "declared: 65536",
+    ],
+)  # fmt: skip
+def test_what_is_no_value_with_a_unit_stays(text):
+    assert shown(text) == text
+
+
+def test_a_pcie_link_is_named_by_generation_and_width():
+    missed = "pcie_link is 32.0, 8, should be declared: 32.0, 16"
+    assert shown(missed) == "PCIe 5.0 x8, expected PCIe 5.0 x16"
+    assert of_metric("pcie_link", "declared: 16.0, 16") == "declared: PCIe 4.0 x16"
+    assert of_metric("pcie_link", "7.0, 2") == "PCIe 7.0 GT/s x2"
+    assert of_metric("bw", "32.0, 8") == "32.0, 8"
+
+
+def test_numbers_of_every_size():
+    assert [digits(value) for value in (0, 0.12345, 1, 99.999, 1234.5, 1e9)] == [
+        "0", "0.1235", "1.000", "100.0", "1234", "1000000000",
+    ]  # fmt: skip
+    assert spelled("us") == "µs"
+    assert spelled("GB/s") == "GB/s"

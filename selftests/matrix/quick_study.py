@@ -1,0 +1,248 @@
+"""The blind study for slow parts alone, without a lab: hundreds of runs in minutes.
+
+    python selftests/matrix/quick_study.py [--runs N] [--seed S] [--first K] [--jobs J]
+
+Draws runs as ``blind_study`` does, but slow parts only, and plays each inside this process: the
+lab's tools are called as functions (``healthy_seeds_lab``), rung by rung, as are the measurements
+that a run adds to decide between suspects. Facts, counters and gates of facts are left out. A run
+takes half a second, so that rare mistakes of the diagnosis are found. How often a real run makes
+them is what ``blind_study`` says. Exit code 1 if a fault is swallowed or a decided cause is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
+from functools import partial
+from random import Random, SystemRandom
+from typing import Any
+
+from blind_count import Count, StudiedRun, counted, place, wrong_causes
+from blind_draw import DrawnRun, drawn
+from blind_reach import reach
+from blind_study import Outcome as Studied
+from blind_study import misses, sums
+from expected_causes import ALL_CAUSES
+from healthy_seeds import _places
+from healthy_seeds_lab import InProcessLab, using_lab
+
+from railgauge.core.errors import NoEvidence
+from railgauge.core.model import Case, Outcome, Transcript
+from railgauge.core.question import LIMITS, CaseResult, Question
+from railgauge.diagnosis import RunResults, diagnose, notes
+from railgauge.diagnosis.confirm import follow_ups
+from railgauge.diagnosis.unknown import unknown
+from railgauge.diagnosis.unplanned import unplanned
+from railgauge.judging import assess
+from railgauge.judging.confirmation import Confirmed, Remeasurement
+from railgauge.judging.record import ItemRecord, blank, settled
+from railgauge.planning import plan, sample
+from railgauge.verdict.decision import not_applicable
+
+SLOW = tuple(name for name in sorted(ALL_CAUSES) if name.startswith("slow-"))
+_LEVEL, _ROUNDS = "smoke", 2
+_FOLLOW_UP_ROUNDS = 2
+_BEGAN = datetime(2026, 1, 1, tzinfo=timezone.utc)
+_LADDER_S, _MEASUREMENT_S = 40.0, 0.05
+_WENT_WRONG = (Outcome.FAILED, Outcome.ERROR)
+
+
+@dataclass(frozen=True)
+class Course:
+    """A fault as it acts: always, with a probability, or from a time on."""
+
+    fault: str
+    chance: float = 1.0
+    after_s: float = 0.0
+
+    @classmethod
+    def of(cls, text: str) -> Course:
+        fault, *options = text.split(",")
+        set_ = dict(option.split("=") for option in options)
+        after = set_.get("after", "0s").removesuffix("s")
+        return cls(fault, float(set_.get("p", 1)), float(after))
+
+
+class World:
+    """The lab of a drawn run, with a clock, and a lab for each set of faults that act at once."""
+
+    def __init__(self, run: DrawnRun) -> None:
+        self._run = run
+        self._courses = [Course.of(injection.fault) for injection in run.injected]
+        self._random = Random(f"{run.lab_seed} courses")
+        self._labs: dict[tuple[str, ...], InProcessLab] = {}
+        self.clock_s = 0.0
+        self.starts: dict[Case, list[str]] = {}
+        self.lab = self._lab(())
+
+    def _lab(self, faults: tuple[str, ...]) -> InProcessLab:
+        if faults not in self._labs:
+            lab = InProcessLab(self._run.platform, count=self._run.nodes, injected=faults)
+            lab.reseed(self._run.lab_seed)
+            self._labs[faults] = lab
+            lab._turns = self._labs[()]._turns  # repeats are counted over all labs
+        return self._labs[faults]
+
+    def measure(self, case: Case) -> CaseResult:
+        return CaseResult(tuple((self._repeat(case),) for _ in range(case.repeats)))
+
+    def _repeat(self, case: Case) -> Transcript:
+        lab = self._lab(tuple(one.fault for one in self._courses if self._acts(one)))
+        *services, client = lab.commands(case)
+        with using_lab(lab):
+            found = lab.run_tool(client, services)
+        start = (_BEGAN + timedelta(seconds=self.clock_s)).isoformat()
+        self.starts.setdefault(case, []).append(start)
+        self.clock_s += _MEASUREMENT_S
+        return replace(found, started_at=start)
+
+    def _acts(self, one: Course) -> bool:
+        is_drawn = one.chance == 1 or self._random.random() < one.chance
+        return is_drawn and self.clock_s >= one.after_s
+
+
+def ladder(world: World) -> dict[str, ItemRecord]:
+    """All items of the run, rung by rung; what is above a failed item of its nodes is blocked."""
+    lab = world.lab
+    level = sample.level(lab.platform, lab.cluster, _LEVEL, _ROUNDS, sampled=False)
+    rung_of = {name: one.rung for name, one in lab.platform.measurements.items()}
+    cases = sorted(
+        (c for _, c in plan.cases(lab.platform, level)), key=lambda c: rung_of[c.measurement]
+    )
+    wrong: list[ItemRecord] = []
+    records: dict[str, ItemRecord] = {}
+    for number, case in enumerate(cases):
+        world.clock_s = max(world.clock_s, number * _LADDER_S / len(cases))
+        below = [r for r in wrong if r.rung < rung_of[case.measurement]]
+        by = tuple(r.id for r in below if set(r.nodes) & set(case.nodes))
+        items = {item.id: item for item in _items(world, case, by)}
+        records |= items
+        wrong += [item for item in items.values() if item.outcome in _WENT_WRONG]
+    return records
+
+
+def _items(world: World, case: Case, blocked_by: tuple[str, ...]) -> Iterator[ItemRecord]:
+    lab, measured, error = world.lab, None, None
+    if not blocked_by:
+        try:
+            measured = assess.read(lab.platform, case, world.measure(case))
+        except NoEvidence as missing:
+            error = missing
+    for begun in _begun(lab, case):
+        if blocked_by:
+            yield replace(begun, outcome=Outcome.BLOCKED, reason="blocked", blocked_by=blocked_by)
+        elif measured is None:
+            yield settled(begun, (), error)
+        else:
+            question = begun.questions[0]
+            found = assess.limits(lab.platform, measured, question.size_bytes, question.placement)
+            yield settled(begun, found.judgements, found.errors[0] if found.errors else None)
+
+
+def _begun(lab: InProcessLab, case: Case) -> Iterator[ItemRecord]:
+    measurement = lab.platform.measurements[case.measurement]
+    for per, size, placement in _places(lab, case):
+        if measurement.asserted(per, size, case.sizes):
+            yield blank(
+                ItemRecord(
+                    id=f"{case.key} {size} {placement}",
+                    rung=measurement.rung,
+                    title="",
+                    subject=case.measurement,
+                    outcome=Outcome.ERROR,
+                    nodes=case.nodes,
+                    pairing=str(case.pairing) if case.pairing else placement or "",
+                    size_bytes=size,
+                    questions=(Question(LIMITS, case, size, placement),),
+                )
+            )
+
+
+def followed_up(world: World, results: RunResults) -> RunResults:
+    """The results with the measurements that decide between suspects, as a run adds them."""
+    before: tuple[Remeasurement, ...] = ()
+    for _ in range(_FOLLOW_UP_ROUNDS):
+        asked = follow_ups(results, diagnose(results), before)
+        made: dict[str, assess.Measured] = {}
+        found = tuple(_confirmed(world, one, made) for one in asked)
+        before = (*before, *asked)
+        results = replace(results, confirmed=(*results.confirmed, *found))
+    return results
+
+
+def _confirmed(world: World, asked: Remeasurement, made: dict[str, assess.Measured]) -> Confirmed:
+    case, platform = asked.question.case, world.lab.platform
+    assert case is not None
+    if case.key not in made:
+        made[case.key] = assess.read(platform, case, world.measure(case))
+    question = asked.question
+    found = assess.limits(platform, made[case.key], question.size_bytes, question.placement)
+    return Confirmed(asked, tuple(found.judgements), str(*found.errors[:1]))
+
+
+def played(run: DrawnRun) -> StudiedRun:
+    """The run with its causes, as ``blind_count`` counts them."""
+    world = World(run)
+    lab = world.lab
+    records = ladder(world)
+    found = RunResults(
+        records, {}, lab.platform, lab.cluster, starts=lambda case: world.starts.get(case, ())
+    )
+    results = followed_up(world, found)
+    causes = diagnose(results)
+    level = sample.level(lab.platform, lab.cluster, _LEVEL, _ROUNDS, sampled=False)
+    said = (*unknown(results, causes), *unplanned(lab.platform, level))
+    verdict = {
+        "causes": [cause.to_json() for cause in causes],
+        "unknown": [one.to_json() for one in said],
+        "notes": list(notes(results)),
+        "not_applicable": not_applicable(lab.platform, level),
+    }
+    items = [json.loads(json.dumps(record.to_json())) for record in records.values()]
+    reaches = tuple(reach(run, injection) for injection in run.injected)
+    return StudiedRun(run.injected, reaches, json.loads(json.dumps(verdict)), items)
+
+
+def one(number: int, seed: int) -> Studied:
+    run = drawn(seed, number, _LEVEL, names=SLOW)
+    studied = played(run)
+    wrong = tuple(map(place, wrong_causes(studied)))
+    return Studied(run, tuple(counted(studied)), len(studied.decided), wrong)
+
+
+def missed(outcome: Studied) -> bool:
+    """Whether a fault is swallowed, or a decided cause is wrong."""
+    return bool(outcome.wrong) or any(c.count is Count.SWALLOWED for c in outcome.counted)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _options(arguments)
+    print(f"seed {options.seed}, {options.runs} runs", flush=True)
+    numbers = range(options.first, options.first + options.runs)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        outcomes = list(pool.map(partial(one, seed=options.seed), numbers))
+    total = sums(outcomes)
+    print("\n".join(misses([outcome for outcome in outcomes if missed(outcome)])))
+    for count, found in Counter(total.counts).most_common():
+        print(f"{found:5} {count.value}")
+    print(f"{total.wrong:5} wrong of {total.causes} decided causes")
+    return 1 if any(map(missed, outcomes)) else 0
+
+
+def _options(arguments: Sequence[str] | None) -> Any:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--first", type=int, default=0, help="number of the first run (0)")
+    parser.add_argument("--seed", type=int, default=SystemRandom().randrange(1_000_000))
+    parser.add_argument("--jobs", type=int, default=2, help="runs at once (2)")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

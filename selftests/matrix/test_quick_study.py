@@ -1,0 +1,43 @@
+"""Runs with several slow parts that the diagnosis once got wrong; each has its lesson."""
+
+import pytest
+from quick_study import Course, main, missed, one
+
+# Seed and number of a run, and what it teaches.
+RUNS = {
+    (101, 62): "one node of three explains no two losses that differ",
+    (101, 69): "a sum of both directions within its limit clears no direction",
+    (101, 162): "a path that was slow in some repeats may be slow over every NIC",
+    (101, 167): "two directions of a NIC that lost different shares may be of two nodes",
+    (102, 9): "one node left, of which a GPU and its path are suspects, is measured further",
+    (102, 28): "what a slow NIC does not explain is undecided, though its limit allows for it",
+    (102, 31): "a node that slowed down beside another slow node",
+    (102, 90): "items of another slow node say nothing of a direction",
+    (102, 101): "a node is slow as a whole only if its other direction shows it",
+    (102, 167): "the other direction, measured after the node was decided, counts",
+    (103, 54): "the other direction of a NIC that was decided by a second measurement",
+    (103, 116): "parts of one node that lost the same, and were fine at times, are the node",
+    (103, 189): "the fine direction of a slow NIC is measured again",
+    (103, 210): "a group lost far more than the slow NIC of one of its nodes costs",
+    (103, 280): "one direction of a NIC, by its measurement with a good node",
+    (104, 5): "ends that come and go are not cleared by two fine measurements",
+    (106, 77): "a NIC that is slower than its slow node",
+    (106, 162): "five parts of one node, of which most were fine at times",
+}
+
+
+@pytest.mark.parametrize(("seed", "number"), RUNS, ids=str)
+def test_no_fault_is_swallowed_and_no_decided_cause_is_wrong(seed, number):
+    outcome = one(number, seed)
+    assert not missed(outcome), [RUNS[seed, number], *outcome.wrong, *outcome.counted]
+
+
+def test_a_course_is_read_as_the_lab_reads_it():
+    assert Course.of("slow-node@n1=4%") == Course("slow-node@n1=4%")
+    assert Course.of("slow-nic@n1:mlx5_0,p=0.3") == Course("slow-nic@n1:mlx5_0", 0.3)
+    assert Course.of("slow-gpu@n1:3=2%,after=30s") == Course("slow-gpu@n1:3=2%", 1.0, 30.0)
+
+
+def test_the_command_counts_all_runs(capsys):
+    assert main(["--seed", "102", "--first", "7", "--runs", "1", "--jobs", "1"]) == 0
+    assert "0 wrong of 2 decided causes" in capsys.readouterr().out

@@ -1,0 +1,64 @@
+"""An output that was cut off, at either end, never gives fewer values in silence.
+
+It gives the values of the whole, an error, or a warning that no verdict ignores. It is cut at the
+ends of its lines and at many places between them.
+"""
+
+from collections import Counter
+
+import pytest
+from testing.core_values import SHARED
+from testing.corpus_owners import OF_TOOLS
+
+from railgauge import tools
+from railgauge.judging.evidence import DOUBTS
+
+# What is left is a whole output: it holds two of them, or its parts are whole by themselves.
+WHOLE_IN_PART = {
+    "corpus/perftest/001-ib_write_bw-8M-both-sides-concat-MBs.txt": "both sides, one after another",
+    "corpus/perftest/046-unit-trap-loopback-interleaved-100g.txt": "both sides on one terminal",
+    "corpus/ib-tools/020-iblinkinfo-edr-and-down.txt": "each node's block is whole by itself",
+    "transcripts/h200-azure-nhc.txt": "the platform file names the checks that must be there",
+}
+PLACES = 60
+
+
+def recorded():
+    for path in sorted(SHARED.glob("*/**/*")):
+        name = str(path.relative_to(SHARED))
+        owners = [begin for begin in OF_TOOLS if name.startswith(begin)]
+        if owners and path.is_file() and name not in WHOLE_IN_PART:
+            yield pytest.param(OF_TOOLS[max(owners, key=len)], path, id=name)
+
+
+def values(parsed):
+    return Counter((s.metric, s.size_bytes, s.placement, s.unit, s.value) for s in parsed.samples)
+
+
+def is_loud(parsed):
+    return bool(parsed.errors) or any(one.kind in DOUBTS for one in parsed.problems)
+
+
+def cuts(text):
+    places = set(range(1, len(text), len(text) // PLACES + 1))
+    end = 0
+    lines = text.split("\n")
+    for line in lines[:: len(lines) // PLACES + 1]:
+        end = text.index(line, end) + len(line)
+        places |= {end, end + 1}
+    return sorted(place for place in places if 0 < place < len(text))
+
+
+@pytest.mark.parametrize(("tool", "path"), list(recorded()))
+def test_no_cut_loses_values_in_silence(tool, path):
+    text = path.read_text(encoding="utf-8", errors="replace")
+    parse = tools.tool(tool).parse
+    whole = parse(text)
+    if whole.errors:
+        pytest.skip("the recorded output is no complete one")
+    expected = values(whole)
+    for place in cuts(text):
+        for part in (text[:place], text[place:]):
+            found = parse(part)
+            if not is_loud(found):
+                assert values(found) == expected, (place, part[:60], part[-60:])

@@ -1,0 +1,68 @@
+"""Judges the items of a run again from its evidence, whichever archive or folder holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from railgauge.bundle import merged
+from railgauge.bundle.contents import Contents
+from railgauge.config.thresholds import Platform
+from railgauge.core.model import Outcome
+from railgauge.diagnosis import RunResults
+from railgauge.judging import record
+from railgauge.judging.assessor import Assessor
+from railgauge.judging.record import ItemRecord
+from railgauge.verdict import decision
+from railgauge.verdict.closing import is_closing
+from railgauge.verdict.counts import RunVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """All records of a run as one platform file judges them, and the verdict that follows."""
+
+    verdict: RunVerdict
+    records: Mapping[str, ItemRecord]
+    results: RunResults
+
+
+def judged_anew(
+    contents: Contents, records: Mapping[str, ItemRecord], platform: Platform
+) -> Judged:
+    """Judge all items of a run by the limits of ``platform``, and decide on its verdict."""
+    return _of_parts(contents, platform) if contents.parts else _own(contents, records, platform)
+
+
+def _of_parts(contents: Contents, platform: Platform) -> Judged:
+    run = contents.plan()
+    made = merged.remade(contents, run, platform, judged_again)
+    results = contents.results(made.records, platform)
+    return Judged(decision.decide(run, results), made.records, results)
+
+
+def _own(contents: Contents, records: Mapping[str, ItemRecord], platform: Platform) -> Judged:
+    assessor = Assessor(platform, contents, contents.cluster().fabric)
+    run = contents.plan()
+    judged = {name: judged_again(item, assessor) for name, item in records.items()}
+    results = contents.results(judged, platform)
+    last = {item.id: item for item in decision.closed(run, results)}
+    judged |= {name: last.get(name, item) for name, item in records.items() if is_closing(name)}
+    return Judged(decision.decide(run, results), judged, results)
+
+
+def judged_again(item: ItemRecord, assessor: Assessor) -> ItemRecord:
+    """The record that follows from the evidence; an item without evidence keeps its record.
+
+    Of a blocked item only the results of its collective are judged: wrong ones make it fail. A
+    flaky item keeps its record too: it ran twice and passed the second time, which its
+    transcripts do not show.
+    """
+    is_checked = item.outcome is Outcome.BLOCKED and item.questions
+    is_judged = item.by_evidence or is_checked
+    if not is_judged or item.outcome is Outcome.FLAKY or is_closing(item.id):
+        return item
+    judgements, error = assessor.answers(item.questions)
+    if is_checked and not any(judged.outcome is Outcome.FAILED for judged in judgements):
+        return replace(item, judgements=judgements)
+    return record.settled(record.blank(item), judgements, error)

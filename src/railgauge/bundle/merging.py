@@ -1,0 +1,185 @@
+"""Makes the folder of a merged run: the evidence of its parts, and the record it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from railgauge.bundle import archive, check, merged, statement
+from railgauge.bundle.again import judged_again
+from railgauge.bundle.contents import (
+    AGAIN,
+    CLUSTER,
+    FACTS,
+    PARTS,
+    PLATFORM,
+    TRANSCRIPTS,
+    Contents,
+    FolderContents,
+    part_run,
+)
+from railgauge.bundle.errors import BadBundle, NotVerified
+from railgauge.bundle.run_check import checked, decided_run
+from railgauge.config import deviations
+from railgauge.config.hostfile import cluster_to_json
+from railgauge.core import chain, versions
+from railgauge.core.codec import to_plain
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Cluster
+from railgauge.facts import boot
+from railgauge.judging import confirmation, inventory, record
+from railgauge.judging.record import ItemRecord
+from railgauge.judging.stamp import Evidence
+from railgauge.run import resume
+from railgauge.run.newer import refuse_newer
+from railgauge.run.store import MANIFEST, Store, lines_text, write_whole
+from railgauge.run.survey import found_to_json
+from railgauge.run.takeover import ELSEWHERE
+from railgauge.verdict import decision
+from railgauge.verdict.decision import RunPlan
+from railgauge.verdict.known_good import DecidedRun, refuse_doubtful_partners
+from railgauge.verdict.merged import assemble, began
+
+# The evidence of a part, and what it is judged by; reports are made anew of the merged run.
+_FILES = (
+    decision.FILE,
+    record.FILE,
+    PLATFORM,
+    CLUSTER,
+    FACTS,
+    resume.FILE,
+    deviations.FILE,
+    boot.FILE,
+    boot.MARKS,
+    confirmation.FILE,
+    ELSEWHERE,
+)
+_FOLDERS = (TRANSCRIPTS, f"{AGAIN}{TRANSCRIPTS}")
+_ENDED = "carry it on with pytest --resume, and merge the run that ended"
+
+
+@contextmanager
+def opened(paths: Sequence[Path]) -> Iterator[list[Contents]]:
+    """Open runs, folders or bundles, that are as they were left. Raises ``BadInput``."""
+    with ExitStack() as stack:
+        yield [_opened(path, stack) for path in paths]
+
+
+def _opened(path: Path, stack: ExitStack) -> Contents:
+    try:
+        if path.is_dir():
+            return _of_folder(path)
+        if not path.exists():
+            raise BadInput("does not exist", where=str(path), remedy="name a run or a bundle")
+        held = stack.enter_context(archive.opened(path))
+        _, payload = check.signed(held, None)
+        check.refuse_other_content(held, statement.read(payload).sha256)
+        return Contents(held)
+    except (BadBundle, NotVerified) as error:
+        where = f"{path}: {error.where}" if error.where else str(path)
+        raise BadInput(error.what, where=where) from None
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror}", where=str(path)) from None
+
+
+def _of_folder(path: Path) -> Contents:
+    refuse_newer(path)
+    folder = FolderContents(path)
+    if MANIFEST not in folder:
+        raise BadInput(f"has no {MANIFEST}: the run did not end", where=str(path), remedy=_ENDED)
+    for name in folder.changed():
+        what = "was changed after the run" if name in folder else "is missing"
+        raise BadInput(what, where=str(path / name), remedy="restore the run as it was left")
+    return folder
+
+
+def write(sources: Sequence[Contents], folder: Path) -> None:
+    """Write the merged run into an empty folder, without its reports. Raises ``BadInput``."""
+    parts = sorted(_parts(sources), key=lambda part: began(part_run(part)))
+    _refuse_unfit(parts)
+    merged.refuse_apart(parts)
+    told = assemble([part_run(part) for part in parts]).parts
+    refuse_doubtful_partners([_checked(part) for part in parts])
+    for part in parts:
+        _copy(part, folder / PARTS / part.plan().run_id)
+    _write_input(sources[0], folder)
+    _write_survey(parts, folder)
+    store = Store(folder)
+    store.write_json(decision.FILE, to_plain(merged.plan_of(folder.name, parts, told)))
+    _write_record(FolderContents(folder), store)
+
+
+def _parts(sources: Sequence[Contents]) -> list[Contents]:
+    """The runs to merge; of a merged one its parts."""
+    return [part for source in sources for part in (source.parts or (source,))]
+
+
+def _refuse_unfit(parts: Sequence[Contents]) -> None:
+    ids = [part.plan().run_id for part in parts]
+    for number, part in enumerate(parts):
+        plan = part.plan()
+        if plan.run_id in ids[:number]:
+            raise BadInput("is given twice", where=plan.run_id)
+        if plan.evidence == Evidence.REPLAYED:
+            raise BadInput("is a replay: merge the runs that measured", where=plan.run_id)
+        if plan.soak is not None:
+            raise BadInput("has a soak, which cannot be merged", where=plan.run_id)
+
+
+def _checked(part: Contents) -> DecidedRun:
+    """The part, judged anew. Raises ``BadInput``, naming it, unless it verifies by itself."""
+    try:
+        return decided_run(part, checked(part, part.platform()))
+    except (BadBundle, NotVerified) as error:
+        run_id = part.plan().run_id
+        raise BadInput(error.what, where=f"{run_id}: {error.where}") from None
+
+
+def _copy(part: Contents, folder: Path) -> None:
+    for name in part.names():
+        below = name.rpartition("/")[0]
+        if name in _FILES or (below and f"{below}/" in _FOLDERS):
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(part.bytes(name))
+
+
+def _write_input(first: Contents, folder: Path) -> None:
+    for name in (*first.hostfiles(), PLATFORM, deviations.FILE):
+        if name in first:
+            (folder / name).write_bytes(first.bytes(name))
+
+
+def _write_survey(parts: Sequence[Contents], folder: Path) -> None:
+    cluster, store = merged.cluster_of(parts), Store(folder)
+    found = merged.found_of(cluster, parts)
+    store.write_json(CLUSTER, cluster_to_json(cluster))
+    head = {"evidence": parts[0].plan().evidence, **_named(cluster, parts[0])}
+    store.write_json(FACTS, {"schema_version": 1, **head, "nodes": found_to_json(found)})
+    write_whole(folder / inventory.FILE, inventory.inventory(found).csv())
+
+
+def _named(cluster: Cluster, part: Contents) -> dict[str, str]:
+    return {"cluster": cluster.name, "platform": part.platform().name}
+
+
+def _write_record(contents: FolderContents, store: Store) -> None:
+    """Judge all items anew, and write plan, records and judgements."""
+    platform, run = contents.platform(), contents.plan()
+    made = merged.remade(contents, run, platform, judged_again)
+    run = replace(run, planned=tuple(made.records), parts=made.parts)
+    store.write_json(decision.FILE, to_plain(run))
+    items = made.records.values()
+    lines = ({"schema_version": record.SCHEMA_VERSION, **item.to_json()} for item in items)
+    write_whole(store.folder / record.FILE, lines_text(lines))
+    write_whole(store.folder / record.MEASUREMENTS, lines_text(chain.rebound(_judged(items, run))))
+
+
+def _judged(items: Iterable[ItemRecord], run: RunPlan) -> Iterator[dict[str, Any]]:
+    for item in items:
+        for one in item.judgements:
+            line = to_plain({**record.measurement(item, one), "evidence": run.evidence})
+            yield versions.stamped(record.MEASUREMENTS, line)

@@ -1,0 +1,250 @@
+"""A part of a level: a shard, or what is about some nodes. Pure.
+
+A part is a level with fewer places. It is computed from the level of the whole cluster, so that its
+items, pairs and directions are those of an undivided run.
+
+Shards: the leaves are put into B bins, and a block is what is within a bin or between two bins. B
+is the largest number whose B * (B + 1) / 2 blocks are no more than the shards. The shards within
+bins share no node and can run at the same time; so can those of disjoint pairs of bins. If there
+are more shards than blocks, a block is split by rounds. A node's own measurements belong to the
+block of its bin.
+
+Example: leaves ``l1`` and ``l2``, three shards: 1/3 is ``l1``, 2/3 is ``l2``, and 3/3 are the pairs
+between them and the collectives over both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Cluster, Node, Pair
+from railgauge.core.naming import folded, shortened
+from railgauge.planning.direction import Rounds
+from railgauge.planning.pairing import tournament
+from railgauge.planning.plan import Level
+
+ONLY = "only"
+"""The key under which ``RunVerdict.part`` has the nodes that a run qualifies."""
+
+
+@dataclass(frozen=True, slots=True)
+class LevelPart:
+    """The part of a level that a run measures.
+
+    ``nodes`` and ``groups`` are those of the whole cluster; a run keeps in ``cluster.json`` only
+    the nodes in ``uses``, which it surveys, leases and measures. ``shard`` of ``of`` is the number
+    of a shard, from 1; 0 of 0 for a part that is none. ``only`` are the nodes that the run
+    qualifies, and ``partners`` those it measures them with. With ``each`` every node meets every
+    partner; else as many as the level gives it, first those that it gives it.
+    """
+
+    nodes: tuple[str, ...]
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    uses: tuple[str, ...] = ()
+    shard: int = 0
+    of: int = 0
+    only: tuple[str, ...] = ()
+    partners: tuple[str, ...] = ()
+    each: bool = False
+
+    @property
+    def about(self) -> dict[str, str]:
+        """The part as ``verdict.json`` holds it."""
+        if not self.only:
+            return {"shard": f"{self.shard}/{self.of}"}
+        return {ONLY: folded(self.only), "partners": folded(self.partners)}
+
+    @property
+    def what(self) -> str:
+        """The part in words: ``shard 2/4``, ``only mx07, with mx[01-06]``."""
+        if not self.only:
+            return f"shard {self.shard}/{self.of}"
+        return f"only {shortened(folded(self.only))}, with {shortened(folded(self.partners))}"
+
+
+def whole_cluster(part: LevelPart, cluster: Cluster) -> Cluster:
+    """Return the cluster with all nodes; those that the part does not use have only a name."""
+    known = {node.name: node for node in cluster.nodes}
+    nodes = tuple(known.get(name) or Node(name, "", "") for name in part.nodes)
+    return replace(cluster, nodes=nodes, groups=part.groups)
+
+
+def within(cluster: Cluster, names: Iterable[str]) -> Cluster:
+    """Return the cluster with these nodes alone, and the groups that have only such nodes."""
+    kept = set(names)
+    groups = {name: group for name, group in cluster.groups.items() if kept.issuperset(group)}
+    nodes = tuple(node for node in cluster.nodes if node.name in kept)
+    return replace(cluster, nodes=nodes, groups=groups)
+
+
+def of_level(part: LevelPart, whole: Level) -> Level:
+    """Return what the part measures of a level."""
+    return _nodes_of(part, whole) if part.only else _shard_of(part, whole)
+
+
+def notes(part: LevelPart | None) -> tuple[str, ...]:
+    """The note that a run measured a part alone; empty for any other run."""
+    if part is None:
+        return ()
+    if part.only:
+        return (f"NODES, {part.what}: this says nothing of the rest of the cluster",)
+    return (f"{part.what.upper()}: railgauge merge makes one run of all {part.of} shards",)
+
+
+def used(level: Level) -> tuple[str, ...]:
+    """Return the nodes that a level needs, in the order of its cluster."""
+    pairs = (node for pair in level.pairs for node in (pair.source, pair.target))
+    groups = (node for group in level.groups.values() for node in group)
+    return tuple(dict.fromkeys((*level.nodes, *level.measured, *pairs, *groups, *level.scanners)))
+
+
+# --- some nodes ---
+
+
+def _nodes_of(part: LevelPart, whole: Level) -> Level:
+    """What is about the nodes of ``only``, with partners alone."""
+    only, used = set(part.only), {*part.only, *part.partners}
+    groups = {g: m for g, m in whole.groups.items() if used.issuperset(m) and only.intersection(m)}
+    return replace(
+        whole,
+        nodes=tuple(node for node in whole.nodes if node in only),
+        alone=tuple(node for node in whole.nodes if node in only),
+        rounds=_rounds_of(part, whole),
+        groups=groups,
+        scanners=(),
+        lacks_scan=False,
+        part=part.what,
+        whole=whole,
+    )
+
+
+def _rounds_of(part: LevelPart, whole: Level) -> Rounds:
+    """The pairs of the level among these nodes, and in rounds of their own those it lacks."""
+    only, used = set(part.only), {*part.only, *part.partners}
+    own = [
+        tuple(p for p in turn if {*_ends(p)} <= used and only.intersection(_ends(p)))
+        for turn in whole.rounds
+    ]
+    met = {frozenset(_ends(pair)) for turn in own for pair in turn}
+    more: list[tuple[Pair, ...]] = []
+    for node in part.only:
+        due = len(part.partners) if part.each else _partners_of(node, whole)
+        has = sum(node in two and not two <= only for two in met)
+        lacking = [p for p in part.partners if frozenset((node, p)) not in met]
+        for number, partner in enumerate(lacking[: max(0, due - has)]):
+            more.append((Pair(partner, node) if number % 2 else Pair(node, partner),))
+    return (*(turn for turn in own if turn), *more)
+
+
+def _ends(pair: Pair) -> tuple[str, str]:
+    return pair.source, pair.target
+
+
+def _partners_of(node: str, whole: Level) -> int:
+    """How many partners the level gives a node; at least one."""
+    return max(1, sum(node in _ends(pair) for pair in whole.pairs))
+
+
+# --- shards ---
+
+
+def shard(text: str, cluster: Cluster) -> LevelPart:
+    """Return the part that ``--shard I/N`` names. Raises ``BadInput``."""
+    number, slash, count = text.partition("/")
+    if not (
+        slash and number.isascii() and number.isdigit() and count.isascii() and count.isdigit()
+    ):
+        raise BadInput(f"{text[:40]!r} is not a shard", where="--shard", remedy="say I/N: 2/4")
+    part = LevelPart(
+        tuple(n.name for n in cluster.nodes), cluster.groups, (), int(number), int(count)
+    )
+    if not 1 <= part.shard <= part.of:
+        raise BadInput(f"there is no shard {text[:40]}", where="--shard", remedy="say 1/N to N/N")
+    return part
+
+
+def _shard_of(part: LevelPart, whole: Level) -> Level:
+    shares = _Shares(whole, part.of)
+    own, every = part.shard - 1, list(enumerate(whole.rounds))
+    nodes = tuple(node for node in whole.nodes if shares.of_node(node) == own)
+    rounds = (tuple(p for p in turn if shares.of_pair(p, number) == own) for number, turn in every)
+    return replace(
+        whole,
+        nodes=nodes,
+        alone=tuple(node for node in whole.measured if node in nodes),
+        rounds=tuple(turn for turn in rounds if turn),
+        groups={g: m for g, m in whole.groups.items() if shares.of_group(m) == own},
+        scanners=tuple(node for node in whole.scanners if shares.of_node(node) == own),
+        lacks_scan=whole.lacks_scan and not own,
+        part=part.what,
+        whole=whole,
+    )
+
+
+class _Shares:
+    """Which shard, from 0, each place of a level belongs to."""
+
+    def __init__(self, level: Level, count: int) -> None:
+        bins = _bins(level, count)
+        self._bin = {node: number for number, nodes in enumerate(bins) for node in nodes}
+        blocks = {block: number for number, block in enumerate(_blocks(len(bins)))}
+        self._shards = {
+            block: range(number, count, len(blocks)) for block, number in blocks.items()
+        }
+        self._last = count - 1
+
+    def of_node(self, node: str) -> int:
+        return self._shards[self._bin[node], self._bin[node]][0]
+
+    def of_pair(self, pair: Pair, turn: int) -> int:
+        one, other = sorted((self._bin[pair.source], self._bin[pair.target]))
+        shards = self._shards[one, other]
+        return shards[turn % len(shards)]
+
+    def of_group(self, nodes: Sequence[str]) -> int:
+        """A group in one bin belongs to it; any other keeps most nodes busy, and comes last."""
+        bins = {self._bin[node] for node in nodes}
+        return self.of_node(nodes[0]) if len(bins) == 1 else self._last
+
+
+def _blocks(bins: int) -> list[tuple[int, int]]:
+    """Return the blocks: each bin, then all pairs of bins, those that share none together."""
+    turns = tournament([str(number) for number in range(bins)])
+    across = [(int(pair.source), int(pair.target)) for turn in turns for pair in turn]
+    return [*((number, number) for number in range(bins)), *(_sorted(two) for two in across)]
+
+
+def _sorted(two: tuple[int, int]) -> tuple[int, int]:
+    return (min(two), max(two))
+
+
+def _bins(level: Level, shards: int) -> list[list[str]]:
+    units = _units(level)
+    most = max(count for count in range(1, shards + 1) if count * (count + 1) // 2 <= shards)
+    count = max(1, min(most, len(units) if level.leaves else len(units) // 2))
+    total, bins, begun = len(level.nodes), [list[str]() for _ in range(count)], 0
+    for left, unit in zip(range(len(units), 0, -1), units, strict=True):
+        # As many units remain as empty bins: each of them gets one.
+        number = max(begun * count // total, count - left)
+        bins[min(number, count - 1)].extend(unit)
+        begun += len(unit)
+    return bins
+
+
+def _units(level: Level) -> list[tuple[str, ...]]:
+    """What a bin takes whole: the leaves, and each node outside of them."""
+    inside = {node for leaf in level.leaves.values() for node in leaf}
+    return [*level.leaves.values(), *((node,) for node in level.nodes if node not in inside)]
+
+
+def together(whole: Level, count: int) -> tuple[tuple[int, int], ...]:
+    """Return the pairs of shards, from 1, that share no node and can run at the same time."""
+    names = tuple(whole.nodes)
+    shards = [
+        set(used(of_level(LevelPart(names, {}, (), i, count), whole))) for i in range(1, count + 1)
+    ]
+    numbered = combinations(enumerate(shards, 1), 2)
+    return tuple((a, b) for (a, one), (b, other) in numbered if one.isdisjoint(other))

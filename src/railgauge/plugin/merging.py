@@ -1,0 +1,86 @@
+"""``pytest --merged FOLDER``: writes the reports of a run that ``railgauge merge`` has put there.
+
+The session collects nothing and contacts no node. All reports are made of the record in the folder,
+by the code that makes those of any other run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from railgauge.bundle.contents import FolderContents
+from railgauge.bundle.errors import BadBundle
+from railgauge.core.errors import BadInput
+from railgauge.diagnosis import RunResults
+from railgauge.plugin import demanded
+from railgauge.plugin.ending import Ending
+from railgauge.plugin.opening import COMPLAINTS, ENDING, SERVICES, SETTINGS
+from railgauge.plugin.session import Controller
+from railgauge.run import holding, services
+from railgauge.run.settings import RunSettings
+from railgauge.verdict.decision import RunPlan, not_applicable
+
+
+def wanted(config: pytest.Config) -> bool:
+    return bool(config.getoption("--merged"))
+
+
+def open_run(config: pytest.Config) -> None:
+    """Store settings and services of the merged run in the stash. Raises ``BadInput``."""
+    folder = Path(config.invocation_params.dir, config.getoption("--merged"))
+    try:
+        settings = _settings(FolderContents(folder))
+    except BadBundle as error:
+        raise BadInput(error.what, where=f"{folder}: {error.where}") from None
+    (folder / "leases").mkdir(exist_ok=True)
+    holding.write_tag(folder)
+    config.stash[SERVICES] = services.built(settings, folder, None, None)
+    config.stash[SETTINGS] = settings
+    config.stash[ENDING] = Ending()
+    config.stash[COMPLAINTS] = []
+
+
+def _settings(contents: FolderContents) -> RunSettings:
+    run, cluster, platform = contents.plan(), contents.cluster(), contents.platform()
+    level = run.level_of(platform, cluster)
+    return RunSettings(
+        replace(cluster, source=str(contents.folder / contents.hostfiles()[0])),
+        platform,
+        level,
+        rounds=run.rounds,
+        tests=run.tests,
+        not_applicable=not_applicable(platform, level, run.tests),
+        deviations=contents.deviations(),
+        operator=run.operator,
+    )
+
+
+class MergedController(Controller):
+    """Plugin of the session: reports the record of the merged run."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self, session: pytest.Session) -> bool:
+        session.items, session.testscollected = [], 0
+        return True
+
+    def _finish(self, session: pytest.Session) -> None:
+        contents = FolderContents(self.run.store.folder)
+        self.records, self.planned = contents.records(), list(contents.plan().planned)
+        self._began = datetime.fromisoformat(contents.plan().began)
+        evidence = self.run.surveyed.evidence
+        demanded.report(self.config, list(self.records.values()), evidence)
+        self._report(session)
+
+    def _over(self) -> datetime:
+        return datetime.fromisoformat(self._run_plan().ended)
+
+    def _run_plan(self) -> RunPlan:
+        return FolderContents(self.run.store.folder).plan()
+
+    def _findings(self) -> RunResults:
+        contents = FolderContents(self.run.store.folder)
+        return contents.results(self.records, self.settings.platform)

@@ -1,0 +1,161 @@
+"""All items of a run as rows of ``report.html``, in groups that open and close. Pure.
+
+A group is a measurement or a check: what did not pass, and what passed. The heading of a group says
+how many rows it has, so that a closed one hides nothing in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from railgauge.core.model import Judgement, Outcome
+from railgauge.core.units import format_value
+from railgauge.core.wording import of_metric, shown
+from railgauge.judging.record import ItemRecord
+from railgauge.report.certificate import summary
+from railgauge.report.page import GOOD
+from railgauge.report.plots.plot import worst_judged
+
+# Groups of what did not pass are open, lowest rung first, until they show this many rows.
+MOST_OPEN = 150
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRow:
+    """An item. ``anchor`` names it in links; ``nodes`` are indices into the list of nodes.
+
+    ``case`` is the anchor of its command and output, empty if there is none on the page.
+    """
+
+    anchor: str
+    name: str
+    outcome: str
+    is_good: bool
+    measured: Sequence[str]
+    limit: Sequence[str]
+    margin: float | None
+    bases: Sequence[tuple[str, int]]
+    case: str
+    transcript: str
+    nodes: str
+    log: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """The rows of a measurement that passed, or those that did not."""
+
+    rung: int
+    subject: str
+    said: str
+    is_good: bool
+    is_open: bool
+    rows: Sequence[ItemRow]
+
+
+@dataclass(frozen=True, slots=True)
+class PageLinks:
+    """Where rows and what they refer to stand on the page.
+
+    ``rows`` are the anchors of items, ``cases`` those of transcripts, ``bases`` the numbers of
+    bases, which grow as rows refer to them. ``logs`` are what pytest captured of items.
+    """
+
+    rows: Mapping[str, str]
+    cases: Mapping[str, str]
+    bases: dict[str, int]
+    logs: Mapping[str, str]
+
+
+def anchors(records: Iterable[str]) -> dict[str, str]:
+    """Return item -> the anchor of its row."""
+    return {item: f"r{number}" for number, item in enumerate(records)}
+
+
+def groups(records: Iterable[ItemRecord], nodes: Sequence[str], links: PageLinks) -> list[RowGroup]:
+    """Return failures and errors, what is blocked or did not run, and what passed, by rung.
+
+    Only failures and errors are open; the others follow from them or need no look.
+    """
+    index = {name: f"{number}" for number, name in enumerate(nodes)}
+    found: dict[tuple[bool, int, str], list[ItemRecord]] = {}
+    for item in records:
+        found.setdefault((item.outcome in GOOD, item.rung, item.subject), []).append(item)
+    made, room = [], MOST_OPEN
+    for items in sorted(found.values(), key=_order):
+        is_open = _order(items)[0] == 0 and len(items) <= room
+        room -= len(items) if is_open else 0
+        made.append(_group(items, index, links, is_open=is_open))
+    return made
+
+
+def _order(items: Sequence[ItemRecord]) -> tuple[int, int]:
+    if items[0].outcome in GOOD:
+        return 2, items[0].rung
+    follows = all(one.outcome in (Outcome.BLOCKED, Outcome.NOT_RUN) for one in items)
+    return int(follows), items[0].rung
+
+
+def _group(
+    items: Sequence[ItemRecord], index: Mapping[str, str], links: PageLinks, *, is_open: bool
+) -> RowGroup:
+    first = items[0]
+    rows = [_row(item, index, links) for item in items]
+    margins = [row.margin for row in rows if row.margin is not None]
+    least = min(margins, default=None)
+    outcomes = summary.result(item.outcome for item in items)
+    said = f"{len(items)} passed" if outcomes == "passed" else outcomes
+    said += "" if least is None else f", smallest margin {least:+.1%}"
+    return RowGroup(first.rung, first.subject, said, first.outcome in GOOD, is_open, rows)
+
+
+def _row(item: ItemRecord, index: Mapping[str, str], links: PageLinks) -> ItemRow:
+    worst = worst_judged(item)
+    bases = dict.fromkeys(judged.basis for judged in item.judgements)
+    return ItemRow(
+        anchor=links.rows[item.id],
+        name=item.id.removeprefix("tests/"),
+        outcome=str(item.outcome).replace("_", " "),
+        is_good=item.outcome in GOOD,
+        measured=[*_why(item), *_lines(item, _measured)],
+        limit=_lines(item, _limit),
+        margin=worst.margin if worst else None,
+        bases=[
+            (basis.partition(":")[0], links.bases.setdefault(basis, len(links.bases) + 1))
+            for basis in bases
+        ],
+        case=links.cases.get(item.transcript, ""),
+        transcript=item.transcript,
+        nodes=" ".join(index[node] for node in item.nodes if node in index),
+        log=links.logs.get(item.id, ""),
+    )
+
+
+def _why(item: ItemRecord) -> list[str]:
+    """Return why an item was not judged; what was judged says it in numbers."""
+    is_told = item.judgements and item.outcome in (*GOOD, Outcome.FAILED)
+    return [] if is_told or not item.reason else [shown(item.reason)]
+
+
+def _lines(item: ItemRecord, told: Callable[[Judgement], str]) -> list[str]:
+    """Return a line for each judgement, which names its metric if the item has several."""
+    several = len(item.judgements) > 1
+    lines = ((judged.metric, told(judged)) for judged in item.judgements)
+    said = (f"{metric}: {text}" if several else text for metric, text in lines if text)
+    return list(dict.fromkeys(said))
+
+
+def _measured(judged: Judgement) -> str:
+    return of_metric(judged.metric, judged.measured)
+
+
+def _limit(judged: Judgement) -> str:
+    """Return the limit, with the ideal and the physical ceiling if they are known."""
+    beside = {"ideal": judged.ideal, "ceiling": judged.physical_ceiling}
+    said = [
+        f"{name} {shown(format_value(value, judged.unit))}"
+        for name, value in beside.items()
+        if value is not None
+    ]
+    return ", ".join([of_metric(judged.metric, judged.limit), *said])

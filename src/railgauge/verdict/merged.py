@@ -1,0 +1,271 @@
+"""Make the records of one run of the records of several. Pure.
+
+Every item comes from one run. A later run replaces an item only if it was made to measure one of
+the item's nodes again (``--only``); else an item that two runs have measured is refused. What was
+read from a node at the end of each run counts from all of them.
+
+A gate is closed by what another run found too: an item that passed above a failure of its node on
+a lower rung is *blocked*, as it is in an undivided run. A failure stays a failure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Outcome
+from railgauge.core.question import FABRIC
+from railgauge.judging.record import ItemRecord
+from railgauge.verdict.closing import is_closing
+from railgauge.verdict.decision import RunPlan
+from railgauge.verdict.history import MergedPart, Remeasured
+from railgauge.verdict.unanswered import is_of_a_test, never_ran
+
+WHOLE = "the whole level"
+_BLOCKING = (Outcome.FAILED, Outcome.ERROR)
+_BEHIND = (Outcome.PASSED, Outcome.MARGINAL, Outcome.RECORD_ONLY, Outcome.FLAKY)
+_GOOD = (Outcome.PASSED, Outcome.MARGINAL)
+_MOST_REASON = 160
+
+
+@dataclass(frozen=True, slots=True)
+class PartRun:
+    """A run to merge: its plan and records. ``no_gates`` is true if it measured behind gates."""
+
+    plan: RunPlan
+    records: Mapping[str, ItemRecord]
+    no_gates: bool = False
+
+    @property
+    def only(self) -> tuple[str, ...]:
+        """The nodes that it was made to measure again."""
+        return self.plan.part.only if self.plan.part else ()
+
+    @property
+    def what(self) -> str:
+        return self.plan.part.what if self.plan.part else WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """The items of several runs, lowest rung first. ``part_of`` is the number of an item's run."""
+
+    records: Mapping[str, ItemRecord]
+    part_of: Mapping[str, int]
+    parts: tuple[MergedPart, ...]
+
+
+def assemble(parts: Sequence[PartRun]) -> Assembled:
+    """Return the items of runs, oldest first. Raises ``BadInput`` for what two runs measured."""
+    _refuse_disorder(parts)
+    records: dict[str, ItemRecord] = {}
+    part_of: dict[str, int] = {}
+    merged: list[MergedPart] = []
+    for number, part in enumerate(parts):
+        replaced: list[tuple[ItemRecord, ItemRecord, int]] = []
+        for item in _items(part):
+            before = records.get(item.id)
+            if before is not None and item.outcome is Outcome.NOT_RUN:
+                continue
+            if before is not None and before.outcome is not Outcome.NOT_RUN:
+                _refuse_twice(item, parts[part_of[item.id]], part)
+                replaced.append((before, item, part_of[item.id]))
+            records[item.id], part_of[item.id] = item, number
+        merged.append(_told(part, _again(part, replaced, parts)))
+    ordered = sorted(records.values(), key=lambda item: item.rung)
+    return Assembled({item.id: item for item in ordered}, part_of, tuple(merged))
+
+
+def _items(part: PartRun) -> Iterator[ItemRecord]:
+    """The items of tests; the others are made anew of these."""
+    for item in part.records.values():
+        if is_of_a_test(item.id) and not is_closing(item.id):
+            yield item
+
+
+def _refuse_disorder(parts: Sequence[PartRun]) -> None:
+    seen = Counter(part.plan.run_id for part in parts)
+    if twice := [run for run, count in seen.items() if count > 1]:
+        raise BadInput("is given twice", where=twice[0])
+    for part in parts:
+        if not (part.plan.began and part.plan.ended):
+            raise BadInput("does not say when it began and ended", where=part.plan.run_id)
+    if list(parts) != in_order(parts):
+        raise BadInput("is not in the order in which the runs began", where=parts[0].plan.run_id)
+    for part in (one for one in parts if one.only):
+        for other in (one for one in parts if not one.only):
+            if _moment(part.plan.began) < _moment(other.plan.ended):
+                raise BadInput(
+                    f"began {part.plan.began}, before {other.plan.run_id} ended "
+                    f"{other.plan.ended}: only a later measurement replaces an earlier one",
+                    where=part.plan.run_id,
+                )
+
+
+def _moment(text: str) -> datetime:
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadInput(f"{text[:40]!r} is not a time") from None
+    if read.tzinfo is None:
+        raise BadInput(f"{text[:40]!r} is a time without its offset from UTC")
+    return read
+
+
+def in_order(parts: Iterable[PartRun]) -> list[PartRun]:
+    """Return the runs, oldest first; those that do not say when they began come first."""
+    return sorted(parts, key=began)
+
+
+def began(part: PartRun) -> tuple[bool, float, str]:
+    """Return the place of a run in the order of beginning."""
+    text = part.plan.began
+    return (bool(text), _moment(text).timestamp() if text else 0.0, part.plan.run_id)
+
+
+def _refuse_twice(item: ItemRecord, before: PartRun, part: PartRun) -> None:
+    if set(item.nodes).isdisjoint(part.only):
+        raise BadInput(
+            f"has measured {item.id}, and {before.plan.run_id} has too",
+            where=part.plan.run_id,
+            remedy="merge one of the two; only a run with --only replaces a measurement",
+        )
+
+
+def _again(
+    part: PartRun, replaced: Sequence[tuple[ItemRecord, ItemRecord, int]], parts: Sequence[PartRun]
+) -> Iterator[Remeasured]:
+    for node in part.only:
+        mine = [one for one in replaced if node in one[0].nodes]
+        if not mine:
+            continue
+        before = parts[max(number for _, _, number in mine)].plan
+        wrong = [old for old, _, _ in mine if old.outcome not in _GOOD]
+        yield Remeasured(
+            node,
+            before.run_id,
+            before.ended,
+            _counts(old for old, _, _ in mine),
+            _counts(new for _, new, _ in mine),
+            _short(wrong[0].reason) if wrong else "",
+        )
+
+
+def _counts(items: Iterable[ItemRecord]) -> dict[str, int]:
+    found = Counter(item.outcome for item in items)
+    return {str(outcome): found[outcome] for outcome in reversed(Outcome) if found[outcome]}
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST_REASON else f"{line[: _MOST_REASON - 1]}…"
+
+
+def _told(part: PartRun, replaces: Iterable[Remeasured]) -> MergedPart:
+    plan = part.plan
+    return MergedPart(
+        run_id=plan.run_id,
+        began=plan.began,
+        ended=plan.ended,
+        operator=plan.operator,
+        what=part.what,
+        no_gates=part.no_gates,
+        replaces=tuple(replaces),
+    )
+
+
+# --- gates ---
+
+
+def gated(assembled: Assembled, records: Mapping[str, ItemRecord]) -> dict[str, ItemRecord]:
+    """Return ``records``, judged anew, with the gates that other runs close or open."""
+    wrong = _wrong(records.values())
+    return {name: _gated(item, assembled, records, wrong) for name, item in records.items()}
+
+
+_ByNode = Mapping[str, Sequence[ItemRecord]]
+
+
+def _wrong(items: Iterable[ItemRecord]) -> _ByNode:
+    found: dict[str, list[ItemRecord]] = defaultdict(list)
+    for item in items:
+        if item.outcome in _BLOCKING and not _is_of_subnet(item):
+            for node in item.nodes:
+                found[node].append(item)
+    return found
+
+
+def _is_of_subnet(item: ItemRecord) -> bool:
+    return any(question.kind == FABRIC for question in item.questions)
+
+
+def _gated(
+    item: ItemRecord, assembled: Assembled, records: Mapping[str, ItemRecord], wrong: _ByNode
+) -> ItemRecord:
+    own = assembled.part_of[item.id]
+    if _is_of_subnet(item) or assembled.parts[own].no_gates:
+        return item
+    below = (one for node in item.nodes for one in wrong.get(node, ()) if one.rung < item.rung)
+    others = list(dict.fromkeys(one.id for one in below if assembled.part_of[one.id] != own))
+    if item.outcome in _BEHIND and others:
+        return _blocked(item, others)
+    if item.outcome is Outcome.BLOCKED:
+        stays = [name for name in item.blocked_by if _blocks(records.get(name))]
+        return replace(item, blocked_by=(*stays, *others)) if stays or others else _open(item)
+    return item
+
+
+def _blocks(item: ItemRecord | None) -> bool:
+    return item is not None and item.outcome in (*_BLOCKING, Outcome.FLAKY)
+
+
+def _blocked(item: ItemRecord, blockers: Sequence[str]) -> ItemRecord:
+    more = f" and {len(blockers) - 1} more" if len(blockers) > 1 else ""
+    return replace(
+        item,
+        outcome=Outcome.BLOCKED,
+        reason=f"blocked by {blockers[0]}{more}",
+        blocked_by=tuple(blockers),
+        judgements=(),
+        questions=(),
+        by_evidence=False,
+    )
+
+
+def _open(item: ItemRecord) -> ItemRecord:
+    """The item of a gate that is open by now: nobody has measured it since."""
+    freed = replace(item, blocked_by=(), questions=(), judgements=())
+    return never_ran(freed, "it was blocked, and was not measured when its gate had opened")
+
+
+# --- what was read from the nodes ---
+
+
+def combined(readings: Sequence[ItemRecord]) -> ItemRecord:
+    """Return one closing item of those that several runs give of a node: the worst of them."""
+    worst = max(readings, key=lambda item: list(Outcome).index(item.outcome))
+    if len(readings) == 1:
+        return worst
+    alike = [item for item in readings if item.outcome is worst.outcome]
+    reasons = dict.fromkeys(item.reason for item in alike if item.reason)
+    judgements = tuple(judged for item in readings for judged in item.judgements)
+    return replace(worst, reason="; ".join(reasons), judgements=judgements)
+
+
+def read_in_parts(
+    parts: Sequence[PartRun], read: Sequence[Iterable[ItemRecord]]
+) -> dict[str, ItemRecord]:
+    """Return the closing items that were read; ``read`` are those of each run.
+
+    Those of a node that a later run measured again are of that run and of later ones.
+    """
+    found: dict[str, list[ItemRecord]] = defaultdict(list)
+    for part, items in zip(parts, read, strict=True):
+        for item in items:
+            if not set(item.nodes).isdisjoint(part.only):
+                found[item.id].clear()
+            found[item.id].append(item)
+    return {name: combined(items) for name, items in found.items()}
