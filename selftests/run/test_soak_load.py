@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 from railgauge.core.model import Transcript
 from railgauge.core.question import CaseResult
+from railgauge.core.terms import Role
 from railgauge.run.soak.load import Stretch, of_case, seconds, stretches
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
@@ -51,3 +53,10 @@ def test_a_start_that_cannot_be_read_is_no_time():
 def test_a_duration_is_never_negative_or_endless():
     assert [s.seconds for s in of_case(CaseResult(((said("2026-01-31T12:00:00", -5),),)))] == [0]
     assert list(of_case(CaseResult(((said("2026-01-31T12:00:00", 1e30),),)))) == []
+
+
+def test_a_sampler_that_ran_on_from_an_earlier_measurement_does_not_count():
+    """It began before the others of its round, in whose order a bundle holds them."""
+    sampler = replace(said("2026-01-31T11:00:00", 3600), role=Role.TELEMETRY)
+    kept = CaseResult(((said("2026-01-31T12:00:00", 5), sampler),))
+    assert [one.seconds for one in of_case(kept)] == [5]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 from railgauge.core.question import CaseResult
+from railgauge.core.terms import Role
 
 # The suite reads counters, connects and judges between two measurements; a longer pause is no load.
 PAUSE_MAX = timedelta(seconds=60)
@@ -50,8 +51,13 @@ def seconds(found: Sequence[Stretch]) -> float:
 
 
 def of_case(result: CaseResult | None) -> Iterator[Stretch]:
-    """The time of every command of a case; one whose start cannot be read has none."""
-    for said in (one for run in (result.runs if result else ()) for one in run):
+    """The time of every command of a case; one whose start cannot be read has none.
+
+    A sampler of the GPUs does not count: it may have been started many measurements before, and
+    runs on in a pause.
+    """
+    every = (one for run in (result.runs if result else ()) for one in run)
+    for said in (one for one in every if one.role is not Role.TELEMETRY):
         with suppress(ValueError, OverflowError):
             began = datetime.fromisoformat(said.started_at)
             began = began if began.tzinfo else began.replace(tzinfo=timezone.utc)
