@@ -49,6 +49,7 @@ class Registered:
 
 
 _INFINIBAND = "infiniband-diags"
+_PROBED = "railgauge.tools.probed"
 _UMAD = "management packets: /dev/infiniband/umad*"
 # Tools that the suite starts: a platform file may name them.
 _RUN = {
