@@ -104,3 +104,12 @@ def test_metax_shows_no_counters_of_its_links(tmp_path):
         BadInput, match="railgauge knows no tool of metax that shows these counters"
     ):
         thresholds.load("bench", folder)
+
+
+def test_the_order_of_the_file_does_not_count(tmp_path):
+    """A redacted bundle has its keys sorted, and the judgements of a node keep their order."""
+    known = thresholds.load("metax-c500", ROOT / "thresholds")
+    metax = json.loads(known.text)
+    metax["growth"] = dict(reversed(metax["growth"].items()))
+    folder = put(tmp_path / "thresholds", metax | {"platform": "bench"})
+    assert list(thresholds.load("bench", folder).growth) == list(known.growth)

@@ -15,10 +15,11 @@ from railgauge.stacks import stack
 def read_growth(
     entry: Mapping[str, Any] | None, vendor: str, nics: Sequence[Nic], path: str
 ) -> Mapping[str, GrowthLimit] | None:
-    """Return the limit of each group, ``None`` without the section.
+    """Return the limit of each group, in the order of ``GROUPS``; ``None`` without the section.
 
-    Counters of NICs are those of the fabric's. Raises ``ThresholdError`` for a group that no
-    declared device has, and for counters that the tool of the GPUs' vendor does not show.
+    The order of the file does not count: redacted files have another one. Counters of NICs are
+    those of the fabric's. Raises ``ThresholdError`` for a group that no declared device has, and
+    for counters that the tool of the GPUs' vendor does not show.
     """
     if entry is None:
         return None
@@ -31,7 +32,8 @@ def read_growth(
         raise ThresholdError(what, where=where, remedy=f"known: {', '.join(GROUPS)}")
     for name in entry:
         _refuse_unseen(GROUPS[name], vendor, fabric, f"{where}/{name}")
-    return {name: _limit(limit, f"{where}/{name}") for name, limit in entry.items()}
+    named = (name for name in GROUPS if name in entry)
+    return {name: _limit(entry[name], f"{where}/{name}") for name in named}
 
 
 def _limit(entry: Mapping[str, Any], where: str) -> GrowthLimit:
