@@ -43,7 +43,10 @@ def test_a_ceiling_and_a_rate(tmp_path):
         "port_errors": none, "port_discards": none,
         "rdma_retransmits": GrowthLimit(None, 12.5, BASIS),
     }  # fmt: skip
-    assert [str(one) for one in found.values()] == ["none", "none", "at most 12.5 an hour"]
+    said = {name: str(one) for name, one in found.items()}
+    assert said == {
+        "port_errors": "none", "port_discards": "none", "rdma_retransmits": "at most 12.5 an hour",
+    }  # fmt: skip
     assert [found["rdma_retransmits"].allowed(hours) for hours in (0.01, 1, 2)] == [1, 13, 25]
     assert str(GrowthLimit(7, None, BASIS)) == "at most 7 in the run"
 
