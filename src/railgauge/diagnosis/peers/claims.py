@@ -112,6 +112,8 @@ def _is_of(one: Straggler, claim: CauseClaim, seen: Sequence[Standing]) -> bool:
         return False
     if claim.confidence == OPEN and all(is_path(record) for record in claim.evidence):
         return False  # the localisation has compared these values, each direction by itself
+    if not one.device and claim.where.device and len({s.part for s in one.standings}) == 1:
+        return False  # a node that was compared over one part tells no more than the part
     # A part of a node explains what blames the whole node, or leaves it open; no other part.
     narrower = not one.device or claim.cause == "slow-node" or claim.confidence == OPEN
     if not narrower or node not in nodes_of(claim.where.node):
