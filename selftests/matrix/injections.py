@@ -89,8 +89,8 @@ class Injection:
     def is_named_by(self, cause: Mapping[str, Any]) -> bool:
         """Whether a cause of ``verdict.json`` is that of this fault, with its node and device."""
         where, own = cause["where"], {self.node, self.peer} - {""}
-        if self.cause in DIFFERENCES:
-            return self._is_shown_by(cause, where)
+        if self.cause in DIFFERENCES and self._is_shown_by(cause, where):
+            return True
         node = where["node"]
         nodes = {*(node.split("|") if "|" in node else unfolded(node)), where["peer"]} - {""}
         return (

@@ -142,11 +142,12 @@ def test_a_rank_that_found_no_gpu_proves_nothing():
     assert (claim.said, claim.agrees) == (None, True)
 
 
-def test_the_lines_are_read_from_between_those_of_the_tool():
-    text = (
-        "railgauge: rank 0 of gpu01: GPU 0000:1b:00.0, CPUs 0-51\n"
-        "[1,1]<stdout>: railgauge: rank 1 of gpu01: GPU none, CPUs 0-207\n"
-        "# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 1 iters: 5\n"
+@pytest.mark.parametrize("prefixes", [("", "", ""), ("[1,0]<stdout>: ", "[1,1]<stdout>: ") * 2])
+def test_the_lines_are_read_from_between_those_of_the_tool(prefixes):
+    lines = (
+        "railgauge: rank 0 of gpu01: GPU 0000:1b:00.0, CPUs 0-51\n",
+        "railgauge: rank 1 of gpu01: GPU none, CPUs 0-207\n",
+        "# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 1 iters: 5\n",
     )
-    placed = parse(text).summary["placed"]
+    placed = parse("".join(map(str.__add__, prefixes, lines))).summary["placed"]
     assert [(one.rank, one.gpu) for one in placed] == [(0, "0000:1b:00.0"), (1, "")]

@@ -96,7 +96,8 @@ class Contents:
     def parts(self) -> tuple[Contents, ...]:
         """The runs of which this one was merged, oldest first; empty for any other run."""
         if self._parts is None:
-            self._parts = tuple(self._part(f"{PARTS}{p.run_id}/") for p in self.plan().parts)
+            parts = self.plan().parts if decision.FILE in self else ()
+            self._parts = tuple(self._part(f"{PARTS}{part.run_id}/") for part in parts)
         return self._parts
 
     def _part(self, below: str) -> Contents:

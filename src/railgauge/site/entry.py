@@ -24,7 +24,7 @@ import pytest
 WITH_VALUE = (
     *("--hostfile", "--platform", "--replay", "--resume", "--deviations", "--lab-fault"),
     *("--soak", "--soak-below", "--shard"),
-    *("--only", "--partners", "--partners-from"),
+    *("--only", "--partners", "--partners-from", "--merged"),
 )
 
 _HOSTFILE = WITH_VALUE[0]

@@ -108,12 +108,10 @@ def _is_of(one: Straggler, claim: CauseClaim, seen: Sequence[Standing]) -> bool:
     where = (claim.where.node, claim.where.device)
     if claim.cause not in _SLOW_PARTS or where == (node, one.device):
         return False
-    if one.domain and claim.where.device:  # collectives alone cannot tell the node from its parts
-        return False
     if claim.confidence == OPEN and all(is_path(record) for record in claim.evidence):
         return False  # the localisation has compared these values, each direction by itself
-    if not one.device and claim.where.device and len({s.part for s in one.standings}) == 1:
-        return False  # a node that was compared over one part tells no more than the part
+    if claim.where.device and not _tells_parts(one):
+        return False
     # A part of a node explains what blames the whole node, or leaves it open; no other part.
     narrower = not one.device or claim.cause == "slow-node" or claim.confidence == OPEN
     if not narrower or node not in nodes_of(claim.where.node):
@@ -121,6 +119,14 @@ def _is_of(one: Straggler, claim: CauseClaim, seen: Sequence[Standing]) -> bool:
     shown = {(record.subject, record.pairing) for record in claim.evidence if node in record.nodes}
     mine = [s for s in seen if s.node == node and (s.subject, s.part) in shown]
     return bool(mine) and all(_is_slow_over(one, standing) for standing in mine)
+
+
+def _tells_parts(one: Straggler) -> bool:
+    """Whether the straggler's measurements tell its node from one part of it.
+
+    Collectives alone do not, nor does a node that was compared over a single part.
+    """
+    return not one.domain and (bool(one.device) or len({s.part for s in one.standings}) > 1)
 
 
 def _is_slow_over(one: Straggler, standing: Standing) -> bool:
