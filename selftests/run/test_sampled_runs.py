@@ -273,3 +273,9 @@ def test_a_sampler_may_run_longer_than_its_case():
 )
 def test_no_other_case_is_sampled(platform, measurement):
     assert commands(platform, measurement, "n1") == ()
+
+
+def test_a_measurement_begins_after_the_first_sample_of_each_gpu(sampled, fakes):
+    """Otherwise a short one would end between the samples of two GPUs."""
+    sampled(gpus=8).measure(case())
+    assert {entry[2] for entry in fakes.log if entry[0] == "line"} == {2 + 8 - 1}

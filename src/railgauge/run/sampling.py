@@ -53,17 +53,20 @@ class GpuSampling:
         sessions: Sessions,
         commands: GpuSamplers,
         *,
+        gpus: int = 1,
         last_samples: Callable[[str], int] = lambda _: 0,
         lasting: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``last_samples``: the character of an output at which the last sample of each GPU begins.
 
+        A node has ``gpus`` GPUs: a sampler prints a line for each of them in turn.
         ``lasting`` is false for a process beside which others measure on the same nodes: it ends
         its samplers with each case, so that a node never has two.
         """
         self._sessions = sessions
         self._commands = lru_cache(maxsize=_CASES)(commands)  # one case has many repeats
+        self._first_of_all = _FIRST_SAMPLE + gpus - 1
         self._last_samples = last_samples
         self._lasting = lasting
         self._clock = clock
@@ -130,11 +133,14 @@ class GpuSampling:
         )
 
     def _await_sample(self, one: _Sampler) -> None:
-        """Wait for the first sample; on a node that once gave none, do not wait again."""
+        """Wait for the first sample of each GPU; not again on a node that once gave none.
+
+        A short measurement would else end between the samples of two GPUs.
+        """
         node = one.command.node
         if one.size or node in self._silent:
             return
-        if one.running.line(_FIRST_SAMPLE, _FIRST_SAMPLE_LIMIT_S) is None:
+        if one.running.line(self._first_of_all, _FIRST_SAMPLE_LIMIT_S) is None:
             self._silent.add(node)
 
     def _part(self, one: _Sampler, size: int) -> Transcript:

@@ -234,6 +234,7 @@ def _sampling(settings: RunSettings, cluster: Cluster, sessions: Sessions) -> Gp
     return GpuSampling(
         sessions,
         lambda case: telemetry.samplers(case, platform, cluster),
+        gpus=platform.gpus.count if platform.gpus else 1,
         last_samples=lambda text: telemetry.last_samples(text, platform),
         lasting=not settings.is_worker,
     )
