@@ -128,7 +128,7 @@ def results(ran):
 
 
 def test_lost_packets_are_sent_again(links):
-    assert results(links["lossy"])["sum_sent"]["retransmits"] > 2  # a healthy link has none
+    assert results(links["lossy"])["sum_sent"]["retransmits"] > 0  # a healthy link has none
 
 
 def test_a_limited_link_carries_no_more(links):
