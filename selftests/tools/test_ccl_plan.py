@@ -47,7 +47,7 @@ def test_two_nodes_of_eight():
     made = command(Given(environment={"MCCL_CROSS_NIC": "1"}), dtype="float", iterations=10)
     assert made.argv == (
         "mpirun", "--allow-run-as-root", "-np", "16", "--host", "10.0.0.1:8,10.0.0.2:8",
-        "--map-by", "slot", "--bind-to", "numa", "-x", "MCCL_CROSS_NIC=1",
+        "--map-by", "slot", "--bind-to", "numa", "-x", "MCCL_CROSS_NIC",
         "/opt/perf/mccl_perf/all_reduce_perf",
         "-b", "1024", "-e", "1073741824", "-f", "2", "-g", "1", "-d", "float", "-n", "10",
     )  # fmt: skip

@@ -10,8 +10,17 @@ from railgauge.core.errors import BadInput
 
 BINDINGS = ("numa", "none")
 
+_OF_PROGRAMS = re.compile(r"PATH|LD_\w+")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def is_of_programs(name: str) -> bool:
+    """Whether a variable says where programs and libraries are, such as ``LD_LIBRARY_PATH``.
+
+    Neither a launcher nor a container's engine is started with it: both pass it on by value.
+    """
+    return bool(_OF_PROGRAMS.fullmatch(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +35,10 @@ class Host:
 @dataclass(frozen=True, slots=True)
 class Launch:
     """One program on several hosts, with its environment.
+
+    A launcher passes the environment on by name: the values are in its own environment, because
+    every user of a node reads the arguments of all processes. Where programs and libraries are
+    (``PATH``, ``LD_LIBRARY_PATH``) is given by value: the launcher must not search there itself.
 
     ``bind`` is ``numa`` or ``none``. ``network`` is a comma-separated list of networks
     (``10.2.122.0/24``) or interfaces for the launcher's own messages; empty leaves the choice to
@@ -65,6 +78,16 @@ class Launch:
         """The number of ranks on each host; ``None`` if hosts differ."""
         counts = {host.ranks for host in self.hosts}
         return counts.pop() if len(counts) == 1 else None
+
+    @property
+    def by_value(self) -> dict[str, str]:
+        """The variables that stand in the launcher's arguments with their values, in order."""
+        return {k: v for k, v in sorted(self.environment.items()) if is_of_programs(k)}
+
+    @property
+    def by_name(self) -> dict[str, str]:
+        """The variables that the launcher has in its environment and passes on, in order."""
+        return {k: v for k, v in sorted(self.environment.items()) if k not in self.by_value}
 
     def has_option(self, *names: str) -> bool:
         """Whether the options contain one of ``names``, alone or as ``name=value``."""

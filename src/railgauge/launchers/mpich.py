@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from railgauge.core.errors import BadInput
 from railgauge.launchers.model import Launch
 
 
 def argv(launch: Launch) -> tuple[str, ...]:
-    """Return ``mpiexec -hosts a:8,b:8 … -n N -env NAME VALUE program``.
+    """Return ``mpiexec -hosts a:8,b:8 … -n N program``.
 
-    Hydra runs as root without an option. ``-n`` and ``-env`` apply to the program that follows,
-    so they come last. Raises ``BadInput`` for a network that is not an interface.
+    Hydra runs as root without an option, and gives the ranks its whole environment. ``-n`` and
+    ``-env`` apply to the program that follows, so they come last. Raises ``BadInput`` for a network that is not an interface.
     """
     hosts = ",".join(f"{host.address}:{host.ranks}" for host in launch.hosts)
     per_host = launch.ranks_per_host
@@ -26,13 +28,18 @@ def argv(launch: Launch) -> tuple[str, ...]:
     )
 
 
-def through(agent: str) -> dict[str, str]:
+def through(agent: str, names: Iterable[str]) -> dict[str, str]:
     """Return Hydra's variables; it calls ``agent`` with the arguments of ssh.
 
     ``HYDRA_ENV`` keeps it from giving all ranks the environment of the first node, with the tag by
-    which the processes of that node are found: they have that of their own node, and ``-env``.
+    which the processes of that node are found: they have that of their own node, and ``names``.
     """
-    return {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": agent, "HYDRA_ENV": "none"}
+    given = ",".join(sorted(names))
+    return {
+        "HYDRA_LAUNCHER": "ssh",
+        "HYDRA_LAUNCHER_EXEC": agent,
+        "HYDRA_ENV": f"list:{given}" if given else "none",
+    }
 
 
 def within(ports: tuple[int, int]) -> dict[str, str]:
@@ -54,5 +61,10 @@ def _environment(launch: Launch) -> tuple[str, ...]:
     # For the ranks: ch3 reads the first, UCX the second.
     names = ("MPIR_CVAR_CH3_PORT_RANGE", ":"), ("UCX_TCP_PORT_RANGE", "-")
     ranges = {name: sign.join(map(str, launch.ports)) for name, sign in names if launch.ports}
-    pairs = sorted({**ranges, **launch.environment}.items())
-    return tuple(part for name, value in pairs for part in ("-env", name, value))
+    pairs = sorted({**ranges, **launch.by_value}.items())
+    return tuple(
+        part
+        for name, value in pairs
+        if name not in launch.by_name
+        for part in ("-env", name, value)
+    )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from railgauge.launchers.model import Launch
 
 _DAEMON_PORTS = 4  # one is enough; others may be taken
 
 
 def argv(launch: Launch) -> tuple[str, ...]:
-    """Return ``mpirun -np N --host a:8,b:8 … -x NAME=VALUE program``."""
+    """Return ``mpirun -np N --host a:8,b:8 … -x NAME program``."""
     hosts = ",".join(f"{host.address}:{host.ranks}" for host in launch.hosts)
     return (
         "mpirun",
@@ -23,7 +25,7 @@ def argv(launch: Launch) -> tuple[str, ...]:
     )
 
 
-def through(agent: str) -> dict[str, str]:
+def through(agent: str, names: Iterable[str]) -> dict[str, str]:  # noqa: ARG001 - by -x
     """Return the variables of version 4 (OMPI) and of version 5, whose launcher is PRRTE."""
     # Version 4 hands the agent on to every daemon, which fails if it does not have that program.
     by = f"/bin/sh {agent}"
@@ -78,5 +80,5 @@ def _ports(launch: Launch) -> tuple[str, ...]:
 
 
 def _environment(launch: Launch) -> tuple[str, ...]:
-    pairs = sorted(launch.environment.items())
-    return tuple(part for name, value in pairs for part in ("-x", f"{name}={value}"))
+    values = (f"{name}={value}" for name, value in launch.by_value.items())
+    return tuple(part for word in (*launch.by_name, *values) for part in ("-x", word))

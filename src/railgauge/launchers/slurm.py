@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from railgauge.core.errors import BadInput
 from railgauge.launchers.model import Launch
 
@@ -41,7 +43,7 @@ def argv(launch: Launch) -> tuple[str, ...]:
     )
 
 
-def through(agent: str) -> dict[str, str]:  # noqa: ARG001 - the contract of a launcher
+def through(agent: str, names: Iterable[str]) -> dict[str, str]:  # noqa: ARG001 - the contract
     """Return nothing: slurmd starts the ranks."""
     return {}
 
@@ -54,16 +56,14 @@ def _placement(launch: Launch) -> tuple[str, ...]:
 
 
 def _export(launch: Launch) -> str:
-    pairs = sorted(launch.environment.items())
-    plain = [f"{name}={value}" for name, value in pairs if _is_plain(value)]
+    plain = [f"{name}={value}" for name, value in launch.by_value.items() if _is_plain(value)]
     return f"--export={','.join(['ALL', *plain])}"
 
 
 def _by_env(launch: Launch) -> tuple[str, ...]:
     """Return an ``env`` command for values that ``--export`` cannot quote, such as a comma."""
-    pairs = sorted(launch.environment.items())
-    awkward = tuple(f"{name}={value}" for name, value in pairs if not _is_plain(value))
-    return ("env", *awkward) if awkward else ()
+    awkward = (f"{name}={v}" for name, v in launch.by_value.items() if not _is_plain(v))
+    return ("env", *words) if (words := tuple(awkward)) else ()
 
 
 def _is_plain(value: str) -> bool:

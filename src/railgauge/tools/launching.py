@@ -48,6 +48,6 @@ def launched(setting: Setting, launch: Launch) -> Command:
         node=setting.case.nodes[0],
         argv=launcher(setting.cluster.launcher).argv(launch),
         time_limit_s=setting.measurement.time_limit_s,
-        environment=mpich.within(launch.ports) if launch.ports else {},
+        environment={**(mpich.within(launch.ports) if launch.ports else {}), **launch.by_name},
         daemons_on=others if through else {},
     )
