@@ -77,7 +77,8 @@ def go(kind, sessions, mpi, name, program):
                   tuple(asked["options"][mpi]), allow_run_as_root=True, ports=PORTS)
     argv = (asked["mpis"][mpi], *launcher(mpi).argv(made)[1:])
     daemons_on = {h.address: h.name for h in hosts}
-    command = Command("tcp01", argv, mpich.within(PORTS), 20, daemons_on=daemons_on)
+    given = {**mpich.within(PORTS), **made.by_name}
+    command = Command("tcp01", argv, given, 20, daemons_on=daemons_on)
     done = relay.run(sessions, command)
     left = seen() if not until(lambda: not seen(), 5) else []
     FOUND[f"{kind} {mpi} {name}"] = [done.exit_code, done.stdout, done.stderr, list(argv), left,
