@@ -37,7 +37,8 @@ def test_a_secret_is_masked_wherever_it_stands(planted: Planted):
 
 @pytest.mark.parametrize("planted", KINDS, ids=lambda planted: planted.kind)
 def test_a_secret_is_masked_in_the_words_of_a_command(planted: Planted):
-    argv = ("tool", *planted.text.split(" "), "--size", "8")
+    words = [planted.text] if planted.kind == "private key" else planted.text.split(" ")
+    argv = ("tool", *words, "--size", "8")
     said = Redactor().words(argv)
     assert planted.value not in " ".join(said)
     assert len(said) == len(argv)

@@ -147,7 +147,7 @@ def test_what_was_broken_is_what_is_said(found, mpi, name, means):
         pytest.skip("no overlay over /usr/bin in a user namespace of this kernel")
     assert ran["code"], ran
     late = "command-timed-out" if ran["code"] in (124, 137) and mpi == "mpich" else ""
-    told = error(ran["out"] + ran["err"], argv=tuple(launches(mpi)[name]), cut=late)
+    told = error(ran["out"] + ran["err"], argv=tuple(launches(mpi)[name][1]), cut=late)
     assert type(told) is wanted, told
     assert f"({kind})" in told.what
     assert not node or told.where == f"{node}: {PROGRAMS[mpi]}"

@@ -21,7 +21,7 @@ def way(path: Path, document: Mapping[str, Any], line: int) -> LaunchWay:
     """Return how a launcher's daemons are started; through the suite where nothing is said."""
     transport, said = document.get("transport", "ssh"), document.get("launch", "")
     launcher = document.get("launcher", launchers.NAMES[0])
-    has_daemons = bool(launchers.launcher(launcher).through("agent", ()))
+    has_daemons = bool(launchers.launcher(launcher).through("agent"))
     if said and (transport == "slurm" or not has_daemons):
         by = launcher if not has_daemons else transport
         refuse(path, f"launch: {said}: {by} starts the ranks itself", "remove launch:", line)

@@ -77,7 +77,7 @@ _FORMS: tuple[_Form, ...] = (
     _Form(
         "cookie",
         ("cookie:",),
-        re.compile(rf"(?i)(?P<head>\b(?:set-)?cookie:\s{{0,4}}){_NEW}[^\s'\"][^\n'\"]*"),
+        re.compile(rf"(?i)(?P<head>\b(?:set-)?cookie:\s{{0,4}}){_NEW}[^\s'\"][^\n'\"\x1f]*"),
     ),
     _Form(
         "authorization",
@@ -165,7 +165,20 @@ _FORMS: tuple[_Form, ...] = (
     _Form(
         "access token",
         (
-            *("gh", "github_pat_", "glpat-", "hf_", "xox", "sk-", "sk_", "rk_", "eyj", "nvapi-", "pypi-", "npm_"),
+            *(
+                "gh",
+                "github_pat_",
+                "glpat-",
+                "hf_",
+                "xox",
+                "sk-",
+                "sk_",
+                "rk_",
+                "eyj",
+                "nvapi-",
+                "pypi-",
+                "npm_",
+            ),
             *("aiza", "ya29.", "sg.", "dop_v1_", "dckr_", "hvs.", "dapi", "atlasv1", "hooks.slack"),
         ),
         re.compile(

@@ -5,7 +5,7 @@ A launcher turns a ``Launch`` into the argv of one command, which runs on the fi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -32,11 +32,10 @@ class Launcher(Protocol):
     def argv(self, launch: Launch) -> tuple[str, ...]:
         """Return the command that starts all ranks. Raises ``BadInput`` if it cannot start them."""
 
-    def through(self, agent: str, names: Iterable[str]) -> Mapping[str, str]:
+    def through(self, agent: str) -> Mapping[str, str]:
         """Return the environment in which the launcher starts its daemons by ``agent``.
 
         ``agent`` is the path of a program that is called as ssh is, with a host and a command.
-        ``names`` are the variables that the ranks have from the launcher.
         Empty for a launcher that has daemons of its own on every node.
         """
 
@@ -48,7 +47,6 @@ def launcher(name: str) -> Launcher:
     return cast(Launcher, import_module(_MODULES[name]))
 
 
-def through(agent: str, names: Iterable[str]) -> dict[str, str]:
+def through(agent: str) -> dict[str, str]:
     """Return the environment in which every launcher starts its daemons by ``agent``."""
-    given = tuple(names)
-    return {k: v for name in NAMES for k, v in launcher(name).through(agent, given).items()}
+    return {k: v for name in NAMES for k, v in launcher(name).through(agent).items()}

@@ -45,6 +45,7 @@ class Launch:
     the launcher. ``options`` are further arguments of the launcher. They come after railgauge's
     own; options for binding or mapping replace railgauge's. ``ports`` are the first and the last
     TCP port that the launcher and the ranks may listen on; ``None`` if any may be used.
+    ``through_suite``: the suite starts the launcher's daemons.
 
     Raises ``BadInput`` for a launch that no launcher can start.
     """
@@ -57,6 +58,7 @@ class Launch:
     network: str = ""
     allow_run_as_root: bool = False
     ports: tuple[int, int] | None = None
+    through_suite: bool = False
 
     def __post_init__(self) -> None:
         if not self.hosts or not self.program:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from railgauge.core.errors import BadInput
 from railgauge.launchers.model import Launch
 
@@ -11,35 +9,32 @@ from railgauge.launchers.model import Launch
 def argv(launch: Launch) -> tuple[str, ...]:
     """Return ``mpiexec -hosts a:8,b:8 … -n N program``.
 
-    Hydra runs as root without an option, and gives the ranks its whole environment. ``-n`` and
-    ``-env`` apply to the program that follows, so they come last. Raises ``BadInput`` for a network that is not an interface.
+    Hydra runs as root without an option, and gives the ranks its whole environment, or what
+    ``-genvlist`` names if the suite starts its daemons. ``-n`` and ``-env`` apply to the program that follows, so they come last. Raises ``BadInput`` for a network that is not an interface.
     """
     hosts = ",".join(f"{host.address}:{host.ranks}" for host in launch.hosts)
-    per_host = launch.ranks_per_host
+    per_host, names = launch.ranks_per_host, launch.by_name
     return (
         *("mpiexec", "-hosts", hosts),
         *(("-ppn", str(per_host)) if per_host is not None else ()),
         *(() if launch.has_option("-bind-to", "--bind-to") else ("-bind-to", launch.bind)),
         *(("-iface", _interface(launch.network)) if launch.network else ()),
         *launch.options,
+        *(("-genvlist", ",".join(names)) if launch.through_suite and names else ()),
         *("-n", str(launch.ranks)),
         *_environment(launch),
         *launch.program,
     )
 
 
-def through(agent: str, names: Iterable[str]) -> dict[str, str]:
+def through(agent: str) -> dict[str, str]:
     """Return Hydra's variables; it calls ``agent`` with the arguments of ssh.
 
     ``HYDRA_ENV`` keeps it from giving all ranks the environment of the first node, with the tag by
-    which the processes of that node are found: they have that of their own node, and ``names``.
+    which the processes of that node are found: they have that of their own node, and what
+    ``-genvlist`` names.
     """
-    given = ",".join(sorted(names))
-    return {
-        "HYDRA_LAUNCHER": "ssh",
-        "HYDRA_LAUNCHER_EXEC": agent,
-        "HYDRA_ENV": f"list:{given}" if given else "none",
-    }
+    return {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": agent, "HYDRA_ENV": "none"}
 
 
 def within(ports: tuple[int, int]) -> dict[str, str]:

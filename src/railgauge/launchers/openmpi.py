@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from railgauge.launchers.model import Launch
 
 _DAEMON_PORTS = 4  # one is enough; others may be taken
@@ -25,7 +23,7 @@ def argv(launch: Launch) -> tuple[str, ...]:
     )
 
 
-def through(agent: str, names: Iterable[str]) -> dict[str, str]:  # noqa: ARG001 - by -x
+def through(agent: str) -> dict[str, str]:
     """Return the variables of version 4 (OMPI) and of version 5, whose launcher is PRRTE."""
     # Version 4 hands the agent on to every daemon, which fails if it does not have that program.
     by = f"/bin/sh {agent}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from railgauge.core.errors import BadInput
 from railgauge.launchers.model import Launch
 
@@ -43,7 +41,7 @@ def argv(launch: Launch) -> tuple[str, ...]:
     )
 
 
-def through(agent: str, names: Iterable[str]) -> dict[str, str]:  # noqa: ARG001 - the contract
+def through(agent: str) -> dict[str, str]:  # noqa: ARG001 - the contract of a launcher
     """Return nothing: slurmd starts the ranks."""
     return {}
 

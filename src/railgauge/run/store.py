@@ -22,7 +22,7 @@ from railgauge.core.errors import BadInput, RailgaugeError, from_json, to_json
 from railgauge.core.model import Case, Transcript
 from railgauge.core.naming import title
 from railgauge.core.question import CaseResult
-from railgauge.core.redaction import in_strings, mask_assignment, mask_environment, mask_values
+from railgauge.core.redaction import Redactor, in_strings, mask_environment
 from railgauge.core.terms import Role
 from railgauge.judging import telemetry
 from railgauge.judging.stamp import Evidence
@@ -64,16 +64,17 @@ class Store:
         evidence: Callable[[], str] = lambda: Evidence.HARDWARE,
         secrets: Sequence[str] = (),
     ) -> None:
-        """``secrets`` are values that are masked in everything that is written.
+        """``secrets`` are values that are masked in everything that is written, as is what looks
+        like a secret.
 
         ``evidence`` is called at every write, because the kind of evidence is not known before the
         survey.
         """
         self.folder = folder
         self._evidence = evidence
-        self._secrets = tuple(secrets)
+        self._redactor = Redactor(values=secrets)
         self._kept = KeptRuns(
-            lambda run: tuple(map(self._masked_transcript, run)),
+            lambda run: tuple(map(self.masked_transcript, run)),
             lambda run: self._plain(to_plain(run)),
         )
 
@@ -149,22 +150,20 @@ class Store:
             _append_bound(path, line, durable=True)
 
     def _masked_error(self, error: RailgaugeError | None) -> RailgaugeError | None:
-        if error is None or not self._secrets:
-            return error
-        return from_json(in_strings(to_json(error), self.masked))
+        return error if error is None else from_json(in_strings(to_json(error), self.masked))
 
-    def _masked_transcript(self, one: Transcript) -> Transcript:
+    def masked_transcript(self, one: Transcript) -> Transcript:
         return replace(
             one,
-            argv=tuple(self.masked(mask_assignment(word)) for word in one.argv),
+            argv=self._redactor.words([_readable_text(word) for word in one.argv]),
             stdout=self.masked(one.stdout),
             stderr=self.masked(one.stderr),
             environment=in_strings(mask_environment(one.environment), self.masked),
         )
 
     def masked(self, text: str) -> str:
-        """The text with secret values masked, and as it reads back from a UTF-8 file."""
-        return mask_values(text.encode("utf-8", "replace").decode(), self._secrets)
+        """The text with secrets masked, and as it reads back from a UTF-8 file."""
+        return self._redactor.text(_readable_text(text))
 
     def write_json(self, name: str, data: object) -> None:
         """Write a JSON file as ``json_text`` formats it, with secret values masked.
@@ -175,7 +174,7 @@ class Store:
         write_whole(self.folder / name, json_text(self._plain(whole)))
 
     def _plain(self, data: object) -> object:
-        return in_strings(data, self.masked) if self._secrets else data
+        return self._redactor.data(data)
 
     def read_json(self, name: str) -> Any:
         return json.loads((self.folder / name).read_text(encoding="utf-8"))
@@ -230,6 +229,10 @@ class Store:
             data = file.read()
         whole = data[: data.rfind(b"\n") + 1]
         return list(_whole_values(whole)), offset + len(whole)
+
+
+def _readable_text(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def kept_of(data: object) -> Kept:

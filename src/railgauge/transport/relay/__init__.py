@@ -75,7 +75,7 @@ def run(sessions: Sessions, command: Command) -> Transcript:
         sessions[node]  # a node that is out of reach is named here, before anything is started
     with _desk(sessions, command) as (desk, folder):
         # What the hostfile or platform says about these variables comes first.
-        environment = {**through(f"{folder}/agent", command.environment), **command.environment}
+        environment = {**through(f"{folder}/agent"), **command.environment}
         box = _showing(folder, command.container)
         launcher = sessions[command.node].start(
             replace(command, environment=environment, container=box)

@@ -19,9 +19,9 @@ from railgauge.transport import Session
 from railgauge.transport.capture import Pipes, Sink
 from railgauge.transport.job import LinkSession
 from railgauge.transport.local import LocalPipes
+from railgauge.transport.shell import Sent
 from railgauge.transport.slurm import lines, nodes
 from railgauge.transport.slurm.steps import environment, folder, step_argv
-from railgauge.transport.shell import Sent
 from railgauge.transport.tag import Tag
 
 _END_LIMIT_S = 2.0  # for srun to end its step after TERM; a dead node never answers it
