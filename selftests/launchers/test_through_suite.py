@@ -74,7 +74,8 @@ FOUND["ssh"] = on("tcp01", "ssh -o ConnectTimeout=2 tcp02 true")
 def go(kind, sessions, mpi, name, program):
     hosts = tuple(Host(n.name, n.data_address, 2) for n in cluster.nodes)
     made = Launch(hosts, tuple(program), {"GREETING": "a, b 'c'"}, "none",
-                  tuple(asked["options"][mpi]), allow_run_as_root=True, ports=PORTS, through_suite=True)
+                  tuple(asked["options"][mpi]), allow_run_as_root=True, ports=PORTS,
+                  through_suite=True)
     argv = (asked["mpis"][mpi], *launcher(mpi).argv(made)[1:])
     daemons_on = {h.address: h.name for h in hosts}
     given = {**mpich.within(PORTS), **made.by_name}

@@ -1,4 +1,4 @@
-"""Kinds of secret as they stand in texts. The values are made anew: none of them ever opened a door."""
+"""Kinds of secret as they stand in texts. The values are made up."""
 
 from __future__ import annotations
 

@@ -23,7 +23,9 @@ def argv(
     variables: Sequence[str],
     command: Sequence[str],
 ) -> tuple[str, ...]:
-    return run("docker", container, name, labels, variables, command, own=_OWN, gpus=_GPUS)
+    return run(
+        "docker", container, name, labels, command, variables=variables, own=_OWN, gpus=_GPUS
+    )
 
 
 def outside(variable: str) -> str:

@@ -12,9 +12,9 @@ def run(
     container: Container,
     name: str,
     labels: Sequence[str],
-    variables: Sequence[str],
     command: Sequence[str],
     *,
+    variables: Sequence[str],
     own: Sequence[str],
     gpus: Mapping[str, Sequence[str]],
 ) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ def argv(
     variables: Sequence[str],
     command: Sequence[str],
 ) -> tuple[str, ...]:
-    return run("podman", container, name, labels, variables, command, own=(), gpus=_GPUS)
+    return run("podman", container, name, labels, command, variables=variables, own=(), gpus=_GPUS)
 
 
 def outside(variable: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +27,7 @@ MASK = "[secret]"
 _LEAST_SECRET = 6
 _MOST_RECURRING = 200  # characters
 _MOST_CLEAN = 100_000  # of them
+_FEW = 16
 # Stands between the words of a command; it is white space to every expression.
 _BETWEEN = "\x1f"
 
@@ -147,7 +148,8 @@ _FORMS: tuple[_Form, ...] = (
         "user and password",
         ("-u", "user"),
         re.compile(
-            r"(?P<head>(?<![\w-])(?:-u|-U|--user|--proxy-user)[ =\x1f]?['\"]?[A-Za-z][\w.@\\-]{0,63}:)"
+            r"(?P<head>(?<![\w-])(?:-u|-U|--user|--proxy-user)[ =\x1f]?['\"]?"
+            r"[A-Za-z][\w.@\\-]{0,63}:)"
             rf"{_NEW}(?!\d{{1,5}}(?:\s|$)|//)[^\s'\"]+"
         ),
     ),
@@ -271,10 +273,11 @@ class Redactor:
         self._values = tuple(values)
         # Keys and short values recur thousands of times in the files of a run.
         self._clean: set[str] = set()
+        self._long: deque[str] = deque(maxlen=_FEW)  # outputs are masked where they come and go
         self.counts: Counter[str] = Counter()
 
     def text(self, text: str) -> str:
-        if text not in self._clean:
+        if text not in self._clean and text not in self._long:
             text = self._without_secrets(text)
         return self._pseudonyms.text(text, self.counts) if self._pseudonyms else text
 
@@ -300,7 +303,9 @@ class Redactor:
             if any(hint in lower for hint in form.hints):
                 text, count = form.pattern.subn(form.instead, text)
                 self.counts[form.kind] += count
-        if len(text) <= _MOST_RECURRING and self.counts.total() == found:
+        if len(text) > _MOST_RECURRING:
+            self._long.append(text)
+        elif self.counts.total() == found:
             if len(self._clean) >= _MOST_CLEAN:
                 self._clean.clear()
             self._clean.add(text)

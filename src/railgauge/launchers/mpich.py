@@ -9,8 +9,9 @@ from railgauge.launchers.model import Launch
 def argv(launch: Launch) -> tuple[str, ...]:
     """Return ``mpiexec -hosts a:8,b:8 … -n N program``.
 
-    Hydra runs as root without an option, and gives the ranks its whole environment, or what
-    ``-genvlist`` names if the suite starts its daemons. ``-n`` and ``-env`` apply to the program that follows, so they come last. Raises ``BadInput`` for a network that is not an interface.
+    Hydra runs as root without an option. It gives the ranks its whole environment, or what
+    ``-genvlist`` names if the suite starts its daemons. ``-n`` and ``-env`` apply to the program
+    that follows, so they come last. Raises ``BadInput`` for a network that is not an interface.
     """
     hosts = ",".join(f"{host.address}:{host.ranks}" for host in launch.hosts)
     per_host, names = launch.ranks_per_host, launch.by_name

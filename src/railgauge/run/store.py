@@ -75,7 +75,7 @@ class Store:
         self._redactor = Redactor(values=secrets)
         self._kept = KeptRuns(
             lambda run: tuple(map(self.masked_transcript, run)),
-            lambda run: self._plain(to_plain(run)),
+            to_plain,  # of what is masked already
         )
 
     @property
@@ -130,7 +130,7 @@ class Store:
         """Store the repeats of a case so far, so that they survive the death of this process."""
         name = case_file(case)
         runs, error = self._kept.of(name, result.runs), self._masked_error(result.error)
-        rest = self._plain(_stamped_kept(Kept(identity(case), (), error)))
+        rest = self.plain(_stamped_kept(Kept(identity(case), (), error)))
         assert isinstance(rest, Mapping)
         text = whole_text(rest, runs)
         self._vouch(name, text)
@@ -171,9 +171,10 @@ class Store:
         An object of a file of a run gets the version of that file.
         """
         whole = versions.stamped(name, data) if isinstance(data, Mapping) else data
-        write_whole(self.folder / name, json_text(self._plain(whole)))
+        write_whole(self.folder / name, json_text(self.plain(whole)))
 
-    def _plain(self, data: object) -> object:
+    def plain(self, data: object) -> object:
+        """Plain data with secrets masked."""
         return self._redactor.data(data)
 
     def read_json(self, name: str) -> Any:
@@ -194,7 +195,7 @@ class Store:
 
         A killed writer may have left an incomplete line; the new one starts on the next line.
         """
-        line = _line_of(self._plain(versions.stamped(name, data)))
+        line = _line_of(self.plain(versions.stamped(name, data)))
         path = self.folder / name
         with locked(self.folder / "leases" / f"{path.name}.lock"), path.open("ab+") as file:
             file.write(b"" if _at_line_start(file) else b"\n")
@@ -202,7 +203,7 @@ class Store:
 
     def append_bound(self, name: str, data: Mapping[str, Any]) -> None:
         """Append a line with one more field: a digest that chains it to all lines before it."""
-        path, plain = self.folder / name, self._plain(versions.stamped(name, data))
+        path, plain = self.folder / name, self.plain(versions.stamped(name, data))
         assert isinstance(plain, Mapping)
         with locked(self.folder / "leases" / f"{path.name}.lock"):
             _append_bound(path, plain)

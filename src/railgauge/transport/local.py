@@ -10,6 +10,7 @@ import subprocess
 
 from railgauge.core.errors import TransportError
 from railgauge.core.model import Node
+from railgauge.core.private_files import umask_of_commands
 from railgauge.transport import Session
 from railgauge.transport.capture import Pipes, Sink
 from railgauge.transport.job import LinkSession
@@ -101,6 +102,7 @@ def started(*argv: str) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        umask=umask_of_commands(),
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from railgauge.core.errors import NodeUnreachable, TransportError
 from railgauge.core.model import Node
+from railgauge.core.private_files import umask_of_commands
 from railgauge.transport import Session
 from railgauge.transport.capture import Pipes, Sink
 from railgauge.transport.job import LinkSession
@@ -74,6 +75,7 @@ def start_step(argv: tuple[str, ...], stderr: Any = subprocess.PIPE) -> subproce
         env=environment(),
         cwd=folder(),
         start_new_session=True,
+        umask=umask_of_commands(),
     )
 
 
