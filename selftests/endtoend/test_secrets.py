@@ -5,30 +5,30 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from testing.acceptance import H200, SMOKE, Project, Run, make_project
-from testing.secret_kinds import KINDS, NAMES, Planted
+from testing.acceptance import SMOKE, Run, make_project
+from testing.secret_kinds import KINDS, NAMES
+from testing.standing_lab import StandingLab, standing_lab
 
+from railgauge.cli import main
 from railgauge.core.redaction import MASK
 
 BY_NAME = {planted.kind: planted.value for planted in KINDS if planted.kind in NAMES}
-# Said by the tools of the nodes and by what fails there: all kinds at every place.
-_WRAPPER = """#!/bin/sh
-cat {said} >&2
-exec {program} "$@"
+# Programs of the nodes that say all kinds: beside their output, in place of it, as the kernel.
+_BESIDE = '#!/bin/sh\ncat {said} >&2\nexec {real} "$@"\n'
+_INSTEAD = "#!/bin/sh\ncat {said}\ncat {said} >&2\ntail -n 1 {said} >&2\nexit 3\n"
+_KERNEL = """#!/bin/sh
+case "$*" in *kmsg*) cat {kernel} ;; esac
+exec {real} "$@"
 """
-_REFUSING = """#!/bin/sh
-cat {said} >&2
-echo "{error}" >&2
-exit 3
-"""
+_PROGRAMS = {"ib_write_bw": _BESIDE, "mpirun": _BESIDE, "nvbandwidth": _INSTEAD, "dd": _KERNEL}
 
 
 @dataclass
@@ -63,62 +63,74 @@ class Ended:
     run: Run
     watch: Watch
     folder: Path
-    bundle: bytes
+    bundle: Path
 
 
-def planted_in(project: Project, lines: list[Planted]) -> None:
-    """Plant every kind: by name in the environment, as lines of setup, and in what tools say."""
-    said = project.write("said.txt", "\n".join(p.text for p in lines) + "\n")
-    programs = project.folder / "wrapped"
-    programs.mkdir()
-    node = "$(command -v {name} | tail -n 1)"
-    for name in ("ib_write_bw", "ibstat"):
-        text = _WRAPPER.format(said=said, program=f'"$HOME/bin/{name}"')
-        (programs / name).write_text(text)
-    error = "cannot open: " + KINDS[-3].text
-    (programs / "ib_send_lat").write_text(_REFUSING.format(said=said, error=error))
-    for program in programs.iterdir():
-        program.chmod(0o755)
-    del node
-    setup = [f": '{p.text}'" if "'" not in p.text else f': "{p.text}"' for p in lines[:-1]]
-    hostfile = project.folder / H200[1]
-    hostfile.write_text(
-        hostfile.read_text()
-        + f"environment: {json.dumps(BY_NAME)}\n"
-        + f"setup: {json.dumps([*setup, f'export PATH={programs}:$PATH'])}\n"
-    )
+def plant(lab: StandingLab, folder: Path) -> None:
+    """Plant every kind in what the nodes' tools, their kernels and their hardware say."""
+    said, kernel = folder / "said.txt", folder / "kernel.txt"
+    said.write_text("".join(f"{planted.text}\n" for planted in KINDS))
+    records = (f"4,{10**6 + n},{10**6 + n},-;{p.text}\n" for n, p in enumerate(KINDS))
+    kernel.write_text("".join(records))
+    for node in lab.logins:
+        home = lab.home(node)
+        (home / "real").mkdir()
+        for name, text in _PROGRAMS.items():
+            tool, real = home / "bin" / name, home / "real" / name
+            real.symlink_to(tool.readlink())
+            tool.unlink()
+            tool.write_text(text.format(said=said, kernel=kernel, real=real))
+            tool.chmod(0o755)
+        with lab.file(node, "proc/cpuinfo").open("a") as file:
+            file.writelines(f"model name\t: {planted.text}\n" for planted in KINDS)
+
+
+def setup() -> list[str]:
+    """Lines that hold each kind, and one that fails on no node."""
+    quoted = ((p.text, '"' if "'" in p.text else "'") for p in KINDS if "$" not in p.text)
+    return [f": {mark}{text}{mark}" for text, mark in quoted]
 
 
 @pytest.fixture(scope="module")
-def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ended]:
-    project = make_project(tmp_path_factory.mktemp("secrets") / "project")
-    planted_in(project, KINDS)
-    watch = Watch(tuple(p.value for p in KINDS))
-    thread = threading.Thread(target=watch.look)
-    thread.start()
-    try:
-        run = project.run(*H200, *SMOKE, "--lab-nodes", "2", "-rA", "--tb=short")
-    finally:
-        watch.over.set()
-        thread.join()
-    made = project.execute(("railgauge", "bundle", "latest", "-o", "made.tar.gz"))
-    folder = (project.folder / "reports" / "latest").resolve()
-    bundle = project.folder / "made.tar.gz"
-    yield Ended(run, watch, folder, bundle.read_bytes() if bundle.exists() else made.err.encode())
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
+    folder = tmp_path_factory.mktemp("secrets")
+    project, watch = make_project(folder / "project"), Watch(tuple(p.value for p in KINDS))
+    more = f"environment: {json.dumps(BY_NAME)}\nsetup: {json.dumps(setup())}\n"
+    more += "fabric: {none: a lab has no switches}"
+    with standing_lab(folder / "lab", "h200") as lab:
+        plant(lab, folder)
+        thread = threading.Thread(target=watch.look)
+        thread.start()
+        try:
+            run = project.run(*lab.hostfile(project, more), *SMOKE, "-rA", "--tb=short")
+        finally:
+            watch.over.set()
+            thread.join()
+    bundle = folder / "unpacked"
+    bundle.mkdir()
+    made = folder / "made.tar.gz"
+    assert main(["bundle", str(run.folder), "-o", str(made), "--unsigned"]) == 0
+    shutil.unpack_archive(made, bundle, filter="data")
+    return Ended(run, watch, run.folder.resolve(), bundle)
 
 
-def test_every_kind_was_planted_and_the_tools_said_it(ended: Ended) -> None:
+def test_every_kind_was_said_at_every_place(ended: Ended) -> None:
     """Nothing is proved by a run in which nobody said anything."""
-    texts = "\n".join(p.read_text() for p in (ended.folder / "transcripts").glob("*.json"))
-    assert texts.count(MASK) > 60
+    for name in ("host_write", "node_all_reduce", "gpu_copy", "kernel_log"):
+        found = [p.read_text() for p in (ended.folder / "transcripts").glob(f"*{name}*.json")]
+        assert max(text.count(MASK) for text in found) >= 60, name
+    assert (ended.folder / "environment.json").read_text().count(MASK) >= 60
+    assert (ended.folder / "cluster.json").read_text().count(MASK) >= 60
     assert ended.watch.seen == {"mpirun", "ib_write_bw"}
     assert ended.watch.looks > 20
 
 
-def test_no_secret_is_left_in_any_file(ended: Ended) -> None:
+@pytest.mark.parametrize("place", ["folder", "bundle"])
+def test_no_secret_is_left_in_any_file(ended: Ended, place: str) -> None:
+    folder = getattr(ended, place)
     left = {
-        (path.relative_to(ended.folder).as_posix(), planted.kind)
-        for path in ended.folder.rglob("*")
+        (path.relative_to(folder).as_posix(), planted.kind)
+        for path in folder.rglob("*")
         if path.is_file()
         for text in [path.read_bytes().decode(errors="replace")]
         for planted in KINDS
@@ -128,7 +140,7 @@ def test_no_secret_is_left_in_any_file(ended: Ended) -> None:
 
 
 def test_no_secret_is_printed(ended: Ended) -> None:
-    printed = ended.run.out + ended.run.err
+    printed = ended.run.stdout + ended.run.stderr
     assert [p.kind for p in KINDS if p.value in printed] == []
 
 
@@ -139,7 +151,7 @@ def test_no_secret_is_in_the_arguments_of_a_process(ended: Ended) -> None:
 def test_the_report_counts_what_was_masked(ended: Ended) -> None:
     report = (ended.folder / "report.html").read_text()
     assert "secrets masked: " in report
-    assert "secrets masked: " in ended.run.out
+    assert "secrets masked: " in ended.run.stdout
 
 
 def test_only_its_owner_may_read_a_run(ended: Ended) -> None:

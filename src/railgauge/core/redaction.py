@@ -109,7 +109,7 @@ _FORMS: tuple[_Form, ...] = (
         "secret field",
         ("pass", "secret", "token", "cred", "key"),
         re.compile(
-            rf"""(?i)(?P<head>\b(?:[\w-]{{1,80}}[_-])?{_NAME_WORDS}['"]?\s?:\s{{0,4}}['"]?)"""
+            rf"""(?i)(?P<head>\b(?:[\w-]{{1,80}}[_-])?{_NAME_WORDS}\\?['"]?\s?:\s{{0,4}}\\?['"]?)"""
             rf"""{_NEW}(?=[^\s'",]*[A-Za-z][^\s'",]*)[^\s'",;&<>\\()]{{{_LEAST_SECRET},}}"""
         ),
     ),

@@ -187,7 +187,13 @@ def _reached(settings: RunSettings, store: Store) -> Cluster:
 
 
 def _as_declared(reached: Node, said: Node) -> Node:
-    return replace(reached, setup=said.setup, become=said.become, exec=said.exec)
+    """The node with its own lines and words; a lab, which replaces nodes, has none."""
+    return replace(
+        reached,
+        setup=said.setup if reached.setup else (),
+        become=said.become if reached.become else (),
+        exec=said.exec if reached.exec else (),
+    )
 
 
 def _live(cluster: Cluster, store: Store, surveyed: Surveyed, tag: Tag) -> Sessions:
