@@ -100,7 +100,8 @@ def test_no_recorded_output_of_a_tool_changes():
 @pytest.mark.parametrize(
     "piece",
     ["a_", "a-", "A_KEY", "token ", "-p ", "login ", "://a:", "cookie", "user:", "'\"", "=",
-     "eyJa.", "-----BEGIN PRIVATE KEY-----", "mysql ", "password", "authorization:", "key=", "bearer "],
+     "eyJa.", "-----BEGIN PRIVATE KEY-----", "mysql ", "password", "authorization:",
+     "key=", "bearer "],
 )  # fmt: skip
 def test_a_hostile_line_costs_time_in_proportion_to_its_length(piece: str):
     def cost_s(size: int) -> float:

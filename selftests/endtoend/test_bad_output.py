@@ -70,7 +70,8 @@ SAYS: dict[str, tuple[str, ...]] = {
 
 def launcher(real: Path, name: str) -> str:
     """The program: the real launcher, except for the job over both nodes."""
-    head = f'#!/bin/sh\ncase "$* BAD=$BAD" in *-np\\ 16*BAD={name}*) ;; *BAD={name}*) exec {real} "$@";;'
+    head = '#!/bin/sh\ncase "$* BAD=$BAD" in '
+    head += f'*-np\\ 16*BAD={name}*) ;; *BAD={name}*) exec {real} "$@";;'
     if name in RANKS:
         words = f'exec {real} $(echo "$*" | sed "{RANKS[name]}")'
         return f"{head} esac\n{words}\n"

@@ -4,7 +4,6 @@ processes while it goes."""
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import stat
 import threading
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from testing import programs
 from testing.acceptance import SMOKE, Run, make_project
 from testing.secret_kinds import KINDS, NAMES
 from testing.standing_lab import StandingLab, standing_lab
@@ -43,15 +43,15 @@ class Watch:
 
     def look(self) -> None:
         while not self.over.is_set():
-            for name in os.listdir("/proc"):
-                if name.isdecimal():
-                    self._read(name)
+            for path in Path("/proc").iterdir():
+                if path.name.isdecimal():
+                    self._read(path)
             self.looks += 1
             time.sleep(0.02)
 
-    def _read(self, pid: str) -> None:
+    def _read(self, process: Path) -> None:
         try:
-            said = Path("/proc", pid, "cmdline").read_bytes().decode(errors="replace")
+            said = (process / "cmdline").read_bytes().decode(errors="replace")
         except OSError:
             return
         self.seen.update(word for word in ("mpirun", "ib_write_bw") if word in said)
@@ -75,6 +75,7 @@ def plant(lab: StandingLab, folder: Path) -> None:
     for node in lab.logins:
         home = lab.home(node)
         (home / "real").mkdir()
+        (home / "bin" / "bash").symlink_to(programs.asked("bash"))  # for the lines of setup
         for name, text in _PROGRAMS.items():
             tool, real = home / "bin" / name, home / "real" / name
             real.symlink_to(tool.readlink())
