@@ -122,7 +122,7 @@ def test_every_kind_was_said_at_every_place(ended: Ended) -> None:
     assert (ended.folder / "environment.json").read_text().count(MASK) >= 60
     assert (ended.folder / "cluster.json").read_text().count(MASK) >= 60
     assert ended.watch.seen == {"mpirun", "ib_write_bw"}
-    assert ended.watch.looks > 20
+    assert ended.watch.looks >= 3
 
 
 @pytest.mark.parametrize("place", ["folder", "bundle"])
