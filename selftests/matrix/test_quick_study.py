@@ -21,6 +21,11 @@ RUNS = {
     (103, 210): "a group lost far more than the slow NIC of one of its nodes costs",
     (103, 280): "one direction of a NIC, by its measurement with a good node",
     (104, 5): "ends that come and go are not cleared by two fine measurements",
+    (104, 213): "neither a sum of both directions nor an item of a slow path shows a direction",
+    (104, 246): "an end that was no suspect at first is measured in both directions",
+    (105, 124): "the other direction is measured with a good node",
+    (106, 133): "a partner that comes and goes makes no other direction slow",
+    (106, 189): "a node that a slow path leaves one slow partner of is measured with another one",
     (106, 77): "a NIC that is slower than its slow node",
     (106, 162): "five parts of one node, of which most were fine at times",
 }

@@ -128,7 +128,7 @@ def _diagnosed(results: RunResults) -> tuple[Cause, ...]:
     claims = with_items(with_stragglers(results, claims), scene.open)
     claims += _rest([record for record in scene.open if not _is_shown(record, claims)])
     all_ = of_one_node(results, folded(claims))
-    of_items = [again.doubted(claim, all_) for claim in all_ if not again.rests_on_added(claim)]
+    of_items = [again.doubted(claim, all_) for claim in again.of_items(results, all_)]
     causes = [_confirmed(results, claim) for claim in of_items]
     causes += [_confirmed(results, claim) for claim in residue.left_over(results, causes)]
     return by_harm(without_slow_partners(doubted(results, causes), results), results.records)

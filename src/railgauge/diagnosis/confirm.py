@@ -136,7 +136,7 @@ def _of_one_way(
         fit = partners(results.records, suspect, worst.subject, good)
         yield from with_each(cause, suspect, worst, fit)
         # It may be slow in the other direction too, and within other limits there.
-        if suspect in suspects and is_one_way(results, worst):
+        if is_one_way(results, worst):
             (other,) = set(worst.nodes) - {suspect}
             for partner in fit[:1]:
                 yield from turned(cause, worst, {other: partner})

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 from railgauge.core import naming
 from railgauge.diagnosis import elimination, gpu_alone, gpu_or_path
+from railgauge.diagnosis.alike import CLEARLY
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.localise.nodes import listed
 from railgauge.diagnosis.model import LIKELY, OPEN, TOOL, Cause, Confirmation, Where
 from railgauge.diagnosis.reach import nodes_of
-from railgauge.diagnosis.remeasured import line
+from railgauge.diagnosis.remeasured import at_times, line, repeats
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord
 
@@ -84,10 +85,10 @@ def over_any_nic(cause: Cause, results: Iterable[Confirmed]) -> Cause:
         return cause
     ends = (cause.where.node, cause.where.peer)
     taken = list(results)
-    slow, all_ = _repeats(result for result in taken if set(_nodes(result)) == {*ends})
+    slow, all_ = repeats(result for result in taken if set(_nodes(result)) == {*ends})
     if not 0 < slow < all_:
         return cause
-    fine = (_repeats(r for r in taken if r.asked.suspects == (end,))[1] for end in ends)
+    fine = (repeats(r for r in taken if r.asked.suspects == (end,))[1] for end in ends)
     if (1 - slow / all_) ** min(fine) > _CHANCE:
         return replace(cause, confidence=OPEN, would_decide=_INTERMITTENT)
     says = f"{cause.says}; it comes and goes: {slow} of {all_} repeats are slow, measured again"
@@ -95,8 +96,14 @@ def over_any_nic(cause: Cause, results: Iterable[Confirmed]) -> Cause:
 
 
 def _by_state(cause: Cause, mine: Sequence[Confirmed]) -> Cause:
-    """The cause, by whether its suspects are slow again."""
-    state = _state(mine)
+    """The cause, by whether its suspects are slow again; a decided path also by its two ends."""
+    of_path = bool(cause.where.peer) and cause.confidence == LIKELY
+    alone = [one for one in mine if of_path and len(one.asked.suspects) == 1]
+    state = _state([one for one in mine if one not in alone])
+    if ends := dict.fromkeys(one.asked.suspects[0] for one in alone if one.missed):
+        says = f"{cause.says}; measured again with others, {listed(list(ends))} is slow as well"
+        cause = replace(cause, says=says, confidence=OPEN, would_decide=_INTERMITTENT)
+        return replace(cause, confirmation=Confirmation(state, tuple(map(line, mine))))
     told = replace(cause, confirmation=Confirmation(state, tuple(map(line, mine))))
     if state in (NOT_REPRODUCED, UNSTEADY):
         decide = "; ".join(filter(None, (cause.would_decide, _INTERMITTENT)))
@@ -107,7 +114,7 @@ def _by_state(cause: Cause, mine: Sequence[Confirmed]) -> Cause:
             return decided
         both = naming.among(sorted((decided.where.node, decided.where.peer)))
         return replace(told, where=replace(told.where, node=both))
-    if state == UNKNOWN and cause.confidence == LIKELY:
+    if state in (UNKNOWN, CONFIRMED) and cause.confidence == LIKELY:
         return _by_direction(told, mine)
     return told
 
@@ -194,19 +201,12 @@ def _one_way(cause: Cause, results: Sequence[Confirmed]) -> Cause:
 
     It is undecided if that may be chance: the share of slow repeats says how likely chance is.
     """
-    slow, all_ = _repeats(r for r in results if cause.where.node in r.asked.suspects)
-    slow_back, all_back = _repeats(r for r in results if not r.asked.suspects)
+    slow, all_ = repeats(r for r in results if cause.where.node in r.asked.suspects)
+    slow_back, all_back = repeats(r for r in results if not r.asked.suspects)
     if slow_back or not all_back or not all_:
         return cause
     chance = (1 - slow / all_) ** all_back
     return _as(DIRECTION, cause) if chance <= _CHANCE else replace(cause, confidence=OPEN)
-
-
-def _repeats(results: Iterable[Confirmed]) -> tuple[int, int]:
-    """How many repeats were slow, of how many."""
-    limits = ((one, one.floor) for r in results if not r.error for one in r.judgements)
-    slow = [value < floor for one, floor in limits if floor is not None for value in one.values]
-    return sum(slow), len(slow)
 
 
 def is_about(asked: Remeasurement, cause: Cause) -> bool:
@@ -264,7 +264,7 @@ def _decided(cause: Cause, results: Sequence[Confirmed]) -> Cause:
     if "," in cause.where.device or not each <= slow | fast:
         return cause
     each |= {suspects for suspects in slow | fast if len(suspects) == 1}
-    if len(slow & each) == 1:
+    if len(slow & each) == 1 and not _is_slower_in_the_pair(results, slow & each):
         ((node,),) = slow & each
         where, says = replace(cause.where, node=node), _only(cause, node)
         decided = replace(cause, where=where, says=says, confidence=LIKELY, would_decide="")
@@ -273,6 +273,13 @@ def _decided(cause: Cause, results: Sequence[Confirmed]) -> Cause:
     is_path = cause.cause.startswith("slow-") and pairs and each <= fast
     is_path = is_path and _are_clearly_faster(results, pairs[0])
     return _between(cause, *sorted(pairs[0])) if is_path else cause
+
+
+def _is_slower_in_the_pair(results: Iterable[Confirmed], alone: Iterable[tuple[str, ...]]) -> bool:
+    """Whether the pair of suspects was clearly slower than the one of them with good nodes."""
+    reached = [(r.asked.suspects, rate) for r in results if (rate := _rate(r)) is not None]
+    own = min((value for ends, value in reached if ends in alone), default=0.0)
+    return any(value < CLEARLY * own for ends, value in reached if len(ends) == _PAIR)
 
 
 def _are_clearly_faster(results: Iterable[Confirmed], pair: tuple[str, ...]) -> bool:
@@ -322,11 +329,16 @@ def _by_direction(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     """
     node = cause.where.node
     back = [r for r in results if not r.asked.suspects and not r.error and node in _nodes(r)]
-    if back and all(result.missed for result in back):
+    if back and all(_is_slow(result, cause) for result in back):
         says = f"{cause.says}; measured again, it is slow in the other direction too"
         whole = replace(cause, says=says) if cause.cause == DIRECTION else cause
         return _as(_both_ways(cause.where.device), whole)
     return _as(DIRECTION, cause) if back else cause
+
+
+def _is_slow(result: Confirmed, cause: Cause) -> bool:
+    """Whether each repeat was slow; some are enough for a cause that comes and goes itself."""
+    return result.missed and (cause.course is not None or not at_times(result))
 
 
 def _nodes(result: Confirmed) -> tuple[str, ...]:

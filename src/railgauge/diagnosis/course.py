@@ -173,6 +173,8 @@ def _goes(history: History, node: str, claims: Sequence[CauseClaim], slow: Seque
     lost = [1 - event.share for event in slow if event.share is not None]
     if (lost and min(lost) < _HALF * max(lost)) or not cost_alike(slow):
         return False
+    if len(history.nics(node)) > 1 and _may_be_two(history, node, slow):
+        return False
     if _are_two(claims) and not _was_fine_again(history, node, slow):
         return False
     seen = seen_of(history, node, slow, lambda _event: True)
@@ -305,6 +307,15 @@ def _come_and_gone(
     # One of several NICs may be the only slow one by chance.
     confidence = OPEN if whole.device else LIKELY
     return CauseClaim(cause, whole, says, records, confidence, decide, seen.course)
+
+
+def _may_be_two(history: History, node: str, slow: Sequence[Event]) -> bool:
+    """Whether a slow path to one partner, and one slow NIC, explain all slow events of the node."""
+    if len(history.nics(node, slow)) <= 1:
+        return False
+    partners = {name for event in slow for name in event.nodes} - {node}
+    rests = ([event for event in slow if name not in event.nodes] for name in partners)
+    return any(len(history.nics(node, rest)) <= 1 for rest in rests)
 
 
 def _unsure(

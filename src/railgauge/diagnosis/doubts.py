@@ -9,14 +9,17 @@ Example: a path between ``mi01`` and ``mi03`` was slow over ``mlx5_0``, and lost
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from railgauge.core.model import Judgement
 from railgauge.core.naming import listed
 from railgauge.diagnosis.alike import evidence_of, is_steady, lies_on, rates
-from railgauge.diagnosis.model import AGAIN, CERTAIN, OPEN, Cause, RunResults, missed
+from railgauge.diagnosis.model import AGAIN, CERTAIN, GOOD, OPEN, Cause, RunResults, missed
+from railgauge.diagnosis.over_paths import is_path
 from railgauge.diagnosis.reach import goes_through
+from railgauge.diagnosis.remeasured import at_times
 from railgauge.diagnosis.shares import What
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.metric import LOWER
@@ -27,7 +30,7 @@ _ALIKE = 0.985  # healthy like parts differ by up to 1.04 % in document 002
 def doubted(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
     """The causes, after all rules of this module."""
     found = list(causes)
-    for rule in (whole_paths, doubted_nics, doubted_paths, doubted_ends):
+    for rule in (whole_paths, doubted_nics, doubted_wholes, doubted_paths, doubted_ends):
         found = rule(results, found)
     return found
 
@@ -108,6 +111,27 @@ def _is_alike(judged: Judgement, lost: float | None) -> bool:
     return any(alike) and not all(alike)
 
 
+def doubted_wholes(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
+    """The causes; a node is undecided if it was slow again over NICs only that are slow ones."""
+    return [
+        replace(cause, confidence=OPEN, would_decide=AGAIN.format(cause.where.node))
+        if _rests_on_slow_nics(results, cause, causes)
+        else cause
+        for cause in causes
+    ]
+
+
+def _rests_on_slow_nics(results: RunResults, cause: Cause, causes: Sequence[Cause]) -> bool:
+    node = cause.where.node
+    if cause.cause != "slow-node" or not is_steady(cause) or not cause.confirmation:
+        return False
+    again = (one.asked.question.case for one in results.confirmed if one.asked.suspects == (node,))
+    paths = [case.path_at(node) for case in again if case is not None and case.pairing]
+    here = [one for one in causes if one.where.node == node and not one.where.peer]
+    slow = {one.where.device for one in here if one.where.device and one.confidence != OPEN}
+    return bool(paths) and all(path is not None and path.nic in slow for path in paths)
+
+
 def doubted_paths(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
     """The causes; a path is undecided if one of its ends alone, or another path, is as slow."""
     return [_doubted(results, cause, causes) for cause in causes]
@@ -118,6 +142,13 @@ def _doubted(results: RunResults, path: Cause, causes: Iterable[Cause]) -> Cause
         return path
     mine, ends = evidence_of(results, path), {path.where.node, path.where.peer}
     lost = _worst(mine)
+    for name in sorted(ends):
+        if _is_unsteady(results, name, ends):
+            says = f"{path.says}; {name} was slow at times with others, measured again"
+            return replace(path, says=says, confidence=OPEN, would_decide=AGAIN.format(name))
+    if path.where.device and not _is_fine_elsewhere(results, path):
+        says = f"{path.says}; nothing is known of the path over other NICs"
+        return replace(path, says=says, confidence=OPEN, would_decide=AGAIN.format(str(path.where)))
     for end in (one for one in causes if one is not path):
         meets = len({end.where.node, end.where.peer} & ends) == 1 and end.course is not None
         if end.where.peer and not meets:
@@ -134,20 +165,48 @@ def _doubted(results: RunResults, path: Cause, causes: Iterable[Cause]) -> Cause
     return path
 
 
+def _is_fine_elsewhere(results: RunResults, path: Cause) -> bool:
+    """Whether the two nodes of a path reached their limits over another NIC."""
+    ends = {path.where.node, path.where.peer}
+    return any(
+        set(record.nodes) == ends
+        and record.outcome in GOOD
+        and is_path(record)
+        and not goes_through(path.where.device, record.pairing)
+        for record in results.records.values()
+    )
+
+
+def _is_unsteady(results: RunResults, end: str, ends: set[str]) -> bool:
+    """Whether an end of a path was slow in some repeats, and not all, with a node off the path."""
+    return any(
+        case is not None and end in case.nodes and not ends.issuperset(case.nodes) and at_times(one)
+        for one in results.confirmed
+        for case in (one.asked.question.case,)
+    )
+
+
 def whole_paths(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
     """The causes; a path over one NIC is one over all NICs over which it lost the same.
 
     What was put down to another part only for such items is undecided.
     """
     found = list(causes)
-    for number, path in enumerate(causes):
-        over = _over_others(results, path)
+    for path in causes:
+        over = _over_others(results, path) if path in found else []
         if over:
             ids = {record.id for record in over}
-            found = [_without(cause, ids, path) for cause in found]
             evidence = tuple(dict.fromkeys((*path.evidence, *ids)))
-            found[number] = replace(path, where=replace(path.where, device=""), evidence=evidence)
+            whole = replace(path, where=replace(path.where, device=""), evidence=evidence)
+            kept = [_without(cause, ids, path) for cause in found if not _is_of(whole, cause, path)]
+            found = [whole if cause is path else cause for cause in kept]
     return found
+
+
+def _is_of(whole: Cause, cause: Cause, path: Cause) -> bool:
+    """Whether the cause is the same path over other NICs, of which all items are among these."""
+    ends = {cause.where.node, cause.where.peer} == {whole.where.node, whole.where.peer}
+    return ends and cause is not path and set(cause.evidence) <= set(whole.evidence)
 
 
 def _over_others(results: RunResults, path: Cause) -> list[ItemRecord]:
@@ -155,16 +214,18 @@ def _over_others(results: RunResults, path: Cause) -> list[ItemRecord]:
     if not (path.where.peer and path.where.device) or not is_steady(path):
         return []
     ends, own = {path.where.node, path.where.peer}, _worst(evidence_of(results, path))
-    others = (
-        record
-        for record in results.records.values()
-        if set(record.nodes) == ends and not goes_through(path.where.device, record.pairing)
-    )
-    return [
-        record
-        for record in others
-        if any(a in own and _ALIKE <= value / own[a] <= 1 / _ALIKE for a, value in rates(record))
-    ]
+    over: dict[str, list[ItemRecord]] = defaultdict(list)
+    for record in results.records.values():
+        if set(record.nodes) == ends and not goes_through(path.where.device, record.pairing):
+            over[record.pairing].append(record)
+    alike = (records for records in over.values() if _lost_alike(records, own))
+    return [record for records in alike for record in records if missed(record)]
+
+
+def _lost_alike(records: Sequence[ItemRecord], own: Mapping[What, float]) -> bool:
+    """Whether the items that missed a limit lost as much as the path in each kind of value."""
+    pairs = [(value, own[a]) for record in records for a, value in rates(record) if a in own]
+    return bool(pairs) and all(_ALIKE <= one / other <= 1 / _ALIKE for one, other in pairs)
 
 
 def _without(cause: Cause, ids: set[str], path: Cause) -> Cause:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from railgauge.core import naming
 from railgauge.core.model import Judgement, Outcome
@@ -27,3 +27,16 @@ def line(result: Confirmed) -> str:
 def _telling(judgements: Sequence[Judgement]) -> Judgement:
     """The judgement that missed its limit by most, or came closest to it."""
     return min(judgements, key=lambda j: (j.outcome is not Outcome.FAILED, j.margin or 0.0))
+
+
+def repeats(results: Iterable[Confirmed]) -> tuple[int, int]:
+    """How many repeats were slow, of how many."""
+    limits = ((one, one.floor) for r in results if not r.error for one in r.judgements)
+    slow = [value < floor for one, floor in limits if floor is not None for value in one.values]
+    return sum(slow), len(slow)
+
+
+def at_times(result: Confirmed) -> bool:
+    """Whether some repeats were slow, and some were not."""
+    slow, all_ = repeats([result])
+    return 0 < slow < all_
