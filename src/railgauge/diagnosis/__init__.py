@@ -54,8 +54,9 @@ from railgauge.diagnosis.model import (
 from railgauge.diagnosis.notes import notes
 from railgauge.diagnosis.one_node import of_one_node
 from railgauge.diagnosis.ordering import by_harm
+from railgauge.diagnosis.over_paths import is_path
 from railgauge.diagnosis.peers import STRAGGLER, with_items, with_stragglers, without_slow_partners
-from railgauge.diagnosis.reach import explains, nodes_of
+from railgauge.diagnosis.reach import explains, goes_through, nodes_of
 from railgauge.judging.record import OWN_ERROR, ItemRecord
 
 __all__ = [
@@ -153,7 +154,16 @@ def _may_be_all(where: Where, before: Cause, evidence: Sequence[ItemRecord]) -> 
     What the rules decided without a second measurement they have compared themselves.
     """
     is_even = before.confidence != OPEN or not slower_than_others(evidence)
-    return is_even and _takes_part(where, evidence)
+    is_on = where == before.where or _is_on_device(where, evidence)
+    return is_even and is_on and _takes_part(where, evidence)
+
+
+def _is_on_device(where: Where, evidence: Iterable[ItemRecord]) -> bool:
+    """Whether each item over a path of the place's node uses its NIC, if it has one."""
+    if not where.device or where.peer or where.device.startswith("gpu"):
+        return True
+    parts = (r.part_at(where.node) for r in evidence if where.node in r.nodes and is_path(r))
+    return all(goes_through(where.device, part) for part in parts)
 
 
 def _takes_part(where: Where, evidence: Iterable[ItemRecord]) -> bool:

@@ -28,6 +28,7 @@ from railgauge.diagnosis.model import (
     RunResults,
     missed,
 )
+from railgauge.diagnosis.over_paths import is_path
 from railgauge.diagnosis.reach import explains, goes_through, nodes_of
 from railgauge.diagnosis.remeasured import line
 from railgauge.judging.confirmation import Confirmed
@@ -161,7 +162,7 @@ def of_items(results: RunResults, claims: Sequence[CauseClaim]) -> Iterator[Caus
 
 def _is_shown_by_several(claim: CauseClaim) -> bool:
     partners = {name for record in claim.evidence for name in record.nodes} - {claim.where.node}
-    is_slow = claim.cause.startswith("slow-") and not claim.where.peer
+    is_slow = all(map(is_path, claim.evidence)) and not claim.where.peer
     return is_slow and len(partners) > 1
 
 

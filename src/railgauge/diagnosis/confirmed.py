@@ -47,7 +47,7 @@ def with_confirmation(cause: Cause, results: Sequence[Confirmed], *, has_it: boo
         return cause
     if has_it:
         is_whole = cause.confidence == LIKELY and cause.cause in ("slow-nic", "slow-node")
-        return _by_direction(cause, mine) if is_whole else cause
+        return _by_direction(cause, mine) if is_whole else _with_its_back(cause, mine)
     if cause.course is not None and not cause.course.since and not _each_once(mine):
         return _found_again(cause, mine)
     return _turned(cause, _by_state(cause, mine), results)
@@ -334,6 +334,19 @@ def _by_direction(cause: Cause, results: Iterable[Confirmed]) -> Cause:
         whole = replace(cause, says=says) if cause.cause == DIRECTION else cause
         return _as(_both_ways(cause.where.device), whole)
     return _as(DIRECTION, cause) if back else cause
+
+
+def _with_its_back(cause: Cause, results: Iterable[Confirmed]) -> Cause:
+    """The cause; a slow direction by what was measured again of the other one.
+
+    It is undecided if the other one was slow at times.
+    """
+    back = [one for one in results if not one.asked.suspects and cause.where.node in _nodes(one)]
+    if cause.cause != DIRECTION or cause.confidence == OPEN or not any(r.missed for r in back):
+        return cause
+    if any(map(at_times, back)):
+        return replace(cause, confidence=OPEN, would_decide=_INTERMITTENT)
+    return _by_direction(cause, back)
 
 
 def _is_slow(result: Confirmed, cause: Cause) -> bool:

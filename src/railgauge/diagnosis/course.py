@@ -22,7 +22,7 @@ from dataclasses import replace
 
 from railgauge.core.naming import listed
 from railgauge.core.terms import Rung
-from railgauge.diagnosis.history import BOTH, RECEIVES, SENDS, Event, History
+from railgauge.diagnosis.history import BOTH, RECEIVES, SENDS, Event, History, nic_of
 from railgauge.diagnosis.model import (
     AGAIN,
     CERTAIN,
@@ -45,6 +45,7 @@ from railgauge.diagnosis.seen import (
     seen_of,
     told,
 )
+from railgauge.diagnosis.two_parts import two_parts
 
 DIRECTION = "slow-direction"
 SLOW = frozenset({"slow-node", "slow-nic", "slow-gpu", "slow-path", "slow-pcie-path", DIRECTION})
@@ -172,8 +173,6 @@ def _goes(history: History, node: str, claims: Sequence[CauseClaim], slow: Seque
     """
     lost = [1 - event.share for event in slow if event.share is not None]
     if (lost and min(lost) < _HALF * max(lost)) or not cost_alike(slow):
-        return False
-    if len(history.nics(node)) > 1 and _may_be_two(history, node, slow):
         return False
     if _are_two(claims) and not _was_fine_again(history, node, slow):
         return False
@@ -304,18 +303,12 @@ def _come_and_gone(
     cause = "slow-nic" if whole.device else "slow-node"
     says = f"{worst_of(records)}; {told(seen)}"
     decide = AGAIN.format(str(whole))
+    pairs = [(event.nodes, nic_of(event.part)) for event in seen.slow]
     # One of several NICs may be the only slow one by chance.
-    confidence = OPEN if whole.device else LIKELY
+    if two := None if whole.device or is_only else two_parts(node, pairs):
+        whole, says = Where(two.suspects), f"{says}; {two}"
+    confidence = OPEN if whole.device or two else LIKELY
     return CauseClaim(cause, whole, says, records, confidence, decide, seen.course)
-
-
-def _may_be_two(history: History, node: str, slow: Sequence[Event]) -> bool:
-    """Whether a slow path to one partner, and one slow NIC, explain all slow events of the node."""
-    if len(history.nics(node, slow)) <= 1:
-        return False
-    partners = {name for event in slow for name in event.nodes} - {node}
-    rests = ([event for event in slow if name not in event.nodes] for name in partners)
-    return any(len(history.nics(node, rest)) <= 1 for rest in rests)
 
 
 def _unsure(

@@ -26,6 +26,7 @@ from railgauge.diagnosis.model import (
 )
 from railgauge.diagnosis.over_paths import is_path
 from railgauge.diagnosis.pattern import worst_of
+from railgauge.diagnosis.two_parts import TwoParts, two_parts
 from railgauge.judging.record import ItemRecord
 
 _MANY = 3
@@ -39,7 +40,8 @@ def of_one_node(results: RunResults, claims: Sequence[CauseClaim]) -> list[Cause
         records = tuple(dict.fromkeys(record for claim in mine for record in claim.evidence))
         fine = _fine(results, node, records)
         if _are_one(node, mine, records, fine):
-            whole = _claim(Where(node), records, fine)
+            pairs = [(record.nodes, nic_of(record.part_at(node))) for record in records]
+            whole = _claim(Where(node), records, fine, two_parts(node, pairs))
             return of_one_node(results, [*(c for c in claims if c not in mine), whole])
     return of_one_nic(results, claims)
 
@@ -78,17 +80,10 @@ def _are_one(
     """Whether only this node is common to the claims, which lost the same, and at times only."""
     nics = {nic_of(record.part_at(node)) for record in slow}
     common = set.intersection(*(set(record.nodes) for record in slow)) if slow else set()
-    if min(len(claims), len(nics)) < _MANY or common != {node} or _may_be_two(node, slow):
+    if min(len(claims), len(nics)) < _MANY or common != {node}:
         return False
     at_times = nics & {nic_of(record.part_at(node)) for record in fine}
     return 2 * len(at_times) > len(nics) and not slower_than_others(slow, 1 - _NOISE)
-
-
-def _may_be_two(node: str, slow: Sequence[ItemRecord]) -> bool:
-    """Whether a slow path to one partner, and one slow NIC, explain all of these items."""
-    partners = {name for record in slow for name in record.nodes} - {node}
-    rests = ([record for record in slow if name not in record.nodes] for name in partners)
-    return any(len({nic_of(one.part_at(node)) for one in rest}) <= 1 for rest in rests)
 
 
 def _fine(results: RunResults, node: str, slow: Sequence[ItemRecord]) -> list[ItemRecord]:
@@ -98,9 +93,17 @@ def _fine(results: RunResults, node: str, slow: Sequence[ItemRecord]) -> list[It
     return [one for one in mine if one.outcome in GOOD and one.subject in subjects]
 
 
-def _claim(where: Where, slow: Sequence[ItemRecord], fine: Sequence[ItemRecord]) -> CauseClaim:
+def _claim(
+    where: Where,
+    slow: Sequence[ItemRecord],
+    fine: Sequence[ItemRecord],
+    two: TwoParts | None = None,
+) -> CauseClaim:
     course = Course(len(slow), len(slow) + len(fine))
     told = f"it comes and goes: {course.slow} of {course.of} measurements are slow"
-    says, decide = f"{worst_of(slow)}; {told}", AGAIN.format(str(where))
-    cause, confidence = ("slow-nic", OPEN) if where.device else ("slow-node", LIKELY)
+    says = "; ".join(filter(None, (worst_of(slow), told, str(two or ""))))
+    cause = "slow-nic" if where.device else "slow-node"
+    confidence = OPEN if where.device or two else LIKELY
+    decide = AGAIN.format(str(where))
+    where = Where(two.suspects) if two else where
     return CauseClaim(cause, where, says, tuple(slow), confidence, decide, course)

@@ -25,7 +25,9 @@ from railgauge.diagnosis.asking import (
     asked_again,
     asks,
     by_margin,
+    comes_and_goes,
     is_one_way,
+    over_another_nic,
     turned,
     with_each,
     worst_item,
@@ -161,6 +163,9 @@ def _next_partners(
         fit = fit or stand_ins(results, causes, record, met)[:1]
         if fit:
             yield from with_each(cause, suspect, record, fit)
+            if comes_and_goes(cause) and not cause.where.device:
+                other = over_another_nic(results, suspect, record)
+                yield from with_each(cause, suspect, other, fit) if other else ()
             if len(met) <= 1 or cause.where.node == suspect:
                 yield from _back(results, cause, suspect, record, fit[:1])
             return
