@@ -47,7 +47,7 @@ def with_confirmation(cause: Cause, results: Sequence[Confirmed], *, has_it: boo
         return cause
     if has_it:
         is_whole = cause.confidence == LIKELY and cause.cause in ("slow-nic", "slow-node")
-        return _by_direction(cause, mine) if is_whole else _with_its_back(cause, mine)
+        return _by_direction(cause, mine) if is_whole else _with_its_back(cause, results)
     if cause.course is not None and not cause.course.since and not _each_once(mine):
         return _found_again(cause, mine)
     return _turned(cause, _by_state(cause, mine), results)
@@ -325,11 +325,14 @@ def _way(cause: Cause, node: str) -> str:
 def _by_direction(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     """The cause, by whether its node was slow in the other direction too, if that was measured.
 
-    If it was fine with one partner, another one that it was slow with is slow itself.
+    If it was fine with one partner, another one that it was slow with is slow itself. If it was
+    slow at times, the node or this partner comes and goes.
     """
     node = cause.where.node
     back = [r for r in results if not r.asked.suspects and not r.error and node in _nodes(r)]
-    if back and all(_is_slow(result, cause) for result in back):
+    if cause.course is None and any(map(at_times, back)):
+        return replace(cause, confidence=OPEN, would_decide=_INTERMITTENT)
+    if back and all(result.missed for result in back):
         says = f"{cause.says}; measured again, it is slow in the other direction too"
         whole = replace(cause, says=says) if cause.cause == DIRECTION else cause
         return _as(_both_ways(cause.where.device), whole)
@@ -337,21 +340,21 @@ def _by_direction(cause: Cause, results: Iterable[Confirmed]) -> Cause:
 
 
 def _with_its_back(cause: Cause, results: Iterable[Confirmed]) -> Cause:
-    """The cause; a slow direction by what was measured again of the other one.
-
-    It is undecided if the other one was slow at times.
-    """
-    back = [one for one in results if not one.asked.suspects and cause.where.node in _nodes(one)]
+    """The cause; a slow direction by what was measured again of the other one."""
+    back = [one for one in results if _is_back_of(cause, one)]
     if cause.cause != DIRECTION or cause.confidence == OPEN or not any(r.missed for r in back):
         return cause
-    if any(map(at_times, back)):
-        return replace(cause, confidence=OPEN, would_decide=_INTERMITTENT)
     return _by_direction(cause, back)
 
 
-def _is_slow(result: Confirmed, cause: Cause) -> bool:
-    """Whether each repeat was slow; some are enough for a cause that comes and goes itself."""
-    return result.missed and (cause.course is not None or not at_times(result))
+def _is_back_of(cause: Cause, result: Confirmed) -> bool:
+    """Whether it is about the direction of a suspect that was not slow, and this is the suspect."""
+    case, node = result.asked.question.case, cause.where.node
+    if case is None or result.asked.suspects or result.error or node not in case.nodes:
+        return False
+    path = case.path_at(node)
+    over = cause.where.device in ("", path.nic if path else "")
+    return over and result.asked.cause == DIRECTION and node in nodes_of(result.asked.node)
 
 
 def _nodes(result: Confirmed) -> tuple[str, ...]:
