@@ -13,7 +13,7 @@ from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.localise.nodes import listed
 from railgauge.diagnosis.model import LIKELY, OPEN, TOOL, Cause, Confirmation, Where
 from railgauge.diagnosis.reach import nodes_of
-from railgauge.diagnosis.remeasured import at_times, line, repeats
+from railgauge.diagnosis.remeasured import always, at_times, is_alike, line, rate, repeats
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord
 
@@ -73,7 +73,8 @@ def _turned(before: Cause, cause: Cause, results: Iterable[Confirmed]) -> Cause:
     if cause.where == before.where or cause.where.peer or cause.confidence == OPEN:
         return cause
     back = [one for one in results if not one.asked.suspects and is_about(one.asked, cause)]
-    return _by_direction(cause, back)
+    own = [one for one in results if one.asked.suspects and is_about(one.asked, before)]
+    return _by_direction(cause, [*own, *back])
 
 
 def over_any_nic(cause: Cause, results: Iterable[Confirmed]) -> Cause:
@@ -277,25 +278,19 @@ def _decided(cause: Cause, results: Sequence[Confirmed]) -> Cause:
 
 def _is_slower_in_the_pair(results: Iterable[Confirmed], alone: Iterable[tuple[str, ...]]) -> bool:
     """Whether the pair of suspects was clearly slower than the one of them with good nodes."""
-    reached = [(r.asked.suspects, rate) for r in results if (rate := _rate(r)) is not None]
+    reached = [(r.asked.suspects, value) for r in results if (value := rate(r)) is not None]
     own = min((value for ends, value in reached if ends in alone), default=0.0)
     return any(value < CLEARLY * own for ends, value in reached if len(ends) == _PAIR)
 
 
 def _are_clearly_faster(results: Iterable[Confirmed], pair: tuple[str, ...]) -> bool:
     """Whether both ends lost less than half of what the pair lost, by the best value seen here."""
-    reached = [(r.asked.suspects, rate) for r in results if (rate := _rate(r)) is not None]
+    reached = [(r.asked.suspects, value) for r in results if (value := rate(r)) is not None]
     together = [value for ends, value in reached if ends == pair]
     apart = [value for ends, value in reached if len(ends) == 1]
     if not (together and apart):
         return True
     return min(apart) > (max(apart) + min(together)) / 2
-
-
-def _rate(result: Confirmed) -> float | None:
-    """The worst value of the first metric that has a floor."""
-    found = (one.worst for one in result.judgements if one.worst is not None and one.floor)
-    return None if result.error else next(found, None)
 
 
 # What follows in a cause's text are its suspects, of which one is left.
@@ -328,15 +323,28 @@ def _by_direction(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     If it was fine with one partner, another one that it was slow with is slow itself. If it was
     slow at times, the node or this partner comes and goes.
     """
-    node = cause.where.node
-    back = [r for r in results if not r.asked.suspects and not r.error and node in _nodes(r)]
-    if cause.course is None and any(map(at_times, back)):
+    node, taken = cause.where.node, list(results)
+    back = [r for r in taken if not r.asked.suspects and not r.error and node in _nodes(r)]
+    own = [r for r in taken if r.asked.suspects == (node,) and r.missed]
+    if (cause.course is None and any(map(at_times, back))) or _are_slower(back, own):
         return replace(cause, confidence=OPEN, would_decide=_INTERMITTENT)
-    if back and all(result.missed for result in back):
+    if back and all(always(result) for result in back):
         says = f"{cause.says}; measured again, it is slow in the other direction too"
         whole = replace(cause, says=says) if cause.cause == DIRECTION else cause
         return _as(_both_ways(cause.where.device), whole)
     return _as(DIRECTION, cause) if back else cause
+
+
+def _are_slower(back: Sequence[Confirmed], own: Sequence[Confirmed]) -> bool:
+    """Whether the other direction was clearly slower, so that its partner may be slow as well."""
+    return any(
+        is_alike(one, other)
+        and (there := rate(one))
+        and (here := rate(other))
+        and there < CLEARLY * here
+        for one in back
+        for other in own
+    )
 
 
 def _with_its_back(cause: Cause, results: Iterable[Confirmed]) -> Cause:
@@ -344,7 +352,8 @@ def _with_its_back(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     back = [one for one in results if _is_back_of(cause, one)]
     if cause.cause != DIRECTION or cause.confidence == OPEN or not any(r.missed for r in back):
         return cause
-    return _by_direction(cause, back)
+    own = [one for one in results if one.asked.suspects and is_about(one.asked, cause)]
+    return _by_direction(cause, [*own, *back])
 
 
 def _is_back_of(cause: Cause, result: Confirmed) -> bool:

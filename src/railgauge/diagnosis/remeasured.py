@@ -40,3 +40,24 @@ def at_times(result: Confirmed) -> bool:
     """Whether some repeats were slow, and some were not."""
     slow, all_ = repeats([result])
     return 0 < slow < all_
+
+
+def always(result: Confirmed) -> bool:
+    """Whether a limit was missed, in each repeat if they can be told apart.
+
+    A spread that is too large misses a limit as well.
+    """
+    slow, all_ = repeats([result])
+    return result.missed and slow == all_
+
+
+def rate(result: Confirmed) -> float | None:
+    """The worst value of the first metric that has a floor."""
+    found = (one.worst for one in result.judgements if one.worst is not None and one.floor)
+    return None if result.error else next(found, None)
+
+
+def is_alike(one: Confirmed, other: Confirmed) -> bool:
+    """Whether both are of one measurement, so that their values can be compared."""
+    cases = one.asked.question.case, other.asked.question.case
+    return None not in cases and len({case.measurement for case in cases if case}) == 1

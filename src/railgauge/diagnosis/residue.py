@@ -45,7 +45,7 @@ def left_over(results: RunResults, causes: Sequence[Cause]) -> Iterator[CauseCla
     """
     found: dict[frozenset[str], list[tuple[ItemRecord, Cause]]] = defaultdict(list)
     for cause in filter(is_steady, causes):
-        others = [other for other in causes if other.where != cause.where]
+        others = [one for one in causes if (one.cause, one.where) != (cause.cause, cause.where)]
         shown = evidence_of(results, cause)
         slower = [
             record
