@@ -154,7 +154,8 @@ def _may_be_all(where: Where, before: Cause, evidence: Sequence[ItemRecord]) -> 
     What the rules decided without a second measurement they have compared themselves.
     """
     is_even = before.confidence != OPEN or not slower_than_others(evidence)
-    is_on = where == before.where or _is_on_device(where, evidence)
+    is_known = where == before.where or not before.cause.startswith("slow-")
+    is_on = is_known or _is_on_device(where, evidence)
     return is_even and is_on and _takes_part(where, evidence)
 
 

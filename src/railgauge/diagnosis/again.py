@@ -162,7 +162,8 @@ def of_items(results: RunResults, claims: Sequence[CauseClaim]) -> Iterator[Caus
 
 def _is_shown_by_several(claim: CauseClaim) -> bool:
     partners = {name for record in claim.evidence for name in record.nodes} - {claim.where.node}
-    is_slow = all(map(is_path, claim.evidence)) and not claim.where.peer
+    slow = claim.cause.startswith("slow-") and not claim.where.peer
+    is_slow = slow and all(map(is_path, claim.evidence))
     return is_slow and len(partners) > 1
 
 

@@ -58,7 +58,7 @@ def telling_apart(
     if not of_parts:
         yield from _unseen_way(results, causes, cause, good)
         yield from _fine_way(results, cause, good)
-        yield from _ends_of_path(results, cause, good)
+        yield from _ends_of_path(results, causes, cause, good)
         yield from _missing_partners(results, causes, cause)
         yield from gpu_alone.requests(results, cause)
 
@@ -216,6 +216,7 @@ def _unseen_way(
             yield from turned(cause, worst, {other: partner})
             if _met(over, worst.subject)[place.node] == {other} and not place.device:
                 yield from with_each(cause, place.node, worst, (partner,))
+                yield asked_again(cause, worst.nodes, worst, {})
 
 
 def _fine_way(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterator[Remeasurement]:
@@ -249,13 +250,17 @@ def _fine_way(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterato
 
 
 def _ends_of_path(
-    results: RunResults, cause: Cause, good: Sequence[str]
+    results: RunResults, causes: Sequence[Cause], cause: Cause, good: Sequence[str]
 ) -> Iterator[Remeasurement]:
-    """A slow path, and each of its ends with a good node several times: it may be slow at times."""
+    """A slow path, and each of its ends with a good node several times: it may be slow at times.
+
+    Where another slow part is on the way as well, this tells nothing.
+    """
     if not cause.where.peer or cause.confidence != LIKELY or cause.confirmation:
         return
     ends = {cause.where.node, cause.where.peer}
-    shown = [results.records[item] for item in cause.evidence if item in results.records]
+    others = {item for one in causes if one != cause for item in one.evidence}
+    shown = [results.records[i] for i in cause.evidence if i in results.records and i not in others]
     worst = worst_item(r for r in shown if set(r.nodes) == ends and is_path(r))
     if worst is None or not is_one_way(results, worst):
         return
