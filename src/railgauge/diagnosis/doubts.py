@@ -15,9 +15,10 @@ from dataclasses import replace
 
 from railgauge.core.model import Judgement
 from railgauge.core.naming import listed
+from railgauge.core.terms import Flow
 from railgauge.diagnosis.alike import evidence_of, is_steady, lies_on, rates
 from railgauge.diagnosis.model import AGAIN, CERTAIN, GOOD, OPEN, Cause, RunResults, missed
-from railgauge.diagnosis.over_paths import is_path
+from railgauge.diagnosis.over_paths import flow_of, is_path
 from railgauge.diagnosis.reach import goes_through
 from railgauge.diagnosis.remeasured import at_times
 from railgauge.diagnosis.shares import What
@@ -30,7 +31,8 @@ _ALIKE = 0.985  # healthy like parts differ by up to 1.04 % in document 002
 def doubted(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
     """The causes, after all rules of this module."""
     found = list(causes)
-    for rule in (whole_paths, doubted_nics, doubted_wholes, doubted_paths, doubted_ends):
+    rules = (whole_paths, doubted_nics, many_nics, doubted_wholes, doubted_paths, doubted_ends)
+    for rule in rules:
         found = rule(results, found)
     return found
 
@@ -111,14 +113,59 @@ def _is_alike(judged: Judgement, lost: float | None) -> bool:
     return any(alike) and not all(alike)
 
 
-def doubted_wholes(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
-    """The causes; a node is undecided if it was slow again over NICs only that are slow ones."""
+def many_nics(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
+    """The causes; slow NICs of one node that lost the same are undecided.
+
+    The node may be slow at times, as by far most nodes have no two faults of the same size.
+    """
+    alike = [cause for cause in causes if _has_like(results, cause, causes)]
     return [
         replace(cause, confidence=OPEN, would_decide=AGAIN.format(cause.where.node))
-        if _rests_on_slow_nics(results, cause, causes)
+        if cause in alike
         else cause
         for cause in causes
     ]
+
+
+def _has_like(results: RunResults, cause: Cause, causes: Iterable[Cause]) -> bool:
+    if not _is_decided_nic(cause):
+        return False
+    others = filter(_is_decided_nic, causes)
+    lost = _worst(evidence_of(results, cause))
+    same = (
+        _worst(evidence_of(results, one))
+        for one in others
+        if one.where.node == cause.where.node and one.where != cause.where
+    )
+    pairs = ([(lost[a], worst[a]) for a in lost.keys() & worst.keys()] for worst in same)
+    return any(
+        bool(some) and all(_ALIKE <= one / other <= 1 / _ALIKE for one, other in some)
+        for some in pairs
+    )
+
+
+def _is_decided_nic(cause: Cause) -> bool:
+    return cause.cause == "slow-nic" and cause.confidence not in (OPEN, CERTAIN)
+
+
+def doubted_wholes(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
+    """The causes; a node is undecided if it was slow again over NICs only that are slow ones.
+
+    So is a part that was slow only in both directions together.
+    """
+    return [
+        replace(cause, confidence=OPEN, would_decide=AGAIN.format(cause.where.node))
+        if _rests_on_slow_nics(results, cause, causes) or _rests_on_sums(results, cause)
+        else cause
+        for cause in causes
+    ]
+
+
+def _rests_on_sums(results: RunResults, cause: Cause) -> bool:
+    """Whether all items moved their payload in both directions, so that one may be a fine one."""
+    shown, flows = evidence_of(results, cause), results.platform.measurements
+    is_whole = cause.cause in ("slow-nic", "slow-node") and is_steady(cause)
+    return is_whole and all(is_path(r) and flow_of(r, flows) is Flow.BOTH for r in shown)
 
 
 def _rests_on_slow_nics(results: RunResults, cause: Cause, causes: Sequence[Cause]) -> bool:

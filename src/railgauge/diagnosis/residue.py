@@ -52,7 +52,7 @@ def left_over(results: RunResults, causes: Sequence[Cause]) -> Iterator[CauseCla
             for record in dict.fromkeys((*slower_than_others(shown), *_back(results, cause, shown)))
             if len(set(record.nodes)) == _PAIR and not any(lies_on(o, record) for o in others)
         ]
-        if claim := _of_one_nic(cause, slower):
+        if claim := _of_one_nic(results, cause, slower):
             yield claim
             continue
         for record in slower:
@@ -79,7 +79,8 @@ def _back(results: RunResults, cause: Cause, shown: Sequence[ItemRecord]) -> lis
     fine = {
         _way(case.nodes, node, flow(flows[case.measurement]))
         for case in turned
-        if case is not None and node in case.nodes
+        if case is not None and (path := case.path_at(node) if node in case.nodes else None)
+        if cause.where.device in ("", path.nic)
     } - {""}
     return [r for r in shown if node in r.nodes and _way(r.nodes, node, flow_of(r, flows)) in fine]
 
@@ -90,7 +91,9 @@ def _way(nodes: Sequence[str], node: str, flow: Flow) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def _of_one_nic(cause: Cause, slower: Sequence[ItemRecord]) -> CauseClaim | None:
+def _of_one_nic(
+    results: RunResults, cause: Cause, slower: Sequence[ItemRecord]
+) -> CauseClaim | None:
     """The claim for the one NIC of a slow node that all these items use, with several partners."""
     node = cause.where.node
     nics = {nic_of(record.part_at(node)) for record in slower if node in record.nodes}
@@ -98,7 +101,12 @@ def _of_one_nic(cause: Cause, slower: Sequence[ItemRecord]) -> CauseClaim | None
     if cause.cause != "slow-node" or len(nics) != 1 or len(partners) < _SOME:
         return None
     says = f"{worst_of(slower)}; that is slower than {cause.cause} ({cause.where}) explains"
-    return CauseClaim("slow-nic", Where(node, *nics), says, tuple(slower), LIKELY)
+    place, flows = Where(node, *nics), results.platform.measurements
+    ways_ = {_way(record.nodes, node, flow_of(record, flows)) for record in slower} - {""}
+    if len(ways_) == 1:
+        decide = f"measure {place} in both directions"
+        return CauseClaim("slow-nic", place, says, tuple(slower), OPEN, decide)
+    return CauseClaim("slow-nic", place, says, tuple(slower), LIKELY)
 
 
 def _of_groups(results: RunResults, causes: Sequence[Cause]) -> Iterator[tuple[ItemRecord, Cause]]:

@@ -201,8 +201,9 @@ def _unseen_way(
     place, flows = cause.where, results.platform.measurements
     if cause.confidence != LIKELY or place.peer or cause.cause not in _BOTH_WAYS:
         return
-    decided = (one for one in causes if one != cause and one.confidence != OPEN)
-    shared = {item for one in decided for item in one.evidence}
+    others = (one for one in causes if one != cause)
+    known = (one for one in others if one.confidence != OPEN or one.where.peer)
+    shared = {item for one in known for item in one.evidence}
     own = (r for r in results.records.values() if r.id not in shared)
     mine = [r for r in own if place.node in r.nodes and is_path(r)]
     over = [r for r in mine if r.asserted and goes_through(place.device, r.part_at(place.node))]
@@ -262,7 +263,7 @@ def _ends_of_path(
     others = {item for one in causes if one != cause for item in one.evidence}
     shown = [results.records[i] for i in cause.evidence if i in results.records and i not in others]
     worst = worst_item(r for r in shown if set(r.nodes) == ends and is_path(r))
-    if worst is None or not is_one_way(results, worst):
+    if worst is None:
         return
     fit = [name for name in good if name not in ends]
     for end in worst.nodes if fit else ():
