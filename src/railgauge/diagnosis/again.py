@@ -133,13 +133,16 @@ def doubted(claim: CauseClaim, claims: Iterable[CauseClaim]) -> CauseClaim:
 
 
 def _are_alike(one: CauseClaim, other: CauseClaim) -> bool:
-    """Whether the rates that both claims rest on are the same but for noise."""
+    """Whether the rates that both claims rest on are the same but for noise.
+
+    Latencies have too much noise to tell.
+    """
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     for record in (*one.evidence, *other.evidence):
         for judged in missed(record):
             if judged.worst and judged.better != LOWER:
                 found[record.subject, judged.metric].append(judged.worst)
-    return bool(found) and all(min(v) >= (1 - _NOISE) * max(v) for v in found.values())
+    return all(min(v) >= (1 - _NOISE) * max(v) for v in found.values())
 
 
 def of_items(results: RunResults, claims: Sequence[CauseClaim]) -> Iterator[CauseClaim]:
