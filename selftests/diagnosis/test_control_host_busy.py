@@ -72,6 +72,20 @@ def test_it_is_likely_only_where_each_node_was_fine_while_the_host_was_quiet():
     assert always.would_decide.endswith("again while the control host is quiet")
 
 
+def test_a_node_that_misses_all_where_others_reach_theirs_under_the_same_load_is_named():
+    assert named(diagnose(on_host(slow_at(OF_N2), EVERY))) == [("slow-node", "n2")]
+
+
+def test_two_misses_of_a_node_may_still_be_of_the_load():
+    """Both of its measurements, where few others tell how often the load makes one miss."""
+    few = [test for test in ordered(nics=("mlx5_0",)) if "n2" in test[1] or "n4" in test[1]]
+    mine = {minute for minute, (_, pair, _) in enumerate(few) if "n2" in pair}
+    found = run(few, lambda minute, *_: 235.0 if minute in mine else 392.0)
+    (cause,) = diagnose(on_host(found, range(len(few))))
+    assert (named([cause]), cause.confidence) == ([BUSY], OPEN)
+    assert "n2" in cause.would_decide
+
+
 def test_a_slow_node_is_not_excused_by_load_at_another_time():
     quiet = on_host(slow_at(OF_N2), set(EVERY) - OF_N2)
     assert named(diagnose(quiet)) == [("slow-node", "n2")]
@@ -102,8 +116,9 @@ def test_beside_a_slow_node_the_load_explains_the_misses_of_others_alone():
         {"of_host": "here"},
     ],
 )
-def test_without_evidence_of_load_the_node_is_named(lie):
-    assert named(diagnose(on_host(slow_at(OF_N2), EVERY, **lie))) == [("slow-node", "n2")]
+def test_without_evidence_of_load_nothing_is_excused(lie):
+    assert named(diagnose(on_host(slow_at(SCATTERED), EVERY))) == [BUSY]
+    assert BUSY not in named(diagnose(on_host(slow_at(SCATTERED), EVERY, **lie)))
 
 
 def test_wrong_results_are_no_matter_of_load():

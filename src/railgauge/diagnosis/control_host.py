@@ -7,8 +7,10 @@ claimed only where its own evidence shows the load:
 - each repeat that missed has a reading that spans it and shows a busy host, and
 - no part of its nodes missed a limit while the host was quiet without reaching one then.
 
-A slow node therefore stays one while the host is busy with something else at another time. If it was
-busy all the time, nobody knows which it is: the cause is undecided and says so.
+- it is no node that missed everything under a load under which the others reached their limits.
+
+A slow node therefore stays one while the host is busy with something else, or at another time. Where
+that cannot be told, the cause is undecided and says what to measure again.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from railgauge.judging.record import ItemRecord
 
 CAUSE = "control-host-busy"
 _MOST = 3
+_CHANCE = 0.01
 # Both clocks are that of the control host; times are kept to the millisecond or better.
 _CLOCK = timedelta(milliseconds=50)
 # A node, and one of its parts, or empty for the node as a whole.
@@ -59,7 +62,8 @@ def busy(scene: Scene) -> Iterator[CauseClaim]:
         and _all_busy(one)
         and faulty.isdisjoint(_places(one.record))
     ]
-    if found:
+    behind = _behind(scene, found)
+    if found := [one for one in found if behind.isdisjoint(one.record.nodes)]:
         yield _claim(scene, found)
 
 
@@ -77,6 +81,38 @@ def _faulty(scene: Scene, loaded: Sequence[_Loaded]) -> set[_Place]:
     whole = {(node, "") for record in quiet for node in record.nodes} - fine
     rest = [record for record in quiet if whole.isdisjoint(_places(record))]
     return whole | ({place for record in rest for place in _places(record)} - fine)
+
+
+def _behind(scene: Scene, found: Sequence[_Loaded]) -> set[str]:
+    """The nodes that missed all their limits under a load under which others reached theirs.
+
+    If the load alone made items miss, at the rate of the items of the other nodes, it would hardly
+    make all of this node miss.
+    """
+    subjects = {one.record.subject for one in found}
+    under_load = [
+        record
+        for record in scene.results.records.values()
+        if record.subject in subjects and _case(record) and _was_busy(scene, record)
+    ]
+    late = {record.id for record in under_load if record.outcome not in GOOD}
+
+    def chance(node: str) -> float:
+        mine = [record for record in under_load if node in record.nodes]
+        others = [record for record in under_load if node not in record.nodes]
+        if not all(record.id in late for record in mine):
+            return 1.0
+        missed_it = sum(record.id in late for record in others)
+        rate: float = (missed_it + 1) / (len(others) + 2)  # Laplace's rule of succession
+        return rate ** len(mine)
+
+    nodes = {node for one in found for node in one.record.nodes}
+    return {node for node in nodes if chance(node) < _CHANCE}
+
+
+def _was_busy(scene: Scene, record: ItemRecord) -> bool:
+    loads = _loads(scene, record)
+    return bool(loads) and all(load and load.is_busy for load in loads)
 
 
 def _claim(scene: Scene, found: Sequence[_Loaded]) -> CauseClaim:
