@@ -7,7 +7,8 @@ claimed only where its own evidence shows the load:
 - each repeat that missed has a reading that spans it and shows a busy host, and
 - no part of its nodes missed a limit while the host was quiet without reaching one then.
 
-- it is no node that missed everything under a load under which the others reached their limits.
+- its nodes are not behind others under the same load: a node that missed everything where the
+  others reached their limits is, and so is one that is slow by the same amount each time.
 
 A slow node therefore stays one while the host is busy with something else, or at another time. Where
 that cannot be told, the cause is undecided and says what to measure again.
@@ -15,7 +16,7 @@ that cannot be told, the cause is undecided and says what to measure again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -33,6 +34,8 @@ from railgauge.judging.record import ItemRecord
 CAUSE = "control-host-busy"
 _MOST = 3
 _CHANCE = 0.01
+_PAIR = 2
+_CLEARLY, _ALIKE = 0.2, 1.05
 # Both clocks are that of the control host; times are kept to the millisecond or better.
 _CLOCK = timedelta(milliseconds=50)
 # A node, and one of its parts, or empty for the node as a whole.
@@ -84,30 +87,54 @@ def _faulty(scene: Scene, loaded: Sequence[_Loaded]) -> set[_Place]:
 
 
 def _behind(scene: Scene, found: Sequence[_Loaded]) -> set[str]:
-    """The nodes that missed all their limits under a load under which others reached theirs.
-
-    If the load alone made items miss, at the rate of the items of the other nodes, it would hardly
-    make all of this node miss.
-    """
+    """The nodes whose misses are not those of a load under which others reached their limits."""
     subjects = {one.record.subject for one in found}
     under_load = [
         record
         for record in scene.results.records.values()
         if record.subject in subjects and _case(record) and _was_busy(scene, record)
     ]
-    late = {record.id for record in under_load if record.outcome not in GOOD}
-
-    def chance(node: str) -> float:
-        mine = [record for record in under_load if node in record.nodes]
-        others = [record for record in under_load if node not in record.nodes]
-        if not all(record.id in late for record in mine):
-            return 1.0
-        missed_it = sum(record.id in late for record in others)
-        rate: float = (missed_it + 1) / (len(others) + 2)  # Laplace's rule of succession
-        return rate ** len(mine)
-
     nodes = {node for one in found for node in one.record.nodes}
-    return {node for node in nodes if chance(node) < _CHANCE}
+    return {n for n in nodes if _chance(n, under_load) < _CHANCE or _is_steady(n, under_load)}
+
+
+def _chance(node: str, under_load: Sequence[ItemRecord]) -> float:
+    """How likely the load makes all items of a node miss, at the rate of those of other nodes."""
+    mine = [record for record in under_load if node in record.nodes]
+    others = [record for record in under_load if node not in record.nodes]
+    if any(record.outcome in GOOD for record in mine):
+        return 1.0
+    missed_it = sum(record.outcome not in GOOD for record in others)
+    rate: float = (missed_it + 1) / (len(others) + 2)  # Laplace's rule of succession
+    return rate ** len(mine)
+
+
+def _is_steady(node: str, under_load: Sequence[ItemRecord]) -> bool:
+    """Whether all of a node, or all that it sends or receives, is equally and clearly too slow.
+
+    What a load leaves varies from one measurement to the next; what a slow part leaves does not.
+    """
+    pairs = [r for r in under_load if len(r.nodes) == _PAIR and node in r.nodes]
+    ends = ([record for record in pairs if record.nodes[end] == node] for end in range(_PAIR))
+    return any(_are_alike(mine) for mine in (pairs, *ends))
+
+
+def _are_alike(records: Sequence[ItemRecord]) -> bool:
+    lost = [_clearly_lost(record) for record in records]
+    if len(lost) < _PAIR:
+        return False
+    common = set.intersection(*map(set, lost))
+    values = ([one[what] for one in lost] for what in common)
+    return any(max(some) <= _ALIKE * min(some) for some in values)
+
+
+def _clearly_lost(record: ItemRecord) -> Mapping[tuple[str, int | None], float]:
+    """The values that miss a limit by far, by metric and size."""
+    return {
+        (judged.metric, judged.size_bytes): judged.worst
+        for judged in missed(record)
+        if judged.worst and judged.margin is not None and judged.margin <= -_CLEARLY
+    }
 
 
 def _was_busy(scene: Scene, record: ItemRecord) -> bool:
