@@ -22,7 +22,9 @@ OF_N2 = {minute for minute, (_, pair, _) in enumerate(TESTS) if "n2" in pair}
 
 
 def said(tasks, boot=BOOT):
-    one = f"cpu  1 1 1 1 1 0 0 0 0 0\nprocs_running {tasks}\nMemTotal: 100 kB\nMemAvailable: 50 kB\n"
+    one = (
+        f"cpu  1 1 1 1 1 0 0 0 0 0\nprocs_running {tasks}\nMemTotal: 100 kB\nMemAvailable: 50 kB\n"
+    )
     return f"cpus 2\nboot_id {boot}\nbefore\n{one}some total=0\nafter\n{one}some total=1900000\n"
 
 

@@ -10,8 +10,8 @@ claimed only where its own evidence shows the load:
 - its nodes are not behind others under the same load: a node that missed everything where the
   others reached their limits is, and so is one that is slow by the same amount each time.
 
-A slow node therefore stays one while the host is busy with something else, or at another time. Where
-that cannot be told, the cause is undecided and says what to measure again.
+A slow node therefore stays one while the host is busy with something else, or at another time.
+Where that cannot be told, the cause is undecided and says what to measure again.
 """
 
 from __future__ import annotations

@@ -22,7 +22,14 @@ from railgauge.diagnosis.model import OPEN, Cause, missed
 from railgauge.judging.record import ItemRecord
 
 _UNEXPLAINED = ("suite-error", "undiagnosed")
-_CLASSES = (Harm.OUT_OF_SERVICE, Harm.DOUBTS, "measured", Harm.DEGRADED, Harm.UNMEASURED, Harm.SETTING)
+_CLASSES = (
+    Harm.OUT_OF_SERVICE,
+    Harm.DOUBTS,
+    "measured",
+    Harm.DEGRADED,
+    Harm.UNMEASURED,
+    Harm.SETTING,
+)
 
 
 def by_harm(causes: Iterable[Cause], records: Mapping[str, ItemRecord]) -> tuple[Cause, ...]:

@@ -13,8 +13,8 @@ The text has two readings, before and after the repeat::
     after
     ...
 
-See proc_stat(5), proc_meminfo(5) and psi in the kernel's documentation (accounting/psi). The load of
-the measurement itself is no load of others: before it begins and after it has ended it does not
+See proc_stat(5), proc_meminfo(5) and psi in the kernel's documentation (accounting/psi). The load
+of the measurement itself is no load of others: before it begins and after it has ended it does not
 run, so that tasks which wait for a CPU at both moments are those of others.
 """
 

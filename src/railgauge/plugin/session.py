@@ -367,8 +367,8 @@ class Controller:
             columns = self.config.pluginmanager.getplugin("railgauge-html")
             folder, plan = self.run.store.folder, self._run_plan()
             run = certified.unsealed(folder, self.verdict, plan, self._findings())
-            about = (run, self.settings, self.run.store, self.plots, columns, self._nights)
-            prefix.append(html.content(*about))
+            about = (run, self.settings, self.run.store, self.plots, columns)
+            prefix.append(html.content(*about, nights=self._nights))
             write_whole(folder / html.STYLE, html.style())
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -116,6 +116,7 @@ def content(
     store: Store,
     plots: Sequence[Plot],
     columns: Columns | None,
+    *,
     nights: NightsTold | None = None,
 ) -> str:
     """Return first screen, certificate, plots, all rows, their outputs and bases.

@@ -49,9 +49,7 @@ def told(nights: Sequence[Night], tonight: str) -> NightsTold | None:
     known = findings(nights[:-2], nights[-2])
     new = [one for one in trend.findings if _is_new(one, known, trend)]
     # Who reads this in the morning looks for what to do; a gain that stands needs nothing.
-    earlier = [
-        one for one in trend.findings if one not in new and one.verdict != IMPROVEMENT
-    ]
+    earlier = [one for one in trend.findings if one not in new and one.verdict != IMPROVEMENT]
     line = f"{summary(trend)}, {len(new)} change{'' if len(new) == 1 else 's'} new tonight"
     return NightsTold(line, tuple(map(sentence, new)), tuple(map(sentence, earlier)))
 
@@ -61,9 +59,7 @@ def _is_new(one: Finding, known: Trend, trend: Trend) -> bool:
 
     def is_same(other: Finding) -> bool:
         apart = abs(trend.nights.index(one.since) - trend.nights.index(other.since))
-        return (
-            one.verdict == other.verdict and apart <= 1 and _may_be_one(one.scope, other.scope)
-        )
+        return one.verdict == other.verdict and apart <= 1 and _may_be_one(one.scope, other.scope)
 
     return not any(map(is_same, known.findings))
 
