@@ -196,6 +196,7 @@ def test_data_is_packed_once_for_each_content_and_can_be_unpacked():
                       for name in ("blocks", "places"))  # fmt: skip
     whole = [zlib.decompress(b64decode(block)) for block in blocks]
     assert {name: whole[at][begin:end] for name, (at, begin, end) in places.items()} == values
+    assert sum(map(len, whole)) == sum(map(len, set(values.values())))
     assert places["widgets/tree.json"] == places["widgets/a/tree.json"]
     assert max(end for name, (_, _, end) in places.items() if name in items) <= 2**18
     assert page.startswith("<script>(() => {")

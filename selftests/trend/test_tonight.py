@@ -3,7 +3,8 @@
 import pytest
 from testing.histories import BANDWIDTHS, history, step, write_nights
 
-from railgauge.trend.tonight import since_last_night, told
+from railgauge.trend.tonight import _may_be_one, since_last_night, told
+from railgauge.trend.values import FindingScope
 
 FAULT = step(14, 0.04, lambda key: "n02" in key.nodes and key.subject == BANDWIDTHS[0][0])
 
@@ -44,6 +45,21 @@ def test_a_second_fault_of_the_node_is_new_though_the_first_is_known(nights):
     at = up_to(history(3, 20, both, noise=0.001), 18)
     assert [line for line in at.new if "gpu_copy" in line]
     assert [line for line in at.earlier if "host_write_bandwidth" in line]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "may_be"),
+    [
+        (FindingScope(("n02",), "write"), FindingScope(("n02",)), True),
+        (FindingScope(("n02",)), FindingScope(), True),
+        (FindingScope(("n02", "n03"), "write"), FindingScope(("n02",), "write"), True),
+        (FindingScope(("n02",), "write"), FindingScope(("n02",), "gpu_copy"), False),
+        (FindingScope(("n02",), pairing="mlx5_0"), FindingScope(("n02",), pairing="mlx5_1"), False),
+        (FindingScope(("n02",)), FindingScope(("n03",)), False),
+    ],
+)
+def test_a_change_that_names_another_part_is_another_one(one, other, may_be):
+    assert _may_be_one(one, other) is _may_be_one(other, one) is may_be
 
 
 def test_healthy_nights_have_nothing_new():
