@@ -22,6 +22,8 @@ Planner = Callable[[Case, int], tuple[Command, ...]]
 CounterProbe = Callable[[Case], tuple[Command, ...]]
 # What an interrupted run has measured of a case: all repeats, the first ones, or ``None``.
 EarlierResult = Callable[[Case], CaseResult | None]
+# Makes a repeat, and adds what was seen beside it.
+RunWatch = Callable[[Callable[[], tuple[Transcript, ...]]], tuple[Transcript, ...]]
 
 # Below the ephemeral ports of Linux (from 32768 up), above those of well-known services.
 _PORTS = range(18515, 32768)
@@ -49,8 +51,10 @@ class Runner:
         sampling: GpuSampling | None = None,
         earlier: EarlierResult = lambda _: None,
         ports: range = _PORTS,
+        watch: RunWatch = lambda make: make(),
     ) -> None:
         """``ports`` are the TCP ports of servers; without ``sampling`` no GPU is sampled."""
+        self._watch = watch
         self._ports = ports
         self._sessions = sessions
         self._leases = leases
@@ -76,7 +80,7 @@ class Runner:
         runs = list(begun.runs)
         try:
             while len(runs) < case.repeats and all(_ended_well(run) for run in runs):
-                runs.append(self._counted(case))
+                runs.append(self._watch(lambda: self._counted(case)))
                 if len(runs) < case.repeats:
                     self._store.keep(case, CaseResult(tuple(runs)))
         except NoEvidence as error:

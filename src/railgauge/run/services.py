@@ -19,6 +19,7 @@ from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.leases.files import Leases
 from railgauge.planning import plan, telemetry
+from railgauge.run import control_host
 from railgauge.run.gates import Gates
 from railgauge.run.holding import read_tag
 from railgauge.run.reboots import Watch
@@ -217,6 +218,7 @@ class _Runners:
             sampling=self.sampling(),
             earlier=taken,
             ports=ports,
+            watch=control_host.watched,
         )
 
     def _plan(self, case: Case, port: int) -> tuple[Command, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 from railgauge.core.question import CaseResult
-from railgauge.core.terms import Role
+from railgauge.core.terms import WATCHING_ROLES
 
 # The suite reads counters, connects and judges between two measurements; a longer pause is no load.
 PAUSE_MAX = timedelta(seconds=60)
@@ -57,7 +57,7 @@ def of_case(result: CaseResult | None) -> Iterator[Stretch]:
     runs on in a pause.
     """
     every = (one for run in (result.runs if result else ()) for one in run)
-    for said in (one for one in every if one.role is not Role.TELEMETRY):
+    for said in (one for one in every if one.role not in WATCHING_ROLES):
         with suppress(ValueError, OverflowError):
             began = datetime.fromisoformat(said.started_at)
             began = began if began.tzinfo else began.replace(tzinfo=timezone.utc)
