@@ -207,8 +207,14 @@ def _ordered(found: list[RoundCase], draw: Random) -> Iterator[RoundCase]:
     yield from (*alone, *late)
 
 
-def round_s(rounds: SoakRounds) -> float:
-    """How long a round takes as planned, in seconds, one measurement after the other."""
-    made = (one.case for one in rounds.cases(1))
+def round_s(rounds: SoakRounds) -> tuple[float, float]:
+    """How long a round takes as planned, one measurement after the other, in seconds.
+
+    The second number is the sum of the times in which each node is measured.
+    """
     measurements = rounds.platform.measurements
-    return math.fsum(measurements[case.measurement].typical_s * case.repeats for case in made)
+    made = [
+        (measurements[one.case.measurement].typical_s * one.case.repeats, len(one.case.nodes))
+        for one in rounds.cases(1)
+    ]
+    return math.fsum(took for took, _ in made), math.fsum(took * nodes for took, nodes in made)
