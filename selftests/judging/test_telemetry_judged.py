@@ -218,8 +218,9 @@ def test_a_tool_too_old_for_an_option_is_quoted_and_the_release_named(exit_code)
     with pytest.raises(TelemetryUnread) as caught:
         watched("n1", TITLE, run, platform, {BOOT})
     assert OLD_OPTION in caught.value.what
-    assert "it needs mx-smi 2.2.12 or later (--show-clk-tr): update the tool, or take the limits" in (
-        caught.value.remedy
+    assert (
+        "it needs mx-smi 2.2.12 or later (--show-clk-tr): update the tool, or take the limits"
+        in (caught.value.remedy)
     )
 
 

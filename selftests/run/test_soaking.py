@@ -1,9 +1,8 @@
-"""The rounds of a soak while they are measured: several nodes at once, in order, never one twice."""
+"""The rounds of a soak while they are measured: several nodes at once, in order, none twice."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -43,22 +42,22 @@ class Nodes:
     """Measures nothing, and notes which nodes are measured at once and in which order."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.another = threading.Condition()
         self.busy: set[str] = set()
         self.most = 0
         self.clashes: list[Case] = []
         self.order: dict[str, list[Case]] = defaultdict(list)
 
     def measure(self, case: Case) -> CaseResult:
-        with self.lock:
+        with self.another:
             if self.busy & set(case.nodes):
                 self.clashes.append(case)
             self.busy |= set(case.nodes)
             self.most = max(self.most, len(self.busy))
             for node in case.nodes:
                 self.order[node].append(case)
-        time.sleep(0.0005)
-        with self.lock:
+            self.another.notify_all()
+            self.another.wait(0.001)  # gives another one time to begin
             self.busy -= set(case.nodes)
         return CaseResult((), ToolFailed("not measured", where=case.nodes[0]))
 
@@ -76,19 +75,21 @@ def test_each_node_is_measured_in_the_order_of_the_round_and_never_twice_at_once
 
 def test_disjoint_pairs_are_measured_at_once():
     """The first of two waits until the other runs too; one by one it would wait in vain."""
-    together, began = threading.Barrier(2, timeout=LIMIT_S), list[Case]()
+    assert together(at_once=2, limit_s=LIMIT_S)
+    with pytest.raises(threading.BrokenBarrierError):
+        together(at_once=1, limit_s=0.2)
+
+
+def together(at_once: int, limit_s: float) -> bool:
+    both, began = threading.Barrier(2, timeout=limit_s), list[Case]()
 
     def measure(case: Case) -> CaseResult:
         began.append(case)
         if len(began) <= 2:
-            together.wait()
+            both.wait()
         return CaseResult((), ToolFailed("not measured", where=case.nodes[0]))
 
-    assert soaked(measure, 2)
-    assert not set(began[0].nodes) & set(began[1].nodes)
-    with pytest.raises(threading.BrokenBarrierError):
-        together, began = threading.Barrier(2, timeout=0.2), []
-        soaked(measure, 1)
+    return soaked(measure, at_once) and not set(began[0].nodes) & set(began[1].nodes)
 
 
 def test_an_interrupt_ends_what_the_other_threads_do():

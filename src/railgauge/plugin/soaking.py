@@ -38,8 +38,15 @@ def soaked(
         tell("soak: not begun, because the ladder was not run to its end")
     else:
         between = _counting(settings, run)
-        how = (between, at_once, run.interrupted)
-        return soaking.carry_out(rounds, base, run.measure_in, tell, *how)
+        return soaking.carry_out(
+            rounds,
+            base,
+            run.measure_in,
+            tell,
+            between=between,
+            at_once=at_once,
+            interrupted=run.interrupted,
+        )
     return True
 
 

@@ -37,6 +37,7 @@ def carry_out(
     base: RunResults,
     measure_in: MeasureIn,
     tell: Tell,
+    *,
     between: Callable[[], None] = lambda: None,
     at_once: int = 1,
     interrupted: Interrupted = nullcontext,

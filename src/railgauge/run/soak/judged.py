@@ -186,9 +186,7 @@ def _rounds(count: int, which: str = "") -> str:
     return f"{count} {which}round{'' if count == 1 else 's'}"
 
 
-def _notes(
-    soak: SoakPlan, soaked: Soaked, found: _Rounds, *, has_trend: bool
-) -> Iterator[str]:
+def _notes(soak: SoakPlan, soaked: Soaked, found: _Rounds, *, has_trend: bool) -> Iterator[str]:
     rounds = found.rounds
     yield f"soak: {lasting(soaked.seconds)} under load in {_rounds(len(rounds))}, seed {soak.seed}"
     if len(found.stretches) > 1:
