@@ -217,7 +217,8 @@ class Controller:
         """Measure the rounds of a soak, unless somebody ended the run before its last item."""
         may = self._may_ask(session) and not self._stopped_itself()
         about = (self.settings, self.run, self._findings, self._printer())
-        if not soaking.soaked(*about, may_begin=may):
+        workers = self.config.getoption("numprocesses", None) or 1
+        if not soaking.soaked(*about, may_begin=may, at_once=int(workers)):
             session.exitstatus = pytest.ExitCode.INTERRUPTED
 
     def _measured_again(self, session: pytest.Session, asked: Sequence[Remeasurement]) -> bool:

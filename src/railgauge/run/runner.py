@@ -70,8 +70,10 @@ class Runner:
             result = self._store.load(case)
             if result is None or not _is_through(case, result):
                 begun = result or self._earlier(case) or CaseResult(())
-                through = _is_through(case, begun)
-                result = self._store.save(case, begun if through else self._run(case, begun))
+                if not _is_through(case, begun):
+                    begun = self._run(case, begun)
+                    self._sessions.refuse_interrupted()  # what was ended by force is no result
+                result = self._store.save(case, begun)
                 self._sampling.release(case.nodes)
         return result
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
 from railgauge.config import hostfile
@@ -48,11 +50,13 @@ class Once(Generic[_Made]):
 
     def __init__(self, make: Callable[[], _Made]) -> None:
         self._make = make
+        self._making = Lock()
         self.made: _Made | None = None
 
     def __call__(self) -> _Made:
-        if self.made is None:
-            self.made = self._make()
+        with self._making:
+            if self.made is None:
+                self.made = self._make()
         return self.made
 
 
@@ -112,6 +116,10 @@ class RunServices:
     def measure_in(self, folder: str) -> Measure:
         """Return the function that measures a case of a soak and stores it in ``folder``."""
         return self._measure_in(folder)
+
+    def interrupted(self) -> AbstractContextManager[None]:
+        """End the measurements of all threads; none begins another one while the block runs."""
+        return self.sessions().interrupted()
 
     def hurry(self) -> None:
         """Stop waiting for nodes that cannot be reached."""
