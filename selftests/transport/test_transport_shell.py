@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 import signal
+import socket
 import subprocess
+import sys
 
 import pytest
 
@@ -111,6 +113,21 @@ def test_a_node_ends_by_itself_what_ignores_term(
     )
     assert done.returncode == -signal.SIGKILL
     assert [word.split()[0] for word in pieces([done.stdout])[1]] == ["pid"]
+
+
+@pytest.mark.parametrize("program", ["sh", "bash"])
+def test_a_connection_from_the_port_is_no_server(program: str, free_port: int) -> None:
+    code = (
+        "import socket, sys, time\n"
+        "there, here = (('127.0.0.1', int(word)) for word in sys.argv[1:])\n"
+        "kept = socket.create_connection(there, source_address=here)\n"
+        "time.sleep(0.5)"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        argv = (sys.executable, "-c", code, str(listener.getsockname()[1]), str(free_port))
+        line = command_line(Command("n01", argv, listens_on=free_port), NONCE)
+        done = subprocess.run([program, "-c", line], capture_output=True, check=True, timeout=20)
+    assert pieces([done.stdout])[1][1:] == ["exit 0"]
 
 
 def test_line_has_no_line_end() -> None:
