@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import socket
@@ -128,6 +129,21 @@ def test_a_connection_from_the_port_is_no_server(program: str, free_port: int) -
         line = command_line(Command("n01", argv, listens_on=free_port), NONCE)
         done = subprocess.run([program, "-c", line], capture_output=True, check=True, timeout=20)
     assert pieces([done.stdout])[1][1:] == ["exit 0"]
+
+
+LOGIN = {"LC_ALL": "C.UTF-8", "A": "login"}
+
+
+@pytest.mark.parametrize("own", [{"LC_ALL": "C"}, {"LC_ALL": "C", "A": ""}, {"A": "own"}])
+@pytest.mark.parametrize("setup", [{}, {"LC_ALL": "en_GB.UTF-8", "A": "setup"}])
+def test_the_variables_of_a_command_come_last(own: dict[str, str], setup: dict[str, str]) -> None:
+    lines = tuple(f"export {name}={value}" for name, value in setup.items())
+    command = Command("n01", ("sh", "-c", 'echo "$LC_ALL $A"'), own)
+    line = command_line(command, NONCE, setup=lines)
+    run = ["sh", "-c", line]
+    done = subprocess.run(run, capture_output=True, check=True, env={**os.environ, **LOGIN})
+    wanted = {**LOGIN, **setup, **own}
+    assert pieces([done.stdout])[0].decode() == f"{wanted['LC_ALL']} {wanted['A']}\n"
 
 
 def test_line_has_no_line_end() -> None:

@@ -130,8 +130,11 @@ def command_line(
     """
     _check(command)
     marker = f"{MARKER} {nonce}"
-    argv = _after(setup, marker, _contained(command, nonce, tag))
-    words = {"marker": marker, "late": TIMEOUT_CODE, "command": _text(argv)}
+    if _is_of_the_shell(command, setup):
+        text = _text(command.argv, "export LC_ALL=C; ")
+    else:
+        text = _text(_after(setup, marker, _contained(command, nonce, tag)))
+    words = {"marker": marker, "late": TIMEOUT_CODE, "command": text}
     if command.listens_on is None:
         run = _RUN.format(**words)
     else:
@@ -145,12 +148,21 @@ def command_line(
     return f"exec {_for_any_shell(raised)}"
 
 
-def _text(argv: Sequence[str]) -> str:
+def _text(argv: Sequence[str], first: str = "") -> str:
     """Return the shell text of the command itself.
 
     It uses ``exec``, because a program with the name of a shell builtin would not be found.
     """
-    return f"(exec {shlex.join(argv)}) </dev/null"
+    return f"({first}exec {shlex.join(argv)}) </dev/null"
+
+
+def _is_of_the_shell(command: Command, setup: tuple[str, ...]) -> bool:
+    """Whether the shell sets the command's variables: a reading of counters has this one only.
+
+    Before and after each measurement, this saves a program on each node.
+    """
+    is_bare = command.container is None and (command.plain or not setup)
+    return is_bare and dict(command.environment) == {"LC_ALL": "C"}
 
 
 def _with_variables(command: Command) -> Sequence[str]:
