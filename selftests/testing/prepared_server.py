@@ -13,14 +13,12 @@ import gc
 import importlib
 import json
 import os
-import pkgutil
 import runpy
 import select
 import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import prepared_children
@@ -119,8 +117,6 @@ class _Server:
 def _prepare() -> None:
     for name in _MODULES:
         importlib.import_module(name)
-    for name in _modules_of("launchers", "tools"):  # a run imports those that its platform names
-        importlib.import_module(name)
     _fill_caches()
     for name in list(sys.modules):
         if name == _ALONE or any(name == one or name.startswith(f"{one}.") for one in _AGAIN):
@@ -130,32 +126,12 @@ def _prepare() -> None:
     gc.freeze()  # garbage collection in a run does not copy these objects
 
 
-def _modules_of(*packages: str) -> Iterator[str]:
-    """All modules but programs that run on nodes, which import what they need there."""
-    for package in packages:
-        path = _ROOT / "src" / "railgauge" / package
-        for found in pkgutil.walk_packages([str(path)], f"railgauge.{package}."):
-            if not found.name.endswith(".program"):
-                yield found.name
-
-
 def _fill_caches() -> None:
     """Do once what each run does with the same texts; these caches go by the text, not the path."""
-    from railgauge.bundle.inputs import SurveyedNode  # noqa: PLC0415
     from railgauge.config import hostfile, thresholds  # noqa: PLC0415 - see _MODULES
-    from railgauge.core import codec, pages  # noqa: PLC0415
-    from railgauge.core.errors import BadInput  # noqa: PLC0415
-    from railgauge.core.model import Cluster  # noqa: PLC0415
-    from railgauge.facts.model import NodeFacts  # noqa: PLC0415
-    from railgauge.judging.record import ItemRecord  # noqa: PLC0415
+    from railgauge.core import pages  # noqa: PLC0415
     from railgauge.planning import marks  # noqa: PLC0415
-    from railgauge.run.store import Kept  # noqa: PLC0415
-    from railgauge.verdict.decision import RunPlan  # noqa: PLC0415
 
-    for kind in (Cluster, ItemRecord, Kept, NodeFacts, RunPlan, SurveyedNode):
-        for any_number in (False, True):
-            with contextlib.suppress(BadInput):  # an object without fields: its reader is made
-                codec.from_plain(kind, {}, any_number=any_number)
     for path in (_ROOT / "hostfiles").glob("lab-*.yaml"):
         cluster = hostfile.load(path, schema_file=path.with_name("schema.json"))
         thresholds.load(cluster.platform, _ROOT / "thresholds")
