@@ -25,7 +25,7 @@ from railgauge.core.errors import (
 )
 from railgauge.core.model import Command, Node
 from railgauge.transport import login
-from railgauge.transport.host_keys import AcceptNew
+from railgauge.transport.host_keys import AcceptNew, Expected
 from railgauge.transport.login import open_hops
 from railgauge.transport.ssh import SshLink, connect
 
@@ -153,7 +153,7 @@ def test_workers_accept_a_new_key_at_once(ssh_server: SshServer) -> None:
 
 def test_two_workers_do_not_write_at_once(tmp_path: Path) -> None:
     path, key = tmp_path / "known_hosts", paramiko.ECDSAKey.generate()
-    policy = AcceptNew(path, "n01")
+    policy = AcceptNew(path, Expected.of("n01", [path], "n01"))
     worker = threading.Thread(
         target=policy.missing_host_key, args=(paramiko.SSHClient(), "n01", key)
     )

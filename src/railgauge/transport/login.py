@@ -176,9 +176,6 @@ def _translated(node: Node, hop: Any, error: Exception) -> TransportError:
     ``hop`` is the node itself or one of its jump hosts.
     """
     place = f"{hop.host} port {hop.port}"
-    if isinstance(error, paramiko.BadHostKeyException):
-        name = host_keys.known_as(hop)
-        return host_keys.changed_key(error.key, error.expected_key, name, node.name)
     if isinstance(error, paramiko.ChannelException):
         return _unreachable(node, f"the jump host cannot connect to {place}: {error.text}")
     if _was_greeted(hop) or isinstance(error, paramiko.AuthenticationException):
