@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ from railgauge.leases.holder import (
     answer,
     beat_s,
     hold_command,
+    release_command,
     sweep_command,
 )
 
@@ -148,7 +150,7 @@ def test_many_at_once_hold_one_after_the_other(place: Place) -> None:
         "left, until = 2, time.monotonic() + 50\n"
         "while left and time.monotonic() < until:\n"
         "    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as one:\n"
-        "        if one.stdout.readline() == 'held\\n':\n"
+        "        if one.stdout.readline().startswith('held '):\n"
         "            open(busy, 'x').close()\n"
         "            time.sleep(0.005)\n"
         "            import os; os.unlink(busy); print('held'); left -= 1\n"
@@ -338,16 +340,94 @@ def test_who_is_read_no_more_ends_what_the_run_left(place: Place) -> None:
 )
 def test_only_what_is_meant_is_ended(place: Place, part: str, spared: tuple[str, ...]) -> None:
     with processes("r1/n01/gw1/", *spared) as (meant, *others):
-        done = run_here(sweep_command("n01", "r1", part), place.shell)
+        command = sweep_command("n01", "r1", part) if part else release_command("n01", "r1", 0)
+        done = run_here(command, place.shell)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         assert ended(meant)
         assert [process.poll() for process in others] == [None] * len(others)
+
+
+# --- letting go ---
+
+
+@any_shell
+def test_a_holder_leaves_by_itself_when_it_is_released(place: Place) -> None:
+    """Ended by force, as part of its group, it would have to be ended once more from here."""
+    with place.asked(ALICE, "r1") as (holder, said):
+        assert isinstance(said, Held)
+        assert said.process == holder.pid
+        done = run_here(release_command("n01", "r1", said.process), place.shell)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert not place.file.exists()
+        assert ended(holder)
+        assert holder.returncode == 0
+        assert holder.stdout
+        assert "" in holder.stdout.read().split(".")  # nothing of it has the output open
+
+
+def test_the_lease_is_kept_until_the_node_is_clean(place: Place) -> None:
+    """What ignores TERM takes a second to end; no other run may measure beside it."""
+    with processes("r1/n01/gw1/") as (left,), place.asked(ALICE, "r1") as (holder, said):
+        assert isinstance(said, Held)
+        command = release_command("n01", "r1", said.process)
+        with subprocess.Popen([place.shell, *command.argv[1:]], start_new_session=True) as release:
+            while left.poll() is None:
+                assert holder.poll() is None
+                assert place.file.exists()
+            assert release.wait(30) == 0
+        assert ended(holder)
+        assert not place.file.exists()
+
+
+def test_the_number_of_a_process_that_is_not_the_holder_ends_nobody(place: Place) -> None:
+    """The holder may have died, and its number may be another's by now."""
+    with processes("r2/n01/gw1/") as (stranger,), place.asked(ALICE, "r1") as (holder, _):
+        done = run_here(release_command("n01", "r1", stranger.pid), place.shell)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert ended(holder)  # found by its tag
+        assert stranger.poll() is None
+
+
+@pytest.mark.parametrize("leader", ["", "RAILGAUGE_RUN=r1/n01/gw1/"], ids=["plain", "tagged"])
+def test_the_group_that_has_the_number_of_a_dead_holder_is_still_ended(
+    place: Place, leader: str
+) -> None:
+    """Its leader, which may have no tag, is taken for the holder; it dies of TERM, the rest not."""
+    member = "trap '' TERM; echo up; while :; do sleep 0.2; done"
+    line = f'RAILGAUGE_RUN=r1/n01/gw1/ exec sh -c "{member}" & wait'
+    with subprocess.Popen(
+        ["env", *([leader] if leader else []), place.shell, "-c", line],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as group:
+        assert group.stdout
+        assert group.stdout.readline() == "up\n"
+        done = run_here(release_command("n01", "r1", group.pid), place.shell)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert group.stdout.read() == ""  # it would wait for the member
+        assert ended(group)
+
+
+def test_a_holder_that_was_stopped_is_ended_by_force(place: Place) -> None:
+    """It does not leave when asked to."""
+    with place.asked(ALICE, "r1") as (holder, said):
+        assert isinstance(said, Held)
+        holder.send_signal(signal.SIGSTOP)
+        done = run_here(release_command("n01", "r1", said.process), place.shell)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert ended(holder)
+        assert place.said(BOB) == Held()
 
 
 # --- words ---
 
 
 def test_what_a_node_says_is_not_trusted() -> None:
+    for said in ("held", "held 1", "held -5", "held 12; reboot", "held 99999999999", "held ٣٤"):
+        assert answer(said) == Held()
+        assert answer(said).process == 0
+    assert answer("held 4711\n").process == 4711
     assert answer("taken {") == Taken(None)
     assert answer("taken []") == Taken(None)
     assert answer("taken ") == Taken(None)
