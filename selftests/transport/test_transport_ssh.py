@@ -102,6 +102,25 @@ def test_missing_ssh_configuration_is_bad_input(ssh_server: SshServer, tmp_path:
         connect(ssh_server.node(config=str(tmp_path / "no-config")))
 
 
+def test_a_key_is_loaded_once_and_again_when_it_changes(
+    ssh_server: SshServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads: list[Path] = []
+    true = paramiko.PKey.from_path
+    monkeypatch.setattr(
+        paramiko.PKey, "from_path", lambda path: (loads.append(path), true(path))[1]
+    )
+    own, key = (ssh_server.folder / "client").read_bytes(), tmp_path / "key"
+    key.write_bytes(own)
+    for _ in range(3):
+        connect(ssh_server.node(key=str(key))).close()
+    assert loads == [key]
+    new_key().write_private_key(str(key))
+    refusal(ssh_server.node(key=str(key)), AuthenticationFailed)
+    key.write_bytes(own)
+    connect(ssh_server.node(key=str(key))).close()
+
+
 # --- host keys ---
 
 
