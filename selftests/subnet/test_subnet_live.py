@@ -77,7 +77,7 @@ class Run:
 
     @property
     def causes(self):
-        """(cause, node, device) -> the cause's text, without what this machine lacks: NICs, GPUs."""
+        """(cause, node, device) -> the cause's text, without what this machine lacks."""
         return {
             (cause["cause"], cause["where"]["node"], cause["where"]["device"]): cause["says"]
             for cause in self.verdict["causes"]
