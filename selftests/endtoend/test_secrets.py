@@ -7,7 +7,6 @@ import json
 import shutil
 import stat
 import threading
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from testing.secret_kinds import KINDS, NAMES
 from testing.standing_lab import StandingLab, standing_lab
 
 from railgauge.cli import main
-from railgauge.core.redaction import MASK
+from railgauge.core.secret_forms import MASK
 
 BY_NAME = {planted.kind: planted.value for planted in KINDS if planted.kind in NAMES}
 # Programs of the nodes that say all kinds: beside their output, in place of it, as the kernel.
@@ -47,7 +46,7 @@ class Watch:
                 if path.name.isdecimal():
                     self._read(path)
             self.looks += 1
-            time.sleep(0.02)
+            self.over.wait(0.02)
 
     def _read(self, process: Path) -> None:
         try:
@@ -110,9 +109,9 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     bundle = folder / "unpacked"
     bundle.mkdir()
     made = folder / "made.tar.gz"
-    assert main(["bundle", str(run.folder), "-o", str(made), "--unsigned"]) == 0
+    assert main(["bundle", str(run.latest.resolve()), "-o", str(made), "--unsigned"]) == 0
     shutil.unpack_archive(made, bundle, filter="data")
-    return Ended(run, watch, run.folder.resolve(), bundle)
+    return Ended(run, watch, run.latest.resolve(), bundle)
 
 
 def test_every_kind_was_said_at_every_place(ended: Ended) -> None:

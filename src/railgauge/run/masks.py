@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from railgauge.core.redaction import MASK
+from railgauge.core.secret_forms import MASK
 
 # What the reports are made of; each has its own count.
 _PLACES = (

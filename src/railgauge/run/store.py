@@ -35,6 +35,7 @@ VOUCHED = "vouched.jsonl"
 # The SHA-256 of every file of a run that has ended.
 MANIFEST = "manifest.json"
 _TAIL_BYTES = 2**16
+_UTF8 = "utf-8", "replace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,7 @@ class Store:
         evidence: Callable[[], str] = lambda: Evidence.HARDWARE,
         secrets: Sequence[str] = (),
     ) -> None:
-        """``secrets`` are values that are masked in everything that is written, as is what looks
-        like a secret.
+        """``secrets`` are values to mask in all that is written, beside what looks like one.
 
         ``evidence`` is called at every write, because the kind of evidence is not known before the
         survey.
@@ -112,9 +112,9 @@ class Store:
         return CaseResult(kept.runs, kept.error) if kept.case == identity(case) else None
 
     def save(self, case: Case, result: CaseResult) -> CaseResult:
-        """Store a case's transcripts as text and as JSON, before they are parsed.
+        """Store a case's transcripts, before they are parsed, as text and as JSON.
 
-        Returns the stored result, in which secret values are masked; this is what is judged.
+        Returns what is stored and judged: secrets are masked in it.
         """
         result = self.keep(case, result)
         self._kept.forget(case_file(case))
@@ -155,7 +155,7 @@ class Store:
     def masked_transcript(self, one: Transcript) -> Transcript:
         return replace(
             one,
-            argv=self._redactor.words([_readable_text(word) for word in one.argv]),
+            argv=self._redactor.words([word.encode(*_UTF8).decode() for word in one.argv]),
             stdout=self.masked(one.stdout),
             stderr=self.masked(one.stderr),
             environment=in_strings(mask_environment(one.environment), self.masked),
@@ -163,7 +163,7 @@ class Store:
 
     def masked(self, text: str) -> str:
         """The text with secrets masked, and as it reads back from a UTF-8 file."""
-        return self._redactor.text(_readable_text(text))
+        return self._redactor.text(text.encode(*_UTF8).decode())
 
     def write_json(self, name: str, data: object) -> None:
         """Write a JSON file as ``json_text`` formats it, with secret values masked.
@@ -230,10 +230,6 @@ class Store:
             data = file.read()
         whole = data[: data.rfind(b"\n") + 1]
         return list(_whole_values(whole)), offset + len(whole)
-
-
-def _readable_text(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
 
 
 def kept_of(data: object) -> Kept:
