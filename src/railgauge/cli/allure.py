@@ -88,8 +88,9 @@ def _config(folder: Path, output: Path, single: bool) -> dict[str, Any]:
         cluster = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["cluster"]
         config["plugins"]["awesome"]["options"]["singleFile"] = single
     except (OSError, ValueError, KeyError, TypeError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
         raise BadInput(
-            f"is not the folder of a run with a verdict ({error})", where=str(folder)
+            f"is not the folder of a run with a verdict: {path.name}: {why}", where=str(folder)
         ) from None
     history = folder.parent / f"allure-history-{Path(cluster).name}.jsonl"
     return {
