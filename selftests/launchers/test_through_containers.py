@@ -35,6 +35,9 @@ while :; do
 done
 IMAGE=$1; export IMAGE
 shift
+for name in $(env | grep -o '^APPTAINERENV_[A-Za-z0-9_]*'); do
+  eval "export ${name#APPTAINERENV_}=\"\$$name\""
+done
 exec unshare --mount sh -c '
   if [ -n "$1" ]; then mkdir -p /run/kept.$$; mount --bind "$1" /run/kept.$$; fi
   mount -t tmpfs tmpfs "$TMPDIR"

@@ -150,7 +150,8 @@ class Store:
             _append_bound(path, line, durable=True)
 
     def _masked_error(self, error: RailgaugeError | None) -> RailgaugeError | None:
-        return error if error is None else from_json(in_strings(to_json(error), self.masked))
+        said = None if error is None else to_json(error)
+        return error if (masked := in_strings(said, self.masked)) == said else from_json(masked)
 
     def masked_transcript(self, one: Transcript) -> Transcript:
         return replace(
