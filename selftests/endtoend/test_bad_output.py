@@ -70,7 +70,8 @@ SAYS: dict[str, tuple[str, ...]] = {
 
 def launcher(real: Path, name: str) -> str:
     """The program: the real launcher, except for the job over both nodes."""
-    head = f'#!/bin/sh\ncase "$*" in *-np\\ 16*BAD={name}*) ;; *BAD={name}*) exec {real} "$@";;'
+    head = '#!/bin/sh\ncase "$* BAD=$BAD" in '
+    head += f'*-np\\ 16*BAD={name}*) ;; *BAD={name}*) exec {real} "$@";;'
     if name in RANKS:
         words = f'exec {real} $(echo "$*" | sed "{RANKS[name]}")'
         return f"{head} esac\n{words}\n"
@@ -78,7 +79,7 @@ def launcher(real: Path, name: str) -> str:
 
 
 def put_before_the_launcher(lab: StandingLab) -> None:
-    """``mpirun`` finds the name of the fault in its arguments."""
+    """``mpirun`` finds the name of the fault in its environment."""
     for node in lab.logins:
         home = lab.home(node)
         tool = home / "bin" / "mpirun"
@@ -92,7 +93,7 @@ def put_before_the_launcher(lab: StandingLab) -> None:
             program.write_text(launcher(real, name))
             program.chmod(0o755)
             cases += f'  *BAD={name}\\ *) exec {program} "$@";;\n'
-        tool.write_text(f'#!/bin/sh\ncase "$*" in\n{cases}esac\nexec {real} "$@"\n')
+        tool.write_text(f'#!/bin/sh\ncase "$* BAD=$BAD " in\n{cases}esac\nexec {real} "$@"\n')
         tool.chmod(0o755)
 
 

@@ -21,15 +21,14 @@ def test_openmpi():
     assert argv("openmpi", environment=ENVIRONMENT, options=options, allow_run_as_root=True) == (
         "mpirun", "--allow-run-as-root", "-np", "16", "--host", "10.0.0.1:8,10.0.0.2:8",
         "--map-by", "slot", "--bind-to", "numa", *options,
-        "-x", "MCCL_CROSS_NIC=1", "-x", "MCCL_IB_HCA=mlx5_0,mlx5_1", *PROGRAM,
+        "-x", "MCCL_CROSS_NIC", "-x", "MCCL_IB_HCA", *PROGRAM,
     )  # fmt: skip
 
 
 def test_mpich():
     assert argv("mpich", environment=ENVIRONMENT, options=("-iface", "eth1")) == (
         "mpiexec", "-hosts", "10.0.0.1:8,10.0.0.2:8", "-ppn", "8", "-bind-to", "numa",
-        "-iface", "eth1", "-n", "16",
-        "-env", "MCCL_CROSS_NIC", "1", "-env", "MCCL_IB_HCA", "mlx5_0,mlx5_1", *PROGRAM,
+        "-iface", "eth1", "-n", "16", *PROGRAM,
     )  # fmt: skip
 
 
@@ -54,18 +53,31 @@ def test_mpich_takes_one_interface_and_slurm_none():
             argv(name, network=network)
 
 
+def test_no_value_of_the_environment_is_an_argument():
+    """Every user of a node reads them; where programs are, no launcher is to search itself."""
+    given = {"API_TOKEN": "planted", "LD_LIBRARY_PATH": "/opt/a", "PATH": "/x,y"}
+    for name in NAMES:
+        made = " ".join(argv(name, environment=given))
+        assert "planted" not in made
+        assert "/opt/a" in made
+        assert "/x,y" in made
+    assert "-x API_TOKEN -x LD_LIBRARY_PATH=/opt/a " in " ".join(argv("openmpi", environment=given))
+    assert Launch(HOSTS, PROGRAM, given).by_name == {"API_TOKEN": "planted"}
+
+
 def test_slurm_passes_a_comma_by_env():
-    assert argv("slurm", environment=ENVIRONMENT, options=("--mpi=pmix", "--gres=gpu:8")) == (
+    where = {"LD_LIBRARY_PATH": "/a", "PATH": "/b,c", **ENVIRONMENT}
+    assert argv("slurm", environment=where, options=("--mpi=pmix", "--gres=gpu:8")) == (
         "srun", "--nodes=2", "--nodelist=mx01,mx02", "--ntasks=16", "--ntasks-per-node=8",
         "--distribution=block", "--cpu-bind=ldoms", "--kill-on-bad-exit=1",
-        "--export=ALL,MCCL_CROSS_NIC=1", "--mpi=pmix", "--gres=gpu:8",
-        "env", "MCCL_IB_HCA=mlx5_0,mlx5_1", *PROGRAM,
+        "--export=ALL,LD_LIBRARY_PATH=/a", "--mpi=pmix", "--gres=gpu:8",
+        "env", "PATH=/b,c", *PROGRAM,
     )  # fmt: skip
 
 
 def test_slurm_without_awkward_values_runs_the_program_itself():
     made = argv("slurm", environment={"A": "1", "B": "x=y"})
-    assert "--export=ALL,A=1,B=x=y" in made
+    assert "--export=ALL" in made
     assert "env" not in made
 
 
@@ -149,6 +161,9 @@ def test_ports_are_shared_by_daemons_and_ranks():
 
 def test_every_launcher_with_daemons_starts_them_by_the_agent():
     made = through("/tmp/x/agent")
+    assert made["HYDRA_ENV"] == "none"
+    named = argv("mpich", environment=ENVIRONMENT, through_suite=True)
+    assert named[named.index("-genvlist") + 1] == "MCCL_CROSS_NIC,MCCL_IB_HCA"
     assert made["HYDRA_LAUNCHER_EXEC"] == "/tmp/x/agent"
     # Version 4 hands the agent on to daemons that do not have it: its first word must be there.
     for name in ("OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent"):

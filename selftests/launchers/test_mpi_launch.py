@@ -29,8 +29,10 @@ import json, shlex
 launches = json.loads(Path(sys.argv[0]).with_name("launches.json").read_text())
 def go(name, mpi, limit_s=30):
     limit_s = limit_s if mpi == "openmpi" else 6
-    line = shlex.join(launches[mpi][name])
-    FOUND[f"{mpi} {name}"] = on("tcp01", f"timeout -k 1 {limit_s} {line}", limit_s + 30)
+    given, argv = launches[mpi][name]
+    line = f"timeout -k 1 {limit_s} {shlex.join(argv)}"
+    sets = " ".join(f"export {k}={shlex.quote(v)};" for k, v in given.items())
+    FOUND[f"{mpi} {name}"] = on("tcp01", f"{sets} {line}", limit_s + 30)
 for mpi in launches:
     for name in ("works", "environment", "killed"):
         go(name, mpi, 60)
@@ -52,7 +54,7 @@ def launch(mpi, *program, **changes):
         **changes,
     )  # fmt: skip
     # Both install an mpirun and an mpiexec; which one is the default depends on the system.
-    return [PROGRAMS[mpi], *launcher(mpi).argv(made)[1:]]
+    return made.by_name, [PROGRAMS[mpi], *launcher(mpi).argv(made)[1:]]
 
 
 def launches(mpi):
@@ -145,7 +147,7 @@ def test_what_was_broken_is_what_is_said(found, mpi, name, means):
         pytest.skip("no overlay over /usr/bin in a user namespace of this kernel")
     assert ran["code"], ran
     late = "command-timed-out" if ran["code"] in (124, 137) and mpi == "mpich" else ""
-    told = error(ran["out"] + ran["err"], argv=tuple(launches(mpi)[name]), cut=late)
+    told = error(ran["out"] + ran["err"], argv=tuple(launches(mpi)[name][1]), cut=late)
     assert type(told) is wanted, told
     assert f"({kind})" in told.what
     assert not node or told.where == f"{node}: {PROGRAMS[mpi]}"

@@ -100,6 +100,6 @@ def test_all_ranks_run_in_the_containers_of_their_nodes(launches, engine, mpi):
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_bound_folder_is_an_option_of_the_engine(name):
     box = Container(name, "i:1", containers.engine(name).binding("/tmp/railgauge.x"))
-    argv = containers.engine(name).argv(box, "n", (), ("true",))
+    argv = containers.engine(name).argv(box, "n", (), (), ("true",))
     (option,) = [word for word in argv if "/tmp/railgauge.x:/tmp/railgauge.x" in word]
     assert argv.index(option) < argv.index("i:1")

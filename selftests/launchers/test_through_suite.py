@@ -74,10 +74,12 @@ FOUND["ssh"] = on("tcp01", "ssh -o ConnectTimeout=2 tcp02 true")
 def go(kind, sessions, mpi, name, program):
     hosts = tuple(Host(n.name, n.data_address, 2) for n in cluster.nodes)
     made = Launch(hosts, tuple(program), {"GREETING": "a, b 'c'"}, "none",
-                  tuple(asked["options"][mpi]), allow_run_as_root=True, ports=PORTS)
+                  tuple(asked["options"][mpi]), allow_run_as_root=True, ports=PORTS,
+                  through_suite=True)
     argv = (asked["mpis"][mpi], *launcher(mpi).argv(made)[1:])
     daemons_on = {h.address: h.name for h in hosts}
-    command = Command("tcp01", argv, mpich.within(PORTS), 20, daemons_on=daemons_on)
+    given = {**mpich.within(PORTS), **made.by_name}
+    command = Command("tcp01", argv, given, 20, daemons_on=daemons_on)
     done = relay.run(sessions, command)
     left = seen() if not until(lambda: not seen(), 5) else []
     FOUND[f"{kind} {mpi} {name}"] = [done.exit_code, done.stdout, done.stderr, list(argv), left,

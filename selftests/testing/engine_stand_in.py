@@ -71,6 +71,9 @@ shift
 while case $1 in -*) ;; *) false ;; esac; do shift; done
 IMAGE=$1; export IMAGE
 shift
+for name in $(env | grep -o '^APPTAINERENV_[A-Za-z0-9_]*'); do
+  eval "export ${{name#APPTAINERENV_}}=\\"\\$$name\\""
+done
 exec unshare --user --map-root-user --mount --uts "$@"
 """
 

@@ -86,16 +86,25 @@ async def copied(reader: asyncio.StreamReader, writer: asyncssh.SSHWriter) -> No
         await writer.drain()
 
 
+async def fed(reader: asyncssh.SSHReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError, asyncssh.Error):
+        while chunk := await reader.read(1 << 16):
+            writer.write(chunk)
+            await writer.drain()
+        writer.close()
+
+
 async def execute(server: SshServer, process: asyncssh.SSHServerProcess) -> None:
     child = await asyncio.create_subprocess_exec(
         *server.login_shell,
         "-c",
         process.command,
-        stdin=asyncio.subprocess.DEVNULL,
+        stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
     )
+    feeding = asyncio.ensure_future(fed(process.stdin, child.stdin))
     try:
         await asyncio.gather(
             copied(child.stdout, process.stdout), copied(child.stderr, process.stderr)
@@ -104,6 +113,7 @@ async def execute(server: SshServer, process: asyncssh.SSHServerProcess) -> None
     except (OSError, asyncssh.Error):
         pass
     finally:
+        feeding.cancel()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         # Not wait(): that waits for the pipes, which a grandchild in another group may hold.

@@ -227,7 +227,7 @@ def test_a_node_without_the_right_is_an_error(tmp_path: Path) -> None:
 
 
 def test_what_root_did_not_print_is_not_taken_for_good(tmp_path: Path) -> None:
-    facts = surveyed(tmp_path, ("env", "PATH=/nowhere:/usr/bin:/bin", "timeout", "0.01"))
+    facts = surveyed(tmp_path, ("env", "PATH=/nowhere:/usr/bin:/bin", "timeout", "0.2"))
     assert isinstance(facts, NodeFacts)
     with pytest.raises(FactMissing):
         require(facts, "acs_enabled")

@@ -289,7 +289,7 @@ def test_an_engine_that_is_not_installed_is_a_missing_program() -> None:
 @pytest.mark.parametrize("vendor", ["nvidia", "amd", "metax"])
 def test_the_devices_and_the_site_s_options_are_asked_for(name: str, vendor: str) -> None:
     box = Container(name, "image", ("--more",), gpu_vendor=vendor, rdma=True)
-    argv = containers.engine(name).argv(box, "n", ("a=b",), ("env", "x"))
+    argv = containers.engine(name).argv(box, "n", ("a=b",), ("V",), ("env", "x"))
     said = " ".join(argv)
     assert argv.index("--more") < argv.index("image")
     assert argv[-1] == "x"
@@ -300,7 +300,7 @@ def test_the_devices_and_the_site_s_options_are_asked_for(name: str, vendor: str
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_no_device_is_asked_for_that_the_platform_does_not_have(name: str) -> None:
-    argv = containers.engine(name).argv(Container(name, "image"), "n", (), ("env", "x"))
+    argv = containers.engine(name).argv(Container(name, "image"), "n", (), (), ("env", "x"))
     assert "infiniband" not in " ".join(argv)
     assert "gpu" not in " ".join(argv).lower()
 

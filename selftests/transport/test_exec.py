@@ -173,4 +173,4 @@ def test_the_example_for_pods_is_the_one_of_its_page() -> None:
         ROOT / "hostfiles" / "example-kubernetes.yaml",
         schema_file=ROOT / "hostfiles" / "schema.json",
     )
-    assert found.nodes[0].exec[4] == "railgauge-x7k2p"
+    assert found.nodes[0].exec[5] == "railgauge-x7k2p"

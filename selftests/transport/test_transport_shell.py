@@ -89,8 +89,14 @@ def test_line_runs_under_any_login_shell(name: str) -> None:
         pytest.skip(f"{name} is not installed")
     said = "a'b\"c\\\\d\\' !x !! $HOME `x` %s\n\u00e6\u2713 {a,b} ~ *"
     command = Command("n01", ("printf", "%s", said), {"A": said}, 10.0)
-    line = command_line(command, NONCE)
-    done = subprocess.run([program, "-c", line], capture_output=True, check=False, timeout=20)
+    sent = command_line(command, NONCE)
+    done = subprocess.run(
+        [program, "-c", sent.line],
+        input=sent.script.encode(),
+        capture_output=True,
+        check=False,
+        timeout=20,
+    )
     output, words = pieces([done.stdout])
     assert (output.decode(), done.returncode) == (said, 0)
     assert pieces([done.stderr]) == (b"", ["pid"])
@@ -105,8 +111,10 @@ def test_a_node_ends_by_itself_what_ignores_term(
     monkeypatch.setattr(shell, "KILL_AFTER_S", 1)
     argv = ("sh", "-c", "trap '' TERM; sleep 60; sleep 60")
     command = Command("n01", argv, time_limit_s=0.3, listens_on=listens_on)
+    sent = command_line(command, NONCE)
     done = subprocess.run(
-        ["sh", "-c", command_line(command, NONCE)],
+        ["sh", "-c", sent.line],
+        input=sent.script.encode(),
         capture_output=True,
         check=False,
         timeout=30,
@@ -126,8 +134,9 @@ def test_a_connection_from_the_port_is_no_server(program: str, free_port: int) -
     )
     with socket.create_server(("127.0.0.1", 0)) as listener:
         argv = (sys.executable, "-c", code, str(listener.getsockname()[1]), str(free_port))
-        line = command_line(Command("n01", argv, listens_on=free_port), NONCE)
-        done = subprocess.run([program, "-c", line], capture_output=True, check=True, timeout=20)
+        sent = command_line(Command("n01", argv, listens_on=free_port), NONCE)
+        run, script = [program, "-c", sent.line], sent.script.encode()
+        done = subprocess.run(run, input=script, capture_output=True, check=True, timeout=20)
     assert pieces([done.stdout])[1][1:] == ["exit 0"]
 
 
@@ -139,17 +148,39 @@ LOGIN = {"LC_ALL": "C.UTF-8", "A": "login"}
 def test_the_variables_of_a_command_come_last(own: dict[str, str], setup: dict[str, str]) -> None:
     lines = tuple(f"export {name}={value}" for name, value in setup.items())
     command = Command("n01", ("sh", "-c", 'echo "$LC_ALL $A"'), own)
-    line = command_line(command, NONCE, setup=lines)
-    run = ["sh", "-c", line]
-    done = subprocess.run(run, capture_output=True, check=True, env={**os.environ, **LOGIN})
+    sent = command_line(command, NONCE, setup=lines)
+    login = {**os.environ, **LOGIN}
+    run, script = ["sh", "-c", sent.line], sent.script.encode()
+    done = subprocess.run(run, input=script, capture_output=True, check=True, env=login)
     wanted = {**LOGIN, **setup, **own}
     assert pieces([done.stdout])[0].decode() == f"{wanted['LC_ALL']} {wanted['A']}\n"
 
 
 def test_line_has_no_line_end() -> None:
     command = Command("n01", ("printf", "a\nb"), listens_on=5201)
-    assert "\n" not in command_line(command, NONCE)
-    assert "\n" not in stop_line(4711, NONCE)
+    assert "\n" not in command_line(command, NONCE).line
+    assert "\n" not in stop_line(4711, NONCE).line
+
+
+def test_a_script_that_is_cut_off_runs_nothing() -> None:
+    """A connection that ends within it may leave any beginning of it."""
+    command = Command("n01", ("printf", "ran"), {"A": "it's"}, 5.0)
+    sent = command_line(command, NONCE, setup=("printf setup",))
+    whole = sent.script.rstrip()
+    for size in (*range(0, len(whole), 7), len(whole) - 1):
+        done = subprocess.run(
+            ["sh"], input=whole[:size].encode(), capture_output=True, check=False, timeout=20
+        )
+        assert done.stdout == b"", whole[:size]
+
+
+def test_the_line_says_nothing_of_the_command() -> None:
+    """Every user of a node sees it."""
+    command = Command("n01", ("x", "planted-argument"), {"TOKEN": "planted-value"}, 5.0)
+    for become in ((), ("sudo", "-n")):
+        sent = command_line(command, NONCE, "planted-tag", ("A=planted-setup",), become)
+        assert "planted" not in sent.line
+        assert sent.script.count("planted") == 4
 
 
 @pytest.mark.parametrize("pid", [1, 0, -1, -4711])

@@ -19,7 +19,8 @@ from railgauge.bundle.statement import RUN
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Command, Transcript
-from railgauge.core.redaction import MASK, Redactor, mask_assignment, mask_environment
+from railgauge.core.redaction import Redactor, mask_assignment, mask_environment
+from railgauge.core.secret_forms import MASK
 from railgauge.core.terms import BESIDE_ROLES, COUNTER_ROLES, Role
 from railgauge.judging import traffic
 from railgauge.planning import plan

@@ -26,14 +26,23 @@ class Engine(Protocol):
     """The contract of an engine's module."""
 
     def argv(
-        self, container: Container, name: str, labels: Sequence[str], command: Sequence[str]
+        self,
+        container: Container,
+        name: str,
+        labels: Sequence[str],
+        variables: Sequence[str],
+        command: Sequence[str],
     ) -> tuple[str, ...]:
         """Return the command line that runs ``command`` in a new container and ends with its code.
 
         The container is called ``name`` and removes itself. ``labels`` are ``KEY=VALUE``. Every
-        GPU, every RDMA device and the network of the node are there, and so is the variable
-        ``RAILGAUGE_RUN``. An image that the node does not have is an error, not a download.
+        GPU, every RDMA device and the network of the node are there, and so are the variable
+        ``RAILGAUGE_RUN`` and those named by ``variables``, with the values that they have outside.
+        An image that the node does not have is an error, not a download.
         """
+
+    def outside(self, variable: str) -> str:
+        """Return the name under which the engine's client is given a variable of the container."""
 
     def binding(self, folder: str) -> tuple[str, ...]:
         """Return the options that show a folder of the node, under its own name, inside."""

@@ -13,10 +13,16 @@ def argv(
     container: Container,
     name: str,  # noqa: ARG001 - the contract of an engine
     labels: Sequence[str],  # noqa: ARG001
+    variables: Sequence[str],  # noqa: ARG001 - it takes all that ``outside`` names
     command: Sequence[str],
 ) -> tuple[str, ...]:
     gpus = _GPUS.get(container.gpu_vendor, ())
     return ("apptainer", "exec", *gpus, *container.options, container.image, *command)
+
+
+def outside(variable: str) -> str:
+    # Also where options keep the node's own variables out (--cleanenv), and before the image's.
+    return f"APPTAINERENV_{variable}"
 
 
 def binding(folder: str) -> tuple[str, ...]:

@@ -17,9 +17,19 @@ _OWN = ("--ulimit=memlock=-1:-1",)
 
 
 def argv(
-    container: Container, name: str, labels: Sequence[str], command: Sequence[str]
+    container: Container,
+    name: str,
+    labels: Sequence[str],
+    variables: Sequence[str],
+    command: Sequence[str],
 ) -> tuple[str, ...]:
-    return run("docker", container, name, labels, command, own=_OWN, gpus=_GPUS)
+    return run(
+        "docker", container, name, labels, command, variables=variables, own=_OWN, gpus=_GPUS
+    )
+
+
+def outside(variable: str) -> str:
+    return variable
 
 
 def binding(folder: str) -> tuple[str, ...]:

@@ -14,19 +14,25 @@ def argv(
     container: Container,
     name: str,  # noqa: ARG001 - the contract of an engine
     labels: Sequence[str],  # noqa: ARG001
+    variables: Sequence[str],
     command: Sequence[str],
 ) -> tuple[str, ...]:
-    variables = ["RAILGAUGE_RUN", *(_NVIDIA if container.gpu_vendor == "nvidia" else ())]
+    given = ["RAILGAUGE_RUN", *variables]
+    given += _NVIDIA if container.gpu_vendor == "nvidia" else ()
     folders = [*_MOUNTS.get(container.gpu_vendor, ())]
     if container.rdma:
-        variables.append("MELLANOX_VISIBLE_DEVICES=all")
+        given.append("MELLANOX_VISIBLE_DEVICES=all")
         folders.append("/dev/infiniband")
     return (
         *("enroot", "start"),
-        *(f"--env={variable}" for variable in variables),
+        *(f"--env={variable}" for variable in given),
         *(f"--mount={folder}:{folder}" for folder in folders),
         *(*container.options, container.image, *command),
     )
+
+
+def outside(variable: str) -> str:
+    return variable
 
 
 def binding(folder: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ def run(
     labels: Sequence[str],
     command: Sequence[str],
     *,
+    variables: Sequence[str],
     own: Sequence[str],
     gpus: Mapping[str, Sequence[str]],
 ) -> tuple[str, ...]:
@@ -22,7 +23,8 @@ def run(
     return (
         *(program, "run", "--rm", "--pull=never", f"--name={name}"),
         *(f"--label={label}" for label in labels),
-        *("--env=RAILGAUGE_RUN", "--network=host", "--ipc=host", "--cap-add=IPC_LOCK", *own),
+        *(f"--env={variable}" for variable in ("RAILGAUGE_RUN", *variables)),
+        *("--network=host", "--ipc=host", "--cap-add=IPC_LOCK", *own),
         *gpus.get(container.gpu_vendor, ()),
         *(("--device=/dev/infiniband",) if container.rdma else ()),
         *container.options,

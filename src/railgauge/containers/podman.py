@@ -18,9 +18,17 @@ _GPUS = {
 
 
 def argv(
-    container: Container, name: str, labels: Sequence[str], command: Sequence[str]
+    container: Container,
+    name: str,
+    labels: Sequence[str],
+    variables: Sequence[str],
+    command: Sequence[str],
 ) -> tuple[str, ...]:
-    return run("podman", container, name, labels, command, own=(), gpus=_GPUS)
+    return run("podman", container, name, labels, command, variables=variables, own=(), gpus=_GPUS)
+
+
+def outside(variable: str) -> str:
+    return variable
 
 
 def binding(folder: str) -> tuple[str, ...]:

@@ -11,77 +11,20 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from railgauge.core.errors import BadInput
 from railgauge.core.nodeset import expanded
+from railgauge.core.secret_forms import FORMS, LEAST_SECRET, MASK, SECRET_FIELD, is_secret_name
 
-MASK = "[secret]"
-
-# Short values and numbers occur in outputs with other meanings: they are masked only beside their
-# variable's name.
-_LEAST_SECRET = 6
 _MOST_RECURRING = 200  # characters
-
-_NAME_WORDS = (
-    r"(?:password|passwd|passphrase|secret|token|credentials?|api[_-]?key|access[_-]?key"
-    r"(?:[_-]?id)?|private[_-]?key|secret[_-]?key|auth[_-]?key)"
-)
-_SECRET_NAME = re.compile(rf"(?i)(?:^|[_.-]){_NAME_WORDS}$")
-
-_VALUE = r"""(?:'[^'\n]*'|"[^"\n]*"|[^\s'",;&<>\\]+)"""
-_PATTERNS: tuple[tuple[str, re.Pattern[str], str], ...] = (
-    (
-        "private key",
-        re.compile(
-            r"-----BEGIN (?P<kind>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----.{0,20000}?"
-            r"(?:-----END (?P=kind)-----|\Z)",
-            re.DOTALL,
-        ),
-        MASK,
-    ),
-    (
-        "secret variable",
-        re.compile(rf"(?i)(?P<head>\b(?:\w+_)?{_NAME_WORDS}\s?=\s?)(?!\[secret\]){_VALUE}"),
-        rf"\g<head>{MASK}",
-    ),
-    (
-        "secret field",
-        re.compile(
-            rf"""(?i)(?P<head>\b(?:[\w-]+[_-])?{_NAME_WORDS}['"]?\s?:\s{{0,4}}['"]?)"""
-            rf"""(?!\[secret\])(?=[^\s'",]*[A-Za-z][^\s'",]*)[^\s'",;&<>\\()]{{{_LEAST_SECRET},}}"""
-        ),
-        rf"\g<head>{MASK}",
-    ),
-    (
-        "bearer token",
-        re.compile(r"(?i)\b(?P<head>(?:bearer|basic)\s+)(?=\S*[0-9])[A-Za-z0-9._~+/=-]{12,}"),
-        rf"\g<head>{MASK}",
-    ),
-    ("access key", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), MASK),
-    (
-        "access token",
-        re.compile(
-            r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,}|glpat-[\w-]{18,}|hf_[A-Za-z0-9]{30,}"
-            r"|xox[abprs]-[\w-]{10,}|sk-[A-Za-z0-9_-]{20,}"
-            r"|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,})"
-        ),
-        MASK,
-    ),
-    (
-        "URL userinfo",
-        re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@'\"<>]{0,100}:)[^\s/@'\"<>]+(?=@)"),
-        rf"\g<head>{MASK}",
-    ),
-)
-
-
-def is_secret_name(name: str) -> bool:
-    """Return whether this name is that of a secret: ``HF_TOKEN``, ``db.password``."""
-    return bool(_SECRET_NAME.search(name))
+_MOST_CLEAN = 100_000  # of them
+_FEW = 16
+# Stands between the words of a command; it is white space to every expression.
+_BETWEEN = "\x1f"
 
 
 def secret_values(environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -91,7 +34,7 @@ def secret_values(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _telling(value: str) -> bool:
-    return len(value) >= _LEAST_SECRET and not value.replace(".", "").isdecimal()
+    return len(value) >= LEAST_SECRET and not value.replace(".", "").isdecimal()
 
 
 def mask_values(text: str, values: Iterable[str]) -> str:
@@ -136,12 +79,24 @@ class Redactor:
         self._values = tuple(values)
         # Keys and short values recur thousands of times in the files of a run.
         self._clean: set[str] = set()
+        self._long: deque[str] = deque(maxlen=_FEW)  # outputs are masked where they come and go
         self.counts: Counter[str] = Counter()
 
     def text(self, text: str) -> str:
-        if text not in self._clean:
+        if text not in self._clean and text not in self._long:
             text = self._without_secrets(text)
         return self._pseudonyms.text(text, self.counts) if self._pseudonyms else text
+
+    def words(self, argv: Sequence[str]) -> tuple[str, ...]:
+        """Return the arguments of a command, redacted as the line that they are.
+
+        Each word stays one: of ``--token abc`` the second is masked, of ``API_KEY=a b`` the value.
+        """
+        words = [mask_assignment(word) for word in argv]
+        masked = self.text(_BETWEEN.join(words)).split(_BETWEEN)
+        if len(masked) != len(words):  # a secret of several words
+            return tuple(word if word in masked else MASK for word in words)
+        return tuple(masked)
 
     def _without_secrets(self, text: str) -> str:
         found = self.counts.total()
@@ -149,10 +104,16 @@ class Redactor:
             if value in text:
                 self.counts["secret value"] += text.count(value)
                 text = text.replace(value, MASK)
-        for kind, pattern, instead in _PATTERNS:
-            text, count = pattern.subn(instead, text)
-            self.counts[kind] += count
-        if len(text) <= _MOST_RECURRING and self.counts.total() == found:
+        lower = text.lower()
+        for form in FORMS:
+            if any(hint in lower for hint in form.hints):
+                text, count = form.pattern.subn(form.instead, text)
+                self.counts[form.kind] += count
+        if len(text) > _MOST_RECURRING:
+            self._long.append(text)
+        elif self.counts.total() == found:
+            if len(self._clean) >= _MOST_CLEAN:
+                self._clean.clear()
             self._clean.add(text)
         return text
 
@@ -165,7 +126,7 @@ class Redactor:
         return self.text(data) if isinstance(data, str) else data
 
     def _entry(self, key: str, item: Any) -> Any:
-        if isinstance(item, str) and item and item != MASK and is_secret_name(key):
+        if isinstance(item, str) and item and item != MASK and SECRET_FIELD.fullmatch(key):
             self.counts["secret field"] += 1
             return MASK
         return self.data(item)

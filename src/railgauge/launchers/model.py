@@ -10,8 +10,17 @@ from railgauge.core.errors import BadInput
 
 BINDINGS = ("numa", "none")
 
+_OF_PROGRAMS = re.compile(r"PATH|LD_\w+")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def is_of_programs(name: str) -> bool:
+    """Whether a variable says where programs and libraries are, such as ``LD_LIBRARY_PATH``.
+
+    Neither a launcher nor a container's engine is started with it: both pass it on by value.
+    """
+    return bool(_OF_PROGRAMS.fullmatch(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +36,16 @@ class Host:
 class Launch:
     """One program on several hosts, with its environment.
 
+    A launcher passes the environment on by name: the values are in its own environment, because
+    every user of a node reads the arguments of all processes. Where programs and libraries are
+    (``PATH``, ``LD_LIBRARY_PATH``) is given by value: the launcher must not search there itself.
+
     ``bind`` is ``numa`` or ``none``. ``network`` is a comma-separated list of networks
     (``10.2.122.0/24``) or interfaces for the launcher's own messages; empty leaves the choice to
     the launcher. ``options`` are further arguments of the launcher. They come after railgauge's
     own; options for binding or mapping replace railgauge's. ``ports`` are the first and the last
     TCP port that the launcher and the ranks may listen on; ``None`` if any may be used.
+    ``through_suite``: the suite starts the launcher's daemons.
 
     Raises ``BadInput`` for a launch that no launcher can start.
     """
@@ -44,6 +58,7 @@ class Launch:
     network: str = ""
     allow_run_as_root: bool = False
     ports: tuple[int, int] | None = None
+    through_suite: bool = False
 
     def __post_init__(self) -> None:
         if not self.hosts or not self.program:
@@ -65,6 +80,16 @@ class Launch:
         """The number of ranks on each host; ``None`` if hosts differ."""
         counts = {host.ranks for host in self.hosts}
         return counts.pop() if len(counts) == 1 else None
+
+    @property
+    def by_value(self) -> dict[str, str]:
+        """The variables that stand in the launcher's arguments with their values, in order."""
+        return {k: v for k, v in sorted(self.environment.items()) if is_of_programs(k)}
+
+    @property
+    def by_name(self) -> dict[str, str]:
+        """The variables that the launcher has in its environment and passes on, in order."""
+        return {k: v for k, v in sorted(self.environment.items()) if k not in self.by_value}
 
     def has_option(self, *names: str) -> bool:
         """Whether the options contain one of ``names``, alone or as ``name=value``."""

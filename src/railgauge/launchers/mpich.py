@@ -7,19 +7,21 @@ from railgauge.launchers.model import Launch
 
 
 def argv(launch: Launch) -> tuple[str, ...]:
-    """Return ``mpiexec -hosts a:8,b:8 … -n N -env NAME VALUE program``.
+    """Return ``mpiexec -hosts a:8,b:8 … -n N program``.
 
-    Hydra runs as root without an option. ``-n`` and ``-env`` apply to the program that follows,
-    so they come last. Raises ``BadInput`` for a network that is not an interface.
+    Hydra runs as root without an option. It gives the ranks its whole environment, or what
+    ``-genvlist`` names if the suite starts its daemons. ``-n`` and ``-env`` apply to the program
+    that follows, so they come last. Raises ``BadInput`` for a network that is not an interface.
     """
     hosts = ",".join(f"{host.address}:{host.ranks}" for host in launch.hosts)
-    per_host = launch.ranks_per_host
+    per_host, names = launch.ranks_per_host, launch.by_name
     return (
         *("mpiexec", "-hosts", hosts),
         *(("-ppn", str(per_host)) if per_host is not None else ()),
         *(() if launch.has_option("-bind-to", "--bind-to") else ("-bind-to", launch.bind)),
         *(("-iface", _interface(launch.network)) if launch.network else ()),
         *launch.options,
+        *(("-genvlist", ",".join(names)) if launch.through_suite and names else ()),
         *("-n", str(launch.ranks)),
         *_environment(launch),
         *launch.program,
@@ -30,7 +32,8 @@ def through(agent: str) -> dict[str, str]:
     """Return Hydra's variables; it calls ``agent`` with the arguments of ssh.
 
     ``HYDRA_ENV`` keeps it from giving all ranks the environment of the first node, with the tag by
-    which the processes of that node are found: they have that of their own node, and ``-env``.
+    which the processes of that node are found: they have that of their own node, and what
+    ``-genvlist`` names.
     """
     return {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": agent, "HYDRA_ENV": "none"}
 
@@ -54,5 +57,10 @@ def _environment(launch: Launch) -> tuple[str, ...]:
     # For the ranks: ch3 reads the first, UCX the second.
     names = ("MPIR_CVAR_CH3_PORT_RANGE", ":"), ("UCX_TCP_PORT_RANGE", "-")
     ranges = {name: sign.join(map(str, launch.ports)) for name, sign in names if launch.ports}
-    pairs = sorted({**ranges, **launch.environment}.items())
-    return tuple(part for name, value in pairs for part in ("-env", name, value))
+    pairs = sorted({**ranges, **launch.by_value}.items())
+    return tuple(
+        part
+        for name, value in pairs
+        if name not in launch.by_name
+        for part in ("-env", name, value)
+    )

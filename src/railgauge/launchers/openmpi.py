@@ -8,7 +8,7 @@ _DAEMON_PORTS = 4  # one is enough; others may be taken
 
 
 def argv(launch: Launch) -> tuple[str, ...]:
-    """Return ``mpirun -np N --host a:8,b:8 … -x NAME=VALUE program``."""
+    """Return ``mpirun -np N --host a:8,b:8 … -x NAME program``."""
     hosts = ",".join(f"{host.address}:{host.ranks}" for host in launch.hosts)
     return (
         "mpirun",
@@ -78,5 +78,5 @@ def _ports(launch: Launch) -> tuple[str, ...]:
 
 
 def _environment(launch: Launch) -> tuple[str, ...]:
-    pairs = sorted(launch.environment.items())
-    return tuple(part for name, value in pairs for part in ("-x", f"{name}={value}"))
+    values = (f"{name}={value}" for name, value in launch.by_value.items())
+    return tuple(part for word in (*launch.by_name, *values) for part in ("-x", word))

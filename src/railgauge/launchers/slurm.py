@@ -54,16 +54,14 @@ def _placement(launch: Launch) -> tuple[str, ...]:
 
 
 def _export(launch: Launch) -> str:
-    pairs = sorted(launch.environment.items())
-    plain = [f"{name}={value}" for name, value in pairs if _is_plain(value)]
+    plain = [f"{name}={value}" for name, value in launch.by_value.items() if _is_plain(value)]
     return f"--export={','.join(['ALL', *plain])}"
 
 
 def _by_env(launch: Launch) -> tuple[str, ...]:
     """Return an ``env`` command for values that ``--export`` cannot quote, such as a comma."""
-    pairs = sorted(launch.environment.items())
-    awkward = tuple(f"{name}={value}" for name, value in pairs if not _is_plain(value))
-    return ("env", *awkward) if awkward else ()
+    awkward = (f"{name}={v}" for name, v in launch.by_value.items() if not _is_plain(v))
+    return ("env", *words) if (words := tuple(awkward)) else ()
 
 
 def _is_plain(value: str) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from railgauge.core.errors import BadInput
+from railgauge.core.redaction import Redactor
 from railgauge.judging.prevention import prevents
 from railgauge.judging.record import ItemRecord
 from railgauge.plugin import (
@@ -23,6 +24,7 @@ from railgauge.plugin import (
     gating,
     holding,
     items,
+    masking,
     merging,
     opening,
     options,
@@ -63,7 +65,7 @@ def _report_merged(config: pytest.Config) -> None:
     try:
         merging.open_run(config)
     except BadInput as error:
-        raise pytest.UsageError(f"railgauge: {error}") from None
+        raise pytest.UsageError(Redactor().text(f"railgauge: {error}")) from None
     reporters.quieten(config)
     _become_controller(config, merging.MergedController)
     _add_columns(config)
@@ -77,7 +79,7 @@ def _open(config: pytest.Config) -> None:
         workers.refuse_elsewhere(config)
         opening.open_run(config)
     except BadInput as error:
-        raise pytest.UsageError(f"railgauge: {error}") from None
+        raise pytest.UsageError(Redactor().text(f"railgauge: {error}")) from None
     reporters.quieten(config)
     config.pluginmanager.register(_Messages(), "railgauge-messages")
     if config.stash[SETTINGS].is_worker:
@@ -114,6 +116,7 @@ def _become_controller(config: pytest.Config, kind: type[session.Controller]) ->
     holds = holding.HoldingHooks(config, settings, run, ending)
     start = SessionStart(config, settings, run, ending, holds)
     controller = kind(config, settings, run, ending, start, junit_files=junit_files)
+    masking.mask_terminal(config, run.store.masked)
     register = config.pluginmanager.register
     register(holds, "railgauge-holding")
     register(controller, "railgauge-controller")
@@ -246,7 +249,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if ABOUT in item.stash:
-        record = recording.observe(item, call, report)
+        record = recording.observe(item, call, report, item.config.stash[SERVICES].store)
         recording.as_recorded(report, call)
         if record and call.when == "teardown":
             _finished(item, record)
@@ -267,6 +270,7 @@ class _Messages:
         report = yield
         if ABOUT in item.stash:
             recording.brief(call, report)
+            masking.mask_report(report, item.config.stash[SERVICES].store.masked)
         return report
 
 

@@ -13,6 +13,7 @@ from railgauge.bundle.contents import FolderContents
 from railgauge.config import deviations, thresholds
 from railgauge.config.deviations import Deviation
 from railgauge.config.thresholds import Platform
+from railgauge.core import private_files
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
 from railgauge.planning import part, sample
@@ -190,9 +191,12 @@ def _with_lab_nodes(config: pytest.Config, cluster: Cluster) -> Cluster:
 
 
 def _folder(config: pytest.Config, settings: RunSettings, started: Invocation) -> Path:
+    reports = config.rootpath / "reports"
+    reports.mkdir(parents=True, exist_ok=True)
+    if not config.getoption("--share"):
+        config.add_cleanup(private_files.begin())
     if hasattr(config, "workerinput"):
         return Path(config.workerinput[_WORKER_INPUT])
-    reports = config.rootpath / "reports"
     stem = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{settings.declared.name}"
     with storage.begun(reports, stem) as folder:
         if not settings.replayed:  # a replay is fast, so it is repeated and never resumed

@@ -77,6 +77,11 @@ def add(parser: pytest.Parser) -> None:
         help="write the reports of a run that railgauge merge has made",
     )
     group.addoption(
+        "--share",
+        action="store_true",
+        help="let other users read the run's folder as the umask says (default: only its owner)",
+    )
+    group.addoption(
         "--confirm",
         action="store_true",
         help="after the last item, measure suspects again with partners that were good; this "

@@ -72,7 +72,7 @@ def _keep(record: ItemRecord, judgement: Judgement, store: Store) -> None:
 
 
 def observe(
-    item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
+    item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, store: Store
 ) -> ItemRecord | None:
     """Update the item's record after one phase, attach it to the phase's report, and return it.
 
@@ -87,7 +87,7 @@ def observe(
     if report.when == "setup" and report.passed:
         return None
     record = _record(item, draft)
-    report.railgauge = record.to_json()  # type: ignore[attr-defined]
+    report.railgauge = store.plain(record.to_json())  # type: ignore[attr-defined]
     return record
 
 

@@ -23,6 +23,7 @@ from railgauge.report.certificate import document
 from railgauge.report.certificate.certified import CertifiedRun
 from railgauge.report.excerpts import excerpts
 from railgauge.report.plots import Plot
+from railgauge.run import masks
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
 from railgauge.trend.tonight import NightsTold
@@ -134,6 +135,7 @@ def content(
         "report/templates/above.html.j2",
         groups=rows.groups(records.values(), nodes, links),
         items=len(records),
+        masked=masks.told(store.folder),
         node_names=nodes,
         rung_names=_rung_names(records),
         outcomes=sorted({str(one.outcome).replace("_", " ") for one in records.values()}),

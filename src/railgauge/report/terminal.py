@@ -19,6 +19,7 @@ from railgauge.facts import NodeAnswer
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
 from railgauge.report.causes import about, leading, printable, unexplained
+from railgauge.run import masks
 from railgauge.run.prepare import SettingChange
 from railgauge.run.settings import RunSettings
 from railgauge.trend.tonight import NightsTold
@@ -156,6 +157,8 @@ def last_word(out: pytest.TerminalReporter, verdict: RunVerdict, folder: Path) -
     )
     for line in textwrap.wrap(printable(verdict.reservation), 96):
         out.write_line(f"    {line}", yellow=True, bold=True)
+    if masked := masks.told(folder):
+        out.write_line(masked)
     out.write_line(f"report: {folder / 'report.html'}")
 
 

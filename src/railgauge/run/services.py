@@ -178,18 +178,41 @@ def built(
 
 
 def _reached(settings: RunSettings, store: Store) -> Cluster:
-    """The cluster that the controller wrote, with the environment of the hostfile.
+    """The cluster that the controller wrote, with what commands are made of from the hostfile.
 
-    The controller's file has secret values masked.
+    The controller's file has secrets masked.
     """
     reached = hostfile.cluster_from_json(store.read_json(CLUSTER))
-    return replace(reached, environment=settings.declared.environment)
+    said = settings.declared
+    declared = {node.name: node for node in said.nodes}
+    nodes = tuple(_as_declared(node, declared.get(node.name, node)) for node in reached.nodes)
+    return replace(
+        reached,
+        nodes=nodes,
+        environment=said.environment,
+        runtime=said.runtime,
+        launcher_args=said.launcher_args,
+    )
+
+
+def _as_declared(reached: Node, said: Node) -> Node:
+    """The node with its own lines and words; a lab, which replaces nodes, has none."""
+    return replace(
+        reached,
+        setup=said.setup if reached.setup else (),
+        become=said.become if reached.become else (),
+        exec=said.exec if reached.exec else (),
+    )
 
 
 def _live(cluster: Cluster, store: Store, surveyed: Surveyed, tag: Tag) -> Sessions:
     watch = Watch(store, cluster.rootfs, lambda: surveyed.found)
     return Sessions(
-        cluster, lambda node: connect(cluster.transport, node, tag), watch, watch.was_there
+        cluster,
+        lambda node: connect(cluster.transport, node, tag),
+        watch,
+        watch.was_there,
+        store.masked_transcript,
     )
 
 

@@ -64,6 +64,7 @@ def keep_input(store: Store, settings: RunSettings, reached: Cluster) -> None:
     store.write_json(CLUSTER, cluster_to_json(replace(reached, environment=environment)))
     source = Path(settings.declared.source)
     text = mask_named(source.read_text(encoding="utf-8"), settings.declared.environment)
+    text = store.masked(text)
     write_whole(store.folder / f"hostfile{source.suffix or '.txt'}", text)
     write_whole(store.folder / "thresholds.json", settings.platform.text)
     if settings.deviations:

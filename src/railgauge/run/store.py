@@ -22,7 +22,7 @@ from railgauge.core.errors import BadInput, RailgaugeError, from_json, to_json
 from railgauge.core.model import Case, Transcript
 from railgauge.core.naming import title
 from railgauge.core.question import CaseResult
-from railgauge.core.redaction import in_strings, mask_assignment, mask_environment, mask_values
+from railgauge.core.redaction import Redactor, in_strings, mask_environment
 from railgauge.core.terms import Role
 from railgauge.judging import telemetry
 from railgauge.judging.stamp import Evidence
@@ -35,6 +35,7 @@ VOUCHED = "vouched.jsonl"
 # The SHA-256 of every file of a run that has ended.
 MANIFEST = "manifest.json"
 _TAIL_BYTES = 2**16
+_UTF8 = "utf-8", "replace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +65,17 @@ class Store:
         evidence: Callable[[], str] = lambda: Evidence.HARDWARE,
         secrets: Sequence[str] = (),
     ) -> None:
-        """``secrets`` are values that are masked in everything that is written.
+        """``secrets`` are values to mask in all that is written, beside what looks like one.
 
         ``evidence`` is called at every write, because the kind of evidence is not known before the
         survey.
         """
         self.folder = folder
         self._evidence = evidence
-        self._secrets = tuple(secrets)
+        self._redactor = Redactor(values=secrets)
         self._kept = KeptRuns(
-            lambda run: tuple(map(self._masked_transcript, run)),
-            lambda run: self._plain(to_plain(run)),
+            lambda run: tuple(map(self.masked_transcript, run)),
+            to_plain,  # of what is masked already
         )
 
     @property
@@ -111,9 +112,9 @@ class Store:
         return CaseResult(kept.runs, kept.error) if kept.case == identity(case) else None
 
     def save(self, case: Case, result: CaseResult) -> CaseResult:
-        """Store a case's transcripts as text and as JSON, before they are parsed.
+        """Store a case's transcripts, before they are parsed, as text and as JSON.
 
-        Returns the stored result, in which secret values are masked; this is what is judged.
+        Returns what is stored and judged: secrets are masked in it.
         """
         result = self.keep(case, result)
         self._kept.forget(case_file(case))
@@ -129,7 +130,7 @@ class Store:
         """Store the repeats of a case so far, so that they survive the death of this process."""
         name = case_file(case)
         runs, error = self._kept.of(name, result.runs), self._masked_error(result.error)
-        rest = self._plain(_stamped_kept(Kept(identity(case), (), error)))
+        rest = self.plain(_stamped_kept(Kept(identity(case), (), error)))
         assert isinstance(rest, Mapping)
         text = whole_text(rest, runs)
         self._vouch(name, text)
@@ -149,22 +150,20 @@ class Store:
             _append_bound(path, line, durable=True)
 
     def _masked_error(self, error: RailgaugeError | None) -> RailgaugeError | None:
-        if error is None or not self._secrets:
-            return error
-        return from_json(in_strings(to_json(error), self.masked))
+        return error if error is None else from_json(in_strings(to_json(error), self.masked))
 
-    def _masked_transcript(self, one: Transcript) -> Transcript:
+    def masked_transcript(self, one: Transcript) -> Transcript:
         return replace(
             one,
-            argv=tuple(self.masked(mask_assignment(word)) for word in one.argv),
+            argv=self._redactor.words([word.encode(*_UTF8).decode() for word in one.argv]),
             stdout=self.masked(one.stdout),
             stderr=self.masked(one.stderr),
             environment=in_strings(mask_environment(one.environment), self.masked),
         )
 
     def masked(self, text: str) -> str:
-        """The text with secret values masked, and as it reads back from a UTF-8 file."""
-        return mask_values(text.encode("utf-8", "replace").decode(), self._secrets)
+        """The text with secrets masked, and as it reads back from a UTF-8 file."""
+        return self._redactor.text(text.encode(*_UTF8).decode())
 
     def write_json(self, name: str, data: object) -> None:
         """Write a JSON file as ``json_text`` formats it, with secret values masked.
@@ -172,10 +171,11 @@ class Store:
         An object of a file of a run gets the version of that file.
         """
         whole = versions.stamped(name, data) if isinstance(data, Mapping) else data
-        write_whole(self.folder / name, json_text(self._plain(whole)))
+        write_whole(self.folder / name, json_text(self.plain(whole)))
 
-    def _plain(self, data: object) -> object:
-        return in_strings(data, self.masked) if self._secrets else data
+    def plain(self, data: object) -> object:
+        """Plain data with secrets masked."""
+        return self._redactor.data(data)
 
     def read_json(self, name: str) -> Any:
         return json.loads((self.folder / name).read_text(encoding="utf-8"))
@@ -195,7 +195,7 @@ class Store:
 
         A killed writer may have left an incomplete line; the new one starts on the next line.
         """
-        line = _line_of(self._plain(versions.stamped(name, data)))
+        line = _line_of(self.plain(versions.stamped(name, data)))
         path = self.folder / name
         with locked(self.folder / "leases" / f"{path.name}.lock"), path.open("ab+") as file:
             file.write(b"" if _at_line_start(file) else b"\n")
@@ -203,7 +203,7 @@ class Store:
 
     def append_bound(self, name: str, data: Mapping[str, Any]) -> None:
         """Append a line with one more field: a digest that chains it to all lines before it."""
-        path, plain = self.folder / name, self._plain(versions.stamped(name, data))
+        path, plain = self.folder / name, self.plain(versions.stamped(name, data))
         assert isinstance(plain, Mapping)
         with locked(self.folder / "leases" / f"{path.name}.lock"):
             _append_bound(path, plain)

@@ -91,7 +91,7 @@ def _answers(cluster: Cluster, sessions: Sessions, command: Command) -> Iterator
     if at_once := fan_out(cluster.transport):
         for node, answer in at_once(cluster.nodes, command):
             left.discard(node)
-            yield node, answer
+            yield node, sessions.masked(answer) if isinstance(answer, Transcript) else answer
     if not left:
         return
     with ThreadPoolExecutor(min(_AT_ONCE, len(left))) as pool:

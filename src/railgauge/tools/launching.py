@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from railgauge.core.model import Command
 from railgauge.core.terms import LaunchWay
 from railgauge.launchers import Host, Launch, launcher, mpich
@@ -44,10 +46,11 @@ def launched(setting: Setting, launch: Launch) -> Command:
     """
     others = {host.address: host.name for host in launch.hosts}
     through = setting.cluster.launch == LaunchWay.THROUGH_SUITE and len(others) > 1
+    launch = replace(launch, through_suite=through)
     return Command(
         node=setting.case.nodes[0],
         argv=launcher(setting.cluster.launcher).argv(launch),
         time_limit_s=setting.measurement.time_limit_s,
-        environment=mpich.within(launch.ports) if launch.ports else {},
+        environment={**(mpich.within(launch.ports) if launch.ports else {}), **launch.by_name},
         daemons_on=others if through else {},
     )

@@ -1,6 +1,7 @@
 """Commands over a ``NodeConnection``: the part that all transports share.
 
-A transport provides a ``NodeConnection``, which executes one line of shell text on a node.
+A transport provides a ``NodeConnection``, which executes one line of shell text on a node, and
+gives it a script as its input.
 ``LinkSession`` turns it into a ``Session``; ``Job`` is its ``Running``.
 """
 
@@ -31,6 +32,7 @@ from railgauge.core.model import Command, Node, Transcript
 from railgauge.core.terms import Role
 from railgauge.transport import shell
 from railgauge.transport.capture import Capture, Pipes
+from railgauge.transport.shell import Sent
 from railgauge.transport.tag import Tag
 
 GRACE_S = shell.KILL_AFTER_S + 5.0  # beyond the limit: for timeout's KILL and a slow connection
@@ -49,8 +51,11 @@ _TOO_LARGE = "output-too-large"
 class NodeConnection(Protocol):
     """An open connection to one node."""
 
-    def execute(self, line: str) -> Pipes:
-        """Have the node's login shell run ``line``. Raises ``TransportError``."""
+    def execute(self, sent: Sent) -> Pipes:
+        """Have the node's login shell run the line, with the script as its standard input.
+
+        Raises ``TransportError``.
+        """
 
     def close(self) -> None:
         """Close the connection; may be called twice."""
@@ -326,11 +331,11 @@ class LinkSession:
     def start(self, command: Command) -> Job:
         start = Start.now()
         become = self._become if command.as_root else ()
-        line = shell.command_line(command, start.nonce, self._tag, self._setup, become)
+        sent = shell.command_line(command, start.nonce, self._tag, self._setup, become)
         if self._closed:
             raise ConnectionLost("the session is closed", where=self._node_name)
         pipes, end = (
-            self._link.execute(line),
+            self._link.execute(sent),
             partial(self._end_group, become, _removal(command, start)),
         )
         job = Job(command, start, pipes, end, setup=self._setup, become=become)

@@ -10,9 +10,11 @@ import subprocess
 
 from railgauge.core.errors import TransportError
 from railgauge.core.model import Node
+from railgauge.core.private_files import umask_of_commands
 from railgauge.transport import Session
 from railgauge.transport.capture import Pipes, Sink
 from railgauge.transport.job import LinkSession
+from railgauge.transport.shell import Sent
 from railgauge.transport.tag import Tag
 
 _LOOK_S = 0.5  # interval at which ``drain`` checks whether another thread closed the pipes
@@ -25,10 +27,14 @@ def connect(node: Node, tag: Tag | None = None) -> Session:
 
 
 class LocalPipes:
-    """The output of one process."""
+    """The input and the output of one process."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], script: str, *, keep_open: bool = False
+    ) -> None:
+        """``script`` is the process's input, which stays open behind it with ``keep_open``."""
         self._process = process
+        self._input = _Input(process, script, keep_open=keep_open)
         self._closed = False
 
     def drain(self, stdout: Sink, stderr: Sink) -> int | None:
@@ -37,6 +43,7 @@ class LocalPipes:
             assert self._process.stderr
             selector.register(self._process.stdout, selectors.EVENT_READ, stdout)
             selector.register(self._process.stderr, selectors.EVENT_READ, stderr)
+            self._input.register(selector)
             self._copy(selector)
             code = self._process.wait()
         return 128 - code if code < 0 else code
@@ -50,23 +57,52 @@ class LocalPipes:
     def _copy(self, selector: selectors.BaseSelector) -> None:
         while selector.get_map() and not self._closed:
             for key, _ in selector.select(_LOOK_S):
-                if chunk := os.read(key.fd, _CHUNK_BYTES):
+                if key.data is self._input:
+                    self._input.write(selector)
+                elif chunk := os.read(key.fd, _CHUNK_BYTES):
                     key.data(chunk)
                 else:
                     selector.unregister(key.fileobj)
 
 
+class _Input:
+    """The script for a process, written as fast as the process takes it."""
+
+    def __init__(self, process: subprocess.Popen[bytes], script: str, *, keep_open: bool) -> None:
+        assert process.stdin
+        self._stdin = process.stdin
+        self._left = script.encode("utf-8", "surrogateescape")
+        self._keep_open = keep_open
+
+    def register(self, selector: selectors.BaseSelector) -> None:
+        os.set_blocking(self._stdin.fileno(), False)
+        selector.register(self._stdin, selectors.EVENT_WRITE, self)
+
+    def write(self, selector: selectors.BaseSelector) -> None:
+        """Write some of the script; a process that has ended takes no more of it."""
+        with contextlib.suppress(BlockingIOError):
+            try:
+                self._left = self._left[os.write(self._stdin.fileno(), self._left) :]
+            except BrokenPipeError:
+                self._left = b""
+        if not self._left:
+            selector.unregister(self._stdin)
+            if not self._keep_open:
+                self._stdin.close()
+
+
 def started(*argv: str) -> subprocess.Popen[bytes]:
-    """Start a process here without input. Raises ``OSError``.
+    """Start a process here. Raises ``OSError``.
 
     A session of its own keeps the terminal's Ctrl-C away from it.
     """
     return subprocess.Popen(
         [word.encode("utf-8", "surrogateescape") for word in argv],
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        umask=umask_of_commands(),
     )
 
 
@@ -76,9 +112,9 @@ class LocalLink:
     def __init__(self, node_name: str) -> None:
         self._node_name = node_name
 
-    def execute(self, line: str) -> Pipes:
+    def execute(self, sent: Sent) -> Pipes:
         try:
-            return LocalPipes(started("sh", "-c", line))
+            return LocalPipes(started("sh", "-c", sent.line), sent.script)
         except OSError as error:
             raise TransportError(f"cannot start sh: {error}", where=self._node_name) from error
 

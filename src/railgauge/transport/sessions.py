@@ -37,12 +37,17 @@ class Sessions:
         connect: Connect,
         greet: Greet = lambda *_: None,
         was_there: Callable[[str], bool] = lambda _: False,
+        masked: Callable[[Transcript], Transcript] = lambda one: one,
     ) -> None:
-        """``was_there`` tells whether another process of this run has reached a node."""
+        """``was_there`` tells whether another process of this run has reached a node.
+
+        ``masked`` returns a transcript without secrets; every one that ``run`` gives is made by it.
+        """
         self._cluster = cluster
         self._connect = connect
         self._greet = greet
         self._was_there = was_there
+        self.masked = masked
         self._open: dict[str, _Lasting] = {}
         self._dead: dict[str, NoEvidence] = {}
         self._patience_s: dict[str, float] = {}  # what is left of it, for nodes reached before
@@ -59,7 +64,9 @@ class Sessions:
         if node in self._dead:
             raise self._dead[node]
         if node not in self._open:
-            self._open[node] = _Lasting(self._reached(node), lambda: self._reached(node))
+            self._open[node] = _Lasting(
+                self._reached(node), lambda: self._reached(node), self.masked
+            )
         return self._open[node]
 
     def drop(self, node: str) -> None:
@@ -151,17 +158,23 @@ def _after(error: NoEvidence, waited_s: float) -> NoEvidence:
 class _Lasting:
     """A ``Session`` that opens a new connection if its own is dead before a command is sent."""
 
-    def __init__(self, session: Session, reopened: Callable[[], Session]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        reopened: Callable[[], Session],
+        masked: Callable[[Transcript], Transcript],
+    ) -> None:
         self._session = session
         self._reopened = reopened
+        self._masked = masked
         self._reopening = threading.Lock()
 
     def run(self, command: Command) -> Transcript:
         session = self._session
         try:
-            return session.run(command)
+            return self._masked(session.run(command))
         except ConnectionLost:
-            return self._after(session).run(command)
+            return self._masked(self._after(session).run(command))
 
     def start(self, command: Command) -> Running:
         session = self._session

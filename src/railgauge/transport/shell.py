@@ -1,9 +1,12 @@
-"""The only place that builds shell text: pure functions from a ``Command`` to one line.
+"""The only place that builds shell text: pure functions from a ``Command`` to a ``Sent``.
 
-The line runs under any login shell and needs only ``sh``, ``timeout``, ``env`` and ``sleep`` on
-the node. It reports its own state on stdout in marker lines,
-``::railgauge NONCE WORD…``. The nonce is new for each command, so that no output can pass for a
-marker.
+The line runs under any login shell and needs only ``sh``, ``timeout``, ``env`` and ``sleep``
+on the node. Every user of a node reads the arguments of all processes there, so the line
+says nothing of the command: the script comes by standard input, and with it the lines of ``setup``
+and the values of variables.
+
+The script reports its own state on stdout in marker lines, ``::railgauge NONCE WORD…``. The nonce
+is new for each command, so that no output can pass for a marker.
 
 ========== =====================================================================
 ``pid N``  the leader of the process group; printed before any output of the command, on stderr
@@ -16,9 +19,11 @@ marker.
 ``over N`` the program that becomes root has ended; without a ``pid`` before it has refused
 ========== =====================================================================
 
-``sleep 3`` with a time limit of 5 s and the nonce ``ab12`` becomes (shortened)::
+``sleep 3`` with a time limit of 5 s and the nonce ``ab12`` becomes the line and the script
+(shortened)::
 
-    exec timeout -k 5 5 sh -c 'echo "::railgauge ab12 pid $PPID"; …; (exec sleep 3) </dev/null; …'
+    exec timeout -k 5 5 sh
+    { echo "::railgauge ab12 pid $PPID"; …; (exec sleep 3) </dev/null; …; }
 """
 
 from __future__ import annotations
@@ -27,11 +32,12 @@ import math
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 from railgauge import containers
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Command
+from railgauge.launchers.model import is_of_programs
 from railgauge.transport.tag import VARIABLE
 
 MARKER = "::railgauge"
@@ -52,12 +58,8 @@ _DECODED = re.compile(r"""['"\\!\n%$`]""")
 _BEGIN = 'echo "{marker} pid $PPID"; echo "{marker} pid" >&2; late=; trap late={late} TERM; '
 _RUN = "{command}; code=$?; "
 # Root's processes cannot be signalled by the login user, so that timeout has to run as root too.
-# Without input nobody can be asked for a password. SUDO_COMMAND holds the whole line, and so a tag
-# that may not be the command's.
-_AS_ROOT = (
-    '{become} env -u SUDO_COMMAND {line} </dev/null; code=$?; echo "{marker} over $code"; '
-    "exit $code"
-)
+# SUDO_COMMAND holds the whole line, and so a tag that may not be the command's.
+_AS_ROOT = '{become} env -u SUDO_COMMAND {line}; code=$?; echo "{marker} over $code"; exit $code'
 _FINISH = 'echo "{marker} exit ${{late:-$code}}"; exit ${{late:-$code}}'
 
 # perftest buffers its banner while stdout is a pipe; the kernel's socket table (state 0A is
@@ -79,25 +81,38 @@ _SERVE = (
     "while [ $late ] && kill -s 0 $server 2>/dev/null; do wait $server; code=$?; done; "
 )
 
+# What is not whole is not run: a connection may end within the script. The first line is empty, for
+# a program that becomes root and reads a password from its input.
+_WHOLE = "\n{{ {script}; }}\n"
+
 # Runs the lines of ``setup`` in one bash, then becomes the command. What the lines print goes
 # nowhere; one that fails is run once more to show why. A line may end this shell or change its
 # options, so that success is what is reported, not failure. The lines see no arguments: a sourced
 # script would take them for its own.
 _SETUP = """\
-railgauge_marker=$1 railgauge_lines=("${@:3:$2}") railgauge_argv=("${@:3+$2}") railgauge_at=0
-set --
-for railgauge_line in "${railgauge_lines[@]}"; do
-  echo "$railgauge_marker setup $((railgauge_at += 1))"
-  eval "$railgauge_line" </dev/null >/dev/null 2>&1 || {
+railgauge_lines=({lines}) railgauge_at=0
+for railgauge_line in "${{railgauge_lines[@]}}"; do
+  echo "{marker} setup $((railgauge_at += 1))"
+  eval "$railgauge_line" </dev/null >/dev/null 2>&1 || {{
     railgauge_at=$?
     (eval "$railgauge_line") </dev/null 2>&1 | tail -n 1 >&2
     exit $railgauge_at
-  }
+  }}
 done
 set +eu
-echo "$railgauge_marker setup 0"
-exec "${railgauge_argv[@]}"
+echo "{marker} setup 0"
+{run}
 """
+# The script of the bash is in its environment, which no other user reads; the lines do not see it.
+_IN_BASH = "(export railgauge_script={script}; exec bash -c {start} railgauge) </dev/null"
+_START = 'set -- "$railgauge_script"; unset railgauge_script; eval "set --; $1"'
+
+# Variables that a shell keeps for itself, and does not set to any value that it is given.
+_OF_SHELLS = re.compile(
+    r"_|UID|EUID|PPID|GROUPS|RANDOM|SRANDOM|SECONDS|LINENO|OPTIND|OPTARG|OPTERR|HISTCMD|DIRSTACK"
+    r"|FUNCNAME|IFS|PS4|ENV|SHELLOPTS|PWD|OLDPWD|SHLVL|PIPESTATUS|EPOCH\w*|BASH\w*"
+    r"|LANG|LANGUAGE|LC_\w+"  # bash warns of a locale that the node does not have
+)
 
 # dash's kill accepts "-s TERM -- -PID", but not "-TERM -- -PID".
 _STOP = """\
@@ -112,14 +127,22 @@ done
 echo '{marker} exit 0'"""
 
 
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a node is sent: ``line`` is for the login shell, ``script`` is its standard input."""
+
+    line: str
+    script: str
+
+
 def command_line(
     command: Command,
     nonce: str,
     tag: str = "",
     setup: tuple[str, ...] = (),
     become: tuple[str, ...] = (),
-) -> str:
-    """Return one line, for any login shell, that runs ``command`` under its time limit.
+) -> Sent:
+    """Return the line and its input that run ``command`` under its time limit.
 
     Every process that it starts carries ``tag`` in its environment (``transport.tag``). The lines
     of ``setup`` run before it, unless the command is plain. ``become`` is the argv of the program
@@ -130,62 +153,78 @@ def command_line(
     """
     _check(command)
     marker = f"{MARKER} {nonce}"
-    if _is_of_the_shell(command, setup):
-        text = _text(command.argv, "export LC_ALL=C; ")
-    else:
-        text = _text(_after(setup, marker, _contained(command, nonce, tag)))
+    text = _after(setup, marker, command, _run(command, nonce, tag))
     words = {"marker": marker, "late": TIMEOUT_CODE, "command": text}
     if command.listens_on is None:
         run = _RUN.format(**words)
     else:
         run = _SERVE.format(port=command.listens_on, in_use=IN_USE_CODE, **words)
     script = _BEGIN.format(**words) + _tagged(tag) + run + _FINISH.format(**words)
-    limit = f"timeout -k {KILL_AFTER_S} {_seconds(command.time_limit_s)}"
+    limit = f"timeout -k {KILL_AFTER_S} {_seconds(command.time_limit_s)} sh"
+    return Sent(_line(limit, marker, become), _WHOLE.format(script=script))
+
+
+def _line(limit: str, marker: str, become: tuple[str, ...]) -> str:
     if not become:
-        return f"exec {limit} {_for_any_shell(script)}"
-    line = f"{limit} sh -c {shlex.quote(script)}"
-    raised = _AS_ROOT.format(become=shlex.join(become), line=line, marker=marker)
+        return f"exec {limit}"
+    raised = _AS_ROOT.format(become=shlex.join(become), line=limit, marker=marker)
     return f"exec {_for_any_shell(raised)}"
 
 
-def _text(argv: Sequence[str], first: str = "") -> str:
-    """Return the shell text of the command itself.
+def _run(command: Command, nonce: str, tag: str) -> str:
+    """Return the shell text that becomes the command itself, with its variables.
 
-    It uses ``exec``, because a program with the name of a shell builtin would not be found.
+    It uses ``exec``, because a program with the name of a shell builtin would not be found. A
+    shell does not set the variables that it keeps for itself: ``env`` does.
     """
-    return f"({first}exec {shlex.join(argv)}) </dev/null"
+    given = command.environment
+    kept = [name for name in given if _is_of_shells(name, given[name]) or _is_inside(command, name)]
+    ours = [name for name in given if name not in kept]
+    variables = [f"{name}={given[name]}" for name in kept]
+    argv = ["env", *variables, *command.argv] if variables else command.argv
+    exports = (
+        f"export {_outside(command, name)}={shlex.quote(given[name])} || exit; " for name in ours
+    )
+    return f"{''.join(exports)}exec {shlex.join(_contained(command, argv, ours, nonce, tag))}"
 
 
-def _is_of_the_shell(command: Command, setup: tuple[str, ...]) -> bool:
-    """Whether the shell sets the command's variables: a reading of counters has this one only.
+def _is_of_shells(name: str, value: str) -> bool:
+    """Whether a shell keeps the variable for itself, or warns of a value that it does not know.
 
-    Before and after each measurement, this saves a program on each node.
+    Each shell knows the locale C, and readings of counters have this variable only: without ``env``
+    they cost the node one program less.
     """
-    is_bare = command.container is None and (command.plain or not setup)
-    return is_bare and dict(command.environment) == {"LC_ALL": "C"}
+    return bool(_OF_SHELLS.fullmatch(name)) and (name, value) != ("LC_ALL", "C")
 
 
-def _with_variables(command: Command) -> Sequence[str]:
-    variables = [f"{name}={value}" for name, value in command.environment.items()]
-    # By env, not by the shell, which refuses to set its own read-only variables.
-    return ["env", *variables, *command.argv] if variables else command.argv
+def _outside(command: Command, name: str) -> str:
+    box = command.container
+    return name if box is None else containers.engine(box.engine).outside(name)
 
 
-def _contained(command: Command, nonce: str, tag: str) -> Command:
-    """Return the command with its variables in its argv, and that in its container if it has one.
+def _is_inside(command: Command, name: str) -> bool:
+    """Whether a variable is set in the container only, not for the engine outside."""
+    return command.container is not None and is_of_programs(name)
+
+
+def _contained(
+    command: Command, argv: Sequence[str], variables: Sequence[str], nonce: str, tag: str
+) -> Sequence[str]:
+    """Return the argv in the command's container, if it has one, with ``variables`` from outside.
 
     A container of a daemon has a time limit of its own, for the case that the engine's client was
     killed. Its first process would also ignore TERM, which timeout does not. In the command's own
     group timeout would make a group that nobody ends.
     """
-    argv = _with_variables(command)
-    if box := command.container:
-        if box.engine in containers.DETACHED:
-            limit_s = _seconds(command.time_limit_s + _CONTAINER_SPARE_S)
-            argv = ("timeout", "-k", str(KILL_AFTER_S), limit_s, *argv)
-        labels = containers.labels(tag)
-        argv = containers.engine(box.engine).argv(box, container_name(nonce), labels, argv)
-    return replace(command, argv=tuple(argv))
+    box = command.container
+    if box is None:
+        return argv
+    if box.engine in containers.DETACHED:
+        limit_s = _seconds(command.time_limit_s + _CONTAINER_SPARE_S)
+        argv = ("timeout", "-k", str(KILL_AFTER_S), limit_s, *argv)
+    labels = containers.labels(tag)
+    engine = containers.engine(box.engine)
+    return engine.argv(box, container_name(nonce), labels, variables, argv)
 
 
 def container_name(nonce: str) -> str:
@@ -193,12 +232,12 @@ def container_name(nonce: str) -> str:
     return f"railgauge-{nonce}"
 
 
-def _after(setup: tuple[str, ...], marker: str, command: Command) -> Sequence[str]:
-    """Return the argv that runs a command after ``setup``."""
-    argv = command.argv
+def _after(setup: tuple[str, ...], marker: str, command: Command, run: str) -> str:
+    """Return the shell text that runs a command after ``setup``, without input."""
     if command.plain or not setup:
-        return argv
-    return ["bash", "-c", _SETUP, "railgauge", marker, str(len(setup)), *setup, *argv]
+        return f"({run}) </dev/null"
+    script = _SETUP.format(lines=shlex.join(setup), marker=marker, run=run)
+    return _IN_BASH.format(script=shlex.quote(script), start=shlex.quote(_START))
 
 
 def _tagged(tag: str) -> str:
@@ -222,8 +261,8 @@ def typed_line(argv: Sequence[str], assigned: Mapping[str, str] | None = None) -
 
 def stop_line(
     pid: int, nonce: str, become: tuple[str, ...] = (), removal: tuple[str, ...] = ()
-) -> str:
-    """Return one line that ends the process group ``pid``: TERM, then KILL if it lives 2 s later.
+) -> Sent:
+    """Return what ends the process group ``pid``: TERM, then KILL if it lives 2 s later.
 
     It reports its end by the marker ``exit 0``. A group of root's is ended by ``become``.
     ``removal`` is the argv that removes the command's container, empty for none.
@@ -235,9 +274,8 @@ def stop_line(
     marker, last = f"{MARKER} {nonce}", _TERM_POLLS + _KILL_POLLS
     remove = f"{shlex.join(removal)} </dev/null >/dev/null 2>&1" if removal else ":"
     script = _STOP.format(marker=marker, pid=pid, patience=_TERM_POLLS, last=last, remove=remove)
-    if become:
-        script = f"{shlex.join(become)} sh -c {shlex.quote(script)} </dev/null"
-    return f"exec {_for_any_shell(script)}"
+    line = f"exec {_for_any_shell(f'{shlex.join(become)} sh')}" if become else "exec sh"
+    return Sent(line, _WHOLE.format(script=script))
 
 
 def _seconds(time_s: float) -> str:

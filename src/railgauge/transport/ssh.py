@@ -18,6 +18,7 @@ from railgauge.transport import Session
 from railgauge.transport.capture import Pipes, Sink
 from railgauge.transport.job import KILLED_CODE, LinkSession
 from railgauge.transport.login import close_hops, open_hops
+from railgauge.transport.shell import Sent
 from railgauge.transport.tag import Tag
 
 _CHUNK_BYTES = 1 << 16
@@ -79,6 +80,19 @@ class SshPipes:
             stderr(self._channel.recv_stderr(_CHUNK_BYTES))
 
 
+def _give(channel: paramiko.Channel, script: bytes) -> None:
+    """Send the script and the end of the input.
+
+    A command that has ended already takes none: what it printed says why.
+    """
+    try:
+        channel.sendall(script)
+        channel.shutdown_write()
+    except OSError:
+        if not channel.get_transport().is_active():
+            raise
+
+
 class SshLink:
     """A ``NodeConnection`` over the last of ``hops``; each command gets its own channel."""
 
@@ -91,11 +105,12 @@ class SshLink:
         transport: paramiko.Transport = self._hops[-1].transport
         return transport
 
-    def execute(self, line: str) -> Pipes:
+    def execute(self, sent: Sent) -> Pipes:
         try:
             channel = self.transport.open_session(timeout=_OPEN_LIMIT_S)
             pipes = SshPipes(channel)
-            channel.exec_command(line.encode("utf-8", "surrogateescape"))
+            channel.exec_command(sent.line.encode("utf-8", "surrogateescape"))
+            _give(channel, sent.script.encode("utf-8", "surrogateescape"))
         except (paramiko.SSHException, EOFError, OSError) as error:
             raise self._refused(error) from error
         return pipes

@@ -15,10 +15,12 @@ from typing import Any
 
 from railgauge.core.errors import NodeUnreachable, TransportError
 from railgauge.core.model import Node
+from railgauge.core.private_files import umask_of_commands
 from railgauge.transport import Session
 from railgauge.transport.capture import Pipes, Sink
 from railgauge.transport.job import LinkSession
 from railgauge.transport.local import LocalPipes
+from railgauge.transport.shell import Sent
 from railgauge.transport.slurm import lines, nodes
 from railgauge.transport.slurm.steps import environment, folder, step_argv
 from railgauge.transport.tag import Tag
@@ -48,10 +50,10 @@ class SlurmLink:
     def __init__(self, node: Node) -> None:
         self._node = node
 
-    def execute(self, line: str) -> Pipes:
-        argv = step_argv(self._node.slurm, [self._node.name], lines.attended(line))
+    def execute(self, sent: Sent) -> Pipes:
+        argv = step_argv(self._node.slurm, [self._node.name], lines.attended(sent))
         try:
-            return StepPipes(start_step(argv))
+            return StepPipes(start_step(argv), sent.script)
         except OSError as error:
             raise TransportError(f"cannot start srun: {error}", where=self._node.name) from error
 
@@ -73,6 +75,7 @@ def start_step(argv: tuple[str, ...], stderr: Any = subprocess.PIPE) -> subproce
         env=environment(),
         cwd=folder(),
         start_new_session=True,
+        umask=umask_of_commands(),
     )
 
 
@@ -90,9 +93,9 @@ def end_step(process: subprocess.Popen[bytes]) -> None:
 class StepPipes:
     """The output of one step."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], script: str) -> None:
         self._process = process
-        self._pipes = LocalPipes(process)
+        self._pipes = LocalPipes(process, script, keep_open=True)
 
     def drain(self, stdout: Sink, stderr: Sink) -> int | None:
         """Return the command's exit code, or ``None`` if ``srun`` failed and reported none.

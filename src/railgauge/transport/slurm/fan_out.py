@@ -71,8 +71,8 @@ def _round(nodes: Sequence[Node], command: Command) -> Iterator[Answer]:
     start = Start.now()
     setup = () if command.plain else nodes[0].setup
     become = nodes[0].become if command.as_root else ()
-    line = shell.command_line(command, start.nonce, "", setup, become)
-    argv = lines.gathered(line, start.nonce)
+    sent = shell.command_line(command, start.nonce, "", setup, become)
+    argv = lines.gathered(sent.line, start.nonce)
     argv = step_argv(nodes[0].slurm, [node.name for node in nodes], argv, *_OPTIONS)
     answers = Answers(command, start, {node.name for node in nodes}, bool(setup))
     with TemporaryFile() as stderr:
@@ -81,6 +81,7 @@ def _round(nodes: Sequence[Node], command: Command) -> Iterator[Answer]:
         limit.daemon = True
         limit.start()
         try:
+            _give(step, sent.script)
             assert step.stdout
             for labelled in step.stdout:
                 yield from answers.take(labelled)
@@ -89,6 +90,14 @@ def _round(nodes: Sequence[Node], command: Command) -> Iterator[Answer]:
             limit.cancel()
             _end(step)
         yield from answers.failures(_text(stderr), is_late=is_late)
+
+
+def _give(step: subprocess.Popen[bytes], script: str) -> None:
+    """Write the script, and the end of the input; a step that has failed says why on stderr."""
+    assert step.stdin
+    with suppress(OSError):
+        step.stdin.write(script.encode("utf-8", "surrogateescape"))
+        step.stdin.close()
 
 
 def _end(step: subprocess.Popen[bytes]) -> None:

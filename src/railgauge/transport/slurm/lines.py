@@ -1,10 +1,12 @@
 """The ``sh`` scripts that a step runs around a line of ``shell``.
 
 The line is passed as an argument and needs no quoting: ``srun`` sends its arguments to the node
-unchanged, and no shell reads them on the way.
+unchanged, and no shell reads them on the way. Its script comes by the input of ``srun``.
 """
 
 from __future__ import annotations
+
+from railgauge.transport.shell import Sent
 
 # Slurm reads a step's output even after the run has died, so a command would not notice the death
 # of its run. But the input of srun, and with it the step's, ends then. This script watches the
@@ -19,9 +21,10 @@ for name in $(env | grep -o '^SLURM_[A-Z0-9_]*'); do
     *) unset "$name" ;;
   esac
 done
+script=$(head -c "$2")
 exec 3<&0 4>&1 </dev/null
 code=$({
-  { (eval "$1") 3<&- 4>&- 5>&-; echo $? >&5; } | {
+  { (printf '%s\\n' "$script" | eval "$1") 3<&- 4>&- 5>&-; echo $? >&5; } | {
     exec 6<&0 </dev/null 5>&-
     cat <&6 >&4 &
     reader=$!
@@ -43,17 +46,21 @@ exit "${code:-1}"
 # nonce comes first, because a TaskProlog may print lines of its own before it.
 _GATHERED = """
 printf '%s %s\\n' "$2" "$SLURMD_NODENAME"
-(eval "$1") 2>/dev/null </dev/null | base64
+(eval "$1") 2>/dev/null | base64
 echo .
 """
 
 
-def attended(line: str) -> tuple[str, ...]:
-    """Return the argv that runs ``line`` and kills the step when the run has died."""
-    return ("sh", "-c", _ATTENDED, "railgauge", line)
+def attended(sent: Sent) -> tuple[str, ...]:
+    """Return the argv that runs the line and kills the step when the run has died.
+
+    It reads as much of the input as the script is long; the rest, and its end, is watched for.
+    """
+    size = len(sent.script.encode("utf-8", "surrogateescape"))
+    return ("sh", "-c", _ATTENDED, "railgauge", sent.line, str(size))
 
 
 def gathered(line: str, nonce: str) -> tuple[str, ...]:
-    """Return the argv that prints ``nonce`` and the node's name, runs ``line``, and prints its
-    output as base64 and a dot."""
+    """Return the argv that prints ``nonce`` and the node's name, runs ``line`` with the input of
+    the step, and prints its output as base64 and a dot."""
     return ("sh", "-c", _GATHERED, "railgauge", line, nonce)

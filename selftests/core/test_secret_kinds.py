@@ -1,0 +1,111 @@
+"""Every kind of secret is masked, whatever stands around it, and no figure of an output is."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from testing.places import SHARED
+from testing.secret_kinds import KINDS, NAMES, Planted
+
+from railgauge.core.redaction import Redactor, mask_environment
+from railgauge.core.secret_forms import MASK, is_secret_name
+
+AROUND = (
+    "{}",
+    "  {}  ",
+    "[12.5] node03: {}",
+    "error: cannot run '{}'",
+    "a\n{}\nb",
+    "$ {} # note",
+)
+
+
+def test_there_are_sixty_kinds_at_least():
+    assert len({planted.kind for planted in KINDS}) >= 60
+
+
+@pytest.mark.parametrize("planted", KINDS, ids=lambda planted: planted.kind)
+def test_a_secret_is_masked_wherever_it_stands(planted: Planted):
+    for around in AROUND:
+        redactor = Redactor()
+        said = redactor.text(around.format(planted.text))
+        assert planted.value not in said
+        assert MASK in said
+        assert redactor.counts.total() >= 1
+        assert Redactor().text(said) == said
+
+
+@pytest.mark.parametrize("planted", KINDS, ids=lambda planted: planted.kind)
+def test_a_secret_is_masked_in_the_words_of_a_command(planted: Planted):
+    words = [planted.text] if planted.kind == "private key" else planted.text.split(" ")
+    argv = ("tool", *words, "--size", "8")
+    said = Redactor().words(argv)
+    assert planted.value not in " ".join(said)
+    assert len(said) == len(argv)
+    assert said[-2:] == ("--size", "8")
+
+
+def test_a_mask_does_not_tell_the_length():
+    said = {Redactor().text(f"DB_PASS={'xY3' * n}") for n in range(1, 20)}
+    assert said == {f"DB_PASS={MASK}"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_name_of_a_variable_gives_its_value_away(name: str):
+    assert is_secret_name(name)
+    assert mask_environment({name: "0"}) == {name: MASK}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["PWD", "OLDPWD", "NCCL_IB_PKEY", "PKEY", "MAX_TOKENS", "KEY", "key", "PASSED", "BYPASS",
+     "UCX_RCACHE_BYPASS", "NCCL_DEBUG", "AUTHOR", "KEYS", "MONKEYS", "RKEY", "TOKENIZER"],
+)  # fmt: skip
+def test_the_name_of_a_setting_does_not(name: str):
+    assert not is_secret_name(name)
+
+
+HARMLESS = (
+    "PWD=/root/x", "OLDPWD=/home/ana", "NCCL_IB_PKEY=0x7fff", "ib_write_bw -p 18515 -x 3",
+    "srun -p batch", "mkdir -p /tmp/a", "docker run -u 1000:1000 -p 8080:80", "sort -u names",
+    "RKey 0x1fffb9 VAddr 0x7f", "pass=3 fail=0", "key=12", "Mean TTFT per token: 12.5",
+    "--max-num-batched-tokens 8192", "--token 12", "PASS: 12", "Total input tokens: 4509",
+    "key: value", "Bypass=1", "https://x.example:8000/v1", "auth=munge", "tests passed: 12",
+    "Password authentication is off", "basic settings of node gpu001", "10.0.0.1:20000",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_is_no_secret_stays(text: str):
+    assert Redactor().text(text) == text
+
+
+FOLDERS = [SHARED / name for name in ("transcripts", "corpus", "seeds")]
+
+
+@pytest.mark.skipif(not FOLDERS[0].is_dir(), reason="the shared documents are not here")
+def test_no_recorded_output_of_a_tool_changes():
+    """What does not change is parsed alike; masked figures would be missing, or others."""
+    paths = [path for folder in FOLDERS for path in folder.rglob("*") if path.is_file()]
+    given = [path.read_text(encoding="utf-8", errors="replace") for path in paths]
+    assert len(given) > 100
+    changed = [text[:80] for text in given if Redactor().text(text) != text]
+    assert changed == []
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a_", "a-", "A_KEY", "token ", "-p ", "login ", "://a:", "cookie", "user:", "'\"", "=",
+     "eyJa.", "-----BEGIN PRIVATE KEY-----", "mysql ", "password", "authorization:",
+     "key=", "bearer "],
+)  # fmt: skip
+def test_a_hostile_line_costs_time_in_proportion_to_its_length(piece: str):
+    def cost_s(size: int) -> float:
+        line = (piece * (size // len(piece) + 1))[:size]
+        began = time.process_time()
+        Redactor().text(line)
+        return time.process_time() - began
+
+    short_s = min(cost_s(50_000) for _ in range(3))
+    assert cost_s(400_000) < max(24 * short_s, 0.2)

@@ -1,0 +1,203 @@
+"""What secrets look like: names of variables, and forms in texts. Pure.
+
+Every expression is linear: what repeats is bounded, or can end in one way only.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MASK = "[secret]"
+# Short values and numbers occur in outputs with other meanings: they are masked only beside their
+# variable's name.
+LEAST_SECRET = 6
+
+_WORDS = r"(?:password|passwd|passphrase|passcode|secret|token|credentials?)"
+_KEYS = r"(?:api|access|private|secret|auth|account|encryption|signing)[_-]?key(?:[_-]?id)?"
+_NAME_WORDS = rf"(?:{_WORDS}|{_KEYS})"
+# Words that name a secret at the end of a longer name only: a table has a "key", a test a "pass".
+_LAST_WORDS = r"(?:pass|pwd|auth|cookies?|key)"
+# The working directory, InfiniBand's keys of partitions and memory, and words that end like one.
+_HARMLESS = r"(?:OLDPWD|PWD|(?:\w*_)?[PRLQ]_?KEY|\w*(?:BYPASS|COMPASS))"
+_SECRET_NAME = re.compile(
+    rf"(?i)(?!{_HARMLESS}$)(?:(?:.*[_.-])?{_NAME_WORDS}|.*[a-z0-9][_.-]{_LAST_WORDS}"
+    r"|(?-i:[A-Z][A-Z0-9_]*(?:PASS|PASSWD|PASSWORD|PWD|AUTH|COOKIE|KEY|TOKEN|SECRET)))"
+)
+# A field of the suite's own files that ends like the name of a secret is none.
+SECRET_FIELD = re.compile(rf"(?i)(?:.*[_.-])?{_NAME_WORDS}")
+
+_QUOTED = r"""'[^'\n]{0,2000}'|"[^"\n]{0,2000}\""""
+_VALUE = rf"""(?:{_QUOTED}|[^\s'",;&<>\\]+)"""
+_NEW = r"(?!['\"]?\[secret\])"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a kind of secret looks like: all of the match, or what follows its ``head``.
+
+    One of ``hints`` is in every text that has one, in lower case: most texts have none, and looking
+    for them costs a fraction of the expression.
+    """
+
+    kind: str
+    hints: tuple[str, ...]
+    pattern: re.Pattern[str]
+    instead: str = rf"\g<head>{MASK}"
+
+
+FORMS: tuple[Form, ...] = (
+    Form(
+        "private key",
+        ("private key", "age-secret-key-"),
+        re.compile(
+            r"-----BEGIN (?P<kind>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----.{0,20000}?"
+            r"(?:-----END (?P=kind)-----|\Z)|AGE-SECRET-KEY-1[0-9A-Z]{20,100}",
+            re.DOTALL,
+        ),
+        MASK,
+    ),
+    Form(
+        "cookie",
+        ("cookie:",),
+        re.compile(rf"(?i)(?P<head>\b(?:set-)?cookie:\s{{0,4}}){_NEW}[^\s'\"][^\n'\"\x1f]*"),
+    ),
+    Form(
+        "authorization",
+        ("authorization",),
+        re.compile(
+            r"(?i)(?P<head>\b(?:proxy-)?authorization['\"]?\s?[:=]\s{0,4}['\"]?"
+            rf"(?!\w{{1,10}}\s{{1,4}}\[secret\])"
+            rf"(?:(?:bearer|basic|digest|token|apikey)\s{{1,4}})?){_NEW}[^\s'\"]{{6,}}"
+        ),
+    ),
+    Form(
+        "secret variable",
+        ("pass", "secret", "token", "cred", "key"),
+        re.compile(rf"(?i)(?P<head>\b(?:\w{{1,80}}_)?{_NAME_WORDS}\s?=\s?){_NEW}{_VALUE}"),
+    ),
+    Form(
+        "secret variable",
+        ("pass", "pwd", "auth", "cookie", "key", "token", "secret"),
+        re.compile(
+            rf"(?P<head>\b(?!(?i:{_HARMLESS})=)(?:[A-Z][A-Z0-9_]{{0,80}}"
+            r"(?:PASS|PASSWD|PASSWORD|PWD|AUTH|COOKIE|KEY|TOKEN|SECRET)"
+            r"|[A-Za-z]\w{0,80}_(?:pass|pwd|auth|cookie|key)"
+            rf"|[A-Z][A-Za-z]{{0,40}}(?:Key|Pwd|Pass|Secret|Token|Cookie))=){_NEW}"
+            rf"(?!0x|[\d.]+(?:[\s,;]|$)){_VALUE}"
+        ),
+    ),
+    Form(
+        "secret field",
+        ("pass", "secret", "token", "cred", "key"),
+        re.compile(
+            rf"""(?i)(?P<head>\b(?:[\w-]{{1,80}}[_-])?{_NAME_WORDS}\\?['"]?\s?:\s{{0,4}}\\?['"]?)"""
+            rf"""{_NEW}(?=[^\s'",]*[A-Za-z][^\s'",]*)[^\s'",;&<>\\()]{{{LEAST_SECRET},}}"""
+        ),
+    ),
+    Form(
+        "secret element",
+        ("password>", "secret>", "token>", "key>"),
+        re.compile(rf"(?i)(?P<head><(?:\w{{1,40}}_)?{_NAME_WORDS}>){_NEW}[^<\n]{{1,400}}(?=</)"),
+    ),
+    Form(
+        "secret option",
+        ("pass", "secret", "token", "cred", "key"),
+        re.compile(
+            r"(?i)(?P<head>(?<![\w-])--?(?:[a-z]{1,20}-){0,3}"
+            rf"(?:{_NAME_WORDS}|pass(?:in|out)?)(?:[ \t\x1f]{{1,4}}|=)){_NEW}"
+            rf"(?!-|[\d.]+(?:\s|$))(?:pass:)?{_VALUE}"
+        ),
+    ),
+    Form(
+        "password option",
+        ("sshpass", "mysql", "maria", "login", "ipmitool", "redis-cli", "ldap", "smbclient"),
+        re.compile(
+            r"(?P<head>\b(?:sshpass|mysql\w{0,10}|mariadb|ipmitool|redis-cli|ldap\w{1,10}|smbclient"
+            r"|(?:docker|podman|nerdctl|oc|helm|crane|skopeo|az|oras)\s(?:\w{1,20}\s)?login)\b"
+            rf"[^\n;|&]{{0,300}}?\s-[pPaw]\s?){_NEW}(?!-){_VALUE}"
+        ),
+    ),
+    Form(
+        "password option",
+        ("-p",),
+        re.compile(
+            rf"(?P<head>\s-p\s){_NEW}(?=\S{{0,80}}[a-z])(?=\S{{0,80}}[A-Z])(?=\S{{0,80}}\d)"
+            r"[\w!@#$%^*+=]{8,}(?=[\s'\"]|$)"
+        ),
+    ),
+    Form(
+        "user and password",
+        ("-u", "user"),
+        re.compile(
+            r"(?P<head>(?<![\w-])(?:-u|-U|--user|--proxy-user)[ =\x1f]?['\"]?"
+            r"[A-Za-z][\w.@\\-]{0,63}:)"
+            rf"{_NEW}(?!\d{{1,5}}(?:\s|$)|//)[^\s'\"]+"
+        ),
+    ),
+    Form(
+        "user and password",
+        ("login",),
+        re.compile(rf"(?P<head>\blogin\s{{1,8}}\S{{1,80}}\s{{1,8}}password\s{{1,8}}){_NEW}\S+"),
+    ),
+    Form(
+        "bearer token",
+        ("bearer", "basic"),
+        re.compile(r"(?i)\b(?P<head>(?:bearer|basic)\s+)(?=\S*[0-9])[A-Za-z0-9._~+/=-]{12,}"),
+    ),
+    Form("access key", ("akia", "asia"), re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), MASK),
+    Form(
+        "access token",
+        (
+            *(
+                "gh",
+                "github_pat_",
+                "glpat-",
+                "hf_",
+                "xox",
+                "sk-",
+                "sk_",
+                "rk_",
+                "eyj",
+                "nvapi-",
+                "pypi-",
+                "npm_",
+            ),
+            *("aiza", "ya29.", "sg.", "dop_v1_", "dckr_", "hvs.", "dapi", "atlasv1", "hooks.slack"),
+        ),
+        re.compile(
+            r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,}|gl(?:pat|ptt|dt)-[\w-]{18,}"
+            r"|hf_[A-Za-z0-9]{30,}|xox[abeprs]-[\w-]{10,}|sk-[A-Za-z0-9_-]{20,}"
+            r"|[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|nvapi-[\w-]{20,}|pypi-[\w-]{30,}"
+            r"|npm_[A-Za-z0-9]{30,}|AIza[\w-]{30,}|ya29\.[\w-]{20,}|SG\.[\w-]{16,}\.[\w-]{16,}"
+            r"|dop_v1_[0-9a-f]{40,}|dckr_pat_[\w-]{20,}|hvs\.[\w-]{20,}|dapi[0-9a-f]{32}"
+            r"|\w{14}\.atlasv1\.[\w-]{40,}|(?<=hooks\.slack\.com/services/)[\w/]{20,}"
+            r"|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,})"
+        ),
+        MASK,
+    ),
+    Form(
+        "password hash",
+        ("$1$", "$2", "$5$", "$6$", "$y$", "$apr1$", "$argon2"),
+        re.compile(r"\$(?:1|2[aby]|5|6|y|apr1|argon2\w{0,2})\$[./A-Za-z0-9$=,+]{20,}"),
+        MASK,
+    ),
+    Form(
+        "signed address",
+        ("sig=", "signature="),
+        re.compile(rf"(?i)(?P<head>[?&](?:sig|(?:x-amz-)?signature)=){_NEW}[^\s&'\"<>]{{6,}}"),
+    ),
+    Form(
+        "URL userinfo",
+        ("://",),
+        re.compile(
+            r"(?P<head>\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@'\"<>]{0,100}:)"
+            rf"{_NEW}[^\s/@'\"<>]+(?=@)"
+        ),
+    ),
+)
+
+
+def is_secret_name(name: str) -> bool:
+    """Return whether a variable of this name is a secret: ``HF_TOKEN``, ``DB_PASS``."""
+    return bool(_SECRET_NAME.fullmatch(name))
