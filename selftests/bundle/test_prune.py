@@ -215,6 +215,7 @@ def test_a_folder_must_be_one(railgauge, reports, tmp_path):
         code, out, err = railgauge("prune", "--keep", 1, path)
         assert (code, out) == (2, "")
         assert "is not a folder of runs" in err
+        assert len(err.splitlines()) == 1
 
 
 def test_the_folder_of_one_run_is_refused(railgauge, reports):
