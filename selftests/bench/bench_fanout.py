@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
+import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from secrets import token_bytes
 from statistics import median
 from tempfile import TemporaryDirectory
 
@@ -30,12 +34,19 @@ time; OpenSSH's `ssh` with ControlMaster is started by `xargs -P 64`. Both go to
 one Python process on the same machine, whose work is in both sides. *Bare* is `true` and nothing
 else. *With its limits* is the line that the suite sends for every command, sent by both: `timeout`,
 a process group of its own, markers for its end and its exit code, the name of the run; it starts
-two processes more on the node. Connecting compares with `ssh -fNM` and the same key exchange.
-Leases: `flock` on every node, taken, and let go of after a look for what is left of the run."""
+two processes more on the node. Connecting compares with `ssh -fNM`, the same key exchange and the
+same known_hosts, which has a line for each of the 128 nodes; then all of them with files of one
+line (each node its own), 128 and 5,000 lines, in which those of the nodes are spread evenly.
+Leases: `flock` on every node, taken, and let go of with a look for what is left of the run; CPU
+seconds of the suite, of the server and of what ran on the nodes."""
 
 NODES = (1, 32, 128)
 AT_ONCE = 64
-TARGET = 0.5
+LIMITED = {1: 0.40, 32: 0.45, 128: 0.47}  # of a command with its limits
+BARE = 0.5
+LINES = (1, 128, 5_000)
+CONNECTING = 0.6
+LEASE_MS = 13.0
 PER_NODE = 1.1  # no worse, apart from the noise of one turn
 REPEATS = {1: 20, 32: 3, 128: 1}  # within a turn
 TURNS = 5
@@ -105,8 +116,8 @@ def rows() -> Iterator[Row]:
         yield from _connecting(site)
         with site.mastered(), contextlib.closing(site.sessions()) as sessions:
             _at_once(lambda name: sessions[name], site, NODES[-1])
-            for what, ours, line in _ways(sessions):
-                yield from _commands(site, what, ours, line)
+            for way in _ways(sessions):
+                yield from _commands(site, *way)
         yield from _leases(site)
 
 
@@ -121,30 +132,64 @@ def _lab(folder: Path) -> Iterator[Site]:
 
 def _connecting(site: Site) -> Iterator[Row]:
     for nodes in NODES:
+        yield _connected(site, nodes, Row("connecting", nodes, "nodes", 0.0, "s"))
+    what = f"connecting {NODES[-1]}, lines of known_hosts"
+    for lines in LINES:
+        known = _known_hosts(site, lines)
+        yield _connected(known, NODES[-1], Row(what, lines, "lines", 0.0, "s", target=CONNECTING))
+    site.configure()
 
-        def ours(nodes: int = nodes) -> float:
-            with contextlib.closing(site.sessions()) as sessions:
-                return wall_s(lambda: _at_once(lambda name: sessions[name], site, nodes))
 
-        def theirs(nodes: int = nodes) -> float:
-            try:
-                return wall_s(lambda: site.masters(nodes))
-            finally:
-                site.end_masters(nodes)
+def _connected(site: Site, nodes: int, row: Row) -> Row:
+    site.configure()
 
-        both = compare(ours, theirs)
-        yield Row(
-            "connecting", nodes, "nodes", both.measured, "s",
-            compared_with="`ssh -fNM`", baseline=both.baseline, ratio=both.ratio,
-            shown=f"{both.measured / nodes * 1e3:.1f} ms a node",
-        )  # fmt: skip
+    def ours() -> float:
+        with contextlib.closing(site.sessions()) as sessions:
+            return wall_s(lambda: _at_once(lambda name: sessions[name], site, nodes))
+
+    def theirs() -> float:
+        try:
+            return wall_s(lambda: site.masters(nodes))
+        finally:
+            site.end_masters(nodes)
+
+    both = compare(ours, theirs, turns=TURNS)
+    return replace(
+        row, measured=both.measured, compared_with="`ssh -fNM`", baseline=both.baseline,
+        ratio=both.ratio, why=_WHY, shown=f"{both.measured / nodes * 1e3:.1f} ms a node",
+    )  # fmt: skip
+
+
+def _known_hosts(site: Site, lines: int) -> Site:
+    """The site with known_hosts of so many lines: those of its nodes, spread among others."""
+    own = Path(site.cluster.nodes[0].ssh.known_hosts or "").read_text("utf-8").splitlines()
+    if lines == 1:
+        texts = [f"{line}\n" for line in own]
+    else:
+        others = (lines - len(own)) // len(own)
+        texts = ["".join(f"{line}\n" + _strangers(others, n) for n, line in enumerate(own))]
+    files = [site.folder / f"known-{lines}-{n}" for n in range(len(texts))]
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(text, "utf-8")
+    nodes = tuple(
+        replace(node, ssh=replace(node.ssh, known_hosts=str(files[n % len(files)])))
+        for n, node in enumerate(site.cluster.nodes)
+    )
+    return Site(replace(site.cluster, nodes=nodes), site.folder)
+
+
+def _strangers(many: int, block: int) -> str:
+    kind = b"\0\0\0\x0bssh-ed25519\0\0\0\x20"
+    keys = [b64encode(kind + token_bytes(32)).decode() for _ in range(many)]
+    names = (f"far{block}-{n},10.{block}.0.{n}" for n in range(many))
+    return "".join(f"{name} ssh-ed25519 {key}\n" for name, key in zip(names, keys, strict=True))
 
 
 Act = Callable[[str], object]
 
 
-def _ways(sessions: Sessions) -> Iterator[tuple[str, Act, str]]:
-    """The command, how the suite runs it on a node, and the line for ``ssh``."""
+def _ways(sessions: Sessions) -> Iterator[tuple[str, Act, str, dict[int, float]]]:
+    """The command, how the suite runs it on a node, the line for ``ssh``, and the targets."""
 
     def bare(name: str) -> None:
         link = sessions[name]._session._link  # the shell that a session sends its lines to
@@ -154,12 +199,14 @@ def _ways(sessions: Sessions) -> Iterator[tuple[str, Act, str]]:
         done = sessions[name].run(Command(name, ("true",)))
         assert done.exit_code == 0, done
 
-    yield "a command, bare", bare, "true"
+    yield "a command, bare", bare, "true", dict.fromkeys(NODES, BARE)
     line = command_line(Command("n", ("true",)), "0" * 16, Tag("bench", "main").on("n"))
-    yield "a command, with its limits", limited, line
+    yield "a command, with its limits", limited, line, LIMITED
 
 
-def _commands(site: Site, what: str, act: Act, line: str) -> Iterator[Row]:
+def _commands(
+    site: Site, what: str, act: Act, line: str, targets: dict[int, float]
+) -> Iterator[Row]:
     for nodes in NODES:
         times = REPEATS[nodes]
 
@@ -173,7 +220,7 @@ def _commands(site: Site, what: str, act: Act, line: str) -> Iterator[Row]:
         yield Row(
             what, nodes, "nodes", both.measured, "s",
             compared_with="`ssh`, ControlMaster", baseline=both.baseline, ratio=both.ratio,
-            target=TARGET, why=_WHY, shown=f"{both.measured / nodes * 1e3:.1f} ms a node",
+            target=targets[nodes], why=_WHY, shown=f"{both.measured / nodes * 1e3:.1f} ms a node",
         )  # fmt: skip
     few, many = NODES[1:]
 
@@ -189,19 +236,40 @@ def _commands(site: Site, what: str, act: Act, line: str) -> Iterator[Row]:
 
 
 def _leases(site: Site) -> Iterator[Row]:
+    server = _server()
     for nodes in NODES:
-        cost_s = median(_leased_s(site, nodes, f"bench-{turn}") for turn in range(3))
-        shown = f"{cost_s / nodes * 1e3:.1f} ms a node"
-        yield Row("leases, taken and let go", nodes, "nodes", cost_s, "s", shown=shown)
+        costs = [_leased(site, nodes, f"bench-{turn}", server) for turn in range(3)]
+        cpu_s, wall = median(cpu for cpu, _ in costs), median(wall for _, wall in costs)
+        yield Row(
+            "leases, taken and let go", nodes, "nodes", cpu_s / nodes * 1e3, "ms CPU a node",
+            target=LEASE_MS if nodes == NODES[-1] else None, why=_WHY,
+            shown=f"{wall:.2g} s until done",
+        )  # fmt: skip
 
 
-def _leased_s(site: Site, nodes: int, run: str) -> float:
+def _leased(site: Site, nodes: int, run: str, server: int) -> tuple[float, float]:
+    """CPU seconds of all sides, and seconds of wall clock."""
     names = [node.name for node in site.cluster.nodes[:nodes]]
     with contextlib.closing(site.sessions()) as sessions:
         _at_once(lambda name: sessions[name], site, nodes)
         terms = Terms(Holder("user", "host", run, "now", run), site.cluster.rootfs)
         leases = NodeLeases(sessions, terms, _refuse)
-        return wall_s(lambda: (leases.take(names), leases.release()))
+        began_s = time.process_time() + _tree_cpu_s(server)
+        wall = wall_s(lambda: (leases.take(names), leases.release()))
+        return time.process_time() + _tree_cpu_s(server) - began_s, wall
+
+
+def _server() -> int:
+    """The process id of the lab's server, the only child of this process."""
+    tasks = Path("/proc/self/task").glob("*/children")
+    (child,) = {int(word) for task in tasks for word in task.read_text().split()}
+    return child
+
+
+def _tree_cpu_s(server: int) -> float:
+    """CPU seconds of a process and of all below it that have ended."""
+    fields = Path(f"/proc/{server}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def _refuse(line: str) -> None:

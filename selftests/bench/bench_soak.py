@@ -32,7 +32,7 @@ from railgauge.planning import plan, sample
 from railgauge.planning.soak import SoakRounds, folder_of, planned, round_s
 from railgauge.run.runner import Runner
 from railgauge.run.soak.judged import judged
-from railgauge.run.soak.proof import in_words, proof
+from railgauge.run.soak.proof import Soaked, in_words, proof
 from railgauge.run.soak.rounds import RoundEvidence
 from railgauge.run.soaking import carry_out
 from railgauge.run.store import Store, text_file
@@ -55,6 +55,7 @@ NODES, ROUNDS, ITEMS = 32, 52, 393
 FAILED = 40  # of every tenth round
 _DAY = "2026-01-31"
 _PLAN = planned("24h", 1, "1/1000h")
+_DAY_LONG = Soaked(86400.0, NODES, 2 * 86400.0)  # pairs, one after the other
 LIVE = (2, 4, 8)
 """SoakRounds that are measured on the lab; what later ones draw was measured before, or is then."""
 FLAT = 0.1  # the exponent of what does not grow, with the noise of a process's memory
@@ -77,9 +78,8 @@ def _rounds(folder: Path, cluster: Cluster) -> Iterator[Row]:
     found = survey(cluster, sessions, None, lambda _: None)
     base = RunResults({}, found, platform, cluster)
     level = sample.level(platform, cluster, "smoke")
-    count = round(
-        HOURS * 3600 / round_s(SoakRounds(planned("1h", _SEED), platform, cluster, level))
-    )
+    took_s, _ = round_s(SoakRounds(planned("1h", _SEED), platform, cluster, level))
+    count = round(HOURS * 3600 / took_s)
     rounds = SoakRounds(planned(f"{count}rounds", _SEED), platform, cluster, level)
     run, stops = folder / "run", (*LIVE, count // 4, count // 2, count)
     clock = _Clock()
@@ -234,8 +234,8 @@ class _Soaked(Replacement):
             rounds.append(one)
             items.append(_passed(one, ladder[0]))
             items += [_failed(one, item) for item in ladder[:wrong]]
-        about = {"rounds": [asdict(one) for one in rounds], **proof(_PLAN, 86400.0, NODES, 5)}
-        notes = tuple(f"soak: {line}" for line in in_words(_PLAN, 86400.0, NODES, 5))
+        about = {"rounds": [asdict(one) for one in rounds], **proof(_PLAN, _DAY_LONG, 5)}
+        notes = tuple(f"soak: {line}" for line in in_words(_PLAN, _DAY_LONG, 5))
         soak = SoakResults(tuple(items), (), tuple(rounds), about, notes)
         self.records |= {item.id: item for item in items}
         planned = replace(self.run, planned=tuple(self.records), soak=_PLAN)

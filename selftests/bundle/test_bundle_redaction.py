@@ -11,7 +11,7 @@ import pytest
 from testing import bundle_bench as bench
 from testing.bundle_bench import HOSTS, SECRET, SHORT_SECRET
 
-from railgauge.bundle.redact import FileRedactor, digested_keys
+from railgauge.bundle.redact import FileRedactor, digested_keys, versions_of
 from railgauge.core.codec import to_plain
 from railgauge.core.errors import ToolFailed
 from railgauge.core.model import Case, Transcript
@@ -190,6 +190,39 @@ def test_a_secret_in_json_keeps_it_json():
     redacted = Redactor().data(data)
     assert redacted["environment"] == {"API_TOKEN": MASK}
     assert redacted["stdout"] == f"password={MASK} ok\nnext"
+
+
+def written(folder, gpu_software, *addresses):
+    """A run's folder, as far as it says which words are versions."""
+    node = {"name": "mx01", "address": "mx01", "data_address": "mx01", "ssh": {"jump": None}}
+    node["nic_addresses"] = {f"nic{n}": one for n, one in enumerate(addresses)}
+    (folder / "cluster.json").write_text(json.dumps({"nodes": [node]}))
+    facts = {"nodes": {"mx01": {"facts": {"gpu_software": gpu_software}}, "mx02": {"error": "x"}}}
+    (folder / "environment.json").write_text(json.dumps(facts))
+    return versions_of(folder, ["cluster.json", "environment.json"])
+
+
+def test_a_version_of_four_numbers_is_no_address(tmp_path):
+    kept = written(tmp_path, {"runtime": "2.32.0.6", "driver": "570.86.15"})
+    assert kept == {"2.32.0.6"}
+    redactor = FileRedactor(None, addresses=True, versions=kept)
+    assert redactor.file("a.txt", b"maca 2.32.0.6 at 2.32.0.7") == b"maca 2.32.0.6 at 198.18.0.1"
+
+
+@pytest.mark.parametrize(
+    ("version", "addresses"),
+    [
+        ("2.32.0.6", ["2.32.0.6"]),  # an address of the hostfile
+        ("10.2.89.107", []),
+        ("192.168.1.7", []),
+        ("100.64.0.3", []),
+        ("2.32.0.6 on 8.8.8.8", []),
+    ],
+)
+def test_what_may_be_an_address_is_redacted_though_a_node_calls_it_a_version(
+    tmp_path, version, addresses
+):
+    assert written(tmp_path, {"runtime": version}, *addresses) == set()
 
 
 def test_pseudonyms():

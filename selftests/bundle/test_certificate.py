@@ -370,3 +370,8 @@ def test_report_html_has_its_language_and_loads_nothing(healthy):
     digest = hashlib.sha256((healthy.run.latest / "report.html").read_bytes()).hexdigest()
     assert manifest["report.html"] == digest
     assert "report.css" in manifest
+
+
+def test_what_many_nodes_lack_alike_is_one_row():
+    lacking = [(f"mx{n:02}", "gpus: no stack") for n in range(1, 33)] + [("mx07", "bmc: denied")]
+    assert document._by_what(lacking) == [("mx[01-32]", "gpus: no stack"), ("mx07", "bmc: denied")]

@@ -209,12 +209,17 @@ def other_environment(content):
     content[name] = json.dumps(data).encode()
 
 
-def other_counters(content):
-    name = two_of(content, "host_write_bandwidth")[0]
-    data = json.loads(content[name])
-    (*_, last) = data["runs"][0]
-    last["argv"][-1] = "/elsewhere"
-    content[name] = json.dumps(data).encode()
+def other_reading(role):
+    """Another command in place of the last one with this role."""
+
+    def forge(content):
+        name = two_of(content, "host_write_bandwidth")[0]
+        data = json.loads(content[name])
+        (*_, last) = (one for one in data["runs"][0] if one["role"] == role)
+        last["argv"][-1] = "/elsewhere"
+        content[name] = json.dumps(data).encode()
+
+    return forge
 
 
 @pytest.mark.parametrize(
@@ -224,7 +229,8 @@ def other_counters(content):
         (copied_runs, "has the same output as run/transcripts/host_write_bandwidth_"),
         (other_word, "--connection=UD"),
         (other_environment, "is not the command of host_write_bandwidth["),
-        (other_counters, "does not read the counters of "),
+        (other_reading("counters-after"), "does not read the counters of "),
+        (other_reading("control-host"), "does not read the load of the control host once"),
     ],
 )
 def test_transcripts_of_something_else(healthy, refused, change, why):

@@ -216,3 +216,11 @@ def test_a_folder_must_be_one(railgauge, reports, tmp_path):
         assert (code, out) == (2, "")
         assert "is not a folder of runs" in err
         assert len(err.splitlines()) == 1
+
+
+def test_the_folder_of_one_run_is_refused(railgauge, reports):
+    """Its folders are no runs: without a word there would be nothing to prune."""
+    code, out, err = railgauge("prune", "--keep", 1, (reports / "latest").resolve())
+    assert (code, out) == (2, "")
+    assert "is the folder of one run; name the folder that it is in" in err
+    assert len(err.splitlines()) == 1

@@ -24,9 +24,10 @@ def test_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     words = " ".join(out.split())
     assert code == 0
     assert "soak of 24h after the ladder: about 40 rounds of 36 min" in words
-    assert "no event in 24 h of 4 nodes: with 95% confidence fewer than one in 8.01 h" in words
-    assert "1 event in 24 h of 4 nodes: with 95% confidence fewer than one in 5.06 h" in words
-    assert "fewer than one event in 168 h of a node: 43.53% confidence" in words
+    each = "24 h, in which each of 4 nodes was measured for 10.1 h on average: with 95% confidence"
+    assert f"no event in {each} fewer than one in 8.01 h of the cluster, or in 13.5 h" in words
+    assert f"1 event in {each} fewer than one in 5.06 h" in words
+    assert "fewer than one event in 168 h of a node under load: 21.46% confidence" in words
 
 
 def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -35,6 +36,8 @@ def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert (code, soak["said"], soak["rounds"], soak["allowed_events"]) == (0, "5rounds", 5, 0)
     assert soak["estimate_s"] == 5 * soak["round_s"]
     assert [one["events"] for one in soak["proves"]] == [0, 1, 2]
+    for one in soak["proves"]:
+        assert one["hours"] < one["node_hours"] < 4 * one["hours"], "one measurement at a time"
     assert "soak" not in json.loads(planned(capsys, "--json")[1])
 
 

@@ -14,6 +14,7 @@ from railgauge.report.rows import ItemRow, RowGroup
 PACKAGE = ROOT / "src" / "railgauge"
 TEMPLATES = sorted(PACKAGE.rglob("*.html.j2"))
 ROWS = "report/templates/rows.html.j2"
+TABLE = "report/templates/table.html.j2"
 FIGURE = "core/templates/figure.html.j2"
 HOSTILE = "<script>\"'&"
 ESCAPED = "&lt;script&gt;&#34;&#39;&amp;"
@@ -50,6 +51,18 @@ def test_a_row_is_as_short_as_it_can_be():
         '<tr id=r1 data-n="0 1" data-m=0.5><th scope=row>a<td class=ok>passed<td>1 s'
         "<td>2 s<br>b<td>+50.0%<td><a href=#basis-3>001&nbsp;[3]</a><td>"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("n[1,11-13],mx07 and mx08", "n[1,<wbr>11-13],<wbr>mx07 and mx08"),
+        ("10,057 items, 1,024 of them", "10,057 items, 1,024 of them"),
+        ("<b>,<i>", "&lt;b&gt;,&lt;i&gt;"),
+    ],
+)
+def test_a_set_of_nodes_wraps_between_nodes_and_no_number_does(text, shown):
+    assert f">{shown}</td>" in pages.parts(TABLE).cell(text)
 
 
 def test_a_value_that_is_not_given_ends_in_an_error():

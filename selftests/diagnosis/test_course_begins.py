@@ -23,16 +23,15 @@ def summary(found):
     return [(cause.cause, str(cause.where), cause.confidence) for cause in found]
 
 
-@pytest.mark.parametrize("count", [2, 3])
-def test_a_node_that_slows_down_is_one_cause_and_not_a_path(count):
-    after = MINE[-count:]
+def test_a_node_that_slows_down_is_one_cause_and_not_a_path():
+    after = MINE[-2:]
     (cause,) = diagnose(run(ordered(), of_n2(after)))
     assert (cause.cause, str(cause.where), cause.confidence) == ("slow-node", "n2", "likely")
     begun = START + timedelta(minutes=after[0])
     assert f"slow since {begun:%H:%M:%S} UTC" in cause.says
-    assert f"fine before: {4 - count} of {4 - count}" in cause.says
+    assert "fine before: 2 of 2" in cause.says
     course = cause.to_json()["course"]
-    assert course == {"kind": "since", "since": begun.isoformat(), "slow": count, "of": 4}
+    assert course == {"kind": "since", "since": begun.isoformat(), "slow": 2, "of": 4}
     json.dumps(course)
 
 

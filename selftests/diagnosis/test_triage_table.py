@@ -41,6 +41,7 @@ def test_severity_follows_from_the_harm_that_the_cause_does(name):
         Harm.OUT_OF_SERVICE: {UNKNOWN} if name in NOT_THE_HARDWARE else {CRITICAL},
         Harm.DEGRADED: {MINOR} if name == "straggler" else {MAJOR},
         Harm.UNMEASURED: {UNKNOWN},
+        Harm.DOUBTS: {UNKNOWN},
         Harm.SETTING: {UNKNOWN} if name == "foreign-gpu-process" else {MAJOR, MINOR},
     }
     assert TRIAGE[name].severity in allowed[EFFECTS[name].harm]

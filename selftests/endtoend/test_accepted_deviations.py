@@ -71,6 +71,7 @@ def test_every_report_lists_it_with_its_expiry(runs: Runs) -> None:
     assert f"viper: cpu-governor; {said}; {WHO}: {REASON}" in run.words
     assert "accepted deviation: viper: cpu-governor, until 2999-12-31" in run.words
     page = run.html
+    assert page.count('<div class="wide stack"><table>\n<thead><tr><th scope="col">Subject') == 2
     for words in (
         "ACCEPTED WITH DEVIATIONS",
         said,

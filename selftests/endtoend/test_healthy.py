@@ -25,6 +25,7 @@ from testing.acceptance import (
     of_the_tool,
 )
 
+from railgauge.core.terms import WATCHING_ROLES
 from railgauge.core.wording import of_metric
 
 NIGHTLY = ("--level", "nightly")
@@ -195,8 +196,8 @@ def _neighbours(run: Run) -> Iterator[tuple[Any, Any]]:
 
 
 def _span(case: str, repeat: list[dict[str, Any]]) -> tuple[datetime, datetime, str]:
-    """Begin and end of both sides of a measurement. A sampler goes on beside many of them."""
-    repeat = [transcript for transcript in repeat if transcript["role"] != "telemetry"]
+    """Begin and end of both sides of a measurement, without what watches it for longer."""
+    repeat = [one for one in repeat if one["role"] not in WATCHING_ROLES]
     starts = [datetime.fromisoformat(transcript["started_at"]) for transcript in repeat]
     ends = [
         start + timedelta(seconds=transcript["duration_s"])

@@ -98,7 +98,7 @@ def test_the_way_of_the_launch_is_kept_and_the_commands_are_the_same(runs: Runs)
 
 
 def launches(run: Run) -> tuple[str, list[list[str]]]:
-    """The launch of the run's cluster, and the words of its launches without addresses."""
+    """The launch of the run's cluster, and the words and variables of its launches."""
     (folder,) = {p.parent for p in run.project.folder.glob("reports/2*/cluster.json")}
     cluster = json.loads((folder / "cluster.json").read_text(encoding="utf-8"))
     found = []
@@ -106,6 +106,8 @@ def launches(run: Run) -> tuple[str, list[list[str]]]:
         for made in json.loads(path.read_text(encoding="utf-8"))["runs"]:
             if made[0]["argv"][0] == "mpirun":
                 words = made[0]["argv"]
-                found.append([word for word in words if not word.startswith("127.")])
-                assert made[0]["environment"] == {}
+                values = [f"{name}={value}" for name, value in made[0]["environment"].items()]
+                assert values
+                assert not set(values) & set(words)  # other users of the node could read them
+                found.append([*(word for word in words if not word.startswith("127.")), *values])
     return cluster["launch"], found

@@ -25,6 +25,8 @@ from testing.acceptance import (
     assert_sound,
 )
 
+from railgauge.core.terms import WATCHING_ROLES
+
 NODES = int(os.environ.get("RAILGAUGE_SCALE_NODES", "12"))
 FEW = 12
 # Not partners: with two rounds, two slow nodes of one pair cannot be told from others.
@@ -51,10 +53,10 @@ def test_both_slow_nodes_are_named_and_no_other(run: Run) -> None:
 
 
 def uses(run: Run) -> Iterator[tuple[str, datetime, datetime, str]]:
-    """Node, begin, end and case of every command of a measurement, without samplers of GPUs."""
+    """Node, begin, end and case of every command of a measurement, without those beside it."""
     for key, data in run.transcripts.items():
         every = (one for repeat in data["runs"] for one in repeat)
-        for one in (one for one in every if one["role"] != "telemetry"):
+        for one in (one for one in every if one["role"] not in WATCHING_ROLES):
             begun = datetime.fromisoformat(one["started_at"])
             yield one["node"], begun, begun + timedelta(seconds=one["duration_s"]), key
 

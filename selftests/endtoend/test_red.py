@@ -54,7 +54,7 @@ SCENARIOS = {
     "wrong-key": Scenario((*HOMELAB, *SMOKE, "--lab-fault", "wrong-key@prometheus")),
     "host-key": Scenario((*HOMELAB, *SMOKE, "--lab-fault", "host-key-changed@prometheus")),
     "stops-0": Scenario((*ALL_PAIRS, "--lab-fault", "node-stops@columbia:0")),
-    "stops-4": Scenario((*ALL_PAIRS, "--lab-fault", "node-stops@columbia:5")),
+    "stops-4": Scenario((*ALL_PAIRS, "--lab-fault", "node-stops@columbia:6")),
     "stops-server": Scenario((*ALL_PAIRS, "--lab-fault", "node-stops@prometheus:4")),
     "stops-n2": Scenario((*ALL_PAIRS, "-n", "2", "--lab-fault", "node-stops@columbia:6")),
     "gates": Scenario((*ALL_PAIRS, "--lab-fault", "governor@columbia")),

@@ -99,6 +99,21 @@ def test_a_missing_tool_is_told(root):
     assert "ethtool: command not found (exit 127)" in failures
 
 
+OLD_OPTION = "mx-smi: unrecognized option '--count-ecc'"
+
+
+@pytest.mark.parametrize(("code", "says"), [(1, f"mx-smi-ecc: {OLD_OPTION} (exit 1)"), (0, "")])
+def test_a_tool_too_old_for_the_option_is_quoted_and_the_release_named(root, code, says):
+    """Also one that ends with 0 all the same, whose words no section would tell."""
+    tool = root.parent / "bin" / "mx-smi"
+    tool.write_text(f'#!/bin/sh\necho "{OLD_OPTION}" >&2\nexit {code}\n')
+    tool.chmod(0o755)
+    found = parse_reading(printed(root, gpus=stack("metax")), stack("metax"))
+    needs = "mx-smi --count-ecc showed no counter of a GPU: that needs mx-smi 2.2.9 or later"
+    assert found.failures == tuple(filter(None, (says, needs)))
+    assert not any(device.startswith("gpu") for device in found.counts)
+
+
 def test_a_reading_that_is_cut_off_says_so(root):
     text = printed(root)
     cut = text[: text.index("end aer")]

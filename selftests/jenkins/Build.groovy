@@ -113,6 +113,21 @@ class Build {
         }
     }
 
+    /** The agent of the key is there for the block alone, and the shell finds it. */
+    Object in_sshagent(Map given, Closure body) {
+        given.credentials.each {
+            if (!scenario.credentials?.containsKey(it as String)) {
+                throw new Failed("no credentials ${it}")
+            }
+        }
+        env.SSH_AUTH_SOCK = scenario.credentials[given.credentials[0] as String]
+        try {
+            return body()
+        } finally {
+            env.remove('SSH_AUTH_SOCK')
+        }
+    }
+
     // --- steps without one ---
 
     void do_echo(Map given, Map entry) {

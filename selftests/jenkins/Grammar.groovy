@@ -42,6 +42,7 @@ class Grammar {
     static final Map BLOCK_STEPS = [
         lock           : ['resource!'],
         script         : [],
+        sshagent       : ['credentials!', 'ignoreMissing'],
         timeout        : ['time!', 'unit'],
         withCredentials: ['bindings!'],
     ]

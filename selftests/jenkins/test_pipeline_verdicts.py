@@ -31,6 +31,10 @@ DEVIATION = {
     "state": "applied",
     "until": "2027-01-31",
 }
+# 40 causes and 30 deviations of 128 nodes, each of which has a long name.
+LONG = [f"acceptance-rack{n:02}-node{n:03}.cluster.example.org" for n in range(128)]
+LARGE = [cause("slow-direction", ",".join(LONG), "mlx5_0", LONG[0]) for _ in range(40)]
+ACCEPTED_MANY = [{**DEVIATION, "subject": ",".join(LONG)}] * 30
 HOSTILE = 'it\'s "$(touch pwned)" `touch pwned`; touch pwned & ${IFS} *.yaml'
 ACCEPTED = Night(verdict=verdict("accepted"))
 CLEANING = """
@@ -43,6 +47,8 @@ NIGHTS = {
     "rejected": Night(1, verdict("rejected", CAUSES)),
     "incomplete": Night(10, verdict("incomplete", CAUSES[:1])),
     "deviations": Night(11, verdict("accepted with deviations", CAUSES[:1], [DEVIATION])),
+    "large": Night(1, verdict("rejected", LARGE)),
+    "large-deviations": Night(11, verdict("accepted with deviations", LARGE, ACCEPTED_MANY)),
     "interrupted": Night(2, verdict("incomplete")),
     "bad-input": Night(4),
     "unknown-code": Night(99),
@@ -61,6 +67,13 @@ NIGHTS = {
         parameters={"HOSTFILE": "mine.yaml", "SIGNING_KEY": "night"},
         credentials={"night": "/secret/night.key"},
     ),
+    "login": replace(
+        ACCEPTED,
+        pytest='echo "agent at $SSH_AUTH_SOCK" >>diary.txt',
+        parameters={"HOSTFILE": "mine.yaml", "SSH_KEY": "nodes"},
+        credentials={"nodes": "/agent/sock"},
+    ),
+    "no-login": replace(ACCEPTED, parameters={"HOSTFILE": "mine.yaml", "SSH_KEY": "lost"}),
     "options": replace(
         ACCEPTED,
         parameters={
@@ -247,6 +260,33 @@ def test_signature(builds: dict[str, Build]) -> None:
     bundle = f"railgauge [bundle] [reports/latest] [%s] [-o] [evidence/{RUN}.railgauge]"
     assert bundle % "--unsigned" in builds["accepted"].diary
     assert bundle % "--key] [/secret/night.key" in builds["signed"].diary
+
+
+def test_the_key_of_the_nodes_is_there_for_the_run_alone(builds: dict[str, Build]) -> None:
+    build = builds["login"]
+    assert build.result == "SUCCESS"
+    assert "agent at /agent/sock" in build.diary
+    (agent,) = build.called("sshagent")
+    assert agent["args"] == {"credentials": "[nodes]"}
+    within = {entry["step"] for entry in build.steps if "sshagent" in entry["in"]}
+    assert within == {"timeout", "sh"}
+    assert not builds["accepted"].called("sshagent")
+
+
+def test_without_its_key_nothing_is_measured(builds: dict[str, Build]) -> None:
+    build = builds["no-login"]
+    assert (build.result, build.measured) == ("FAILURE", [])
+    assert any("no credentials lost" in line for line in build.log)
+
+
+@pytest.mark.parametrize("night", ["large", "large-deviations"])
+def test_what_jenkins_shows_is_short_at_any_size(builds: dict[str, Build], night: str) -> None:
+    build = builds[night]
+    assert build.mistakes == []
+    assert len(build.description) <= 300
+    assert max(len(line) for line in build.log if "asserted" in line or "mx: " in line) <= 300
+    assert " more" in build.description
+    assert "slow-direction at acceptance-rack00-node000" in build.description
 
 
 def test_old_runs_are_pruned(builds: dict[str, Build]) -> None:

@@ -7,6 +7,7 @@ from testing.core_values import ROOT
 
 from railgauge.config import thresholds
 from railgauge.config.thresholds.model import GrowthLimit, Nic
+from railgauge.core.errors import CountersUnread, ToolMissing
 from railgauge.core.limits import Basis
 from railgauge.core.model import Outcome
 from railgauge.facts.counters import CounterReading
@@ -95,6 +96,26 @@ def test_a_counter_that_is_missing_is_an_error_also_where_the_others_stand_still
 def test_a_nic_without_any_counter_tells_why():
     gone = replace(reading(mlx5_3=None), failures=("ports: the output is truncated",))
     assert "(ports: the output is truncated)" in unread(node(gone))
+
+
+@pytest.mark.parametrize(
+    ("group", "tool", "is_it"),
+    [
+        ("gpu_ecc_corrected", "nvidia-smi", True),
+        ("gpu_ecc_corrected", "ethtool", False),
+        ("rdma_retransmits", "nvidia-smi", False),
+        ("rdma_retransmits", "ethtool", True),
+    ],
+)
+def test_a_tool_that_the_node_lacks_is_named_where_its_counters_are_asked_for(group, tool, is_it):
+    none = CounterReading("boot", {}, failures=(f"{tool}: command not found (exit 127)",))
+    found, error = verdicts(node(none, none), platform(group))
+    assert not found
+    assert type(error) is (ToolMissing if is_it else CountersUnread)
+    if is_it:
+        assert (error.where, error.what) == (
+            f"n1: {tool}", f"{tool} was not found; and 7 more such errors",
+        )  # fmt: skip
 
 
 def test_a_nic_that_the_platform_declares_and_the_node_lacks_is_an_error():

@@ -295,6 +295,9 @@ class _Watched:
     def drop(self, node):
         pass
 
+    def refuse_interrupted(self):
+        pass
+
     def run(self, command):
         with self.lock:
             self.running[command.argv] = command

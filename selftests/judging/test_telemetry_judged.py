@@ -10,6 +10,7 @@ from testing.gpu_samples import (
     HOT,
     OTHER_BOOT,
     UP_S,
+    began,
     client,
     nvidia,
     output,
@@ -204,6 +205,23 @@ def test_a_missing_tool_is_named():
 
 def test_a_sampler_that_died_is_refused_whatever_it_printed():
     assert "ended by itself after 6 s with exit code 0" in unread(exit_code=0)
+
+
+OLD_OPTION = "mx-smi: unrecognized option '--show-clk-tr'"
+
+
+@pytest.mark.parametrize("exit_code", [0, 1])
+def test_a_tool_too_old_for_an_option_is_quoted_and_the_release_named(exit_code):
+    platform = thresholds.load("metax-c500", ROOT / "thresholds")
+    text = began() + stamped("each line is the block of a GPU", OLD_OPTION)
+    run = (client(), telemetry(text=text, exit_code=exit_code))
+    with pytest.raises(TelemetryUnread) as caught:
+        watched("n1", TITLE, run, platform, {BOOT})
+    assert OLD_OPTION in caught.value.what
+    assert (
+        "it needs mx-smi 2.2.12 or later (--show-clk-tr): update the tool, or take the limits"
+        in (caught.value.remedy)
+    )
 
 
 @pytest.mark.parametrize("kind", ["connection-lost", "command-timed-out", "output-too-large"])

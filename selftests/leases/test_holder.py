@@ -6,93 +6,21 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from testing import programs
-from testing.places import ROOT
+from testing.lease_place import ALICE, BOB, Place, any_shell, ended
 from testing.waiting import stays, wait_until
 
-from railgauge.core.model import Command
 from railgauge.leases.holder import (
     Held,
     Holder,
     Taken,
     Unleasable,
-    answer,
-    beat_s,
     hold_command,
-    sweep_command,
 )
-
-ALICE = Holder("alice", "ctl1", "run-a", "2026-11-21T14:03:22+00:00", "a1")
-BOB = Holder("bob", "ctl2", "run-b", "2026-11-21T14:05:00+00:00", "b2")
-
-
-@dataclass(frozen=True)
-class Place:
-    """A node's root, and a shell to run the script."""
-
-    root: Path
-    shell: str
-
-    @property
-    def file(self) -> Path:
-        return self.root / "run" / "lock" / "railgauge.lease"
-
-    def start(self, holder: Holder, run: str, **options: object) -> subprocess.Popen[str]:
-        command = hold_command("n01", str(self.root), holder, run, 0.2)
-        return subprocess.Popen(
-            [self.shell, *command.argv[1:]],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | dict(command.environment),
-            start_new_session=True,
-            **options,  # type: ignore[call-overload]
-        )
-
-    @contextmanager
-    def asked(
-        self, holder: Holder, run: str = "r", **options: object
-    ) -> Iterator[tuple[subprocess.Popen[str], object]]:
-        """A started script and its answer; ended when the test ends."""
-        with self.start(holder, run, **options) as process:
-            assert process.stdout
-            try:
-                yield process, answer(process.stdout.readline())
-            finally:
-                process.terminate()
-                assert ended(process)
-
-    def said(self, holder: Holder, **options: object) -> object:
-        with self.asked(holder, **options) as (_, said):
-            return said
-
-
-@pytest.fixture
-def place(request: pytest.FixtureRequest) -> Iterator[Place]:
-    name = getattr(request, "param", "sh")
-    shell = shutil.which(name)
-    if shell is None:
-        pytest.skip(f"{name} is not installed")
-    with TemporaryDirectory() as root:  # a folder that other users can reach, unlike pytest's
-        Path(root).chmod(0o755)
-        folder = Path(root, "run", "lock")
-        folder.mkdir(parents=True)
-        folder.chmod(0o1777)
-        yield Place(Path(root), shell)
-
-
-any_shell = pytest.mark.parametrize("place", ["dash", "bash"], indirect=True)
-
-
-def ended(process: subprocess.Popen[str]) -> bool:
-    return wait_until(lambda: process.poll() is not None, 20, f"the end of {process.args!r}")
 
 
 def wait_for_it(place: Place, **options: int) -> None:
@@ -148,7 +76,7 @@ def test_many_at_once_hold_one_after_the_other(place: Place) -> None:
         "left, until = 2, time.monotonic() + 50\n"
         "while left and time.monotonic() < until:\n"
         "    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as one:\n"
-        "        if one.stdout.readline() == 'held\\n':\n"
+        "        if one.stdout.readline().startswith('held '):\n"
         "            open(busy, 'x').close()\n"
         "            time.sleep(0.005)\n"
         "            import os; os.unlink(busy); print('held'); left -= 1\n"
@@ -266,102 +194,7 @@ def test_without_any_of_them_it_is_said(
     assert place.said(ALICE) == Unleasable("none of flock, perl and python3 is installed")
 
 
-# --- the end of a run that died ---
-
-
-def tagged(tag: str) -> subprocess.Popen[str]:
-    """A process in its own group that ignores TERM."""
-    code = (
-        "import signal, time\n"
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        "print('up', flush=True)\n"
-        "time.sleep(60)"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        env=os.environ | {"RAILGAUGE_RUN": tag},
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stdout
-    assert process.stdout.readline() == "up\n"
-    return process
-
-
-@contextmanager
-def processes(*tags: str) -> Iterator[list[subprocess.Popen[str]]]:
-    running = [tagged(tag) for tag in tags]
-    try:
-        yield running
-    finally:
-        for process in running:
-            process.kill()
-            process.communicate()
-
-
-def run_here(command: Command, shell: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [shell, *command.argv[1:]],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=30,
-        env=os.environ | {"RAILGAUGE_RUN": "r1/n01/main/"},
-        start_new_session=True,
-    )
-
-
-OTHERS = ("r1/n02/gw1/", "r10/n01/gw1/", "r1/n01x/gw1/", "r2/n01/gw1/")
-
-
-@any_shell
-def test_who_is_read_no_more_ends_what_the_run_left(place: Place) -> None:
-    run = f"r-{os.getpid()}"
-    with (
-        processes(f"{run}/n01/gw1/", f"{run}/n01/main/", f"{run}/n02/main/") as (one, two, other),
-        place.asked(ALICE, run) as (process, _),
-    ):
-        assert process.stdout
-        stays(lambda: one.poll() is None, 0.5, "it lives as long as somebody reads")
-        process.stdout.close()
-        assert ended(one)
-        assert ended(two)
-        assert ended(process)
-        assert other.poll() is None
-
-
-@pytest.mark.parametrize(
-    ("part", "spared"),
-    [("", OTHERS), ("gw1", (*OTHERS, "r1/n01/gw10/", "r1/n01/main/", "r1/n01/lease/"))],
-    ids=["run", "worker"],
-)
-def test_only_what_is_meant_is_ended(place: Place, part: str, spared: tuple[str, ...]) -> None:
-    with processes("r1/n01/gw1/", *spared) as (meant, *others):
-        done = run_here(sweep_command("n01", "r1", part), place.shell)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-        assert ended(meant)
-        assert [process.poll() for process in others] == [None] * len(others)
-
-
 # --- words ---
-
-
-def test_what_a_node_says_is_not_trusted() -> None:
-    assert answer("taken {") == Taken(None)
-    assert answer("taken []") == Taken(None)
-    assert answer("taken ") == Taken(None)
-    hostile = answer(
-        'taken {"user": "\\u001b[31m", "host": [1], "run": "'
-        + "x" * 500
-        + '", "since": 5, "tag": null}'
-    )
-    assert isinstance(hostile, Taken)
-    assert str(hostile).isprintable()
-    assert len(str(hostile)) < 200
-    assert answer("cannot \x1b[2J") == Unleasable("?[2J")
-    assert answer("") == Unleasable("the lease script printed nothing")
-    assert str(Taken(ALICE)) == "alice on ctl1 since 2026-11-21T14:03:22+00:00 (run run-a)"
 
 
 def test_a_name_that_would_break_a_line_does_not(place: Place) -> None:
@@ -370,19 +203,3 @@ def test_a_name_that_would_break_a_line_does_not(place: Place) -> None:
         assert said == Held()
         found = place.said(BOB)
     assert found == Taken(Holder("a'b?$(reboot)", "h\\", "%s", "now", "$t"))
-
-
-def test_many_nodes_beat_slower() -> None:
-    assert beat_s(1) == beat_s(128) == 3.0
-    assert beat_s(1250) == 5.0
-
-
-def test_shellcheck() -> None:
-    beside = Path(sys.executable).with_name("shellcheck")
-    shellcheck = shutil.which("shellcheck") or (str(beside) if beside.exists() else None)
-    if shellcheck is None:
-        pytest.skip("there is no shellcheck")
-    scripts = sorted((ROOT / "src" / "railgauge" / "leases" / "holder").glob("*.sh"))
-    assert len(scripts) == 2
-    done = subprocess.run([shellcheck, *scripts], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout

@@ -66,7 +66,7 @@ class Channel:
         return Script(self, said)
 
     def run(self, command):
-        *_, begins = command.argv
+        begins = command.argv[4]
         self.site.log.append(("sweep", begins))
         if begins == f"{self.run_id}/{self.node}/":
             with self.site.lock:

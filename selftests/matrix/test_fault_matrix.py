@@ -20,12 +20,15 @@ from injections import (
     injections,
     moved,
     on_few_nodes,
+    placed_for_matrix,
 )
+from testing.places import ROOT
 
 from railgauge.diagnosis import CATALOGUE
 from railgauge.lab import faults
 
 SEED = 7
+PAGE_SEED = 1  # of make matrix
 # PLATFORMS is in the order of the duration of a run.
 INJECTIONS = {name: list(injections(name, SEED)) for name in PLATFORMS}
 SHORTEST = {
@@ -109,6 +112,15 @@ def test_each_fault_of_the_lab_is_in_the_matrix() -> None:
     assert {injection.name for injection, _ in MEASURED} | SHARED | set(GPU_TOOL_FAULTS) == set(
         SHORTEST
     )
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_the_page_of_the_matrix_has_a_row_of_each_fault(platform: str) -> None:
+    text = (ROOT / "docs" / "fault-matrix.md").read_text(encoding="utf-8")
+    section = text.partition(f"\n## {platform}\n")[2].partition("\n## ")[0]
+    placed = (placed_for_matrix((one,))[0][0] for one in injections(platform, PAGE_SEED))
+    absent = [f"{one}" for one in placed if f"\n| `{one.fault or one.name}` |" not in section]
+    assert not absent, "make matrix"
 
 
 def test_each_expected_cause_is_in_the_catalogue() -> None:

@@ -48,7 +48,7 @@ def test_few_gpus_run_with_the_documents_channels(gpus):
     environment = {**MI300X.environment, **measurement.environment}
     setting = Setting(case, measurement, lab, stack("amd"), MI300X, environment)
     (command,) = tool("ccl-tests").commands(setting, 0)
-    assert "NCCL_MIN_NCHANNELS=112" in command.argv
+    assert command.environment["NCCL_MIN_NCHANNELS"] == "112"
     assert command.argv[command.argv.index("-np") + 1] == str(gpus)
 
 

@@ -148,7 +148,9 @@ def test_other_names_of_the_nodes_draw_the_same_places():
 
 
 def test_a_round_takes_what_the_level_takes():
-    assert round_s(rounds_of("lab-h200")) > 60
+    took_s, of_nodes_s = round_s(rounds_of("lab-h200"))
+    assert took_s > 60
+    assert took_s < of_nodes_s < 4 * took_s, "most of it are pairs of four nodes"
 
 
 def test_the_ids_of_a_soak():

@@ -32,7 +32,7 @@ def pytest_item():
 
 
 @pytest.fixture
-def phase(pytest_item):
+def phase(pytest_item, tmp_path):
     """``phase(error, when)`` returns the item's record after a phase with this error."""
 
     def run(error=None, when="call", **draft):
@@ -40,7 +40,7 @@ def phase(pytest_item):
             setattr(pytest_item.stash[DRAFT], name, value)
         call = SimpleNamespace(excinfo=SimpleNamespace(value=error) if error else None)
         report = SimpleNamespace(when=when, duration=1.5, passed=error is None)
-        recording.observe(pytest_item, call, report)
+        recording.observe(pytest_item, call, report, Store(tmp_path))
         return getattr(report, "railgauge", None)
 
     return run

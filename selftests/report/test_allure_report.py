@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
+from base64 import b64decode, b64encode
 
 import pytest
 
 from railgauge.cli import main
+from railgauge.report.allure.packed import packed
 from railgauge.report.allure.site import loaded_from_outside, without_analytics
 
 ANALYTICS = """<body><script src="app.js"></script>
@@ -18,6 +21,11 @@ ANALYTICS = """<body><script src="app.js"></script>
   gtag('js', new Date());
 </script>
 <script async>window.ready = true;</script></body>"""
+FIRST_ITEM = """
+globalThis.allureReportData[Object.keys(globalThis.allureReportData)
+  .find((name) => name.startsWith("data/test-results/"))]
+  .then((packed) => JSON.parse(atob(packed)).fullName)
+"""
 OPEN_CATEGORIES = """
 [...document.querySelectorAll('a,button,span,div')]
   .filter((one) => /^Categories\\s*\\d+$/.test(one.textContent.trim()))
@@ -97,6 +105,15 @@ def test_the_second_night_knows_the_first(made, nights):
     assert transitions.get("newTests", []) == []
 
 
+def test_the_data_of_the_page_is_packed_and_each_item_can_be_unpacked(made, nights, tab):
+    page = nights.folders[1] / "allure-report" / "index.html"
+    assert 'd("data/test-results/' not in page.read_text(encoding="utf-8")
+    tab.emulate(1280)
+    tab.open(page.as_uri())
+    assert tab.of(FIRST_ITEM) in {full for full, _ in _results(nights.folders[1])}
+    assert tab.problems == []
+
+
 def test_made_again_a_report_is_no_night_more(made, nights, generator, capsys):
     assert main(["allure", str(nights.folders[1]), "--allure", generator, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["nights"] == 2
@@ -160,6 +177,36 @@ def test_a_category_for_each_cause_then_errors_and_blocked(nights):
     assert names[: len(causes)] == causes
     assert "Error: the suite could not decide" in names
     assert "Blocked: a lower rung failed or had an error" in names
+
+
+def calls(values):
+    made = (f'd("{name}","{b64encode(value).decode()}")' for name, value in values.items())
+    return (
+        f"<script>Promise.allSettled([{','.join(made)}])\n  .then(function(){{\n"
+        "    window.allureReportDataReady = true;\n  })</script>"
+    )
+
+
+def test_data_is_packed_once_for_each_content_and_can_be_unpacked():
+    items = {f"data/test-results/{n}.json": b"%d " % n + b"passed " * 300 for n in range(500)}
+    values = {**items, "widgets/tree.json": b"x" * 400_000, "widgets/a/tree.json": b"x" * 400_000}
+    page = packed(calls(values))
+    assert len(page) < len(calls(values)) / 20
+    blocks, places = (json.loads(re.search(rf"const {name} = (.*);", page)[1])
+                      for name in ("blocks", "places"))  # fmt: skip
+    whole = [zlib.decompress(b64decode(block)) for block in blocks]
+    assert {name: whole[at][begin:end] for name, (at, begin, end) in places.items()} == values
+    assert sum(map(len, whole)) == sum(map(len, set(values.values())))
+    assert places["widgets/tree.json"] == places["widgets/a/tree.json"]
+    assert max(end for name, (_, _, end) in places.items() if name in items) <= 2**18
+    assert page.startswith("<script>(() => {")
+
+
+@pytest.mark.parametrize(
+    "page", ["", "<p>", calls({"a.json": b"1"}).replace('d("', 'e("'), calls({'</script>"': b"1"})]
+)
+def test_a_page_that_is_made_another_way_stays_as_it_is(page):
+    assert packed(page) == page
 
 
 def test_analytics_are_taken_out_and_nothing_else():

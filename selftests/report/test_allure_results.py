@@ -167,6 +167,16 @@ def test_a_run_that_is_ended_twice_has_the_same_results(tmp_path):
     assert "cause: slow-nic" not in str(written(tmp_path, ITEM, begun=()))
 
 
+def test_what_passed_is_in_groups_of_its_own(tmp_path):
+    """Allure opens a group with a failure, and draws all that is in it."""
+    fine = replace(ITEM, id=ITEM.id.replace("8MiB", "1MiB"), outcome=Outcome.PASSED)
+    groups = [
+        next(label["value"] for label in one["labels"] if label["name"] == "subSuite")
+        for one in written(tmp_path, ITEM, fine).values()
+    ]
+    assert sorted(groups) == ["write", "write: passed"]
+
+
 def test_of_two_results_of_an_item_the_later_one_remains(tmp_path):
     earlier = {**BEGUN, "uuid": "u0", "start": 1, "stop": 2}
     assert only(tmp_path, ITEM, begun=[BEGUN, earlier])["uuid"] == "u1"

@@ -192,7 +192,7 @@ def test_large_clusters_show_each_pair_and_each_node(count):
     assert words(grid.svg).count("F") == words(grid.svg).count("B") == 2
     for plot in (pairs, grid):
         assert "message size 8MiB" in words(plot.svg)
-        assert "Dark: beyond the limit" in plot.caption
+        assert "Red: beyond the limit" in plot.caption
         assert len(plot.svg) < 250 * count + 20_000
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 from railgauge.core.model import Transcript
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import Role
-from railgauge.run.soak.load import Stretch, of_case, seconds, stretches
+from railgauge.run.soak.load import Stretch, of_case, of_nodes, seconds, stretches
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 
@@ -38,6 +38,18 @@ def test_they_are_joined_in_any_order():
     found = [stretch(0, 10), stretch(20, 30), stretch(500, 510), stretch(520, 530)]
     assert stretches(reversed(found)) == stretches(found)
     assert stretches(stretches(found)) == stretches(found)
+
+
+def test_a_node_is_under_load_in_its_own_measurements_without_the_pauses_between():
+    found = [
+        (stretch(0, 30), ("a", "b")),
+        (stretch(30, 60), ("c", "d")),
+        (stretch(60, 90), ("a", "b", "c", "d")),
+    ]
+    assert seconds(stretches(one for one, _ in found)) == 90
+    assert of_nodes(found) == 4 * 60
+    assert of_nodes([*found, *found]) == 4 * 60, "evidence that is given twice counts once"
+    assert of_nodes([(stretch(0, 30), ())]) == 0
 
 
 def said(started_at: str, duration_s: float) -> Transcript:

@@ -41,7 +41,8 @@ def launched(running_slurm: Slurm) -> Iterator[Launched]:
                 wanted = Launch(*arguments, **options)  # type: ignore[arg-type]
                 argv = launcher("slurm").argv(wanted)
                 first = wanted.hosts[0].name
-                return sessions[first].run(Command(first, argv, wanted.by_name, 40.0))
+                command = Command(first, argv, wanted.by_name, time_limit_s=40.0)
+                return sessions[first].run(command)
 
             yield launch
             for session in sessions.values():

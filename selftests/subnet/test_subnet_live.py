@@ -77,11 +77,11 @@ class Run:
 
     @property
     def causes(self):
-        """(cause, node, device) -> the cause's text, without the NICs that this machine lacks."""
+        """(cause, node, device) -> the cause's text, without what this machine lacks."""
         return {
             (cause["cause"], cause["where"]["node"], cause["where"]["device"]): cause["says"]
             for cause in self.verdict["causes"]
-            if cause["cause"] != "counters-unread"
+            if cause["cause"] != "counters-unread" and cause["where"]["device"] != "nvidia-smi"
         }
 
 

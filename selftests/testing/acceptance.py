@@ -19,6 +19,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from railgauge.config import thresholds
+from railgauge.core.terms import BESIDE_ROLES
 from testing import prepared, published
 from testing.places import ROOT
 
@@ -351,8 +352,8 @@ def _properties(case: ElementTree.Element) -> dict[str, list[str]]:
 
 
 def of_the_tool(repeat: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The transcripts of the tool, without the readings of the NIC counters."""
-    return [one for one in repeat if not one["role"].startswith("counters-")]
+    """The transcripts of the tool, without what the suite itself runs beside it."""
+    return [one for one in repeat if one["role"] not in BESIDE_ROLES]
 
 
 def assert_sound(run: Run) -> None:

@@ -173,6 +173,16 @@ def test_a_dead_gpu_is_no_corruption_although_the_list_calls_it_faulty():
     assert "data-corruption" not in found
 
 
+def test_a_log_that_was_copied_from_a_screen_has_blanks_for_tabs():
+    """As all public recordings of it have them."""
+    copied = parse("gpu-burn", BURN.expandtabs())
+    assert (copied.samples, copied.summary) == (
+        parse("gpu-burn", BURN).samples,
+        parse("gpu-burn", BURN).summary,
+    )
+    assert copied.problems == ()
+
+
 def test_a_list_of_ok_without_any_work_is_no_pass():
     """As in an issue of gpu_burn: a run that was too short to report anything."""
     head, _, end = BURN.partition("\r")[0], "", BURN_END

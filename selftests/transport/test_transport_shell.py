@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
+import socket
 import subprocess
+import sys
 
 import pytest
 
@@ -119,6 +122,38 @@ def test_a_node_ends_by_itself_what_ignores_term(
     )
     assert done.returncode == -signal.SIGKILL
     assert [word.split()[0] for word in pieces([done.stdout])[1]] == ["pid"]
+
+
+@pytest.mark.parametrize("program", ["sh", "bash"])
+def test_a_connection_from_the_port_is_no_server(program: str, free_port: int) -> None:
+    code = (
+        "import socket, sys, time\n"
+        "there, here = (('127.0.0.1', int(word)) for word in sys.argv[1:])\n"
+        "kept = socket.create_connection(there, source_address=here)\n"
+        "time.sleep(0.5)"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        argv = (sys.executable, "-c", code, str(listener.getsockname()[1]), str(free_port))
+        sent = command_line(Command("n01", argv, listens_on=free_port), NONCE)
+        run, script = [program, "-c", sent.line], sent.script.encode()
+        done = subprocess.run(run, input=script, capture_output=True, check=True, timeout=20)
+    assert pieces([done.stdout])[1][1:] == ["exit 0"]
+
+
+LOGIN = {"LC_ALL": "C.UTF-8", "A": "login"}
+
+
+@pytest.mark.parametrize("own", [{"LC_ALL": "C"}, {"LC_ALL": "C", "A": ""}, {"A": "own"}])
+@pytest.mark.parametrize("setup", [{}, {"LC_ALL": "en_GB.UTF-8", "A": "setup"}])
+def test_the_variables_of_a_command_come_last(own: dict[str, str], setup: dict[str, str]) -> None:
+    lines = tuple(f"export {name}={value}" for name, value in setup.items())
+    command = Command("n01", ("sh", "-c", 'echo "$LC_ALL $A"'), own)
+    sent = command_line(command, NONCE, setup=lines)
+    login = {**os.environ, **LOGIN}
+    run, script = ["sh", "-c", sent.line], sent.script.encode()
+    done = subprocess.run(run, input=script, capture_output=True, check=True, env=login)
+    wanted = {**LOGIN, **setup, **own}
+    assert pieces([done.stdout])[0].decode() == f"{wanted['LC_ALL']} {wanted['A']}\n"
 
 
 def test_line_has_no_line_end() -> None:

@@ -25,7 +25,7 @@ from railgauge.core.errors import (
 )
 from railgauge.core.model import Command, Node
 from railgauge.transport import login
-from railgauge.transport.host_keys import AcceptNew
+from railgauge.transport.host_keys import AcceptNew, Expected
 from railgauge.transport.login import open_hops
 from railgauge.transport.ssh import SshLink, connect
 
@@ -102,6 +102,25 @@ def test_missing_ssh_configuration_is_bad_input(ssh_server: SshServer, tmp_path:
         connect(ssh_server.node(config=str(tmp_path / "no-config")))
 
 
+def test_a_key_is_loaded_once_and_again_when_it_changes(
+    ssh_server: SshServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads: list[Path] = []
+    true = paramiko.PKey.from_path
+    monkeypatch.setattr(
+        paramiko.PKey, "from_path", lambda path: (loads.append(path), true(path))[1]
+    )
+    own, key = (ssh_server.folder / "client").read_bytes(), tmp_path / "key"
+    key.write_bytes(own)
+    for _ in range(3):
+        connect(ssh_server.node(key=str(key))).close()
+    assert loads == [key]
+    new_key().write_private_key(str(key))
+    refusal(ssh_server.node(key=str(key)), AuthenticationFailed)
+    key.write_bytes(own)
+    connect(ssh_server.node(key=str(key))).close()
+
+
 # --- host keys ---
 
 
@@ -153,7 +172,7 @@ def test_workers_accept_a_new_key_at_once(ssh_server: SshServer) -> None:
 
 def test_two_workers_do_not_write_at_once(tmp_path: Path) -> None:
     path, key = tmp_path / "known_hosts", paramiko.ECDSAKey.generate()
-    policy = AcceptNew(path, "n01")
+    policy = AcceptNew(path, Expected.of("n01", [path], "n01"))
     worker = threading.Thread(
         target=policy.missing_host_key, args=(paramiko.SSHClient(), "n01", key)
     )

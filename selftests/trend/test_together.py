@@ -1,5 +1,7 @@
 """One fault is one finding, and a loss that went away says when."""
 
+import re
+
 import pytest
 from testing.histories import history, step
 
@@ -114,12 +116,24 @@ LINE = PlotLine("n01", {0: 391.0, 1: 392.0})
 
 @pytest.mark.parametrize(
     ("limit", "said"),
-    [(372.6, ">limit 372.60 Gb/s<"), (200.0, ">limit 200.00 Gb/s, below<"), (900.0, ", above<")],
+    [(372.6, ">limit 372.6 Gb/s<"), (200.0, ">limit 200.0 Gb/s, below<"), (900.0, ", above<")],
 )
 def test_a_limit_is_drawn_or_said(limit, said):
     drawn = chart("t", ("20260101", "20260102"), [LINE], "Gb/s", limit=limit)
     assert said in drawn
     assert ('class="limit"' in drawn) == (limit == 372.6)
+
+
+@pytest.mark.parametrize("limit", [372.6, 391.5, 900.0])
+@pytest.mark.parametrize("since", [1, 18])
+def test_no_word_is_on_the_values_or_on_another_word(limit, since):
+    line = PlotLine("n01", {night: 391.0 + night % 2 for night in range(20)})
+    nights = [f"202601{night:02}" for night in range(1, 21)]
+    drawn = chart("t", nights, [line], "Gb/s", since, limit=limit)
+    values = [float(y) for y in re.findall(r'<circle cx="[\d.]+" cy="([\d.]+)"', drawn)]
+    words = re.findall(r'<text x="[\d.]+" y="(\d+)"[^>]*>(?:limit|since)', drawn)
+    assert len(set(words)) == 2
+    assert all(int(word) < min(values) - 2 for word in words)
 
 
 def test_without_a_limit_there_is_none():

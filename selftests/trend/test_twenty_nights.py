@@ -1,6 +1,7 @@
 """Twenty nights of the lab's figures, through the console command as a user starts it."""
 
 import json
+import re
 
 import pytest
 from testing.histories import below_limits, step, write_nights
@@ -105,6 +106,17 @@ def test_the_page_s_heading_says_what_it_is_about(railgauge, stepped, level, tmp
     assert f"<h3>{about}" in page
     railgauge("trend", "--root", level, "--html", file)
     assert "<h1>Trend: no regression</h1>" in file.read_text(encoding="utf-8")
+
+
+def test_the_page_has_dark_colours_for_who_asked_for_them(railgauge, stepped, tmp_path):
+    file = tmp_path / "trend.html"
+    railgauge("trend", "--root", stepped, "--html", file)
+    style = file.read_text(encoding="utf-8").partition("<style>")[2].partition("</style>")[0]
+    light, dark = style.split("@media screen and (prefers-color-scheme:dark)")
+    both = dark.partition("body{")
+    named = set(re.findall(r"(--\w+):", light))
+    assert named == set(re.findall(r"(--\w+):", both[0]))
+    assert not re.findall(r"#[0-9a-f]{3,6}\b", both[2]), "a colour that is the same in the dark"
 
 
 def test_the_page_draws_the_limits_and_round_ticks(railgauge, stepped, tmp_path):

@@ -216,7 +216,7 @@ def test_a_verdict_lists_what_could_be_tested_and_has_no_limit():
     records = answering()
     run = replace(run_plan(records), tests=tests)
     said = decide(run, RunResults(records, {}, ONE, DECLARED))
-    assert (said.not_limited, said.verdict) == (("kernel_log", "own_check"), "accepted")
+    assert (said.not_limited, said.verdict) == (("growth", "kernel_log", "own_check"), "accepted")
     assert said.not_applicable["gpu_x"] == "the platform declares no GPU"
 
 

@@ -28,7 +28,10 @@ HOMELAB = replace(
     HOMELAB,
     kernel_log=None,
     growth=None,
-    not_applicable={**HOMELAB.not_applicable, "kernel_log": "left out of these tests"},
+    not_applicable={
+        **HOMELAB.not_applicable,
+        **dict.fromkeys(("kernel_log", "growth"), "left out of these tests"),
+    },
 )
 DECLARED = cluster("n1", "n2", no_fabric="nobody is asked here")
 TESTS = candidates(marked_tests(ROOT))

@@ -25,6 +25,7 @@ from railgauge.core.terms import BESIDE_ROLES, COUNTER_ROLES, Role
 from railgauge.judging import traffic
 from railgauge.planning import plan
 from railgauge.planning.telemetry import samplers
+from railgauge.run.control_host import ARGV, NODE
 from railgauge.run.store import case_file
 from railgauge.run.takeover import Addresses
 
@@ -60,6 +61,7 @@ class Commands:
                 _fail(name, f"{_what(transcripts)} (run {number}) is not the command of {case.key}")
             self._refuse_other_counters(case, run, name)
             self._refuse_other_samplers(case, run, name)
+            _refuse_other_host(run, name)
             for one in run:
                 self._refuse_twice(one, name)
 
@@ -116,6 +118,13 @@ class Commands:
         first = self._seen.setdefault(key, name)
         if first != name:
             _fail(name, f"has the same output as {first}")
+
+
+def _refuse_other_host(run: Iterable[Transcript], name: str) -> None:
+    """Raise for more than one reading of the control host's load, or for another command."""
+    read = [one for one in run if one.role is Role.CONTROL_HOST]
+    if len(read) > 1 or any((one.node, one.argv) != (NODE, ARGV) for one in read):
+        _fail(name, "does not read the load of the control host once beside the run")
 
 
 def moved(cluster: Cluster, addresses: Addresses) -> Cluster:

@@ -31,6 +31,7 @@ from railgauge.bundle.redact import (
     digested_keys,
     hosts_of,
     serials_of,
+    versions_of,
 )
 from railgauge.bundle.statement import NAME, RUN, SIGNER, Redacted, RunInfo
 from railgauge.core.errors import BadInput
@@ -126,7 +127,10 @@ def _write(
 ) -> None:
     hosts = hosts_of(run, names) if HOSTS in redact else None
     serials = serials_of(run, names) if SERIALS in redact else None
-    redactor = FileRedactor(hosts, addresses=ADDRESSES in redact, serials=serials)
+    versions = versions_of(run, names)
+    redactor = FileRedactor(
+        hosts, addresses=ADDRESSES in redact, serials=serials, versions=versions
+    )
     redactor.know_digests(digested_keys(run, names))
     with archive.written(path) as writer:
         left_out = [name for name in names if not _add(writer, redactor, run, name)]

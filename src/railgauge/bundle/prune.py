@@ -56,10 +56,13 @@ class Pruning:
 def find(reports: Path, keep: int) -> Pruning:
     """Return what there is to prune; the newest ``keep`` runs of each cluster stay whole.
 
-    Nothing is changed. Raises ``BadInput`` if ``reports`` is not a folder.
+    Nothing is changed. Raises ``BadInput`` if ``reports`` is not a folder, or is that of one run.
     """
     if reports.is_symlink() or not reports.is_dir():
         raise BadInput("is not a folder of runs", where=str(reports))
+    if (reports / decision.FILE).exists():
+        remedy = "name the folder that it is in"
+        raise BadInput("is the folder of one run", where=str(reports), remedy=remedy)
     left_alone: list[tuple[str, str]] = []
     ended = dict(_ended(reports, left_alone))
     by_cluster: dict[str, list[Path]] = defaultdict(list)

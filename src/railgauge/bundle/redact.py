@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,9 +35,10 @@ class FileRedactor:
         *,
         addresses: bool,
         serials: Iterable[str] | None = None,
+        versions: Iterable[str] = (),
     ) -> None:
         self._thorough = hosts is not None or addresses or serials is not None
-        names = Pseudonyms(hosts, addresses=addresses, serials=serials or ())
+        names = Pseudonyms(hosts, addresses=addresses, serials=serials or (), versions=versions)
         self._pseudonyms = names if self._thorough else None
         self._redactor = Redactor(self._pseudonyms)
 
@@ -153,6 +155,30 @@ def serials_of(run: Path, names: Iterable[str]) -> set[str]:
                 place = f"{node} {part['name']}"
                 found |= {_long_enough(word, place) for word in _identities(part)}
     return found
+
+
+def versions_of(run: Path, names: Iterable[str]) -> set[str]:
+    """The versions of GPU software in the nodes' facts that look like a public IPv4 address.
+
+    One that is an address of the hostfile, or in a range for private or special use, is none: it
+    may be the address of a node.
+    """
+    held = set(names)
+    found, addresses = set[str](), set[str]()
+    for name in _each(FACTS, held):
+        environment = json.loads((run / name).read_text(encoding="utf-8"))
+        for entry in environment["nodes"].values():
+            found.update(((entry.get("facts") or {}).get("gpu_software") or {}).values())
+    for name in _each("cluster.json", held):
+        addresses.update(_of_cluster(json.loads((run / name).read_text(encoding="utf-8"))))
+    return {word for word in found - addresses if _is_public(word)}
+
+
+def _is_public(word: str) -> bool:
+    try:
+        return ipaddress.IPv4Address(word).is_global
+    except ValueError:
+        return False
 
 
 def _identities(part: Mapping[str, Any]) -> Iterator[str]:

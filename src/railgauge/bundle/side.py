@@ -43,7 +43,8 @@ def read(path: Path) -> RunSide:
     except NotVerified as error:
         raise BadInput(f"does not verify: {error}", where=str(path)) from None
     except BadBundle as error:
-        raise BadInput(str(error), where=str(path)) from None
+        said = error.what if error.where == path.name else str(error)
+        raise BadInput(said, where=str(path)) from None
 
 
 def _folder(path: Path) -> RunSide:

@@ -59,19 +59,23 @@ def refuse_other_rounds(
 
 
 class _Clock:
-    """When the latest measurement so far was begun."""
+    """When the latest measurement of each node so far was begun.
+
+    Nodes that are not measured together may be measured at once.
+    """
 
     def __init__(self) -> None:
-        self._latest: datetime | None = None
+        self._latest: dict[str, datetime] = {}
 
     def refuse_back(self, case: Case, folder: str, began: list[datetime]) -> None:
         if not began:
             return
         first = min(began)
-        if self._latest and first < self._latest - _CLOCK_STEP:
+        latest = max((self._latest.get(node, first) for node in case.nodes), default=first)
+        if first < latest - _CLOCK_STEP:
             what = f"was begun at {first}, before the measurement that the round makes before it"
             _fail(f"{RUN}{folder}{case_file(case)}", what)
-        self._latest = max(self._latest or first, first)
+        self._latest |= dict.fromkeys(case.nodes, max(first, latest))
 
 
 def _refuse_others(contents: Contents, cases: Iterable[Case], folder: str) -> None:

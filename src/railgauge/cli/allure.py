@@ -14,6 +14,7 @@ from typing import Any
 
 from railgauge.cli import run_argument, text
 from railgauge.core.errors import BadInput
+from railgauge.report.allure.packed import packed
 from railgauge.report.allure.site import loaded_from_outside, without_analytics
 from railgauge.run.newer import refuse_newer
 from railgauge.run.store import write_whole
@@ -87,8 +88,9 @@ def _config(folder: Path, output: Path, single: bool) -> dict[str, Any]:
         cluster = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["cluster"]
         config["plugins"]["awesome"]["options"]["singleFile"] = single
     except (OSError, ValueError, KeyError, TypeError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
         raise BadInput(
-            f"is not the folder of a run with a verdict ({error})", where=str(folder)
+            f"is not the folder of a run with a verdict: {path.name}: {why}", where=str(folder)
         ) from None
     history = folder.parent / f"allure-history-{Path(cluster).name}.jsonl"
     return {
@@ -131,7 +133,7 @@ def _silence(output: Path) -> None:
         quiet = without_analytics(page.read_text(encoding="utf-8"))
         if outside := loaded_from_outside(quiet):
             raise BadInput(f"would load {outside[0]}", where=str(page))
-        write_whole(page, quiet)
+        write_whole(page, packed(quiet))
 
 
 def _lines(history: Path) -> list[str]:

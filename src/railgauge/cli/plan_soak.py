@@ -11,7 +11,7 @@ from typing import Any
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.soak import SoakRounds, planned, round_s
 from railgauge.run.soak.causes import lasting
-from railgauge.run.soak.proof import in_words, proof
+from railgauge.run.soak.proof import Soaked, in_words, proof
 
 # Cases of a round do not depend on the seed in number, so any seed shows how long it takes.
 _ANY_SEED = 0
@@ -21,11 +21,15 @@ _WIDTH = 96
 
 @dataclass(frozen=True, slots=True)
 class PlannedSoak:
-    """A soak that a run would make: its rounds, each with its cases and its duration."""
+    """A soak that a run would make: its rounds, each with its cases and its duration.
+
+    ``node_s`` is the sum of the times in which each node is measured in a round.
+    """
 
     rounds: SoakRounds
     cases: int
     round_s: float
+    node_s: float
 
     @property
     def count(self) -> int:
@@ -35,20 +39,22 @@ class PlannedSoak:
         return ceil((soak.seconds or 0.0) / self.round_s) if self.round_s else 0
 
     @property
-    def soaked_s(self) -> float:
+    def soaked(self) -> Soaked:
         """The time under load that is proven: what was asked for, or the rounds as planned."""
-        return self.rounds.soak.seconds or self.count * self.round_s
+        seconds = self.rounds.soak.seconds or self.count * self.round_s
+        busy = self.node_s / self.round_s if self.round_s else 0.0
+        return Soaked(seconds, len(self.rounds.cluster.nodes), seconds * busy)
 
 
 def planned_soak(scope: DemandInputs, said: str, below: str, count: int | None) -> PlannedSoak:
     """``count`` is ``--rounds`` of the run. Raises ``BadInput``."""
     soak = planned(said, _ANY_SEED, below)
     rounds = SoakRounds(soak, scope.platform, scope.cluster, scope.level, count)
-    return PlannedSoak(rounds, len(rounds.cases(1)), round_s(rounds))
+    return PlannedSoak(rounds, len(rounds.cases(1)), *round_s(rounds))
 
 
 def as_json(found: PlannedSoak) -> dict[str, Any]:
-    soak, nodes = found.rounds.soak, len(found.rounds.cluster.nodes)
+    soak = found.rounds.soak
     return {
         "said": soak.said,
         "rounds": found.count,
@@ -56,17 +62,17 @@ def as_json(found: PlannedSoak) -> dict[str, Any]:
         "round_s": found.round_s,
         "estimate_s": found.count * found.round_s,
         "allowed_events": 0,
-        "proves": [proof(soak, found.soaked_s, nodes, events) for events in _EVENTS],
+        "proves": [proof(soak, found.soaked, events) for events in _EVENTS],
     }
 
 
 def lines(found: PlannedSoak) -> Iterator[str]:
-    soak, nodes = found.rounds.soak, len(found.rounds.cluster.nodes)
+    soak = found.rounds.soak
     yield (
         f"soak of {soak.said} after the ladder: about {found.count} rounds of"
         f" {lasting(found.round_s)}, {found.cases} measurements each"
     )
     yield "soak, an event is a round with a failure or an error, and none is allowed; it proves:"
     for events in _EVENTS:
-        for line in in_words(soak, found.soaked_s, nodes, events):
+        for line in in_words(soak, found.soaked, events):
             yield from textwrap.wrap(f"  {line}", _WIDTH, subsequent_indent="    ")

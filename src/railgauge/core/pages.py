@@ -5,12 +5,16 @@ A template is named by its path in the package: ``report/templates/above.html.j2
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from railgauge.core.wording import shown
+
+# In a set of nodes, such as n[1,11-13],mx07; no comma of a number.
+_BETWEEN_NODES = re.compile(r"(?<=,)(?=[^\W\d]|[\d,-]+\])")
 
 
 def render(template: str, **values: object) -> str:
@@ -31,6 +35,11 @@ def source(name: str) -> str:
     return environment.loader.get_source(environment, name)[0].removesuffix("\n")
 
 
+def between_nodes(text: str) -> list[str]:
+    """Return text in parts that may stand on lines of their own: a set of nodes has no spaces."""
+    return _BETWEEN_NODES.split(text)
+
+
 @cache
 def _environment() -> Environment:
     made = Environment(
@@ -40,5 +49,5 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["shown"] = shown
+    made.filters |= {"shown": shown, "between_nodes": between_nodes}
     return made

@@ -137,7 +137,8 @@ class Pseudonyms:
 
     ``hosts`` are names as they occur in files. The pseudonym of a long name (``mx01.example.org``)
     begins with that of its short name (``mx01``), if both are given. ``serials`` are serial numbers
-    and UUIDs, and each is replaced by one of its own form.
+    and UUIDs, and each is replaced by one of its own form. ``versions`` are versions of software
+    that look like IPv4 addresses (``2.32.0.6``) and stay.
     """
 
     def __init__(
@@ -146,7 +147,9 @@ class Pseudonyms:
         *,
         addresses: bool = False,
         serials: Iterable[str] = (),
+        versions: Iterable[str] = (),
     ) -> None:
+        self._versions = frozenset(versions)
         self._serials = _serial_numbers(serials)
         self._names = self._serials | _host_names(hosts or ())
         self._addresses = addresses
@@ -189,7 +192,7 @@ class Pseudonyms:
     def _address(self, match: re.Match[str]) -> str:
         found = match[0]
         kind = match.lastgroup or ""
-        if not _is_address(kind, found):
+        if not _is_address(kind, found) or (kind == "ipv4" and found in self._versions):
             return found
         if found not in self._known:
             self._numbers[kind] += 1

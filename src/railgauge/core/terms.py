@@ -76,7 +76,7 @@ class Role(Term):
     until it is stopped, so that its exit code is not judged. ``COUNTERS_BEFORE`` and
     ``COUNTERS_AFTER`` read the NICs' counters before and after the run, ``COUNTERS_BETWEEN`` those
     of a node between the rounds of a soak. ``TELEMETRY`` samples a node's GPUs during the run,
-    until it is stopped.
+    until it is stopped. ``CONTROL_HOST`` is the load of the machine that runs the suite.
     """
 
     CLIENT = "client"
@@ -86,6 +86,7 @@ class Role(Term):
     COUNTERS_BETWEEN = "counters-between"
     COUNTERS_AFTER = "counters-after"
     TELEMETRY = "telemetry"
+    CONTROL_HOST = "control-host"
 
 
 class RankPlace(Term):
@@ -112,7 +113,9 @@ class LaunchWay(Term):
 
 COUNTER_ROLES = (Role.COUNTERS_BEFORE, Role.COUNTERS_AFTER)
 # Commands of the suite itself beside those of a tool.
-BESIDE_ROLES = (*COUNTER_ROLES, Role.COUNTERS_BETWEEN, Role.TELEMETRY)
+BESIDE_ROLES = (*COUNTER_ROLES, Role.COUNTERS_BETWEEN, Role.TELEMETRY, Role.CONTROL_HOST)
+# Those that last as long as they are watched for, and not as long as a measurement.
+WATCHING_ROLES = (Role.TELEMETRY, Role.CONTROL_HOST)
 
 
 class Severity(Term):

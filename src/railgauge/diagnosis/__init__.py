@@ -19,6 +19,7 @@ from railgauge.diagnosis import (
     again,
     by_exclusion,
     collectives,
+    control_host,
     devices,
     differences,
     doubles,
@@ -54,8 +55,9 @@ from railgauge.diagnosis.model import (
 from railgauge.diagnosis.notes import notes
 from railgauge.diagnosis.one_node import of_one_node
 from railgauge.diagnosis.ordering import by_harm
+from railgauge.diagnosis.over_paths import is_path
 from railgauge.diagnosis.peers import STRAGGLER, with_items, with_stragglers, without_slow_partners
-from railgauge.diagnosis.reach import explains, nodes_of
+from railgauge.diagnosis.reach import explains, goes_through, nodes_of
 from railgauge.judging.record import OWN_ERROR, ItemRecord
 
 __all__ = [
@@ -87,6 +89,7 @@ _RULES = (
     *growth.UNREAD,
     *differences.RULES,
     *health.RULES,
+    *control_host.RULES,
     *collectives.FIRST,
     *devices.RULES,
     *speed.RULES,
@@ -128,7 +131,7 @@ def _diagnosed(results: RunResults) -> tuple[Cause, ...]:
     claims = with_items(with_stragglers(results, claims), scene.open)
     claims += _rest([record for record in scene.open if not _is_shown(record, claims)])
     all_ = of_one_node(results, folded(claims))
-    of_items = [again.doubted(claim, all_) for claim in all_ if not again.rests_on_added(claim)]
+    of_items = [again.doubted(claim, all_) for claim in again.of_items(results, all_)]
     causes = [_confirmed(results, claim) for claim in of_items]
     causes += [_confirmed(results, claim) for claim in residue.left_over(results, causes)]
     return by_harm(without_slow_partners(doubted(results, causes), results), results.records)
@@ -153,7 +156,17 @@ def _may_be_all(where: Where, before: Cause, evidence: Sequence[ItemRecord]) -> 
     What the rules decided without a second measurement they have compared themselves.
     """
     is_even = before.confidence != OPEN or not slower_than_others(evidence)
-    return is_even and _takes_part(where, evidence)
+    is_known = where == before.where or not before.cause.startswith("slow-")
+    is_on = is_known or _is_on_device(where, evidence)
+    return is_even and is_on and _takes_part(where, evidence)
+
+
+def _is_on_device(where: Where, evidence: Iterable[ItemRecord]) -> bool:
+    """Whether each item over a path of the place's node uses its NIC, if it has one."""
+    if not where.device or where.peer or where.device.startswith("gpu"):
+        return True
+    parts = (r.part_at(where.node) for r in evidence if where.node in r.nodes and is_path(r))
+    return all(goes_through(where.device, part) for part in parts)
 
 
 def _takes_part(where: Where, evidence: Iterable[ItemRecord]) -> bool:

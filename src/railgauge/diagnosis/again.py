@@ -21,13 +21,15 @@ from railgauge.diagnosis.gpu_or_path import suspected_path
 from railgauge.diagnosis.model import (
     AGAIN,
     OPEN,
+    WENT_WRONG,
     Cause,
     CauseClaim,
     Confirmation,
     RunResults,
     missed,
 )
-from railgauge.diagnosis.reach import goes_through, nodes_of
+from railgauge.diagnosis.over_paths import is_path
+from railgauge.diagnosis.reach import explains, goes_through, nodes_of
 from railgauge.diagnosis.remeasured import line
 from railgauge.judging.confirmation import Confirmed
 from railgauge.judging.record import ItemRecord
@@ -131,13 +133,41 @@ def doubted(claim: CauseClaim, claims: Iterable[CauseClaim]) -> CauseClaim:
 
 
 def _are_alike(one: CauseClaim, other: CauseClaim) -> bool:
-    """Whether the rates that both claims rest on are the same but for noise."""
+    """Whether the rates that both claims rest on are the same but for noise.
+
+    Latencies have too much noise to tell.
+    """
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     for record in (*one.evidence, *other.evidence):
         for judged in missed(record):
             if judged.worst and judged.better != LOWER:
                 found[record.subject, judged.metric].append(judged.worst)
-    return bool(found) and all(min(v) >= (1 - _NOISE) * max(v) for v in found.values())
+    return all(min(v) >= (1 - _NOISE) * max(v) for v in found.values())
+
+
+def of_items(results: RunResults, claims: Sequence[CauseClaim]) -> Iterator[CauseClaim]:
+    """The claims that items of the run show.
+
+    One that only added results show is of the items that it explains, if several partners show it,
+    and no claim of items names its node: it was hidden behind a slower path.
+    """
+    known = [claim for claim in claims if not rests_on_added(claim)]
+    named = {claim.where.node for claim in known if not claim.where.peer}
+    for claim in claims:
+        if not rests_on_added(claim):
+            yield claim
+        elif claim.where.node not in named and _is_shown_by_several(claim):
+            wrong = (r for r in results.records.values() if r.outcome in WENT_WRONG)
+            behind = tuple(r for r in wrong if explains(claim, r, results.platform))
+            if behind:
+                yield replace(claim, evidence=(*claim.evidence, *behind))
+
+
+def _is_shown_by_several(claim: CauseClaim) -> bool:
+    partners = {name for record in claim.evidence for name in record.nodes} - {claim.where.node}
+    slow = claim.cause.startswith("slow-") and not claim.where.peer
+    is_slow = slow and all(map(is_path, claim.evidence))
+    return is_slow and len(partners) > 1
 
 
 def rests_on_added(claim: CauseClaim) -> bool:

@@ -9,6 +9,7 @@ from math import ceil, log
 from railgauge.core.model import Outcome
 from railgauge.core.question import LIMITS, READ, TRANSPORT, Question
 from railgauge.core.terms import Flow
+from railgauge.diagnosis.history import nic_of
 from railgauge.diagnosis.model import Cause, RunResults
 from railgauge.diagnosis.over_paths import flow_of, has_rate
 from railgauge.judging.confirmation import MOST_REPEATS, Remeasurement
@@ -104,3 +105,18 @@ def comes_and_goes(cause: Cause) -> bool:
 def is_one_way(results: RunResults, record: ItemRecord) -> bool:
     """Whether the item moved its payload in one direction."""
     return flow_of(record, results.platform.measurements) in (Flow.FORWARD, Flow.BACKWARD)
+
+
+def over_another_nic(results: RunResults, node: str, like: ItemRecord) -> ItemRecord | None:
+    """An item like this one in which the node used another NIC, if there is one."""
+    others = (
+        record
+        for record in results.records.values()
+        if record.subject == like.subject
+        and record.size_bytes == like.size_bytes
+        and node in record.nodes
+        and len(set(record.nodes)) == _PAIR
+        and nic_of(record.part_at(node)) != nic_of(like.part_at(node))
+        and asks(record) is not None
+    )
+    return next(others, None)

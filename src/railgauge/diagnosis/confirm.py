@@ -25,15 +25,14 @@ from railgauge.diagnosis import (
 )
 from railgauge.diagnosis.asking import (
     asked_again,
-    asks,
     comes_and_goes,
     is_one_way,
+    over_another_nic,
     turned,
     with_each,
     worst_item,
 )
 from railgauge.diagnosis.confirmed import NOT_REPRODUCED
-from railgauge.diagnosis.history import nic_of
 from railgauge.diagnosis.partners import good_nodes, partners, stand_ins
 from railgauge.diagnosis.speed import DIRECTION
 from railgauge.diagnosis.telling_apart import telling_apart, was_fast
@@ -136,7 +135,7 @@ def _of_one_way(
         fit = partners(results.records, suspect, worst.subject, good)
         yield from with_each(cause, suspect, worst, fit)
         # It may be slow in the other direction too, and within other limits there.
-        if suspect in suspects and is_one_way(results, worst):
+        if is_one_way(results, worst):
             (other,) = set(worst.nodes) - {suspect}
             for partner in fit[:1]:
                 yield from turned(cause, worst, {other: partner})
@@ -190,17 +189,7 @@ def _over_its_nics(
 ) -> Iterator[Remeasurement]:
     """Over the path of the worst item, and over another NIC that the suspect was measured on."""
     yield from _with_partners(results, cause, suspect, worst, good)
-    others = (
-        record
-        for record in results.records.values()
-        if record.subject == worst.subject
-        and record.size_bytes == worst.size_bytes
-        and suspect in record.nodes
-        and len(set(record.nodes)) == _PAIR
-        and nic_of(record.part_at(suspect)) != nic_of(worst.part_at(suspect))
-        and asks(record) is not None
-    )
-    if (other := next(others, None)) is not None:
+    if (other := over_another_nic(results, suspect, worst)) is not None:
         yield from _with_partners(results, cause, suspect, other, good)
 
 

@@ -8,11 +8,19 @@ from dataclasses import replace
 
 from railgauge.core import naming
 from railgauge.diagnosis import elimination, gpu_alone, gpu_or_path
+from railgauge.diagnosis.alike import CLEARLY
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.localise.nodes import listed
 from railgauge.diagnosis.model import LIKELY, OPEN, TOOL, Cause, Confirmation, Where
+from railgauge.diagnosis.other_way import (
+    INTERMITTENT,
+    by_direction,
+    measured_nodes,
+    named_as,
+    with_its_back,
+)
 from railgauge.diagnosis.reach import nodes_of
-from railgauge.diagnosis.remeasured import line
+from railgauge.diagnosis.remeasured import line, rate, repeats
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord
 
@@ -25,7 +33,6 @@ DIRECTION, PATH = "slow-direction", "slow-path"
 
 _PAIR = 2
 _CHANCE = 0.05
-_INTERMITTENT = "the fault is intermittent: measure again, for longer and at another time"
 
 
 def with_confirmation(cause: Cause, results: Sequence[Confirmed], *, has_it: bool = False) -> Cause:
@@ -46,7 +53,7 @@ def with_confirmation(cause: Cause, results: Sequence[Confirmed], *, has_it: boo
         return cause
     if has_it:
         is_whole = cause.confidence == LIKELY and cause.cause in ("slow-nic", "slow-node")
-        return _by_direction(cause, mine) if is_whole else cause
+        return by_direction(cause, mine) if is_whole else with_its_back(cause, mine, results)
     if cause.course is not None and not cause.course.since and not _each_once(mine):
         return _found_again(cause, mine)
     return _turned(cause, _by_state(cause, mine), results)
@@ -72,7 +79,8 @@ def _turned(before: Cause, cause: Cause, results: Iterable[Confirmed]) -> Cause:
     if cause.where == before.where or cause.where.peer or cause.confidence == OPEN:
         return cause
     back = [one for one in results if not one.asked.suspects and is_about(one.asked, cause)]
-    return _by_direction(cause, back)
+    own = [one for one in results if one.asked.suspects and is_about(one.asked, before)]
+    return by_direction(cause, [*own, *back])
 
 
 def over_any_nic(cause: Cause, results: Iterable[Confirmed]) -> Cause:
@@ -84,32 +92,54 @@ def over_any_nic(cause: Cause, results: Iterable[Confirmed]) -> Cause:
         return cause
     ends = (cause.where.node, cause.where.peer)
     taken = list(results)
-    slow, all_ = _repeats(result for result in taken if set(_nodes(result)) == {*ends})
+    slow, all_ = repeats(result for result in taken if set(measured_nodes(result)) == {*ends})
     if not 0 < slow < all_:
         return cause
-    fine = (_repeats(r for r in taken if r.asked.suspects == (end,))[1] for end in ends)
+    fine = (repeats(r for r in taken if r.asked.suspects == (end,))[1] for end in ends)
     if (1 - slow / all_) ** min(fine) > _CHANCE:
-        return replace(cause, confidence=OPEN, would_decide=_INTERMITTENT)
+        return replace(cause, confidence=OPEN, would_decide=INTERMITTENT)
     says = f"{cause.says}; it comes and goes: {slow} of {all_} repeats are slow, measured again"
     return replace(cause, where=replace(cause.where, device=""), says=says)
 
 
 def _by_state(cause: Cause, mine: Sequence[Confirmed]) -> Cause:
-    """The cause, by whether its suspects are slow again."""
-    state = _state(mine)
+    """The cause, by whether its suspects are slow again; a decided path also by its two ends."""
+    of_path = bool(cause.where.peer) and cause.confidence == LIKELY
+    alone = [one for one in mine if of_path and len(one.asked.suspects) == 1]
+    state = _state([one for one in mine if one not in alone])
+    if ends := dict.fromkeys(one.asked.suspects[0] for one in alone if one.missed):
+        says = f"{cause.says}; measured again with others, {listed(list(ends))} is slow as well"
+        cause = replace(cause, says=says, confidence=OPEN, would_decide=INTERMITTENT)
+        return replace(cause, confirmation=Confirmation(state, tuple(map(line, mine))))
     told = replace(cause, confirmation=Confirmation(state, tuple(map(line, mine))))
     if state in (NOT_REPRODUCED, UNSTEADY):
-        decide = "; ".join(filter(None, (cause.would_decide, _INTERMITTENT)))
+        decide = "; ".join(filter(None, (cause.would_decide, INTERMITTENT)))
         return replace(told, confidence=OPEN, would_decide=decide)
-    if state == CONFIRMED and cause.confidence == OPEN:
-        decided = _decided(replace(told, course=None), mine)
-        if not decided.where.peer or not _may_be_an_end(cause, mine):
-            return decided
-        both = naming.among(sorted((decided.where.node, decided.where.peer)))
-        return replace(told, where=replace(told.where, node=both))
-    if state == UNKNOWN and cause.confidence == LIKELY:
-        return _by_direction(told, mine)
-    return told
+    if cause.confidence == LIKELY:
+        return _likely(told, mine)
+    return _undecided(told, mine) if state == CONFIRMED else told
+
+
+def _likely(cause: Cause, mine: Sequence[Confirmed]) -> Cause:
+    pair = _slow_pair(mine, cause.where.node)
+    if pair and not cause.where.device:
+        return _between(cause, *sorted(pair))
+    return by_direction(cause, mine)
+
+
+def _undecided(cause: Cause, mine: Sequence[Confirmed]) -> Cause:
+    decided = _decided(replace(cause, course=None), mine)
+    if not decided.where.peer or not _may_be_an_end(cause, mine):
+        return decided
+    both = naming.among(sorted((decided.where.node, decided.where.peer)))
+    return replace(cause, where=replace(cause.where, node=both))
+
+
+def _slow_pair(results: Sequence[Confirmed], node: str) -> tuple[str, ...]:
+    """The pair that was slow again although the node was fine with a good one; empty if none."""
+    slow, fast = _suspects(results, missed=True), _suspects(results, missed=False)
+    pairs = [ends for ends in slow if len(ends) == _PAIR and node in ends]
+    return pairs[0] if len(pairs) == 1 and (node,) in fast else ()
 
 
 def _broken(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
@@ -153,7 +183,7 @@ def _found_again(cause: Cause, results: Sequence[Confirmed]) -> Cause:
     state = CONFIRMED if slow else NOT_REPRODUCED if measured else UNKNOWN
     told = replace(cause, confirmation=Confirmation(state, tuple(map(line, results))))
     if state == NOT_REPRODUCED:
-        decide = "; ".join(filter(None, (cause.would_decide, _INTERMITTENT)))
+        decide = "; ".join(filter(None, (cause.would_decide, INTERMITTENT)))
         return replace(told, confidence=OPEN, would_decide=decide)
     ends = dict.fromkeys(r.asked.suspects for r in slow if len(r.asked.suspects) == 1)
     if len(ends) == 1:
@@ -194,19 +224,12 @@ def _one_way(cause: Cause, results: Sequence[Confirmed]) -> Cause:
 
     It is undecided if that may be chance: the share of slow repeats says how likely chance is.
     """
-    slow, all_ = _repeats(r for r in results if cause.where.node in r.asked.suspects)
-    slow_back, all_back = _repeats(r for r in results if not r.asked.suspects)
+    slow, all_ = repeats(r for r in results if cause.where.node in r.asked.suspects)
+    slow_back, all_back = repeats(r for r in results if not r.asked.suspects)
     if slow_back or not all_back or not all_:
         return cause
     chance = (1 - slow / all_) ** all_back
-    return _as(DIRECTION, cause) if chance <= _CHANCE else replace(cause, confidence=OPEN)
-
-
-def _repeats(results: Iterable[Confirmed]) -> tuple[int, int]:
-    """How many repeats were slow, of how many."""
-    limits = ((one, one.floor) for r in results if not r.error for one in r.judgements)
-    slow = [value < floor for one, floor in limits if floor is not None for value in one.values]
-    return sum(slow), len(slow)
+    return named_as(DIRECTION, cause) if chance <= _CHANCE else replace(cause, confidence=OPEN)
 
 
 def is_about(asked: Remeasurement, cause: Cause) -> bool:
@@ -264,31 +287,32 @@ def _decided(cause: Cause, results: Sequence[Confirmed]) -> Cause:
     if "," in cause.where.device or not each <= slow | fast:
         return cause
     each |= {suspects for suspects in slow | fast if len(suspects) == 1}
-    if len(slow & each) == 1:
+    if len(slow & each) == 1 and not _is_slower_in_the_pair(results, slow & each):
         ((node,),) = slow & each
         where, says = replace(cause.where, node=node), _only(cause, node)
         decided = replace(cause, where=where, says=says, confidence=LIKELY, would_decide="")
-        return _by_direction(_as(DIRECTION, decided) if _way(cause, node) else decided, results)
+        return by_direction(named_as(DIRECTION, decided) if _way(cause, node) else decided, results)
     pairs = [ends for ends in slow - each if {n for (n,) in each} <= set(ends)]
     is_path = cause.cause.startswith("slow-") and pairs and each <= fast
     is_path = is_path and _are_clearly_faster(results, pairs[0])
     return _between(cause, *sorted(pairs[0])) if is_path else cause
 
 
+def _is_slower_in_the_pair(results: Iterable[Confirmed], alone: Iterable[tuple[str, ...]]) -> bool:
+    """Whether the pair of suspects was clearly slower than the one of them with good nodes."""
+    reached = [(r.asked.suspects, value) for r in results if (value := rate(r)) is not None]
+    own = min((value for ends, value in reached if ends in alone), default=0.0)
+    return any(value < CLEARLY * own for ends, value in reached if len(ends) == _PAIR)
+
+
 def _are_clearly_faster(results: Iterable[Confirmed], pair: tuple[str, ...]) -> bool:
     """Whether both ends lost less than half of what the pair lost, by the best value seen here."""
-    reached = [(r.asked.suspects, rate) for r in results if (rate := _rate(r)) is not None]
+    reached = [(r.asked.suspects, value) for r in results if (value := rate(r)) is not None]
     together = [value for ends, value in reached if ends == pair]
     apart = [value for ends, value in reached if len(ends) == 1]
     if not (together and apart):
         return True
     return min(apart) > (max(apart) + min(together)) / 2
-
-
-def _rate(result: Confirmed) -> float | None:
-    """The worst value of the first metric that has a floor."""
-    found = (one.worst for one in result.judgements if one.worst is not None and one.floor)
-    return None if result.error else next(found, None)
 
 
 # What follows in a cause's text are its suspects, of which one is left.
@@ -313,37 +337,6 @@ def _way(cause: Cause, node: str) -> str:
     )
     ways = {way.strip() for way in named}
     return ways.pop() if len(ways) == 1 else ""
-
-
-def _by_direction(cause: Cause, results: Iterable[Confirmed]) -> Cause:
-    """The cause, by whether its node was slow in the other direction too, if that was measured.
-
-    If it was fine with one partner, another one that it was slow with is slow itself.
-    """
-    node = cause.where.node
-    back = [r for r in results if not r.asked.suspects and not r.error and node in _nodes(r)]
-    if back and all(result.missed for result in back):
-        says = f"{cause.says}; measured again, it is slow in the other direction too"
-        whole = replace(cause, says=says) if cause.cause == DIRECTION else cause
-        return _as(_both_ways(cause.where.device), whole)
-    return _as(DIRECTION, cause) if back else cause
-
-
-def _nodes(result: Confirmed) -> tuple[str, ...]:
-    case = result.asked.question.case
-    return case.nodes if case else ()
-
-
-def _both_ways(device: str) -> str:
-    """The cause for a node, or its device, that is slow in both directions."""
-    if device.startswith("gpu"):
-        return "slow-pcie-path" if "-" in device else "slow-gpu"
-    return "slow-nic" if device else "slow-node"
-
-
-def _as(name: str, cause: Cause) -> Cause:
-    kind = CATALOGUE[name]
-    return replace(cause, cause=name, remedy=kind.remedy, basis=kind.basis)
 
 
 def _between(cause: Cause, node: str, peer: str) -> Cause:

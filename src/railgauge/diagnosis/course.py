@@ -22,7 +22,7 @@ from dataclasses import replace
 
 from railgauge.core.naming import listed
 from railgauge.core.terms import Rung
-from railgauge.diagnosis.history import BOTH, RECEIVES, SENDS, Event, History
+from railgauge.diagnosis.history import BOTH, RECEIVES, SENDS, Event, History, nic_of
 from railgauge.diagnosis.model import (
     AGAIN,
     CERTAIN,
@@ -45,6 +45,7 @@ from railgauge.diagnosis.seen import (
     seen_of,
     told,
 )
+from railgauge.diagnosis.two_parts import two_parts
 
 DIRECTION = "slow-direction"
 SLOW = frozenset({"slow-node", "slow-nic", "slow-gpu", "slow-path", "slow-pcie-path", DIRECTION})
@@ -302,8 +303,11 @@ def _come_and_gone(
     cause = "slow-nic" if whole.device else "slow-node"
     says = f"{worst_of(records)}; {told(seen)}"
     decide = AGAIN.format(str(whole))
+    pairs = [(event.nodes, nic_of(event.part)) for event in seen.slow]
     # One of several NICs may be the only slow one by chance.
-    confidence = OPEN if whole.device else LIKELY
+    if two := None if whole.device or is_only else two_parts(node, pairs):
+        whole, says = Where(two.suspects), f"{says}; {two}"
+    confidence = OPEN if whole.device or two else LIKELY
     return CauseClaim(cause, whole, says, records, confidence, decide, seen.course)
 
 

@@ -9,14 +9,18 @@ Example: a path between ``mi01`` and ``mi03`` was slow over ``mlx5_0``, and lost
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from railgauge.core.model import Judgement
 from railgauge.core.naming import listed
+from railgauge.core.terms import Flow
 from railgauge.diagnosis.alike import evidence_of, is_steady, lies_on, rates
-from railgauge.diagnosis.model import AGAIN, CERTAIN, OPEN, Cause, RunResults, missed
+from railgauge.diagnosis.model import AGAIN, CERTAIN, GOOD, OPEN, Cause, RunResults, missed
+from railgauge.diagnosis.over_paths import flow_of, is_path
 from railgauge.diagnosis.reach import goes_through
+from railgauge.diagnosis.remeasured import at_times
 from railgauge.diagnosis.shares import What
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.metric import LOWER
@@ -27,7 +31,8 @@ _ALIKE = 0.985  # healthy like parts differ by up to 1.04 % in document 002
 def doubted(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
     """The causes, after all rules of this module."""
     found = list(causes)
-    for rule in (whole_paths, doubted_nics, doubted_paths, doubted_ends):
+    rules = (whole_paths, doubted_nics, many_nics, doubted_wholes, doubted_paths, doubted_ends)
+    for rule in rules:
         found = rule(results, found)
     return found
 
@@ -108,6 +113,72 @@ def _is_alike(judged: Judgement, lost: float | None) -> bool:
     return any(alike) and not all(alike)
 
 
+def many_nics(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
+    """The causes; slow NICs of one node that lost the same are undecided.
+
+    The node may be slow at times, as by far most nodes have no two faults of the same size.
+    """
+    alike = [cause for cause in causes if _has_like(results, cause, causes)]
+    return [
+        replace(cause, confidence=OPEN, would_decide=AGAIN.format(cause.where.node))
+        if cause in alike
+        else cause
+        for cause in causes
+    ]
+
+
+def _has_like(results: RunResults, cause: Cause, causes: Iterable[Cause]) -> bool:
+    if not _is_decided_nic(cause):
+        return False
+    others = filter(_is_decided_nic, causes)
+    lost = _worst(evidence_of(results, cause))
+    same = (
+        _worst(evidence_of(results, one))
+        for one in others
+        if one.where.node == cause.where.node and one.where != cause.where
+    )
+    pairs = ([(lost[a], worst[a]) for a in lost.keys() & worst.keys()] for worst in same)
+    return any(
+        bool(some) and all(_ALIKE <= one / other <= 1 / _ALIKE for one, other in some)
+        for some in pairs
+    )
+
+
+def _is_decided_nic(cause: Cause) -> bool:
+    return cause.cause == "slow-nic" and cause.confidence not in (OPEN, CERTAIN)
+
+
+def doubted_wholes(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
+    """The causes; a node is undecided if it was slow again over NICs only that are slow ones.
+
+    So is a part that was slow only in both directions together.
+    """
+    return [
+        replace(cause, confidence=OPEN, would_decide=AGAIN.format(cause.where.node))
+        if _rests_on_slow_nics(results, cause, causes) or _rests_on_sums(results, cause)
+        else cause
+        for cause in causes
+    ]
+
+
+def _rests_on_sums(results: RunResults, cause: Cause) -> bool:
+    """Whether all items moved their payload in both directions, so that one may be a fine one."""
+    shown, flows = evidence_of(results, cause), results.platform.measurements
+    is_whole = cause.cause in ("slow-nic", "slow-node") and is_steady(cause)
+    return is_whole and all(is_path(r) and flow_of(r, flows) is Flow.BOTH for r in shown)
+
+
+def _rests_on_slow_nics(results: RunResults, cause: Cause, causes: Sequence[Cause]) -> bool:
+    node = cause.where.node
+    if cause.cause != "slow-node" or not is_steady(cause) or not cause.confirmation:
+        return False
+    again = (one.asked.question.case for one in results.confirmed if one.asked.suspects == (node,))
+    paths = [case.path_at(node) for case in again if case is not None and case.pairing]
+    here = [one for one in causes if one.where.node == node and not one.where.peer]
+    slow = {one.where.device for one in here if one.where.device and one.confidence != OPEN}
+    return bool(paths) and all(path is not None and path.nic in slow for path in paths)
+
+
 def doubted_paths(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
     """The causes; a path is undecided if one of its ends alone, or another path, is as slow."""
     return [_doubted(results, cause, causes) for cause in causes]
@@ -118,6 +189,13 @@ def _doubted(results: RunResults, path: Cause, causes: Iterable[Cause]) -> Cause
         return path
     mine, ends = evidence_of(results, path), {path.where.node, path.where.peer}
     lost = _worst(mine)
+    for name in sorted(ends):
+        if _is_unsteady(results, name, ends):
+            says = f"{path.says}; {name} was slow at times with others, measured again"
+            return replace(path, says=says, confidence=OPEN, would_decide=AGAIN.format(name))
+    if path.where.device and not _is_fine_elsewhere(results, path):
+        says = f"{path.says}; nothing is known of the path over other NICs"
+        return replace(path, says=says, confidence=OPEN, would_decide=AGAIN.format(str(path.where)))
     for end in (one for one in causes if one is not path):
         meets = len({end.where.node, end.where.peer} & ends) == 1 and end.course is not None
         if end.where.peer and not meets:
@@ -134,20 +212,48 @@ def _doubted(results: RunResults, path: Cause, causes: Iterable[Cause]) -> Cause
     return path
 
 
+def _is_fine_elsewhere(results: RunResults, path: Cause) -> bool:
+    """Whether the two nodes of a path reached their limits over another NIC."""
+    ends = {path.where.node, path.where.peer}
+    return any(
+        set(record.nodes) == ends
+        and record.outcome in GOOD
+        and is_path(record)
+        and not goes_through(path.where.device, record.pairing)
+        for record in results.records.values()
+    )
+
+
+def _is_unsteady(results: RunResults, end: str, ends: set[str]) -> bool:
+    """Whether an end of a path was slow in some repeats, and not all, with a node off the path."""
+    return any(
+        case is not None and end in case.nodes and not ends.issuperset(case.nodes) and at_times(one)
+        for one in results.confirmed
+        for case in (one.asked.question.case,)
+    )
+
+
 def whole_paths(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
     """The causes; a path over one NIC is one over all NICs over which it lost the same.
 
     What was put down to another part only for such items is undecided.
     """
     found = list(causes)
-    for number, path in enumerate(causes):
-        over = _over_others(results, path)
+    for path in causes:
+        over = _over_others(results, path) if path in found else []
         if over:
             ids = {record.id for record in over}
-            found = [_without(cause, ids, path) for cause in found]
             evidence = tuple(dict.fromkeys((*path.evidence, *ids)))
-            found[number] = replace(path, where=replace(path.where, device=""), evidence=evidence)
+            whole = replace(path, where=replace(path.where, device=""), evidence=evidence)
+            kept = [_without(cause, ids, path) for cause in found if not _is_of(whole, cause, path)]
+            found = [whole if cause is path else cause for cause in kept]
     return found
+
+
+def _is_of(whole: Cause, cause: Cause, path: Cause) -> bool:
+    """Whether the cause is the same path over other NICs, of which all items are among these."""
+    ends = {cause.where.node, cause.where.peer} == {whole.where.node, whole.where.peer}
+    return ends and cause is not path and set(cause.evidence) <= set(whole.evidence)
 
 
 def _over_others(results: RunResults, path: Cause) -> list[ItemRecord]:
@@ -155,16 +261,18 @@ def _over_others(results: RunResults, path: Cause) -> list[ItemRecord]:
     if not (path.where.peer and path.where.device) or not is_steady(path):
         return []
     ends, own = {path.where.node, path.where.peer}, _worst(evidence_of(results, path))
-    others = (
-        record
-        for record in results.records.values()
-        if set(record.nodes) == ends and not goes_through(path.where.device, record.pairing)
-    )
-    return [
-        record
-        for record in others
-        if any(a in own and _ALIKE <= value / own[a] <= 1 / _ALIKE for a, value in rates(record))
-    ]
+    over: dict[str, list[ItemRecord]] = defaultdict(list)
+    for record in results.records.values():
+        if set(record.nodes) == ends and not goes_through(path.where.device, record.pairing):
+            over[record.pairing].append(record)
+    alike = (records for records in over.values() if _lost_alike(records, own))
+    return [record for records in alike for record in records if missed(record)]
+
+
+def _lost_alike(records: Sequence[ItemRecord], own: Mapping[What, float]) -> bool:
+    """Whether the items that missed a limit lost as much as the path in each kind of value."""
+    pairs = [(value, own[a]) for record in records for a, value in rates(record) if a in own]
+    return bool(pairs) and all(_ALIKE <= one / other <= 1 / _ALIKE for one, other in pairs)
 
 
 def _without(cause: Cause, ids: set[str], path: Cause) -> Cause:

@@ -21,12 +21,14 @@ class Harm(Term):
 
     ``OUT_OF_SERVICE`` takes a node, or a part of it, out of service; ``DEGRADED`` makes it slower
     than it should be; ``UNMEASURED`` leaves its state unknown; a ``SETTING`` may cost nothing.
+    ``DOUBTS`` tells nothing of a node, but that what was measured there counts for nothing.
     """
 
     OUT_OF_SERVICE = "out of service"
     DEGRADED = "degraded"
     UNMEASURED = "not measured"
     SETTING = "setting"
+    DOUBTS = "doubts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,8 @@ PLACE_FACTS = frozenset({"gpu_bus_id", "gpu_nic_link", "gpu_links", "gpu_link_co
 # The item about all error counters of a node; those of a part that is absent cannot be read.
 _GROWTH = "growth"
 
-_OUT, _LOW, _BLIND, _SET = (
-    Harm.OUT_OF_SERVICE, Harm.DEGRADED, Harm.UNMEASURED, Harm.SETTING,
+_OUT, _LOW, _BLIND, _SET, _DOUBTS = (
+    Harm.OUT_OF_SERVICE, Harm.DEGRADED, Harm.UNMEASURED, Harm.SETTING, Harm.DOUBTS,
 )  # fmt: skip
 
 EFFECTS: Mapping[str, Effect] = {
@@ -155,6 +157,7 @@ EFFECTS: Mapping[str, Effect] = {
     # Nothing is known, because a tool or the suite failed.
     "tool-missing": Effect(_BLIND, _ABOVE, _STOPS | {Symptom.NO_TOOL}, "tool"),
     "tool-failing": Effect(_BLIND),
+    "control-host-busy": Effect(_DOUBTS),
     "kernel-log-unread": Effect(_BLIND),
     "telemetry-unread": Effect(_BLIND),
     "counters-unread": Effect(_BLIND),

@@ -146,8 +146,11 @@ def _blamed(causes: Sequence[Cause]) -> dict[str, Cause]:
 
 
 def _hides(cause: Cause, node: str) -> bool:
-    """Whether the speed of the node is unknown behind it; that of a slow part itself is known."""
-    return not _is_slow_part(cause) or node not in _nodes(cause)
+    """Whether the speed of the node is unknown behind it; that of a slow part itself is known.
+
+    The speed of the ends of a slow path is not.
+    """
+    return not _is_slow_part(cause) or bool(cause.where.peer) or node not in _nodes(cause)
 
 
 def _is_slow_part(cause: Cause) -> bool:

@@ -89,7 +89,7 @@ class History:
         for judged in record.judgements:
             # The node may be part of all that passed.
             share = self._shares.of(record, judged, (node,)) or self._shares.of(record, judged)
-            for number, slow in enumerate(_repeats(judged, repeats)):
+            for number, slow in enumerate(missed_repeats(judged, repeats)):
                 yield Event(
                     key=f"{case.key if case else record.id} {number}",
                     start=starts[number] if len(starts) == repeats else None,
@@ -132,7 +132,7 @@ def _moment(text: str) -> datetime | None:
     return found if found.tzinfo else None
 
 
-def _repeats(judged: Judgement, repeats: int) -> Iterator[bool]:
+def missed_repeats(judged: Judgement, repeats: int) -> Iterator[bool]:
     """For each repeat whether it missed the limit; for all if they cannot be told apart."""
     lower, values = judged.better == LOWER, judged.values
     limit = judged.ceiling if lower else judged.floor

@@ -2,7 +2,8 @@
 
 Example: three NICs of ``h200-04`` are slow with all partners, and so are its paths to two nodes
 over other NICs. All lost 17 %, and most of them were fine in other measurements. One node that
-comes and goes is likelier than five faults.
+comes and goes is likelier than five faults. So is one of its NICs if its paths over this NIC to
+two nodes are slow, and the one to a third node is fine.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from railgauge.diagnosis.model import (
     CERTAIN,
     GOOD,
     LIKELY,
+    OPEN,
     CauseClaim,
     Course,
     RunResults,
@@ -24,6 +26,7 @@ from railgauge.diagnosis.model import (
 )
 from railgauge.diagnosis.over_paths import is_path
 from railgauge.diagnosis.pattern import worst_of
+from railgauge.diagnosis.two_parts import TwoParts, two_parts
 from railgauge.judging.record import ItemRecord
 
 _MANY = 3
@@ -37,8 +40,23 @@ def of_one_node(results: RunResults, claims: Sequence[CauseClaim]) -> list[Cause
         records = tuple(dict.fromkeys(record for claim in mine for record in claim.evidence))
         fine = _fine(results, node, records)
         if _are_one(node, mine, records, fine):
-            whole = _claim(node, records, fine)
+            pairs = [(record.nodes, nic_of(record.part_at(node))) for record in records]
+            whole = _claim(Where(node), records, fine, two_parts(node, pairs))
             return of_one_node(results, [*(c for c in claims if c not in mine), whole])
+    return of_one_nic(results, claims)
+
+
+def of_one_nic(results: RunResults, claims: Sequence[CauseClaim]) -> list[CauseClaim]:
+    """The claims, with an undecided one for each NIC in place of its paths that lost the same."""
+    paths = [claim for claim in claims if _is_part(claim) and claim.where.peer]
+    ends = ((n, c.where.device) for c in paths for n in (c.where.node, c.where.peer))
+    for node, nic in dict.fromkeys(ends):
+        mine = [c for c in paths if nic and c.where.device == nic and _is_of(node, c)]
+        slow = tuple(dict.fromkeys(record for claim in mine for record in claim.evidence))
+        if len(mine) > 1 and not slower_than_others(slow, 1 - _NOISE):
+            fine = [r for r in _fine(results, node, slow) if nic_of(r.part_at(node)) == nic]
+            claim = _claim(Where(node, nic), slow, fine)
+            return of_one_nic(results, [*(c for c in claims if c not in mine), claim])
     return list(claims)
 
 
@@ -75,10 +93,17 @@ def _fine(results: RunResults, node: str, slow: Sequence[ItemRecord]) -> list[It
     return [one for one in mine if one.outcome in GOOD and one.subject in subjects]
 
 
-def _claim(node: str, slow: Sequence[ItemRecord], fine: Sequence[ItemRecord]) -> CauseClaim:
+def _claim(
+    where: Where,
+    slow: Sequence[ItemRecord],
+    fine: Sequence[ItemRecord],
+    two: TwoParts | None = None,
+) -> CauseClaim:
     course = Course(len(slow), len(slow) + len(fine))
     told = f"it comes and goes: {course.slow} of {course.of} measurements are slow"
-    says = f"{worst_of(slow)}; {told}"
-    return CauseClaim(
-        "slow-node", Where(node), says, tuple(slow), LIKELY, AGAIN.format(node), course
-    )
+    says = "; ".join(filter(None, (worst_of(slow), told, str(two or ""))))
+    cause = "slow-nic" if where.device else "slow-node"
+    confidence = OPEN if where.device or two else LIKELY
+    decide = AGAIN.format(str(where))
+    where = Where(two.suspects) if two else where
+    return CauseClaim(cause, where, says, tuple(slow), confidence, decide, course)

@@ -113,7 +113,20 @@ def onset(
     seen = seen_of(history, node, slow, lambda event: event.key not in others)
     if _first_slow(seen) is None or (by_place and len(seen.fine) < SOME):
         return None
-    return None if not by_place and has_a_place(history, node, seen) else seen
+    if by_place:
+        return seen
+    may_be_chance = math.comb(seen.course.of, seen.course.slow) < _ORDERS
+    is_placed = has_a_place(history, node, seen) or _are_of_one_nic(history, node, seen)
+    return None if may_be_chance or is_placed else seen
+
+
+_ORDERS = 6  # in one of them, all fine measurements are before all slow ones
+
+
+def _are_of_one_nic(history: History, node: str, seen: Seen) -> bool:
+    """Whether all slow events, and no fine one, are over one NIC."""
+    slow, fine = history.nics(node, seen.slow), history.nics(node, seen.fine)
+    return len(slow) == 1 and slow.isdisjoint(fine)
 
 
 def are_places(claims: Sequence[CauseClaim], course: Course) -> bool:

@@ -1,11 +1,12 @@
 """Order causes by their harm: what to repair first comes first. Pure.
 
 1. What takes a node, or a part of it, out of service.
-2. What cost most, as measured: the worst shortfall times the number of items that missed a limit.
-3. What makes a part slower, where nothing measured shows by how much.
-4. What leaves a part of the cluster unmeasured.
-5. Settings that cost nothing that was measured.
-6. Errors of the suite, and what no rule explains.
+2. What makes measurements worthless: a busy control host.
+3. What cost most, as measured: the worst shortfall times the number of items that missed a limit.
+4. What makes a part slower, where nothing measured shows by how much.
+5. What leaves a part of the cluster unmeasured.
+6. Settings that cost nothing that was measured.
+7. Errors of the suite, and what no rule explains.
 
 In each class what is not decided comes last, then what cost least, then what fewer items show. For
 example, a slow node (by 40 % in 9 items) comes before a slow link (by 60 % in one item), and both
@@ -21,7 +22,14 @@ from railgauge.diagnosis.model import OPEN, Cause, missed
 from railgauge.judging.record import ItemRecord
 
 _UNEXPLAINED = ("suite-error", "undiagnosed")
-_CLASSES = (Harm.OUT_OF_SERVICE, "measured", Harm.DEGRADED, Harm.UNMEASURED, Harm.SETTING)
+_CLASSES = (
+    Harm.OUT_OF_SERVICE,
+    Harm.DOUBTS,
+    "measured",
+    Harm.DEGRADED,
+    Harm.UNMEASURED,
+    Harm.SETTING,
+)
 
 
 def by_harm(causes: Iterable[Cause], records: Mapping[str, ItemRecord]) -> tuple[Cause, ...]:
@@ -39,7 +47,8 @@ def _class(cause: Cause, lost: float) -> int:
     if cause.cause in _UNEXPLAINED:
         return len(_CLASSES)
     harm = EFFECTS[cause.cause].harm
-    return _CLASSES.index("measured" if lost and harm is not Harm.OUT_OF_SERVICE else harm)
+    is_own = harm in (Harm.OUT_OF_SERVICE, Harm.DOUBTS)
+    return _CLASSES.index("measured" if lost and not is_own else harm)
 
 
 def _lost(items: Iterable[ItemRecord]) -> float:

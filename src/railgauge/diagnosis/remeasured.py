@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from railgauge.core import naming
 from railgauge.core.model import Judgement, Outcome
@@ -27,3 +27,37 @@ def line(result: Confirmed) -> str:
 def _telling(judgements: Sequence[Judgement]) -> Judgement:
     """The judgement that missed its limit by most, or came closest to it."""
     return min(judgements, key=lambda j: (j.outcome is not Outcome.FAILED, j.margin or 0.0))
+
+
+def repeats(results: Iterable[Confirmed]) -> tuple[int, int]:
+    """How many repeats were slow, of how many."""
+    limits = ((one, one.floor) for r in results if not r.error for one in r.judgements)
+    slow = [value < floor for one, floor in limits if floor is not None for value in one.values]
+    return sum(slow), len(slow)
+
+
+def at_times(result: Confirmed) -> bool:
+    """Whether some repeats were slow, and some were not."""
+    slow, all_ = repeats([result])
+    return 0 < slow < all_
+
+
+def always(result: Confirmed) -> bool:
+    """Whether a limit was missed, in each repeat if they can be told apart.
+
+    A spread that is too large misses a limit as well.
+    """
+    slow, all_ = repeats([result])
+    return result.missed and slow == all_
+
+
+def rate(result: Confirmed) -> float | None:
+    """The worst value of the first metric that has a floor."""
+    found = (one.worst for one in result.judgements if one.worst is not None and one.floor)
+    return None if result.error else next(found, None)
+
+
+def is_alike(one: Confirmed, other: Confirmed) -> bool:
+    """Whether both are of one measurement, so that their values can be compared."""
+    cases = one.asked.question.case, other.asked.question.case
+    return None not in cases and len({case.measurement for case in cases if case}) == 1

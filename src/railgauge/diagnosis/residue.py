@@ -14,8 +14,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from railgauge.core.naming import among, listed
+from railgauge.core.terms import Flow
 from railgauge.diagnosis.alike import evidence_of, is_steady, lies_on, slower_than_others
+from railgauge.diagnosis.course import DIRECTION
 from railgauge.diagnosis.history import nic_of
+from railgauge.diagnosis.localise import ways
 from railgauge.diagnosis.model import (
     LIKELY,
     OPEN,
@@ -25,8 +28,10 @@ from railgauge.diagnosis.model import (
     Where,
     missed,
 )
+from railgauge.diagnosis.over_paths import flow_of
 from railgauge.diagnosis.pattern import worst_of
 from railgauge.judging.record import ItemRecord
+from railgauge.tools import flow
 
 _PAIR = 2
 _MUCH = 0.05  # of a limit
@@ -40,13 +45,14 @@ def left_over(results: RunResults, causes: Sequence[Cause]) -> Iterator[CauseCla
     """
     found: dict[frozenset[str], list[tuple[ItemRecord, Cause]]] = defaultdict(list)
     for cause in filter(is_steady, causes):
-        others = [other for other in causes if other.where != cause.where]
+        others = [one for one in causes if (one.cause, one.where) != (cause.cause, cause.where)]
+        shown = evidence_of(results, cause)
         slower = [
             record
-            for record in slower_than_others(evidence_of(results, cause))
+            for record in dict.fromkeys((*slower_than_others(shown), *_back(results, cause, shown)))
             if len(set(record.nodes)) == _PAIR and not any(lies_on(o, record) for o in others)
         ]
-        if claim := _of_one_nic(cause, slower):
+        if claim := _of_one_nic(results, cause, slower):
             yield claim
             continue
         for record in slower:
@@ -57,7 +63,37 @@ def left_over(results: RunResults, causes: Sequence[Cause]) -> Iterator[CauseCla
         yield _claim(sorted(nodes), some)
 
 
-def _of_one_nic(cause: Cause, slower: Sequence[ItemRecord]) -> CauseClaim | None:
+def _back(results: RunResults, cause: Cause, shown: Sequence[ItemRecord]) -> list[ItemRecord]:
+    """What a slow direction does not explain: payload that went the other way.
+
+    The rules had put it down to the node as a whole, which was fine this way when measured again.
+    """
+    node, flows = cause.where.node, results.platform.measurements
+    if cause.cause != DIRECTION:
+        return []
+    turned = (
+        one.asked.question.case
+        for one in results.confirmed
+        if not (one.asked.suspects or one.missed or one.error)
+    )
+    fine = {
+        _way(case.nodes, node, flow(flows[case.measurement]))
+        for case in turned
+        if case is not None and (path := case.path_at(node) if node in case.nodes else None)
+        if cause.where.device in ("", path.nic)
+    } - {""}
+    return [r for r in shown if node in r.nodes and _way(r.nodes, node, flow_of(r, flows)) in fine]
+
+
+def _way(nodes: Sequence[str], node: str, flow: Flow) -> str:
+    """Whether the node sends or receives the payload; empty if it does both."""
+    found = ways((nodes[0], nodes[-1]), node, flow)
+    return found[0] if len(found) == 1 else ""
+
+
+def _of_one_nic(
+    results: RunResults, cause: Cause, slower: Sequence[ItemRecord]
+) -> CauseClaim | None:
     """The claim for the one NIC of a slow node that all these items use, with several partners."""
     node = cause.where.node
     nics = {nic_of(record.part_at(node)) for record in slower if node in record.nodes}
@@ -65,7 +101,12 @@ def _of_one_nic(cause: Cause, slower: Sequence[ItemRecord]) -> CauseClaim | None
     if cause.cause != "slow-node" or len(nics) != 1 or len(partners) < _SOME:
         return None
     says = f"{worst_of(slower)}; that is slower than {cause.cause} ({cause.where}) explains"
-    return CauseClaim("slow-nic", Where(node, *nics), says, tuple(slower), LIKELY)
+    place, flows = Where(node, *nics), results.platform.measurements
+    ways_ = {_way(record.nodes, node, flow_of(record, flows)) for record in slower} - {""}
+    if len(ways_) == 1:
+        decide = f"measure {place} in both directions"
+        return CauseClaim("slow-nic", place, says, tuple(slower), OPEN, decide)
+    return CauseClaim("slow-nic", place, says, tuple(slower), LIKELY)
 
 
 def _of_groups(results: RunResults, causes: Sequence[Cause]) -> Iterator[tuple[ItemRecord, Cause]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 
 from railgauge.core.terms import Flow, Rung
 from railgauge.diagnosis import (
@@ -26,7 +25,9 @@ from railgauge.diagnosis.asking import (
     asked_again,
     asks,
     by_margin,
+    comes_and_goes,
     is_one_way,
+    over_another_nic,
     turned,
     with_each,
     worst_item,
@@ -56,7 +57,8 @@ def telling_apart(
     yield from of_parts or by_exclusion.requests(results, cause, good)
     if not of_parts:
         yield from _unseen_way(results, causes, cause, good)
-        yield from _fine_way(results, cause)
+        yield from _fine_way(results, cause, good)
+        yield from _ends_of_path(results, causes, cause, good)
         yield from _missing_partners(results, causes, cause)
         yield from gpu_alone.requests(results, cause)
 
@@ -161,6 +163,9 @@ def _next_partners(
         fit = fit or stand_ins(results, causes, record, met)[:1]
         if fit:
             yield from with_each(cause, suspect, record, fit)
+            if comes_and_goes(cause) and not cause.where.device:
+                other = over_another_nic(results, suspect, record)
+                yield from with_each(cause, suspect, other, fit) if other else ()
             if len(met) <= 1 or cause.where.node == suspect:
                 yield from _back(results, cause, suspect, record, fit[:1])
             return
@@ -196,12 +201,13 @@ def _unseen_way(
     place, flows = cause.where, results.platform.measurements
     if cause.confidence != LIKELY or place.peer or cause.cause not in _BOTH_WAYS:
         return
-    decided = (one for one in causes if one != cause and one.confidence != OPEN)
-    shared = {item for one in decided for item in one.evidence}
+    others = (one for one in causes if one != cause)
+    known = (one for one in others if one.confidence != OPEN or one.where.peer)
+    shared = {item for one in known for item in one.evidence}
     own = (r for r in results.records.values() if r.id not in shared)
     mine = [r for r in own if place.node in r.nodes and is_path(r)]
     over = [r for r in mine if r.asserted and goes_through(place.device, r.part_at(place.node))]
-    seen = {w for r in over for w in ways((r.nodes[0], r.nodes[1]), place.node, flow_of(r, flows))}
+    seen = {w for r in over for w in _ways(r, place.node, flows)}  # a sum shows no direction
     shown = [r for r in mine if r.id in cause.evidence]
     worst = worst_item(r for r in shown if is_path(r) and is_one_way(results, r))
     if worst is not None and len(seen) == 1:
@@ -209,10 +215,16 @@ def _unseen_way(
         fit = partners(results.records, place.node, worst.subject, good)
         for partner in (fit or stand_ins(results, causes, worst))[:1]:
             yield from turned(cause, worst, {other: partner})
+            if _met(over, worst.subject)[place.node] == {other} and not place.device:
+                yield from with_each(cause, place.node, worst, (partner,))
+                yield asked_again(cause, worst.nodes, worst, {})
 
 
-def _fine_way(results: RunResults, cause: Cause) -> Iterator[Remeasurement]:
-    """What clears the other direction of a slow one, several times: it may be slow at times."""
+def _fine_way(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterator[Remeasurement]:
+    """What clears the other direction of a slow one, several times: it may be slow at times.
+
+    With a good node, if there is one: what is slow with another one may be that one's.
+    """
     place, flows = cause.where, results.platform.measurements
     if cause.cause != DIRECTION or cause.confidence != LIKELY or cause.confirmation:
         return
@@ -226,12 +238,43 @@ def _fine_way(results: RunResults, cause: Cause) -> Iterator[Remeasurement]:
         if goes_through(place.device, record.part_at(place.node))
         if slow.isdisjoint(_ways(record, place.node, flows))
     )
-    for record in islice(fine, 1):
-        again = asked_again(cause, (), record, {})
+    ordered = sorted(fine, key=lambda record: not set(good).intersection(record.nodes))
+    for record in ordered[:1]:
+        (other,) = set(record.nodes) - {place.node}
+        proven = partners(results.records, place.node, record.subject, good)
+        partner = next(iter(proven), other) if other not in good else other
+        again = asked_again(cause, (), record, {other: partner})
         case = again.question.case
         if case is not None and not (case.pairing and case.pairing.peer):
             case = replace(case, repeats=max(_TIMES, case.repeats))
             yield replace(again, question=replace(again.question, case=case))
+
+
+def _ends_of_path(
+    results: RunResults, causes: Sequence[Cause], cause: Cause, good: Sequence[str]
+) -> Iterator[Remeasurement]:
+    """A slow path, and each of its ends with a good node several times: it may be slow at times.
+
+    Where another slow part is on the way as well, this tells nothing.
+    """
+    if not cause.where.peer or cause.confidence != LIKELY or cause.confirmation:
+        return
+    ends = {cause.where.node, cause.where.peer}
+    others = {item for one in causes if one != cause for item in one.evidence}
+    shown = [results.records[i] for i in cause.evidence if i in results.records and i not in others]
+    worst = worst_item(r for r in shown if set(r.nodes) == ends and is_path(r))
+    if worst is None:
+        return
+    fit = [name for name in good if name not in ends]
+    for end in worst.nodes if fit else ():
+        partner = partners(results.records, end, worst.subject, fit)[:1]
+        for again in with_each(cause, end, worst, partner):
+            case = again.question.case
+            if case is not None:
+                case = replace(case, repeats=max(_TIMES, case.repeats))
+                yield replace(again, question=replace(again.question, case=case))
+    if fit:
+        yield asked_again(cause, worst.nodes, worst, {})
 
 
 def _ways(record: ItemRecord, node: str, flows: Measurements) -> tuple[str, ...]:

@@ -37,8 +37,10 @@ def _links_of(scene: Scene, node: str, slow: Sequence[ItemRecord]) -> Iterator[C
     matrix |= {link: True for record in slow if (link := _link(record))}
     found, others = blame_links(matrix), "links are fine"
     lags = not found.node and _all_lag(scene, node, slow)
-    if found.node or lags:
-        kept = "; those within their limits are behind other nodes' as well" if lags else ""
+    most = not (found.node or found.gpus) and 2 * len(slow) > len(matrix)
+    if found.node or lags or most:
+        kept = f"; {len(slow)} of {len(matrix)} miss their limits" if most else ""
+        kept = "; those within their limits are behind other nodes' as well" if lags else kept
         says = f"every link between its GPUs is slow: {worst_of(slow)}{kept}"
         yield CauseClaim("slow-node", Where(node), says, tuple(slow), LIKELY)
         left = _slower_than(scene, node, slow)

@@ -15,6 +15,7 @@ from railgauge.config.thresholds.counter_groups import PORT_COUNTERS
 from railgauge.facts.boot import parse_boot_id
 from railgauge.facts.probe import lines_of, split_sections
 from railgauge.stacks import Section, Stack, section
+from railgauge.stacks.counting import GpuCounters
 
 PROGRAMS = ("nvidia-smi", "amd-smi", "mx-smi", "ethtool")
 
@@ -26,6 +27,7 @@ _FILE = re.compile(
     r"(?:TOTAL_ERR_[A-Z]{1,12} )?([0-9]{1,20})\s*$"  # 64 bits have 20 digits
 )
 _ETHTOOL = re.compile(r"ethtool/([^/]{1,80})/([a-z0-9_]{1,60}):([0-9]{1,20})\s*$")
+_NO_TOOL = 127
 _OF_FILES, _ETHTOOL_SECTION = ("ports", "aer", "drops"), "ethtool"
 
 
@@ -91,13 +93,24 @@ def parse_reading(output: str, stack: Stack | None) -> CounterReading:
     counters = stack.counters if stack else None
     asked = (*_OF_FILES, *(counters.commands if counters else ()))
     told = (*asked, *([_ETHTOOL_SECTION] if _ETHTOOL_SECTION in sections else []))
-    failures = (section(sections, name).failure for name in told)
+    failures = [section(sections, name).failure for name in told]
     gpus = counters.parse(sections) if counters else {}
+    if counters and not gpus and not _is_missing(counters, sections):
+        failures.append(_shows_no_gpu(counters))
     return CounterReading(
         boot_id=None if own.failure else parse_boot_id(own.text),
         counts=_of_files(sections) | {f"gpu{index}": counts for index, counts in gpus.items()},
         failures=tuple(failure for failure in failures if failure),
     )
+
+
+def _is_missing(counters: GpuCounters, sections: Mapping[str, Section]) -> bool:
+    return all(section(sections, name).exit_code == _NO_TOOL for name in counters.commands)
+
+
+def _shows_no_gpu(counters: GpuCounters) -> str:
+    needed = f": that needs {counters.needs}" if counters.needs else ""
+    return f"{' and '.join(counters.commands.values())} showed no counter of a GPU{needed}"
 
 
 def _of_files(sections: Mapping[str, Section]) -> dict[str, Mapping[str, int]]:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from railgauge.config.thresholds import Platform
 from railgauge.config.thresholds.counter_groups import GROUPS, STANDS_AT, CounterGroup
 from railgauge.config.thresholds.model import GrowthLimit
-from railgauge.core.errors import CountersUnread
+from railgauge.core.errors import CountersUnread, NoEvidence, ToolMissing
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.naming import listed
 from railgauge.core.question import GROWTH
@@ -76,16 +76,16 @@ class NodeCounters:
 
 def judged(
     counters: NodeCounters, platform: Platform
-) -> tuple[tuple[Judgement, ...], CountersUnread | None]:
+) -> tuple[tuple[Judgement, ...], NoEvidence | None]:
     """Return the judgements of a node, and an error for what its counters do not show."""
     found: list[Judgement] = []
-    unread: list[CountersUnread] = []
+    unread: list[NoEvidence] = []
     for name, limit in (platform.growth or {}).items():
         one = _OfGroup(counters, GROUPS[name], limit)
         found += one.judgements(devices(GROUPS[name], platform), unread)
     if counters.gap:
         found.append(_gap(counters, platform))
-    return tuple(found), _first(unread, counters.node)
+    return tuple(found), _first(unread)
 
 
 def devices(group: CounterGroup, platform: Platform) -> list[str]:
@@ -102,16 +102,14 @@ class _OfGroup:
     group: CounterGroup
     limit: GrowthLimit
 
-    def judgements(
-        self, devices: Sequence[str], unread: list[CountersUnread]
-    ) -> Iterator[Judgement]:
+    def judgements(self, devices: Sequence[str], unread: list[NoEvidence]) -> Iterator[Judgement]:
         """One judgement for each device that misses the limit; one for all if all keep it."""
         grown: dict[str, int] = {}
         missed = 0
         for device in devices:
             try:
                 why, grown[device] = self._of_device(device)
-            except CountersUnread as error:
+            except NoEvidence as error:
                 unread.append(error)
                 continue
             if why:
@@ -123,7 +121,7 @@ class _OfGroup:
     def _of_device(self, device: str) -> tuple[str, int]:
         """By how much the device's counters grew, and how that misses the limit in a span.
 
-        Raises ``CountersUnread`` if that is not known.
+        Raises ``CountersUnread`` if that is not known, or ``ToolMissing``.
         """
         whys, total = [], 0
         for span in self.counters.spans:
@@ -177,10 +175,19 @@ class _OfGroup:
         found = {name: value for name, value in shown.items() if self.group.has(name)}
         lacking = [name for name in self.group.needed if name not in found]
         if lacking or not found:
+            self._refuse_missing_tool(reading)
             why = f" ({'; '.join(reading.failures)})" if reading.failures else ""
             told = listed(lacking, _MOST_TOLD) or f"counter of {self.group.name}"
             raise self._unread(f"no {told} of {device} was read{why}")
         return found
+
+    def _refuse_missing_tool(self, reading: CounterReading) -> None:
+        """Raise if the node has not the tool: ethtool for NICs, that of the vendor for GPUs."""
+        for failure in reading.failures:
+            tool, is_missing, _ = failure.partition(_NOT_FOUND)
+            if is_missing and (tool == "ethtool") == (self.group.of_nics is not None):
+                where = f"{self.counters.node}: {tool}"
+                raise ToolMissing(f"{tool} was not found", where=where)
 
     def _unread(self, what: str, remedy: str = "") -> CountersUnread:
         return CountersUnread(what, where=self.counters.node, remedy=remedy or _REMEDY)
@@ -211,6 +218,7 @@ class _OfGroup:
         )
 
 
+_NOT_FOUND = ": command not found"
 _REMEDY = "run the command of the transcript on the node by hand; see docs/counters.md"
 
 
@@ -227,10 +235,10 @@ def _gap(counters: NodeCounters, platform: Platform) -> Judgement:
     )
 
 
-def _first(unread: Sequence[CountersUnread], node: str) -> CountersUnread | None:
+def _first(unread: Sequence[NoEvidence]) -> NoEvidence | None:
     """The first error, which tells how many there are."""
     if len(unread) <= 1:
         return unread[0] if unread else None
     first = unread[0]
     what = f"{first.what}; and {len(unread) - 1} more such errors"
-    return CountersUnread(what, where=node, remedy=first.remedy)
+    return type(first)(what, where=first.where, remedy=first.remedy)

@@ -28,6 +28,7 @@ from railgauge.leases.holder import (
     answer,
     beat_s,
     hold_command,
+    release_command,
     sweep_command,
 )
 from railgauge.transport import Running, Tell
@@ -77,6 +78,7 @@ class NodeLeases:
     terms: Terms
     tell: Tell
     _held: dict[str, Running] = field(default_factory=dict)
+    _processes: dict[str, int] = field(default_factory=dict)  # on each node, of its last holder
     _reached: set[str] = field(default_factory=set)
     _beat_s: float = 0.0
 
@@ -165,6 +167,7 @@ class NodeLeases:
             reply = Unleasable(error.what)
         if isinstance(reply, Held):
             self._held[command.node] = running
+            self._processes[command.node] = reply.process
         else:
             running.wait(_END_LIMIT_S)
         return reply
@@ -178,8 +181,11 @@ class NodeLeases:
         return False
 
     def _sweep(self, node: str, part: str) -> None:
+        self._end_all(sweep_command(node, self.terms.run, part, self.terms.engines))
+
+    def _end_all(self, command: Command) -> None:
+        node = command.node
         try:
-            command = sweep_command(node, self.terms.run, part, self.terms.engines)
             done = self.sessions[node].run(command)
         except NoEvidence:
             return  # the node is out of reach; the lease script there ends the processes
@@ -187,7 +193,8 @@ class NodeLeases:
             self.tell(f"lease: {node}: some processes of this run could not be ended")
 
     def _leave(self, node: str) -> None:
-        self._sweep(node, "")
+        process = self._processes.pop(node, 0)
+        self._end_all(release_command(node, self.terms.run, process, self.terms.engines))
         self.sessions.drop(node)
 
     # --- many nodes ---

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from railgauge.config.thresholds.model import Nic, Platform
 from railgauge.config.thresholds.site import NODE_LOGIN
 from railgauge.core.errors import BadInput
+from railgauge.planning import at_end
 from railgauge.planning.demand import SUBNET
 from railgauge.planning.marks import MEASURES, MarkedTest
 from railgauge.planning.plan import Level
@@ -75,14 +76,9 @@ def unmet(platform: Platform, level: Level, tests: Iterable[Candidate]) -> dict[
 def not_limited(platform: Platform, level: Level, tests: Sequence[Candidate]) -> tuple[str, ...]:
     """Return the subjects that could be tested here and that the platform file does not mention."""
     told = platform.not_applicable.keys() | unmet(platform, level, tests)
-    absent = [test.name for test in _open(platform, level, tests) if test.name not in told]
-    if tests and platform.kernel_log is None and KERNEL_LOG not in told:
-        absent.append(KERNEL_LOG)
-    return tuple(sorted(absent))
-
-
-# The subject that no test has: the controller asks for it when all items have ended.
-KERNEL_LOG = "kernel_log"
+    absent = {test.name for test in _open(platform, level, tests)}
+    at_the_end = at_end.possible(platform) if tests else frozenset()
+    return tuple(sorted((absent | at_the_end) - told))
 
 
 def _open(platform: Platform, level: Level, tests: Iterable[Candidate]) -> Iterator[Candidate]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -165,6 +165,26 @@ class SoakRounds:
         return RoundCase(case, measurement.rung, gated, tuple(asked))
 
 
+def ready(waiting: Iterable[RoundCase], measured: Iterable[RoundCase]) -> RoundCase | None:
+    """The first case that may begin beside those that are measured; ``None`` if it has to wait.
+
+    A case waits for all earlier ones of its nodes, so that gates hold, and what loads a node keeps
+    its order. A scan of the subnet is made alone.
+    """
+    taken: set[str] = set()
+    for one in measured:
+        if not one.gated:
+            return None
+        taken.update(one.case.nodes)
+    for one in waiting:
+        if not one.gated:
+            return None if taken else one
+        if taken.isdisjoint(one.case.nodes):
+            return one
+        taken.update(one.case.nodes)
+    return None
+
+
 def _key(place: Mapping[str, int]) -> Callable[[Case], tuple[str, list[int], str]]:
     """Return the key that orders cases by measurement, nodes and path, whatever the names."""
     return lambda one: (one.measurement, [place[n] for n in one.nodes], str(one.pairing or ""))
@@ -207,8 +227,14 @@ def _ordered(found: list[RoundCase], draw: Random) -> Iterator[RoundCase]:
     yield from (*alone, *late)
 
 
-def round_s(rounds: SoakRounds) -> float:
-    """How long a round takes as planned, in seconds, one measurement after the other."""
-    made = (one.case for one in rounds.cases(1))
+def round_s(rounds: SoakRounds) -> tuple[float, float]:
+    """How long a round takes as planned, one measurement after the other, in seconds.
+
+    The second number is the sum of the times in which each node is measured.
+    """
     measurements = rounds.platform.measurements
-    return math.fsum(measurements[case.measurement].typical_s * case.repeats for case in made)
+    made = [
+        (measurements[one.case.measurement].typical_s * one.case.repeats, len(one.case.nodes))
+        for one in rounds.cases(1)
+    ]
+    return math.fsum(took for took, _ in made), math.fsum(took * nodes for took, nodes in made)

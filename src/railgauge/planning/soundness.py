@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 
 from railgauge.config.thresholds import Measurement, Platform, limits_in_use
 from railgauge.core.question import FACT
+from railgauge.planning import at_end
 from railgauge.planning.demand import ways
 from railgauge.planning.expectations import asked, parts
 from railgauge.planning.marks import MarkedTest
-from railgauge.planning.needs import KERNEL_LOG
 
 Asks = Mapping[str, Set[str]]
 """Subject -> the ways in which some test asks for it."""
@@ -75,9 +75,9 @@ def unasked(platform: Platform, asks: Asks) -> Iterator[str]:
             yield f"/expected/{name}: the ladder knows no fact for it; name one with 'fact'"
         elif not any(True for _ in parts(platform, expectation)):
             yield f"/expected/{name}: the platform declares no part of a node that has this fact"
-    closing = {KERNEL_LOG} if platform.kernel_log else set()
+    closing = at_end.limited(platform)
     for name in platform.not_applicable:
-        if name not in asks and name != KERNEL_LOG:
+        if name not in asks and name not in at_end.SUBJECTS:
             yield f"/not_applicable/{name}: no test under tests/ has this subject; remove it"
         elif name in platform.measurements or name in platform.expected or name in closing:
             yield f"/not_applicable/{name}: is also measured or expected; remove one of the two"

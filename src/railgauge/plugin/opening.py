@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -192,7 +193,8 @@ def _with_lab_nodes(config: pytest.Config, cluster: Cluster) -> Cluster:
 
 def _folder(config: pytest.Config, settings: RunSettings, started: Invocation) -> Path:
     reports = config.rootpath / "reports"
-    reports.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):  # a file of that name is refused where the folder is begun
+        reports.mkdir(parents=True, exist_ok=True)
     if not config.getoption("--share"):
         config.add_cleanup(private_files.begin())
     if hasattr(config, "workerinput"):

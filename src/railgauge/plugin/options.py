@@ -110,7 +110,7 @@ def add(parser: pytest.Parser) -> None:
         "--soak-below",
         metavar="RATE",
         help="report the confidence with which events are rarer than RATE, per hour of a node "
-        "(1/1000h)",
+        "under load (1/1000h)",
     )
     group.addoption(
         "--soak-seed",

@@ -39,6 +39,7 @@ from railgauge.run import closing, confirming, storage
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import write_whole
+from railgauge.trend import tonight
 from railgauge.verdict import decision
 from railgauge.verdict.counts import RunVerdict
 from railgauge.verdict.decision import RunPlan
@@ -73,6 +74,7 @@ class Controller:
         self._junit_files = junit_files
         self._is_interrupted = False
         self._ended = ""
+        self._nights: tonight.NightsTold | None = None
         self._soaked: SoakResults | None = None
         self._began = datetime.now().astimezone()
         self._disk = storage.DiskErrors(run.store.folder)
@@ -184,6 +186,8 @@ class Controller:
         self._write_junit()
         self._draw()
         self._write_allure(self.verdict)
+        with self.ending.step("tonight could not be compared with earlier nights"):
+            self._nights = tonight.since_last_night(self.run.store.folder)
         ends_with = pytest.ExitCode.OK if self._stopped_itself() else session.exitstatus
         session.exitstatus = self.ending.settle(self.verdict.exit_code, ends_with)
 
@@ -213,7 +217,8 @@ class Controller:
         """Measure the rounds of a soak, unless somebody ended the run before its last item."""
         may = self._may_ask(session) and not self._stopped_itself()
         about = (self.settings, self.run, self._findings, self._printer())
-        if not soaking.soaked(*about, may_begin=may):
+        workers = self.config.getoption("numprocesses", None) or 1
+        if not soaking.soaked(*about, may_begin=may, at_once=int(workers)):
             session.exitstatus = pytest.ExitCode.INTERRUPTED
 
     def _measured_again(self, session: pytest.Session, asked: Sequence[Remeasurement]) -> bool:
@@ -363,7 +368,8 @@ class Controller:
             columns = self.config.pluginmanager.getplugin("railgauge-html")
             folder, plan = self.run.store.folder, self._run_plan()
             run = certified.unsealed(folder, self.verdict, plan, self._findings())
-            prefix.append(html.content(run, self.settings, self.run.store, self.plots, columns))
+            about = (run, self.settings, self.run.store, self.plots, columns)
+            prefix.append(html.content(*about, nights=self._nights))
             write_whole(folder / html.STYLE, html.style())
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -373,7 +379,7 @@ class Controller:
         """Print what is behind the verdict below what other plugins print."""
         yield
         if self.verdict:
-            terminal.summary(terminalreporter, self.verdict, self.records)
+            terminal.summary(terminalreporter, self.verdict, self.records, self._nights)
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:

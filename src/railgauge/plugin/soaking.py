@@ -20,10 +20,12 @@ def soaked(
     tell: Tell,
     *,
     may_begin: bool,
+    at_once: int,
 ) -> bool:
     """Carry out the soak that was asked for; return ``False`` if an interrupt ended it.
 
-    ``findings`` gives the results of the ladder; ``may_begin``: it was run to its end.
+    ``findings`` gives the results of the ladder; ``may_begin``: it was run to its end. Up to
+    ``at_once`` measurements are made at a time.
     """
     soak = settings.soak
     if soak is None:
@@ -36,7 +38,15 @@ def soaked(
         tell("soak: not begun, because the ladder was not run to its end")
     else:
         between = _counting(settings, run)
-        return soaking.carry_out(rounds, base, run.measure_in, tell, between)
+        return soaking.carry_out(
+            rounds,
+            base,
+            run.measure_in,
+            tell,
+            between=between,
+            at_once=at_once,
+            interrupted=run.interrupted,
+        )
     return True
 
 

@@ -26,6 +26,7 @@ from railgauge.report.plots import Plot
 from railgauge.run import masks
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
+from railgauge.trend.tonight import NightsTold
 
 # The style of the page as a file of its own, for servers that forbid styles inside a page.
 STYLE = "report.css"
@@ -116,10 +117,12 @@ def content(
     store: Store,
     plots: Sequence[Plot],
     columns: Columns | None,
+    *,
+    nights: NightsTold | None = None,
 ) -> str:
     """Return first screen, certificate, plots, all rows, their outputs and bases.
 
-    ``columns`` has what pytest reported beside the records.
+    ``columns`` has what pytest reported beside the records, ``nights`` what earlier nights say.
     """
     verdict, records = certified.verdict, certified.records
     columns = columns or Columns(lambda: verdict.evidence)
@@ -142,6 +145,7 @@ def content(
         numbers=columns.bases,
         not_applicable=sorted(verdict.not_applicable.items()),
         bases=(),
+        nights=nights,
         **shown,
         **page.first_screen(certified, settings, store, {p.rung for p in plots}, links.rows),
     )

@@ -22,6 +22,7 @@ from railgauge.report.causes import about, leading, printable, unexplained
 from railgauge.run import masks
 from railgauge.run.prepare import SettingChange
 from railgauge.run.settings import RunSettings
+from railgauge.trend.tonight import NightsTold
 from railgauge.verdict.counts import (
     RunVerdict,
     failure_groups,
@@ -122,15 +123,19 @@ def prepared(config: pytest.Config, changes: Sequence[SettingChange]) -> None:
 
 
 def summary(
-    out: pytest.TerminalReporter, verdict: RunVerdict, records: Mapping[str, ItemRecord]
+    out: pytest.TerminalReporter,
+    verdict: RunVerdict,
+    records: Mapping[str, ItemRecord],
+    nights: NightsTold | None = None,
 ) -> None:
-    """Print the last screen: causes, problems, smallest margins, counts."""
+    """Print the last screen: causes, problems, smallest margins, earlier nights, counts."""
     out.section("railgauge", sep="=", bold=True)
     _causes(out, verdict.causes)
     _failure_groups(out, unexplained(verdict, records))
     _not_run(out, verdict, records)
     _unknown(out, verdict.unknown)
     _worst(out, records)
+    _nights(out, nights)
     for note in verdict.notes:
         _paragraph(out, "note", [note])
     _counts(out, verdict)
@@ -240,6 +245,18 @@ def _worst(out: pytest.TerminalReporter, records: Mapping[str, ItemRecord]) -> N
             f"  {line.margin:+7.1%}  {line.measured:<24} limit {line.limit:<16} "
             f"{f'ceiling {line.ceiling}' if line.ceiling else '':<20} {line.subject} {line.where}"
         )
+
+
+def _nights(out: pytest.TerminalReporter, nights: NightsTold | None) -> None:
+    """Print the changes over the nights that ``railgauge trend`` finds, the new ones first."""
+    if nights is None:
+        return
+    out.write_line(printable(f"nights compared: {nights.summary}"))
+    for label, lines in (("new", nights.new), ("known", nights.earlier)):
+        for line in lines[:_MOST_LINES]:
+            _paragraph(out, label, [printable(line)])
+        if len(lines) > _MOST_LINES:
+            out.write_line(f"    {len(lines) - _MOST_LINES} more of these: railgauge trend")
 
 
 def _counts(out: pytest.TerminalReporter, verdict: RunVerdict) -> None:

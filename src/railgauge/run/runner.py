@@ -22,6 +22,8 @@ Planner = Callable[[Case, int], tuple[Command, ...]]
 CounterProbe = Callable[[Case], tuple[Command, ...]]
 # What an interrupted run has measured of a case: all repeats, the first ones, or ``None``.
 EarlierResult = Callable[[Case], CaseResult | None]
+# Makes a repeat, and adds what was seen beside it.
+RunWatch = Callable[[Callable[[], tuple[Transcript, ...]]], tuple[Transcript, ...]]
 
 # Below the ephemeral ports of Linux (from 32768 up), above those of well-known services.
 _PORTS = range(18515, 32768)
@@ -49,8 +51,10 @@ class Runner:
         sampling: GpuSampling | None = None,
         earlier: EarlierResult = lambda _: None,
         ports: range = _PORTS,
+        watch: RunWatch = lambda make: make(),
     ) -> None:
         """``ports`` are the TCP ports of servers; without ``sampling`` no GPU is sampled."""
+        self._watch = watch
         self._ports = ports
         self._sessions = sessions
         self._leases = leases
@@ -66,8 +70,10 @@ class Runner:
             result = self._store.load(case)
             if result is None or not _is_through(case, result):
                 begun = result or self._earlier(case) or CaseResult(())
-                through = _is_through(case, begun)
-                result = self._store.save(case, begun if through else self._run(case, begun))
+                if not _is_through(case, begun):
+                    begun = self._run(case, begun)
+                    self._sessions.refuse_interrupted()  # what was ended by force is no result
+                result = self._store.save(case, begun)
                 self._sampling.release(case.nodes)
         return result
 
@@ -76,7 +82,7 @@ class Runner:
         runs = list(begun.runs)
         try:
             while len(runs) < case.repeats and all(_ended_well(run) for run in runs):
-                runs.append(self._counted(case))
+                runs.append(self._watch(lambda: self._counted(case)))
                 if len(runs) < case.repeats:
                     self._store.keep(case, CaseResult(tuple(runs)))
         except NoEvidence as error:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
 from railgauge.config import hostfile
@@ -19,6 +21,7 @@ from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.leases.files import Leases
 from railgauge.planning import plan, telemetry
+from railgauge.run import control_host
 from railgauge.run.gates import Gates
 from railgauge.run.holding import read_tag
 from railgauge.run.reboots import Watch
@@ -47,11 +50,13 @@ class Once(Generic[_Made]):
 
     def __init__(self, make: Callable[[], _Made]) -> None:
         self._make = make
+        self._making = Lock()
         self.made: _Made | None = None
 
     def __call__(self) -> _Made:
-        if self.made is None:
-            self.made = self._make()
+        with self._making:
+            if self.made is None:
+                self.made = self._make()
         return self.made
 
 
@@ -111,6 +116,10 @@ class RunServices:
     def measure_in(self, folder: str) -> Measure:
         """Return the function that measures a case of a soak and stores it in ``folder``."""
         return self._measure_in(folder)
+
+    def interrupted(self) -> AbstractContextManager[None]:
+        """End the measurements of all threads; none begins another one while the block runs."""
+        return self.sessions().interrupted()
 
     def hurry(self) -> None:
         """Stop waiting for nodes that cannot be reached."""
@@ -240,6 +249,7 @@ class _Runners:
             sampling=self.sampling(),
             earlier=taken,
             ports=ports,
+            watch=control_host.watched,
         )
 
     def _plan(self, case: Case, port: int) -> tuple[Command, ...]:

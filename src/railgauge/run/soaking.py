@@ -7,8 +7,9 @@ on. A node that cannot be reached any more does not end it for the others.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 
 from railgauge.core.errors import NoEvidence
@@ -16,13 +17,16 @@ from railgauge.core.model import Case, Outcome
 from railgauge.core.naming import listed
 from railgauge.core.question import CaseResult
 from railgauge.diagnosis import RunResults
-from railgauge.planning.soak import RoundCase, SoakRounds, folder_of
+from railgauge.planning.soak import RoundCase, SoakRounds, folder_of, ready
 from railgauge.run.soak import load
 from railgauge.run.soak.causes import lasting
 from railgauge.run.soak.load import Stretch
 from railgauge.run.soak.rounds import Round, RoundEvidence
 from railgauge.run.store import text_file
 from railgauge.transport import Tell
+
+Interrupted = Callable[[], AbstractContextManager[None]]
+"""Ends the commands of all threads, and keeps them from starting others while the block runs."""
 
 MeasureIn = Callable[[str], Callable[[Case], CaseResult]]
 """Returns the function that measures a case and stores its result in a folder of the run."""
@@ -33,16 +37,20 @@ def carry_out(
     base: RunResults,
     measure_in: MeasureIn,
     tell: Tell,
+    *,
     between: Callable[[], None] = lambda: None,
+    at_once: int = 1,
+    interrupted: Interrupted = nullcontext,
 ) -> bool:
     """Measure rounds, and return ``False`` if an interrupt ended them.
 
     ``base`` are the results of the ladder: what failed on rung 0 blocks the rounds too. ``between``
-    is called before the first round and after each.
+    is called before the first round and after each. ``at_once`` measurements are made at a time,
+    never two on one node.
     """
     tell("")  # ends the line of dots
     tell(f"soak: rounds until {rounds.soak.said} under load, seed {rounds.soak.seed}")
-    soaking = _Soaking(rounds, base, measure_in, tell, between)
+    soaking = _Soaking(rounds, base, measure_in, tell, between, at_once, interrupted)
     try:
         soaking.run()
     except KeyboardInterrupt:
@@ -67,6 +75,8 @@ class _Soaking:
     measure_in: MeasureIn
     tell: Tell
     between: Callable[[], None]
+    at_once: int
+    interrupted: Interrupted
     number: int = 0
     soaked: tuple[Stretch, ...] = field(default=())
 
@@ -85,21 +95,49 @@ class _Soaking:
         cases, results = self.rounds.cases(self.number), dict[Case, CaseResult]()
         evidence = RoundEvidence(self.base.found, results.get, text_file)
         judged = Round(self.number, self.base, evidence, self.rounds.soak.no_gates)
-        measure = self.measure_in(folder_of(self.number))
         before_s = load.seconds(self.soaked)
-        for one in cases:
-            if _is_wanted(judged, one):
-                results[one.case] = measure(one.case)
-                found = (*self.soaked, *load.of_case(results[one.case]))
-                self.soaked = load.stretches(found)
-            judged.take(one)
-            if judged.is_corrupt:
-                return "data corruption, see the report"
+        self._measure(judged, list(cases), results)
+        if judged.is_corrupt:
+            return "data corruption, see the report"
         judged.end()
         self.tell(self._told(judged, len(results)))
         if load.seconds(self.soaked) == before_s:
             return "nothing could be measured in it"
         return ""
+
+    def _measure(
+        self, judged: Round, waiting: list[RoundCase], results: dict[Case, CaseResult]
+    ) -> None:
+        """Measure and judge the cases of a round, up to the first wrong results."""
+        measure = self.measure_in(folder_of(self.number))
+        running: dict[Future[CaseResult], RoundCase] = {}
+        with self._threads() as threads:
+            while waiting or running:
+                while len(running) < self.at_once and (one := ready(waiting, running.values())):
+                    waiting.remove(one)
+                    if _is_wanted(judged, one):
+                        running[threads.submit(measure, one.case)] = one
+                    else:
+                        judged.take(one)
+                for made in wait(running, return_when=FIRST_COMPLETED).done:
+                    one = running.pop(made)
+                    results[one.case] = made.result()
+                    self.soaked = load.stretches((*self.soaked, *load.of_case(made.result())))
+                    judged.take(one)
+                if judged.is_corrupt:
+                    waiting.clear()
+
+    @contextmanager
+    def _threads(self) -> Iterator[ThreadPoolExecutor]:
+        """The threads that measure; an error, or an interrupt of this one, ends all of them."""
+        threads = ThreadPoolExecutor(self.at_once)
+        try:
+            yield threads
+        except BaseException:
+            with self.interrupted():
+                threads.shutdown(cancel_futures=True)
+            raise
+        threads.shutdown()
 
     def _told(self, judged: Round, measured: int) -> str:
         """The line of a round."""

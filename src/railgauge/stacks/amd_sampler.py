@@ -58,4 +58,5 @@ SAMPLER = Sampler(
     tuple(_VIOLATIONS.values()),
     _reasons,
     lambda row: row.get("xcp", "0").upper() in ("0", "N/A"),
+    needs="amd-smi of ROCm 6.3 or later (monitor -V)",
 )

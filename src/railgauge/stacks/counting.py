@@ -21,12 +21,14 @@ class GpuCounters:
     ``groups`` are the groups of counters (``growth`` of a platform file) that it shows.
     ``commands`` are shell texts by section, as those of the probe. ``parse`` gives the counters of
     each GPU by its number; a counter without a number (``N/A``) is left out, and is never 0. It
-    never raises, whatever the sections contain.
+    never raises, whatever the sections contain. ``needs`` is the release of the tool that knows
+    these commands, if an older one is in use.
     """
 
     groups: tuple[str, ...]
     commands: Mapping[str, str]
     parse: Callable[[Mapping[str, Section]], Mapping[int, GpuCounts]]
+    needs: str = ""
 
 
 def numbers(found: Mapping[str, str | None]) -> dict[str, int]:

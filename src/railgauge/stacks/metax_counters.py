@@ -37,4 +37,5 @@ COUNTERS = GpuCounters(
     groups=("gpu_ecc_uncorrected", "gpu_ecc_corrected", "gpu_retired_pages"),
     commands={"mx-smi-ecc": "mx-smi --count-ecc"},
     parse=parse_counters,
+    needs="mx-smi 2.2.9 or later",
 )

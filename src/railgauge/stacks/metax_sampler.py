@@ -88,5 +88,6 @@ LISTINGS = Sampler(
     reasons=_reasons,
     joined=_JOINED,
     cells=_cells,
+    needs="mx-smi 2.2.12 or later (--show-clk-tr)",
 )
 SAMPLERS = (LOOP, LISTINGS)

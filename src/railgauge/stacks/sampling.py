@@ -73,6 +73,7 @@ class Sampler:
     A tool that prints blocks of lines, once, is run again and again: ``joined`` is the awk program
     by which the node makes one line of each block, and ends with an error if there is none.
     ``cells`` gives the cells of such a line by name, ``None`` for a line that is no block.
+    ``needs`` is the release of the tool that knows these arguments, if an older one is in use.
     """
 
     program: str
@@ -84,6 +85,7 @@ class Sampler:
     is_read: Callable[[SampleCells], bool] = lambda _: True
     joined: str = ""
     cells: Callable[[str], SampleCells | None] | None = None
+    needs: str = ""
 
     @property
     def shows(self) -> frozenset[str]:

@@ -49,7 +49,7 @@ _PROGRESS = re.compile(
 _RATE = re.compile(r" ?(-?[0-9]{1,12}) \(([0-9]{1,9}) Gflop/s\) ?")
 _ERRORS = re.compile(r" ?(-?[0-9]{1,12}) {1,3}(?:\((DIED|WARNING)!\))? ?")
 _TESTED = re.compile(r"Tested ([0-9]{1,3}) GPUs:")
-_VERDICT = re.compile(r"\tGPU ([0-9]{1,3}): (OK|FAULTY)")
+_VERDICT = re.compile(r"(?:\t| {1,8})GPU ([0-9]{1,3}): (OK|FAULTY)")
 _COMPLAINTS = {
     ProblemKind.GPU_FAILED: re.compile("No clients are alive!"),
     ProblemKind.OUT_OF_MEMORY: re.compile("out of memory|Low mem for result"),

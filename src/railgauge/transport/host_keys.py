@@ -1,6 +1,7 @@
 """Checks of the key that a host presents.
 
-By default fabric accepts any unknown key; the policies here replace that default.
+By default fabric accepts any unknown key; the policies here replace that default, and check known
+keys too.
 """
 
 from __future__ import annotations
@@ -8,13 +9,17 @@ from __future__ import annotations
 import base64
 import fcntl
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import paramiko
 
 from railgauge.core.errors import BadInput, HostKeyRejected
+from railgauge.transport import known_hosts
+from railgauge.transport.known_hosts import KnownHosts
 
 if TYPE_CHECKING:
     from railgauge.core.model import SshSettings
@@ -44,8 +49,11 @@ def known_hosts_files(settings: SshSettings, configured: Mapping[str, str]) -> t
 
 
 def guard(connection: Any, settings: SshSettings, where: str) -> None:
-    """Make a fabric connection check the host's key. Raises ``BadInput``, ``HostKeyRejected``."""
-    configured, client = connection.ssh_config, connection.client
+    """Make a fabric connection check the host's key. Raises ``BadInput``, ``HostKeyRejected``.
+
+    paramiko itself is told of no known keys, so that it asks the policy about every key.
+    """
+    configured = connection.ssh_config
     files = known_hosts_files(settings, configured)
     if not files:
         raise BadInput(
@@ -53,11 +61,6 @@ def guard(connection: Any, settings: SshSettings, where: str) -> None:
             where=where,
             remedy="set UserKnownHostsFile there, or ssh.known_hosts in the hostfile",
         )
-    for path in files:
-        _load(client, path, where)
-    alias = configured.get("hostkeyalias", "")
-    if alias:
-        _know_by_alias(client, alias, _address(connection))
     way = settings.host_keys or _CONFIGURED.get(configured.get("stricthostkeychecking"), STRICT)
     if way not in _WAYS:
         raise BadInput(
@@ -65,60 +68,118 @@ def guard(connection: Any, settings: SshSettings, where: str) -> None:
             where=where,
             remedy="use strict or accept-new",
         )
-    client.set_missing_host_key_policy(_WAYS[way](files[0], where, alias))
+    expected = Expected.of(known_as(connection), files, where)
+    aliased = bool(configured.get("hostkeyalias"))
+    connection.client.set_missing_host_key_policy(_WAYS[way](files[0], expected, aliased=aliased))
+    connection.connect_kwargs["transport_factory"] = partial(_transport, expected.first_kind)
+
+
+def _transport(kind: str, sock: Any, **options: Any) -> paramiko.Transport:
+    """Return a transport that asks the host for its key of the type that is known, if any is."""
+    transport = paramiko.Transport(sock, **options)
+    security = transport.get_security_options()
+    # The type of an RSA key is not the name of its signatures.
+    kind = "rsa-sha2-512" if kind == "ssh-rsa" else kind
+    if kind in security.key_types:
+        others = (other for other in security.key_types if other != kind)
+        security.key_types = (kind, *others)
+    return transport
 
 
 def known_as(connection: Any) -> str:
     """Return the name of the host in files of known keys: its alias, ``host``, ``[host]:port``."""
     alias: str = connection.ssh_config.get("hostkeyalias", "")
-    return alias or _address(connection)
-
-
-def _address(connection: Any) -> str:
     host, port = connection.host, connection.port
-    return host if port == paramiko.config.SSH_PORT else f"[{host}]:{port}"
+    return alias or (host if port == paramiko.config.SSH_PORT else f"[{host}]:{port}")
 
 
-def _know_by_alias(client: Any, alias: str, address: str) -> None:
-    """Make the keys of ``alias`` the only ones known: paramiko looks for those of ``address``."""
-    known = client._system_host_keys.lookup(alias) or {}
-    client._system_host_keys = paramiko.HostKeys()
-    for kind, key in known.items():
-        client._system_host_keys.add(address, kind, key)
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What files of known keys say of the host ``name``; ``where`` is the node, for errors.
 
+    ``keys`` has the first key of each type.
+    """
 
-def changed_key(
-    got: paramiko.PKey, expected: paramiko.PKey, name: str, where: str
-) -> HostKeyRejected:
-    """Return the error for a host whose key differs from the known one."""
-    return HostKeyRejected(
-        f"the host key of {name} has changed: expected {fingerprint(expected)}, "
-        f"got {fingerprint(got)}",
-        where=where,
-        remedy=f"if the host was reinstalled: ssh-keygen -R '{name}', then accept its new key",
-    )
+    name: str
+    where: str
+    files: tuple[KnownHosts, ...]
+    keys: Mapping[str, paramiko.PKey]
+
+    @classmethod
+    def of(cls, name: str, paths: Iterable[Path], where: str) -> Expected:
+        """Read the files. Raises ``HostKeyRejected`` if one of them cannot be read."""
+        files = tuple(known_hosts.read(path, where) for path in paths)
+        keys: dict[str, paramiko.PKey] = {}
+        try:
+            for key in (key for file in files for key in file.keys(name)):
+                keys.setdefault(key.get_name(), key)
+        except ValueError as error:
+            raise HostKeyRejected(
+                f"the known host key of {name} is damaged: {error}",
+                where=where,
+                remedy=f"ssh-keygen -R '{name}', then accept its key again",
+            ) from error
+        return cls(name, where, files, keys)
+
+    @property
+    def ends_its_line(self) -> bool:
+        """Whether a line that is added to the last of the files begins as a line of its own."""
+        return not self.files[-1].text or self.files[-1].text.endswith(b"\n")
+
+    @property
+    def first_kind(self) -> str:
+        """The type of the first known key; empty if none is known."""
+        return next(iter(self.keys), "")
+
+    def has(self, key: paramiko.PKey) -> bool:
+        """Whether ``key`` is known; false if the host is not known at all.
+
+        Raises ``HostKeyRejected`` for a revoked key and for one that differs from the known one.
+        """
+        if any(file.revokes(self.name, key) for file in self.files):
+            raise HostKeyRejected(
+                f"the host key of {self.name} is revoked: {fingerprint(key)}",
+                where=self.where,
+                remedy="give the host a new key: whoever has the old one can pass for it",
+            )
+        if not self.keys:
+            return False
+        known = self.keys.get(key.get_name(), next(iter(self.keys.values())))
+        if known != key:
+            raise self._changed(key, known)
+        return True
+
+    def _changed(self, got: paramiko.PKey, known: paramiko.PKey) -> HostKeyRejected:
+        return HostKeyRejected(
+            f"the host key of {self.name} has changed: expected {fingerprint(known)}, "
+            f"got {fingerprint(got)}",
+            where=self.where,
+            remedy=f"if the host was reinstalled: ssh-keygen -R '{self.name}', "
+            "then accept its new key",
+        )
 
 
 class _Policy(paramiko.MissingHostKeyPolicy):
-    """What is done with an unknown key: see ``meet``. ``path`` is the file of known keys.
+    """Checks the key of a host. ``path`` is the file to which a new one is added.
 
-    ``alias`` is the name that the host has there, empty for its address.
+    ``aliased``: the host is known by an alias, under which ssh-keyscan cannot ask for its key.
     """
 
-    def __init__(self, path: Path, where: str, alias: str = "") -> None:
+    def __init__(self, path: Path, expected: Expected, *, aliased: bool = False) -> None:
         self._path = path
-        self._where = where
-        self._alias = alias
+        self._expected = expected
+        self._aliased = aliased
 
     def missing_host_key(
         self,
         client: paramiko.SSHClient,  # noqa: ARG002
-        hostname: str,
+        hostname: str,  # noqa: ARG002
         key: paramiko.PKey,
     ) -> None:
-        self.meet(self._alias or hostname, key)
+        if not self._expected.has(key):
+            self.meet(key)
 
-    def meet(self, hostname: str, key: paramiko.PKey) -> None:
+    def meet(self, key: paramiko.PKey) -> None:
         """Handle an unknown key. Raises ``HostKeyRejected`` if it is not accepted."""
         raise NotImplementedError
 
@@ -126,45 +187,37 @@ class _Policy(paramiko.MissingHostKeyPolicy):
 class Strict(_Policy):
     """Refuses every unknown key."""
 
-    def meet(self, hostname: str, key: paramiko.PKey) -> None:
+    def meet(self, key: paramiko.PKey) -> None:
+        name = self._expected.name
+        by_hand = "log in once by ssh" if self._aliased else f"run {_keyscan(name)} >> {self._path}"
         raise HostKeyRejected(
-            f"the host key of {hostname} is not known: {fingerprint(key)}",
-            where=self._where,
-            remedy="compare the fingerprint with the host's, then "
-            + ("log in once by ssh" if self._alias else f"run {_keyscan(hostname)} >> {self._path}")
-            + ", or set host_keys: accept-new",
+            f"the host key of {name} is not known: {fingerprint(key)}",
+            where=self._expected.where,
+            remedy=f"compare the fingerprint with the host's, then {by_hand}, "
+            "or set host_keys: accept-new",
         )
 
 
 class AcceptNew(_Policy):
     """Adds an unknown key to the file of known keys, so that the next connection expects it."""
 
-    def meet(self, hostname: str, key: paramiko.PKey) -> None:
+    def meet(self, key: paramiko.PKey) -> None:
+        name, where = self._expected.name, self._expected.where
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with self._path.open("a+", encoding="utf-8") as file:
+            with self._path.open("a", encoding="utf-8") as file:
                 # Several workers may see the same new host at the same moment.
                 fcntl.flock(file, fcntl.LOCK_EX)
-                if not self._is_known(hostname, key):
-                    file.write(f"{hostname} {key.get_name()} {key.get_base64()}\n")
+                now = Expected.of(name, (self._path,), where)
+                if not now.has(key):
+                    begin = "" if now.ends_its_line else "\n"
+                    file.write(f"{begin}{name} {key.get_name()} {key.get_base64()}\n")
         except OSError as error:
             raise HostKeyRejected(
-                f"the new host key of {hostname} cannot be saved: {error}",
-                where=self._where,
+                f"the new host key of {name} cannot be saved: {error}",
+                where=where,
                 remedy=f"make {self._path} writable, or set ssh.known_hosts to another file",
             ) from error
-
-    def _is_known(self, hostname: str, key: paramiko.PKey) -> bool:
-        """Whether another worker has added the key since this process read the file.
-
-        Raises ``HostKeyRejected`` if it added a different key.
-        """
-        known = paramiko.HostKeys(str(self._path)).lookup(hostname)
-        if not known:
-            return False
-        if known.get(key.get_name()) != key:
-            raise changed_key(key, next(iter(known.values())), hostname, self._where)
-        return True
 
 
 STRICT = "strict"
@@ -172,15 +225,6 @@ _WAYS: Mapping[str, type[_Policy]] = {STRICT: Strict, "accept-new": AcceptNew}
 # StrictHostKeyChecking as OpenSSH and its files say it. Under ``no`` OpenSSH goes on with a changed
 # key too; here a changed key is always refused.
 _CONFIGURED = dict.fromkeys(("accept-new", "no", "off", "false"), "accept-new")
-
-
-def _load(client: paramiko.SSHClient, path: Path, where: str) -> None:
-    if not path.exists():
-        return
-    try:
-        client.load_system_host_keys(str(path))
-    except (OSError, ValueError, paramiko.hostkeys.InvalidHostKey) as error:
-        raise HostKeyRejected(f"{path} cannot be read: {error}", where=where) from error
 
 
 def _keyscan(hostname: str) -> str:

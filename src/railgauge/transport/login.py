@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -122,8 +123,9 @@ def _key(node: Node, name: str) -> paramiko.PKey | None:
 
     Raises ``AuthenticationFailed`` for a key that cannot be used.
     """
+    path = Path(name).expanduser()
     try:
-        return paramiko.PKey.from_path(Path(name).expanduser())
+        return _loaded(path, path.read_bytes(), _bytes_if_any(Path(f"{path}-cert.pub")))
     except OSError as error:
         why = f"cannot be read: {error.strerror}"
         remedy = "set ssh.key to a private key that is readable"
@@ -134,6 +136,16 @@ def _key(node: Node, name: str) -> paramiko.PKey | None:
     except (ValueError, paramiko.SSHException, paramiko.pkey.UnknownKeyType):
         why, remedy = "is not a private key", "set ssh.key to the private key, not the .pub"
     raise AuthenticationFailed(f"the key {name} {why}", where=node.name, remedy=remedy)
+
+
+@lru_cache(maxsize=4)
+def _loaded(path: Path, key: bytes, certificate: bytes) -> paramiko.PKey:  # noqa: ARG001
+    """Return the key of a file; one for all connections, as long as its bytes are the same."""
+    return paramiko.PKey.from_path(path)
+
+
+def _bytes_if_any(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
 
 
 def _open(node: Node, before: Any, hop: Any) -> None:
@@ -176,9 +188,6 @@ def _translated(node: Node, hop: Any, error: Exception) -> TransportError:
     ``hop`` is the node itself or one of its jump hosts.
     """
     place = f"{hop.host} port {hop.port}"
-    if isinstance(error, paramiko.BadHostKeyException):
-        name = host_keys.known_as(hop)
-        return host_keys.changed_key(error.key, error.expected_key, name, node.name)
     if isinstance(error, paramiko.ChannelException):
         return _unreachable(node, f"the jump host cannot connect to {place}: {error.text}")
     if _was_greeted(hop) or isinstance(error, paramiko.AuthenticationException):

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from railgauge.core.errors import ConnectionLost, NodeUnreachable, NoEvidence
 from railgauge.core.model import Cluster, Command, Node, Transcript
@@ -52,12 +53,14 @@ class Sessions:
         self._patience_s: dict[str, float] = {}  # what is left of it, for nodes reached before
         self._closed = False
         self._hurried = False
+        self._interrupted = False
 
     def __getitem__(self, node: str) -> Session:
         """Return the session of ``node``, opened if needed.
 
         Raises the ``TransportError`` of the last attempt if the node cannot be reached.
         """
+        self.refuse_interrupted()
         if node in self._dead:
             raise self._dead[node]
         if node not in self._open:
@@ -72,6 +75,22 @@ class Sessions:
         if session:
             session.close()
 
+    @contextmanager
+    def interrupted(self) -> Iterator[None]:
+        """End the commands of all threads; none of them starts another one while the block runs."""
+        self._interrupted = True
+        try:
+            for node in list(self._open):
+                self.drop(node)
+            yield
+        finally:
+            self._interrupted = False
+
+    def refuse_interrupted(self) -> None:
+        """Raise ``KeyboardInterrupt`` in a thread whose commands were ended."""
+        if self._interrupted:
+            raise KeyboardInterrupt
+
     def hurry(self) -> None:
         """Stop waiting for nodes to come back; the rest of the run uses those it can reach."""
         self._hurried = True
@@ -83,6 +102,7 @@ class Sessions:
 
     def _reached(self, node: str) -> Session:
         """Return a new connection; wait up to its remaining patience for a node reached before."""
+        self.refuse_interrupted()
         if self._closed:
             raise ConnectionLost("the session is closed", where=node)
         if node in self._dead:

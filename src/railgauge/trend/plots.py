@@ -10,10 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from railgauge.core.units import format_value
+from railgauge.core.wording import digits, spelled
 
-_WIDTH, _HEIGHT = 480, 170
-_LEFT, _RIGHT, _TOP, _BOTTOM = 90, 12, 12, 30
+_WIDTH, _HEIGHT = 480, 188
+_LEFT, _RIGHT, _TOP, _BOTTOM = 90, 12, 30, 30
+# Words stand above the values, each kind on a line of its own, so that none is on another.
+_LIMIT_LINE, _SINCE_LINE = 11, 25
+_SINCE_WIDTH = 70
 # The axis spans at least two per cent, so that flat series look flat.
 _SPAN_MIN = 0.02
 _DATE = 8
@@ -94,7 +97,7 @@ class _Axis:
 
 def _grid(axis: _Axis, value: float, unit: str) -> str:
     y = axis.y(value)
-    label = escape(format_value(value, unit))
+    label = escape(_said(value, unit))
     return (
         f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
         f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{label}</text>'
@@ -121,20 +124,26 @@ def _polyline(axis: _Axis, line: PlotLine) -> str:
 
 
 def _limit(axis: _Axis, limit: float, unit: str) -> str:
-    label = f"limit {escape(format_value(limit, unit))}"
-    if not axis.low <= limit <= axis.high:
-        side, y = ("below", _HEIGHT - _BOTTOM - 4.0) if limit < axis.low else ("above", _TOP + 10.0)
-        return f'<text x="{_WIDTH - _RIGHT}" y="{y:.0f}" text-anchor="end">{label}, {side}</text>'
-    y = axis.y(limit)
-    return (
-        f'<line class="limit" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-        f'<text x="{_WIDTH - _RIGHT}" y="{y - 3:.1f}" text-anchor="end">{label}</text>'
+    side = ", below" if limit < axis.low else ", above" if limit > axis.high else ""
+    said = (
+        f'<text x="{_WIDTH - _RIGHT}" y="{_LIMIT_LINE}" text-anchor="end">'
+        f"limit {escape(_said(limit, unit))}{side}</text>"
     )
+    if side:
+        return said
+    y = axis.y(limit)
+    line = f'<line class="limit" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+    return f"{line}{said}"
 
 
 def _mark(axis: _Axis, since: int) -> str:
     x = axis.x(since - 0.5)
+    anchor = "start" if x + _SINCE_WIDTH < _WIDTH else "end"
     return (
         f'<line class="since" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{_HEIGHT - _BOTTOM}"/>'
-        f'<text x="{x + 4:.1f}" y="{_TOP + 10}">since here</text>'
+        f'<text x="{x:.1f}" y="{_SINCE_LINE}" text-anchor="{anchor}">since here</text>'
     )
+
+
+def _said(value: float, unit: str) -> str:
+    return f"{digits(value)} {spelled(unit)}".strip()

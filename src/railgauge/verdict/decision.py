@@ -17,7 +17,7 @@ from railgauge.diagnosis.unknown import Unknown, unknown
 from railgauge.diagnosis.unplanned import unplanned
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
-from railgauge.planning import part, plan, sample
+from railgauge.planning import at_end, part, plan, sample
 from railgauge.planning.demand import NOT_SCANNED, SUBNET, DemandInputs, demands
 from railgauge.planning.needs import NO_GROUP, NO_PAIR, Candidate, no_scan, not_limited, unmet
 from railgauge.planning.pairing import ALTERNATING
@@ -175,7 +175,7 @@ def not_applicable(
     A reason in the platform file has precedence over one that follows from the hardware.
     """
     whole = level.whole or level
-    reasons = unmet(platform, level, tests)
+    reasons = unmet(platform, level, tests) | (at_end.unseen(platform) if tests else {})
     if not whole.lacks_scan and (why := no_scan(platform, whole)):
         reasons |= dict.fromkeys(SUBNET, why)
     if whole.lacks_scan and not level.lacks_scan:

@@ -14,7 +14,7 @@ from railgauge.core.errors import KernelLogUnread, NoEvidence
 from railgauge.core.model import Case, Transcript
 from railgauge.core.naming import title
 from railgauge.core.question import CaseResult
-from railgauge.core.terms import Role
+from railgauge.core.terms import WATCHING_ROLES
 from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import KernelMark
@@ -175,7 +175,7 @@ def _span(run: Sequence[Transcript]) -> tuple[datetime, datetime] | None:
 
     A sampler of the GPUs does not count: it may have been started many repeats before.
     """
-    own = [said for said in run if said.role != Role.TELEMETRY]
+    own = [said for said in run if said.role not in WATCHING_ROLES]
     spans = [(end, said.duration_s) for said in own if (end := log.ends_at(said))]
     if not spans:
         return None

@@ -43,11 +43,21 @@ def _limit(entry: Mapping[str, Any], where: str) -> GrowthLimit:
     return GrowthLimit(entry.get("ceiling"), entry.get("per_hour"), basis)
 
 
-def _refuse_unseen(group: CounterGroup, vendor: str, nics: Sequence[Nic], where: str) -> None:
+def some_device_has(group: CounterGroup, vendor: str, nics: Sequence[Nic]) -> bool:
+    """Whether GPUs of a vendor (empty for none), or a NIC, have the counters of a group."""
     of_nics = group.of_nics
-    if not (group.of_gpus and vendor) and not (of_nics and any(map(of_nics, nics))):
+    return bool(group.of_gpus and vendor) or (of_nics is not None and any(map(of_nics, nics)))
+
+
+def is_shown(group: CounterGroup, vendor: str) -> bool:
+    """Whether they can be read: those of GPUs alone by the vendor's tool, the others by Linux."""
+    return group.of_nics is not None or group.name in _shown(vendor)
+
+
+def _refuse_unseen(group: CounterGroup, vendor: str, nics: Sequence[Nic], where: str) -> None:
+    if not some_device_has(group, vendor, nics):
         raise ThresholdError("no declared device has these counters", where=where)
-    if of_nics is None and group.name not in _shown(vendor):
+    if not is_shown(group, vendor):
         what = f"railgauge knows no tool of {vendor} that shows these counters"
         raise ThresholdError(what, where=where, remedy="leave the group out")
 

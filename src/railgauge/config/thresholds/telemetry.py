@@ -73,6 +73,13 @@ class Telemetry:
         return rung in _RUNGS
 
     @property
+    def limited(self) -> frozenset[str]:
+        """The names of the limits, of ``LIMITS``."""
+        given = {"throttling": self.never, "clock": self.clock}
+        named = {name for name, limit in given.items() if limit}
+        return frozenset({*named, *(name for name, what in _MOST.items() if what in self.most)})
+
+    @property
     def needs(self) -> frozenset[str]:
         """What each sample must show, because a limit is compared with it."""
         return _needs(self.never, self.clock, self.most)
@@ -82,10 +89,18 @@ def _needs(
     never: NeverThrottled | None, clock: LoadedClock | None, most: Iterable[str]
 ) -> frozenset[str]:
     reasons = {REASONS} if never else set()
-    return frozenset({*most, *reasons, *({CLOCK, LOAD} if clock else ())})
+    return frozenset({*most, *reasons, *(_OF_CLOCK if clock else ())})
 
 
 _MOST = {"temperature": HEAT, "memory_temperature": MEMORY_HEAT, "power": POWER}
+_OF_CLOCK = (CLOCK, LOAD)
+LIMITS = ("throttling", "clock", *_MOST)
+"""The names of all limits of the section."""
+
+
+def needed_for(limit: str) -> frozenset[str]:
+    """What each sample must show for one of ``LIMITS``."""
+    return frozenset({"throttling": (REASONS,), "clock": _OF_CLOCK}.get(limit) or (_MOST[limit],))
 
 
 def read_telemetry(entry: Mapping[str, Any] | None, vendor: str, path: str) -> Telemetry | None:

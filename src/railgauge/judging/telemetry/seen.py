@@ -97,9 +97,17 @@ def watched(
         gpus = _by_gpu(found, platform.gpus.count)
         _refuse_unseen(found, platform.telemetry)
     except TelemetryUnread as error:
-        remedy = f"run {sampler.program} {' '.join(sampler.arguments(1000))} on the node by hand"
-        raise TelemetryUnread(f"{error.what}, during {title}", where=node, remedy=remedy) from None
+        what = f"{error.what}, during {title}"
+        raise TelemetryUnread(what, where=node, remedy=_by_hand(sampler)) from None
     return Watched(title, tuple(_seen(title, one, platform.telemetry) for one in gpus))
+
+
+def _by_hand(sampler: Sampler) -> str:
+    run = f"run {sampler.program} {' '.join(sampler.arguments(1000))} on the node by hand"
+    if not sampler.needs:
+        return run
+    leave = "or take the limits that need it out of the platform file's section telemetry"
+    return f"{run}; it needs {sampler.needs}: update the tool, {leave}"
 
 
 def traced(node: str, run: Sequence[Transcript], sampler: Sampler) -> tuple[GpuSample, ...]:

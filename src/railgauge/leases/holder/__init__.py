@@ -4,16 +4,17 @@ A lease is a file lock (flock) on the node, held by a script whose output this p
 script ends when its output has no reader; the kernel then releases the lock. The file contains the
 name of the holder, for other runs that find it locked. It exists as long as the lease.
 
-The script's first line is ``held``, ``cannot REASON``, or ``taken`` with the holder as JSON:
+The script's first line is ``held PID``, ``cannot REASON``, or ``taken`` with the holder as JSON:
 ``taken {"user": "ana", "host": "login1", "run": "r42", "since": "2026-03-01T…", "tag": "…"}``.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from importlib.resources import files
 
 from railgauge.core.model import Command
@@ -25,6 +26,7 @@ PART = "lease"
 _HOLD_LIMIT_S = 30 * 86400.0  # a lease ends with its run, but every command needs a limit
 _SWEEP_LIMIT_S = 30.0
 _WORD_LENGTH = 80
+_PROCESS = re.compile(r"[1-9][0-9]{1,9}", re.ASCII)  # not 1, which is init
 _LEAST_BEAT_S = 3.0
 _BEATS_EACH_S = 250.0  # for all nodes together, because each beat costs CPU time here
 
@@ -48,7 +50,9 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """This run holds the lease."""
+    """This run holds the lease by this process on the node; 0 if it is not known which."""
+
+    process: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +99,24 @@ def hold_command(
     return Command(node, argv, environment, _HOLD_LIMIT_S, plain=True, as_root=True)
 
 
-def sweep_command(node: str, run: str, part: str = "", engines: Collection[str] = ()) -> Command:
+def sweep_command(node: str, run: str, part: str, engines: Collection[str] = ()) -> Command:
     """Return the command that ends all processes of ``part`` of a run on ``node``.
 
-    Without ``part`` it ends all processes of the run. It exits with 1 if some remain.
+    It exits with 1 if some remain.
     """
-    begins = Tag(run, part).on(node) if part else run_on(run, node)
-    text = f'{_sweep(engines)}\nsweep "$1"\n'
-    argv = ("sh", "-c", text, "railgauge", begins)
+    return _ending("sweep", node, (Tag(run, part).on(node),), engines)
+
+
+def release_command(node: str, run: str, process: int, engines: Collection[str] = ()) -> Command:
+    """Return the command that ends all processes of a run on ``node``, last that of the lease.
+
+    ``process`` is that of ``Held``. It exits with 1 if some remain.
+    """
+    return _ending("release", node, (run_on(run, node), str(process or "")), engines)
+
+
+def _ending(act: str, node: str, words: tuple[str, ...], engines: Collection[str]) -> Command:
+    argv = ("sh", "-c", f'{_sweep(engines)}\n{act} "$@"\n', "railgauge", *words)
     return Command(node, argv, {"LC_ALL": "C"}, _SWEEP_LIMIT_S, plain=True, as_root=True)
 
 
@@ -122,7 +136,7 @@ def answer(line: str) -> LeaseAnswer:
     """Parse the first line of a holder. It comes from a node, so none of it is trusted."""
     word, _, rest = line.strip().partition(" ")
     if word == "held":
-        return Held()
+        return Held(int(rest) if _PROCESS.fullmatch(rest) else 0)
     if word == "taken":
         return Taken(_holder(rest))
     why = _printable(rest if word == "cannot" else line)
@@ -132,7 +146,7 @@ def answer(line: str) -> LeaseAnswer:
 def _holder(text: str) -> Holder | None:
     try:
         data = json.loads(text)
-        words = [_word(data, field.name) for field in fields(Holder)]
+        words = [_word(data, one.name) for one in fields(Holder)]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     return Holder(*words)

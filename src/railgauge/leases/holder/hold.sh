@@ -2,12 +2,13 @@
 # left behind, and releases the lease. Arguments: the host's root, the holder (one line), the prefix
 # of the run's tags on this node, the seconds between two signs of life.
 #
-# Its first line is the answer: "held", "taken HOLDER", or "cannot REASON".
+# Its first line is the answer: "held PID", the process to end by TERM, "taken HOLDER", or "cannot
+# REASON".
 
 # shellcheck shell=sh disable=SC3065,SC3067 # test -k and -O: every sh of a Linux system has them
 
 root=$1 who=$2 tag=$3 beat_s=$4
-unset file
+unset file sleeping
 trap '' PIPE
 
 cannot() {
@@ -96,6 +97,8 @@ tell_holder() {
 
 leave() {
   trap '' TERM HUP INT
+  # shellcheck disable=SC2086 # no word if there was no sleep yet
+  kill $sleeping 2>/dev/null # it has our output open
   if is_ours; then
     rm -f "$file" 2>/dev/null || : | dd of=/proc/self/fd/9 conv=nocreat 2>/dev/null
   fi
@@ -105,7 +108,7 @@ leave() {
 choose_file
 take
 trap leave TERM HUP INT
-printf 'held\n'
+printf 'held %s\n' $$
 while is_ours; do
   if ! printf . 2>/dev/null; then # the output has no reader: the run is dead
     sweep "$tag"
@@ -113,6 +116,9 @@ while is_ours; do
     sweep "$tag" # again, for processes that were just being started
     leave
   fi
-  sleep "$beat_s" 9<&-
+  # In the background, because a signal waits for what is in the foreground.
+  sleep "$beat_s" 9<&- &
+  sleeping=$!
+  wait $sleeping
 done
 exit 4 # the file was deleted, and the lease with it

@@ -2,21 +2,34 @@
 # second by KILL. Our own group, which may carry the tag too, is left out.
 # shellcheck shell=sh
 
+# Sets group to that of a process.
 group_of() {
-  # The name, in brackets, may contain anything; only numbers follow the last bracket.
-  stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+  stat=
+  # The name, in brackets, may contain anything, line ends too; only numbers follow the last bracket.
+  while IFS= read -r line; do stat=$stat$line; done <"/proc/$1/stat"
   # shellcheck disable=SC2086 # split into one word for each field
   set -- ${stat##*)}
-  echo "$3"
-}
+  group=${3-}
+  [ -n "$group" ]
+} 2>/dev/null
 
-groups() {
-  # shellcheck disable=SC2013 # no path of /proc has a space
-  for environ in $(grep -lsF -e "RAILGAUGE_RUN=$1" /proc/[0-9]*/environ); do
+# Sets left to the groups that are to be ended, and leaving to that of the holder $2, which is left
+# out. A process of that number without the tag is another, which came after the holder had ended.
+find_groups() {
+  left=' ' leaving=
+  found=$(grep -lsF -e "RAILGAUGE_RUN=$1" /proc/[0-9]*/environ)
+  case $found in
+    *"/proc/$2/environ"*) if group_of "$2"; then leaving=$group; fi ;;
+  esac
+  for environ in $found; do
     process=${environ#/proc/}
-    group=$(group_of "${process%/environ}") || continue
-    if [ "$group" -gt 1 ] && [ "$group" != "$own" ]; then echo "$group"; fi
-  done | sort -u
+    group_of "${process%/environ}" || continue
+    case "$left $own $leaving " in
+      *" $group "*) ;;
+      *) if [ "$group" -gt 1 ]; then left="$left$group "; fi ;;
+    esac
+  done
+  left=${left# }
 }
 
 send() {
@@ -37,9 +50,9 @@ sweep_containers() {
 
 sweep() {
   sweep_containers "$1"
-  own=$(group_of $$)
+  group_of $$ && own=$group
   turn=0
-  while left=$(groups "$1") && [ -n "$left" ] && [ $turn -lt 20 ]; do
+  while find_groups "$1" "${2-}" && [ -n "$left" ] && [ $turn -lt 20 ]; do
     case $turn in
       0) send TERM "$left" ;;
       [5-9] | 1?) send KILL "$left" ;;
@@ -48,4 +61,19 @@ sweep() {
     turn=$((turn + 1))
   done
   [ -z "$left" ]
+}
+
+# Sweeps, then has the holder $2 leave, so that the node is clean when another run gets it. One look
+# through the processes is enough for both. If its group does not end, all that is left is ended.
+release() {
+  sweep "$1" "$2"
+  code=$?
+  turn=0
+  [ -z "$leaving" ] || kill -s TERM "$2" 2>/dev/null
+  while [ -n "$leaving" ] && kill -s 0 -- "-$leaving" 2>/dev/null; do
+    if [ $turn -ge 40 ]; then sweep "$1"; return; fi
+    sleep 0.05
+    turn=$((turn + 1))
+  done
+  return $code
 }

@@ -147,11 +147,17 @@ def _labels(record: ItemRecord, evidence: str) -> list[Json]:
     labels = {
         "parentSuite": f"{evidence.upper()} evidence",
         "suite": f"rung {record.rung}: {record.rung.folder}",
-        "subSuite": record.subject,
+        "subSuite": _group(record),
         "tag": evidence,
         "severity": "normal" if record.rung == Rung.PREFLIGHT else "critical",
     }
     return [{"name": label, "value": value} for label, value in labels.items()]
+
+
+def _group(record: ItemRecord) -> str:
+    """What passed is in groups of its own: Allure opens a group in which anything did not."""
+    passed = status(record.outcome) == PASSED
+    return f"{record.subject}: passed" if passed else record.subject
 
 
 def _others(labels: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

@@ -86,12 +86,20 @@ def sections(run: CertifiedRun, numbers: dict[str, int]) -> dict[str, Any]:
         "alike": _alike(parts),
         "serials": _serials(parts, names),
         "odd": [(row.place, "; ".join(row.odd)) for row in parts.odd],
-        "lacking": [*parts.lacking, *_unread(parts)],
+        "lacking": [*_by_what(parts.lacking), *_unread(parts)],
         "documents": sorted(run.documents.items()),
         "hashes": run.hashes,
         "seals": run.seals,
         "roles": _ROLES[verdict.verdict.is_accepted],
     }
+
+
+def _by_what(lacking: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Fold what is missing alike on many nodes into one row."""
+    places: dict[str, list[str]] = {}
+    for place, what in lacking:
+        places.setdefault(what, []).append(place)
+    return [(_folded(where), what) for what, where in places.items()]
 
 
 def _reference(basis: str, numbers: dict[str, int]) -> tuple[str, int] | None:

@@ -16,7 +16,7 @@ from railgauge.report.plots import svg
 from railgauge.report.plots.matrix import Cell, LabelledMatrix, shade
 from railgauge.report.plots.plot import LETTERS
 
-KEY = "Dark: beyond the limit. Hollow: no value. Blank: not measured."
+KEY = "Red: beyond the limit. Hollow: no value. Blank: not measured."
 _MISSED = LETTERS[Outcome.FAILED]
 _SIDE, _IN_ROW, _TOP = 18, 32, 56
 _WIDEST, _LEAST = 960, 3

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from railgauge.core.model import Judgement, Outcome
 from railgauge.diagnosis import RunResults
@@ -18,7 +18,7 @@ from railgauge.planning.soak import FOLDER, SoakPlan, SoakRounds, folder_of
 from railgauge.run.soak import drift, load
 from railgauge.run.soak.causes import SoakCauses, lasting, of_drift
 from railgauge.run.soak.load import Stretch
-from railgauge.run.soak.proof import in_words, proof
+from railgauge.run.soak.proof import Soaked, in_words, proof
 from railgauge.run.soak.rounds import Round, RoundEvidence
 from railgauge.trend.values import Night
 from railgauge.verdict.soaked import soak_item, time_item
@@ -28,15 +28,17 @@ EvidenceOfRound = Callable[[int], RoundEvidence]
 
 _EVENTS = frozenset({Outcome.FAILED, Outcome.ERROR})
 _MOST_STRETCHES = 8
+_NO_PAUSE = timedelta(0)
 
 
 @dataclass(slots=True)
-class _Soaked:
+class _Rounds:
     """What is kept of the rounds so far: little of a round that passed."""
 
     rounds: list[SoakRound] = field(default_factory=list)
     items: list[ItemRecord] = field(default_factory=list)
     stretches: tuple[Stretch, ...] = ()
+    of_nodes: list[tuple[Stretch, tuple[str, ...]]] = field(default_factory=list)
     nights: list[Night] = field(default_factory=list)
     causes: SoakCauses = field(default_factory=SoakCauses)
     events: int = 0
@@ -88,23 +90,26 @@ def judged(
     rounds: SoakRounds, count: int, base: RunResults, evidence: EvidenceOfRound
 ) -> SoakResults:
     """Judge ``count`` rounds; ``base`` are the results of the ladder before them."""
-    found = _Soaked()
+    found = _Rounds()
     for number in range(1, count + 1):
         cases, kept = rounds.cases(number), evidence(number)
         one = Round(number, base, kept, rounds.soak.no_gates)
         stretches: list[Stretch] = []
         for each in cases:
             one.take(each)
-            stretches += load.of_case(kept.kept(each.case))
+            own = load.stretches(load.of_case(kept.kept(each.case)), _NO_PAUSE)
+            found.of_nodes += [(stretch, each.case.nodes) for stretch in own]
+            stretches += own
         one.end()
         found.take(one, len(cases), load.stretches(stretches))
     return _results(rounds, base, found)
 
 
-def _results(rounds: SoakRounds, base: RunResults, found: _Soaked) -> SoakResults:
+def _results(rounds: SoakRounds, base: RunResults, found: _Rounds) -> SoakResults:
     names = tuple(node.name for node in base.cluster.nodes)
     soak, whole = rounds.soak, [one for one in found.rounds if one.is_whole]
     soaked_s = load.seconds(found.stretches)
+    soaked = Soaked(soaked_s, len(names), load.of_nodes(found.of_nodes))
     trend = drift.trend_of(found.nights)
     of_time = _time(soak, soaked_s, found, names)
     of_drift_ = soak_item(
@@ -116,7 +121,6 @@ def _results(rounds: SoakRounds, base: RunResults, found: _Soaked) -> SoakResult
     if trend is not None:
         last.append(_judged(of_drift_, drift.judgement(trend)))
         causes += of_drift(trend, of_drift_.id)
-    events, nodes = found.events, len(names)
     return SoakResults(
         (*of_rounds, *found.items, *last),
         tuple(causes),
@@ -129,9 +133,9 @@ def _results(rounds: SoakRounds, base: RunResults, found: _Soaked) -> SoakResult
             "soaked_s": round(soaked_s, 3),
             "is_reached": soak.is_reached(soaked_s, len(whole)),
             "stretches": [[_shown(one.began), _shown(one.ended)] for one in found.stretches],
-            **proof(soak, soaked_s, nodes, events),
+            **proof(soak, soaked, found.events),
         },
-        tuple(_notes(soak, soaked_s, found, nodes, has_trend=trend is not None)),
+        tuple(_notes(soak, soaked, found, has_trend=trend is not None)),
     )
 
 
@@ -148,7 +152,7 @@ def _judged(item: ItemRecord, judgement: Judgement) -> ItemRecord:
     )
 
 
-def _time(soak: SoakPlan, soaked_s: float, found: _Soaked, nodes: tuple[str, ...]) -> ItemRecord:
+def _time(soak: SoakPlan, soaked_s: float, found: _Rounds, nodes: tuple[str, ...]) -> ItemRecord:
     """The demand of the soak: its time, or its number of rounds; less than that is *not run*."""
     item = time_item(soak, nodes)
     whole = sum(one.is_whole for one in found.rounds)
@@ -182,16 +186,14 @@ def _rounds(count: int, which: str = "") -> str:
     return f"{count} {which}round{'' if count == 1 else 's'}"
 
 
-def _notes(
-    soak: SoakPlan, soaked_s: float, found: _Soaked, nodes: int, *, has_trend: bool
-) -> Iterator[str]:
+def _notes(soak: SoakPlan, soaked: Soaked, found: _Rounds, *, has_trend: bool) -> Iterator[str]:
     rounds = found.rounds
-    yield f"soak: {lasting(soaked_s)} under load in {_rounds(len(rounds))}, seed {soak.seed}"
+    yield f"soak: {lasting(soaked.seconds)} under load in {_rounds(len(rounds))}, seed {soak.seed}"
     if len(found.stretches) > 1:
         shown = ", ".join(map(str, found.stretches[:_MOST_STRETCHES]))
         rest = len(found.stretches) - _MOST_STRETCHES
         yield f"soak: its hours are {shown}{f' and {rest} more' if rest > 0 else ''}"
-    for line in in_words(soak, soaked_s, nodes, found.events) if soaked_s else ():
+    for line in in_words(soak, soaked, found.events) if soaked.seconds else ():
         yield f"soak: {line}"
     if not has_trend:
         yield (

@@ -2,7 +2,8 @@
 
 Only evidence counts: a stretch lasts from the start of a measurement to the end of another one,
 with no pause of more than a minute between. So the time between an interrupt and the run that
-carries it on does not count, and no hour counts twice.
+carries it on does not count, and no hour counts twice. A node is under load in its own measurements
+alone, while the rounds measure other nodes too: its hours have no pause.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 from railgauge.core.question import CaseResult
-from railgauge.core.terms import Role
+from railgauge.core.terms import WATCHING_ROLES
 
 # The suite reads counters, connects and judges between two measurements; a longer pause is no load.
 PAUSE_MAX = timedelta(seconds=60)
@@ -34,11 +35,11 @@ class Stretch:
         return f"{self.began:%Y-%m-%d %H:%M:%S} to {self.ended:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def stretches(found: Iterable[Stretch]) -> tuple[Stretch, ...]:
-    """Join what overlaps, or has only a short pause between."""
+def stretches(found: Iterable[Stretch], pause: timedelta = PAUSE_MAX) -> tuple[Stretch, ...]:
+    """Join what overlaps, or has no longer pause between."""
     joined: list[Stretch] = []
     for one in sorted(found):
-        if joined and one.began - joined[-1].ended <= PAUSE_MAX:
+        if joined and one.began - joined[-1].ended <= pause:
             joined[-1] = Stretch(joined[-1].began, max(joined[-1].ended, one.ended))
         else:
             joined.append(one)
@@ -50,6 +51,15 @@ def seconds(found: Sequence[Stretch]) -> float:
     return sum(one.seconds for one in found)
 
 
+def of_nodes(found: Iterable[tuple[Stretch, Sequence[str]]]) -> float:
+    """The seconds of all nodes together, from the times of measurements and the nodes of each."""
+    each: dict[str, list[Stretch]] = {}
+    for stretch, nodes in found:
+        for node in nodes:
+            each.setdefault(node, []).append(stretch)
+    return sum(seconds(stretches(own, timedelta(0))) for own in each.values())
+
+
 def of_case(result: CaseResult | None) -> Iterator[Stretch]:
     """The time of every command of a case; one whose start cannot be read has none.
 
@@ -57,7 +67,7 @@ def of_case(result: CaseResult | None) -> Iterator[Stretch]:
     runs on in a pause.
     """
     every = (one for run in (result.runs if result else ()) for one in run)
-    for said in (one for one in every if one.role is not Role.TELEMETRY):
+    for said in (one for one in every if one.role not in WATCHING_ROLES):
         with suppress(ValueError, OverflowError):
             began = datetime.fromisoformat(said.started_at)
             began = began if began.tzinfo else began.replace(tzinfo=timezone.utc)

@@ -1,11 +1,13 @@
 """What a soak proves: hours, events, and the rate of events that they rule out. Pure.
 
-An event is a round in which something failed or could not be judged. No event is allowed.
+An event is a round in which something failed or could not be judged. No event is allowed. The hours
+of a node are those of its own measurements: one that waits while others are measured shows nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from railgauge.planning.poisson import CONFIDENCE, confidence_below, hours_an_event
@@ -14,37 +16,47 @@ from railgauge.planning.soak import SoakPlan
 _HOUR_S = 3600.0
 
 
-def proof(plan: SoakPlan, soaked_s: float, nodes: int, events: int = 0) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Soaked:
+    """How long a cluster of so many nodes was under load, and all of its nodes together."""
+
+    seconds: float
+    nodes: int
+    node_seconds: float
+
+
+def proof(plan: SoakPlan, soaked: Soaked, events: int = 0) -> dict[str, Any]:
     """The figures, as ``verdict.json`` and ``plan --json`` hold them."""
-    hours = soaked_s / _HOUR_S
-    proven = hours_an_event(events, hours)
+    hours, node_hours = soaked.seconds / _HOUR_S, soaked.node_seconds / _HOUR_S
     found = {
         "hours": round(hours, 4),
-        "node_hours": round(hours * nodes, 4),
+        "node_hours": round(node_hours, 4),
         "events": events,
         "allowed_events": 0,
         "confidence": CONFIDENCE,
-        "hours_an_event": round(proven, 4),
-        "node_hours_an_event": round(proven * nodes, 4),
+        "hours_an_event": round(hours_an_event(events, hours), 4),
+        "node_hours_an_event": round(hours_an_event(events, node_hours), 4),
     }
     if plan.below_per_h is not None:
-        sure = confidence_below(plan.below_per_h, events, hours * nodes)
+        sure = confidence_below(plan.below_per_h, events, node_hours)
         found |= {"stated_per_node_hour": plan.below_per_h, "stated_confidence": round(sure, 6)}
     return found
 
 
-def in_words(plan: SoakPlan, soaked_s: float, nodes: int, events: int = 0) -> Iterator[str]:
+def in_words(plan: SoakPlan, soaked: Soaked, events: int = 0) -> Iterator[str]:
     """The same as sentences."""
-    found = proof(plan, soaked_s, nodes, events)
+    found = proof(plan, soaked, events)
+    each = _hours(found["node_hours"] / soaked.nodes)
     seen = "no event" if events == 0 else f"{events} event{'' if events == 1 else 's'}"
     yield (
-        f"{seen} in {_hours(found['hours'])} of {nodes} nodes: with {CONFIDENCE:.0%} confidence"
-        f" fewer than one in {_hours(found['hours_an_event'])} of the cluster, or in"
-        f" {_hours(found['node_hours_an_event'])} of a node (exact Poisson)"
+        f"{seen} in {_hours(found['hours'])}, in which each of {soaked.nodes} nodes was measured"
+        f" for {each} on average: with {CONFIDENCE:.0%} confidence fewer than one in"
+        f" {_hours(found['hours_an_event'])} of the cluster, or in"
+        f" {_hours(found['node_hours_an_event'])} of a node under load (exact Poisson)"
     )
     if plan.below_per_h is not None:
         yield (
-            f"fewer than one event in {_hours(1 / plan.below_per_h)} of a node:"
+            f"fewer than one event in {_hours(1 / plan.below_per_h)} of a node under load:"
             f" {found['stated_confidence']:.2%} confidence"
         )
 

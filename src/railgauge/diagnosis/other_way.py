@@ -1,0 +1,93 @@
+"""Tell from the other direction of a slow part whether it is slow as a whole. Pure.
+
+The other direction is measured again with a good node, and asked without suspects. A partner that
+is slow itself, or a part that comes and goes, leaves it undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from railgauge.diagnosis.alike import CLEARLY
+from railgauge.diagnosis.catalogue import CATALOGUE
+from railgauge.diagnosis.course import DIRECTION
+from railgauge.diagnosis.model import OPEN, Cause
+from railgauge.diagnosis.reach import nodes_of
+from railgauge.diagnosis.remeasured import always, at_times, is_alike, rate
+from railgauge.judging.confirmation import Confirmed
+
+INTERMITTENT = "the fault is intermittent: measure again, for longer and at another time"
+
+
+def by_direction(cause: Cause, results: Iterable[Confirmed]) -> Cause:
+    """The cause, by whether its node was slow in the other direction too, if that was measured.
+
+    If it was fine with one partner, another one that it was slow with is slow itself. If it was
+    slow at times, the node or this partner comes and goes.
+    """
+    node, taken = cause.where.node, list(results)
+    back = [r for r in taken if not r.asked.suspects and not r.error and node in measured_nodes(r)]
+    own = [r for r in taken if r.asked.suspects == (node,) and r.missed]
+    if (cause.course is None and any(map(at_times, back))) or _are_slower(back, own):
+        return replace(cause, confidence=OPEN, would_decide=INTERMITTENT)
+    if back and all(always(result) for result in back) and not _are_slower(own, back):
+        says = f"{cause.says}; measured again, it is slow in the other direction too"
+        whole = replace(cause, says=says) if cause.cause == DIRECTION else cause
+        return named_as(_both_ways(cause.where.device), whole)
+    return named_as(DIRECTION, cause) if back else cause
+
+
+def _are_slower(back: Sequence[Confirmed], own: Sequence[Confirmed]) -> bool:
+    """Whether something of ``back`` was clearly slower than something like it of ``own``."""
+    return any(
+        is_alike(one, other)
+        and (there := rate(one))
+        and (here := rate(other))
+        and there < CLEARLY * here
+        for one in back
+        for other in own
+    )
+
+
+def with_its_back(cause: Cause, mine: Sequence[Confirmed], results: Iterable[Confirmed]) -> Cause:
+    """The cause; a slow direction by what was measured again of the other one.
+
+    That was asked for all suspects at once. If it was slow, but clearly less than this direction,
+    its partner may be slow.
+    """
+    own = [one for one in mine if one.asked.suspects and one.missed]
+    back = [one for one in results if one.missed and _is_back_of(cause, one, own)]
+    if cause.cause != DIRECTION or cause.confidence == OPEN or not back or _are_slower(own, back):
+        return cause
+    return by_direction(cause, [*own, *back])
+
+
+def _is_back_of(cause: Cause, result: Confirmed, own: Iterable[Confirmed]) -> bool:
+    """Whether it is about the direction of the cause's node that was not slow in ``own``."""
+    case, node = result.asked.question.case, cause.where.node
+    if case is None or result.asked.suspects or result.error or node not in case.nodes:
+        return False
+    path = case.path_at(node)
+    over = cause.where.device in ("", path.nic if path else "")
+    places = {measured_nodes(one).index(node) for one in own if node in measured_nodes(one)}
+    is_back = bool(places) and case.nodes.index(node) not in places
+    asked = result.asked.cause == DIRECTION and node in nodes_of(result.asked.node)
+    return over and is_back and asked
+
+
+def measured_nodes(result: Confirmed) -> tuple[str, ...]:
+    case = result.asked.question.case
+    return case.nodes if case else ()
+
+
+def _both_ways(device: str) -> str:
+    """The cause for a node, or its device, that is slow in both directions."""
+    if device.startswith("gpu"):
+        return "slow-pcie-path" if "-" in device else "slow-gpu"
+    return "slow-nic" if device else "slow-node"
+
+
+def named_as(name: str, cause: Cause) -> Cause:
+    kind = CATALOGUE[name]
+    return replace(cause, cause=name, remedy=kind.remedy, basis=kind.basis)

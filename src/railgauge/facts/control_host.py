@@ -1,0 +1,136 @@
+"""The load of the control host during one repeat of a measurement, read from ``/proc``. Pure.
+
+The text has two readings, before and after the repeat::
+
+    cpus 2
+    boot_id 5b4a7c8e-...
+    before
+    cpu  274049 127 43172 29811 441 0 472 223 0 0
+    procs_running 12
+    MemTotal:       24678008 kB
+    MemAvailable:   18484736 kB
+    some avg10=79.28 avg60=85.68 avg300=91.30 total=1397945572
+    after
+    ...
+
+See proc_stat(5), proc_meminfo(5) and psi in the kernel's documentation (accounting/psi). The load
+of the measurement itself is no load of others: before it begins and after it has ended it does not
+run, so that tasks which wait for a CPU at both moments are those of others.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from railgauge.facts.boot import parse_boot_id
+
+# Beside this process, which reads the numbers, as many tasks want a CPU as there are CPUs.
+_WAITING = 0.5
+_STEAL = 0.05
+_MEMORY_LEFT = 0.03
+_IOWAIT_FIELD, _STEAL_FIELD = 4, 7
+_TICK_FIELDS = 8  # those after it, of guests, are in the first two as well
+_PARTS = re.compile(r"\A(?P<head>.*?)^before\n(?P<before>.*?)^after\n(?P<after>.*)\Z", re.S | re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class HostLoad:
+    """What others did on the control host during a repeat.
+
+    ``others`` is the smaller number of other tasks that could run, before and after. ``waiting`` is
+    the share of the time in which a task waited for a CPU, ``None`` where the kernel does not tell.
+    ``steal`` is the share of the CPU time that the hypervisor gave to others, ``memory_left`` the
+    smaller share of the memory that was available.
+    """
+
+    boot_id: str
+    cpus: int
+    others: int
+    waiting: float | None
+    steal: float
+    memory_left: float
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether others took so much that a measurement on this host may be slow for it."""
+        return self.is_full or self.steal >= _STEAL or self.memory_left < _MEMORY_LEFT
+
+    @property
+    def is_full(self) -> bool:
+        waits = self.waiting is None or self.waiting >= _WAITING
+        return self.others >= self.cpus and waits
+
+    def __str__(self) -> str:
+        said = []
+        if self.is_full:
+            said.append(f"{self.others} other tasks on {self.cpus} CPUs")
+        if self.steal >= _STEAL:
+            said.append(f"{self.steal:.0%} of the CPU time given to other guests")
+        if self.memory_left < _MEMORY_LEFT:
+            said.append(f"{self.memory_left:.1%} of the memory available")
+        return ", ".join(said) or "not busy"
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    ticks: tuple[int, ...]
+    running: int
+    memory_left: float
+    waited_us: int | None
+
+
+def parse(text: str, lasted_s: float) -> HostLoad | None:
+    """Return the load of a repeat that took so many seconds; ``None`` for an unusable text.
+
+    A counter that went back, or fewer CPUs than one, makes a text unusable: what cannot be read
+    excuses nothing.
+    """
+    parts = _PARTS.match(text)
+    boot = re.search(r"^boot_id (\S+)$", parts["head"], re.M) if parts else None
+    boot_id = parse_boot_id(boot[1]) if boot else None
+    cpus = _number(parts["head"], "cpus") if parts else None
+    if not parts or not boot_id or not cpus or lasted_s <= 0:
+        return None
+    before, after = _reading(parts["before"]), _reading(parts["after"])
+    if before is None or after is None:
+        return None
+    grown = [late - early for early, late in zip(before.ticks, after.ticks, strict=True)]
+    waited = _waited(before, after, lasted_s)
+    # That of waiting for a disk may go back by itself, see proc_stat(5).
+    went_back = min(n for at, n in enumerate(grown) if at != _IOWAIT_FIELD) < 0
+    if went_back or (waited is not None and waited < 0):
+        return None
+    return HostLoad(
+        boot_id=boot_id,
+        cpus=cpus,
+        others=max(0, min(before.running, after.running) - 1),
+        waiting=waited,
+        steal=grown[_STEAL_FIELD] / max(1, sum(grown)),
+        memory_left=min(before.memory_left, after.memory_left),
+    )
+
+
+def _reading(text: str) -> _Reading | None:
+    ticks = re.search(r"^cpu +(\d+(?: \d+)+)$", text, re.M)
+    running, total, left = (
+        _number(text, name) for name in ("procs_running", "MemTotal:", "MemAvailable:")
+    )
+    if not ticks or running is None or left is None or not total:
+        return None
+    counted = tuple(map(int, ticks[1].split()))[:_TICK_FIELDS]
+    if len(counted) < _TICK_FIELDS:
+        return None
+    waited = re.search(r"^some .*\btotal=(\d+)$", text, re.M)
+    return _Reading(counted, running, left / total, int(waited[1]) if waited else None)
+
+
+def _number(text: str, name: str) -> int | None:
+    found = re.search(rf"^{name}\s+(\d+)\b", text, re.M)
+    return int(found[1]) if found else None
+
+
+def _waited(before: _Reading, after: _Reading, lasted_s: float) -> float | None:
+    if before.waited_us is None or after.waited_us is None:
+        return None
+    return (after.waited_us - before.waited_us) / 1e6 / lasted_s
