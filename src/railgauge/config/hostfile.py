@@ -188,7 +188,13 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
         launcher_args=tuple(document.get("launcher_args", ())),
         ports=ports,
         ranks=launching.placement(document),
+        independent_pairs=_independent_pairs(document, len(nodes)),
     )
+
+
+def _independent_pairs(document: Mapping[str, Any], nodes: int) -> int:
+    said: int | str = document.get("independent_pairs", 1)
+    return max(1, nodes // 2) if said == "all" else int(said)
 
 
 def _slurm(path: Path, document: Mapping[str, Any], line: int) -> SlurmSettings:

@@ -148,7 +148,8 @@ class Cluster(_Index):
     nodes, see ``core.devices``. ``runtime`` are the containers of tools by the key of the tool,
     under ``*`` that of all others. ``launch`` is how a launcher's daemons are started,
     ``launcher_args`` are further arguments of the launcher, ``ports`` the first and the last TCP
-    port on which servers may listen.
+    port on which servers may listen. ``independent_pairs`` is how many disjoint pairs the fabric
+    carries at the same time without a loss.
     """
 
     name: str
@@ -173,6 +174,7 @@ class Cluster(_Index):
     launcher_args: tuple[str, ...] = ()
     ports: tuple[int, int] | None = None
     ranks: RankPlace = RankPlace.UNTOLD
+    independent_pairs: int = 1
 
     def node(self, name: str) -> Node:
         """Return the node of that name, in constant time. Raises ``KeyError``."""

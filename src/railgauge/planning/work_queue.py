@@ -1,4 +1,7 @@
-"""Choose the next unit of work for a worker so that it seldom waits for nodes. Pure.
+"""Choose which unit of work is next: for a worker of pytest-xdist, or for an engine. Pure.
+
+A worker gets units ahead, so that it seldom waits for nodes (``take``). An engine, which measures
+many units in one process, gets those that can start now (``start``).
 
 Leases and gates ensure that no node is used twice and that rungs run in order, whichever unit is
 chosen. The choice here only reduces waiting.
@@ -12,7 +15,7 @@ that unit while it waits for them.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -101,6 +104,29 @@ class WorkQueue:
             if wait <= 0 and len(unit.nodes) <= _PAIR:
                 break
         return None if best is None else self._give(best)
+
+    def start(
+        self, busy: Mapping[str, float], may: Callable[[Unit], bool], most: int
+    ) -> list[Unit]:
+        """Take up to ``most`` units that can start now, in the order of the ladder.
+
+        ``busy`` gives for each busy node how long it will be, counted in units; all other nodes are
+        free. A unit starts if ``may`` allows it and all its nodes are free. If they will be free
+        within half a unit, they are kept for it: rounds of disjoint pairs stay together, and no
+        node waits long for a partner that is late.
+        """
+        taken, until = list[int](), dict(busy)
+        window = max(_WINDOW, len(busy))  # as many pairs as two rounds of the busy nodes have
+        for number, unit in islice(self._open.items(), window):
+            if len(taken) == most:
+                break
+            wait = max((until.get(node, 0.0) for node in unit.nodes), default=0.0)
+            if round(wait) > 0 or not may(unit):
+                continue
+            until.update(dict.fromkeys(unit.nodes, wait + 1.0))
+            if wait == 0:
+                taken.append(number)
+        return [self._give(number) for number in taken]
 
     def take_returned(self) -> list[Unit]:
         """Take all units of dead workers, for a worker with an empty queue."""

@@ -34,6 +34,7 @@ from railgauge.plugin import (
     signals,
     workers,
 )
+from railgauge.plugin.ahead import AheadOfItems
 from railgauge.plugin.complaints import refuse_complaints
 from railgauge.plugin.items import ABOUT, describe
 from railgauge.plugin.opening import COMPLAINTS, ENDING, SERVICES, SETTINGS
@@ -121,6 +122,8 @@ def _become_controller(config: pytest.Config, kind: type[session.Controller]) ->
     register(holds, "railgauge-holding")
     register(controller, "railgauge-controller")
     register(workers.WorkerSupervisor(config, run), "railgauge-worker-supervisor")
+    if settings.at_once > 1:
+        register(AheadOfItems(), "railgauge-ahead")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

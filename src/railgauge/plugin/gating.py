@@ -30,17 +30,35 @@ def pass_gate(item: pytest.Item) -> None:
 
     A collective whose results can still be checked is not skipped yet; see ``behind_gate``.
     """
-    about, gates = item.stash[ABOUT], item.config.stash[SERVICES].gates
-    is_gated = about.rung > 0 and not item.config.stash[SETTINGS].no_gates
-    blockers = gates.blockers(about.rung, about.gated) if is_gated else ()
-    if why := gates.stopped:
+    blockers = _blockers(item)
+    if why := item.config.stash[SERVICES].gates.stopped:
         _never(item, why)
     if not blockers:
         return
-    if _collective(item) and not gates.prevented(about.rung, about.gated):
+    if _is_checked(item):
         item.stash[_CLOSED] = blockers
     else:
         _block(item, blockers)
+
+
+def is_measured(item: pytest.Item) -> bool:
+    """Whether a measurement is made for an item, whose lower rungs have all ended."""
+    if item.config.stash[SERVICES].gates.stopped:
+        return False
+    return not _blockers(item) or _is_checked(item)
+
+
+def _blockers(item: pytest.Item) -> tuple[str, ...]:
+    """What blocks the item, after all items below it have ended."""
+    about, stash = item.stash[ABOUT], item.config.stash
+    is_gated = about.rung > 0 and not stash[SETTINGS].no_gates
+    return stash[SERVICES].gates.blockers(about.rung, about.gated) if is_gated else ()
+
+
+def _is_checked(item: pytest.Item) -> bool:
+    """Whether the results of a blocked item's collective are checked all the same."""
+    about, gates = item.stash[ABOUT], item.config.stash[SERVICES].gates
+    return bool(_collective(item)) and not gates.prevented(about.rung, about.gated)
 
 
 def behind_gate(item: pytest.Item) -> None:
@@ -51,7 +69,7 @@ def behind_gate(item: pytest.Item) -> None:
     level, measurement = item.config.stash[SETTINGS].level.name, _collective(item)
     assert measurement is not None
     try:
-        check_results(item, plan.case_at(measurement, level, _place(item)))
+        check_results(item, plan.case_at(measurement, level, place_of(item)))
     except NoEvidence as error:
         item.stash[DRAFT].unchecked = error
         _block(item, blockers, f"; whether its results are right is unknown: {error.what}")
@@ -67,7 +85,7 @@ def _collective(item: pytest.Item) -> Measurement | None:
     return found if found.scope in (Scope.PAIR, Scope.GROUP, Scope.NODE) else None
 
 
-def _place(item: pytest.Item) -> plan.Place:
+def place_of(item: pytest.Item) -> plan.Place:
     values = item.callspec.params  # type: ignore[attr-defined]
     found: plan.Place = values.get("pair") or values.get("group") or values["node"]
     return found

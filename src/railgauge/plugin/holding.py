@@ -71,7 +71,7 @@ class HoldingHooks:
             pytest.exit(f"railgauge: {error}", pytest.ExitCode.INTERRUPTED)
         if report.when == "teardown":
             # In the background: workers must not wait for a node that they do not use.
-            self._holding.renew(in_background=hasattr(report, "node"))
+            self._holding.renew(in_background=self._in_background(report))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_unconfigure(self) -> None:
@@ -79,6 +79,9 @@ class HoldingHooks:
         if self._holding:
             with self._ending.step("the leases on the nodes could not be released"):
                 self._holding.release(self._ending.add_error)
+
+    def _in_background(self, report: pytest.TestReport) -> bool:
+        return hasattr(report, "node") or self._settings.at_once > 1
 
     def _tell(self, line: str) -> None:
         tell(self._config, line)

@@ -98,6 +98,7 @@ def _settings(
         deviations=_deviations(config, cluster, earlier, recording),
         soak=recording.plan.soak if recording else _soak(config),
         measures=measures,
+        at_once=options.at_once(config, cluster, level),
         operator=said.operator or (recording.plan.operator if recording else options.login_name()),
     )
 

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from railgauge.config.thresholds import LEVELS
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Cluster
+from railgauge.planning.plan import Level
 
 LEVEL = "nightly"
 LAB_SEED = 1
@@ -126,6 +129,13 @@ def add(parser: pytest.Parser) -> None:
         "recorded run)",
     )
     group.addoption(
+        "--at-once",
+        type=_positive,
+        metavar="K",
+        help="number of measurements to make at once from this process, never two on one node "
+        "(default: the pairs that the hostfile says to be independent, else 1)",
+    )
+    group.addoption(
         "--wait",
         type=_seconds,
         default=0.0,
@@ -187,6 +197,26 @@ def _seconds(text: str) -> float:
     if not (math.isfinite(value) and value >= 0):
         raise ValueError(f"{text} is not a number of seconds, 0 or more")
     return value
+
+
+def at_once(config: pytest.Config, cluster: Cluster, level: Level) -> int:
+    """Return how many measurements this process makes at once.
+
+    By default these are the pairs of a round, as far as the hostfile says that they are
+    independent. Raises ``BadInput`` with the workers of pytest-xdist, each of which makes one.
+    """
+    asked: int | None = config.option.at_once
+    has_workers = bool(getattr(config.option, "tx", None)) or hasattr(config, "workerinput")
+    if asked and asked > 1 and has_workers and not hasattr(config, "workerinput"):
+        raise BadInput(
+            "each worker makes one measurement at a time",
+            where=f"--at-once {asked} with -n",
+            remedy="omit one of the two; --at-once needs less memory and processor time",
+        )
+    if has_workers or config.option.replay:
+        return 1
+    widest = max((len(pairs) for pairs in level.rounds), default=1)
+    return asked or min(cluster.independent_pairs, widest) or 1
 
 
 def lab_seed(config: pytest.Config) -> int:

@@ -16,6 +16,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Outcome
@@ -48,6 +49,7 @@ class Gates:
         self._store = store
         self._wait_limit_s = wait_limit_s
         self._offset = 0
+        self._reading = Lock()
         self._floors: dict[str, dict[int, _Floor]] = {}
         self._of: dict[str, list[_Floor]] = {}
         self._place: dict[str, tuple[int, int]] = {}
@@ -123,9 +125,10 @@ class Gates:
 
     def _read(self) -> int:
         """Read the items that have ended since the last call, and return their number."""
-        lines, self._offset = self._store.lines(_FILE, self._offset)
-        for line in lines:
-            self._note(line["id"], Outcome(line["outcome"]), Prevents(line.get("prevents", "")))
+        with self._reading:  # the engine's threads look at gates too
+            lines, self._offset = self._store.lines(_FILE, self._offset)
+            for line in lines:
+                self._note(line["id"], Outcome(line["outcome"]), Prevents(line.get("prevents", "")))
         return len(lines)
 
     def _note(self, item_id: str, outcome: Outcome, prevents: Prevents) -> None:

@@ -22,6 +22,7 @@ from railgauge.judging.confirmation import Remeasurement
 from railgauge.leases.files import Leases
 from railgauge.planning import plan, telemetry
 from railgauge.run import control_host
+from railgauge.run.engine import Engine
 from railgauge.run.gates import Gates
 from railgauge.run.holding import read_tag
 from railgauge.run.reboots import Watch
@@ -85,6 +86,7 @@ class RunServices:
 
     ``cluster`` has the addresses at which the nodes are reached. It and ``sessions`` are made on
     first use, because the controller writes those addresses after its workers have started.
+    ``engine`` measures cases ahead of the items that ask for them.
     ``earlier`` is the run that this one carries on, ``recorded`` the one that it replays.
     """
 
@@ -96,7 +98,7 @@ class RunServices:
     sessions: Once[Sessions]
     earlier: Earlier | None
     recorded: ReplayedRun | None
-    _measure: Measure
+    engine: Engine
     _measure_again: Measure
     _measure_in: Callable[[str], Measure]
 
@@ -107,7 +109,7 @@ class RunServices:
 
     def result(self, case: Case) -> CaseResult:
         """Return the result of a case: measured now, or earlier in this run."""
-        return self._measure(case)
+        return self.engine.result(case)
 
     def measure_again(self, case: Case) -> CaseResult:
         """Measure a case for ``--confirm``; its result is stored in a separate folder."""
@@ -161,6 +163,7 @@ def built(
         def measure_in(name: str) -> Measure:
             return runners.into(store_in(folder / name), name)
 
+    engine = Engine(measure, lambda: sessions().interrupted(), settings.at_once)
     gates = Gates(store, settings.longest_s + _GATE_SPARE_S)
     return RunServices(
         store,
@@ -171,7 +174,7 @@ def built(
         sessions,
         earlier,
         recorded,
-        measure,
+        engine,
         again,
         measure_in,
     )

@@ -31,7 +31,7 @@ class RunSettings:
     nodes. ``resumed`` is the folder of the run that is carried on. ``wait_s`` is how many seconds
     to wait for nodes that another run holds. ``deviations`` are those that somebody has accepted.
     ``operator`` is who runs it. ``measures`` is the part of the level that it measures, ``None``
-    for all of it.
+    for all of it. ``at_once`` is the number of measurements that the process makes at a time.
     """
 
     declared: Cluster
@@ -52,6 +52,7 @@ class RunSettings:
     soak: SoakPlan | None = None
     operator: str = ""
     measures: LevelPart | None = None
+    at_once: int = 1
 
     def used(self, cluster: Cluster) -> Cluster:
         """The nodes of the cluster that the run surveys, leases and measures."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -49,6 +50,7 @@ class Sessions:
         self._was_there = was_there
         self.masked = masked
         self._open: dict[str, _Lasting] = {}
+        self._opening: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._dead: dict[str, NoEvidence] = {}
         self._patience_s: dict[str, float] = {}  # what is left of it, for nodes reached before
         self._closed = False
@@ -63,11 +65,13 @@ class Sessions:
         self.refuse_interrupted()
         if node in self._dead:
             raise self._dead[node]
-        if node not in self._open:
-            self._open[node] = _Lasting(
-                self._reached(node), lambda: self._reached(node), self.masked
-            )
-        return self._open[node]
+        with self._opening[node]:
+            session = self._open.get(node)
+            if session is None:
+                reached = self._reached(node)
+                session = _Lasting(reached, lambda: self._reached(node), self.masked)
+                self._open[node] = session
+            return session
 
     def drop(self, node: str) -> None:
         """Forget a connection that broke; the next use opens a new one."""
