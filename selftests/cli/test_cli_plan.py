@@ -115,8 +115,8 @@ def test_the_first_lines_are_what_matters(railgauge, log):
     assert lines[0] == "big: 16 nodes, platform h200, level smoke"
     assert lines[1].startswith("about 145 min one after the other")
     assert lines[2] == (
-        "longer than the 30 min that a smoke run is meant to take, by 115 min: with -n 8 it takes "
-        "19 min"
+        "longer than the 30 min that a smoke run is meant to take, by 115 min: with --at-once 8 it "
+        "takes 19 min"
     )
     assert lines[3] == "nodes: n[001-016]"
     rungs = [line.split(":")[0] for line in lines[4:] if line.startswith("rung ")]

@@ -97,6 +97,19 @@ def test_a_range_of_ports_that_is_none_or_too_small(tmp_path, said):
     assert f"c.yaml:4: ports: {said} is not a range of 16 TCP ports or more" in told
 
 
+@pytest.mark.parametrize(("said", "pairs"), [("all", 4), ("3", 3)])
+def test_the_pairs_that_the_fabric_carries_at_once(tmp_path, said, pairs):
+    text = f"{HEAD}nodes: mx[01-09]\nindependent_pairs: {said}\n"
+    assert load(tmp_path, text).independent_pairs == pairs
+    assert load(tmp_path, f"{HEAD}nodes: mx[01-09]\n").independent_pairs == 1
+
+
+@pytest.mark.parametrize("said", ["0", "-1", "many", "1.5"])
+def test_a_number_of_pairs_that_is_none(tmp_path, said):
+    told = refusal(tmp_path, f"{HEAD}nodes: mx01\nindependent_pairs: {said}\n")
+    assert "c.yaml:4: independent_pairs" in told
+
+
 def test_a_cluster_of_an_earlier_version_says_nothing_of_its_launches(tmp_path):
     saved = hostfile.cluster_to_json(load(tmp_path, f"{HEAD}nodes: mx01\n"))
     del saved["launch"]

@@ -13,6 +13,7 @@ from testing.acceptance import HOMELAB, Project, Run, assert_clean, environment
 from testing.waiting import wait_until
 
 NIGHTLY = (*HOMELAB, "--level", "signoff", "--rounds", "3")
+WAYS = ((), ("-n", "2"), ("--lab-nodes", "6", "--at-once", "3"))
 START_LIMIT_S = 40.0
 END_LIMIT_S = 30.0
 
@@ -70,7 +71,7 @@ class Running:
         return Run(self.project, code, text, "", time.monotonic() - started)
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["alone", "xdist"])
+@pytest.mark.parametrize("options", WAYS, ids=["alone", "xdist", "at once"])
 def test_ctrl_c(project: Project, options: tuple[str, ...]) -> None:
     running = Running(project, *options)
     run = running.end(signal.SIGINT)
@@ -88,7 +89,7 @@ def test_ctrl_c(project: Project, options: tuple[str, ...]) -> None:
     assert [path.name for path in running.temporary.glob("railgauge-lab-*")] == []
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["alone", "xdist"])
+@pytest.mark.parametrize("options", WAYS, ids=["alone", "xdist", "at once"])
 def test_killed(project: Project, options: tuple[str, ...]) -> None:
     running = Running(project, *options)
     run = running.end(signal.SIGKILL)

@@ -1,7 +1,7 @@
-"""More nodes than workers: faulty nodes are named, and no node is in two measurements at once.
+"""Many nodes: faulty ones are named, and no node is in two measurements at the same time.
 
-``make scale`` does the same with 64 nodes and 8 workers, has them accepted without a fault, and
-measures collectives over the GPUs of all of them.
+``make scale`` does the same with 64 nodes, by 8 workers and by one process, has them accepted
+without a fault, and measures collectives over the GPUs of all of them.
 """
 
 from __future__ import annotations
@@ -33,14 +33,16 @@ FEW = 12
 SLOW = ("node05", "node09")
 FAULTS = tuple(word for node in SLOW for word in ("--lab-fault", f"slow-node@{node}"))
 # Without the rounds, smoke would measure a sample of so many nodes.
-SIZE = ("--lab-nodes", str(NODES), "--rounds", "2", "-n", "4" if NODES <= FEW else "8")
-MANY = (*HOMELAB, *BARE_SMOKE, *SIZE)
-SCENARIOS = {"two slow": Scenario((*MANY, *FAULTS))}
+MANY = (*HOMELAB, *BARE_SMOKE, "--lab-nodes", str(NODES), "--rounds", "2")
+WORKERS = ("-n", "4" if NODES <= FEW else "8")
+AT_ONCE = ("--at-once", "6" if NODES <= FEW else str(NODES // 2))
+WAYS = {"workers": WORKERS, "one process": AT_ONCE}
+SCENARIOS = {name: Scenario((*MANY, *way, *FAULTS)) for name, way in WAYS.items()}
 
 
-@pytest.fixture
-def run(runs: Runs) -> Run:
-    return runs["two slow"]
+@pytest.fixture(params=list(WAYS))
+def run(runs: Runs, request: pytest.FixtureRequest) -> Run:
+    return runs[request.param]
 
 
 def test_both_slow_nodes_are_named_and_no_other(run: Run) -> None:
@@ -78,7 +80,7 @@ def test_no_node_was_in_two_measurements_at_a_time(run: Run) -> None:
 
 
 def test_nodes_were_measured_at_the_same_time(run: Run) -> None:
-    """Measurements of four workers do overlap, or the test above would prove little."""
+    """Measurements do overlap, or the test above would prove little."""
     found = sorted(uses(run), key=lambda use: use[1])
     assert any(
         later[1] < earlier[2] and later[3] != earlier[3] for earlier, later in pairwise(found)
@@ -87,8 +89,9 @@ def test_nodes_were_measured_at_the_same_time(run: Run) -> None:
 
 if NODES > FEW:  # fewer healthy nodes are tested elsewhere
 
-    def test_many_healthy_nodes_are_accepted(project: Project) -> None:
-        run = project.run(*MANY)
+    @pytest.mark.parametrize("way", list(WAYS))
+    def test_many_healthy_nodes_are_accepted(project: Project, way: str) -> None:
+        run = project.run(*MANY, *WAYS[way])
         assert_sound(run)
         assert run.verdict["verdict"] == "accepted"
 

@@ -208,3 +208,44 @@ def _cost_s(pairs):
 def test_the_cost_of_handing_out_grows_linearly():
     small, large = min(_cost_s(2_500) for _ in range(3)), min(_cost_s(20_000) for _ in range(2))
     assert large < 8 * small * 3  # quadratic would be 8 times 8
+
+
+# --- an engine in one process ---
+
+
+def started(queue, **busy):
+    return [unit.nodes for unit in queue.start(busy, lambda _: True, 8)]
+
+
+def test_an_engine_starts_what_is_free_in_order():
+    queue = WorkQueue(made((1, "ab"), (1, "ac"), (1, "cd"), (1, "ef")))
+    assert started(queue) == [("a", "b"), ("c", "d"), ("e", "f")]
+    assert started(queue, a=1.0, b=1.0, c=1.0, d=1.0) == []
+    assert started(queue) == [("a", "c")]
+
+
+def test_an_engine_keeps_a_node_for_a_partner_that_is_soon_free():
+    queue = WorkQueue(made((1, "ab"), (1, "ac")))
+    assert started(queue, b=0.4) == []
+    assert started(queue, b=0.6) == [("a", "c")]
+
+
+def test_an_engine_never_starts_what_may_not():
+    queue = WorkQueue(made((1, "ab"), (2, "cd")))
+    assert [unit.rung for unit in queue.start({}, lambda unit: unit.rung == 2, 8)] == [2]
+    assert queue.start({}, lambda _: True, 0) == []
+
+
+@settings(deadline=None, max_examples=100)
+@given(ladders(), st.integers(1, 4), st.randoms(use_true_random=False))
+def test_an_engine_starts_each_unit_once_and_none_on_a_busy_node(units, at_once, chance):
+    queue, running, found = WorkQueue(units), [], []
+    while queue or running:
+        busy = {node: chance.choice([0.2, 0.9]) for unit in running for node in unit.nodes}
+        begun = queue.start(busy, lambda _: True, at_once - len(running))
+        assert not [node for unit in begun for node in unit.nodes if node in busy]
+        assert begun or running, "nothing runs and nothing can start"
+        running += begun
+        found += begun
+        running.pop(chance.randrange(len(running)))
+    assert sorted(found, key=lambda unit: unit.items) == units

@@ -39,11 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--level", choices=LEVELS, default="nightly")
     parser.add_argument("--rounds", type=_positive, metavar="K", help="tournament rounds")
     parser.add_argument(
+        "--at-once",
         "-n",
         "--workers",
+        dest="workers",
         type=_positive,
         metavar="K",
-        help="also show how long it takes with pytest -n K",
+        help="also show how long it takes with pytest --at-once K",
     )
     parser.add_argument(
         "--soak", metavar="TIME", help="also show what a soak proves: 24h, 90m, or 5rounds"
@@ -72,16 +74,16 @@ def run(options: argparse.Namespace) -> int:
     cluster = part.within(cluster, part.used(level)) if shard else cluster
     works = forecast.work(platform, level)
     scope, tests = DemandInputs(platform, cluster, level), candidates(marked_tests(options.root))
-    soak = _soak(options, scope)
+    soak, asked = _soak(options, scope), options.workers or cluster.independent_pairs
     if options.json:
         _refuse_endless(works)
-        found = _json(scope, works, options.workers, tests)
+        found = _json(scope, works, asked, tests)
         found |= {"shard": _shard(shard, whole)} if shard else {}
         text.print_json({**found, **({"soak": plan_soak.as_json(soak)} if soak else {})})
     else:
         fewer = () if shard else forecast.alternatives(platform, cluster, level)
         said = plan_text.Plan(scope, works, fewer, tests)
-        counts = forecast.worker_counts(works, options.workers)
+        counts = forecast.worker_counts(works, asked)
         print("\n".join(plan_text.lines(said, counts, everything=options.all)))
         if shard:
             print(plan_text.shard_line(_shard(shard, whole)))

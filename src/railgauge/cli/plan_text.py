@@ -110,7 +110,7 @@ def _sample(level: Level) -> Iterator[str]:
 
 def _estimate(works: Sequence[Work], counts: Sequence[int]) -> str:
     words = {count: format_duration(forecast.takes_s(works, count)) for count in counts}
-    others = [f"{took} with -n {count}" for count, took in words.items() if count > 1]
+    others = [f"{took} with --at-once {count}" for count, took in words.items() if count > 1]
     return ", ".join([f"about {words[1]} one after the other", *others])
 
 
@@ -128,16 +128,19 @@ def _too_long(said: Plan, counts: Sequence[int]) -> Iterator[str]:
     workers = forecast.fitting_workers(said.works, most_s)
     if workers is not None:
         took = format_duration(forecast.takes_s(said.works, workers))
-        yield f"{over}, by {format_duration(takes_s - most_s)}: with -n {workers} it takes {took}"
+        by = format_duration(takes_s - most_s)
+        yield f"{over}, by {by}: with --at-once {workers} it takes {took}"
         return
     least_s = forecast.takes_s(said.works, max(counts))
-    yield f"{over}, even with -n {max(counts)}, by {format_duration(least_s - most_s)}"
+    yield f"{over}, even with --at-once {max(counts)}, by {format_duration(least_s - most_s)}"
     yield from (_alternative(one) for one in said.alternatives)
 
 
 def _alternative(one: Alternative) -> str:
     fast = (
-        f", {format_duration(one.with_workers_s)} with -n {one.workers}" if one.workers > 1 else ""
+        f", {format_duration(one.with_workers_s)} with --at-once {one.workers}"
+        if one.workers > 1
+        else ""
     )
     partners = "partner" if one.rounds == 1 else "partners"
     return (

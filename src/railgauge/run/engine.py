@@ -147,12 +147,15 @@ class Engine:
     def _start(self) -> None:
         """Start the units that can start now; those without a measurement are ready at once."""
         while (room := self._room()) and (units := self._can_start(room)):
-            for unit in units:
-                case = self._case_of.get(unit)
-                if case is None or not self._is_measured(unit):
-                    self._ready.append(unit)
-                else:
-                    self._begin(unit, case)
+            measured = [unit for unit in units if self._needs_measuring(unit)]
+            self._ready.extend(unit for unit in units if unit not in measured)
+            # All of them are busy before the first one ends, which may start others.
+            self._running.update(dict.fromkeys(measured, self._clock()))
+            for unit in measured:
+                self._begin(unit)
+
+    def _needs_measuring(self, unit: Unit) -> bool:
+        return unit in self._case_of and self._is_measured(unit)
 
     def _room(self) -> int:
         waiting = len(self._running) + len(self._ready)
@@ -161,8 +164,8 @@ class Engine:
     def _can_start(self, most: int) -> list[Unit]:
         return self._queue.start(self._busy(), self._open.may_start, most)
 
-    def _begin(self, unit: Unit, case: Case) -> None:
-        self._running[unit] = self._clock()
+    def _begin(self, unit: Unit) -> None:
+        case = self._case_of[unit]
         made = self._made[case] = self._submit(self._measure, case)
         made.add_done_callback(lambda _: self._ended(unit))
 

@@ -10,8 +10,9 @@ KINDS: Mapping[str, Kind] = {
     "control-host-busy": Kind(
         "the machine that runs the suite was busy while nodes that run on it (namespaces, the local"
         " machine) missed their limits: the misses say nothing of these nodes",
-        "end what else runs on the control host, use fewer workers (-n), and measure again; a node"
-        " that misses its limits while the host is quiet is named by a cause of its own",
+        "end what else runs on the control host, make fewer measurements at once"
+        " (--at-once, -n), and measure again; a node that misses its limits while the host is"
+        " quiet is named by a cause of its own",
         "derived: tasks that wait for a CPU before a measurement begins and after it has ended are"
         " not those of the measurement; proc_stat(5), accounting/psi of the Linux kernel",
     ),
