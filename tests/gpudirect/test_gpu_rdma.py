@@ -29,3 +29,15 @@ def test_gpu_write_traffic(pair, pairing, measure, check_traffic):
         both transceivers.
     """
     check_traffic(measure(pair, pairing))
+
+
+@pytest.mark.measures("gpu_write_bandwidth_rails")
+def test_gpu_write_bandwidth_of_all_rails(pair, pairing, size, measure, check):
+    """RDMA writes from GPU memory run at line rate on all rails of a pair at the same time.
+
+    Pass: The bandwidth of this rail reaches its floor while all other rails are busy.
+    Fail: The bandwidth is below its floor.
+    Remedy: If the rail passes by itself, look for what the rails share: the socket's memory, a
+        PCIe switch, a leaf's uplinks; else mend the rail first.
+    """
+    check(measure(pair, pairing), size)

@@ -31,10 +31,16 @@ class Work:
     def runs(self) -> int:
         return sum(self.waves) * self.paths
 
+    @property
+    def case_s(self) -> float:
+        """The seconds that a case adds; rails that are measured together share them."""
+        shared = self.paths if self.measurement.together else 1
+        return self.repeats * self.measurement.typical_s / max(shared, 1)
+
     def takes_s(self, workers: int = 1) -> float:
         """Return the seconds with ``workers`` measurements at once; waves do not overlap."""
         turns = sum(ceil(wave / workers) for wave in self.waves)
-        return turns * self.paths * self.repeats * self.measurement.typical_s
+        return turns * self.paths * self.case_s
 
 
 def work(platform: Platform, level: Level) -> tuple[Work, ...]:

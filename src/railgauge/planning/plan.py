@@ -173,8 +173,19 @@ def paths(
     if measurement.scope != Scope.PATH:
         return (None,)
     extent = measurement.extents[level_name]
+    if measurement.together:
+        return choose(platform, measurement.memory, "one_per_nic")
     across = platform.cross_rail(measurement.memory) if extent.cross_rail else ()
     return (*choose(platform, measurement.memory, extent.pairings), *across)
+
+
+def measured_with(case: Case, platform: Platform, level_name: str) -> tuple[Case, ...]:
+    """Return the cases that are measured at the same time as ``case``, which is one of them."""
+    measurement = platform.measurements[case.measurement]
+    if not measurement.together or not measurement.made_at(level_name):
+        return (case,)
+    over = dict.fromkeys((*paths(platform, measurement, level_name), case.pairing))
+    return tuple(replace(case, pairing=pairing) for pairing in over)
 
 
 def turns(wanted: Level, over: Sequence[Pairing | None]) -> Callable[[Place, Pairing | None], int]:

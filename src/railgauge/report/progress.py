@@ -46,7 +46,7 @@ class RunProgress:
         if not self._seen:
             self._began_s = self._clock() - record.duration_s
         self._seen.add(key)
-        cost_s = work.repeats * work.measurement.typical_s
+        cost_s = work.case_s
         self._left_s -= cost_s
         if record.outcome is not Outcome.BLOCKED:
             self._expected_s += cost_s

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from railgauge.core.errors import ConnectionLost, NoEvidence, PortInUse, ToolFailed
 from railgauge.core.model import Case, Cluster, Command, Transcript
@@ -14,6 +15,7 @@ from railgauge.core.terms import BESIDE_ROLES, Role
 from railgauge.leases.files import Leases
 from railgauge.run.sampling import GpuSampling
 from railgauge.run.store import Store
+from railgauge.run.together import MadeRun, at_once
 from railgauge.transport import Running, relay
 from railgauge.transport.sessions import Sessions
 
@@ -22,6 +24,8 @@ Planner = Callable[[Case, int], tuple[Command, ...]]
 CounterProbe = Callable[[Case], tuple[Command, ...]]
 # What an interrupted run has measured of a case: all repeats, the first ones, or ``None``.
 EarlierResult = Callable[[Case], CaseResult | None]
+# The cases that are measured at the same time as a case, which is one of them.
+MeasuredWith = Callable[[Case], tuple[Case, ...]]
 # Makes a repeat, and adds what was seen beside it.
 RunWatch = Callable[[Callable[[], tuple[Transcript, ...]]], tuple[Transcript, ...]]
 
@@ -52,9 +56,11 @@ class Runner:
         earlier: EarlierResult = lambda _: None,
         ports: range = _PORTS,
         watch: RunWatch = lambda make: make(),
+        measured_with: MeasuredWith = lambda case: (case,),
     ) -> None:
         """``ports`` are the TCP ports of servers; without ``sampling`` no GPU is sampled."""
         self._watch = watch
+        self._measured_with = measured_with
         self._ports = ports
         self._sessions = sessions
         self._leases = leases
@@ -69,19 +75,27 @@ class Runner:
         with self._leases.hold(case.nodes):
             result = self._store.load(case)
             if result is None or not _is_through(case, result):
-                begun = result or self._earlier(case) or CaseResult(())
-                if not _is_through(case, begun):
-                    begun = self._run(case, begun)
-                    self._sessions.refuse_interrupted()  # what was ended by force is no result
-                result = self._store.save(case, begun)
+                result = self._measured(self._measured_with(case))[case]
                 self._sampling.release(case.nodes)
         return result
+
+    def _measured(self, cases: Sequence[Case]) -> dict[Case, CaseResult]:
+        """Measure cases at the same time, unless all of them are complete, and store them."""
+        found = {case: self._begun(case) for case in cases}
+        if not all(_is_through(case, result) for case, result in found.items()):
+            (only, *others) = cases
+            found = self._together(cases) if others else {only: self._run(only, found[only])}
+            self._sessions.refuse_interrupted()  # what was ended by force is no result
+        return {case: self._store.save(case, result) for case, result in found.items()}
+
+    def _begun(self, case: Case) -> CaseResult:
+        return self._store.load(case) or self._earlier(case) or CaseResult(())
 
     def _run(self, case: Case, begun: CaseResult) -> CaseResult:
         """Add the missing repeats to those in ``begun``; each one is stored as it ends."""
         runs = list(begun.runs)
         try:
-            while len(runs) < case.repeats and all(_ended_well(run) for run in runs):
+            while len(runs) < case.repeats and all(map(_ended_well, runs)):
                 runs.append(self._watch(lambda: self._counted(case)))
                 if len(runs) < case.repeats:
                     self._store.keep(case, CaseResult(tuple(runs)))
@@ -92,6 +106,23 @@ class Runner:
         if any(transcript.error == ConnectionLost.kind for run in runs for transcript in run):
             self._drop(case.nodes)
         return CaseResult(tuple(runs))
+
+    def _together(self, cases: Sequence[Case]) -> dict[Case, CaseResult]:
+        """Make all repeats of cases that share their nodes; in each one all of them run at once."""
+        found = {case: CaseResult(()) for case in cases}
+        for _ in range(cases[0].repeats):
+            with self._sampling.during(cases[0]) as sampled:
+                made = at_once({case: partial(self._rail, case) for case in cases})
+                beside = sampled()
+            found = {case: _with_run(found[case], made[case], beside) for case in cases}
+            if not all(result.error is None and _went_well(result) for result in found.values()):
+                break
+        if any(isinstance(result.error, ConnectionLost) for result in found.values()):
+            self._drop(cases[0].nodes)
+        return {case: _ended_early(case, result) for case, result in found.items()}
+
+    def _rail(self, case: Case, start: Callable[[], object]) -> tuple[Transcript, ...]:
+        return self._watch(lambda: self._on_a_free_port(case, start))
 
     def _counted(self, case: Case) -> tuple[Transcript, ...]:
         """Make one repeat, and read the NIC counters of its nodes before and after it."""
@@ -111,18 +142,25 @@ class Runner:
     def _read(self, command: Command, role: Role) -> Transcript:
         return replace(self._sessions[command.node].run(command), role=role)
 
-    def _on_a_free_port(self, case: Case) -> tuple[Transcript, ...]:
+    def _on_a_free_port(
+        self, case: Case, start: Callable[[], object] = lambda: None
+    ) -> tuple[Transcript, ...]:
         last: PortInUse | None = None
         for port in random.sample(self._ports, _PORT_ATTEMPTS):
             try:
-                return self._carry_out(self._plan(case, port))
+                return self._carry_out(self._plan(case, port), start)
             except PortInUse as error:
                 last = error
         assert last is not None
         raise last
 
-    def _carry_out(self, commands: Sequence[Command]) -> tuple[Transcript, ...]:
-        """Run the commands; return the client's transcript first, then those of its servers."""
+    def _carry_out(
+        self, commands: Sequence[Command], start: Callable[[], object]
+    ) -> tuple[Transcript, ...]:
+        """Run the commands; return the client's transcript first, then those of its servers.
+
+        ``start`` is called when all servers are ready, before the client.
+        """
         *servers, reporter = commands
         with self._started(servers) as running:
             for command, server in zip(servers, running, strict=True):
@@ -132,6 +170,7 @@ class Runner:
                     server.wait_ready(_ready_limit_s(command))
                 except ToolFailed:
                     return (_as_server(server.stop(), command),)
+            start()
             report = relay.run(self._sessions, reporter)
             ended = [
                 _end(server, command, _ended_well((report,)))
@@ -157,10 +196,30 @@ class Runner:
             self._sessions.drop(node)
 
 
+def _with_run(
+    result: CaseResult, made: MadeRun | NoEvidence, beside: Sequence[Transcript]
+) -> CaseResult:
+    """Return the result with one more repeat, or with the error that ended it."""
+    if isinstance(made, NoEvidence):
+        return CaseResult(result.runs, made)
+    return CaseResult((*result.runs, (*made, *beside)))
+
+
+def _ended_early(case: Case, result: CaseResult) -> CaseResult:
+    """Return the result, with an error if it lacks repeats because another rail failed."""
+    if _is_through(case, result):
+        return result
+    return CaseResult(result.runs, ToolFailed("repeats are missing: another rail failed"))
+
+
+def _went_well(result: CaseResult) -> bool:
+    return all(_ended_well(run) for run in result.runs)
+
+
 def _is_through(case: Case, result: CaseResult) -> bool:
     """Whether the case is complete: all repeats were made, or one of them failed."""
-    well = all(_ended_well(run) for run in result.runs)
-    return bool(result.error) or len(result.runs) >= case.repeats or not well
+    is_over = len(result.runs) >= case.repeats or not _went_well(result)
+    return bool(result.error) or is_over
 
 
 def _ready_limit_s(command: Command) -> float:

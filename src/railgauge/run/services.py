@@ -253,10 +253,14 @@ class _Runners:
             earlier=taken,
             ports=ports,
             watch=control_host.watched,
+            measured_with=self._measured_with,
         )
 
     def _plan(self, case: Case, port: int) -> tuple[Command, ...]:
         return plan.commands(case, self.settings.platform, self.cluster(), port)
+
+    def _measured_with(self, case: Case) -> tuple[Case, ...]:
+        return plan.measured_with(case, self.settings.platform, self.settings.level.name)
 
     def _counters(self, case: Case) -> tuple[Command, ...]:
         platform = self.settings.platform

@@ -209,6 +209,7 @@ class _Reader:
 
     def _measurement(self, name: str, entry: Mapping[str, Any]) -> Measurement:
         pointer = f"/measurements/{name}"
+        self._check_rails(pointer, entry)
         return Measurement(
             name=name,
             rung=Rung(entry["rung"]),
@@ -232,7 +233,20 @@ class _Reader:
             transport=_transport(entry.get("transport")),
             fabric=_fabric(entry.get("fabric")),
             results=_results(entry.get("results")),
+            together=entry.get("rails") == "together",
         )
+
+    def _check_rails(self, pointer: str, entry: Mapping[str, Any]) -> None:
+        """Refuse what cannot be told of rails that are measured at the same time."""
+        if entry.get("rails") != "together":
+            return
+        if entry.get("scope", Scope.PATH) != Scope.PATH:
+            _refuse(self.path, f"${pointer}/rails", "only a measurement of paths has rails")
+        if entry.get("traffic"):
+            what = "the NICs carry the traffic of all rails at once: remove traffic"
+            _refuse(self.path, f"${pointer}/traffic", what)
+        if any(level.get("cross_rail") for level in entry["levels"].values()):
+            _refuse(self.path, f"${pointer}/levels", "cross_rail would use each NIC several times")
 
     def _assertion(self, pointer: str, entry: str | Mapping[str, Any]) -> Assertion:
         if isinstance(entry, str):

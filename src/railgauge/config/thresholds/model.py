@@ -41,6 +41,11 @@ class Nic:
     rdma: bool = True
 
     @property
+    def card(self) -> str:
+        """The PCI address without the function, which the ports of one card share."""
+        return (self.pci_address or self.name).rpartition(".")[0] or self.name
+
+    @property
     def pcie_link(self) -> tuple[float, int] | None:
         """The declared speed in GT/s and width in lanes of the slot."""
         if self.pcie_generation is None or self.pcie_width is None:
@@ -152,7 +157,7 @@ class Measurement:
 
     ``scope`` is where it is made: on a pair and a pairing (``path``), on a ``pair``, in a ``node``,
     on a ``group`` of nodes, or on the node that scans the subnet (``fabric``). It is made only at
-    the levels of ``extents``.
+    the levels of ``extents``. ``together``: all rails of a pair are measured at the same time.
     """
 
     name: str
@@ -172,6 +177,7 @@ class Measurement:
     transport: Transport | None = None
     fabric: FabricLimits | None = None
     results: Results | None = None
+    together: bool = False
 
     def asserted(
         self, per: str, size_bytes: int | None = None, swept: tuple[int, ...] | None = None

@@ -136,6 +136,15 @@ def nic_ceiling_gbps(nic: Nic) -> float:
     return min(nic.data_rate_gbps, pcie_gbps(nic.pcie_generation, nic.pcie_width))
 
 
+def _path_gbps(platform: Platform, measurement: Measurement, nic: Nic) -> float:
+    """Return the ceiling of a NIC; the ports of one card share its slot if both are measured."""
+    beside = [other for other in platform.fabric_nics if other.card == nic.card]
+    if not measurement.together or nic.pcie_generation is None or nic.pcie_width is None:
+        return nic_ceiling_gbps(nic)
+    share = pcie_gbps(nic.pcie_generation, nic.pcie_width) / len(beside)
+    return min(nic_ceiling_gbps(nic), share)
+
+
 def physical_ceiling(
     platform: Platform,
     measurement: Measurement,
@@ -154,7 +163,8 @@ def physical_ceiling(
     if dimension(limit.unit) != "bandwidth":
         return None
     if measurement.scope == Scope.PATH and pairing is not None:
-        gbps = min(nic_ceiling_gbps(platform.nic(end.nic)) for end in pairing.ends)
+        ends = (platform.nic(end.nic) for end in pairing.ends)
+        gbps = min(_path_gbps(platform, measurement, nic) for nic in ends)
         return convert(_ways(measurement) * gbps, "Gb/s", limit.unit)
     if measurement.scope not in (Scope.PAIR, Scope.GROUP):
         return _link_ceiling(platform, limit)
