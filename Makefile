@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 # pytest rewrites the assertions of every module of a plugin; runs that may not keep the result do it anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: accept test bare lint types hooks mutants docs matrix healthy stragglers blind blind-quick scale bench jars \
+.PHONY: accept test bare lint types hooks mutants docs matrix healthy stragglers blind blind-quick scale kills bench jars \
 	allure-cli axe clean
 
 accept: $(VENV)/.ready
@@ -91,7 +91,7 @@ axe:
 			--loglevel=error axe-core@$(AXE)
 
 # These scripts use the selftests' own packages.
-docs matrix healthy stragglers blind bench: export PYTHONPATH = selftests
+docs matrix healthy stragglers blind kills bench: export PYTHONPATH = selftests
 
 docs: $(VENV)/.ready
 	for page in limits causes; do \
@@ -127,6 +127,10 @@ blind-quick: $(VENV)/.ready
 # be named, and collectives over all of their GPUs.
 scale: $(VENV)/.ready
 	RAILGAUGE_SCALE_NODES=64 $(BIN)/pytest selftests/endtoend/test_many_nodes.py --durations=0
+
+# Some minutes: runs that are killed at random moments and carried on with --resume.
+kills: $(VENV)/.ready
+	$(BIN)/python selftests/matrix/kill_study.py $(ARGS)
 
 # The cost of the suite itself. ARGS="--only TOPIC" measures one topic again and keeps the others.
 bench: $(VENV)/.ready
