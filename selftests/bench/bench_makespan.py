@@ -16,17 +16,17 @@ from measuring import ROOT, Row, cpu_s, python
 from railgauge.planning.work_queue import Unit, WorkerQueue, WorkQueue
 
 TITLE = "Makespan and overhead of measurements"
-ABOUT = """Real runs of pytest with `-n K`: every pair of 2 K nodes is measured, in 2 K - 1 rounds of
-K disjoint pairs; and with `--at-once K`, a few rounds of the pairs of 2 K nodes in one process, with
-the processor time of that process and of the shells that it starts. The tool is a shell script
-that sleeps for two seconds (20 with more than 64) and prints the table of a collective test, over
-the transport `local`: it costs next to no CPU time, as a tool on a node costs none on the machine
-that runs the suite. The script writes down when it began and ended. The makespan is from the first
-begin to the last end of any, so without the start of the workers; the lower bound is the number of
-rounds times that. The overhead is what lies between the end of one measurement and the begin of
-the next in a run without workers: judging, writing down, reporting, and starting the next one.
-Handing out is the choice of the next unit for each of eight workers, in CPU time. That no node was
-in two measurements at a time is checked."""
+ABOUT = """Real runs of pytest with `-n K`: every pair of 2 K nodes is measured, in 2 K - 1
+rounds of K disjoint pairs; and with `--at-once K`, a few rounds of the pairs of 2 K nodes in one
+process, with the processor time of that process and of the shells that it starts. The tool is a
+shell script that sleeps for two seconds (20 with more than 64) and prints the table of a
+collective test, over the transport `local`: it costs next to no CPU time, as a tool on a node
+costs none on the machine that runs the suite. The script writes down when it began and ended.
+The makespan is from the first begin to the last end of any, so without the start of the workers;
+the lower bound is the number of rounds times that. The overhead is what lies between the end of
+one measurement and the begin of the next in a run without workers: judging, writing down,
+reporting, and starting the next one. Handing out is the choice of the next unit for each of
+eight workers, in CPU time. That no node was in two measurements at a time is checked."""
 
 WORKERS = (2, 4, 8)
 LASTS_S = 2.0
