@@ -101,7 +101,7 @@ def pages(run: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]
     first, second = sorted(p for p in reports.iterdir() if p.is_dir() and not p.is_symlink())
     found = {name: folder / f"{name}.html" for name in ("certificate", "trend", "compare")}
     main(["certificate", str(first), "-o", str(found["certificate"])])
-    main(["trend", str(reports), "--html", str(found["trend"])])
+    main(["trend", "--root", str(run.project.folder), "--html", str(found["trend"])])
     main(["compare", str(first), str(second), "--html", str(found["compare"])])
     return {"report": first / "report.html", **found}
 

@@ -86,7 +86,7 @@ class _BoundedLoader(yaml.SafeLoader):
     """Refuses brackets in brackets in brackets, for which PyYAML takes quadratic time."""
 
     def increase_flow_level(self) -> None:
-        super().increase_flow_level()
+        super().increase_flow_level()  # type: ignore[misc]
         if self.flow_level > _DEEPEST:
             problem, mark = "is nested too deeply", self.get_mark()
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)

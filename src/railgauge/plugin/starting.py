@@ -113,6 +113,7 @@ class SessionStart:
             seed=options.lab_seed(self._config),
             faults=tuple(self._config.getoption("--lab-fault")),
             folder=Path(folder.name, "lab"),
+            removes=Path(folder.name),
         )
         self._lab.callback(started.close)
         return started.cluster
