@@ -2,6 +2,8 @@
 #   make accept                      accept the embedded lab
 #   make accept ARGS="--hostfile F"  accept a cluster; ARGS go to pytest as they are
 #   make test                        the suite's own tests
+#   make lowest, make newest         accept the lab with the lowest and the newest versions of all packages
+#   make dist                        a release in dist/, with its bill of materials
 #   make bare                        the quick ones, with only a shell and utilities on the PATH
 #   make hooks                       checks before each commit (.pre-commit-config.yaml)
 #   make mutants                     changes to verdict code that the unit tests do not detect
@@ -10,12 +12,14 @@
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
+# The versions that the selftests ran with, by hash; make CONSTRAINTS= takes the newest instead.
+CONSTRAINTS ?= constraints.txt
 BIN := $(VENV)/bin
 # pytest rewrites the assertions of every module of a plugin; runs that may not keep the result do it anew.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: accept test bare lint types hooks mutants docs matrix healthy stragglers blind blind-quick scale kills bench jars \
-	allure-cli axe clean
+	allure-cli axe clean lowest newest constraints packages dist
 
 accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
@@ -46,10 +50,14 @@ lint: $(VENV)/.ready-lint
 types: $(VENV)/.ready-lint
 	$(BIN)/mypy
 
-$(VENV)/.ready: pyproject.toml
+$(VENV)/.ready: pyproject.toml $(CONSTRAINTS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 		{ echo "railgauge needs Python 3.10 or later: make PYTHON=python3.11 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+	@test -z '$(CONSTRAINTS)' || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+			--requirement '$(CONSTRAINTS)' || \
+		{ echo "make CONSTRAINTS= ... takes the newest versions of all packages instead" >&2; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[selftest]'
 	@$(BIN)/python -m compileall -q src
 	@touch $@
@@ -69,6 +77,37 @@ mutants: $(VENV)/.ready-mutants
 $(VENV)/.ready-mutants: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[selftest,mutants]'
 	@touch $@
+
+# Each in a new environment, with level smoke on the lab: some minutes on one core.
+UV := .cache/uv/bin/uv
+lowest: RESOLUTION := lowest-direct
+newest: RESOLUTION := highest
+lowest newest: $(UV)
+	rm -rf .cache/$@
+	$(PYTHON) -m venv --without-pip .cache/$@
+	$(UV) pip install --quiet --python .cache/$@/bin/python --resolution $(RESOLUTION) --editable .
+	.cache/$@/bin/python -m pytest --level smoke -n 2 $(ARGS)
+
+$(UV):
+	$(PYTHON) -m venv .cache/uv
+	.cache/uv/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.5'
+
+# The newest versions, for every Python that pyproject.toml allows. Run make test before a commit of them.
+constraints: $(UV)
+	$(UV) pip compile --quiet --universal --upgrade --generate-hashes --no-header --no-annotate \
+		--python-version 3.10 pyproject.toml --output-file constraints.txt
+	$(MAKE) packages
+
+packages: $(VENV)/.ready
+	$(BIN)/python selftests/documents/bill_of_materials.py --constraints constraints.txt \
+		--page docs/packages.md
+
+# A source distribution and a wheel, and what they need, as CycloneDX.
+dist: $(VENV)/.ready
+	rm -rf dist build
+	$(BIN)/python -c "from setuptools import build_meta as b; b.build_sdist('dist'); b.build_wheel('dist')"
+	$(BIN)/python selftests/documents/bill_of_materials.py --constraints constraints.txt \
+		--json "dist/railgauge-$$($(BIN)/python -c 'import railgauge; print(railgauge.__version__)').cdx.json"
 
 # The jars on which the test of the Jenkinsfile runs it; needs Java and Maven.
 jars:
@@ -138,4 +177,4 @@ bench: $(VENV)/.ready
 		--page docs/benchmarks.md $(ARGS)
 
 clean:
-	rm -rf $(VENV) .tox build src/*.egg-info
+	rm -rf $(VENV) .tox build dist src/*.egg-info

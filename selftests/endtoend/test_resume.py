@@ -29,7 +29,7 @@ from testing.acceptance import (
 from testing.waiting import wait_until
 
 from railgauge.leases.files import held_open
-from railgauge.run.store import point_latest
+from railgauge.run.folders import point_latest
 
 ONE_SLOW = (*HOMELAB, *SMOKE, "--lab-fault", "slow-node@columbia")
 SCENARIOS = {"undisturbed": Scenario(ONE_SLOW)}

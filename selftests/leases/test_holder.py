@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -150,23 +151,105 @@ def test_a_folder_that_not_all_may_use_is_passed_over(place: Place) -> None:
     (place.root / "tmp").chmod(0o1777)
     with place.asked(ALICE) as (_, said):
         assert said == Held()
-        assert (place.root / "tmp" / "railgauge.lease").exists()
+        assert (place.root / "tmp" / "railgauge" / "node.lease").exists()
 
 
 def test_a_link_is_not_followed(place: Place) -> None:
     other = place.root / "other"
     other.write_text("precious")
+    own_folder(place)
     place.file.symlink_to(other)
+    refused(place, "not a regular file")
+    assert other.read_text() == "precious"
+
+
+# --- what somebody else has put there ---
+
+
+def own_folder(place: Place) -> None:
+    place.folder.mkdir()
+    place.folder.chmod(0o1777)
+
+
+def refused(place: Place, why: str) -> None:
     said = place.said(ALICE)
     assert isinstance(said, Unleasable)
-    assert "not a regular file" in said.why
+    assert said.why.startswith("forged: ")
+    assert why in said.why
+
+
+@any_shell
+def test_a_hard_link_is_not_written_to(place: Place) -> None:
+    """Where the kernel lets users link files of others, a lease overwrote such a file."""
+    other = place.root / "other"
+    other.write_text("precious")
+    own_folder(place)
+    place.file.hardlink_to(other)
+    refused(place, "is a hard link")
     assert other.read_text() == "precious"
+
+
+def test_a_folder_that_is_a_link_is_not_followed(place: Place) -> None:
+    elsewhere = place.root / "elsewhere"
+    elsewhere.mkdir()
+    elsewhere.chmod(0o1777)
+    place.folder.symlink_to(elsewhere)
+    refused(place, "is a symbolic link")
+    assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o777, 0o1755])
+def test_a_folder_with_another_mode_is_refused(place: Place, mode: int) -> None:
+    place.folder.mkdir()
+    place.folder.chmod(mode)
+    refused(place, "has not the mode 1777")
+    assert list(place.folder.iterdir()) == []
+
+
+def test_a_file_in_place_of_the_folder_is_refused(place: Place) -> None:
+    place.folder.write_text("precious")
+    refused(place, "is no folder")
+    assert place.folder.read_text() == "precious"
+
+
+def test_root_takes_the_folder_of_another_user(
+    place: Place, cannot_run: Callable[[str], None]
+) -> None:
+    """Its owner could delete the lease of every run, and another run would take the node."""
+    if os.geteuid() != 0:
+        cannot_run("only root can be somebody else")
+    own_folder(place)
+    os.chown(place.folder, 65534, 65534)
+    with place.asked(ALICE) as (_, said):
+        assert said == Held()
+        assert place.folder.stat().st_uid == 0
+        assert place.said(BOB, user=65533) == Taken(ALICE)
+    assert not place.folder.exists()
+
+
+def test_a_forged_name_is_told(place: Place) -> None:
+    """Somebody holds the lock, and what the file says is no run."""
+    own_folder(place)
+    place.file.write_text("rm -rf /\x1b[2J\n")
+    with place.file.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        said = place.said(ALICE)
+    assert said == Taken(None, is_forged=True)
+    assert "forged" in str(said)
+    assert str(said).isprintable()
+
+
+def test_nothing_is_left_on_the_node(place: Place) -> None:
+    with place.asked(ALICE) as (_, said):
+        assert said == Held()
+        assert place.folder.stat().st_mode & 0o7777 == 0o1777
+    assert list((place.root / "run" / "lock").iterdir()) == []
 
 
 def little(folder: Path, *names: str) -> str:
     """A PATH with few programs."""
-    own = ("sh", "cat", "rm", "grep", "sort", "sleep", "head", "dd", *names)
-    return str(programs.folder_of(folder, *own))
+    own = ("sh", "cat", "rm", "grep", "sort", "sleep", "head", "dd", "ls", "id", "mkdir", "rmdir")
+    return str(programs.folder_of(folder, *own, *names))
 
 
 @pytest.mark.parametrize("name", ["flock", "perl", "python3"])

@@ -11,7 +11,8 @@ from testing.core_values import case, transcript
 from railgauge.core.errors import NodeUnreachable
 from railgauge.core.question import CaseResult
 from railgauge.leases.files import Leases, locked
-from railgauge.run.store import Store, new_folder, point_latest, write_whole
+from railgauge.run.folders import new_folder, point_latest
+from railgauge.run.store import Store, write_whole
 
 SPAWN = multiprocessing.get_context("fork")
 

@@ -27,7 +27,12 @@ class Place:
 
     @property
     def file(self) -> Path:
-        return self.root / "run" / "lock" / "railgauge.lease"
+        return self.folder / "node.lease"
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the suite's own, which a holder makes."""
+        return self.root / "run" / "lock" / "railgauge"
 
     def start(self, holder: Holder, run: str, **options: object) -> subprocess.Popen[str]:
         command = hold_command("n01", str(self.root), holder, run, 0.2)

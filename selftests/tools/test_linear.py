@@ -56,6 +56,20 @@ def test_a_parser_takes_time_linear_in_a_hostile_text(name):
         assert of_large / len(large) * 1e6 < MOST_US_PER_CHAR, small[:40]
 
 
+LINES_OF_MEGABYTES = ("0 ", "ab.cd@ef.gh:")
+MOST_OF_FOUR = 6.0  # linear is 4, quadratic 16
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_line_of_four_megabytes_takes_four_times_that_of_one(name):
+    """A busy machine may disturb one look, and makes no quadratic reader linear."""
+    for unit in LINES_OF_MEGABYTES:
+        small, large = (unit * (size // len(unit)) for size in (1 << 20, 1 << 22))
+        ratios = (took_s(READERS[name], large) / max(took_s(READERS[name], small), TOO_SHORT_S)
+                  for _ in range(3))  # fmt: skip
+        assert any(ratio < MOST_OF_FOUR for ratio in ratios), unit
+
+
 def test_a_line_of_megabytes_from_a_launcher():
     """The line that took 92 s: text without blanks in which a login could stand everywhere."""
     text = "ab.cd@ef.gh:" * 80_000

@@ -320,3 +320,9 @@ def test_jump_host_that_does_not_get_through(
     node = behind(jump_server, ssh_server, port=free_port)
     allow(jump_server)
     assert "jump host" in refusal(node, NodeUnreachable).what
+
+
+def test_a_name_that_does_not_resolve_says_so() -> None:
+    """DNS is gone: the node is out of reach, which is no verdict about it."""
+    with pytest.raises(NodeUnreachable, match="does not resolve"):
+        connect(Node("n1", "no-such-host.invalid", "no-such-host.invalid"))

@@ -1,6 +1,7 @@
 """The console command ``railgauge``: parse, judge and plan without a cluster.
 
-Exit codes: those of a verdict (0 also for done), and 2 for input that cannot be used.
+Exit codes: those of a verdict (0 also for done), 2 for input that cannot be used, and 3 for an
+error in railgauge or in what is installed, for which Python has 1, that of a rejected cluster.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import argparse
 import io
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -17,8 +19,10 @@ from railgauge import __version__
 from railgauge.cli import text
 from railgauge.core.errors import RailgaugeError
 from railgauge.core.terms import EXIT_CODES_IN_WORDS
+from railgauge.site import installed
 
 _BAD_USAGE = 2
+_BROKEN = 3
 _CUT_SHORT = 141  # the code that a shell reports for a program that wrote to a closed pipe
 # The module of each command, in the order of the help text.
 _COMMANDS = {
@@ -55,9 +59,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     words = sys.argv[1:] if argv is None else argv
-    options = _parser(_asked_for(words)).parse_args(words)
     code = _CUT_SHORT
     try:
+        options = _parser(_asked_for(words)).parse_args(words)
         code = options.run(options)
         sys.stdout.flush()
     except RailgaugeError as error:
@@ -69,6 +73,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130
+    except ImportError as error:
+        print(f"railgauge: {text.printable(installed.told(error))}", file=sys.stderr)
+        return _BROKEN
+    except Exception:
+        traceback.print_exc()
+        return _BROKEN
     return code
 
 

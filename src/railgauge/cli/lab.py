@@ -47,6 +47,7 @@ def run(options: argparse.Namespace) -> int:
             seed=options.seed,
             faults=tuple(options.fault),
             folder=Path(folder, "lab"),
+            removes=Path(folder),
         ) as running,
     ):
         commands = {node.name: _ssh(node) for node in running.cluster.nodes}

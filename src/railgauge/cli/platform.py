@@ -155,9 +155,13 @@ def _reached(cluster: Cluster) -> Iterator[tuple[Cluster, Sessions]]:
         if cluster.transport == "lab":
             from railgauge.lab import cluster as lab  # noqa: PLC0415 - only a lab needs it
 
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="railgauge-lab-"))
-            place = Path(folder, "lab")
-            started = lab.start(cluster, nodes=None, seed=1, faults=(), folder=place)
+            temporary = tempfile.TemporaryDirectory(
+                prefix="railgauge-lab-", ignore_cleanup_errors=True
+            )
+            folder = Path(stack.enter_context(temporary))
+            started = lab.start(
+                cluster, nodes=None, seed=1, faults=(), folder=folder / "lab", removes=folder
+            )
             reached = stack.enter_context(started).cluster
         else:
             reached = stack.enter_context(opened(cluster, _tell))

@@ -19,7 +19,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from railgauge.config import strict_yaml
+from railgauge.config import strict_yaml, texts
 from railgauge.config.strict_yaml import BadYaml
 from railgauge.core.errors import BadInput
 from railgauge.core.nodeset import expanded
@@ -103,11 +103,9 @@ def load(path: Path) -> tuple[Deviation, ...]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise DeviationError(f"cannot be read: {error.strerror}", where=str(path)) from None
-    except UnicodeDecodeError:
-        raise DeviationError("is not text in UTF-8", where=str(path)) from None
+        return texts.read(path)
+    except texts.Unreadable as error:
+        raise DeviationError(str(error), where=str(path)) from None
 
 
 def _dated(entry: object) -> object:

@@ -13,17 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from railgauge import launchers
-from railgauge.config import launching, reaching, strict_yaml
+from railgauge.config import launching, reaching, strict_yaml, texts
 from railgauge.config.refusal import refuse
 from railgauge.config.schema import complaints
 from railgauge.config.strict_yaml import BadYaml
 from railgauge.config.transports import NAMES as TRANSPORTS
 from railgauge.core import versions
 from railgauge.core.codec import from_plain, to_plain
-from railgauge.core.errors import Gathered
+from railgauge.core.errors import BadInput, Gathered
 from railgauge.core.model import (
     ALL_MODELS,
     Cluster,
@@ -33,9 +31,13 @@ from railgauge.core.model import (
     SshSettings,
 )
 from railgauge.core.naming import NAME
+from railgauge.core.nodeset import expanded
 from railgauge.core.terms import LaunchWay, RankPlace
 from railgauge.subnet.declared import declared_fabric, declared_leaves
 
+# No cluster has more nodes than this; a node set of a few characters can name any number.
+_MOST_NODES = 20_000
+_NODES_REMEDY = "write node01 or node[01-16]"
 _PLACEHOLDER = re.compile(r"<change-?me>", re.IGNORECASE)
 
 
@@ -66,20 +68,17 @@ def named_platform(path: Path) -> str:
     With it the platform file can be checked in the same pass.
     """
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError, yaml.YAMLError):
+        named = strict_yaml.scalar(texts.read(path), "platform")
+    except (texts.Unreadable, BadYaml):
         return ""
-    named = document.get("platform") if isinstance(document, dict) else None
-    return named if isinstance(named, str) and NAME.fullmatch(named) else ""
+    return named if NAME.fullmatch(named) else ""
 
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        refuse(path, f"cannot be read: {error.strerror}", "give an existing file to --hostfile")
-    except UnicodeDecodeError:
-        refuse(path, "is not text in UTF-8", "save it as UTF-8")
+        return texts.read(path)
+    except texts.Unreadable as error:
+        refuse(path, str(error), "give a hostfile, as text in UTF-8, to --hostfile")
 
 
 # --- the project's own YAML ---
@@ -246,16 +245,12 @@ def _nodes(
 
 def _expand(path: Path, text: str, line: int | None) -> list[str]:
     """Return the names of a NodeSet expression, without reading site-wide group files."""
-    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException  # noqa: PLC0415
-
     try:
-        names = list(NodeSet(text, resolver=RESOLVER_NOGROUP))
-    except NodeSetException as error:
-        refuse(
-            path, f"{text!r} is not a set of nodes: {error}", "write node01 or node[01-16]", line
-        )
+        names = expanded(text, _MOST_NODES)
+    except BadInput as error:
+        refuse(path, error.what, _NODES_REMEDY, line)
     if not names:
-        refuse(path, f"{text!r} names no node", "write node01 or node[01-16]", line)
+        refuse(path, f"{text[:60]!r} names no node", _NODES_REMEDY, line)
     return [_checked(path, name, line) for name in names]
 
 
@@ -286,7 +281,7 @@ def _group(path: Path, name: str, members: str, known: set[str], line: int) -> t
 # --- plain lists, as MPI and pssh read them ---
 
 _PLAIN = re.compile(
-    r"(?:(?P<user>[^@\s]+)@)?(?P<host>[^\s:@]+)(?::(?P<number>\d+))?(?P<rest>(?:\s+\S+)*)"
+    r"(?:(?P<user>[^@\s]+)@)?(?P<host>[^\s:@]+)(?::(?P<number>\d{1,9}))?(?P<rest>(?:\s+\S+)*)"
 )
 _MOST_SLOTS = 256
 
@@ -315,7 +310,10 @@ def _plain_node(path: Path, line: str, number: int) -> Node:
     match = _PLAIN.fullmatch(line)
     if not match or not NAME.fullmatch(match["host"]):
         refuse(
-            path, f"{line!r} is not a host", "write: host, host slots=8 or user@host:port", number
+            path,
+            f"{line[:60]!r} is not a host",
+            "write: host, host slots=8 or user@host:port",
+            number,
         )
     words = match["rest"].split()
     user = match["user"] or (words[0] if len(words) == 1 and "=" not in words[0] else None)

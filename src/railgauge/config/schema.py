@@ -11,6 +11,8 @@ from typing import Any
 from railgauge.core.errors import BadInput
 
 JsonPath = Sequence[str | int]
+# A message about a value of a stranger's file may hold the whole value.
+_LONGEST = 400
 
 
 def complaints(
@@ -85,7 +87,8 @@ def _deepest(error: Any) -> Any:
 
 def _in_words(error: Any) -> str:
     describe = _WORDS.get(error.validator)
-    return describe(error) if describe else str(error.message)
+    said = describe(error) if describe else str(error.message)
+    return said if len(said) < _LONGEST else f"{said[:_LONGEST]}..."
 
 
 def _unknown_keys(error: Any) -> list[str]:
@@ -113,7 +116,7 @@ _WORDS: dict[str, Callable[[Any], str]] = {
         f"{error.instance!r} is not one of {', '.join(map(repr, _but_null(error.validator_value)))}"
     ),
     "pattern": lambda error: (
-        f"{error.instance!r} has characters that are not allowed here "
+        f"{_short(error.instance)} has characters that are not allowed here "
         f"(allowed: {error.validator_value})"
     ),
     "type": lambda error: (

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import yaml
@@ -21,17 +24,78 @@ class BadYaml(Exception):
 
 def loads(text: str) -> tuple[Any, Any]:
     """Return the document, and the tree in which ``line_of`` finds lines. Raises ``BadYaml``."""
+    with _told():
+        tree = yaml.compose(text, Loader=_BoundedLoader)
+        _refuse_bombs(tree)
+        return yaml.load(text, Loader=_StrictLoader), tree  # noqa: S506 - a SafeLoader
+
+
+def scalar(text: str, key: str) -> str:
+    """The text of a key at the top of a document, whose rest may be invalid; empty if none.
+
+    Raises ``BadYaml``.
+    """
+    with _told():
+        tree = yaml.compose(text, Loader=_BoundedLoader)
+    found = _child(tree, key)
+    return str(found.value) if isinstance(found, yaml.ScalarNode) else ""
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Raise ``BadYaml`` for whatever PyYAML does not accept."""
     try:
-        document = yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader
-        return document, yaml.compose(text, Loader=yaml.SafeLoader)
+        yield
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise BadYaml(str(error.problem), "fix the line", line) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except RecursionError:
+        raise BadYaml("is nested too deeply", "fix the file") from None
+    except (yaml.YAMLError, ValueError) as error:
         raise BadYaml(" ".join(str(error).split()), "fix the file") from None
 
 
-class _StrictLoader(yaml.SafeLoader):
+# A document with more values is read if it has them written out, and not by its aliases.
+_MOST_REPEATED = 100_000
+
+
+def _refuse_bombs(tree: yaml.Node | None) -> None:
+    """Refuse aliases of what they are in, and aliases of aliases that stand for endless values."""
+    sizes: dict[int, int] = {}
+    total = _size(tree, sizes, set()) if tree else 0
+    if total > max(_MOST_REPEATED, 2 * len(sizes)):
+        raise yaml.YAMLError(f"its aliases repeat values: {len(sizes)} stand for {total:.3g}")
+
+
+def _size(node: yaml.Node, sizes: dict[int, int], around: set[int]) -> int:
+    """Return the number of values in a node, those of its aliases counted each time."""
+    own = id(node)
+    if own in around:
+        problem = "an alias refers to what it is in"
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+    if own not in sizes:
+        around.add(own)
+        inner = node.value if isinstance(node, yaml.CollectionNode) else ()
+        parts = (part for one in inner for part in (one if isinstance(one, tuple) else (one,)))
+        sizes[own] = 1 + sum(_size(part, sizes, around) for part in parts)
+        around.remove(own)
+    return sizes[own]
+
+
+class _BoundedLoader(yaml.SafeLoader):
+    """Refuses brackets in brackets in brackets, for which PyYAML takes quadratic time."""
+
+    def increase_flow_level(self) -> None:
+        super().increase_flow_level()  # type: ignore[misc]
+        if self.flow_level > _DEEPEST:
+            problem, mark = "is nested too deeply", self.get_mark()
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
+
+
+_DEEPEST = 40
+
+
+class _StrictLoader(_BoundedLoader):
     """Refuses what YAML silently accepts: a key given twice, and keys such as ``on``."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -45,6 +109,24 @@ class _StrictLoader(yaml.SafeLoader):
                 raise yaml.MarkedYAMLError(problem=f"key {key!r} is given twice", problem_mark=mark)
             seen.add(key)
         return super().construct_mapping(node, deep)
+
+    def number(self, node: yaml.ScalarNode) -> float:
+        """Return an integer or a float. No setting is infinite, or has a thousand digits."""
+        is_float = node.tag == _FLOAT
+        try:
+            made = self.construct_yaml_float(node) if is_float else self.construct_yaml_int(node)
+        except ValueError:
+            made = math.nan
+        if not (math.isfinite(made) if is_float else abs(made) < _MOST_INTEGER):
+            problem = f"{node.value[:20]} is not a number that a setting can have"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+        return made
+
+
+_FLOAT, _INT = "tag:yaml.org,2002:float", "tag:yaml.org,2002:int"
+_MOST_INTEGER = 10**18
+_StrictLoader.add_constructor(_FLOAT, _StrictLoader.number)
+_StrictLoader.add_constructor(_INT, _StrictLoader.number)
 
 
 def line_of(tree: Any, json_path: JsonPath) -> int:

@@ -26,7 +26,8 @@ def expanded(text: str, most: int) -> tuple[str, ...]:
     try:
         return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
     except NodeSetException as error:
-        raise BadInput(f"{text[:60]!r} is not a set of nodes: {error}") from None
+        said = str(error).replace(text, f"{text[:60]}")
+        raise BadInput(f"{text[:60]!r} is not a set of nodes: {said[:200]}") from None
 
 
 def _count(part: str) -> int:

@@ -70,12 +70,14 @@ def start(
     seed: int,
     faults: tuple[str, ...],
     folder: Path,
+    removes: Path | None = None,
 ) -> Lab:
     """Simulate ``cluster`` on this machine.
 
     ``nodes`` is the number of nodes (``None``: those of the cluster), ``seed`` is the seed of the
     noise (0: no noise), ``faults`` are as in ``faults.py``, and all files are written below
-    ``folder``, which must not hold a lab already. Raises ``BadInput`` for a platform, a fault or a
+    ``folder``, which must not hold a lab already. The server removes the folder ``removes`` when it
+    ends, also after this process was killed. Raises ``BadInput`` for a platform, a fault or a
     number of nodes that the lab cannot simulate, and ``RailgaugeError`` if the server does not
     start.
     """
@@ -86,7 +88,7 @@ def start(
     _apply_faults(faults, described, platform)
     block, prefix = _take_block()
     try:
-        configuration = _write(folder.resolve(), described, prefix)
+        configuration = _write(folder.resolve(), described, prefix, removes)
         process, ports = _launch(folder.resolve(), configuration, block)
     except BaseException:
         block.close()
@@ -167,7 +169,9 @@ def _take_block() -> tuple[socket.socket, str]:
     )
 
 
-def _write(folder: Path, described: Sequence[dict[str, Any]], prefix: str) -> Path:
+def _write(
+    folder: Path, described: Sequence[dict[str, Any]], prefix: str, removes: Path | None
+) -> Path:
     try:
         folders = NodeFolders(folder)
     except FileExistsError:
@@ -183,7 +187,8 @@ def _write(folder: Path, described: Sequence[dict[str, Any]], prefix: str) -> Pa
             | {"home": str(home)}
         )
     path = folder / "server"
-    stored.write(str(path), {"folder": str(folder), "nodes": served})
+    gone = str(removes.resolve()) if removes else ""
+    stored.write(str(path), {"folder": str(folder), "nodes": served, "removes": gone})
     return path
 
 
@@ -208,7 +213,7 @@ def _launch(
         _end(process)
         said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         why = said[-1] if said else f"its server was not ready within {_START_LIMIT_S:.0f} s"
-        raise RailgaugeError(f"the lab did not start: {why}", remedy=f"see {log}") from None
+        raise RailgaugeError(f"the lab did not start: {why}") from None
     except BaseException:
         _end(process)
         raise

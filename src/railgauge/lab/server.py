@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -130,16 +131,17 @@ async def serve(config: dict[str, Any]) -> None:
     _write_keys(folder, client_key, [site.known_host(ports[site.name]) for site in sites])
     print(json.dumps({"ports": ports}), flush=True)
     await ended.wait()
-    _end_for_certain()
+    _end_for_certain(config["removes"])
     for site in sites:
         site.close()
 
 
-def _end_for_certain() -> None:
+def _end_for_certain(removes: str) -> None:
     """Exit after a time limit even if a task keeps the event loop from ending."""
 
     def leave() -> None:
         end_descendants()
+        _remove(removes)
         os._exit(0)
 
     timer = threading.Timer(_END_LIMIT_S, leave)
@@ -175,6 +177,14 @@ def main() -> None:
             asyncio.run(serve(config))
     finally:
         end_descendants()
+        _remove(config["removes"])
+
+
+def _remove(folder: str) -> None:
+    """Remove the lab's folder if it is a temporary one: whoever made it may have been killed."""
+    if folder:
+        os.chdir("/")
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -41,11 +41,29 @@ def run(settings: Settings, command: Sequence[str]) -> int:
     path = _path()
     _check_programs(settings, path)
     privilege = _privilege(settings)
-    folder = Path(tempfile.mkdtemp(prefix="railgauge-tcp-lab-"))
-    try:
+    with _temporary() as folder:
         return _inside([*privilege, *_APART], _config(settings, command, folder), path)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _temporary() -> Iterator[Path]:
+    """A folder on which the cluster mounts its files; it goes even if this process is killed.
+
+    What is mounted on it ends with the namespaces. A shell waits for the end of this process, and
+    removes the empty folder.
+    """
+    folder = tempfile.mkdtemp(prefix="railgauge-tcp-lab-")
+    script = 'read -r _; rmdir -- "$1"'
+    with subprocess.Popen(
+        ["sh", "-c", script, "sh", folder],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ):
+        try:
+            yield Path(folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _path() -> str:

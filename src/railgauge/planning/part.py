@@ -15,6 +15,7 @@ between them and the collectives over both.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -28,6 +29,9 @@ from railgauge.planning.plan import Level
 
 ONLY = "only"
 """The key under which ``RunVerdict.part`` has the nodes that a run qualifies."""
+
+# No control host shares a level with ten thousand others.
+_SHARD = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +157,11 @@ def _partners_of(node: str, whole: Level) -> int:
 
 def shard(text: str, cluster: Cluster) -> LevelPart:
     """Return the part that ``--shard I/N`` names. Raises ``BadInput``."""
-    number, slash, count = text.partition("/")
-    if not (
-        slash and number.isascii() and number.isdigit() and count.isascii() and count.isdigit()
-    ):
+    found = _SHARD.fullmatch(text)
+    if found is None:
         raise BadInput(f"{text[:40]!r} is not a shard", where="--shard", remedy="say I/N: 2/4")
     part = LevelPart(
-        tuple(n.name for n in cluster.nodes), cluster.groups, (), int(number), int(count)
+        tuple(n.name for n in cluster.nodes), cluster.groups, (), int(found[1]), int(found[2])
     )
     if not 1 <= part.shard <= part.of:
         raise BadInput(f"there is no shard {text[:40]}", where="--shard", remedy="say 1/N to N/N")

@@ -43,6 +43,7 @@ from railgauge.plugin.starting import SessionStart
 from railgauge.report import html, terminal
 from railgauge.report.allure import items as allure_items
 from railgauge.run.services import RunServices
+from railgauge.site import installed
 
 pytest_plugins = ["railgauge.plugin.fixtures"]
 
@@ -77,10 +78,13 @@ def _open(config: pytest.Config) -> None:
     reporters.show_faults(config)
     ending.refuse_without(config)
     try:
+        installed.refuse_unusable()
         workers.refuse_elsewhere(config)
         opening.open_run(config)
     except BadInput as error:
         raise pytest.UsageError(Redactor().text(f"railgauge: {error}")) from None
+    except ImportError as error:
+        raise pytest.UsageError(f"railgauge: {installed.told(error)}") from None
     reporters.quieten(config)
     config.pluginmanager.register(_Messages(), "railgauge-messages")
     if config.stash[SETTINGS].is_worker:

@@ -95,6 +95,7 @@ def _settings(
         prepare=said.prepare,
         confirm=said.confirm,
         wait_s=said.wait,
+        disk_limit_bytes=said.disk_limit,
         deviations=_deviations(config, cluster, earlier, recording),
         soak=recording.plan.soak if recording else _soak(config),
         measures=measures,

@@ -12,6 +12,8 @@ from railgauge.config.thresholds import LEVELS
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
 from railgauge.planning.plan import Level
+from railgauge.core.units import format_size, parse_size
+from railgauge.run import room
 
 LEVEL = "nightly"
 LAB_SEED = 1
@@ -159,6 +161,14 @@ def _add_lab(group: pytest.OptionGroup) -> None:
         help=f"seed of the noise; 0 for no noise (default: {LAB_SEED})",
     )
     group.addoption(
+        room.OPTION,
+        type=_size,
+        default=room.MOST_BYTES,
+        metavar="SIZE",
+        help="what the folder of a run may take, such as 500GiB; a run that reaches it ends, and "
+        f"--resume carries it on (default: {format_size(room.MOST_BYTES)})",
+    )
+    group.addoption(
         "--lab-fault",
         action="append",
         default=[],
@@ -183,6 +193,13 @@ def login_name() -> str:
         return operator(getpass.getuser())
     except (OSError, KeyError, ValueError):
         return ""
+
+
+def _size(text: str) -> int:
+    try:
+        return parse_size(text)
+    except BadInput as error:
+        raise ValueError(str(error)) from None
 
 
 def _positive(text: str) -> int:

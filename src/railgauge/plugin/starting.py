@@ -28,7 +28,8 @@ from railgauge.run.prepare import Preparer
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
 from railgauge.run.survey import found_to_json
-from railgauge.transport.registry import opened
+from railgauge.site import installed
+from railgauge.transport import registry
 
 
 class SessionStart:
@@ -58,9 +59,14 @@ class SessionStart:
         try:
             if self._run.earlier is not None:
                 self._run.earlier.refuse_other_items(planned)
-            return self._as_before(self._settings.used(self._reached()))
+            cluster = self._as_before(self._settings.used(self._reached()))
+            if not self._run.recorded:
+                registry.load(cluster.transport)
         except RailgaugeError as error:
             _refuse(error)
+        except ImportError as error:
+            _refuse(installed.told(error))
+        return cluster
 
     def survey(self, cluster: Cluster) -> None:
         """Lease every node, prepare it if ``--prepare`` is given, and survey it."""
@@ -88,7 +94,7 @@ class SessionStart:
         transport = ExitStack()
         self._config.add_cleanup(transport.close)  # after pytest_unconfigure
         used = self._settings.used(declared)
-        return transport.enter_context(opened(used, lambda line: tell(self._config, line)))
+        return transport.enter_context(registry.opened(used, lambda line: tell(self._config, line)))
 
     def _as_before(self, cluster: Cluster) -> Cluster:
         """The cluster; a run that carries another one on places ranks as that one did."""
@@ -107,6 +113,7 @@ class SessionStart:
             seed=options.lab_seed(self._config),
             faults=tuple(self._config.getoption("--lab-fault")),
             folder=Path(folder.name, "lab"),
+            removes=Path(folder.name),
         )
         self._lab.callback(started.close)
         return started.cluster

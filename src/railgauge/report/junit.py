@@ -26,7 +26,11 @@ _KINDS = {
     Outcome.NOT_RUN: "skipped",
 }
 _SAID = {Outcome.FAILED: "limit missed: ", Outcome.FLAKY: "flaky: ", Outcome.NOT_RUN: "not run: "}
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# Also what XML can hold and a terminal obeys: C1, and the marks that turn the direction of text.
+_NOT_XML = re.compile(
+    "[^\t\n\r\u0020-\u007e\u00a0-\u200d\u2010-\u2029\u202f-\u2065\u206a-\ud7ff"
+    "\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
 
 
 @dataclass(frozen=True, slots=True)

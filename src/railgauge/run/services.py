@@ -27,6 +27,7 @@ from railgauge.run.gates import Gates
 from railgauge.run.holding import read_tag
 from railgauge.run.reboots import Watch
 from railgauge.run.resume import CLUSTER, Earlier
+from railgauge.run.room import Room
 from railgauge.run.runner import Runner, ports_of
 from railgauge.run.sampling import GpuSampling
 from railgauge.run.settings import RunSettings
@@ -141,8 +142,10 @@ def built(
     secrets = secret_values(settings.environment)  # masked in every file
     places = (folder, folder / AGAIN)
 
+    room = Room(folder, settings.disk_limit_bytes)
+
     def store_in(place: Path) -> Store:
-        return Store(place, lambda: surveyed.evidence, secrets)
+        return Store(place, lambda: surveyed.evidence, secrets, room)
 
     store, beside = map(store_in, places)
     tag = read_tag(folder, settings.part)

@@ -15,6 +15,7 @@ from railgauge.planning.needs import Candidate
 from railgauge.planning.part import LevelPart, within
 from railgauge.planning.plan import Level
 from railgauge.planning.soak import SoakPlan
+from railgauge.run.room import MOST_BYTES
 
 # The part name of the process that the user started; a worker's is its xdist name, such as gw0.
 MAIN = "main"
@@ -29,7 +30,8 @@ class RunSettings:
     ``not_limited`` are subjects that could be tested and that the platform file does not have.
     ``replayed`` is the folder of the unpacked bundle whose transcripts are judged in place of
     nodes. ``resumed`` is the folder of the run that is carried on. ``wait_s`` is how many seconds
-    to wait for nodes that another run holds. ``deviations`` are those that somebody has accepted.
+    to wait for nodes that another run holds, ``disk_limit_bytes`` what its folder may take.
+    ``deviations`` are those that somebody has accepted.
     ``operator`` is who runs it. ``measures`` is the part of the level that it measures, ``None``
     for all of it. ``at_once`` is the number of measurements that the process makes at a time.
     """
@@ -48,6 +50,7 @@ class RunSettings:
     prepare: bool = False
     confirm: bool = False
     wait_s: float = 0.0
+    disk_limit_bytes: int = MOST_BYTES
     deviations: tuple[Deviation, ...] = ()
     soak: SoakPlan | None = None
     operator: str = ""

@@ -21,9 +21,11 @@ from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
 from railgauge.core.redaction import mask_environment, mask_named
 from railgauge.judging import record
+from railgauge.run.folders import new_folder, point_latest
 from railgauge.run.resume import CLUSTER
+from railgauge.run.room import OPTION
 from railgauge.run.settings import RunSettings
-from railgauge.run.store import Store, new_folder, point_latest, write_whole
+from railgauge.run.store import Store, write_whole
 
 _NUMBERS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 # A worker sends its controller the text of a traceback; this finds a disk error in it.
@@ -82,8 +84,9 @@ class DiskErrors:
 
     def line(self, why: str) -> str:
         self.happened = True
+        do = f"give more with {OPTION}" if OPTION in why else "free disk space"
         return (
-            f"railgauge: {self._folder} cannot be written: {why.strip()}; free disk space and "
+            f"railgauge: {self._folder} cannot be written: {why.strip()}; {do} and "
             f"carry the run on with --resume {self._folder.name}"
         )
 

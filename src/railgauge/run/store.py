@@ -28,6 +28,7 @@ from railgauge.judging import telemetry
 from railgauge.judging.stamp import Evidence
 from railgauge.leases.files import locked
 from railgauge.run.kept_text import KeptRuns, json_text, whole_text
+from railgauge.run.room import Room
 
 # The SHA-256 of each file of transcripts, written before the file itself. A run that carries this
 # one on takes over only files that are listed here.
@@ -64,6 +65,7 @@ class Store:
         folder: Path,
         evidence: Callable[[], str] = lambda: Evidence.HARDWARE,
         secrets: Sequence[str] = (),
+        room: Room | None = None,
     ) -> None:
         """``secrets`` are values to mask in all that is written, beside what looks like one.
 
@@ -73,6 +75,7 @@ class Store:
         self.folder = folder
         self._evidence = evidence
         self._redactor = Redactor(values=secrets)
+        self._room = room or Room(folder)
         self._kept = KeptRuns(
             lambda run: tuple(map(self.masked_transcript, run)),
             to_plain,  # of what is masked already
@@ -121,6 +124,7 @@ class Store:
         readable = [_readable(run, number) for number, run in enumerate(result.runs, 1)]
         ended = [f"### no more: {result.error}\n"] if result.error else []
         text = "\n".join([f"### {title(case)}, {self.evidence} evidence", *readable, *ended])
+        self._room.take(len(text))
         write_whole(self.folder / self.transcript_name(case), text)
         if samples := telemetry.columns(result.runs):
             write_whole(self.folder / self.samples_name(case), samples)
@@ -133,6 +137,7 @@ class Store:
         rest = self.plain(_stamped_kept(Kept(identity(case), (), error)))
         assert isinstance(rest, Mapping)
         text = whole_text(rest, runs)
+        self._room.take(len(text))
         self._vouch(name, text)
         write_whole(self.folder / name, text, durable=True)
         return CaseResult(tuple(one.masked for one in runs), error)
@@ -172,7 +177,9 @@ class Store:
         An object of a file of a run gets the version of that file.
         """
         whole = versions.stamped(name, data) if isinstance(data, Mapping) else data
-        write_whole(self.folder / name, json_text(self.plain(whole)))
+        text = json_text(self.plain(whole))
+        self._room.take(len(text))
+        write_whole(self.folder / name, text)
 
     def plain(self, data: object) -> object:
         """Plain data with secrets masked."""
@@ -197,6 +204,7 @@ class Store:
         A killed writer may have left an incomplete line; the new one starts on the next line.
         """
         line = _line_of(self.plain(versions.stamped(name, data)))
+        self._room.take(len(line))
         path = self.folder / name
         with locked(self.folder / "leases" / f"{path.name}.lock"), path.open("ab+") as file:
             file.write(b"" if _at_line_start(file) else b"\n")
@@ -303,34 +311,6 @@ def write_whole(path: Path, text: str, *, durable: bool = False) -> None:
     except OSError:
         beside.unlink(missing_ok=True)
         raise
-
-
-def new_folder(reports: Path, stem: str) -> Path:
-    """Create the folder ``reports/<stem>``, with a number added if that name is taken."""
-    for name in _numbered(stem):
-        folder = reports / name
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        return folder
-    raise AssertionError("unreachable: the names never end")
-
-
-def _numbered(stem: str) -> Iterator[str]:
-    yield stem
-    number = 2
-    while True:
-        yield f"{stem}-{number}"
-        number += 1
-
-
-def point_latest(reports: Path, folder: Path) -> None:
-    """Make ``reports/latest`` a link to ``folder``."""
-    beside = reports / f".latest.{os.getpid()}"
-    beside.unlink(missing_ok=True)
-    beside.symlink_to(folder.name, target_is_directory=True)
-    beside.replace(reports / "latest")
 
 
 def identity(case: Case) -> Identity:

@@ -19,6 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from railgauge.site import installed
+
 # The options of railgauge.plugin whose value pytest may take for the path of a test. They are here
 # because an import of that package would cost every session of other projects a second.
 WITH_VALUE = (
@@ -43,7 +45,8 @@ def pytest_load_initial_conftests(
 ) -> Iterator[None]:
     """Make this session an empty one if its configuration is not that of the site.
 
-    Raises ``UsageError`` if there is no site, and so nobody knows ``--hostfile``.
+    Raises ``UsageError`` if there is no site, and so nobody knows ``--hostfile``, and if the site's
+    ``conftest.py`` cannot be imported: pytest may end with 1 then, the code of a rejected cluster.
     """
     invoked = early_config.invocation_params
     given = [os.fspath(arg) for arg in invoked.args]
@@ -52,7 +55,13 @@ def pytest_load_initial_conftests(
         early_config.stash[_JOINED] = joined(given)
         early_config.known_args_namespace.noconftest = True
         args.clear()  # options of the site's own conftest.py are not known here
-    yield
+    try:
+        yield
+    except Exception as error:
+        failed = installed.import_error_in(error)
+        if failed is None or found(everywhere, invoked.dir) is None:
+            raise
+        raise pytest.UsageError(f"railgauge: {installed.told(failed)}") from None
     if is_homeless(everywhere, invoked.dir) and _is_unknown(_HOSTFILE, parser, args):
         raise pytest.UsageError(_NO_SITE.format(here=invoked.dir))
 

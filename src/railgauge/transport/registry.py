@@ -37,6 +37,14 @@ def connect(kind: str, node: Node, tag: Tag | None = None) -> Session:
     return cast(Session, import_module(f"railgauge.transport.{kind}").connect(node, tag))
 
 
+def load(kind: str) -> None:
+    """Import a transport. Raises ``ImportError`` if it or a package that it uses is broken.
+
+    An error of an import while a node is reached would look like one of that node.
+    """
+    import_module(f"railgauge.transport.{kind}")
+
+
 @contextmanager
 def opened(cluster: Cluster, tell: Callable[[str], None] = lambda _: None) -> Iterator[Cluster]:
     """Give the cluster in the form that sessions need, valid until the block ends.

@@ -284,8 +284,14 @@ def _with_limits(measurement: Any) -> Any:
 
 
 def _extended(
-    entry: JsonObject, templates: JsonObject, chain: tuple[str, ...], where: tuple[str, str]
+    entry: JsonObject,
+    templates: JsonObject,
+    chain: tuple[str, ...],
+    where: tuple[str, str],
+    made: dict[str, Any] | None = None,
 ) -> Any:
+    """Merge an entry into all that it extends; ``made`` has the templates that were merged."""
+    known_of = {} if made is None else made
     named = entry.get("extends", [])
     result: Any = {}
     for name in [named] if isinstance(named, str) else named:
@@ -294,7 +300,10 @@ def _extended(
         if name not in templates:
             known = ", ".join(sorted(templates)) or "none"
             _refuse(*where, f"extends {name!r}, but no template has this name", f"known: {known}")
-        result = _merged(result, _extended(templates[name], templates, (*chain, name), where))
+        if name not in known_of:
+            below = templates[name]
+            known_of[name] = _extended(below, templates, (*chain, name), where, known_of)
+        result = _merged(result, known_of[name])
     return _merged(result, {key: value for key, value in entry.items() if key != "extends"})
 
 

@@ -4,7 +4,8 @@ A lease is a file lock (flock) on the node, held by a script whose output this p
 script ends when its output has no reader; the kernel then releases the lock. The file contains the
 name of the holder, for other runs that find it locked. It exists as long as the lease.
 
-The script's first line is ``held PID``, ``cannot REASON``, or ``taken`` with the holder as JSON:
+The script's first line is ``held PID``, ``cannot REASON``, ``forged REASON``, or ``taken`` with the
+holder as JSON:
 ``taken {"user": "ana", "host": "login1", "run": "r42", "since": "2026-03-01T…", "tag": "…"}``.
 """
 
@@ -57,11 +58,17 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Another holder has the lease; ``None`` if it left no readable name."""
+    """Another holder has the lease; ``None`` if it left no readable name.
+
+    ``is_forged`` says that it left a text that is no name of a run.
+    """
 
     holder: Holder | None
+    is_forged: bool = False
 
     def __str__(self) -> str:
+        if self.is_forged:
+            return "a forged lease: what it says is no run of this suite"
         return str(self.holder) if self.holder else "a holder that left no name"
 
 
@@ -138,7 +145,10 @@ def answer(line: str) -> LeaseAnswer:
     if word == "held":
         return Held(int(rest) if _PROCESS.fullmatch(rest) else 0)
     if word == "taken":
-        return Taken(_holder(rest))
+        holder = _holder(rest)
+        return Taken(holder, is_forged=bool(rest.strip()) and holder is None)
+    if word == "forged":
+        return Unleasable(f"forged: {_printable(rest)}")
     why = _printable(rest if word == "cannot" else line)
     return Unleasable(why or "the lease script printed nothing")
 

@@ -2,13 +2,13 @@
 # left behind, and releases the lease. Arguments: the host's root, the holder (one line), the prefix
 # of the run's tags on this node, the seconds between two signs of life.
 #
-# Its first line is the answer: "held PID", the process to end by TERM, "taken HOLDER", or "cannot
-# REASON".
+# Its first line is the answer: "held PID", the process to end by TERM, "taken HOLDER", "cannot REASON",
+# or "forged REASON".
 
 # shellcheck shell=sh disable=SC3065,SC3067 # test -k and -O: every sh of a Linux system has them
 
 root=$1 who=$2 tag=$3 beat_s=$4
-unset file sleeping
+unset file folder sleeping
 trap '' PIPE
 
 cannot() {
@@ -16,16 +16,49 @@ cannot() {
   exit 1
 }
 
-# The same place for every user: a folder in which everyone may create files, and no one may delete
-# those of others.
-choose_file() {
-  for folder in "$root/run/lock" "$root/tmp"; do
-    if [ -d "$folder" ] && [ -k "$folder" ]; then
-      file=$folder/railgauge.lease
+# Somebody has put another thing in the place of ours, to have it overwritten or locked.
+forged() {
+  printf 'forged %s\n' "$1"
+  exit 1
+}
+
+# The same place for every user: a folder of our own, in one in which everyone may create files, and
+# no one may delete those of others.
+choose_folder() {
+  for parent in "$root/run/lock" "$root/tmp"; do
+    if [ -d "$parent" ] && [ -k "$parent" ]; then
+      folder=$parent/railgauge
+      file=$folder/node.lease
       return
     fi
   done
   cannot "neither $root/run/lock nor $root/tmp is a folder in which every user may create files (mode 1777)"
+}
+
+# Sets mode, links and owner to those of $1.
+look_at() {
+  # shellcheck disable=SC2046 # split into one word for each field
+  set -- $(ls -ldn "$@" 2>/dev/null)
+  mode=${1-} links=${2-} owner=${3-}
+  [ -n "$owner" ]
+}
+
+# Our folder is one like /tmp: 1 if it was just deleted, or is just being made.
+open_folder() {
+  if [ ! -e "$folder" ] && [ ! -L "$folder" ]; then
+    (umask 0 && mkdir -m 1777 "$folder") 2>/dev/null
+  fi
+  look_at "$folder" || return 1
+  case $mode in
+    drwxrwxrwt*) ;;
+    l*) forged "$folder is a symbolic link" ;;
+    d*) if [ $turn -lt 10 ]; then return 1; else forged "$folder has not the mode 1777"; fi ;;
+    *) forged "$folder is no folder" ;;
+  esac
+  # Whoever owns the folder may delete what others have in it.
+  if [ "$owner" != 0 ] && [ "$(id -u)" = 0 ]; then
+    (cd -P "$folder" && [ ! -L "$folder" ] && [ . -ef "$folder" ] && chown 0 .) || return 1
+  fi
 }
 
 # Takes the lock without waiting: 0 if it is ours now, 1 if another process has it. The lock lasts as
@@ -52,15 +85,21 @@ open_file() {
     (umask 0 && set -C && : >"$file") 2>/dev/null
   fi
   if [ -L "$file" ] || { [ -e "$file" ] && [ ! -f "$file" ]; }; then
-    cannot "$file is not a regular file"
+    forged "$file is not a regular file"
   fi
-  command exec 9<"$file"
+  command exec 9<"$file" && look_at -L /proc/self/fd/9 || return 1
+  case $links in
+    0) return 1 ;; # its holder has just deleted it
+    1) ;;
+    *) forged "$file is a hard link: the same file has another name" ;;
+  esac
 } 2>/dev/null
 
 # A holder that was killed leaves its file behind. Root deletes it; other users can only write to it.
+# What is written to is the file that was looked at, whatever has its name by now.
 write_name() {
-  if [ -O "$file" ]; then
-    printf '%s\n' "$who" >"$file"
+  if [ -O /proc/self/fd/9 ]; then
+    printf '%s\n' "$who" >/proc/self/fd/9
   elif rm -f "$file" 2>/dev/null; then
     return 1
   else
@@ -73,6 +112,10 @@ take() {
   turn=0
   while [ $turn -lt 20 ]; do
     turn=$((turn + 1))
+    if ! open_folder; then
+      sleep 0.1
+      continue
+    fi
     open_file || continue
     lock
     case $? in
@@ -102,10 +145,11 @@ leave() {
   if is_ours; then
     rm -f "$file" 2>/dev/null || : | dd of=/proc/self/fd/9 conv=nocreat 2>/dev/null
   fi
+  rmdir "$folder" 2>/dev/null
   exit 0
 }
 
-choose_file
+choose_folder
 take
 trap leave TERM HUP INT
 printf 'held %s\n' $$

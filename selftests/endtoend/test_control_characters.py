@@ -1,0 +1,69 @@
+"""What nodes print moves no cursor and sets no title: in no summary of pytest, with -n K too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from testing.acceptance import SMOKE, make_project
+from testing.standing_lab import StandingLab, standing_lab
+
+SAID = "evil\x1b]0;title\x07\x1b[2J\x1b[1;1H\x08\x7f\x9b31m\r\u202e\u2066rubbed out"
+SEEN = "rubbed out"
+# The whole ladder takes longer, and shows no other way to the terminal.
+WORDS = ("tests/preflight/test_host.py", "tests/network", "-k", "governor or write_bandwidth")
+WAYS = {
+    "all": ("-rA", "--tb=long", "-v", "--no-gates"),
+    "workers": ("-ra", "--tb=short", "-v", "-n", "2", "--junitxml=own.xml"),
+    "lines": ("-rA", "--tb=line", "-q", "-n", "2", "--color=yes", "--no-gates"),
+}
+
+
+def spoil(lab: StandingLab) -> None:
+    for node in lab.logins:
+        tool = lab.home(node) / "bin" / "ib_write_bw"
+        tool.unlink()
+        tool.write_text(
+            f"#!/bin/sh\nprintf '%s\\n' '{SAID}'\nprintf '%s\\n' '{SAID}' >&2\nexit 3\n"
+        )
+        tool.chmod(0o755)
+        for path in lab.file(node, "sys/devices/system/cpu").rglob("scaling_governor"):
+            path.write_text(f"{SAID}\n")
+
+
+@pytest.fixture(scope="module")
+def spoilt(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, Path]]:
+    folder = tmp_path_factory.mktemp("spoilt")
+    with standing_lab(folder / "lab", "connectx4-homelab") as lab:
+        spoil(lab)
+        found = {}
+        for name, options in WAYS.items():
+            project = make_project(folder / name)
+            run = project.run(*lab.hostfile(project), *SMOKE, *WORDS, *options)
+            assert run.code in (1, 10)
+            found[name] = (run.output, run.latest)
+        return found
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_control_character_reaches_the_terminal(
+    spoilt: dict[str, tuple[str, Path]], way: str
+) -> None:
+    told, _ = spoilt[way]
+    assert SEEN in told  # what the nodes said is shown, so this proves something
+    plain = told.replace("\x1b[", "") if way == "lines" else told  # pytest's own colours
+    strange = {char for char in plain if not char.isprintable()} - {"\n", "\t"}
+    assert strange == set()
+    assert "\x1b]" not in told
+    assert "\x1b[2J" not in told
+    assert "\x1b[1;1H" not in told
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_junit_is_read_and_holds_none(spoilt: dict[str, tuple[str, Path]], way: str) -> None:
+    _, folder = spoilt[way]
+    text = (folder / "junit.xml").read_text(encoding="utf-8")
+    assert SEEN in text
+    ElementTree.fromstring(text)
+    assert not {char for char in text if not char.isprintable()} - {"\n", "\t", "\r"}
