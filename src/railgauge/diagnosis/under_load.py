@@ -14,6 +14,7 @@ from typing import Generic, Protocol, TypeVar
 from railgauge.core.model import Case, Transcript
 from railgauge.core.question import LIMITS
 from railgauge.core.terms import BESIDE_ROLES
+from railgauge.diagnosis.again import is_added
 from railgauge.diagnosis.history import missed_repeats
 from railgauge.diagnosis.model import GOOD, Scene, missed
 from railgauge.diagnosis.symptoms import Symptom, symptoms
@@ -60,8 +61,12 @@ class LoadedScene(Generic[_Load]):
     read: LoadReader[_Load]
 
     def slow(self) -> list[ItemRecord]:
-        """The open items of measurements that are too slow, and have no other symptom."""
-        return [r for r in self.scene.open if symptoms(r) == {Symptom.SLOW} and case_of(r)]
+        """The open items of measurements that are too slow, and have no other symptom.
+
+        What was measured again beside the run is none: its load is not known here.
+        """
+        items = (record for record in self.scene.open if not is_added(record.id))
+        return [r for r in items if symptoms(r) == {Symptom.SLOW} and case_of(r)]
 
     def loads(self, record: ItemRecord) -> list[_Load | None]:
         """The load of each repeat."""
