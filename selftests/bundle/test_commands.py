@@ -9,7 +9,8 @@ from railgauge.bundle.commands import Commands, moved
 from railgauge.bundle.errors import NotVerified
 from railgauge.config import hostfile, thresholds
 from railgauge.core.model import Transcript
-from railgauge.core.terms import COUNTER_ROLES, Role
+from railgauge.core.terms import COUNTER_ROLES, LOAD_ROLES, Role
+from railgauge.facts import steal
 from railgauge.judging import traffic
 from railgauge.planning import plan
 from railgauge.planning.telemetry import samplers
@@ -161,6 +162,35 @@ def test_samples_of_a_measurement_without_any_are_refused(homelab, case, sampled
     own = next(one for one in sampled[2] if one.role == Role.TELEMETRY)
     run = run_of(case, *homelab)
     assert "does not sample the GPUs of" in refused(homelab, case, (*run, own))
+
+
+def with_loads(homelab, case, nodes, change=lambda reads: reads):
+    """The run of the case with the load of nodes, changed."""
+    probes = steal.readers(nodes, homelab[1].rootfs)
+    reads = [ran(one, role, 0) for role in LOAD_ROLES for one in probes]
+    return (*run_of(case, *homelab), *change(reads))
+
+
+def test_the_load_of_some_or_all_nodes_may_have_been_read(homelab, case):
+    for nodes in ((), case.nodes[1:], case.nodes):
+        Commands(*homelab).refuse_others(case, [with_loads(homelab, case, nodes)])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda reads: reads[:1],
+        lambda reads: reads[2:],
+        lambda reads: [*reads, *reads],
+        lambda reads: [replace(reads[0], argv=("true",)), *reads[1:]],
+        lambda reads: [replace(one, node="elsewhere") for one in reads],
+        lambda reads: [*reads[2:], *reads[:2]],
+        lambda reads: [*reads[:2], reads[3], reads[2]],
+    ],
+)
+def test_the_load_of_other_nodes_or_by_other_commands_is_refused(homelab, case, change):
+    run = with_loads(homelab, case, case.nodes, change)
+    assert "does not read the load of nodes among" in refused(homelab, case, run)
 
 
 def test_nothing_is_printed_twice_at_once(homelab, case):

@@ -74,7 +74,7 @@ def test_other_json_is_refused(data):
 
 LATER = (
     "machine_id", "clock_offset_s", "bios", "cpus_present", "cpu_model", "memory_mib",
-    "failed_logins",
+    "failed_logins", "virtual",
 )  # fmt: skip
 
 

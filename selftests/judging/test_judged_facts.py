@@ -20,7 +20,7 @@ from railgauge.stacks import Section, stack
 
 # Identities of nodes, devices, ports, and boots.
 IDENTITY = {
-    "node", "hostname", "product", "parts", "gpus.*.index", "nics.*.part_number",
+    "node", "hostname", "product", "virtual", "parts", "gpus.*.index", "nics.*.part_number",
     "nics.*.netdev", "gids.*.index", "gids.*.roce_version",
 }  # fmt: skip
 # Reported and by design never blamed (document 003): see diagnosis/notes.py.

@@ -1,4 +1,4 @@
-"""Faults of a node's identity and hardware: only files of this node change, no figures."""
+"""Faults of a node's identity and hardware: files of this node change; of figures, few."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from testing.fault_bench import IB, gbps
 from testing.lab_bench import NAMES, Bench, StartLab
 
 from railgauge.core.errors import BadInput
+from railgauge.facts.steal import parse
 from railgauge.lab import faults, platforms
 
 BOOT = "proc/sys/kernel/random/boot_id"
@@ -90,6 +91,19 @@ def test_cpu_model_changes_the_model_name_only(start_lab: StartLab) -> None:
         one, other = (bench.read(index, "proc/cpuinfo").splitlines() for index in (0, 1))
         (differ,) = [i for i, line in enumerate(one) if line != other[i]]
         assert one[differ].startswith("model name\t: ")
+
+
+def test_stolen_time_is_counted_and_makes_a_virtual_node_slow(start_lab: StartLab) -> None:
+    bench = start_lab("metax-c500", "cpu-steal=30%")
+    one, other = (" hypervisor " in bench.read(index, "proc/cpuinfo") for index in (0, 1))
+    assert (one, other) == (False, True)
+    before = [bench.read(index, "proc/stat") for index in (0, 1)]
+    assert gbps(bench) == pytest.approx(0.7 * 392.25, rel=0.01)
+    after = [bench.read(index, "proc/stat") for index in (0, 1)]
+    load = parse(before[1], after[1])
+    assert load is not None
+    assert (load.share, load.is_busy) == (0.3, True)
+    assert before[0] == after[0]
 
 
 def test_a_missing_memory_module_reduces_the_total(start_lab: StartLab) -> None:

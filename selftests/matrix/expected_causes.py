@@ -75,6 +75,7 @@ CAUSES = {
     "pcie-replays": "pcie-errors",
     "retransmits": "link-retransmits",
     "congestion": "congestion",
+    "cpu-steal": "cpu-steal",
 }
 # Lines of the hostfile without which these faults do not show.
 OF_HOSTFILE = {"become-refused": "become: sudo -n\n", "node-login": "launch: ssh\n"}
@@ -92,7 +93,9 @@ OF_LOAD = frozenset({"throttle"})
 OF_COUNTERS = frozenset(
     {"ecc-growth", "gpu-link-errors", "pcie-replays", "retransmits", "congestion"}
 )
-DRAWN_LAST = OF_ACCESS | OF_KERNEL | OF_LOAD | OF_COUNTERS
+# Likewise, and drawn after those.
+OF_GUESTS = frozenset({"cpu-steal"})
+DRAWN_LAST = OF_ACCESS | OF_KERNEL | OF_LOAD | OF_COUNTERS | OF_GUESTS
 # includes the faults that the matrix leaves out
 ALL_CAUSES = CAUSES | {
     "slow-pcie-path": "slow-pcie-path",

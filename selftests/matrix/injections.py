@@ -17,6 +17,7 @@ from expected_causes import (
     INCOMPLETE,
     OF_ACCESS,
     OF_COUNTERS,
+    OF_GUESTS,
     OF_KERNEL,
     OF_LOAD,
     PATH,
@@ -150,9 +151,9 @@ def placed_for_matrix(injected: tuple[Injection, ...]) -> tuple[tuple[Injection,
     return (moved(one, nodes[1]) if one.node in nodes[2:] else one,), 2
 
 
-def _turn(fault: str) -> tuple[bool, bool, bool, bool, str]:
+def _turn(fault: str) -> tuple[bool, bool, bool, bool, bool, str]:
     """The order of drawing: what was added later is drawn later, and moves no other fault."""
-    late = (fault in group for group in (OF_COUNTERS, OF_LOAD, OF_KERNEL))
+    late = (fault in group for group in (OF_GUESTS, OF_COUNTERS, OF_LOAD, OF_KERNEL))
     return (*late, fault in OF_ACCESS, fault)
 
 

@@ -256,6 +256,8 @@ def test_a_phone_shows_a_short_page_that_is_no_wider(story, gdr, nights, tab):
     tab.open((folder / "report.html").resolve().as_uri())
     assert tab.of("document.documentElement.scrollWidth") <= 390
     assert tab.height() < 8500
+    margins = "document.querySelector('.closest .wide')"
+    assert tab.of(f"{margins}.scrollWidth <= {margins}.clientWidth")
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -291,6 +293,52 @@ def test_many_rows_are_all_in_the_page(gdr, tab, tmp_path):
     assert sum(int(re.search(r": (\d+)(?: of (\d+))?", one).groups()[-1] or
                    re.search(r": (\d+)", one)[1]) for one in said) == items  # fmt: skip
     assert f"{items} of {items} rows" in tab.of("document.body.innerText")
+
+
+# --- beside pytest-html ---
+
+
+class NoPrivateNames:
+    """A pytest-html that keeps its template to itself, as another version may."""
+
+    def __init__(self):
+        self.written = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session):
+        for plugin in session.config.pluginmanager.get_plugins():
+            if type(plugin).__module__.startswith("pytest_html.") and hasattr(plugin, "_template"):
+                own = plugin._template
+                plugin.__class__ = type("Other", (type(plugin),), {"_template": _kept(own)})
+                self.written.append(plugin)
+
+
+def _kept(own):
+    def refuse(plugin, value):
+        raise AttributeError("there is no such name")
+
+    return property(lambda plugin: own, refuse)
+
+
+def test_the_page_needs_no_private_name_of_pytest_html(gdr, tmp_path):
+    page, other = tmp_path / "own.html", NoPrivateNames()
+    render_of(Replacement(gdr.latest.resolve(), None), page, other)
+    assert len(other.written) == 1
+    said = page.read_text(encoding="utf-8")
+    assert '<h1 id="title">railgauge acceptance report' in said
+    assert "data-jsonblob" not in said  # what the page of pytest-html has
+
+
+def test_what_other_plugins_add_is_on_the_page(gdr, tmp_path):
+    class Other:
+        @pytest.hookimpl(trylast=True)
+        def pytest_html_results_summary(self, prefix, summary, postfix):
+            for part in (prefix, summary, postfix):
+                part.append("<p>of another plugin</p>")
+
+    page = tmp_path / "added.html"
+    render_of(Replacement(gdr.latest.resolve(), None), page, Other())
+    assert page.read_text(encoding="utf-8").count("<p>of another plugin</p>") == 3
 
 
 # --- hostile words ---

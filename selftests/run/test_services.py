@@ -12,9 +12,10 @@ from testing.fake_sessions import Fakes
 from railgauge.config.hostfile import cluster_to_json
 from railgauge.core.errors import NodeUnreachable, NoEvidence
 from railgauge.core.question import CaseResult
+from railgauge.core.terms import LOAD_ROLES
 from railgauge.facts import NodeFacts
 from railgauge.planning import plan
-from railgauge.run import services, survey
+from railgauge.run import control_host, services, survey
 from railgauge.run.holding import write_tag
 from railgauge.run.services import Once, built
 from railgauge.run.settings import RunSettings
@@ -154,6 +155,39 @@ def test_all_processes_read_the_survey_that_the_controller_keeps(folder):
     assert isinstance(worker.found["n2"], NodeUnreachable)
     assert worker.surveyed.evidence == worker.store.evidence == "simulated"
     assert worker.store.read_json(survey.FILE)["evidence"] == "simulated"
+
+
+# --- the load of virtual nodes ---
+
+
+def reads_load(entry):
+    return entry[2][-1].endswith("proc/stat")
+
+
+def test_only_of_virtual_nodes_elsewhere_the_load_is_read(folder, fakes):
+    """A machine of its own pays nothing; the load of nodes on the control host is read there."""
+    run = live(folder)
+    reach(folder)
+    own = NodeFacts("n1", virtual=True, boot_id=control_host.boot_id())
+    survey.keep({"n1": own, "n2": NodeFacts("n2", virtual=False)}, run.store, SETTINGS)
+    run.result(case())
+    assert not [entry for entry in fakes.done("run") if reads_load(entry)]
+
+
+def test_the_load_of_a_virtual_node_is_read_before_and_after_each_repeat(folder, fakes):
+    run = live(folder)
+    reach(folder)
+    found = {"n1": NodeFacts("n1", virtual=False), "n2": NodeFacts("n2", virtual=True)}
+    survey.keep(found, run.store, SETTINGS)
+    repeats = run.result(case(repeats=2)).runs
+    for one in repeats:
+        read = [(t.node, t.role) for t in one if t.role in LOAD_ROLES]
+        assert read == [("n2", "load-before"), ("n2", "load-after")]
+    assert len(repeats) == 2
+    reads = [n for n, entry in enumerate(fakes.log) if entry[0] == "run" and reads_load(entry)]
+    assert len(reads) == 4
+    assert all(fakes.log[n][1] == "n2" for n in reads)
+    assert any(entry[0] == "run" for entry in fakes.log[reads[0] + 1 : reads[1]])
 
 
 # --- a replay ---

@@ -16,7 +16,7 @@ OF_GPU_TOOLS = (
 """Faults whose checks are in ``test_lab_gpu_faults``."""
 OF_HOSTS = (
     "one-machine", "cloned-image", "duplicate-lid", "duplicate-gid", "clock", "cpus-offline",
-    "cpu-model", "memory-missing", "nic-numa",
+    "cpu-model", "cpu-steal", "memory-missing", "nic-numa",
 )  # fmt: skip
 """Faults whose checks are in ``test_lab_host_faults``."""
 OF_ACCESS = ("become-refused", "node-login", "gpu-hidden")

@@ -96,13 +96,13 @@ def render(folder: Path, out: Path, items: int | None = None) -> Replacement:
     return render_of(Replacement(folder, items), out)
 
 
-def render_of(plugin: Replacement, out: Path) -> Replacement:
-    """Write the page of these records, and return them."""
+def render_of(plugin: Replacement, out: Path, *others: object) -> Replacement:
+    """Write the page of these records beside other plugins, and return them."""
     with tempfile.TemporaryDirectory() as empty:
         options = ["-p", "no:terminal", "-p", "no:cacheprovider"]
         Path(empty, "pytest.ini").write_text("[pytest]\nrender_collapsed = all\n")
         options += [f"--html={out}", "--self-contained-html", f"--rootdir={empty}", empty]
-        pytest.main(options, plugins=[plugin])
+        pytest.main(options, plugins=[plugin, *others])
     return plugin
 
 

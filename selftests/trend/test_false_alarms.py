@@ -15,7 +15,8 @@ SMALL = tuple(series(("n01", "n02", "n03"), nics=1))
 def best_step(values, after):
     """The most likely single step, with the chance that ``steps`` compares."""
     at = change._best_split(values, after)
-    return change._between(values, after, 0.0, (0, at, len(values)))
+    cut = change._between(values, after, 0.0, (0, at, len(values)))
+    return change._in_noise(cut, cut.noise)
 
 
 def alarms(seeds, **changed):
@@ -61,6 +62,12 @@ def test_the_search_for_steps_keeps_its_rate(nights):
     for _ in range(1000):
         found += bool(steps([rng.gauss(0, 1) for _ in range(nights)], 2, 0.0, 0.01, 0.0))
     assert found <= 19, "more than 3 sigma above 10"
+
+
+@pytest.mark.parametrize("noise", [0.001, 0.02])
+def test_a_year_of_unchanged_nights_raises_no_alarm(noise):
+    """Two years of 15 series; ``docs/trend.md`` has the figures of many more."""
+    assert alarms(range(2), nights=365, noise=noise) == 0
 
 
 def test_the_power_of_the_test_is_what_the_page_says():

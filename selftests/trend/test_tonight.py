@@ -32,7 +32,7 @@ def test_a_change_is_new_on_one_night_and_known_on_all_later_ones(nights):
 def test_a_recovery_is_new_and_says_its_date():
     ends = step(8, 0.05, lambda key: "n02" in key.nodes, until=14)
     nights = history(5, 20, ends, noise=0.001)
-    assert [line.split(":")[0] for line in up_to(nights, 17).new] == [
+    assert [line.split(":")[0] for line in up_to(nights, 15).new] == [
         "recovered since 20260114-020000-alpha, after nights from 20260108-020000-alpha"
     ]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from railgauge.bundle import archive, check, signing, strict
 from railgauge.bundle.completeness import refuse_left_out, refuse_unplanned
 from railgauge.bundle.contents import PLATFORM, VERDICT, Contents, FolderContents
-from railgauge.bundle.errors import BadBundle, NotVerified
+from railgauge.bundle.errors import BadBundle, NotVerified, refused
 from railgauge.bundle.signing import Signature
 from railgauge.core.errors import BadInput
 from railgauge.diagnosis import RunResults
@@ -50,8 +50,7 @@ def read(path: Path) -> CertifiedRun:
             whole = hashlib.sha256(path.read_bytes()).hexdigest()
             return _certified(Contents(held), (f"bundle {path.name}", whole), seals)
     except (BadBundle, NotVerified) as error:
-        where = f"{path}: {error.where}" if error.where else str(path)
-        raise BadInput(error.what, where=where) from None
+        raise refused(error, path) from None
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror}", where=str(path)) from None
 

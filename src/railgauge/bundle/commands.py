@@ -21,7 +21,8 @@ from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Command, Transcript
 from railgauge.core.redaction import Redactor, mask_assignment, mask_environment
 from railgauge.core.secret_forms import MASK
-from railgauge.core.terms import BESIDE_ROLES, COUNTER_ROLES, Role
+from railgauge.core.terms import BESIDE_ROLES, COUNTER_ROLES, LOAD_ROLES, Role
+from railgauge.facts import steal
 from railgauge.judging import traffic
 from railgauge.planning import plan
 from railgauge.planning.telemetry import samplers
@@ -61,6 +62,7 @@ class Commands:
                 _fail(name, f"{_what(transcripts)} (run {number}) is not the command of {case.key}")
             self._refuse_other_counters(case, run, name)
             self._refuse_other_samplers(case, run, name)
+            self._refuse_other_loads(case, run, name)
             _refuse_other_host(run, name)
             for one in run:
                 self._refuse_twice(one, name)
@@ -109,6 +111,17 @@ class Commands:
         ):
             nodes = ", ".join(case.nodes)[:200]
             _fail(name, f"does not sample the GPUs of {nodes} during the run")
+
+    def _refuse_other_loads(self, case: Case, run: Iterable[Transcript], name: str) -> None:
+        """Raise for the load of another node, or one that was not read before and after."""
+        read = [one for one in run if one.role in LOAD_ROLES]
+        nodes = tuple(one.node for one in read if one.role is Role.LOAD_BEFORE)
+        probes = steal.readers(nodes, self._clusters[0].rootfs)
+        due = [(one, role) for role in LOAD_ROLES for one in probes]
+        known = len({*nodes}) == len(nodes) and {*nodes} <= {*case.nodes}
+        if not known or len(read) != len(due) or not all(map(_agrees, read, due)):
+            where = ", ".join(case.nodes)[:200]
+            _fail(name, f"does not read the load of nodes among {where} before and after the run")
 
     def _refuse_twice(self, one: Transcript, name: str) -> None:
         """Raise if two files have the same output with the same start time and duration."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from railgauge.core.errors import BadInput, RailgaugeError
 
 
@@ -18,3 +20,9 @@ class NotVerified(RailgaugeError):
     """
 
     kind = "not-verified"
+
+
+def refused(error: BadBundle | NotVerified, path: Path) -> BadInput:
+    """The error for a command that was given ``path``: that is named once, and a file in it."""
+    is_inside = error.where not in ("", path.name)
+    return BadInput(error.what, where=f"{path}: {error.where}" if is_inside else str(path))

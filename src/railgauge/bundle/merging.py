@@ -21,7 +21,7 @@ from railgauge.bundle.contents import (
     FolderContents,
     part_run,
 )
-from railgauge.bundle.errors import BadBundle, NotVerified
+from railgauge.bundle.errors import BadBundle, NotVerified, refused
 from railgauge.bundle.run_check import checked, decided_run
 from railgauge.config import deviations
 from railgauge.config.hostfile import cluster_to_json
@@ -79,8 +79,7 @@ def _opened(path: Path, stack: ExitStack) -> Contents:
         check.refuse_other_content(held, statement.read(payload).sha256)
         return Contents(held)
     except (BadBundle, NotVerified) as error:
-        where = f"{path}: {error.where}" if error.where else str(path)
-        raise BadInput(error.what, where=where) from None
+        raise refused(error, path) from None
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror}", where=str(path)) from None
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from railgauge.bundle import archive, check, statement
 from railgauge.bundle.contents import Contents, FolderContents
-from railgauge.bundle.errors import BadBundle, NotVerified
+from railgauge.bundle.errors import BadBundle, NotVerified, refused
 from railgauge.core.errors import BadInput
 from railgauge.run.newer import refuse_newer
 
@@ -31,7 +31,6 @@ def opened(path: Path) -> Iterator[Contents]:
             check.refuse_other_content(held, statement.read(payload).sha256)
             yield Contents(held)
     except (BadBundle, NotVerified) as error:
-        where = f"{path}: {error.where}" if error.where else str(path)
-        raise BadInput(error.what, where=where) from None
+        raise refused(error, path) from None
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror}", where=str(path)) from None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from railgauge.bundle import archive, check, strict
 from railgauge.bundle.contents import CLUSTER, PLATFORM, VERDICT, Contents, FolderContents
-from railgauge.bundle.errors import BadBundle, NotVerified
+from railgauge.bundle.errors import BadBundle, NotVerified, refused
 from railgauge.bundle.make import refuse_changed
 from railgauge.bundle.redact import HOSTS
 from railgauge.config.thresholds import Measurement, Platform
@@ -43,8 +43,7 @@ def read(path: Path) -> RunSide:
     except NotVerified as error:
         raise BadInput(f"does not verify: {error}", where=str(path)) from None
     except BadBundle as error:
-        said = error.what if error.where == path.name else str(error)
-        raise BadInput(said, where=str(path)) from None
+        raise refused(error, path) from None
 
 
 def _folder(path: Path) -> RunSide:

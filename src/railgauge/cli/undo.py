@@ -67,8 +67,9 @@ def _read(folder: Path, name: str) -> Any:
     try:
         return json.loads((folder / name).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not valid JSON"
         raise BadInput(
-            f"{name} cannot be read: {error}",
+            f"{name} cannot be read: {why}",
             where=str(folder),
             remedy="name the folder of a run that was made with --prepare",
         ) from None

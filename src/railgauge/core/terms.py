@@ -76,7 +76,8 @@ class Role(Term):
     until it is stopped, so that its exit code is not judged. ``COUNTERS_BEFORE`` and
     ``COUNTERS_AFTER`` read the NICs' counters before and after the run, ``COUNTERS_BETWEEN`` those
     of a node between the rounds of a soak. ``TELEMETRY`` samples a node's GPUs during the run,
-    until it is stopped. ``CONTROL_HOST`` is the load of the machine that runs the suite.
+    until it is stopped. ``CONTROL_HOST`` is the load of the machine that runs the suite,
+    ``LOAD_BEFORE`` and ``LOAD_AFTER`` that of a virtual node before and after the run.
     """
 
     CLIENT = "client"
@@ -87,6 +88,8 @@ class Role(Term):
     COUNTERS_AFTER = "counters-after"
     TELEMETRY = "telemetry"
     CONTROL_HOST = "control-host"
+    LOAD_BEFORE = "load-before"
+    LOAD_AFTER = "load-after"
 
 
 class RankPlace(Term):
@@ -112,8 +115,12 @@ class LaunchWay(Term):
 
 
 COUNTER_ROLES = (Role.COUNTERS_BEFORE, Role.COUNTERS_AFTER)
+LOAD_ROLES = (Role.LOAD_BEFORE, Role.LOAD_AFTER)
 # Commands of the suite itself beside those of a tool.
-BESIDE_ROLES = (*COUNTER_ROLES, Role.COUNTERS_BETWEEN, Role.TELEMETRY, Role.CONTROL_HOST)
+BESIDE_ROLES = (
+    *(*COUNTER_ROLES, *LOAD_ROLES),
+    *(Role.COUNTERS_BETWEEN, Role.TELEMETRY, Role.CONTROL_HOST),
+)
 # Those that last as long as they are watched for, and not as long as a measurement.
 WATCHING_ROLES = (Role.TELEMETRY, Role.CONTROL_HOST)
 

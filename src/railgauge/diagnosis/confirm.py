@@ -33,6 +33,7 @@ from railgauge.diagnosis.asking import (
     worst_item,
 )
 from railgauge.diagnosis.confirmed import NOT_REPRODUCED
+from railgauge.diagnosis.effects import EFFECTS, Harm
 from railgauge.diagnosis.partners import good_nodes, partners, stand_ins
 from railgauge.diagnosis.speed import DIRECTION
 from railgauge.diagnosis.telling_apart import telling_apart, was_fast
@@ -50,7 +51,7 @@ def confirmations(results: RunResults, causes: Sequence[Cause]) -> tuple[Remeasu
     asked: list[Remeasurement] = []
     good = good_nodes(results, causes)
     for cause in causes:
-        if cause.confidence != CERTAIN:
+        if cause.confidence != CERTAIN and _is_of_a_part(cause):
             telling = tuple(telling_apart(results, causes, cause, good))
             decides = telling if cause.confidence == OPEN else ()
             asked.extend(decides or (*telling, *_of_cause(results, cause, good)))
@@ -73,9 +74,16 @@ def follow_ups(
     for cause in causes:
         if cause.confirmation and cause.confirmation.state == NOT_REPRODUCED:
             continue  # one more measurement decides nothing
+        if not _is_of_a_part(cause):
+            continue
         telling = tuple(telling_apart(results, causes, cause, good))
         asked.extend(telling or _of_one_way(results, causes, cause, good))
     return _each_once(asked, before)[: max(0, FOLLOW_UPS - len(before))]
+
+
+def _is_of_a_part(cause: Cause) -> bool:
+    """Whether a part may be at fault. What casts doubt on measurements may do so on the next."""
+    return EFFECTS[cause.cause].harm is not Harm.DOUBTS
 
 
 def _each_once(

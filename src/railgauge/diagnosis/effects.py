@@ -158,6 +158,7 @@ EFFECTS: Mapping[str, Effect] = {
     "tool-missing": Effect(_BLIND, _ABOVE, _STOPS | {Symptom.NO_TOOL}, "tool"),
     "tool-failing": Effect(_BLIND),
     "control-host-busy": Effect(_DOUBTS),
+    "cpu-steal": Effect(_DOUBTS),
     "kernel-log-unread": Effect(_BLIND),
     "telemetry-unread": Effect(_BLIND),
     "counters-unread": Effect(_BLIND),

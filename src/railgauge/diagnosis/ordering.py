@@ -1,7 +1,7 @@
 """Order causes by their harm: what to repair first comes first. Pure.
 
 1. What takes a node, or a part of it, out of service.
-2. What makes measurements worthless: a busy control host.
+2. What makes measurements worthless: a busy control host, stolen CPU time.
 3. What cost most, as measured: the worst shortfall times the number of items that missed a limit.
 4. What makes a part slower, where nothing measured shows by how much.
 5. What leaves a part of the cluster unmeasured.

@@ -184,6 +184,7 @@ _ACTIONS_BY_SEVERITY: Mapping[CauseSeverity, Mapping[str, CauseAction]] = {
         "tool-failing": CauseAction.MEASURE_AGAIN,
         "port-in-use": CauseAction.MEASURE_AGAIN,
         "control-host-busy": CauseAction.MEASURE_AGAIN,
+        "cpu-steal": CauseAction.MEASURE_AGAIN,
         "suite-error": CauseAction.MEASURE_AGAIN,
         "undiagnosed": CauseAction.MEASURE_AGAIN,
     },

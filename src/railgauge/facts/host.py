@@ -26,6 +26,12 @@ _MACHINE = re.compile(r"[0-9a-f]{32}")
 _NAMES_CPU = re.compile(r"(model name|CPU implementer|CPU part|cpu)\s*:(.*)")
 _MEMORY = re.compile(r"^MemTotal:\s+(\d{1,15}) kB$", re.MULTILINE)
 _KIB_PER_MIB = 1024
+_GUESTS = re.compile(
+    r"qemu|kvm|vmware|virtualbox|innotek|xen\b|bochs|parallels|bhyve|virtual machine|openstack"
+    r"|google compute engine|amazon ec2|alibaba cloud",
+    re.IGNORECASE,
+)
+_BARE_METAL = re.compile(r"\bmetal\b", re.IGNORECASE)
 _SECONDS = re.compile(r"\s*(\d{1,12})\s*")
 
 
@@ -39,6 +45,18 @@ def parse_product(text: str) -> str | None:
     """Return the machine's name in ``/sys/class/dmi/id/product_name``: words on one line."""
     line = text.strip()
     return line if line.isprintable() and 0 < len(line) <= _LONGEST_PRODUCT else None
+
+
+def parse_virtual(text: str) -> bool | None:
+    """Return whether the machine is a guest: ``guest`` or ``host`` says what its CPUs tell.
+
+    Where they tell nothing (only those of x86 do), ``dmi NAME`` lines say who made the machine.
+    """
+    lines = text.splitlines()
+    if lines and lines[0] in ("guest", "host"):
+        return lines[0] == "guest"
+    maker = " ".join(line.removeprefix("dmi ") for line in lines if line.startswith("dmi "))
+    return bool(_GUESTS.search(maker)) and not _BARE_METAL.search(maker) if maker else None
 
 
 def parse_machine_id(text: str) -> str | None:

@@ -109,7 +109,8 @@ class NodeFacts:
     ``machine_id`` is a digest of the id that the installation was given.
     ``cpus`` are online, ``cpus_present`` are in the machine. ``bios`` is its firmware's version.
     ``ofed`` is the release of the RDMA drivers if they are not the kernel's own.
-    ``product`` is the machine's name in its firmware; it is not judged.
+    ``product`` is the machine's name in its firmware; it is not judged. ``virtual`` is whether the
+    machine is a guest of a hypervisor, whose load is read with each measurement then.
     ``numa_cpus`` maps ``0`` to the CPUs of that NUMA node, ``0-51,104-155``.
     ``nvmes`` are the NVMe disks, ``nvme0n1``. ``governors`` are the distinct ones, sorted.
     ``memlock`` is ``unlimited`` or a number of bytes in digits.
@@ -139,6 +140,7 @@ class NodeFacts:
     os: str | None = None
     ofed: str | None = None
     product: str | None = None
+    virtual: bool | None = None
     bios: str | None = None
     cpus: int | None = None
     cpus_present: int | None = None
@@ -236,7 +238,7 @@ def _remedy(reason: str) -> str:
 # Fields that the facts of earlier versions do not have.
 _LATER = (
     "machine_id", "clock_offset_s", "bios", "cpus_present", "cpu_model", "memory_mib",
-    "failed_logins", "kernel_log", "parts",
+    "failed_logins", "kernel_log", "parts", "virtual",
 )  # fmt: skip
 _NOT_ASKED = "the version that collected these facts did not ask for it"
 

@@ -33,6 +33,7 @@ _HOST: dict[str, tuple[Callable[[str], Any], Any]] = {
     "os": (host.parse_os, None),
     "ofed": (host.parse_ofed, None),
     "product": (host.parse_product, None),
+    "virtual": (host.parse_virtual, None),
     "bios": (host.parse_product, None),
     "cpus": (host.parse_count, None),
     "cpus_present": (host.parse_count, None),

@@ -9,6 +9,15 @@ cpu_model() {
   [ -e "$R/proc/cpuinfo" ] || absent proc/cpuinfo
   grep -E '^(model name|CPU implementer|CPU part|cpu)[[:space:]]*:' "$R/proc/cpuinfo" | sort -u
 }
+# Whether the machine is a guest: x86 has a flag for it, on others only the firmware tells.
+virtual() {
+  [ -e "$R/proc/cpuinfo" ] || absent proc/cpuinfo
+  sed -n '/^flags[[:space:]]*:/{/[[:space:]]hypervisor\([[:space:]]\|$\)/{s/.*/guest/;p;q;};s/.*/host/;p;q;}' "$R/proc/cpuinfo"
+  for file in sys_vendor product_name; do
+    { read -r value <"$R/sys/class/dmi/id/$file"; } 2>/dev/null && printf 'dmi %s\n' "$value"
+  done
+  exit 0
+}
 governors() {
   cd "$R/sys/devices/system/cpu" 2>/dev/null || absent sys/devices/system/cpu
   set -- cpu[0-9]*/cpufreq/scaling_governor
@@ -190,6 +199,7 @@ section kernel_log kernel_log
 section machine_id show etc/machine-id
 section os show etc/os-release
 section product show sys/class/dmi/id/product_name
+section virtual virtual
 section bios show sys/class/dmi/id/bios_version
 section cpus count cpu
 section cpus_present show sys/devices/system/cpu/present

@@ -34,7 +34,7 @@ _WHOLE_NODE = frozenset(
         *("unreachable", "host-key-changed", "wrong-key", "slow-node", "governor", "memlock"),
         *("numa-balancing", "gdr-disabled", "peermem-missing", "tcp-fallback"),
         *("background-diagnostics", "numad", "modules-by-hand", "clocks-unlocked", "nvme-missing"),
-        *("cpus-offline", "cpu-model", "memory-missing"),
+        *("cpus-offline", "cpu-model", "cpu-steal", "memory-missing"),
         *("become-refused", "node-login", "gpu-hidden"),
         *("out-of-memory", "kernel-log-denied", "kernel-log-lost"),
     ]
@@ -42,7 +42,7 @@ _WHOLE_NODE = frozenset(
 # DEVICE is another node.
 _OF_TWO_NODES = frozenset({"slow-path", "one-machine", "cloned-image"})
 # Besides every ``slow-…``: the faults whose severity is a share that is lost.
-_GRADED = frozenset(["high-ber", "power-cap", "gpu-clock", "retransmits"])
+_GRADED = frozenset(["high-ber", "power-cap", "gpu-clock", "retransmits", "cpu-steal"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +175,11 @@ _FAULTS = {
     "cpus-offline": _Kind("half of the node's CPUs are offline", host_faults.cpus_offline),
     "cpu-model": _Kind(
         "the node has another processor than the other nodes", host_faults.cpu_model
+    ),
+    "cpu-steal": _Kind(
+        "the node is a virtual machine, and its hypervisor gives 0.4 of its CPU time to others; "
+        "every bandwidth is 0.6 of the healthy one",
+        host_faults.cpu_steal,
     ),
     "memory-missing": _Kind("one of 16 memory modules is missing", host_faults.memory_missing),
     "nic-numa": _Kind("NIC DEVICE is attached to another NUMA node", hard.nic_numa),

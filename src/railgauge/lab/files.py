@@ -11,6 +11,7 @@ from typing import Any
 
 from railgauge.lab import net_files
 from railgauge.lab.net_files import Files
+from railgauge.lab.sim.counters import cpu_time
 
 _COUNTERS = (  # noqa: SIM905 - read as words
     "VL15_dropped excessive_buffer_overrun_errors link_downed link_error_recovery"
@@ -41,6 +42,7 @@ PRIVATE = (
     "port_xmit_discards",
     "aer_dev_correctable",
     "proc/uptime",
+    "proc/stat",
     *net_files.PRIVATE,
 )
 """Suffixes of the paths whose files the tools change."""
@@ -103,6 +105,7 @@ def _proc(node: dict[str, Any]) -> Files:
     return {
         "dev/kmsg": "",  # the lab's dd knows what it holds
         "proc/uptime": "86400.00 172800.00\n",
+        "proc/stat": cpu_time(0, 0),
         "proc/sys/kernel/hostname": f"{node['name']}\n",
         "proc/sys/kernel/random/boot_id": f"{uuid.uuid5(_BOOTS, kernel)}\n",
         "proc/sys/kernel/osrelease": f"{host['kernel']}\n",
@@ -118,9 +121,11 @@ def _proc(node: dict[str, Any]) -> Files:
 
 def _cpuinfo(host: dict[str, Any]) -> str:
     """Return one stanza for all CPUs; /sys/devices/system/cpu gives their number."""
+    guest = " hypervisor" if host.get("guest") else ""
     return (
         "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\n"
-        f"model name\t: {host['cpu_model']}\ncpu MHz\t\t: 3000.000\n\n"
+        f"model name\t: {host['cpu_model']}\ncpu MHz\t\t: 3000.000\n"
+        f"flags\t\t: fpu vme sse sse2 ht{guest} avx2\n\n"
     )
 
 

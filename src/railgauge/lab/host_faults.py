@@ -1,7 +1,8 @@
 """Faults of what a node is: its identity, its clock, its processors and its memory.
 
-They change no figure of the lab, because no document measured their effect. The suite can find them
-only in the node's files, and in the time that it prints.
+Stolen CPU time makes the node slower. The others change no figure of the lab, because no document
+measured their effect: the suite can find them only in the node's files, and in the time that it
+prints.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, bad
 
 _AHEAD_S = 7200
 _MODULES = 16  # of memory, on each of these machines
+_STEAL_LEAVES = 0.6
 _OTHER_CPU = {
     "Intel": "Intel(R) Xeon(R) Gold 6338 CPU @ 2.00GHz",
     "AMD": "AMD EPYC 7742 64-Core Processor",
@@ -37,6 +39,14 @@ def clock(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
 
 def cpus_offline(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
     node["host"]["online"] = node["host"]["cpus"] // 2
+
+
+def cpu_steal(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    """Make the node a virtual machine, whose hypervisor gives its CPU time to others."""
+    left = fault.left(_STEAL_LEAVES)
+    node["host"]["guest"] = True
+    node["stolen"] = 1 - left
+    node["speed"] *= left
 
 
 def cpu_model(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:

@@ -1,17 +1,22 @@
-"""``report.html``: pytest-html writes the file, and railgauge lays it out from the record.
+"""``report.html``: the page of railgauge, made from the record, in place of that of pytest-html.
 
-The page of pytest-html itself draws its rows by script, from one attribute with all of them. Here
-every row is in the page, so that it reads without script too.
+The page of pytest-html draws its rows by script, from one attribute with all of them. Here every
+row is in the page, so that it reads without script too. pytest-html says where the page is, and its
+hooks give what other plugins add; when it has written its own page, this one replaces that.
 """
 
 from __future__ import annotations
 
+import os
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from datetime import datetime
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_html
 from markupsafe import Markup
 from pytest_metadata.plugin import metadata_key
 
@@ -25,7 +30,7 @@ from railgauge.report.excerpts import excerpts
 from railgauge.report.plots import Plot
 from railgauge.run import masks
 from railgauge.run.settings import RunSettings
-from railgauge.run.store import Store
+from railgauge.run.store import Store, write_whole
 from railgauge.trend.tonight import NightsTold
 
 # The style of the page as a file of its own, for servers that forbid styles inside a page.
@@ -47,14 +52,30 @@ class Columns:
         self.bases: dict[str, int] = {}
         self.logs: dict[str, str] = {}
         self.others: list[tuple[str, str, str]] = []
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_sessionstart(self, session: pytest.Session) -> None:
-        lay_out(session.config)
+        self._added: tuple[list[str], list[str], list[str]] | None = None
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_report_title(self, report: Any) -> None:
-        report.title = f"railgauge acceptance report ({self._evidence()} evidence)"
+        report.title = self._title()
+
+    def _title(self) -> str:
+        return f"railgauge acceptance report ({self._evidence()} evidence)"
+
+    @pytest.hookimpl(optionalhook=True, trylast=True)
+    def pytest_html_results_summary(
+        self, prefix: list[str], summary: list[str], postfix: list[str]
+    ) -> None:
+        """Keep the lists in which all plugins put what belongs on the page."""
+        self._added = (prefix, summary, postfix)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Write the page when pytest-html has written its own, if it has."""
+        result = yield
+        if self._added is not None:
+            parts = [part for added in self._added for part in added]
+            write_whole(_place(session.config), _page(self._title(), parts, session.config))
+        return result
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_table_row(self, report: pytest.TestReport, cells: list[str]) -> None:
@@ -69,37 +90,28 @@ class Columns:
             self.others.append((report.nodeid, report.outcome, told[:_LOG_CHARACTERS]))
 
 
-class _Layout:
-    """Stands in for the template of pytest-html."""
+def _place(config: pytest.Config) -> Path:
+    """The file that pytest-html writes: its option, in which variables and ~ count."""
+    path = Path(os.path.expandvars(config.getoption("htmlpath"))).expanduser()
+    return config.invocation_params.dir / path
 
-    def __init__(self, config: pytest.Config) -> None:
-        self._config = config
 
-    def render(self, **given: Any) -> str:
-        """Return the page; ``given`` are the values that pytest-html has for its own template."""
-        parts = given["additional_summary"]
-        return pages.render(
-            _PAGE,
-            title=given["title"],
-            made=f"{given['date']} {given['time']}",
-            writer=f"pytest-html {given['version']}",
-            parts=[_markup(p) for where in ("prefix", "summary", "postfix") for p in parts[where]],
-            around=sorted(self._config.stash.get(metadata_key, {}).items()),
-            script_hash=_digest(pages.source(_SCRIPT)),
-            style_file=STYLE,
-        )
+def _page(title: str, parts: Sequence[str], config: pytest.Config) -> str:
+    return pages.render(
+        _PAGE,
+        title=title,
+        made=f"{datetime.now():%d-%b-%Y %H:%M:%S}",
+        writer=f"railgauge and pytest-html {pytest_html.__version__}",
+        parts=list(map(_markup, parts)),
+        around=sorted(config.stash.get(metadata_key, {}).items()),
+        script_hash=_digest(pages.source(_SCRIPT)),
+        style_file=STYLE,
+    )
 
 
 def _markup(part: str) -> Markup:
     """Return what a plugin gave pytest-html for its page; railgauge's own is from templates."""
     return Markup(part)  # noqa: S704
-
-
-def lay_out(config: pytest.Config) -> None:
-    """Have pytest-html write the page of this module."""
-    for plugin in config.pluginmanager.get_plugins():
-        if type(plugin).__module__.startswith("pytest_html.") and hasattr(plugin, "_template"):
-            plugin._template = _Layout(config)
 
 
 def style() -> str:

@@ -33,8 +33,13 @@ def watched(make: Callable[[], MadeRun]) -> MadeRun:
     return (*run, told)
 
 
+def boot_id() -> str:
+    """The boot id of this machine: a node that has it too runs on it."""
+    return _text(_BOOT_ID).strip()
+
+
 def _head() -> str:
-    return f"cpus {len(os.sched_getaffinity(0))}\nboot_id {_text(_BOOT_ID).strip()}\n"
+    return f"cpus {len(os.sched_getaffinity(0))}\nboot_id {boot_id()}\n"
 
 
 def _reading() -> str:

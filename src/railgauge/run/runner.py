@@ -11,7 +11,7 @@ from functools import partial
 from railgauge.core.errors import ConnectionLost, NoEvidence, PortInUse, ToolFailed
 from railgauge.core.model import Case, Cluster, Command, Transcript
 from railgauge.core.question import CaseResult
-from railgauge.core.terms import BESIDE_ROLES, Role
+from railgauge.core.terms import BESIDE_ROLES, COUNTER_ROLES, LOAD_ROLES, Role
 from railgauge.leases.files import Leases
 from railgauge.run.sampling import GpuSampling
 from railgauge.run.store import Store
@@ -22,6 +22,8 @@ from railgauge.transport.sessions import Sessions
 Planner = Callable[[Case, int], tuple[Command, ...]]
 # The commands that read the NIC counters of a case's nodes; none if nothing checks its traffic.
 CounterProbe = Callable[[Case], tuple[Command, ...]]
+# The commands that read the CPU time of the virtual ones among a case's nodes.
+LoadProbe = Callable[[Case], tuple[Command, ...]]
 # What an interrupted run has measured of a case: all repeats, the first ones, or ``None``.
 EarlierResult = Callable[[Case], CaseResult | None]
 # The cases that are measured at the same time as a case, which is one of them.
@@ -55,6 +57,7 @@ class Runner:
         sampling: GpuSampling | None = None,
         earlier: EarlierResult = lambda _: None,
         ports: range = _PORTS,
+        loads: LoadProbe = lambda _: (),
         watch: RunWatch = lambda make: make(),
         measured_with: MeasuredWith = lambda case: (case,),
     ) -> None:
@@ -67,6 +70,7 @@ class Runner:
         self._store = store
         self._plan = plan
         self._counters = counters
+        self._loads = loads
         self._sampling = sampling or GpuSampling(sessions, lambda _: ())
         self._earlier = earlier
 
@@ -125,13 +129,14 @@ class Runner:
         return self._watch(lambda: self._on_a_free_port(case, start))
 
     def _counted(self, case: Case) -> tuple[Transcript, ...]:
-        """Make one repeat, and read the NIC counters of its nodes before and after it."""
-        probes = self._counters(case)
-        before = [self._read(command, Role.COUNTERS_BEFORE) for command in probes]
+        """Make one repeat; read the NIC counters and the load of its nodes before and after it."""
+        probes = [(command, COUNTER_ROLES) for command in self._counters(case)]
+        probes += [(command, LOAD_ROLES) for command in self._loads(case)]
+        before = [self._read(command, role) for command, (role, _) in probes]
         run = self._sampled(case)
         if not _ended_well(run):
             return run
-        return (*run, *before, *(self._read(command, Role.COUNTERS_AFTER) for command in probes))
+        return (*run, *before, *(self._read(command, role) for command, (_, role) in probes))
 
     def _sampled(self, case: Case) -> tuple[Transcript, ...]:
         """Make one repeat while the GPUs of its nodes are sampled."""

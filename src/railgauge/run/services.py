@@ -14,7 +14,7 @@ from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Case, Cluster, Command, Node
 from railgauge.core.question import CaseResult
 from railgauge.core.redaction import secret_values
-from railgauge.facts import NodeAnswer
+from railgauge.facts import NodeAnswer, NodeFacts, steal
 from railgauge.facts.boot import KernelMark, Reboot
 from railgauge.judging import traffic
 from railgauge.judging.confirmation import FOLDER as AGAIN
@@ -160,7 +160,7 @@ def built(
     else:
         sessions = Once(lambda: _live(cluster(), store, surveyed, tag))
         sampling = Once(lambda: _sampling(settings, cluster(), sessions()))
-        runners = _Runners(settings, store, cluster, sessions, sampling, earlier)
+        runners = _Runners(settings, store, surveyed, cluster, sessions, sampling, earlier)
         measure, again = runners.into(store, ""), runners.into(beside, AGAIN)
 
         def measure_in(name: str) -> Measure:
@@ -228,6 +228,7 @@ class _Runners:
 
     settings: RunSettings
     store: Store
+    surveyed: Surveyed
     cluster: Once[Cluster]
     sessions: Once[Sessions]
     sampling: Once[GpuSampling]
@@ -255,6 +256,7 @@ class _Runners:
             sampling=self.sampling(),
             earlier=taken,
             ports=ports,
+            loads=self._loads,
             watch=control_host.watched,
             measured_with=self._measured_with,
         )
@@ -269,6 +271,17 @@ class _Runners:
         platform = self.settings.platform
         spec = platform.measurements[case.measurement].traffic
         return traffic.probes(case.nodes, self.cluster().rootfs, spec, platform)
+
+    def _loads(self, case: Case) -> tuple[Command, ...]:
+        """The readers of the virtual nodes; the load of the control host is read anyway."""
+        found, own = self.surveyed.found, control_host.boot_id()
+        answers = {node: found.get(node) for node in case.nodes}
+        virtual = (
+            node
+            for node, facts in answers.items()
+            if isinstance(facts, NodeFacts) and facts.virtual and facts.boot_id != own
+        )
+        return steal.readers(virtual, self.cluster().rootfs)
 
 
 def _sampling(settings: RunSettings, cluster: Cluster, sessions: Sessions) -> GpuSampling:

@@ -30,6 +30,8 @@ FREEDOM_PER_VALUE = 0.45
 # Printed values have at least three digits; less noise than this comes from rounding.
 NOISE_MIN = 0.001
 _STRAYS_MAX = 0.2
+# The noise of few nights is known to about a third, and they may be noisier than the others.
+_NOISE_SPARE = 1.5
 # Cutting three times gives up to eight levels, more than a real history has.
 _DEPTH = 3
 # Sums of deviations that differ only by the rounding of floating point are equal.
@@ -72,13 +74,16 @@ def steps(
     ``after`` is the number of nights that a new level needs. The nights are first cut into likely
     levels (binary segmentation). Then cuts are dropped, the likeliest to be chance first, until
     each cut that is left is significant against the levels on its two sides. Cutting before testing
-    finds a level that lasted only for a while, which a single cut would miss in its noise.
+    finds a level that lasted only for a while, which a single cut would miss in its noise. The
+    noise is that about the two levels, or that about all: a few nights tell little of it.
     """
     cuts = _cuts(values, after, _DEPTH)
     between = cache(partial(_between, values, after, noise_min))
     while cuts:
         edges = [0, *cuts, len(values)]
-        found = [between(three) for three in zip(edges, cuts, edges[2:], strict=False)]
+        noise = _noise_about(values, edges, noise_min)
+        threes = zip(edges, cuts, edges[2:], strict=False)
+        found = [_in_noise(between(three), noise) for three in threes]
         worst = max(found, key=lambda step: _likely_chance(step, effect_min))
         if worst.chance <= allowed and abs(worst.effect) >= effect_min:
             return found
@@ -127,37 +132,76 @@ def _deviations(values: Sequence[float]) -> list[float]:
     return found
 
 
-def _between(
-    values: Sequence[float], after: int, noise_min: float, edges: tuple[int, int, int]
-) -> Step:
-    """The step at the middle edge, on the nights between the outer two.
-
-    Its chance is corrected for every split that was tried, and for the choice of the stretch if
-    that is not all nights.
-    """
-    left, at, right = edges
-    stretch = values[left:right]
-    found = _step(stretch, at - left, noise_min)
-    if not are_levels(stretch, found):
-        return Step(at, found.effect, 1.0)
-    splits = len(values) - NIGHTS_BEFORE - after + 1
-    tried = splits if right - left == len(values) else splits * len(values) / 2
-    return Step(at, found.effect, min(1.0, tried * found.chance))
-
-
-def _step(values: Sequence[float], at: int, noise_min: float) -> Step:
-    effect = statistics.median(values[at:]) - statistics.median(values[:at])
-    noise = max(noise_about_medians(_residuals(values, at), 2), noise_min)
-    known = Noise(noise, FREEDOM_PER_VALUE * len(values))
-    return Step(at, effect, chance(effect, known, at, len(values) - at))
-
-
 @dataclass(frozen=True, slots=True)
 class Noise:
     """The standard deviation of single values, and the degrees of freedom of its estimate."""
 
     deviation: float
     freedom: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """A cut between two levels of ``before`` and ``after`` nights, and the noise about these two.
+
+    ``tried`` corrects a chance for every split that was tried.
+    """
+
+    at: int
+    effect: float
+    noise: Noise
+    before: int
+    after: int
+    tried: float
+    are_levels: bool
+
+    def chance_in(self, noise: Noise) -> float:
+        """The chance of the cut; 1 if its two sides are no levels."""
+        by_noise = self.tried * chance(self.effect, noise, self.before, self.after)
+        return min(1.0, by_noise) if self.are_levels else 1.0
+
+
+def _between(
+    values: Sequence[float], after: int, noise_min: float, edges: tuple[int, int, int]
+) -> _Cut:
+    """The cut at the middle edge, on the nights between the outer two.
+
+    Its chance is corrected for every split that was tried, and for the choice of the stretch if
+    that is not all nights.
+    """
+    left, at, right = edges
+    stretch, before = values[left:right], at - left
+    effect = statistics.median(stretch[before:]) - statistics.median(stretch[:before])
+    deviation = max(noise_about_medians(_residuals(stretch, before), 2), noise_min)
+    splits = len(values) - NIGHTS_BEFORE - after + 1
+    return _Cut(
+        at,
+        effect,
+        Noise(deviation, FREEDOM_PER_VALUE * len(stretch)),
+        before,
+        right - at,
+        splits if right - left == len(values) else splits * len(values) / 2,
+        are_levels(stretch, before, effect),
+    )
+
+
+def _noise_about(values: Sequence[float], edges: Sequence[int], noise_min: float) -> Noise:
+    """The noise about all levels together."""
+    parts = [values[a:b] for a, b in pairwise(edges)]
+    residuals = [abs(v - middle) for p in parts for middle in [statistics.median(p)] for v in p]
+    deviation = max(noise_about_medians(residuals, len(parts)), noise_min)
+    return Noise(deviation, FREEDOM_PER_VALUE * len(values))
+
+
+def _in_noise(cut: _Cut, about_all: Noise) -> Step:
+    """The step at a cut, with the smaller of its chances by either noise.
+
+    That about all levels is known far better than that of a few nights, but these may be noisier:
+    it counts as no smaller than theirs, with something to spare.
+    """
+    deviation = max(about_all.deviation, _NOISE_SPARE * cut.noise.deviation)
+    by_all = cut.chance_in(Noise(deviation, about_all.freedom))
+    return Step(cut.at, cut.effect, min(cut.chance_in(cut.noise), by_all))
 
 
 def chance(effect: float, noise: Noise, before: int, after: int) -> float:
@@ -172,15 +216,15 @@ def _likely_chance(step: Step, effect_min: float) -> tuple[bool, float, float]:
     return abs(step.effect) < effect_min, step.chance, -abs(step.effect)
 
 
-def are_levels(values: Sequence[float], step: Step) -> bool:
+def are_levels(values: Sequence[float], at: int, effect: float) -> bool:
     """Whether four nights of five are on their side of the middle between the two medians.
 
     A few bad nights among good ones can move a median of three nights, but are not a level.
     """
-    before, after = values[: step.at], values[step.at :]
-    middle = statistics.median(before) + step.effect / 2
-    strays = [sum((v - middle) * step.effect >= 0 for v in before)]
-    strays.append(sum((v - middle) * step.effect <= 0 for v in after))
+    before, after = values[:at], values[at:]
+    middle = statistics.median(before) + effect / 2
+    strays = [sum((v - middle) * effect >= 0 for v in before)]
+    strays.append(sum((v - middle) * effect <= 0 for v in after))
     return strays[0] <= _STRAYS_MAX * len(before) and strays[1] <= _STRAYS_MAX * len(after)
 
 

@@ -16,6 +16,7 @@ from railgauge.trend.values import (
     RECOVERED,
     REGRESSION,
     Finding,
+    FindingScope,
     Movement,
     Night,
     Rules,
@@ -42,8 +43,9 @@ def findings(earlier: Iterable[Night], tonight: Night, rules: Rules = _PLAIN) ->
     values = series_of(nights)
     long = {key: found for key, found in values.items() if len(found) >= FEWEST_NIGHTS}
     search = Search([track(key, found) for key, found in long.items()], rules)
-    changes = [_finding(change, nights, long, search.tests) for change in search.changes()]
-    found = joined(_without_way_back(changes, rules), [night.run_id for night in nights], long)
+    changes = list(search.changes())
+    told = [_finding(c, nights, _until_lost_again(c, changes, long), search.tests) for c in changes]
+    found = joined(_without_way_back(told, rules), [night.run_id for night in nights], long)
     return Trend(
         fleet=tonight.fleet,
         nights=tuple(night.run_id for night in nights),
@@ -61,6 +63,19 @@ def series_of(nights: Sequence[Night]) -> dict[SeriesKey, dict[int, float]]:
         for key, value in night.values.items():
             found.setdefault(key, {})[number] = value
     return {key: found[key] for key in sorted(found, key=lambda key: key.order)}
+
+
+def _until_lost_again(
+    change: LevelChange, changes: Sequence[LevelChange], values: Values
+) -> Values:
+    """The values that tell whether a loss has recovered: those before the loss after a gain."""
+    later = [c for c in changes if c.scope == change.scope and c.at >= change.until]
+    gains = [c.at for c in later if c.effect > 0]
+    ends = [c.at for c in later if c.effect < 0 and gains and c.at > min(gains)]
+    if not ends:
+        return values
+    kept = {key: values[key] for key in change.went_along}
+    return {k: {n: v for n, v in found.items() if n < min(ends)} for k, found in kept.items()}
 
 
 def _finding(change: LevelChange, nights: Sequence[Night], values: Values, tests: int) -> Finding:
@@ -96,11 +111,15 @@ def _recovered(change: LevelChange, values: Values) -> int:
 
 def _without_way_back(found: Sequence[Finding], rules: Rules) -> list[Finding]:
     """The findings without the improvements that only end a loss: its recovery says it all."""
-    ended = {(one.scope, one.recovered): one.worse for one in found if one.recovered}
+    left: dict[tuple[FindingScope, str], float] = {}
+    for one in found:
+        if one.recovered:
+            end = (one.scope, one.recovered)
+            left[end] = left.get(end, 1.0) * (1 - one.worse)
 
     def is_more(one: Finding) -> bool:
-        lost = ended.get((one.scope, one.since))
-        return lost is None or (1 - lost) * (1 - one.worse) - 1 > rules.min_change
+        lost = left.get((one.scope, one.since))
+        return lost is None or lost * (1 - one.worse) - 1 > rules.min_change
 
     return [one for one in found if one.verdict != IMPROVEMENT or is_more(one)]
 

@@ -16,6 +16,16 @@ KINDS: Mapping[str, Kind] = {
         "derived: tasks that wait for a CPU before a measurement begins and after it has ended are"
         " not those of the measurement; proc_stat(5), accounting/psi of the Linux kernel",
     ),
+    "cpu-steal": Kind(
+        "the node is a virtual machine, and its hypervisor gave CPU time that the node wanted to"
+        " others while measurements missed their limits: the misses say nothing of the node's own"
+        " parts",
+        "give the virtual machine CPUs of its own (pinned, not overcommitted), or move what else"
+        " runs on its host, and measure again; a node that misses its limits without steal is named"
+        " by a cause of its own",
+        "derived: CPU time that was stolen is missing to the measurement that wanted it; steal in"
+        " proc_stat(5) of the Linux kernel",
+    ),
     "tool-missing": Kind(
         "a program that the measurement needs is not installed on the node",
         "install it, or give its path under 'tools' in the hostfile",

@@ -16,6 +16,8 @@ MEASURES = frozenset(
     {"perftest", "iperf", "gemm", "transferbench", "nvbandwidth", "dcgmi", "vllm", "collective"}
 )
 _ETHERNET_MTU = 8244
+# Clock ticks for which the CPUs of a virtual node want to work in one measurement.
+_TICKS = 1000
 
 
 def count_traffic(
@@ -62,6 +64,17 @@ def count_errors(node: dict[str, Any]) -> None:
         total = _add(f"{node['root']}/../aer-{address}", amount)
         with open(path, "w", encoding="ascii") as file:  # noqa: PTH123 - see main.py
             file.write(f"RxErr 0\nBadTLP {total}\nBadDLLP 0\nTOTAL_ERR_COR {total}\n")
+    if "stolen" in node:
+        measured = _add(f"{node['root']}/../measured", 1)
+        with open(f"{node['root']}/proc/stat", "w", encoding="ascii") as file:  # noqa: PTH123 - see main.py
+            file.write(cpu_time(measured, node["stolen"]))
+
+
+def cpu_time(measurements: int, stolen: float) -> str:
+    """Return what /proc/stat says after so many measurements, of which a share was stolen."""
+    lost = round(measurements * _TICKS * stolen)
+    worked = measurements * _TICKS - lost
+    return f"cpu  {worked} 0 0 {8 * worked} 0 0 0 {lost} 0 0\nprocs_running 1\n"
 
 
 def counted(node: dict[str, Any], gpu: dict[str, Any], name: str) -> int:
