@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testing import prepared
-from testing.acceptance import BARE_SMOKE, Project, Run, assert_clean, make_project
+from testing.acceptance import BARE_SMOKE, Project, Run, assert_clean, environment, make_project
 from testing.standing_lab import standing_lab
 from testing.standing_sshd import StandingServers, sshd, standing_servers
 from testing.waiting import wait_until
@@ -91,7 +90,7 @@ class Running:
     """A run in the background."""
 
     project: Project
-    process: prepared.Started | subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes]
     output: Path
 
     @property
@@ -118,8 +117,16 @@ class Running:
 
 def start(site: Site, project: Project, *options: str) -> Running:
     output = project.folder / "output.txt"
-    words = (*site.servers.hostfile(project), *FEW, *options)
-    process = project.start(output, *words, new_session=True)
+    with output.open("wb") as file:
+        process = subprocess.Popen(
+            project.command(*site.servers.hostfile(project), *FEW, *options),
+            cwd=project.folder,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            env=environment(),
+            start_new_session=True,
+        )
     return Running(project, process, output)
 
 
