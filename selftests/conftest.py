@@ -17,7 +17,7 @@ from xdist.scheduler import LoadFileScheduling
 
 pytest.register_assert_rewrite("testing")
 
-from testing import places, prepared, programs  # noqa: E402 - its asserts are to tell what they saw
+from testing import costs, places, prepared, programs  # noqa: E402 - its asserts are to tell what they saw
 
 # What a selftest starts finds compiled what it imports, as it does at a user's.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -62,8 +62,15 @@ class LongFirst(LoadFileScheduling):
         return str(folder) if folder.name in _SHARED_RUNS else super()._split_scope(nodeid)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--costs", help="append the CPU seconds of each test to this file")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Workers have the environment of the process that started them."""
+    if file := config.getoption("costs"):
+        is_worker = hasattr(config, "workerinput")
+        config.pluginmanager.register(costs.Costs(Path(file).absolute(), is_worker=is_worker))
     if worker := getattr(config, "workerinput", None):
         number = int(worker["workerid"].removeprefix("gw"))
         config.args = begun_elsewhere(config.args, number / worker["workercount"])

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
-from testing.acceptance import HOMELAB, Project, Run, assert_clean, environment
+from testing.acceptance import HOMELAB, Project, Run, assert_clean
 from testing.waiting import wait_until
 
 NIGHTLY = (*HOMELAB, "--level", "signoff", "--rounds", "3")
@@ -46,16 +45,8 @@ class Running:
         self.temporary = project.folder / "tmp"
         self.temporary.mkdir()
         self.output = project.folder / "output.txt"
-        with self.output.open("wb") as output:
-            self.process = subprocess.Popen(
-                project.command(*level, *options),
-                cwd=project.folder,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                env=environment() | {"TMPDIR": str(self.temporary)},
-                start_new_session=True,
-            )
+        about = {"TMPDIR": str(self.temporary)}
+        self.process = project.start(self.output, *level, *options, new_session=True, **about)
         transcripts = project.folder / "reports" / "latest" / "transcripts"
         wait_until(lambda: len(_measured(transcripts)) >= 2, START_LIMIT_S, "two cases")
         assert processes_of(self.temporary), "the lab should be running now"

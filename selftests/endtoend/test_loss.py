@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 from test_resume import log, measured_at, settled
-from testing.acceptance import BARE_SMOKE, Project, Run, assert_sound, environment, make_project
+from testing.acceptance import BARE_SMOKE, Project, Run, assert_sound, make_project
 from testing.standing_lab import StandingLab, standing_lab
 from testing.waiting import pass_time, wait_until
 from testing.wires import Wire, hostfile_over, wired
@@ -93,19 +92,12 @@ def _shim(lab: StandingLab) -> None:
 def disturbed(field: Field, project: Project, *options: str) -> Iterator[Callable[[], Run]]:
     """A run that waits in a measurement on the node to be lost; the call waits for its end."""
     field.hold(2)
-    process = subprocess.Popen(
-        project.command(*options),
-        cwd=project.folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        env=environment(),
-    )
+    output = project.folder / "output.txt"
+    process = project.start(output, *options)
 
     def ended() -> Run:
-        output, _ = process.communicate(timeout=LIMIT_S)
-        return Run(project, process.returncode, output, "", 0.0)
+        code = process.wait(LIMIT_S)
+        return Run(project, code, output.read_text(errors="replace"), "", 0.0)
 
     try:
         field.wait_held()

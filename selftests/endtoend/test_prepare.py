@@ -18,7 +18,6 @@ from testing.acceptance import (
     Run,
     assert_clean,
     assert_sound,
-    environment,
 )
 from testing.standing_lab import StandingLab, standing_lab
 from testing.waiting import wait_until
@@ -137,17 +136,8 @@ class Prepared:
     def __init__(self, lab: StandingLab, project: Project, *options: str) -> None:
         self.project = project
         self.output = project.folder / "output.txt"
-        command = project.command(*lab.hostfile(project), *BARE_SMOKE, "--prepare", *MANY, *options)
-        with self.output.open("wb") as output:
-            self.process = subprocess.Popen(
-                command,
-                cwd=project.folder,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                env=environment(),
-                start_new_session=True,
-            )
+        words = (*lab.hostfile(project), *BARE_SMOKE, "--prepare", *MANY, *options)
+        self.process = project.start(self.output, *words, new_session=True)
         transcripts = project.folder / "reports" / "latest" / "transcripts"
         wait_until(lambda: any(transcripts.glob("*.json")), START_LIMIT_S, "a case")
         assert balancing(lab) == PREPARED

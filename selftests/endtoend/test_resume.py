@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testing import prepared
 from testing.acceptance import (
     HOMELAB,
     SMOKE,
@@ -23,7 +24,6 @@ from testing.acceptance import (
     Scenario,
     assert_clean,
     assert_sound,
-    environment,
     make_project,
 )
 from testing.waiting import wait_until
@@ -38,16 +38,11 @@ SEED = 20240611
 
 
 @contextmanager
-def started(project: Project, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+def started(
+    project: Project, *options: str
+) -> Iterator[prepared.Started | subprocess.Popen[bytes]]:
     """A run in the background; whatever is left of it is killed at the end."""
-    process = subprocess.Popen(
-        project.command(*options),
-        cwd=project.folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        stdin=subprocess.DEVNULL,
-        env=environment(),
-    )
+    process = project.start(Path(os.devnull), *options)
     try:
         yield process
     finally:

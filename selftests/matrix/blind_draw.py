@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from random import Random
 
 from expected_causes import ALL_CAUSES, DRAWN_LAST, PATH
@@ -92,7 +93,7 @@ def drawn(
     platform = random.choice(tuple(platforms or NODES))
     wanted = random.randint(1, MOST_FAULTS)
     count = max(random.choice(SIZES[platform]), wanted + _GOOD)
-    inputs = draw_inputs(platform, random, tuple(InProcessLab(platform, count=count).nodes))
+    inputs = draw_inputs(platform, random, _names(platform, count))
     lab_seed = random.randrange(1, 1_000_000)
     injected: list[Injection] = []
     for injection in _injections(inputs, names):
@@ -101,6 +102,12 @@ def drawn(
         if len(injected) == wanted:
             break
     return DrawnRun(number, platform, count, lab_seed, level, tuple(injected))
+
+
+@cache
+def _names(platform: str, count: int) -> tuple[str, ...]:
+    """The nodes of a lab; to make one takes most of a draw."""
+    return tuple(InProcessLab(platform, count=count).nodes)
 
 
 def _injections(inputs: DrawInputs, only: Sequence[str]) -> Iterator[Injection]:

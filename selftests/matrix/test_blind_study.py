@@ -325,23 +325,28 @@ def test_a_study_can_be_repeated_and_its_runs_are_independent() -> None:
     assert {len(run.injected) for run in runs} == set(range(1, MOST_FAULTS + 1))
 
 
-def test_two_faults_that_undo_each_other_are_not_drawn() -> None:
+@pytest.fixture(scope="module")
+def many() -> list[DrawnRun]:
+    return [drawn(7, number, "smoke") for number in range(1500)]
+
+
+def test_two_faults_that_undo_each_other_are_not_drawn(many: list[DrawnRun]) -> None:
     """Each gives a NIC the address of another node's; together they may swap them."""
-    runs = [drawn(7, number, "smoke") for number in range(1500)]
     names = [
         Counter((one.name, one.device) for one in run.injected if one.name.startswith("duplicate-"))
-        for run in runs
+        for run in many
     ]
     assert sum(map(len, names)) > 20, "the faults are drawn"
     assert all(count == 1 for each in names for count in each.values())
 
 
-def test_a_fault_of_two_nodes_is_not_drawn_beside_a_node_that_does_not_answer() -> None:
+def test_a_fault_of_two_nodes_is_not_drawn_beside_a_node_that_does_not_answer(
+    many: list[DrawnRun],
+) -> None:
     """The other node of the fault may be the one that does not answer."""
-    runs = [drawn(7, number, "smoke") for number in range(1500)]
     twins = {"one-machine", "cloned-image", "duplicate-lid", "duplicate-gid"}
     silent = {"unreachable", "wrong-key", "host-key-changed", "node-stops"}
-    for each in runs:
+    for each in many:
         lost = {one.node for one in each.injected if one.name in silent}
         assert all(lost <= {one.node} for one in each.injected if one.name in twins), each.command
 

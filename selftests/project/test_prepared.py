@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -132,6 +133,35 @@ os._exit(0)
 def _is_over(process: Path) -> bool:
     """A zombie that is nobody's child in a container without an init process."""
     return " Z " in (process / "stat").read_text(encoding="ascii")
+
+
+BACKGROUND = """
+import os, signal, sys, tempfile, time
+print(os.getsid(0) == os.getpid(), tempfile.gettempdir(), flush=True)
+print(signal.getsignal(signal.SIGINT).__name__, flush=True)
+print("also", file=sys.stderr, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_in_the_background_gets_signals(tmp_path: Path, number: signal.Signals) -> None:
+    folder, output = conftest(tmp_path / "one", BACKGROUND), tmp_path / "output"
+    (tmp_path / "own").mkdir()
+    more = {"TMPDIR": str(tmp_path / "own")}
+    asked = prepared.Request(("-s",), folder, environment(), 300.0, True, more)
+    with output.open("wb") as file:
+        run = prepared.start(asked, file)
+    wait_until(lambda: "also" in output.read_text(encoding="utf-8"), 30, "the run has begun")
+    assert run.poll() is None
+    with pytest.raises(subprocess.TimeoutExpired):
+        run.wait(0.01)
+    expected = f"True {tmp_path / 'own'}\ndefault_int_handler\nalso\n"
+    assert output.read_text(encoding="utf-8").startswith(expected)
+    run.send_signal(number)
+    assert (run.wait(30), run.poll()) == (-number, -number)
+    assert not Path(f"/proc/{run.pid}").exists()
+    run.kill()  # of a process that has ended: nobody gets the signal
 
 
 WORKER = """

@@ -129,6 +129,7 @@ class Package:
         What a class from elsewhere has too is called from there: one that is a base, or that
         ``called`` names for a class that has no base.
         """
+        told = self.taken | self.said
         return sorted(
             f"{module}: {name}.{method.name}"
             for module, name in self.reached
@@ -136,7 +137,7 @@ class Package:
             if isinstance(node, ast.ClassDef)
             for method in node.body
             if isinstance(method, FUNCTIONS) and not method.name.startswith(("_", HOOK))
-            if method.name not in self.taken | self.said
+            if method.name not in told
             if not any(hasattr(base, method.name) for base in self._foreign(module, node))
             if not hasattr(called.get(name), method.name)
         )
@@ -186,11 +187,12 @@ class Package:
             self.loaded |= {
                 name for name in self.modules if _in(self.open, name) and _last(name) in self.said
             }
+            told = self.taken | self.said
             self._waiting = [
                 (module, name)
                 for module in self.loaded
                 for name in (*self.modules[module].definitions, *self.modules[module].bindings, "")
-                if name in self.taken | self.said or not name or name.startswith(HOOK)
+                if name in told or not name or name.startswith(HOOK)
                 if (module, name) not in self.reached
             ]
 
@@ -254,7 +256,7 @@ class Package:
         """A string may be a module's full name, its name from its folder, or its file."""
         self.said.add(text)
         inner = text.removesuffix(".py") if text.endswith(".py") or "." in text else ""
-        self.loaded |= {text, f"{module.package}.{inner}"} & set(self.modules)
+        self.loaded |= {text, f"{module.package}.{inner}"} & self.modules.keys()
 
 
 def _words(node: ast.AST) -> list[str]:

@@ -36,13 +36,21 @@ def look(cannot_run: Callable[[str], NoReturn], tmp_path_factory: pytest.TempPat
     return look
 
 
-@pytest.fixture
-def tab(cannot_run: Callable[[str], NoReturn]) -> Iterator[devtools.Tab]:
-    """A tab of a browser, driven over its debugging pipe."""
+@pytest.fixture(scope="session")
+def new_tab(cannot_run: Callable[[str], NoReturn]) -> Iterator[Callable[[], devtools.Tab]]:
+    """``new_tab()``: a tab of a browser, driven over its debugging pipe."""
     if browser.program() is None:
         cannot_run(f"there is none of {', '.join(browser.NAMES)}")
-    with devtools.tab() as tab:
-        yield tab
+    with devtools.tabs() as new:
+        yield new
+
+
+@pytest.fixture
+def tab(new_tab: Callable[[], devtools.Tab]) -> Iterator[devtools.Tab]:
+    """A tab that shares nothing with those of other tests but the browser."""
+    made = new_tab()
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")

@@ -77,6 +77,17 @@ class Project:
         request = prepared.Request(arguments, self.folder, environment(), TIME_LIMIT_S)
         return self._run_of(lambda: carry_out(request))
 
+    def start(
+        self, output: Path, *options: str, new_session: bool = False, **more: str
+    ) -> prepared.Started | subprocess.Popen[bytes]:
+        """Run pytest in the background; it prints to a file. ``more`` are variables of the run."""
+        arguments = (*_AS_INSTALLED, *options)
+        request = prepared.Request(
+            arguments, self.folder, environment(), TIME_LIMIT_S, new_session, more
+        )
+        with output.open("wb") as file:
+            return prepared.start(request, file)
+
     def execute(self, command: Iterable[str]) -> Run:
         return self._run_of(
             lambda: subprocess.run(

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,21 +25,27 @@ Json = dict[str, Any]
 
 
 class Tab:
-    """One tab. ``problems`` are errors of its scripts and of what it was not allowed to load."""
+    """One tab. ``problems`` are errors of its scripts and of what it was not allowed to load.
 
-    def __init__(self, send: Callable[[Json], None], messages: Iterator[Json]) -> None:
-        self._send, self._messages, self._last = send, messages, 0
+    Cookies, storage and cache are its own, as if the browser had been started for it.
+    """
+
+    def __init__(
+        self, send: Callable[[Json], None], messages: Iterator[Json], numbers: Iterator[int]
+    ) -> None:
+        self._send, self._messages, self._numbers = send, messages, numbers
         self._session = ""
         self.problems: list[str] = []
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._context: str = self.call("Target.createBrowserContext")["browserContextId"]
+        of = {"url": "about:blank", "browserContextId": self._context}
+        target = self.call("Target.createTarget", **of)["targetId"]
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
 
     def call(self, method: str, **params: object) -> Json:
-        self._last += 1
-        number = self._last
+        number = next(self._numbers)
         about = {"sessionId": self._session} if self._session else {}
         self._send({"id": number, "method": method, "params": params, **about})
         for message in self._messages:
@@ -48,7 +55,13 @@ class Tab:
             self._note(message)
         raise AssertionError(f"the browser ended during {method}")
 
+    def close(self) -> None:
+        self._session = ""
+        self.call("Target.disposeBrowserContext", browserContextId=self._context)
+
     def _note(self, message: Json) -> None:
+        if message.get("sessionId") != self._session:
+            return  # of an earlier tab
         if message.get("method") in ("Log.entryAdded", "Runtime.exceptionThrown"):
             self.problems.append(json.dumps(message["params"])[:1000])
 
@@ -57,7 +70,8 @@ class Tab:
         self.call("Page.navigate", url=url)
         for message in self._messages:
             self._note(message)
-            if message.get("method") == "Page.loadEventFired":
+            is_own = message.get("sessionId") == self._session
+            if is_own and message.get("method") == "Page.loadEventFired":
                 return
 
     def emulate(
@@ -104,6 +118,13 @@ class Tab:
 @contextmanager
 def tab() -> Iterator[Tab]:
     """A tab in a browser of its own, which ends with the block."""
+    with tabs() as new:
+        yield new()
+
+
+@contextmanager
+def tabs() -> Iterator[Callable[[], Tab]]:
+    """A function that makes tabs in a browser, which ends with the block."""
     name = program()
     assert name
     (their_in, our_out), (our_in, their_out) = os.pipe(), os.pipe()
@@ -118,7 +139,8 @@ def tab() -> Iterator[Tab]:
         os.close(their_out)
         try:
             with os.fdopen(our_in, "rb") as answers, os.fdopen(our_out, "wb", 0) as asked:
-                yield Tab(lambda one: _write(asked, one), _messages(answers))
+                messages, numbers = _messages(answers), count(1)
+                yield lambda: Tab(lambda one: _write(asked, one), messages, numbers)
         finally:
             browser.terminate()
             browser.wait()

@@ -12,6 +12,7 @@ the interpreter or an import reads it: there is one server for each environment.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import selectors
@@ -21,9 +22,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 _SERVER = Path(__file__).with_name("prepared_server.py")
 _CHUNK_BYTES = 1 << 16
@@ -37,6 +40,9 @@ class Request:
     folder: Path
     environment: Mapping[str, str]
     time_limit_s: float
+    new_session: bool = False
+    # Variables that only the run and its children have; no import may read them.
+    more: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def command(self) -> list[str]:
@@ -50,6 +56,8 @@ class _Server:
 
 
 _servers: dict[frozenset[tuple[str, str]], _Server] = {}
+# The arguments and CPU seconds of the last runs, for costs.py.
+told: deque[tuple[Sequence[str], float]] = deque(maxlen=1000)
 _starting = threading.Lock()
 
 
@@ -74,9 +82,75 @@ def run(request: Request) -> subprocess.CompletedProcess[str]:
         raise subprocess.TimeoutExpired(
             request.command, request.time_limit_s, streams[out], streams[err]
         )
+    told.append((request.arguments, float(words[2])))
     return subprocess.CompletedProcess(
         request.command, int(words[1]), _text(streams[out]), _text(streams[err])
     )
+
+
+class Started:
+    """A run in the background, with the methods of ``subprocess.Popen`` that its users need."""
+
+    def __init__(self, answer: socket.socket, command: Sequence[str]) -> None:
+        self._answer = answer
+        self._command = command
+        self._told = b""
+        while self._told.count(b"\n") < 1:
+            self._hear(None)
+        self.pid = int(self._told)
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0.0)
+        return self.returncode
+
+    def wait(self, time_limit_s: float | None = None) -> int:
+        """Return the exit code. Raises ``subprocess.TimeoutExpired``."""
+        deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
+        while self.returncode is None:
+            self._hear(deadline)
+            if self._told.count(b"\n") > 1:
+                self.returncode = int(self._told.split()[1])
+                self._answer.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _hear(self, deadline: float | None) -> None:
+        left_s = None if deadline is None else max(0.0, deadline - time.monotonic())
+        self._answer.settimeout(left_s)
+        try:
+            told = self._answer.recv(_CHUNK_BYTES)
+        except (TimeoutError, BlockingIOError):
+            raise subprocess.TimeoutExpired(self._command, left_s or 0.0) from None
+        if not told:
+            raise ChildProcessError("the prepared interpreter has ended")
+        self._told += told
+
+
+def start(request: Request, output: BinaryIO) -> Started | subprocess.Popen[bytes]:
+    """Start the request as ``run`` does, without a time limit; all that it prints is in a file."""
+    if not hasattr(os, "pidfd_open"):
+        return subprocess.Popen(
+            request.command,
+            cwd=request.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**request.environment, **request.more},
+            start_new_session=request.new_session,
+        )
+    answer, answer_end = socket.socketpair()
+    with answer_end:
+        ends = (output.fileno(), output.fileno(), answer_end.fileno())
+        _send(_server(request.environment), request, ends)
+    return Started(answer, request.command)
 
 
 def fresh(request: Request) -> subprocess.CompletedProcess[str]:
@@ -89,9 +163,14 @@ def fresh(request: Request) -> subprocess.CompletedProcess[str]:
         errors="replace",
         timeout=request.time_limit_s,
         stdin=subprocess.DEVNULL,
-        env=dict(request.environment),
+        env={**request.environment, **request.more},
         check=False,
     )
+
+
+def interpreters() -> Iterator[int]:
+    """Return the process IDs of the servers."""
+    return iter([server.process.pid for server in list(_servers.values())])
 
 
 def end() -> None:
@@ -128,17 +207,30 @@ def _start(environment: Mapping[str, str]) -> _Server:
 
 def _ask(server: _Server, request: Request) -> tuple[int, int, int]:
     """Return the read ends: the run's output, its errors, and the server's messages about it."""
-    message = json.dumps({"folder": str(request.folder), "arguments": list(request.arguments)})
     (out, out_end), (err, err_end) = os.pipe(), os.pipe()
     answer, answer_end = socket.socketpair()
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    given = [nothing, out_end, err_end, answer_end.detach()]
+    given = [out_end, err_end, answer_end.detach()]
     try:
-        socket.send_fds(server.requests, [message.encode()], given)
+        _send(server, request, given)
     finally:
         for descriptor in given:
             os.close(descriptor)
     return out, err, answer.detach()
+
+
+def _send(server: _Server, request: Request, ends: Sequence[int]) -> None:
+    """Ask for a run whose output, errors and messages go to these descriptors."""
+    message = {
+        "folder": str(request.folder),
+        "arguments": list(request.arguments),
+        "new_session": request.new_session,
+        "more": dict(request.more),
+    }
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    try:
+        socket.send_fds(server.requests, [json.dumps(message).encode()], [nothing, *ends])
+    finally:
+        os.close(nothing)
 
 
 def _read(descriptors: Sequence[int], deadline: float) -> dict[int, bytes]:

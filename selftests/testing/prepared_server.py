@@ -1,9 +1,10 @@
 """An interpreter that has imported what a run of the ladder imports, and forks for each run.
 
 ``python prepared_server.py FD`` reads requests from the socket ``FD`` until its other end closes. A
-request is one message: JSON with ``folder`` and ``arguments``, and four descriptors, which are the
+request is one message: JSON as ``prepared._send`` makes it, and four descriptors, which are the
 run's standard input, output and error, and a socket. Through this socket the server says the
-process ID and, at the end, the exit code. The fork goes on as ``python -m pytest ARGUMENTS``.
+process ID and, at the end, the exit code and the CPU seconds. The fork goes on as ``python -m
+pytest ARGUMENTS``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -72,7 +74,11 @@ class _Server:
                     return None
                 if self._is_fork(given):
                     asked = json.loads(message)
+                    if asked["new_session"]:
+                        os.setsid()
                     os.chdir(asked["folder"])
+                    os.environ.update(asked["more"])
+                    tempfile.tempdir = None  # one of the variables may name another
                     return list(asked["arguments"])
 
     def _is_fork(self, given: list[int]) -> bool:
@@ -101,17 +107,17 @@ class _Server:
 
     def _say_end(self, descriptor: int) -> None:
         child, answer = self._running[descriptor]
-        _, status = os.waitpid(child, 0)
+        _, status, used = os.wait4(child, 0)
         self._ready.unregister(descriptor)
         os.close(descriptor)
-        self._say(descriptor, os.waitstatus_to_exitcode(status))
+        self._say(descriptor, os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime)
         del self._running[descriptor]
         answer.close()
 
-    def _say(self, descriptor: int, number: int) -> None:
+    def _say(self, descriptor: int, *numbers: float) -> None:
         # If the run's time limit is over, the other end is closed.
         with contextlib.suppress(ConnectionError):
-            self._running[descriptor][1].sendall(b"%d\n" % number)
+            self._running[descriptor][1].sendall(f"{' '.join(map(str, numbers))}\n".encode())
 
 
 def _prepare() -> None:
@@ -136,9 +142,26 @@ def _fill_caches() -> None:
         cluster = hostfile.load(path, schema_file=path.with_name("schema.json"))
         thresholds.load(cluster.platform, _ROOT / "thresholds")
     marks.marked_tests(_ROOT)
+    _fill_codec()
     package = _ROOT / "src" / "railgauge"
     for path in package.rglob("*.html.j2"):
         pages._environment().get_template(path.relative_to(package).as_posix())
+
+
+def _fill_codec() -> None:
+    """Have cattrs make the code that reads and writes the files of a run."""
+    from railgauge.bundle import inputs  # noqa: PLC0415 - see _MODULES
+    from railgauge.core import codec, model  # noqa: PLC0415
+    from railgauge.facts import NodeFacts  # noqa: PLC0415
+    from railgauge.judging.record import ItemRecord  # noqa: PLC0415
+    from railgauge.run import resume, store  # noqa: PLC0415
+    from railgauge.verdict.decision import RunPlan  # noqa: PLC0415
+
+    surveyed = (NodeFacts, inputs.SurveyedNode, inputs.SurveyHeader)
+    kept = (model.Cluster, store.Kept, ItemRecord, RunPlan, resume.Invocation)
+    for kind in (*surveyed, *kept):
+        codec._CONVERTER.get_structure_hook(kind)
+        codec._CONVERTER.get_unstructure_hook(kind)
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ import ipaddress
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from railgauge.core.errors import BadInput
@@ -23,6 +23,7 @@ from railgauge.core.secret_forms import FORMS, LEAST_SECRET, MASK, SECRET_FIELD,
 _MOST_RECURRING = 200  # characters
 _MOST_CLEAN = 100_000  # of them
 _FEW = 16
+_BARE = (int, float, bool, type(None))
 # Stands between the words of a command; it is white space to every expression.
 _BETWEEN = "\x1f"
 
@@ -83,6 +84,8 @@ class Redactor:
         self.counts: Counter[str] = Counter()
 
     def text(self, text: str) -> str:
+        if text in self._clean and self._pseudonyms is None:  # nearly all texts of a run
+            return text
         if text not in self._clean and text not in self._long:
             text = self._without_secrets(text)
         return self._pseudonyms.text(text, self.counts) if self._pseudonyms else text
@@ -119,17 +122,27 @@ class Redactor:
 
     def data(self, data: Any) -> Any:
         """Return redacted plain data; a string is a secret if its key names one."""
-        if isinstance(data, Mapping):
+        kind = type(data)
+        if kind is str:
+            return self.text(data)
+        if kind in _BARE:
+            return data
+        if kind is dict or isinstance(data, Mapping):
             return {self.text(key): self._entry(key, item) for key, item in data.items()}
         if isinstance(data, (list, tuple)):
             return [self.data(item) for item in data]
         return self.text(data) if isinstance(data, str) else data
 
     def _entry(self, key: str, item: Any) -> Any:
-        if isinstance(item, str) and item and item != MASK and SECRET_FIELD.fullmatch(key):
+        if isinstance(item, str) and item and item != MASK and _is_secret_field(key):
             self.counts["secret field"] += 1
             return MASK
         return self.data(item)
+
+
+@lru_cache(1024)  # all files of a run have some hundred keys
+def _is_secret_field(key: str) -> bool:
+    return bool(SECRET_FIELD.fullmatch(key))
 
 
 class Pseudonyms:

@@ -14,6 +14,9 @@ from railgauge.judging.record import record_only
 from railgauge.plugin.opening import SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, note
 
+# What was read last: the items of a case follow each other.
+_LAST = pytest.StashKey[tuple[CaseResult, Measured]]()
+
 
 def measured(item: pytest.Item, case: Case) -> Measured:
     """Make the measurement, or reuse it from this run, and read it.
@@ -62,7 +65,11 @@ def _obtained(item: pytest.Item, case: Case) -> CaseResult:
 
 def _read(item: pytest.Item, case: Case, result: CaseResult) -> Measured:
     stash = item.config.stash
-    return assess.read(stash[SETTINGS].platform, case, result, stash[SERVICES].found)
+    of, last = stash.get(_LAST, (None, None))
+    if last is None or of is not result or last.case != case:
+        last = assess.read(stash[SETTINGS].platform, case, result, stash[SERVICES].found)
+        stash[_LAST] = result, last
+    return last
 
 
 def _stop(item: pytest.Item, question: Question, error: DataCorrupted) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Generic, Protocol, TypeVar
@@ -42,6 +43,8 @@ from railgauge.verdict.decision import RunPlan
 
 # Added to the longest measurement: time to connect, wait for leases, and stop hanging commands.
 _GATE_SPARE_S = 300.0
+# Of a case that was measured nothing changes any more, and its items follow each other.
+_of_few_cases = lru_cache(4)
 
 Measure = Callable[[Case], CaseResult]
 _Made = TypeVar("_Made")
@@ -240,7 +243,7 @@ class _Runners:
         ``folder`` is the folder of confirmations, or empty for the run's own measurements.
         """
         runner = Once(lambda: self._runner(kept, folder))
-        return lambda case: runner().measure(case)
+        return _of_few_cases(lambda case: runner().measure(case))
 
     def _runner(self, kept: Store, folder: str) -> Runner:
         leases = Leases(self.store.folder / "leases")
@@ -306,7 +309,7 @@ def _replaying(recorded: ReplayedRun, store: Store) -> Measure:
     def measure(case: Case) -> CaseResult:
         return store.load(case) or store.save(case, _recorded(case, recorded))
 
-    return measure
+    return _of_few_cases(measure)
 
 
 def _recorded(case: Case, recorded: ReplayedRun) -> CaseResult:

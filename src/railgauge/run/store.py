@@ -35,7 +35,7 @@ from railgauge.run.room import Room
 VOUCHED = "vouched.jsonl"
 # The SHA-256 of every file of a run that has ended.
 MANIFEST = "manifest.json"
-_TAIL_BYTES = 2**16
+_TAIL_BYTES = 2**12
 _UTF8 = "utf-8", "replace"
 
 
