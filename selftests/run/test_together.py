@@ -126,3 +126,20 @@ def test_a_defect_of_the_suite_is_no_result():
 
     with pytest.raises(RuntimeError, match="a defect"):
         at_once(dict.fromkeys(RAILS, make))
+
+
+def test_what_breaks_beside_the_rails_is_the_error_of_all_of_them(fakes, store, tmp_path):
+    def loads(_case):
+        return (Command("n3", ("cat", "/proc/stat")),)
+
+    fakes.unreachable = {"n3"}
+    runner = Runner(
+        Sessions(cluster("n1", "n2", "n3"), fakes.connect),
+        Leases(tmp_path / "leases"),
+        store,
+        planned,
+        loads=loads,
+        measured_with=lambda _: RAILS,
+    )
+    assert {type(runner.measure(rail).error) for rail in RAILS} == {NodeUnreachable}
+    assert len(fakes.done("connect")) == 1

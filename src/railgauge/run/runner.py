@@ -115,15 +115,29 @@ class Runner:
         """Make all repeats of cases that share their nodes; in each one all of them run at once."""
         found = {case: CaseResult(()) for case in cases}
         for _ in range(cases[0].repeats):
-            with self._sampling.during(cases[0]) as sampled:
-                made = at_once({case: partial(self._rail, case) for case in cases})
-                beside = sampled()
+            try:
+                made, beside = self._rails(cases)
+            except NoEvidence as error:
+                found = {case: CaseResult(found[case].runs, error) for case in cases}
+                break
             found = {case: _with_run(found[case], made[case], beside) for case in cases}
             if not all(result.error is None and _went_well(result) for result in found.values()):
                 break
         if any(isinstance(result.error, ConnectionLost) for result in found.values()):
             self._drop(cases[0].nodes)
         return {case: _ended_early(case, result) for case, result in found.items()}
+
+    def _rails(
+        self, cases: Sequence[Case]
+    ) -> tuple[dict[Case, MadeRun | NoEvidence], tuple[Transcript, ...]]:
+        """Make one repeat of each case at the same time, and what was seen beside all of them."""
+        first, (before, after) = cases[0], LOAD_ROLES
+        begun = [self._read(command, before) for command in self._loads(first)]
+        with self._sampling.during(first) as sampled:
+            made = at_once({case: partial(self._rail, case) for case in cases})
+            seen = sampled()
+        ended = [self._read(command, after) for command in self._loads(first)]
+        return made, (*seen, *begun, *ended)
 
     def _rail(self, case: Case, start: Callable[[], object]) -> tuple[Transcript, ...]:
         return self._watch(lambda: self._on_a_free_port(case, start))
