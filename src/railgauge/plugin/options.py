@@ -11,8 +11,8 @@ import pytest
 from railgauge.config.thresholds import LEVELS
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
-from railgauge.planning.plan import Level
 from railgauge.core.units import format_size, parse_size
+from railgauge.planning.plan import Level
 from railgauge.run import room
 
 LEVEL = "nightly"
