@@ -11,6 +11,7 @@ from railgauge.core.model import Outcome, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import Role
 from railgauge.diagnosis import diagnose
+from railgauge.diagnosis.confirm import confirmations, follow_ups
 from railgauge.diagnosis.model import LIKELY, OPEN
 from railgauge.facts.steal import readers
 
@@ -141,3 +142,12 @@ def test_wrong_results_are_no_matter_of_steal():
     wrong = corrupt(("n1", "n2"))
     found = replace(found, records={**found.records, wrong.id: wrong})
     assert {cause.cause for cause in diagnose(found)} == {"cpu-steal", "data-corruption"}
+
+
+def test_nothing_is_measured_again_while_the_time_may_still_be_stolen():
+    """What was measured again, without the load of its own, named the node as slow."""
+    found = on_guests(slow_at(OF_N2), OF_N2)
+    causes = diagnose(found)
+    assert confirmations(found, causes) == follow_ups(found, causes) == ()
+    slow = on_guests(slow_at(OF_N2), ())
+    assert confirmations(slow, diagnose(slow))
