@@ -143,8 +143,7 @@ def test_a_large_cluster_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [f"n1:{TWENTY}\n", f"n1:{'9' * 5000}\n", "n1:70000\n", "n[1-99999999]\n", "\0" * 100,
-     "n1 " * 100_000],
+    [f"n1:{TWENTY}\n", f"n1:{'9' * 5000}\n", "n1:70000\n", "n[1-99999999]\n", "\0" * 100],
 )  # fmt: skip
 def test_a_plain_list_of_a_stranger(tmp_path: Path, text: str) -> None:
     of_hostfile(tmp_path, text, "hosts")
@@ -195,8 +194,6 @@ def first_measurement(document: dict) -> dict:
         lambda d: first_measurement(d).update(time_limit_s=int(TWENTY)),
         lambda d: first_measurement(d).update(
             levels={"smoke,nightly,signoff": {"sizes": ["8MiB"], "repeats": int(TWENTY)}}),
-        lambda d: first_measurement(d).update(
-            levels={"smoke,nightly,signoff": {"sizes": [f"{TWENTY}GiB"]}}),
         lambda d: d["hardware"].update(gpus={"count": int(TWENTY)}),
     ],
 )  # fmt: skip

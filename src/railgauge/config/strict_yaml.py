@@ -85,8 +85,8 @@ def _size(node: yaml.Node, sizes: dict[int, int], around: set[int]) -> int:
 class _BoundedLoader(yaml.SafeLoader):
     """Refuses brackets in brackets in brackets, for which PyYAML takes quadratic time."""
 
-    def increase_flow_level(self) -> None:
-        super().increase_flow_level()  # type: ignore[misc]
+    def fetch_flow_collection_start(self, token: Any) -> None:
+        super().fetch_flow_collection_start(token)
         if self.flow_level > _DEEPEST:
             problem, mark = "is nested too deeply", self.get_mark()
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
