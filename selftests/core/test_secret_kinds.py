@@ -107,5 +107,7 @@ def test_a_hostile_line_costs_time_in_proportion_to_its_length(piece: str):
         Redactor().text(line)
         return time.process_time() - began
 
-    short_s = min(cost_s(50_000) for _ in range(3))
+    short_s = cost_s(50_000)
+    if short_s < 0.1:  # else noise is a small part of it
+        short_s = min(short_s, cost_s(50_000), cost_s(50_000))
     assert cost_s(400_000) < max(24 * short_s, 0.2)

@@ -1,4 +1,7 @@
-"""The CPU seconds of each selftest: ``pytest selftests --costs FILE``, then ``costs.py FILE``.
+"""The CPU seconds of each selftest.
+
+    pytest selftests --costs FILE
+    PYTHONPATH=selftests python -m testing.costs FILE
 
 A line of JSON is one test with its fixtures, the collection of a worker (``collection``), or one
 run of the ladder (``run``, which is also part of the tests that waited for it). The seconds are

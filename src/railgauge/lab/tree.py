@@ -120,7 +120,5 @@ def _find(name: str) -> tuple[str, str] | None:
 
 
 def _wrapper() -> str:
-    # The link in a virtual environment costs each start a quarter more: Python looks for packages
-    # there, and a tool has none.
-    python, launch = shlex.quote(str(Path(sys.executable).resolve())), shlex.quote(str(_LAUNCH))
+    python, launch = shlex.quote(sys.executable), shlex.quote(str(_LAUNCH))
     return f'#!/bin/sh\nexec {python} -SE {launch} "${{0##*/}}" "${{0%/*}}/../node" "$@"\n'
