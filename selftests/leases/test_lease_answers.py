@@ -20,8 +20,8 @@ def test_what_a_node_says_is_not_trusted() -> None:
         assert answer(said) == Held()
         assert answer(said).process == 0
     assert answer("held 4711\n").process == 4711
-    assert answer("taken {") == Taken(None)
-    assert answer("taken []") == Taken(None)
+    assert answer("taken {") == Taken(None, is_forged=True)
+    assert answer("taken []") == Taken(None, is_forged=True)
     assert answer("taken ") == Taken(None)
     hostile = answer(
         'taken {"user": "\\u001b[31m", "host": [1], "run": "'
