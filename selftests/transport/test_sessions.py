@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 from testing.core_values import cluster, transcript
@@ -112,6 +113,34 @@ def test_patience_is_for_the_whole_run(fakes, sessions, clock):
     clock.back_at_s = clock.now_s + 50
     with pytest.raises(NodeUnreachable, match="tried for 20 s"):
         sessions["n1"].run(COMMAND)
+
+
+def test_an_interrupt_ends_the_wait_for_a_node(fakes, sessions, clock):
+    lose(fakes, sessions)
+    with ExitStack() as ending:
+
+        def sleep(seconds):
+            clock.now_s += seconds
+            if clock.now_s == 3:
+                ending.enter_context(sessions.interrupted())
+
+        clock.sleep = sleep
+        with pytest.raises(KeyboardInterrupt):
+            sessions["n1"].run(COMMAND)
+    assert clock.now_s == 3
+
+
+def test_two_threads_that_need_a_node_open_one_connection(fakes, sessions):
+    both = threading.Barrier(2)
+
+    def session():
+        both.wait()
+        return sessions["n1"]
+
+    with ThreadPoolExecutor(2) as threads:
+        one, other = (threads.submit(session) for _ in range(2))
+        assert one.result() is other.result()
+    assert len(fakes.done("connect")) == 1
 
 
 def test_a_node_that_never_was_there_is_not_waited_for(fakes, sessions, clock):

@@ -121,6 +121,7 @@ class Sessions:
                     self._dead[node] = _after(error, waited_s)
                     raise self._dead[node] from None
                 time.sleep(_PAUSE_S)
+                self.refuse_interrupted()
             else:
                 if node in self._patience_s:
                     self._patience_s[node] -= time.monotonic() - began
