@@ -136,7 +136,8 @@ def test_no_page_runs_or_makes_what_a_node_says(
 
 def test_allure_runs_and_makes_none_of_it(allure: Path, tab: Tab) -> None:
     found = opened(tab, allure)
-    assert found["made"] == []
+    own = f'<base href="{allure.resolve().as_uri()}">'  # Allure's page makes it, of its own place
+    assert [one for one in found["made"] if one != own] == []
     assert not found["ran"]
 
 

@@ -38,7 +38,7 @@ class Screen:
 
 
 def work(name, runs, typical_s, repeats=1):
-    measurement = SimpleNamespace(name=name, typical_s=typical_s)
+    measurement = SimpleNamespace(name=name, typical_s=typical_s, together=False)
     return Work(measurement, (runs,), 1, 1, repeats)
 
 
