@@ -70,7 +70,8 @@ def _always(measurement: Measurement, parsed: Parsed) -> bool:  # noqa: ARG001
 
 
 def _names_perftest(measurement: Measurement, parsed: Parsed) -> bool:
-    return parsed.summary.get("command") == measurement.command
+    """No output says that other rails were measured at the same time: that has to be named."""
+    return not measurement.together and parsed.summary.get("command") == measurement.command
 
 
 def _names_collective(measurement: Measurement, parsed: Parsed) -> bool:
