@@ -11,14 +11,13 @@ import argparse
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from testing.acceptance import BARE_SMOKE, Project, Run, environment, make_project
 from testing.standing_lab import StandingLab, standing_lab
-from testing.waiting import wait_until
+from testing.waiting import pass_time, wait_until
 
 _GONE_LIMIT_S = 30.0
 
@@ -73,7 +72,7 @@ def _killed(lab: StandingLab, project: Project, at_once: int, after_s: float) ->
         env=environment(),
         start_new_session=True,
     )
-    time.sleep(after_s)
+    pass_time(after_s, "a random moment of the run")
     process.kill()
     process.wait()
     latest = project.folder / "reports" / "latest"

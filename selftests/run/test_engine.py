@@ -14,7 +14,7 @@ from testing.waiting import stays, wait_until
 from railgauge.core.question import CaseResult
 from railgauge.planning.pairing import tournament
 from railgauge.planning.work_queue import Unit
-from railgauge.run.engine import Engine, EngineWork
+from railgauge.run.engine import CaseEngine, EngineWork
 
 LIMIT_S = 20.0
 GOOD = CaseResult(((transcript(),),))
@@ -38,7 +38,7 @@ class Bench:
     def __post_init__(self) -> None:
         self._changed = threading.Condition()
         self.case_of = {u: case(nodes=u.nodes, measurement=u.case) for u in self.units if u.case}
-        self.engine = Engine(self.measure, self.interrupted, self.at_once)
+        self.engine = CaseEngine(self.measure, self.interrupted, self.at_once)
 
     def work(self) -> EngineWork:
         return EngineWork(self.units, self.case_of, lambda unit: unit not in self.closed)

@@ -19,7 +19,7 @@ from railgauge.planning.work_queue import Unit
 from railgauge.plugin import gating, worksheet
 from railgauge.plugin.items import ABOUT
 from railgauge.plugin.opening import SERVICES, SETTINGS
-from railgauge.run.engine import Engine, EngineWork
+from railgauge.run.engine import CaseEngine, EngineWork
 
 
 class AheadOfItems:
@@ -27,7 +27,7 @@ class AheadOfItems:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
-        engine: Engine = session.config.stash[SERVICES].engine
+        engine: CaseEngine = session.config.stash[SERVICES].engine
         if session.testsfailed or session.config.option.collectonly:
             return None  # pytest's own loop says so
         with engine.begin(_work(session.items)):
@@ -58,7 +58,7 @@ def _case(item: pytest.Item) -> Case | None:
     )
 
 
-def _run(session: pytest.Session, unit: Unit, engine: Engine) -> None:
+def _run(session: pytest.Session, unit: Unit, engine: CaseEngine) -> None:
     """Run the items of a unit as pytest's own loop does."""
     items = [session.items[place] for place in unit.items]
     for item, following in zip(items, [*items[1:], _after(session, engine)], strict=True):
@@ -69,7 +69,7 @@ def _run(session: pytest.Session, unit: Unit, engine: Engine) -> None:
             raise session.Interrupted(session.shouldstop)
 
 
-def _after(session: pytest.Session, engine: Engine) -> pytest.Item:
+def _after(session: pytest.Session, engine: CaseEngine) -> pytest.Item:
     """Return the item after a unit, for which pytest keeps the fixtures that both use.
 
     Where none can be judged yet it is not known, and pytest keeps those of the session.

@@ -68,7 +68,7 @@ class _Open:
         return (*(self.by_node.setdefault(node, Counter()) for node in unit.nodes), self.all)
 
 
-class Engine:
+class CaseEngine:
     """The measurements of one process; ``at_once`` of them at the same time."""
 
     def __init__(

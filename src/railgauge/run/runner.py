@@ -13,9 +13,10 @@ from railgauge.core.model import Case, Cluster, Command, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import BESIDE_ROLES, COUNTER_ROLES, LOAD_ROLES, Role
 from railgauge.leases.files import Leases
+from railgauge.run.control_host import MadeRun
 from railgauge.run.sampling import GpuSampling
 from railgauge.run.store import Store
-from railgauge.run.together import MadeRun, at_once
+from railgauge.run.together import at_once
 from railgauge.transport import Running, relay
 from railgauge.transport.sessions import Sessions
 

@@ -23,7 +23,7 @@ from railgauge.judging.confirmation import Remeasurement
 from railgauge.leases.files import Leases
 from railgauge.planning import plan, telemetry
 from railgauge.run import control_host
-from railgauge.run.engine import Engine
+from railgauge.run.engine import CaseEngine
 from railgauge.run.gates import Gates
 from railgauge.run.holding import read_tag
 from railgauge.run.reboots import Watch
@@ -102,7 +102,7 @@ class RunServices:
     sessions: Once[Sessions]
     earlier: Earlier | None
     recorded: ReplayedRun | None
-    engine: Engine
+    engine: CaseEngine
     _measure_again: Measure
     _measure_in: Callable[[str], Measure]
 
@@ -169,7 +169,7 @@ def built(
         def measure_in(name: str) -> Measure:
             return runners.into(store_in(folder / name), name)
 
-    engine = Engine(measure, lambda: sessions().interrupted(), settings.at_once)
+    engine = CaseEngine(measure, lambda: sessions().interrupted(), settings.at_once)
     gates = Gates(store, settings.longest_s + _GATE_SPARE_S)
     return RunServices(
         store,

@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, BrokenBarrierError
 
 from railgauge.core.errors import NoEvidence, ToolFailed
-from railgauge.core.model import Case, Transcript
+from railgauge.core.model import Case
+from railgauge.run.control_host import MadeRun
 
-MadeRun = tuple[Transcript, ...]
 # Makes a repeat; what it gets waits for the other rails, and is called before the client starts.
 Make = Callable[[Callable[[], object]], MadeRun]
 
