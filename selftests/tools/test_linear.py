@@ -20,8 +20,8 @@ from railgauge.tools import NAMES, tool
 SIZE = 6_000
 # Linear is 4, quadratic 16; a busy machine measures up to twice as much.
 MOST_RATIO = 9.0
-# A 4 MB text takes less than 20 s even then; each parser is measured below a tenth of it.
-MOST_US_PER_CHAR = 5.0
+# A 4 MB text takes less than 40 s even on a busy machine; most parsers need a tenth of it.
+MOST_US_PER_CHAR = 10.0
 TOO_SHORT_S = 0.02  # below that the clock and the caches decide
 UNITS = (
     *("x", "0", " ", "0 ", "a ", "- ", "\t", "[", "{", '{"a": ', "=", "|", "| x ", "# ", "/", "("),
