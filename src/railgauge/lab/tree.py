@@ -20,7 +20,7 @@ from railgauge.lab.sim import stored
 CORE_UTILITIES = (  # noqa: SIM905 - read as words
     "sh timeout env cat grep sed awk head tail cut tr sort uniq wc ls readlink basename dirname"
     " find sleep kill mkdir rm mv touch test true false printf echo date id uname stat ps xargs"
-    " setsid nohup dd cmp tee od seq mktemp flock mkfifo chmod"
+    " setsid nohup dd cmp tee od seq mktemp flock mkfifo chmod chown rmdir"
 ).split()
 _LAUNCH = Path(__file__).parent / "launch.py"
 
