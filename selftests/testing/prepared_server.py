@@ -27,15 +27,27 @@ import prepared_children
 
 _MOST_BYTES = 1 << 18
 _DESCRIPTORS = 4
-# What a run of the ladder imports.
+# What a run of the ladder imports. Its pytest rewrites no asserts (testing/acceptance.py), or it would
+# warn of plugins that are already there.
 _MODULES = (
     "pytest",
+    "_pytest.helpconfig",
+    "_pytest.junitxml",
+    "_pytest.faulthandler",
+    "_pytest.skipping",
+    "_pytest.stepwise",
+    "_pytest.threadexception",
+    "_pytest.unittest",
+    "_pytest.unraisableexception",
+    "_pytest.warnings",
     "pytest_html.plugin",
     "pytest_metadata.plugin",
     "allure_pytest.plugin",
     "xdist.plugin",
     "xdist.looponfail",
     "xdist.dsession",
+    "xdist.remote",
+    "railgauge.site.entry",
     "railgauge.plugin.fixtures",
     "railgauge.transport.ssh",
     "railgauge.tools.perftest",
@@ -46,11 +58,6 @@ _MODULES = (
     "email.parser",
 )
 _ROOT = Path(__file__).resolve().parents[2]
-# pytest compiles plugins in its own way, and warns about those that are already imported. Each run
-# imports them again; what they import stays.
-_AGAIN = ("pytest_html", "pytest_metadata", "allure_pytest", "xdist", "railgauge.plugin")
-# pytest asks the names of installed plugins only; what is below this one may stay.
-_ALONE = "railgauge"
 
 
 class _Server:
@@ -124,9 +131,6 @@ def _prepare() -> None:
     for name in _MODULES:
         importlib.import_module(name)
     _fill_caches()
-    for name in list(sys.modules):
-        if name == _ALONE or any(name == one or name.startswith(f"{one}.") for one in _AGAIN):
-            del sys.modules[name]
     assert threading.active_count() == 1, "a fork would have none of the other threads"
     gc.collect()
     gc.freeze()  # garbage collection in a run does not copy these objects
