@@ -40,8 +40,15 @@ def phase(pytest_item, tmp_path):
             setattr(pytest_item.stash[DRAFT], name, value)
         call = SimpleNamespace(excinfo=SimpleNamespace(value=error) if error else None)
         report = SimpleNamespace(when=when, duration=1.5, passed=error is None)
-        recording.observe(pytest_item, call, report, Store(tmp_path))
-        return getattr(report, "railgauge", None)
+        record = recording.observe(pytest_item, call, report, Store(tmp_path))
+        told = getattr(report, "railgauge", None)
+        assert (told is None) == (record is None)
+        if record is None:
+            return None
+        plain = Store(tmp_path).plain(record.to_json())
+        brief = {"outcome": plain["outcome"], "reason": plain["reason"]}
+        assert told == (plain if when == "teardown" else brief)
+        return plain
 
     return run
 

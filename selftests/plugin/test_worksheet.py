@@ -1,11 +1,13 @@
 """The controller learns from its workers which items they collected."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from railgauge.core.model import Outcome
 from railgauge.leases.files import Leases
+from railgauge.planning.held import All
 from railgauge.plugin import worksheet
 from railgauge.plugin.items import ABOUT, About, Subject
 from railgauge.run.store import Store
@@ -65,10 +67,28 @@ def test_what_a_worker_writes_is_what_the_controller_reads(store):
     worksheet.write(store, ITEMS)
     sheet = worksheet.read(store)
     assert list(sheet.units) == worksheet.units_of(ITEMS)
-    record = sheet.record(5, "write[a:b-mlx5_0-4B]")
+    (record,) = sheet.records_of(5, "write[a:b-mlx5_0-4B]")
     assert (record.rung, record.subject, record.nodes) == (1, "write", ("a", "b"))
     assert (record.pairing, record.size_bytes, record.outcome) == ("mlx5_0", 4, Outcome.ERROR)
-    assert sheet.record(9, "of somebody else").title == "of somebody else"
+    (record,) = sheet.records_of(9, "of somebody else")
+    assert record.title == "of somebody else"
+
+
+HOLDER = "write[a:b-all-pairings-all-sizes]"
+HELD = (All("pairing", ("mlx5_0", "mlx5_1")), All("size", (2, 4 * 2**20)))
+
+
+def test_an_item_that_holds_others_has_their_ids_and_records(store):
+    about = replace(measured(1, "write", "ab"), held=HELD)
+    worksheet.write(store, [*ITEMS[:1], item(HOLDER, about, pairing=HELD[0], size=HELD[1])])
+    sheet = worksheet.read(store)
+    assert sheet.units[1].case == "write[a:b]"
+    ids = [f"write[a:b-{nic}-{size}]" for nic in ("mlx5_0", "mlx5_1") for size in ("2B", "4MiB")]
+    assert sheet.ids(["kernel[a]", HOLDER]) == ["kernel[a]", *ids]
+    for found in (list(sheet.records_of(1, HOLDER)), list(sheet.records(["kernel[a]", *ids]))[1:]):
+        assert [record.id for record in found] == ids
+        assert [record.pairing for record in found] == ["mlx5_0", "mlx5_0", "mlx5_1", "mlx5_1"]
+        assert [record.size_bytes for record in found] == 2 * [2, 4 * 2**20]
 
 
 def test_it_is_written_once(store):

@@ -37,11 +37,12 @@ class Bench:
 
     def __post_init__(self) -> None:
         self._changed = threading.Condition()
-        self.case_of = {u: case(nodes=u.nodes, measurement=u.case) for u in self.units if u.case}
+        of = {u: case(nodes=u.nodes, measurement=u.case) for u in self.units if u.case}
+        self.case_of, self.cases_of = of, {unit: (one,) for unit, one in of.items()}
         self.engine = CaseEngine(self.measure, self.interrupted, self.at_once)
 
     def work(self) -> EngineWork:
-        return EngineWork(self.units, self.case_of, lambda unit: unit not in self.closed)
+        return EngineWork(self.units, self.cases_of, lambda unit: unit not in self.closed)
 
     def measure(self, wanted) -> CaseResult:
         with self._changed:

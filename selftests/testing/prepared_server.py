@@ -27,8 +27,8 @@ import prepared_children
 
 _MOST_BYTES = 1 << 18
 _DESCRIPTORS = 4
-# What a run of the ladder imports. Its pytest rewrites no asserts (testing/acceptance.py), or it would
-# warn of plugins that are already there.
+# What a run of the ladder imports. Its pytest rewrites no asserts (testing/acceptance.py), or it
+# would warn of plugins that are already there.
 _MODULES = (
     "pytest",
     "_pytest.helpconfig",

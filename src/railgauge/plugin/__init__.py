@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.plugin import (
     ending,
     gating,
+    held_items,
     holding,
     items,
     masking,
@@ -228,10 +229,31 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.stash[ABOUT].rung if ABOUT in item.stash else -1)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     if run := session.config.stash.get(SERVICES, None):
-        rows = [(i.nodeid, i.stash[ABOUT]) for i in session.items if ABOUT in i.stash]
-        run.gates.expect((item_id, about.rung, about.gated) for item_id, about in rows)
+        session.testscollected = held_items.place(session)
+        rows = [(i, i.stash[ABOUT]) for i in session.items if ABOUT in i.stash]
+        run.gates.expect(
+            (item_id, about.rung, about.gated)
+            for i, about in rows
+            for item_id in held_items.ids_of(i)
+        )
+
+
+def pytest_report_collectionfinish(
+    config: pytest.Config, items: Sequence[pytest.Item]
+) -> list[str]:
+    line = held_items.told(items) if SETTINGS in config.stash else ""
+    return [line] if line else []
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    if not held_items.holds(item):
+        return None
+    held_items.run(item, nextitem)
+    return True
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -14,6 +14,7 @@ import pytest
 from railgauge.core.model import Case
 from railgauge.core.terms import Scope
 from railgauge.planning import plan
+from railgauge.planning.held import All
 from railgauge.planning.marks import MEASURES
 from railgauge.planning.work_queue import Unit
 from railgauge.plugin import gating, worksheet
@@ -40,22 +41,22 @@ class AheadOfItems:
 def _work(items: Sequence[pytest.Item]) -> EngineWork:
     units = worksheet.units_of(items)
     firsts = ((unit, items[unit.items[0]]) for unit in units)
-    case_of = {unit: case for unit, item in firsts if (case := _case(item))}
-    return EngineWork(units, case_of, lambda unit: gating.is_measured(items[unit.items[0]]))
+    cases_of = {unit: cases for unit, item in firsts if (cases := _cases(item))}
+    return EngineWork(units, cases_of, lambda unit: gating.is_measured(items[unit.items[0]]))
 
 
-def _case(item: pytest.Item) -> Case | None:
-    """Return the case that an item asks for; ``None`` if it measures nothing, or scans a subnet."""
+def _cases(item: pytest.Item) -> tuple[Case, ...]:
+    """Return the cases that an item asks for; none if it measures nothing, or scans a subnet."""
     about, settings = item.stash.get(ABOUT, None), item.config.stash[SETTINGS]
     if about is None or about.subject.kind != MEASURES:
-        return None
+        return ()
     measurement = settings.platform.measurements[about.subject.name]
     if measurement.scope == Scope.FABRIC:
-        return None
-    values = cast("dict[str, Any]", item.callspec.params)  # type: ignore[attr-defined]
-    return plan.case_at(
-        measurement, settings.level.name, gating.place_of(item), values.get("pairing")
-    )
+        return ()
+    pairing = cast("dict[str, Any]", item.callspec.params).get("pairing")  # type: ignore[attr-defined]
+    pairings = pairing.values if isinstance(pairing, All) else (pairing,)
+    place, level = gating.place_of(item), settings.level.name
+    return tuple(plan.case_at(measurement, level, place, each) for each in pairings)
 
 
 def _run(session: pytest.Session, unit: Unit, engine: CaseEngine) -> None:

@@ -14,7 +14,7 @@ import gc
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -23,7 +23,8 @@ import pytest
 from railgauge.config.thresholds import Platform
 from railgauge.core.terms import Rung, Scope
 from railgauge.core.units import format_size
-from railgauge.planning import demand, expectations, plan
+from railgauge.planning import demand, expectations, held, plan
+from railgauge.planning.held import All
 from railgauge.planning.marks import NEEDS, ways_of
 from railgauge.run.settings import RunSettings
 from railgauge.subnet.declared import declared_switches
@@ -90,9 +91,9 @@ def parametrize(settings: RunSettings, metafunc: pytest.Metafunc) -> None:
     if subject is None:
         return
     names = [name for name in ARGUMENTS if name in metafunc.fixturenames]
-    choices = [_choices(settings, subject, name) for name in names]
+    choices = [_parameters(settings, subject, name) for name in names]
     words = [
-        [_shown(name, value) for value in each] for name, each in zip(names, choices, strict=True)
+        [shown(name, value) for value in each] for name, each in zip(names, choices, strict=True)
     ]
     ids = ["-".join(row) for row in product(*words)]
     rows: list[tuple[tuple[Any, ...], str]] = list(zip(product(*choices), ids, strict=True))
@@ -101,7 +102,7 @@ def parametrize(settings: RunSettings, metafunc: pytest.Metafunc) -> None:
         measurement = settings.platform.measurements[subject.name]
         over = plan.paths(settings.platform, measurement, settings.level.name)
         turn = plan.turns(settings.level, over)
-        rows.sort(key=lambda row: turn(row[0][pair], row[0][pairing]))
+        rows.sort(key=lambda row: turn(row[0][pair], _first(row[0][pairing])))
     metafunc.parametrize(names, [row for row, _ in rows], ids=[name for _, name in rows])
 
 
@@ -111,6 +112,17 @@ ARGUMENTS = ("pair", "group", "node", "switch", "pairing", "gpu", "nic", "adapte
 
 
 _MEASURED = frozenset({"pair", "group", "node", "switch", "pairing", "size"})
+
+
+def _parameters(settings: RunSettings, subject: Subject, argument: str) -> Sequence[object]:
+    """The values of an argument, which may be one value that holds all of them."""
+    values = _choices(settings, subject, argument)
+    is_held = settings.holds_items and subject.kind == "measures" and argument in held.ARGUMENTS
+    return [All(argument, tuple(values))] if is_held else values
+
+
+def _first(value: Any) -> Any:
+    return value.values[0] if isinstance(value, All) else value
 
 
 def _choices(settings: RunSettings, subject: Subject, argument: str) -> Sequence[object]:
@@ -136,7 +148,8 @@ def _measured_choices(settings: RunSettings, name: str, argument: str) -> Sequen
     return plan.places(measurement, settings.level)
 
 
-def _shown(name: str, value: object) -> str:
+def shown(name: str, value: object) -> str:
+    """A value of an argument as the id of an item has it."""
     if name == "gpu":
         return demand.gpu_label(value)
     return format_size(value) if name == "size" and isinstance(value, int) else str(value)
@@ -159,7 +172,10 @@ def all_to_stay() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What one item is about, from its parameters, and in which ways it asks for that."""
+    """What one item is about, from its parameters, and in which ways it asks for that.
+
+    ``held`` are arguments of which the item holds all values; it has no pairing or size then.
+    """
 
     subject: Subject
     ways: tuple[str, ...]
@@ -169,6 +185,7 @@ class About:
     pairing: str
     size_bytes: int | None
     is_of_subnet: bool = False
+    held: tuple[All, ...] = ()
 
     @property
     def gated(self) -> tuple[str, ...]:
@@ -222,7 +239,9 @@ def _test(platform: Platform, item: pytest.Function) -> _Test | None:
     )
 
 
-def _about(test: _Test, values: Mapping[str, Any]) -> About:
+def _about(test: _Test, params: Mapping[str, Any]) -> About:
+    kept = tuple(value for name in held.ARGUMENTS if isinstance(value := params.get(name), All))
+    values = {name: value for name, value in params.items() if value not in kept}
     return About(
         subject=test.subject,
         ways=test.ways,
@@ -232,7 +251,14 @@ def _about(test: _Test, values: Mapping[str, Any]) -> About:
         pairing=demand.part_label(values),
         size_bytes=values.get("size"),
         is_of_subnet=test.is_of_subnet,
+        held=kept,
     )
+
+
+def with_values(about: About, values: Mapping[str, Any]) -> About:
+    """What an item is about that another one holds, from its parameters."""
+    label, size = demand.part_label(values), values.get("size")
+    return replace(about, pairing=label, size_bytes=size, held=())
 
 
 def _nodes(values: Mapping[str, Any]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from railgauge.config.thresholds import LEVELS
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
 from railgauge.core.units import format_size, parse_size
+from railgauge.planning.held import MOST_ITEMS
 from railgauge.planning.plan import Level
 from railgauge.run import room
 
@@ -136,6 +137,14 @@ def add(parser: pytest.Parser) -> None:
         metavar="K",
         help="number of measurements to make at once from this process, never two on one node "
         "(default: the pairs that the hostfile says to be independent, else 1)",
+    )
+    group.addoption(
+        "--most-items",
+        type=int,
+        default=MOST_ITEMS,
+        metavar="N",
+        help="beyond so many items, pytest collects one for all pairings and sizes of a test "
+        "at one place; what runs, is recorded and reported stays the same (default: %(default)s)",
     )
     group.addoption(
         "--wait",

@@ -74,10 +74,10 @@ def _keep(record: ItemRecord, judgement: Judgement, store: Store) -> None:
 def observe(
     item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, store: Store
 ) -> ItemRecord | None:
-    """Update the item's record after one phase, attach it to the phase's report, and return it.
+    """Update the item's record after one phase, attach it to the last report, and return it.
 
     ``None``: the outcome is not known yet. The first error counts, so that an error in the teardown
-    does not hide a failure.
+    does not hide a failure. Earlier reports have the outcome and the reason alone.
     """
     draft = item.stash[DRAFT]
     draft.duration_s += report.duration
@@ -87,8 +87,18 @@ def observe(
     if report.when == "setup" and report.passed:
         return None
     record = _record(item, draft)
-    report.railgauge = store.plain(record.to_json())  # type: ignore[attr-defined]
+    whole: Any = record.to_json() if report.when == "teardown" else _brief(record)
+    report.railgauge = store.plain(whole)  # type: ignore[attr-defined]
     return record
+
+
+def _brief(record: ItemRecord) -> dict[str, str]:
+    return {"outcome": str(record.outcome), "reason": record.reason}
+
+
+def shorten(report: Any, record: ItemRecord) -> None:
+    """Leave in a report what a reporter needs of it: some keep every report until the end."""
+    report.railgauge, report.keywords = _brief(record), {}
 
 
 def _record(item: pytest.Item, draft: Draft) -> ItemRecord:

@@ -24,16 +24,23 @@ from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.correctness import is_corrupt
 from railgauge.planning import forecast
-from railgauge.planning.soak import is_of_soak
-from railgauge.plugin import complaints, demanded, opening, recording, soaking
+from railgauge.plugin import (
+    complaints,
+    demanded,
+    held_items,
+    opening,
+    recording,
+    soaking,
+    worksheet,
+)
 from railgauge.plugin.ending import Ending
 from railgauge.plugin.reporters import tell, writer
 from railgauge.plugin.starting import SessionStart
-from railgauge.report import junit, terminal, throttled
+from railgauge.report import drawn, junit, terminal
 from railgauge.report.allure import results as allure_results
 from railgauge.report.allure import surroundings
 from railgauge.report.causes import printable
-from railgauge.report.plots import Plot, plots
+from railgauge.report.plots import Plot
 from railgauge.report.progress import RunProgress
 from railgauge.run import closing, confirming, storage
 from railgauge.run.services import RunServices
@@ -89,13 +96,13 @@ class Controller:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         if session.items:
-            self._prepare([item.nodeid for item in session.items])
+            self._prepare([name for item in session.items for name in held_items.ids_of(item)])
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         complaints.exit_on_those_of_a_worker(self.run.store, self.settings.platform.path)
         if ids and not self.planned:
-            self._prepare(list(ids))
+            self._prepare(worksheet.read(self.run.store).ids(ids))
 
     def _prepare(self, ids: list[str]) -> None:
         """Make the cluster ready; a run that is refused has no plan and so no verdict."""
@@ -127,6 +134,7 @@ class Controller:
             self.run.store.append(record.FILE, line)
             item = record.from_json(data)
             self.records[item.id] = record.merged(self.records.get(item.id), item)
+            recording.shorten(report, item)
             self._progress.ended(item)
 
     # --- after the last test ---
@@ -184,7 +192,8 @@ class Controller:
         self.verdict = self._decide()
         self.run.store.write_json("verdict.json", self.verdict.to_json())
         self._write_junit()
-        self._draw()
+        declared, evidence = self.settings.declared, self.run.surveyed.evidence
+        self.plots = drawn.draw(self.run.store.folder, self._findings(), declared, evidence)
         self._write_allure(self.verdict)
         with self.ending.step("tonight could not be compared with earlier nights"):
             self._nights = tonight.since_last_night(self.run.store.folder)
@@ -274,16 +283,6 @@ class Controller:
         if self.config.pluginmanager.hasplugin("allure_pytest"):
             told = (self.run.store.folder, folder, verdict, int(1000 * time.time()), self.plots)
             allure_results.write(allure_results.ReportedRun(*told), self.records)
-
-    def _draw(self) -> None:
-        """The plots of every rung, as files of their own; the HTML report holds them too."""
-        settings, evidence = self.settings, self.run.surveyed.evidence
-        ladder = [item for name, item in self.records.items() if not is_of_soak(name)]
-        drawn = plots(ladder, settings.platform, settings.declared, evidence)
-        more = throttled.plots(self._findings(), evidence)
-        self.plots = sorted([*drawn, *more], key=lambda plot: plot.rung)
-        for plot in self.plots:
-            write_whole(self.run.store.folder / "plots" / f"{plot.name}.svg", plot.svg)
 
     def _stopped_itself(self) -> bool:
         """Whether data corruption stopped the run; xdist reports this as an interrupt."""

@@ -20,7 +20,7 @@ from xdist.dsession import get_default_max_worker_restart
 from railgauge.core.errors import BadInput, NoEvidence
 from railgauge.core.model import Outcome
 from railgauge.judging.record import MEASUREMENTS, with_error
-from railgauge.plugin import worksheet
+from railgauge.plugin import held_items, worksheet
 from railgauge.plugin.reporters import tell
 from railgauge.plugin.scheduling import CaseScheduling, Loss
 from railgauge.report import html
@@ -79,9 +79,9 @@ class WorkerSupervisor:
         if loss.running is None:
             self._run.gates.stop(NEVER_RAN)  # so that no gate waits for its items
             return
-        running = self._id(loss.running)
+        running = set(self._sheet.ids_of(loss.running, self._id(loss.running)))
         # The item may have been judged without a report; the next attempt counts instead.
-        self._run.store.take_out(MEASUREMENTS, lambda line: line["id"] == running)
+        self._run.store.take_out(MEASUREMENTS, lambda line: line["id"] in running)
         replaced = self._is_replaced()
         self._tell(loss, again=replaced and not loss.given_up)
         for item in loss.given_up:
@@ -115,23 +115,24 @@ class WorkerSupervisor:
             f"{', '.join(loss.workers)}",
             remedy="check the kernel log of this machine, for example for lack of memory",
         )
-        record = with_error(self._sheet.record(item, item_id), error)
-        report: Any = pytest.TestReport(
-            nodeid=item_id,
-            location=(item_id.partition("::")[0], None, item_id),
-            keywords={},
-            outcome="failed",
-            longrepr=f"{error.kind}: {error}",
-            when="teardown",
-        )
-        report.railgauge = record.to_json()
         xdist: Any = self._config.pluginmanager.getplugin("dsession")
-        xdist.worker_testreport(node=loss.worker, rep=report)  # as if sent by the worker, for -x
+        for record in self._sheet.records_of(item, item_id):
+            report: Any = pytest.TestReport(
+                nodeid=record.id,
+                location=(record.id.partition("::")[0], None, record.id),
+                keywords={},
+                outcome="failed",
+                longrepr=f"{error.kind}: {error}",
+                when="teardown",
+            )
+            report.railgauge = with_error(record, error).to_json()
+            xdist.worker_testreport(node=loss.worker, rep=report)  # as if the worker's, for -x
 
     def _never(self, items: Iterable[int]) -> None:
         """Record items that will never run as errors, so that no gate waits for them."""
         for item in items:
-            self._run.gates.finished(self._id(item), Outcome.ERROR)
+            for one in self._sheet.ids_of(item, self._id(item)):
+                self._run.gates.finished(one, Outcome.ERROR)
 
     def _is_replaced(self) -> bool:
         """Whether xdist starts another worker; not after too many deaths, or in a stopping run."""
@@ -175,9 +176,15 @@ class WorkerReporting:
         """Send all reports of an item together, so that an item that runs again has sent none."""
         if item.config.pluginmanager.hasplugin("rerunfailures"):
             return None  # that plugin has its own protocol
+        ended = [
+            (one, runtestprotocol(one, nextitem=following, log=False))
+            for one, following in held_items.run_of(item, nextitem)
+        ]
         hook = item.ihook
-        hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        for report in runtestprotocol(item, nextitem=nextitem, log=False):
-            hook.pytest_runtest_logreport(report=report)
-        hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        for one, reports in ended:
+            with held_items.standing_in(item, one):
+                hook.pytest_runtest_logstart(nodeid=one.nodeid, location=one.location)
+                for report in reports:
+                    hook.pytest_runtest_logreport(report=report)
+                hook.pytest_runtest_logfinish(nodeid=one.nodeid, location=one.location)
         return True

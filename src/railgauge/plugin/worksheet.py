@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ import pytest
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung
 from railgauge.judging.record import ItemRecord
+from railgauge.planning.held import All, id_at
 from railgauge.planning.work_queue import Unit
-from railgauge.plugin.items import ABOUT
+from railgauge.plugin.items import ABOUT, shown
 from railgauge.run.store import Store, write_whole
 
 # In a folder that is deleted at the end of the run.
@@ -22,24 +24,51 @@ _FILE = "leases/worksheet.json"
 
 @dataclass(frozen=True, slots=True)
 class Worksheet:
-    """The units of a run, and for each item its subject, title, pairing, size and ways."""
+    """The units of a run, and for each item its subject, title, pairing, size and ways.
+
+    The last word of a row are the arguments of which an item holds all values (``planning.held``),
+    each with these; such an item has a record for each of the items that it holds.
+    """
 
     units: tuple[Unit, ...]
     items: Sequence[Sequence[Any]]
 
-    def record(self, item: int, item_id: str) -> ItemRecord:
-        """The record of an item without a result."""
+    def ids_of(self, item: int, item_id: str) -> list[str]:
+        """The ids of an item's records."""
+        all_of = [All(argument, tuple(values)) for argument, values in self.items[item][-1]]
+        return [id_at(item_id, all_of, words) for words, _, _ in self._each(item)]
+
+    def ids(self, ids: Sequence[str]) -> list[str]:
+        """The ids of all records, of those of the items."""
+        return [one for item, item_id in enumerate(ids) for one in self.ids_of(item, item_id)]
+
+    def records_of(self, item: int, item_id: str) -> Iterator[ItemRecord]:
+        """The records of an item, each without a result."""
         unit = next(unit for unit in self.units if item in unit.items)
-        return self._record(unit, item, item_id)
+        for own_id, (_, pairing, size) in zip(
+            self.ids_of(item, item_id), self._each(item), strict=True
+        ):
+            yield self._record(unit, item, own_id, pairing, size)
 
     def records(self, ids: Sequence[str]) -> Iterator[ItemRecord]:
-        """The records of all items, each without a result."""
+        """The records of all items, each without a result; ``ids`` are those of the records."""
         unit_of = {item: unit for unit in self.units for item in unit.items}
-        for item, item_id in enumerate(ids):
-            yield self._record(unit_of[item], item, item_id)
+        each = ((item, *one[1:]) for item in range(len(self.items)) for one in self._each(item))
+        for (item, pairing, size), own_id in zip(each, ids, strict=True):
+            yield self._record(unit_of[item], item, own_id, pairing, size)
 
-    def _record(self, unit: Unit, item: int, item_id: str) -> ItemRecord:
-        subject, title, pairing, size, ways = self.items[item]
+    def _each(self, item: int) -> Iterator[tuple[list[str], str, int | None]]:
+        """For each record of an item the words of its id, its pairing and its size."""
+        _, _, pairing, size, _, held = self.items[item]
+        for values in product(*(values for _, values in held)):
+            chosen = dict(zip((argument for argument, _ in held), values, strict=True))
+            words = [shown(name, value) for name, value in chosen.items()]
+            yield words, chosen.get("pairing", pairing), chosen.get("size", size)
+
+    def _record(
+        self, unit: Unit, item: int, item_id: str, pairing: str, size: int | None
+    ) -> ItemRecord:
+        subject, title, _, _, ways, _ = self.items[item]
         return ItemRecord(
             id=item_id,
             rung=Rung(max(unit.rung, Rung.PREFLIGHT)),
@@ -91,6 +120,8 @@ def _shared(item: pytest.Item) -> str:
     # ``about.pairing`` may be a link or a GPU, and one run of a tool measures all of those.
     callspec = getattr(item, "callspec", None)
     pairing = callspec.params.get("pairing") if callspec else None
+    if isinstance(pairing, All):
+        pairing = None
     return f"{about.subject.name}[{nodes}{f'-{pairing}' if pairing else ''}]"
 
 
@@ -105,5 +136,10 @@ def _unit(first: pytest.Item, places: tuple[int, ...]) -> Unit:
 def _row(item: pytest.Item) -> list[Any]:
     about = item.stash.get(ABOUT, None)
     if about is None:
-        return ["", item.name, "", None, ()]
-    return [about.subject.name, about.title, about.pairing, about.size_bytes, about.ways]
+        return ["", item.name, "", None, (), ()]
+    held = [[each.argument, _plain(each.values)] for each in about.held]
+    return [about.subject.name, about.title, about.pairing, about.size_bytes, about.ways, held]
+
+
+def _plain(values: Sequence[object]) -> list[object]:
+    return [value if isinstance(value, int) else str(value) for value in values]

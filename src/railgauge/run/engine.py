@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -35,14 +35,14 @@ _FEW = 16
 
 @dataclass(frozen=True, slots=True)
 class EngineWork:
-    """What an engine needs to know of a run: its units, and the case of each that has one.
+    """What an engine needs to know of a run: its units, and the cases of each that has some.
 
     ``is_measured`` says of a unit, when its lower rungs have ended, whether a gate keeps it from
     being measured.
     """
 
     units: Iterable[Unit]
-    case_of: Mapping[Unit, Case]
+    cases_of: Mapping[Unit, tuple[Case, ...]]
     is_measured: Callable[[Unit], bool]
 
 
@@ -85,24 +85,24 @@ class CaseEngine:
         self._clock = clock
         self._changed = threading.Condition()
         self._queue = WorkQueue(())
-        self._case_of: Mapping[Unit, Case] = {}
+        self._cases_of: Mapping[Unit, tuple[Case, ...]] = {}
         self._is_measured: Callable[[Unit], bool] = lambda _: True
         self._open = _Open()
         self._running: dict[Unit, float] = {}  # since when
         self._typical_s: dict[str, float] = {}
         self._ready: deque[Unit] = deque()
-        self._made: dict[Case, Future[CaseResult]] = {}
+        self._made: dict[Case, Future[dict[Case, CaseResult]]] = {}
 
     def result(self, case: Case) -> CaseResult:
         """Return the result of a case: made ahead, or measured now by this thread."""
         made = self._made.get(case)
-        return made.result() if made else self._measure(case)
+        return made.result()[case] if made else self._measure(case)
 
     @contextmanager
     def begin(self, work: EngineWork) -> Iterator[None]:
         """Measure the work ahead while the block runs; an error in the block ends all of it."""
         units = list(work.units)
-        self._queue, self._case_of = WorkQueue(units), work.case_of
+        self._queue, self._cases_of = WorkQueue(units), work.cases_of
         self._is_measured = work.is_measured
         for unit in units:
             self._open.add(unit, 1)
@@ -141,7 +141,7 @@ class CaseEngine:
         """All items of a unit have ended: what waits for its rung may start."""
         with self._changed:
             self._open.add(unit, -1)
-            if case := self._case_of.get(unit):
+            for case in self._cases_of.get(unit, ()):
                 self._made.pop(case, None)
 
     def _start(self) -> None:
@@ -155,7 +155,7 @@ class CaseEngine:
                 self._begin(unit)
 
     def _needs_measuring(self, unit: Unit) -> bool:
-        return unit in self._case_of and self._is_measured(unit)
+        return unit in self._cases_of and self._is_measured(unit)
 
     def _room(self) -> int:
         waiting = len(self._running) + len(self._ready)
@@ -165,9 +165,13 @@ class CaseEngine:
         return self._queue.start(self._busy(), self._open.may_start, most)
 
     def _begin(self, unit: Unit) -> None:
-        case = self._case_of[unit]
-        made = self._made[case] = self._submit(self._measure, case)
+        cases = self._cases_of[unit]
+        made = self._submit(self._measured, cases)
+        self._made.update(dict.fromkeys(cases, made))
         made.add_done_callback(lambda _: self._ended(unit))
+
+    def _measured(self, cases: Sequence[Case]) -> dict[Case, CaseResult]:
+        return {case: self._measure(case) for case in cases}
 
     def _ended(self, unit: Unit) -> None:
         """Called by the thread that has measured a unit."""

@@ -34,6 +34,7 @@ class RunSettings:
     ``deviations`` are those that somebody has accepted.
     ``operator`` is who runs it. ``measures`` is the part of the level that it measures, ``None``
     for all of it. ``at_once`` is the number of measurements that the process makes at a time.
+    ``holds_items``: all pairings and sizes of a test at one place are one item of pytest.
     """
 
     declared: Cluster
@@ -56,6 +57,7 @@ class RunSettings:
     operator: str = ""
     measures: LevelPart | None = None
     at_once: int = 1
+    holds_items: bool = False
 
     def used(self, cluster: Cluster) -> Cluster:
         """The nodes of the cluster that the run surveys, leases and measures."""
