@@ -71,6 +71,20 @@ def test_an_old_run_becomes_what_trend_compare_and_evidence_need(railgauge, repo
     assert "series compared" in out
 
 
+def test_commands_that_read_a_bundle_find_it_in_a_reduced_folder(railgauge, reports, tmp_path):
+    before, page = old(reports), tmp_path / "page.html"
+    whole = railgauge("inventory", before)[1]
+    railgauge("prune", "--keep", 1, reports, "--yes")
+    code, out, err = railgauge("certificate", before, "-o", page)
+    assert (code, err, page.is_file()) == (0, "", True)
+    assert railgauge("inventory", before)[:2] == (0, whole)
+    for command in (("metrics",), ("bundle", "--unsigned", "-o", tmp_path / "again.railgauge")):
+        code, _, err = railgauge(*command, before)
+        assert code == 2
+        assert err.count("\n") == 1
+        assert "was reduced by railgauge prune; railgauge verify" in err
+
+
 def test_a_second_time_there_is_nothing_to_do(railgauge, reports):
     railgauge("prune", "--keep", 1, reports, "--yes")
     before = every(reports)

@@ -23,11 +23,11 @@ from railgauge.core.errors import BadInput, RailgaugeError
 from railgauge.judging.record import MEASUREMENTS
 from railgauge.leases.files import held_open, is_held
 from railgauge.run import resume
+from railgauge.run.folders import EVIDENCE
 from railgauge.run.store import MANIFEST
 from railgauge.trend.read import night_of
 from railgauge.verdict import decision
 
-EVIDENCE = "evidence.railgauge"
 KEPT = (decision.FILE, VERDICT, PLATFORM, CLUSTER, MEASUREMENTS, MANIFEST)
 """What stays of a run beside its bundle."""
 _SUFFIX = ".railgauge"

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     from railgauge.bundle import certified as recorded  # noqa: PLC0415 - 0.3 s to import
     from railgauge.report.certificate import document, printing  # noqa: PLC0415
 
-    certified = recorded.read(run_argument.folder(options))
+    certified = recorded.read(run_argument.of_pruned(run_argument.named(options)))
     written: list[Path] = []
     if options.pdf:
         printing.as_pdf(document.page(certified, options.paper or PAPERS[0]), options.pdf)

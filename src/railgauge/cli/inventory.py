@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         raise BadInput("--json and --csv exclude each other", remedy="drop one of them")
     if options.later and options.csv:
         raise BadInput("--csv prints one inventory, not a difference", remedy="use --json")
-    first = _read(run_argument.folder(options))
+    first = _read(run_argument.named(options))
     if options.later:
         return _compare(first, _read(options.later.resolve()), as_json=options.json)
     if options.json:
@@ -76,7 +76,7 @@ def _read(path: Path) -> _Source:
     from railgauge.bundle.contents import FolderContents  # noqa: PLC0415 - 0.3 s to import
     from railgauge.bundle.recorded import opened  # noqa: PLC0415
 
-    with opened(path) as held:
+    with opened(run_argument.of_pruned(path)) as held:
         header = held.surveyed()
         if header is None:
             remedy = "name the folder of a run that surveyed its nodes, or a bundle of it"

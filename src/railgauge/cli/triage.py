@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     """Return the exit code of the run's verdict."""
     if options.json and options.format:
         raise BadInput("--json and --format exclude each other", remedy="drop one of them")
-    found = read(run_argument.folder(options))
+    found = read(run_argument.named(options))
     made = sheet(found, suspects=options.suspects)
     if options.json:
         text.print_json(_plain(made))

@@ -6,6 +6,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+EVIDENCE = "evidence.railgauge"
+"""The bundle to which ``railgauge prune`` reduces the folder of a run."""
+
 
 def new_folder(reports: Path, stem: str) -> Path:
     """Create the folder ``reports/<stem>``, with a number added if that name is taken."""
