@@ -75,7 +75,7 @@ def test_commands_that_read_a_bundle_find_it_in_a_reduced_folder(railgauge, repo
     before, page = old(reports), tmp_path / "page.html"
     whole = railgauge("inventory", before)[1]
     railgauge("prune", "--keep", 1, reports, "--yes")
-    code, out, err = railgauge("certificate", before, "-o", page)
+    code, _, err = railgauge("certificate", before, "-o", page)
     assert (code, err, page.is_file()) == (0, "", True)
     assert railgauge("inventory", before)[:2] == (0, whole)
     for command in (("metrics",), ("bundle", "--unsigned", "-o", tmp_path / "again.railgauge")):

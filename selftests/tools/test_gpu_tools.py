@@ -79,6 +79,16 @@ def test_no_output_and_no_program_are_errors(name):
     assert kinds(parse(name, missing)) == ["tool-missing"]
 
 
+def test_a_rate_of_rvs_under_the_name_of_no_action_is_an_error():
+    """One character of noise in an action's name gave a metric of its own."""
+    text = next(one for one in WHOLE["rvs"] if "compute-bf16-trig" in one)
+    line = "[compute-bf16-trig] [GPU:: 42583] GFLOPS 610000\n"
+    assert line in text
+    parsed = parse("rvs", text.replace(line, line.replace("bf16", "bf016")))
+    assert kinds(parsed) == ["metric-missing"]
+    assert "compute-bf016-trig did not end on gpu" in parsed.errors[0].message
+
+
 @pytest.mark.parametrize("name", WHOLE)
 @settings(max_examples=60)
 @given(data=st.data())

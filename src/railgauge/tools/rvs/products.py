@@ -69,7 +69,10 @@ class Products:
     def _interval(self, of: _Of, rate: float, run: RvsRun) -> None:
         if of in self.ramping:
             return
-        self.rates.setdefault(of, []).append(rate)
+        if of not in self.rates:
+            self._ramp(of, "Start", run)  # it must end too
+            self.ramping.discard(of)
+        self.rates[of].append(rate)
         run.collector.add(metric_of(of[0]), "GFLOP/s", rate, run.place(of[1]))
 
     def _final(self, of: _Of, match: re.Match[str], run: RvsRun) -> None:
