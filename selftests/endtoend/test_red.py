@@ -163,8 +163,8 @@ def test_a_lost_connection_is_opened_anew(runs: Runs) -> None:
     run = runs["stops-server"]
     messages = [run.junit[i].message for i in run.with_outcome("error")]
     lost = {message for message in messages if "no connection to" not in message}
-    # That of the measurement that ran, which may have several items. There is none if the connection
-    # was closed before the node took its command: then it was opened anew at once.
+    # That of the measurement that ran, which may have several items. There is none if the
+    # connection was closed before the node took its command: then it was opened anew at once.
     assert len(lost) <= 1
     assert len(lost) < len(set(messages))
 
