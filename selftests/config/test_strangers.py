@@ -194,6 +194,10 @@ def first_measurement(document: dict) -> dict:
         lambda d: first_measurement(d).update(time_limit_s=int(TWENTY)),
         lambda d: first_measurement(d).update(
             levels={"smoke,nightly,signoff": {"sizes": ["8MiB"], "repeats": int(TWENTY)}}),
+        lambda d: first_measurement(d).update(
+            levels={"smoke,nightly,signoff": {"sizes": [f"{TWENTY}B"]}}),
+        lambda d: first_measurement(d).update(
+            levels={"smoke,nightly,signoff": {"sizes": ["999999GiB"]}}),
         lambda d: d["hardware"].update(gpus={"count": int(TWENTY)}),
     ],
 )  # fmt: skip
