@@ -18,11 +18,20 @@ in leaves of 32: two rounds of pairs x 8 rails x 3 sizes, so 30,000 items for 1,
 Compared with a file of plain pytest in which one `parametrize` gives as many items of the same
 shape and the same ids, collected by the same pytest with the same plugins installed. CPU seconds
 of the whole command, bytecode cached; memory is the peak of the process. Fewer items weigh less
-against what is read before the first of them: hostfile, platform file and the package itself."""
+against what is read before the first of them: hostfile, platform file and the package itself.
+
+*Sign-off* is the whole ladder with all pairs of 64 and of 128 nodes, in one process: beyond 100,000
+judgements an item that is collected holds all pairings and sizes of a test at one place."""
 
 NODES = (320, 640, 1250)
 TARGET = 1.3
 PER_NODE = 8 * 3
+# Nodes, and the targets in seconds and MiB.
+SIGNOFFS = ((64, 25.0, 250.0), (128, 60.0, 500.0))
+_HELD = (
+    "what is left is what pytest holds for an item, 3.5 KiB, and one is collected for each place"
+)
+_PLAN = "import sys; from railgauge.cli import main; sys.exit(main())"
 
 _LADDER = """
 import pytest
@@ -71,6 +80,22 @@ def rows() -> Iterator[Row]:
     with TemporaryDirectory() as name:
         for nodes in NODES:
             yield from _collected(Path(name, str(nodes)), nodes)
+        for nodes, limit_s, limit_mib in SIGNOFFS:
+            yield from _signoff(Path(name), nodes, limit_s, limit_mib)
+
+
+def _signoff(folder: Path, nodes: int, limit_s: float, limit_mib: float) -> Iterator[Row]:
+    cluster = ("--hostfile", str(hostfile(folder, nodes)), "--level", "signoff")
+    planned = python("-c", _PLAN, "plan", "--root", str(ROOT), *cluster).stdout
+    judged = re.search(r"judges ([\d,]+) items", planned)
+    assert judged
+    items = int(judged[1].replace(",", ""))
+    made = Side(ROOT, cluster).collect()
+    yield Row("sign-off", items, "judgements", made.cpu_s, "s", target=limit_s, why=_HELD)
+    yield Row(
+        "sign-off, memory", items, "judgements", made.peak_rss_mib, "MiB",
+        target=limit_mib, why=_HELD,
+    )  # fmt: skip
 
 
 def _collected(folder: Path, nodes: int) -> Iterator[Row]:
