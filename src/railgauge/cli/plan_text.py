@@ -14,6 +14,7 @@ from railgauge.core.units import format_duration
 from railgauge.planning import demand, forecast, root, sample
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.forecast import Alternative, Work
+from railgauge.planning.held import MOST_ITEMS
 from railgauge.planning.needs import Candidate, not_limited
 from railgauge.planning.own_cost import BASIS, OwnCost, own_cost
 from railgauge.planning.plan import Level
@@ -25,6 +26,7 @@ _SHOWN_ROUNDS = 12
 _WIDTH = 96
 _FEW = 3
 _GIB = 1024  # in MiB
+_HELD = "; pytest collects one item for all pairings and sizes of a test at one place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def lines(said: Plan, counts: Sequence[int], *, everything: bool) -> Iterator[st
     words = ", ".join(f"{share} {name.replace('_', ' ')}" for name, share in shares.items())
     yield f"covers {words}"
     items = demand.count(said.scope)
-    yield f"judges {items:,} items"
+    yield from _wrapped(f"judges {items:,} items{_HELD if items > MOST_ITEMS else ''}")
     if level.name == SIGNOFF:
         yield from _wrapped(
             _own_cost(own_cost(items, sum(each.runs * each.repeats for each in said.works)))
