@@ -1,0 +1,132 @@
+"""What holds for every reader of a foreign text, and the texts to begin with."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from railgauge.core.model import Parsed
+from testing.places import ROOT
+
+KEPT = ROOT / "selftests" / "fuzz" / "kept"
+MOST_SEED_CHARACTERS = 8_000
+# On an idle machine any text takes a tenth of that.
+MOST_S = 0.5
+MOST_US_PER_CHAR = 40.0
+MOST_PROBLEMS = 100
+MOST_SAID = 8_000
+
+Read = Callable[[str], Any]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader of text; ``raises`` are its declared errors, ``more`` files of seeds."""
+
+    name: str
+    read: Read
+    raises: tuple[type[Exception], ...] = ()
+    more: tuple[Path, ...] = ()
+
+    @property
+    def seeds(self) -> tuple[str, ...]:
+        return _texts(self.name, self.more)
+
+    def check(self, text: str) -> None:
+        """Fail if a property does not hold."""
+        result = self._in_time(text)
+        if isinstance(result, Exception):
+            assert 0 < len(str(result)) < MOST_SAID, "what is said has no end"
+            return
+        if isinstance(result, Parsed):
+            assert len(result.problems) <= MOST_PROBLEMS, "more problems than kinds"
+            assert all(len(one.message) < MOST_SAID for one in result.problems), "an endless one"
+        found = tuple(numbers(result))
+        assert all(is_finite(number) for _, number in found), "a number that is not finite"
+        if isinstance(result, Parsed):
+            invented = not_of(text, [one for one in found if one[0].startswith("value ")])
+            assert not invented, f"the text does not hold {invented[:3]}"
+
+    def _in_time(self, text: str) -> Any:
+        """The result, or the declared error. A busy machine, and an import, may disturb one try."""
+        for _ in range(3):
+            begun = time.process_time()
+            try:
+                result = self.read(text)
+            except self.raises as error:
+                result = error
+            took_s = time.process_time() - begun
+            if took_s < MOST_S + len(text) * MOST_US_PER_CHAR / 1e6:
+                return result
+        raise AssertionError(f"{took_s:.2f} s of CPU for {len(text)} characters")
+
+
+@cache
+def _texts(name: str, more: tuple[Path, ...]) -> tuple[str, ...]:
+    paths = [*sorted((KEPT / name).glob("*")), *more]
+    texts = [path.read_bytes().decode("utf-8", "replace") for path in paths]
+    return tuple(text for text in texts if len(text) <= MOST_SEED_CHARACTERS) or ("",)
+
+
+# --- numbers ---
+
+
+def is_finite(number: float) -> bool:
+    return isinstance(number, int) or math.isfinite(number)
+
+
+def numbers(value: object, name: str = "") -> Iterator[tuple[str, float]]:
+    """All numbers in a result, each with its field; a sample's with its metric too."""
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return
+    if isinstance(value, (int, float)):
+        yield name, value
+    elif is_dataclass(value):
+        metric = getattr(value, "metric", "")
+        for field in fields(value):
+            yield from numbers(getattr(value, field.name), f"{field.name} {metric}".rstrip())
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from numbers(key, f"{name} key")
+            yield from numbers(one, key if isinstance(key, str) else name)
+    elif isinstance(value, (tuple, list, set, frozenset)):
+        for one in value:
+            yield from numbers(one, name)
+
+
+_TOKEN = re.compile(
+    r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,40}(?:[.,][0-9]{1,40}){0,9}(?:[eE][+-]?[0-9]{1,4})?"
+)
+# Of a printed number: bits and bytes, 1024 for 1000, minutes and hours.
+_FACTORS = tuple(a * 1.024**n for a in (1, 8, 1 / 8, 60, 3600) for n in range(5))
+
+
+def not_of(text: str, found: list[tuple[str, float]]) -> list[tuple[str, float]]:
+    """The numbers that are none of those in the text, in any unit."""
+    left = [one for one in found if abs(one[1]) > 1]
+    if not left:
+        return []
+    held = set(_held(text))
+    return [
+        (name, n)
+        for name, n in left
+        if not any(_digits(n * by) in held or _digits(n / by) in held for by in _FACTORS)
+    ]
+
+
+def _held(text: str) -> Iterator[str]:
+    for token in _TOKEN.findall(text):
+        try:
+            yield _digits(float(token.replace(",", "")))
+        except ValueError:
+            yield from (_digits(float(part)) for part in re.findall("[0-9]+", token))
+
+
+def _digits(number: float) -> str:
+    return f"{abs(number):.4e}"[:6]
