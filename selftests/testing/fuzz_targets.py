@@ -30,7 +30,6 @@ from railgauge.stacks.sampling import TelemetryUnread, parse_samples
 from railgauge.subnet import declared
 from railgauge.transport import known_hosts, relay, ssh_config
 from railgauge.transport.capture import Capture
-from railgauge.transport.slurm import steps
 from testing.core_values import HOSTFILE_SCHEMA, case
 from testing.corpus_owners import OF_FACTS, OF_TOOLS
 from testing.fuzz_checks import Read, Target, numbers
@@ -87,7 +86,6 @@ def _parsers() -> Iterator[Target]:
     yield Target("lease-answer", holder.answer)
     yield Target("daemon-request", relay.request)
     yield Target("markers", _streamed)
-    yield Target("slurm-hosts", steps.unfolded)
     yield Target("ssh-config", partial(ssh_config.parsed, name="n1"), (BadInput,))
     yield Target("known-hosts", partial(_of_bytes, known_hosts.parsed), (ValueError,))
     yield Target("node-set", partial(nodeset.expanded, most=20_000), (BadInput,))
@@ -129,13 +127,14 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def _hosts(path: Path) -> Any:
-    return hostfile.load(path, schema_file=HOSTFILE_SCHEMA, platform="h200")
+    platform = None if path.suffix else "h200"
+    return hostfile.load(path, schema_file=HOSTFILE_SCHEMA, platform=platform)
 
 
 def _platform(path: Path) -> Any:
     found = thresholds.load_file(path, path.read_text(encoding="utf-8"), ROOT / "thresholds")
     list(thresholds.uncovered(found))
-    assert all(abs(n) < _BIGGEST for _, n in numbers(found)), "a number that no machine counts to"
+    assert all(abs(n) < _BIGGEST for n in numbers(found)), "a number that no machine counts to"
     return found
 
 
