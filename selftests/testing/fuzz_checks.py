@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from railgauge.core.model import Parsed, Sample
+from railgauge.tools.text import clean
 from testing.places import ROOT
 
 KEPT = ROOT / "selftests" / "fuzz" / "kept"
@@ -47,7 +48,11 @@ class Target:
         if isinstance(result, Parsed):
             assert len(result.problems) <= MOST_PROBLEMS, "more problems than kinds"
             assert all(len(one.message) < MOST_SAID for one in result.problems), "an endless one"
-        assert all(map(is_finite, numbers(result))), "a number that is not finite"
+        found = [*numbers(result)]
+        assert all(map(is_finite, found)), "a number that is not finite"
+        if _OTHER_DIGIT.search(text):
+            letters = self._in_time(_OTHER_DIGIT.sub("\u00e9", text))
+            assert found == [*numbers(letters)], "a digit of another script is taken for a number"
         if isinstance(result, Parsed):
             invented = not_of(text, result.samples)
             assert not invented, f"the text does not hold {invented[:3]}"
@@ -94,6 +99,7 @@ def numbers(value: object) -> Iterator[float]:
             yield from numbers(one)
 
 
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 _TOKEN = re.compile(
     r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,40}(?:[.,][0-9]{1,40}){0,9}(?:[eE][+-]?[0-9]{1,4})?"
 )
@@ -114,7 +120,7 @@ def not_of(text: str, samples: Iterable[Sample]) -> list[tuple[str, float]]:
         and not one.metric.startswith("derived_")
         and not (one.unit == "count" and one.value <= most)
     ]
-    held = set(_held(text)) if left else set()
+    held = {*_held(text), *_held(clean(text))} if left else set()
     return [(metric, value) for metric, value in left if not _is_held(value, held)]
 
 
@@ -125,7 +131,8 @@ def _is_held(value: float, held: Set[str]) -> bool:
 def _held(text: str) -> Iterator[str]:
     for token in _TOKEN.findall(text):
         try:
-            yield _digits(float(token.replace(",", "")))
+            is_hex = token[:2] in ("0x", "0X")
+            yield _digits(int(token, 16) if is_hex else float(token.replace(",", "")))
         except ValueError:
             yield from (_digits(float(part)) for part in re.findall("[0-9]+", token))
 

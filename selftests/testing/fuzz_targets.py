@@ -86,7 +86,7 @@ def _parsers() -> Iterator[Target]:
     yield Target("lease-answer", holder.answer)
     yield Target("daemon-request", relay.request)
     yield Target("markers", _streamed)
-    yield Target("ssh-config", partial(ssh_config.parsed, name="n1"), (BadInput,))
+    yield Target("ssh-config", _ssh_config, (BadInput,))
     yield Target("known-hosts", partial(_of_bytes, known_hosts.parsed), (ValueError,))
     yield Target("node-set", partial(nodeset.expanded, most=20_000), (BadInput,))
     yield Target("size", units.parse_size, (BadInput,))
@@ -141,6 +141,10 @@ def _platform(path: Path) -> Any:
 def _stored(path: Path) -> Any:
     store = Store(path.parents[1])
     return store.load(case("n1")), store.lines(str(path.relative_to(path.parents[1])))
+
+
+def _ssh_config(text: str) -> Any:
+    return ssh_config.parsed(text.replace("\0", ""), "n1")  # no program's lines hold a NUL
 
 
 def _kept(text: str) -> Any:

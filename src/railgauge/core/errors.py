@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar
 
+_SHOWN = 40  # complaints about one input
+
 
 class RailgaugeError(Exception):
     """What is wrong, where it is, and what to do next; its text is one line.
@@ -43,7 +45,9 @@ class BadInputs(BadInput):
     """Several errors in the input; the text is their number, then a line for each."""
 
     def __init__(self, complaints: Sequence[BadInput]) -> None:
-        lines = [f"{len(complaints)} complaints about the input:", *map(str, complaints)]
+        lines = [f"{len(complaints)} complaints about the input:", *map(str, complaints[:_SHOWN])]
+        if len(complaints) > _SHOWN:
+            lines.append(f"and {len(complaints) - _SHOWN} more")
         super().__init__("\n  ".join(lines))
         self.complaints = tuple(complaints)
 

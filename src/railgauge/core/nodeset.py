@@ -25,7 +25,8 @@ def expanded(text: str, most: int) -> tuple[str, ...]:
         raise BadInput(f"{text[:60]!r} names more than {most} nodes")
     try:
         return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
-    except NodeSetException as error:
+    # ClusterShell has no error of its own for numbers that are too long.
+    except (NodeSetException, ValueError, AssertionError) as error:
         said = str(error).replace(text, f"{text[:60]}")
         raise BadInput(f"{text[:60]!r} is not a set of nodes: {said[:200]}") from None
 

@@ -112,7 +112,7 @@ def parse(text: str, lasted_s: float) -> HostLoad | None:
 
 
 def _reading(text: str) -> _Reading | None:
-    ticks = re.search(r"^cpu +(\d+(?: \d+)+)$", text, re.M)
+    ticks = re.search(r"^cpu +([0-9]{1,20}(?: [0-9]{1,20})+)$", text, re.M)
     running, total, left = (
         _number(text, name) for name in ("procs_running", "MemTotal:", "MemAvailable:")
     )
@@ -121,12 +121,12 @@ def _reading(text: str) -> _Reading | None:
     counted = tuple(map(int, ticks[1].split()))[:_TICK_FIELDS]
     if len(counted) < _TICK_FIELDS:
         return None
-    waited = re.search(r"^some .*\btotal=(\d+)$", text, re.M)
+    waited = re.search(r"^some .*\btotal=([0-9]{1,20})$", text, re.M)
     return _Reading(counted, running, left / total, int(waited[1]) if waited else None)
 
 
 def _number(text: str, name: str) -> int | None:
-    found = re.search(rf"^{name}\s+(\d+)\b", text, re.M)
+    found = re.search(rf"^{name}\s+([0-9]{1,20})\b", text, re.M)
     return int(found[1]) if found else None
 
 

@@ -37,6 +37,7 @@ VOUCHED = "vouched.jsonl"
 MANIFEST = "manifest.json"
 _TAIL_BYTES = 2**12
 _UTF8 = "utf-8", "replace"
+_NO_JSON = (ValueError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class Store:
         """
         try:
             data = json.loads((self.folder / case_file(case)).read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):
+        except (FileNotFoundError, *_NO_JSON):
             return None
         versions.refuse_newer(versions.TRANSCRIPTS, data, str(self.folder / case_file(case)))
         try:
@@ -278,7 +279,7 @@ def _last_whole(file: BinaryIO) -> str:
         file.seek(start)
         tail = file.read(end - start).split(b"\n")
         for line in reversed(tail if start == 0 else tail[1:]):
-            with suppress(ValueError, KeyError, TypeError):
+            with suppress(*_NO_JSON, KeyError, TypeError):
                 return str(json.loads(line)[chain.FIELD])
         if start == 0:
             return ""
@@ -294,7 +295,7 @@ def _at_line_start(file: BinaryIO) -> bool:
 
 def _whole_values(data: bytes) -> Iterator[Any]:
     for line in data.split(b"\n"):
-        with suppress(ValueError):
+        with suppress(*_NO_JSON):
             yield json.loads(line)
 
 

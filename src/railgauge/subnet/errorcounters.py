@@ -18,7 +18,7 @@ _COUNTER = re.compile(r"\[(\w{1,60}) == (\d{1,20})(?: \([^)]{0,40}\))?\]")
 _SUMMARY = re.compile(r"## Summary: (\d{1,9}) nodes checked, \d{1,9} bad nodes found")
 _PORTS = re.compile(r"##\s+(\d{1,9}) ports checked, (\d{1,9}) ports have errors")
 _PERFQUERY = re.compile(r"# Port\w{0,40} counters: Lid (\d{1,6}) port (\d{1,4})")
-_FIELD = re.compile(r"(\w{1,60}):\.{1,60}(0x[0-9a-f]{1,16}|\d{1,20})")
+_FIELD = re.compile(r"(\w{1,60}):\.{1,60}(?:0x([0-9a-f]{1,16})|([0-9]{1,20}))")
 
 # The largest values of PortCounters, at which they stop (InfiniBand Architecture Specification).
 FULL = {
@@ -97,4 +97,4 @@ def parse_perfquery(text: str) -> dict[str, int]:
     if not _PERFQUERY.search(text):
         return {}
     fields = (_FIELD.fullmatch(line.strip()) for line in text[:_LONGEST_LINE].splitlines())
-    return {m[1]: int(m[2], 0) for m in fields if m}
+    return {m[1]: int(m[2], 16) if m[2] else int(m[3]) for m in fields if m}

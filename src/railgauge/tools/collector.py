@@ -119,8 +119,16 @@ class OutputCollector:
     def parsed(
         self, tool: str, version: str | None = None, summary: Mapping[str, object] | None = None
     ) -> Parsed:
-        """Return everything collected, with the problems merged by ``one_a_kind``."""
-        return Parsed(tool, version, tuple(self.samples), summary or {}, one_a_kind(self.problems))
+        """Return everything collected, with the problems merged by ``one_a_kind``.
+
+        A number of the summary that is not finite is left out: no JSON may hold it.
+        """
+        told = {name: value for name, value in (summary or {}).items() if _is_finite(value)}
+        return Parsed(tool, version, tuple(self.samples), told, one_a_kind(self.problems))
+
+
+def _is_finite(value: object) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def one_a_kind(problems: Sequence[Problem]) -> tuple[Problem, ...]:

@@ -7,6 +7,7 @@ number of threads can wait on it for the end, the first line, or a marker.
 from __future__ import annotations
 
 import _thread
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from typing import Protocol
 from railgauge.transport.shell import MARKER
 
 OUTPUT_LIMIT_BYTES = 8 << 20
+_NUMBER = re.compile(r"[0-9]{1,10}")
 Sink = Callable[[bytes], None]
 
 
@@ -177,18 +179,20 @@ class Capture:
 
     def _note(self, word: str) -> None:
         name, _, value = word.partition(" ")
-        if name == "pid" and value.isdecimal():
-            self.pid = int(value)
+        number = int(value) if _NUMBER.fullmatch(value) else None
+        if number is None:
+            self.ready |= name == "ready"
+            self.in_use |= name == "in-use"
+        elif name == "pid":
+            self.pid = number
             self._begun = True
             self._stdout.clear()
-        elif name == "exit" and value.isdecimal():
-            self.exit_code, self.over_at = int(value), time.monotonic()
-        elif name == "setup" and value.isdecimal():
-            self.setup_at = int(value)
-        elif name == "over" and value.isdecimal() and self.pid is None:
-            self.refused = int(value)
-        self.ready |= name == "ready"
-        self.in_use |= name == "in-use"
+        elif name == "exit":
+            self.exit_code, self.over_at = number, time.monotonic()
+        elif name == "setup":
+            self.setup_at = number
+        elif name == "over" and self.pid is None:
+            self.refused = number
         self._told.notify_all()
 
     def _keep(self, kept: bytearray, chunk: bytes) -> None:

@@ -106,8 +106,9 @@ def parsed(text: str, name: str) -> dict[str, str | list[str]]:
     for key in _EXPANDED:
         if key in found:
             found[key] = _expanded(str(found[key]), tokens)
-    files = (Path(_expanded(file, tokens)).expanduser() for file in identities)
-    return {**found, "identityfile": [str(file) for file in files]}
+    # ``Path`` would fail for the home of a user who does not exist; ssh leaves such a file out.
+    files = (os.path.expanduser(_expanded(file, tokens)) for file in identities)  # noqa: PTH111
+    return {**found, "identityfile": list(files)}
 
 
 def _tokens(found: Mapping[str, str], name: str) -> dict[str, str]:

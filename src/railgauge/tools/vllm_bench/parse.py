@@ -259,7 +259,8 @@ def _collect_json(content: dict[str, object], collector: OutputCollector) -> Par
 
 def _json_summary(content: dict[str, object], asked: int | None) -> dict[str, object]:
     names = ("backend", "model_id", "request_rate", "max_concurrency", "date", "burstiness")
-    summary = {name: content[name] for name in names if content.get(name) is not None}
+    said = {name: content.get(name) for name in names}
+    summary = {name: one for name, one in said.items() if isinstance(one, (str, int, float))}
     return summary if asked is None else {**summary, "asked": asked}
 
 
