@@ -7,6 +7,7 @@
 #   make bare                        the quick ones, with only a shell and utilities on the PATH
 #   make hooks                       checks before each commit (.pre-commit-config.yaml)
 #   make mutants                     changes to verdict code that the unit tests do not detect
+#   make fuzz                        changed texts for every parser and loader, ten minutes
 #   make allure-cli                  Allure's generator, for railgauge allure; needs node and npm
 #   make axe                         the accessibility rules that selftests check pages by; needs npm
 PYTHON ?= python3
@@ -18,7 +19,7 @@ BIN := $(VENV)/bin
 # pytest rewrites the assertions of every module of a plugin; runs that may not keep the result do it anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: accept test bare lint types hooks mutants docs matrix healthy stragglers blind blind-quick scale kills bench jars \
+.PHONY: accept test bare lint types hooks mutants fuzz docs matrix healthy stragglers blind blind-quick scale kills bench jars \
 	allure-cli axe clean lowest newest constraints packages dist
 
 accept: $(VENV)/.ready
@@ -73,6 +74,15 @@ hooks: $(VENV)/.ready-lint
 # Half an hour on one core; ARGS="judging.record verdict.counts" runs only these modules.
 mutants: $(VENV)/.ready-mutants
 	nice -n 10 $(BIN)/python selftests/mutation/mutants.py $(ARGS)
+
+# ARGS="--seconds 60 tool.rvs" tries one reader for a minute; --coverage searches with atheris.
+fuzz: $(VENV)/.ready-fuzz
+	nice -n 10 $(BIN)/python selftests/fuzz/fuzzing.py $(ARGS)
+
+$(VENV)/.ready-fuzz: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[selftest,fuzz]' \
+		|| echo "atheris cannot be installed here: --coverage will not work" >&2
+	@touch $@
 
 $(VENV)/.ready-mutants: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[selftest,mutants]'
@@ -130,7 +140,7 @@ axe:
 			--loglevel=error axe-core@$(AXE)
 
 # These scripts use the selftests' own packages.
-docs matrix healthy stragglers blind kills bench: export PYTHONPATH = selftests
+docs matrix healthy stragglers blind kills bench fuzz: export PYTHONPATH = selftests
 
 docs: $(VENV)/.ready
 	for page in limits causes; do \

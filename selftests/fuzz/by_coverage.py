@@ -1,4 +1,4 @@
-"""One target of ``fuzzing.py``, run by atheris: ``by_coverage.py TARGET`` and libFuzzer's options."""
+"""One target of ``fuzzing.py``, run by atheris. Arguments: the target, libFuzzer's options."""
 
 from __future__ import annotations
 

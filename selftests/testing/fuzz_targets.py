@@ -24,6 +24,8 @@ from railgauge.core.errors import BadInput
 from railgauge.facts import control_host, counters, identity, parse, probe, steal
 from railgauge.launchers import beside_gpu, failures
 from railgauge.leases import holder
+from railgauge.report.triage import reading as triage
+from railgauge.run.resume import Earlier
 from railgauge.run.store import Store, case_file, kept_of
 from railgauge.stacks import stack, vendors
 from railgauge.stacks.sampling import TelemetryUnread, parse_samples
@@ -49,7 +51,7 @@ def targets() -> dict[str, Target]:
 def _of_tools() -> Iterator[Target]:
     for name in tools.NAMES:
         owned = (begin for begin, owner in OF_TOOLS.items() if owner == name)
-        yield Target(f"tool.{name}", tools.tool(name).parse, more=_shared(*owned))
+        yield Target(f"tool.{name}", tools.tool(name).parse, more=_shared(*owned), is_whole=True)
 
 
 def _found() -> Iterator[Target]:
@@ -73,10 +75,12 @@ def _is_of_one_text(one: object, module: str) -> bool:
 
 def _parsers() -> Iterator[Target]:
     for vendor in vendors():
-        yield Target(f"probe.{vendor}", partial(_facts, vendor=vendor))
-        yield Target(f"samples.{vendor}", partial(_sampled, vendor=vendor), (TelemetryUnread,))
+        yield Target(f"probe.{vendor}", partial(_facts, vendor=vendor), is_whole=True)
+        yield Target(
+            f"samples.{vendor}", partial(_sampled, vendor=vendor), (TelemetryUnread,), is_whole=True
+        )
         reading = partial(counters.parse_reading, stack=stack(vendor))
-        yield Target(f"counters.{vendor}", reading)
+        yield Target(f"counters.{vendor}", reading, is_whole=True)
     yield Target("probe.sections", partial(probe.split_sections, nonce=NONCE))
     yield Target("identity", partial(identity.parse_identity, "n1"))
     yield Target("control-host", partial(control_host.parse, lasted_s=2.0))
@@ -100,6 +104,9 @@ def _loaders() -> Iterator[Target]:
     yield _file("deviations.yaml", deviations.load)
     yield _file("fabric.topo", declared.read_topology, *_shared("corpus/ib-tools/007-"))
     yield _file(case_file(case("n1")), _stored)
+    yield _file("run/invocation.json", lambda path: Earlier(path.parent).invocation)
+    yield _file("run/verdict.json", triage.read)
+    yield Target("cluster", _cluster, (*bad, ValueError, RecursionError))
     yield Target("yaml", strict_yaml.loads, (strict_yaml.BadYaml,))
     yield Target("transcripts", _kept, (*bad, ValueError, RecursionError))
     yield Target("bundle.json", partial(_of_bytes, partial(strict.loads, name="x")), _BAD_BUNDLE)
@@ -140,11 +147,16 @@ def _platform(path: Path) -> Any:
 
 def _stored(path: Path) -> Any:
     store = Store(path.parents[1])
-    return store.load(case("n1")), store.lines(str(path.relative_to(path.parents[1])))
+    list(store.lines(str(path.relative_to(path.parents[1]))))  # plain values, whose readers check
+    return store.load(case("n1"))
 
 
 def _ssh_config(text: str) -> Any:
     return ssh_config.parsed(text.replace("\0", ""), "n1")  # no program's lines hold a NUL
+
+
+def _cluster(text: str) -> Any:
+    return hostfile.cluster_from_json(json.loads(text))
 
 
 def _kept(text: str) -> Any:

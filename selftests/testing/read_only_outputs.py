@@ -64,6 +64,7 @@ gpu0_and_gpu1_read_by_sm 460.831
 gpu_all_to_gpu_all_write_by_sm 55.6522
 """
 RVS = """\
+[RESULT] [1148200.536604] Action name :action_1
 [RESULT] [1148200.576498] [action_1] p2p 4 5 peers:true distance:72 PCIe:72
 [INFO  ] [1148201.576498] [action_1] p2p-bandwidth  [1/1] 4 5  bidirectional: true  11.000 GBps
 [RESULT] [1148205.576740] [action_1] p2p-bandwidth  [1/1] 4 5  bidirectional: true  56.250 GBps  \

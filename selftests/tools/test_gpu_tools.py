@@ -85,8 +85,8 @@ def test_a_rate_of_rvs_under_the_name_of_no_action_is_an_error():
     line = "[compute-bf16-trig] [GPU:: 42583] GFLOPS 610000\n"
     assert line in text
     parsed = parse("rvs", text.replace(line, line.replace("bf16", "bf016")))
-    assert kinds(parsed) == ["metric-missing"]
-    assert "compute-bf016-trig did not end on gpu" in parsed.errors[0].message
+    assert kinds(parsed) == ["inconsistent"]
+    assert "announces the action compute-bf016-trig" in parsed.errors[0].message
 
 
 @pytest.mark.parametrize("name", WHOLE)

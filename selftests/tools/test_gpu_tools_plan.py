@@ -19,6 +19,7 @@ from testing.gpu_tool_outputs import (
     RVS_GST,
     RVS_LEVEL,
     RVS_LIST,
+    begin,
     gst,
 )
 from testing.places import ROOT
@@ -324,7 +325,8 @@ def test_every_action_of_rvs_must_have_passed_on_every_gpu(platform):
     whole = read(found, "rvs", RVS_LEVEL).runs[0]
     judged, errors = judge_results(whole, spec, 2, "n1")
     assert ([one.outcome for one in judged], errors) == (["passed"] * 3, ())
-    missed = RVS_LIST + gst("42583", (610000,)) + gst("1590", (500000,), "FALSE") + RVS_END
+    rows = gst("42583", (610000,)) + gst("1590", (500000,), "FALSE")
+    missed = RVS_LIST + begin(GST, "gst") + rows + RVS_END
     judged, errors = judge_results(read(found, "rvs", missed, code=1).runs[0], spec, 2, "n1")
     assert [(one.metric, one.outcome, one.points_at) for one in judged] == [
         (GST, "failed", (("n1", "gpu1"),))

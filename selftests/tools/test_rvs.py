@@ -1,5 +1,7 @@
 """RVS: its results, damage of its output, and what it passes without having measured."""
 
+import re
+
 import pytest
 from testing.gpu_tool_outputs import (
     BABEL,
@@ -70,7 +72,8 @@ def test_a_gpu_is_numbered_by_its_pci_address_whatever_rvs_calls_it():
 
 
 def test_a_gpu_that_misses_a_target_failed_the_action():
-    text = RVS_LIST + gst("42583", (610000,)) + gst("1590", (500000,), "FALSE") + RVS_END
+    rows = gst("42583", (610000,)) + gst("1590", (500000,), "FALSE")
+    text = RVS_LIST + begin(GST, "gst") + rows + RVS_END
     parsed = parse("rvs", text)
     assert kinds(parsed, "warning") == ["test-failed"]
     assert [t["status"] for t in parsed.summary["tests"]] == ["pass", "fail"]
@@ -130,7 +133,7 @@ def test_newer_names_of_pairs_are_read_and_intermediate_values_are_not():
     ends = "[GPU:: 2 - 42583 - 0000:05:00.0] [GPU:: 4 -  1590 - 0000:65:00.0]"
     moved = f"[x] p2p-bandwidth[ 1/2] {ends} bidirectional: false"
     text = (
-        RVS_LIST + result(f"[x] p2p {ends} peers:true distance:15 xGMI:15")
+        RVS_LIST + begin("x", "pbqt") + result(f"[x] p2p {ends} peers:true distance:15 xGMI:15")
         + result(f"{moved} 61.3 GBps") + result(f"{moved} 61.4 GBps duration: 0.2 secs") + RVS_END
     )  # fmt: skip
     parsed = parse("rvs", text)
@@ -144,10 +147,29 @@ def test_the_format_of_an_action_is_in_its_name():
         ("compute-fp64-trig", "gflops_fp64"),
         ("action_1", "gflops"),
     ):
-        text = (RVS_LIST + gst("42583", (5, 6)) + gst("1590", (5, 6)) + RVS_END).replace(GST, name)
+        rows = gst("42583", (5, 6)) + gst("1590", (5, 6))
+        text = (RVS_LIST + begin(GST, "gst") + rows + RVS_END).replace(GST, name)
         assert set(rates(parse("rvs", text), metric)) == {"gpu0", "gpu1"}
 
 
 def test_iet_of_two_gpus_in_any_order_is_whole():
-    text = RVS_LIST + iet("42583") + iet("1590") + RVS_END
+    text = RVS_LIST + begin(IET, "iet") + iet("42583") + iet("1590") + RVS_END
     assert parse("rvs", text).errors == ()
+
+
+@pytest.mark.parametrize("text", [RVS_GST, RVS_IET, RVS_BABEL, RVS_LEVEL])
+def test_results_of_an_action_that_no_line_announces_are_an_error_and_no_metric(text):
+    """One damaged character in a name made ``gflops`` beside ``gflops_bf16``."""
+    wanted = {(s.metric, s.placement) for s in parse("rvs", text).samples}
+    for name in (GST, IET, BABEL):
+        for found in list(re.finditer(rf"{name}(?=\])", text)):
+            damaged = text[: found.start() + 9] + "0" + text[found.start() + 9 :]
+            parsed = parse("rvs", damaged)
+            assert "inconsistent" in kinds(parsed)
+            assert {(s.metric, s.placement) for s in parsed.samples} <= wanted
+
+
+def test_a_table_of_a_gpu_on_which_no_action_began_is_an_error():
+    parsed = parse("rvs", RVS_BABEL.replace("[GPU:: 42583] Starting", "[GPU:: 42584] Starting"))
+    assert "inconsistent" in kinds(parsed)
+    assert {s.placement for s in parsed.samples} == {"gpu1"}

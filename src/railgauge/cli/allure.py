@@ -87,7 +87,7 @@ def _config(folder: Path, output: Path, single: bool) -> dict[str, Any]:
         config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         cluster = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["cluster"]
         config["plugins"]["awesome"]["options"]["singleFile"] = single
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise BadInput(
             f"is not the folder of a run with a verdict: {path.name}: {why}", where=str(folder)

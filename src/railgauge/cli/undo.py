@@ -66,7 +66,7 @@ def _print(as_json: bool, undone: int, complaints: list[str]) -> None:
 def _read(folder: Path, name: str) -> Any:
     try:
         return json.loads((folder / name).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not valid JSON"
         raise BadInput(
             f"{name} cannot be read: {why}",

@@ -68,7 +68,7 @@ def dimension(unit: str) -> str:
         ) from None
 
 
-_SIZE = re.compile(r"([0-9]{1,12})\s*(B|KiB|MiB|GiB|K|M|G)?")
+_SIZE = re.compile(r"([0-9]{1,18})\s*(B|KiB|MiB|GiB|K|M|G)?")
 _SIZE_FACTORS = {
     "B": 1, "K": 2**10, "KiB": 2**10, "M": 2**20, "MiB": 2**20, "G": 2**30, "GiB": 2**30,
 }  # fmt: skip
@@ -82,7 +82,8 @@ def parse_size(text: str) -> int:
     """
     match = _SIZE.fullmatch(text.strip())
     if not match:
-        raise BadInput(f"{text[:60]!r} is not a message size", remedy="write 2B, 64KiB, 8MiB or 16GiB")
+        what = f"{text[:60]!r} is not a message size"
+        raise BadInput(what, remedy="write 2B, 64KiB, 8MiB or 16GiB")
     return int(match[1]) * _SIZE_FACTORS[match[2] or "B"]
 
 

@@ -126,7 +126,7 @@ def _reading(text: str) -> _Reading | None:
 
 
 def _number(text: str, name: str) -> int | None:
-    found = re.search(rf"^{name}\s+([0-9]{1,20})\b", text, re.M)
+    found = re.search(rf"^{name}\s+([0-9]{{1,20}})\b", text, re.M)
     return int(found[1]) if found else None
 
 

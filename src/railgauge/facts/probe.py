@@ -15,6 +15,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
+from railgauge.core import digits
 from railgauge.core.terms import Term
 from railgauge.stacks import Section, Stack
 
@@ -84,7 +85,7 @@ def _stack_lines(stack: Stack | None) -> Iterator[str]:
 
 
 def split_sections(output: str, nonce: str) -> dict[str, Section]:
-    """Return the sections by name, without carriage returns and colour codes.
+    """Return the sections by name, without colour codes and the like.
 
     A section that was cut off has no exit code; one that appears twice has no text and a problem.
     """
@@ -97,7 +98,7 @@ def split_sections(output: str, nonce: str) -> dict[str, Section]:
 
 def _sections(output: str, nonce: str) -> Iterator[Section]:
     name, lines = "", list[str]()
-    for line in output.replace("\r", "").split("\n"):
+    for line in digits.of_ascii(output).replace("\r", "").split("\n"):
         mark = _mark(line, nonce)
         if not mark:
             lines.append(line)

@@ -39,7 +39,7 @@ def excerpts(records: Iterable[ItemRecord], folder: Path) -> dict[str, Any]:
 
 def _told(path: Path) -> dict[str, Any] | None:
     """Return the excerpt of the last run of a case, without the suite's own commands."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, RecursionError):
         runs = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["runs"]
         last = [t for t in runs[-1] if t["role"] not in BESIDE_ROLES] if runs else []
         if last:

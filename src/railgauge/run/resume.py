@@ -328,7 +328,7 @@ def _json(path: Path) -> Any:
     """The JSON value of a file; ``None`` if the file is missing or incomplete."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 

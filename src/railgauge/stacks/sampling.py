@@ -22,6 +22,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from railgauge.core import digits
 from railgauge.core.errors import TelemetryUnread
 
 GPU, CLOCK, HEAT, MEMORY_HEAT, POWER, CAP, LOAD = (
@@ -139,7 +140,7 @@ def parse_samples(text: str, sampler: Sampler) -> Samples:
     The last line is left out unless it ends with a line end: the sampler is ended while it prints.
     Raises ``TelemetryUnread`` for any other line that is no sample, and if there is none.
     """
-    lines = [_stamped(line) for line in text.split("\n")[:-1]]
+    lines = [_stamped(line) for line in digits.of_ascii(text).split("\n")[:-1]]
     if not lines:
         raise TelemetryUnread(f"{sampler.program} printed nothing")
     began_s, first = lines[0]

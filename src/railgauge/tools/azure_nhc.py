@@ -34,7 +34,7 @@ _NHC = re.compile(
 )
 _CHECK = re.compile(r"([A-Za-z_][\w.-]{0,80}):(?:[ \t]{1,9}|$)(.{0,2000})")
 _FAULT = re.compile(r"\.?[ \t]{0,4}FaultCode: (\w{1,40})[ \t]{0,9}$")
-_FIGURE = re.compile(r"(~?)(?<![\w.-])(\d{1,9}(?:\.\d{1,9})?) ?(GB/s|GBps|Gb/s|Gbps)(?!\w)")
+_FIGURE = re.compile(r"(~?)(?<![\w.,-])(\d{1,9}(?:\.\d{1,9})?) ?(GB/s|GBps|Gb/s|Gbps)(?!\w)")
 _UNITS = {"GBps": "GB/s", "Gbps": "Gb/s"}
 
 

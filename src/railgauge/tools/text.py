@@ -12,11 +12,10 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 
+from railgauge.core import digits
 from railgauge.tools.prefixes import without_prefixes
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
-# Digits of other scripts, which \d, int() and float() take for numbers.
-_OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 # What a shell prints below an output that was copied from a terminal.
 _PROMPT = re.compile(
     r"(?:\([\w.\-]{1,60}\) )?(?:\[[\w.\-]{1,80}@[\w.\-]{1,80} [^\]\n]{1,200}\]"
@@ -30,15 +29,13 @@ def clean(text: str, *, is_log: bool = False) -> str:
     """Return the text as the tool printed it, with ``\\n`` as line end.
 
     Colour codes, a byte order mark and what stands before every line are removed
-    (``without_prefixes``; ``is_log``: the text is a log, whose times stay). Digits of other scripts
-    are replaced: no tool prints them.
+    (``without_prefixes``; ``is_log``: the text is a log, whose times stay), and digits of other
+    scripts are replaced.
     """
     text = text.removeprefix(_BYTE_ORDER_MARK)
     if "\x1b" in text:
         text = _COLOUR.sub("", text)
-    if not text.isascii():
-        text = _OTHER_DIGIT.sub("\N{REPLACEMENT CHARACTER}", text)
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = digits.of_ascii(text).replace("\r\n", "\n").replace("\r", "\n")
     return _without_prompt(without_prefixes(text, is_log=is_log))
 
 

@@ -53,8 +53,7 @@ class Memory:
         if not self.rows:
             return
         for number, kernels in self.rows.items():
-            action = self.actions.get(number, "babel")
-            run.end(action, number, "pass", f"{len(kernels)} kernels")
+            run.end(self.actions[number], number, "pass", f"{len(kernels)} kernels")
         self.unit, self.rows = "", {}
 
     def _row(self, line: str, run: RvsRun) -> None:
@@ -72,6 +71,10 @@ class Memory:
         if not (best == again and least <= mean <= best):
             run.collector.error(ProblemKind.INCONSISTENT, f"a mean outside its range: {line[:200]}")
         place = run.place(match[1])
+        if match[1] not in self.actions:
+            what = f"a row of {place}, on which no action began: {line[:200]}"
+            run.collector.error(ProblemKind.INCONSISTENT, what)
+            return
         run.collector.add(f"babel_{kernel}", self.unit, mean, place)
         run.collector.add(f"babel_{kernel}_min", self.unit, least, place)
         self.rows.setdefault(match[1], []).append(kernel)

@@ -18,6 +18,7 @@ _LONGEST_LINE = 500
 _BEGIN = "railgauge: rvs begins"
 _END = re.compile(r"railgauge: rvs ended with ([0-9]{1,3})")
 _ACTION = re.compile(r"Action name {0,2}: {0,2}(\S{1,120})")
+_OF_ACTION = re.compile(r"\[(\S{1,120})\] (?:\[GPU:: |(?:a2a-)?p2p)")
 _SUMMARY = re.compile(
     r"\| (\S{1,120}) {1,80}\| ([A-Z]{2,12}) {1,40}\| (PASS|FAIL|SKIP)[A-Z]* {1,40}\|"
 )
@@ -33,6 +34,7 @@ class _Marks:
     begins: int = 0
     ends: list[int] = field(default_factory=list)
     actions: list[str] = field(default_factory=list)
+    unannounced: set[str] = field(default_factory=set)
     closing: dict[str, str] = field(default_factory=dict)
     version: str | None = None
 
@@ -96,10 +98,13 @@ def _take(line: str, run: RvsRun, marks: _Marks, modules: tuple[Products, Memory
 
 def _take_result(said: str, run: RvsRun, marks: _Marks, modules: tuple[Products, Memory]) -> None:
     products, tables = modules
-    if peers.take(said, run):
-        return
+    of_action = _OF_ACTION.match(said)
     if action := _ACTION.fullmatch(said):
         marks.actions.append(action[1])
+    elif of_action and of_action[1] not in marks.actions:
+        marks.unannounced.add(of_action[1])
+    elif peers.take(said, run):
+        return
     elif not (of_gpu := OF_GPU.fullmatch(said)):
         if "GFLOPS" in said or "Power(W)" in said:
             run.collector.error(ProblemKind.UNPARSABLE, said)
@@ -138,6 +143,9 @@ def _check(text: str, run: RvsRun, marks: _Marks, tables: Memory) -> None:
         run.collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
     elif marks.begins and len(marks.ends) != 1:
         run.collector.error(ProblemKind.TRUNCATED, "rvs did not end")
+    if marks.unannounced:
+        what = f"no line announces the action {', '.join(sorted(marks.unannounced)[:3])}"
+        run.collector.error(ProblemKind.INCONSISTENT, what)
     if tables.rows:
         run.collector.error(ProblemKind.TRUNCATED, "a table of BABEL without its closing rule")
     _check_gpus(run)

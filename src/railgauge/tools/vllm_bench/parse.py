@@ -260,8 +260,9 @@ def _collect_json(content: dict[str, object], collector: OutputCollector) -> Par
 def _json_summary(content: dict[str, object], asked: int | None) -> dict[str, object]:
     names = ("backend", "model_id", "request_rate", "max_concurrency", "date", "burstiness")
     said = {name: content.get(name) for name in names}
-    summary = {name: one for name, one in said.items() if isinstance(one, (str, int, float))}
-    return summary if asked is None else {**summary, "asked": asked}
+    if asked is not None:
+        said["asked"] = asked
+    return {name: one for name, one in said.items() if isinstance(one, (str, int, float))}
 
 
 def _collect_nothing(text: str, collector: OutputCollector) -> None:
