@@ -53,6 +53,29 @@ def test_a_deviation_covers_what_its_cause_explains():
     found = effect(accepted(), [slow], *records)
     assert (found.state, found.covers) == (DeviationState.APPLIED, ("a", "b"))
     assert found.effect == "accepted until 2027-01-31, covers 2 failed items"
+    assert (found.head, found.signature) == ("n1: slow-node", "A. Engineer: RMA 4711")
+
+
+def test_one_failed_item_is_one_item():
+    found = effect(accepted(), [cause(Where("n1"), ["a"])], failed("a"))
+    assert found.effect == "accepted until 2027-01-31, covers 1 failed item"
+    found = effect(accepted(), [cause(Where("n1"), "ab")], failed("a"), failed("b", beside="x"))
+    assert found.effect.endswith("covers 1 failed item; not 1 item: a part of it could not be "
+                                 "measured (x)")  # fmt: skip
+    open_ = [failed(name, beside="x") for name in "bcd"]
+    for number in (2, 3):
+        found = effect(accepted(), [cause(Where("n1"), "bcd"[:number])], *open_)
+        assert found.effect.startswith(f"COVERS NOTHING; not {number} items: ")
+
+
+def test_none_without_a_deviation():
+    assert effects([], [], {}, ENDED) == ()
+
+
+def test_the_first_cause_that_is_not_accepted_is_named():
+    named = zip(("n1", "n2", "n3"), ("slow-node", "link-flap", "link-down"), strict=True)
+    causes = [cause(Where(node), ["a"], name) for node, name in named]
+    assert "; not 1 item: link-flap at n2" in effect(accepted(), causes, failed("a")).effect
 
 
 @pytest.mark.parametrize(
@@ -82,9 +105,10 @@ def test_a_deviation_is_about_all_the_parts_that_may_be_at_fault(subject, where,
 
 
 def test_another_cause_at_the_same_part_is_not_accepted():
-    found = effect(accepted(cause="link-down"), [cause(Where("n1"), ["a"])], failed("a"))
-    assert found.state is DeviationState.UNMATCHED
-    assert found.effect == "MATCHES NOTHING in this run"
+    for name in ("link-down", "wrong-transport"):
+        found = effect(accepted(cause=name), [cause(Where("n1"), ["a"])], failed("a"))
+        assert found.state is DeviationState.UNMATCHED
+        assert found.effect == "MATCHES NOTHING in this run"
 
 
 def test_an_item_with_two_causes_needs_both_to_be_accepted():
@@ -115,7 +139,9 @@ def test_it_counts_until_the_end_of_its_day_where_the_run_ended(ended, counts):
     found = effect(accepted(), [cause(Where("n1"), ["a"])], failed("a"), ended=ended)
     assert (found.covers == ("a",)) is counts
     assert (found.state is DeviationState.EXPIRED) is not counts
-    assert ("EXPIRED on 2027-01-31" in found.effect) is not counts
+    past = f"EXPIRED on 2027-01-31, covers nothing; the run ended on {ended[:10]}"
+    assert (found.effect == past) is not counts
+    assert str(found.to_json()["state"]) == ("applied" if counts else "expired")
 
 
 def test_without_an_end_of_the_run_none_counts():
@@ -148,7 +174,7 @@ def test_an_item_is_accepted_by_its_id_and_its_part(subject, is_covered):
 
 
 def test_no_pattern_stands_for_an_item():
-    for name in ("t[*]", "t[n1", ".*", "T[N1:N2]"):
+    for name in ("t[*]", "t[n1", ".*", "T[N1:N2]", "t[n1:n3]"):
         found = effect(accepted(item=name), [], failed("t[n1:n2]"))
         assert found.state is DeviationState.UNMATCHED
 
@@ -160,6 +186,10 @@ def test_no_pattern_stands_for_an_item():
     ("record", "why"),
     [
         (failed(judgements=(judgement(Outcome.FAILED, metric=CORRUPTION),)), "wrong results"),
+        (
+            failed(judgements=(judgement(), judgement(Outcome.FAILED, metric=CORRUPTION))),
+            "wrong results",
+        ),
         (
             failed(judgements=(judgement(Outcome.FAILED), judgement(Outcome.RECORD_ONLY))),
             "no limit yet",
@@ -173,6 +203,12 @@ def test_an_item_that_was_not_judged_completely_stays_a_failure(record, why, nam
     found = effect(accepted(**named), [cause(Where("n1"), ["a"])], record)
     assert (found.state, found.covers) == (DeviationState.REFUSED, ())
     assert why in found.effect
+
+
+def test_a_miss_of_any_other_metric_can_be_accepted():
+    for metric in ("#wrong rows", "bandwidth", "zeros"):
+        record = failed(judgements=(judgement(Outcome.FAILED, metric=metric),))
+        assert effect(accepted(), [cause(Where("n1"), ["a"])], record).covers == ("a",)
 
 
 @pytest.mark.parametrize("outcome", [o for o in Outcome if o is not Outcome.FAILED])
@@ -195,6 +231,16 @@ def test_an_error_beside_a_failure_is_kept_in_the_record():
     assert record.blank(said).beside == ""
 
 
+def test_long_names_are_told_in_part():
+    one = accepted(f"{'a' * 90} and {'b' * 90}")
+    with pytest.raises(DeviationError) as refused:
+        refuse_unusable([one], DECLARED)
+    assert refused.value.what.endswith(f"has no node {'a' * 80}")
+    assert refused.value.where == f"deviation of {'a' * 80!r}"
+    with pytest.raises(DeviationError, match=rf"no cause is named '{'c' * 60}'"):
+        refuse_unusable([accepted(cause="c" * 70)], DECLARED)
+
+
 @pytest.mark.parametrize(
     ("deviation", "why"),
     [
@@ -207,8 +253,10 @@ def test_an_error_beside_a_failure_is_kept_in_the_record():
     ],
 )
 def test_a_deviation_that_the_cluster_cannot_have_is_refused(deviation, why):
-    with pytest.raises(DeviationError, match=why):
+    with pytest.raises(DeviationError, match=why) as refused:
         refuse_unusable([deviation], DECLARED)
+    assert refused.value.where == f"deviation of {deviation.subject!r}"
+    assert (refused.value.remedy == "railgauge causes lists them") is ("no cause" in why)
     refuse_unusable([accepted(), accepted(item="x"), accepted("the cluster")], DECLARED)
 
 

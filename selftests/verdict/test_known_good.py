@@ -14,7 +14,13 @@ from railgauge.judging.stamp import Evidence
 from railgauge.planning.part import LevelPart
 from railgauge.verdict.counts import RunVerdict, count
 from railgauge.verdict.decision import RunPlan
-from railgauge.verdict.known_good import DecidedRun, doubts, good, refuse_doubtful_partners
+from railgauge.verdict.known_good import (
+    DecidedRun,
+    doubts,
+    good,
+    measured,
+    refuse_doubtful_partners,
+)
 
 
 def own(node, outcome=Outcome.PASSED):
@@ -84,6 +90,37 @@ def test_a_failure_without_a_cause_leaves_its_nodes_in_doubt():
 
 def test_a_node_that_passed_nothing_by_itself_is_not_known():
     assert good(run(own("a"), pair("a", "b")), ()) == ("a",)
+    assert good(run(own("a"), pair("b", "a")), ()) == ("a",)
+
+
+def test_the_first_node_of_a_pair_is_good_where_the_other_is_named():
+    items = (own("a"), own("b"), pair("a", "b", Outcome.FAILED))
+    assert good(run(*items, causes=[cause("b", "pair[a:b]")]), ()) == ("a",)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.PASSED, Outcome.FAILED])
+def test_an_item_of_no_node_says_nothing_of_any(outcome):
+    fabric = item("links", outcome, nodes=())
+    assert good(run(own("a"), fabric), ()) == ("a",)
+    assert doubts(run(own("a"), fabric), ()) == {}
+
+
+def test_no_more_is_known_of_the_node_to_qualify():
+    assert doubts(run(own("a", Outcome.FAILED)), ("a",)) == {}
+
+
+def test_a_node_that_passed_nothing_is_not_measured():
+    assert measured(run(own("a", Outcome.FAILED), own("b"))) == {"b"}
+
+
+def test_evidence_that_the_run_does_not_have_names_no_node():
+    causes = [cause("", "gone", "own[b]", name="x")]
+    assert good(run(own("a"), own("b", Outcome.FAILED), causes=causes), ()) == ("a",)
+
+
+def test_an_accepted_failure_of_a_qualified_node_keeps_it_fit_to_be_a_partner():
+    accepted = run(own("c", Outcome.FAILED), only=("c",), verdict=Verdict.QUALIFIED_WITH_DEVIATIONS)
+    refuse_doubtful_partners([run(*SIGNED, causes=CAUSES), accepted, again("a", "c")])
 
 
 SIGNED = (own("a", Outcome.FAILED), own("b"), own("c"), own("d"), pair("c", "d", Outcome.FAILED))
@@ -104,6 +141,10 @@ def test_a_partner_that_was_not_is_refused():
         refuse_doubtful_partners([run(*SIGNED, causes=CAUSES), again("a", "b", "c")])
     with pytest.raises(BadInput, match=r"with x, which .* passed nothing by itself"):
         refuse_doubtful_partners([run(*SIGNED, causes=CAUSES), again("a", "x")])
+    with pytest.raises(BadInput) as refused:
+        refuse_doubtful_partners([again("a", "x")])
+    assert refused.value.where == "again"
+    assert "--partners-from" in refused.value.remedy
 
 
 def test_a_partner_is_good_again_when_a_run_of_its_own_has_qualified_it():

@@ -13,7 +13,7 @@ from railgauge.config.thresholds.model import Results
 from railgauge.core.errors import MetricMissing, NoEvidence
 from railgauge.core.model import Judgement, Outcome, Parsed
 
-PASS, FAIL, WARN, SKIP, NOT_RUN = "pass", "fail", "warn", "skip", "not run"
+PASS, FAIL, WARN = "pass", "fail", "warn"
 # The key of the results in a tool's summary, as plain data.
 SUMMARY = "tests"
 _LONGEST = 300

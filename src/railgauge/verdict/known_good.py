@@ -31,6 +31,11 @@ class DecidedRun:
     def only(self) -> tuple[str, ...]:
         return self.plan.part.only if self.plan.part else ()
 
+    @property
+    def partners(self) -> tuple[str, ...]:
+        """The nodes that those in ``only`` were measured with."""
+        return self.plan.part.partners if self.plan.part else ()
+
 
 def doubts(run: DecidedRun, besides: Collection[str]) -> dict[str, str]:
     """Return the nodes that are not known to be good by a run, each with the reason.
@@ -41,12 +46,11 @@ def doubts(run: DecidedRun, besides: Collection[str]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for cause in run.verdict.causes:
-        named = set(_named(cause, run.records))
-        if not named <= set(besides):
-            found |= dict.fromkeys(named, f"it is named by {cause.cause} ({cause.where})")
+        why = f"it is named by {cause.cause} ({cause.where})"
+        found |= dict.fromkeys(_named(cause, run.records), why)
     for item in run.records.values():
         if len(item.nodes) == 1 and item.outcome not in _FINE:
-            found.setdefault(item.nodes[0], f"{item.id} {_said(item)}")
+            found.setdefault(*item.nodes, f"{item.id} {_said(item)}")
     for item in _unexplained(run.verdict.causes, run.records.values()):
         if set(besides).isdisjoint(item.nodes):
             found |= dict.fromkeys(item.nodes, f"{item.id} {_said(item)}, and no cause says why")
@@ -59,8 +63,8 @@ def _said(item: ItemRecord) -> str:
 
 def measured(run: DecidedRun) -> set[str]:
     """Return the nodes that have passed an item by themselves."""
-    fine = (item for item in run.records.values() if item.outcome in _FINE)
-    return {item.nodes[0] for item in fine if len(item.nodes) == 1}
+    fine = (item.nodes for item in run.records.values() if item.outcome in _FINE)
+    return {node for nodes in fine if len(nodes) == 1 for node in nodes}
 
 
 def _named(cause: Cause, records: Mapping[str, ItemRecord]) -> Iterator[str]:
@@ -93,10 +97,9 @@ def refuse_doubtful_partners(runs: Sequence[DecidedRun]) -> None:
     doubtful: dict[str, str] = {}
     known: set[str] = set()
     for run in runs:
-        if run.plan.part is not None and run.only:
-            for partner in run.plan.part.partners:
-                if why := doubtful.get(partner) or ("" if partner in known else UNMEASURED):
-                    _refuse(run, partner, why)
+        for partner in run.partners:
+            if why := doubtful.get(partner) or ("" if partner in known else UNMEASURED):
+                _refuse(run, partner, why)
         known |= measured(run)
         for node in run.only:
             doubtful.pop(node, None)
