@@ -7,8 +7,7 @@ ends of its lines and at many places between them.
 from collections import Counter
 
 import pytest
-from testing.core_values import SHARED
-from testing.corpus_owners import OF_TOOLS
+from testing.recorded_outputs import recorded
 
 from railgauge import tools
 from railgauge.judging.evidence import DOUBTS
@@ -21,14 +20,6 @@ WHOLE_IN_PART = {
     "transcripts/h200-azure-nhc.txt": "the platform file names the checks that must be there",
 }
 PLACES = 60
-
-
-def recorded():
-    for path in sorted(SHARED.glob("*/**/*")):
-        name = str(path.relative_to(SHARED))
-        owners = [begin for begin in OF_TOOLS if name.startswith(begin)]
-        if owners and path.is_file() and name not in WHOLE_IN_PART:
-            yield pytest.param(OF_TOOLS[max(owners, key=len)], path, id=name)
 
 
 def values(parsed):
@@ -49,7 +40,7 @@ def cuts(text):
     return sorted(place for place in places if 0 < place < len(text))
 
 
-@pytest.mark.parametrize(("tool", "path"), list(recorded()))
+@pytest.mark.parametrize(("tool", "path"), recorded(WHOLE_IN_PART))
 def test_no_cut_loses_values_in_silence(tool, path):
     text = path.read_text(encoding="utf-8", errors="replace")
     parse = tools.tool(tool).parse

@@ -1,8 +1,7 @@
 """What launchers, logs and mails put before every line of an output is taken off for every tool."""
 
 import pytest
-from testing.core_values import SHARED
-from testing.corpus_owners import OF_TOOLS
+from testing.recorded_outputs import recorded
 
 from railgauge import tools
 from railgauge.tools.text import clean
@@ -53,16 +52,7 @@ def prefixed(text, of):
     return "\n".join([*(of(n) + line for n, line in enumerate(whole)), *rest])
 
 
-def recorded():
-    """Every recorded output of a tool that prints more than a few lines, with its tool."""
-    for path in sorted(SHARED.glob("*/**/*")):
-        name = str(path.relative_to(SHARED))
-        owners = [begin for begin in OF_TOOLS if name.startswith(begin)]
-        if owners and path.is_file():
-            yield pytest.param(OF_TOOLS[max(owners, key=len)], path, id=name)
-
-
-@pytest.mark.parametrize(("tool", "path"), list(recorded()))
+@pytest.mark.parametrize(("tool", "path"), recorded())
 def test_every_recorded_output_is_read_alike_behind_every_prefix(tool, path):
     """A prefix loses and changes nothing: samples, summary and problems are the same."""
     text = clean(path.read_text(encoding="utf-8", errors="replace"))

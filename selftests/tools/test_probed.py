@@ -3,8 +3,7 @@
 import json
 
 import pytest
-from testing.core_values import SHARED
-from testing.corpus_owners import OF_TOOLS
+from testing.recorded_outputs import recorded
 
 from railgauge import tools
 from railgauge.cli import main
@@ -133,15 +132,7 @@ def test_a_port_without_its_state_is_an_error():
 # --- finding the tool ---
 
 
-def recorded():
-    for path in sorted(SHARED.glob("*/**/*")):
-        name = str(path.relative_to(SHARED))
-        owners = [begin for begin in OF_TOOLS if name.startswith(begin)]
-        if owners and path.is_file():
-            yield pytest.param(OF_TOOLS[max(owners, key=len)], path, id=name)
-
-
-@pytest.mark.parametrize(("name", "path"), list(recorded()))
+@pytest.mark.parametrize(("name", "path"), recorded())
 def test_the_tool_of_every_recorded_output_is_found(name, path):
     text = path.read_text(encoding="utf-8", errors="replace")
     expected = tools.tool(name).parse(text)
