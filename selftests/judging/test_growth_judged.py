@@ -11,7 +11,7 @@ from railgauge.core.errors import CountersUnread, ToolMissing
 from railgauge.core.limits import Basis
 from railgauge.core.model import Outcome
 from railgauge.facts.counters import CounterReading
-from railgauge.judging.growth import CountedSpan, NodeCounters, judged
+from railgauge.judging.growth import CountedSpan, CountedStep, NodeCounters, judged
 
 BASIS = Basis("standard", "made up for a test")
 H200 = thresholds.load("h200", ROOT / "thresholds")
@@ -105,6 +105,7 @@ def test_a_nic_without_any_counter_tells_why():
         ("gpu_ecc_corrected", "ethtool", False),
         ("rdma_retransmits", "nvidia-smi", False),
         ("rdma_retransmits", "ethtool", True),
+        ("rdma_retransmits", "amd-smi", False),
     ],
 )
 def test_a_tool_that_the_node_lacks_is_named_where_its_counters_are_asked_for(group, tool, is_it):
@@ -162,9 +163,47 @@ def test_a_failure_outranks_what_could_not_be_read():
     assert "went back" in str(error)
 
 
-def test_several_errors_are_counted():
-    gone = reading(mlx5_3=None, mlx5_4=None, mlx5_5=None)
-    assert unread(node(gone)).endswith("; and 2 more such errors")
+def test_several_errors_are_counted_and_the_first_is_told():
+    devices = ("mlx5_3", "mlx5_4", "mlx5_5")
+    for number, more in ((1, ""), (2, "; and 1 more such error"), (3, "; and 2 more such errors")):
+        told = unread(node(reading(**dict.fromkeys(devices[:number]))))
+        assert "of mlx5_3 was read" in told
+        assert told.partition("was read")[2] == more
+
+
+def test_an_error_says_what_to_do():
+    _, error = verdicts(node(reading(mlx5_3=None, mlx5_4=None)))
+    assert "docs/counters.md" in error.remedy
+    _, error = verdicts(node(ports(255), ports(255)), platform("port_errors"))
+    assert "perfquery -R" in error.remedy
+
+
+def test_a_pass_tells_the_device_that_grew_most():
+    after = reading(mlx5_1={"out_of_sequence": 8}, mlx5_6={"out_of_sequence": 6})
+    (one,), _ = verdicts(node(after), platform(ceiling=3))
+    assert one.measured == "by 3 at mlx5_1 (8 devices, 0.50 h)"
+    assert one.pointer == "/growth/rdma_retransmits"
+
+
+def test_a_failure_points_at_its_limit_and_tells_five_counters():
+    many = {f"rx_prio{i}_discards": 0 for i in range(7)}
+    (one,), _ = roce("priority_discards", many, dict.fromkeys(many, 1))
+    assert one.pointer == "/growth/priority_discards"
+    told = ", ".join(f"rx_prio{i}_discards by 1" for i in range(5))
+    assert one.reason.startswith(f"mlx5_0 of n1: {told} and 2 more in")
+    assert one.measured == one.reason.removeprefix("mlx5_0 of n1: ")
+
+
+@pytest.mark.parametrize("reset_in", [1, 2])
+def test_a_counter_that_was_reset_between_the_rounds_of_a_soak_is_no_pass(reset_in):
+    """From the first reading to the last it only grew."""
+    counts = [5, 20, 30, 40]
+    counts[reset_in] = 2
+    first, *readings = [reading(mlx5_3={"out_of_sequence": count}) for count in counts]
+    steps = [CountedStep(one, f"in round {number}") for number, one in enumerate(readings, 1)]
+    span = CountedSpan(first, readings[-1], 3.0, "the soak", steps=steps)
+    told = unread(NodeCounters("n1", [span], NAMES), platform(ceiling=100))
+    assert f"went back from {counts[reset_in - 1]} to 2" in told
 
 
 def test_growth_in_time_that_was_not_all_measured_is_an_error_and_no_failure():
@@ -185,6 +224,7 @@ def test_each_span_has_the_limit_by_itself():
 def test_what_is_lost_is_told_and_accepted():
     found, error = verdicts(replace(node(reading()), gap="what was counted in run-1 is lost"))
     assert [one.outcome for one in found] == [Outcome.PASSED, Outcome.MARGINAL]
+    assert found[1].pointer == "/growth"
     assert (found[1].reason, error) == ("what was counted in run-1 is lost", None)
 
 

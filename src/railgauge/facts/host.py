@@ -32,6 +32,7 @@ _GUESTS = re.compile(
     re.IGNORECASE,
 )
 _BARE_METAL = re.compile(r"\bmetal\b", re.IGNORECASE)
+_FLAG = re.compile(r"\s*(\d{1,9})\s*")
 _SECONDS = re.compile(r"\s*(\d{1,12})\s*")
 
 
@@ -177,7 +178,8 @@ def parse_ofed(text: str) -> str | None:
 
 def parse_flag(text: str) -> int | None:
     """Return a small number, as in ``/proc/sys/kernel/numa_balancing``."""
-    return int(text) if re.fullmatch(r"\s*\d{1,9}\s*", text) else None
+    match = _FLAG.fullmatch(text)
+    return int(match[1]) if match else None
 
 
 def parse_memlock(text: str) -> str | None:

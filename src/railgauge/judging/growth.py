@@ -105,7 +105,7 @@ class _OfGroup:
     def judgements(self, devices: Sequence[str], unread: list[NoEvidence]) -> Iterator[Judgement]:
         """One judgement for each device that misses the limit; one for all if all keep it."""
         grown: dict[str, int] = {}
-        missed = 0
+        is_missed = False
         for device in devices:
             try:
                 why, grown[device] = self._of_device(device)
@@ -113,9 +113,9 @@ class _OfGroup:
                 unread.append(error)
                 continue
             if why:
-                missed += 1
+                is_missed = True
                 yield self._failed(device, why)
-        if not missed and len(grown) == len(devices):
+        if not is_missed and len(grown) == len(devices):
             yield self._passed(grown)
 
     def _of_device(self, device: str) -> tuple[str, int]:
@@ -139,7 +139,7 @@ class _OfGroup:
 
     def _grown(self, device: str, span: CountedSpan) -> dict[str, int]:
         """The growth of each counter; all readings between must lie between the two."""
-        readings = [span.before, *(step.after for step in span.steps[:-1]), span.after]
+        readings = [span.before, *(step.after for step in span.steps), span.after]
         for before, after in pairwise(readings):
             self._between(device, before, after)
         return self._between(device, span.before, span.after)
@@ -237,8 +237,8 @@ def _gap(counters: NodeCounters, platform: Platform) -> Judgement:
 
 def _first(unread: Sequence[NoEvidence]) -> NoEvidence | None:
     """The first error, which tells how many there are."""
-    if len(unread) <= 1:
-        return unread[0] if unread else None
-    first = unread[0]
-    what = f"{first.what}; and {len(unread) - 1} more such errors"
-    return type(first)(what, where=first.where, remedy=first.remedy)
+    if not unread:
+        return None
+    first, *others = unread
+    more = f"; and {len(others)} more such error{'s' * (len(others) > 1)}" if others else ""
+    return type(first)(f"{first.what}{more}", where=first.where, remedy=first.remedy)
