@@ -51,9 +51,9 @@ def test_a_parser_takes_time_linear_in_a_hostile_text(name):
         of_small = took_s(read, small)
         if of_small * 4 < TOO_SHORT_S:
             continue
-        of_large = min(took_s(read, large) for _ in range(2))
-        assert of_large / of_small < MOST_RATIO, small[:40]
-        assert of_large / len(large) * 1e6 < MOST_US_PER_CHAR, small[:40]
+        most_s = min(of_small * MOST_RATIO, len(large) / 1e6 * MOST_US_PER_CHAR)
+        looks = (took_s(read, large) for _ in range(2))  # a busy machine may disturb the first
+        assert any(of_large < most_s for of_large in looks), small[:40]
 
 
 LINES_OF_MEGABYTES = ("0 ", "ab.cd@ef.gh:")
