@@ -79,7 +79,8 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
         ProblemKind.LAUNCHER_DAEMON,
         r"railgauge: launch: [^\n]{1,200}"
         r"|was unable to reliably start one or more daemons|An ORTE daemon has unexpectedly"
-        r"|ORTE has lost communication|PRTE has lost communication|A daemon \(pid|unable to reach one or more"
+        r"|ORTE has lost communication|PRTE has lost communication|A daemon \(pid"
+        r"|unable to reach one or more"
         r"|tcp_peer_send_blocking|HYDU_sock_connect|unable to connect from"
         r"|failed to start a daemon",
     ),
