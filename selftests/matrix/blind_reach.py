@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache, partial
 from typing import Any
 
 from blind_draw import DrawnRun
@@ -148,14 +149,17 @@ _LIKE = 0.012
 
 
 def _acts(drawn: DrawnRun, injection: Injection) -> Callable[[Item], bool]:
-    """Whether an item of the run is worse than the run's other faults make it."""
+    """Whether an item of the run is worse than the run's other faults make it.
+
+    They are simulated when the first item is asked about: of most faults none is.
+    """
     if injection.name == "corrupt":
         return lambda _item: True
     others = [one for one in drawn.injected if one is not injection and _costs_speed(one)]
-    without = _figures(drawn, *(one.fault for one in others))
+    without = cache(partial(_figures, drawn, *(one.fault for one in others)))
 
     def acts(item: Item) -> bool:
-        usual = without.get(place_of(item), {})
+        usual = without().get(place_of(item), {})
         return any(_is_worse(judged, usual.get(judged["metric"])) for judged in item["judgements"])
 
     return acts
