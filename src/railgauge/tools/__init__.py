@@ -14,6 +14,7 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from functools import cache
 from importlib import import_module
 from typing import NoReturn, Protocol, cast
 
@@ -186,6 +187,7 @@ def flow(measurement: Measurement) -> Flow:
     return cast(TwoEnded, tool(measurement.tool)).flow(measurement)
 
 
+@cache  # planning asks for it with every command
 def tool(name: str) -> Tool:
     """Return the module of the tool ``name``. Raises ``BadInput`` for an unknown name."""
     if name not in NAMES:
