@@ -14,7 +14,6 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from functools import cache
 from importlib import import_module
 from typing import NoReturn, Protocol, cast
 
