@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -74,6 +74,27 @@ def reach(drawn: DrawnRun, injection: Injection) -> Reach:
         _missed(drawn, _at(injection.fault, _EXTREME)) if injection.name != "corrupt" else places
     )
     return Reach(Visibility.BELOW if extreme else Visibility.NOWHERE, _shows(extreme))
+
+
+class Reaches(Sequence[Reach]):
+    """The reach of each fault of a run, found when it is asked for.
+
+    It depends on the fault and the platform file alone, and nobody asks about a fault that a run
+    named exactly.
+    """
+
+    def __init__(self, drawn: DrawnRun) -> None:
+        self._drawn = drawn
+        self._found: dict[int, Reach] = {}
+
+    def __len__(self) -> int:
+        return len(self._drawn.injected)
+
+    def __getitem__(self, number: Any) -> Any:
+        injection = self._drawn.injected[number]
+        if number not in self._found:
+            self._found[number] = reach(self._drawn, injection)
+        return self._found[number]
 
 
 def _shows(places: frozenset[ItemPlace]) -> Callable[[Item], bool]:
