@@ -111,7 +111,7 @@ class StudiedRun:
     """The faults of a run, which items can show them, and the run's verdict and items."""
 
     injected: tuple[Injection, ...]
-    reaches: tuple[Reach, ...]
+    reaches: Sequence[Reach]
     verdict: Mapping[str, Any]
     items: Sequence[Item]
 
@@ -160,15 +160,18 @@ def wrong_causes(studied: StudiedRun) -> list[Cause]:
 
 
 def _count(studied: StudiedRun, number: int) -> tuple[Count, str]:
-    injection, reach = studied.injected[number], studied.reaches[number]
+    injection = studied.injected[number]
     if not injection.cause:
         return Count.HARMLESS, ""
     named = _named(injection, studied)
+    if named and named[0] is Count.EXACT:
+        return named
+    reach = studied.reaches[number]
     shown = [item for item in studied.items if reach.shows(item)]
     is_visible = reach.visibility is Visibility.LIMITS and any(
         _was_measured(injection, item) for item in shown
     )
-    if named and (named[0] is Count.EXACT or is_visible):
+    if named and is_visible:
         return named
     if not is_visible:
         return _not_visible(injection, reach.visibility, studied.verdict, shown)

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache, partial
 from typing import Any
 
 from blind_draw import DrawnRun
@@ -73,6 +74,27 @@ def reach(drawn: DrawnRun, injection: Injection) -> Reach:
         _missed(drawn, _at(injection.fault, _EXTREME)) if injection.name != "corrupt" else places
     )
     return Reach(Visibility.BELOW if extreme else Visibility.NOWHERE, _shows(extreme))
+
+
+class Reaches(Sequence[Reach]):
+    """The reach of each fault of a run, found when it is asked for.
+
+    It depends on the fault and the platform file alone, and nobody asks about a fault that a run
+    named exactly.
+    """
+
+    def __init__(self, drawn: DrawnRun) -> None:
+        self._drawn = drawn
+        self._found: dict[int, Reach] = {}
+
+    def __len__(self) -> int:
+        return len(self._drawn.injected)
+
+    def __getitem__(self, number: Any) -> Any:
+        injection = self._drawn.injected[number]
+        if number not in self._found:
+            self._found[number] = reach(self._drawn, injection)
+        return self._found[number]
 
 
 def _shows(places: frozenset[ItemPlace]) -> Callable[[Item], bool]:
@@ -148,14 +170,17 @@ _LIKE = 0.012
 
 
 def _acts(drawn: DrawnRun, injection: Injection) -> Callable[[Item], bool]:
-    """Whether an item of the run is worse than the run's other faults make it."""
+    """Whether an item of the run is worse than the run's other faults make it.
+
+    They are simulated when the first item is asked about: of most faults none is.
+    """
     if injection.name == "corrupt":
         return lambda _item: True
     others = [one for one in drawn.injected if one is not injection and _costs_speed(one)]
-    without = _figures(drawn, *(one.fault for one in others))
+    without = cache(partial(_figures, drawn, *(one.fault for one in others)))
 
     def acts(item: Item) -> bool:
-        usual = without.get(place_of(item), {})
+        usual = without().get(place_of(item), {})
         return any(_is_worse(judged, usual.get(judged["metric"])) for judged in item["judgements"])
 
     return acts

@@ -25,7 +25,7 @@ from typing import Any
 
 from blind_count import Count, StudiedRun, counted, place, wrong_causes
 from blind_draw import DrawnRun, drawn
-from blind_reach import reach
+from blind_reach import Reaches
 from blind_study import Outcome as Studied
 from blind_study import misses, sums
 from expected_causes import ALL_CAUSES
@@ -210,8 +210,7 @@ def played(run: DrawnRun) -> StudiedRun:
         "not_applicable": not_applicable(lab.platform, level),
     }
     items = [json.loads(json.dumps(record.to_json())) for record in records.values()]
-    reaches = tuple(reach(run, injection) for injection in run.injected)
-    return StudiedRun(run.injected, reaches, json.loads(json.dumps(verdict)), items)
+    return StudiedRun(run.injected, Reaches(run), json.loads(json.dumps(verdict)), items)
 
 
 def one(number: int, seed: int) -> Studied:

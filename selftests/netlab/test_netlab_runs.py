@@ -41,7 +41,7 @@ def healthy(tools, tmp_path_factory):
 @pytest.fixture(scope="module")
 def limited(tools, tmp_path_factory):
     folder = tmp_path_factory.mktemp("limited") / "project"
-    return accept(folder, "--limit", "tcp02=50mbit")
+    return accept(folder, "--limit", "tcp02=100mbit")
 
 
 def test_a_whole_cluster_is_accepted_on_real_evidence(healthy):

@@ -10,6 +10,7 @@ import sys
 import tarfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,12 @@ def key_pair(folder: Path, name: str = "key", passphrase: str = "") -> Path:
 
 
 def files(path: Path) -> Files:
+    """The files of a bundle; most tests change the same few."""
+    return dict(_files(path, path.stat().st_mtime_ns))
+
+
+@lru_cache(8)
+def _files(path: Path, _written_ns: int) -> Files:
     with tarfile.open(path) as tar:
         return {info.name: tar.extractfile(info).read() for info in tar}  # type: ignore[union-attr]
 

@@ -51,9 +51,9 @@ def test_a_parser_takes_time_linear_in_a_hostile_text(name):
         of_small = took_s(read, small)
         if of_small * 4 < TOO_SHORT_S:
             continue
-        of_large = min(took_s(read, large) for _ in range(2))
-        assert of_large / of_small < MOST_RATIO, small[:40]
-        assert of_large / len(large) * 1e6 < MOST_US_PER_CHAR, small[:40]
+        most_s = min(of_small * MOST_RATIO, len(large) / 1e6 * MOST_US_PER_CHAR)
+        looks = (took_s(read, large) for _ in range(2))  # a busy machine may disturb the first
+        assert any(of_large < most_s for of_large in looks), small[:40]
 
 
 LINES_OF_MEGABYTES = ("0 ", "ab.cd@ef.gh:")
@@ -65,9 +65,14 @@ def test_a_line_of_four_megabytes_takes_four_times_that_of_one(name):
     """A busy machine may disturb one look, and makes no quadratic reader linear."""
     for unit in LINES_OF_MEGABYTES:
         small, large = (unit * (size // len(unit)) for size in (1 << 20, 1 << 22))
-        ratios = (took_s(READERS[name], large) / max(took_s(READERS[name], small), TOO_SHORT_S)
-                  for _ in range(3))  # fmt: skip
-        assert any(ratio < MOST_OF_FOUR for ratio in ratios), unit
+        assert any(is_linear(READERS[name], small, large) for _ in range(3)), unit
+
+
+def is_linear(read, small, large):
+    """Whether the ratio is that of a linear reader; what the small text takes is looked at last."""
+    of_large = took_s(read, large)
+    most = MOST_OF_FOUR * TOO_SHORT_S  # allowed, however short the small text takes
+    return of_large < most or of_large / max(took_s(read, small), TOO_SHORT_S) < MOST_OF_FOUR
 
 
 def test_a_line_of_megabytes_from_a_launcher():

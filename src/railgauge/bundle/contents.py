@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput, FactMissing, NoEvidence
 from railgauge.core.model import Case, Cluster
 from railgauge.core.naming import title
+from railgauge.core.once import once
 from railgauge.core.question import CaseResult
 from railgauge.core.versions import TRANSCRIPTS as TRANSCRIPT_VERSION
 from railgauge.diagnosis import RunResults
@@ -61,7 +62,6 @@ class Contents:
     """The files of one run in an archive. A malformed file raises ``BadBundle``."""
 
     _at = RUN
-    _parts: tuple[Contents, ...] | None = None
 
     def __init__(self, archive: Archive, at: str = RUN) -> None:
         """``at`` is the folder of the run in the archive: that of the bundle's, or of a part."""
@@ -87,18 +87,17 @@ class Contents:
         for place, data in strict.lines(self.bytes(name), f"{self._at}{name}"):
             yield place, strict.unstamped(data, name, place)
 
+    @once  # a verifier asks for the plan, the limits and the records again and again
     def plan(self) -> RunPlan:
         name = f"{self._at}{decision.FILE}"
         data = strict.versioned(self._json(decision.FILE), decision.SCHEMA_VERSION, name)
         return inputs.plan_in(data, name)
 
-    @property
+    @cached_property
     def parts(self) -> tuple[Contents, ...]:
         """The runs of which this one was merged, oldest first; empty for any other run."""
-        if self._parts is None:
-            parts = self.plan().parts if decision.FILE in self else ()
-            self._parts = tuple(self._part(f"{PARTS}{part.run_id}/") for part in parts)
-        return self._parts
+        parts = self.plan().parts if decision.FILE in self else ()
+        return tuple(self._part(f"{PARTS}{part.run_id}/") for part in parts)
 
     def _part(self, below: str) -> Contents:
         return Contents(self._archive, f"{self._at}{below}")
@@ -117,6 +116,7 @@ class Contents:
             raise BadBundle("names a node twice, or one that it does not have", where=name)
         return cluster
 
+    @once
     def platform(self) -> Platform:
         platform = inputs.platform_in(self.bytes(PLATFORM), Path(f"{self._at}{PLATFORM}"))
         return self.of_this_cluster(platform)
@@ -143,12 +143,11 @@ class Contents:
             records[item.id] = record.merged(records.get(item.id), item)
         return records
 
-    def ended(self) -> Iterator[ItemRecord]:
+    @once
+    def ended(self) -> tuple[ItemRecord, ...]:
         """All records in the order in which items ended; an item that ran twice has two."""
-        for place, data in strict.lines(self.bytes(record.FILE), f"{self._at}{record.FILE}"):
-            fields = dict(strict.versioned(data, record.SCHEMA_VERSION, place))
-            del fields["schema_version"]
-            yield strict.value(ItemRecord, fields, place)
+        lines = strict.lines(self.bytes(record.FILE), f"{self._at}{record.FILE}")
+        return tuple(inputs.record_in(data, place) for place, data in lines)
 
     def _found(self) -> dict[str, NodeAnswer]:
         """The survey's answer of each node; empty if the run ended before its survey."""

@@ -13,6 +13,8 @@ from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput, BadInputs, NoEvidence
 from railgauge.facts import NodeFacts
+from railgauge.judging import record
+from railgauge.judging.record import ItemRecord
 from railgauge.planning import plan
 from railgauge.planning.pairing import SCHEMES
 from railgauge.planning.part import LevelPart
@@ -84,6 +86,13 @@ def _refuse_bad_part(part: LevelPart, name: str) -> None:
         raise BadBundle("uses a node that the cluster does not have", where=name)
     if not part.only and not 1 <= part.shard <= part.of <= MOST_PARTS:
         raise BadBundle(f"is a shard {part.shard} of {part.of}", where=name)
+
+
+def record_in(data: object, place: str) -> ItemRecord:
+    """Read a line of the records. Raises ``BadBundle``."""
+    fields = dict(strict.versioned(data, record.SCHEMA_VERSION, place))
+    del fields["schema_version"]
+    return strict.value(ItemRecord, fields, place)
 
 
 def _is_moment(text: str) -> bool:

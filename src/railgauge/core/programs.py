@@ -32,6 +32,8 @@ def located(
 def placed(command: Command, tools: Mapping[str, str]) -> Command:
     """Return the command with the path of its program, if ``tools`` gives it one."""
     program = located(tools, command.argv[0])
+    if program == command.argv[0]:
+        return command
     return replace(command, argv=(program, *command.argv[1:]))
 
 

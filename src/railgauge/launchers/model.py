@@ -89,7 +89,7 @@ class Launch:
     @property
     def by_name(self) -> dict[str, str]:
         """The variables that the launcher has in its environment and passes on, in order."""
-        return {k: v for k, v in sorted(self.environment.items()) if k not in self.by_value}
+        return {k: v for k, v in sorted(self.environment.items()) if not is_of_programs(k)}
 
     def has_option(self, *names: str) -> bool:
         """Whether the options contain one of ``names``, alone or as ``name=value``."""

@@ -28,7 +28,8 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
     ),
     (
         ProblemKind.VERSION_MISMATCH,
-        r"(?:Open MPI|PRTE) detected a mismatch in versions between two processes"
+        r"Open MPI detected a mismatch in versions between two processes"
+        r"|PRTE detected a mismatch in versions between two processes"
         r"|UI version string does not match proxy version"
         rf"|{_DAEMONS}: Error: unknown option [^\n]{{1,80}}"
         r"|a different version of Open MPI|different versions of Open MPI|mismatched versions",
@@ -78,7 +79,8 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
         ProblemKind.LAUNCHER_DAEMON,
         r"railgauge: launch: [^\n]{1,200}"
         r"|was unable to reliably start one or more daemons|An ORTE daemon has unexpectedly"
-        r"|(?:ORTE|PRTE) has lost communication|A daemon \(pid|unable to reach one or more"
+        r"|ORTE has lost communication|PRTE has lost communication|A daemon \(pid"
+        r"|unable to reach one or more"
         r"|tcp_peer_send_blocking|HYDU_sock_connect|unable to connect from"
         r"|failed to start a daemon",
     ),
@@ -96,13 +98,21 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
     ),
 )
 _COMPILED = tuple((kind, re.compile(sign)) for kind, sign in _SIGNS)
+# Patterns that may begin with anything are tried at each place of a text, which takes ten times as
+# long as all others. One of the words is in each text that they match.
+_WORDS = {
+    ProblemKind.VERSION_MISMATCH: ("mismatch", "version string", "unknown option", " of Open MPI"),
+    ProblemKind.LOGIN_REFUSED: ("Permission denied", "Too many authentication failures"),
+    ProblemKind.LAUNCHER_DAEMON_MISSING: ("not found", "No such file", "Permission denied"),
+}
 
 
 def find(text: str) -> Iterator[tuple[ProblemKind, str]]:
     """Yield each kind of failure in ``text`` with the text that shows it, most specific first."""
     seen: set[ProblemKind] = set()
     for kind, sign in _COMPILED:
-        if kind not in seen and (found := sign.search(text)):
+        may_be = kind not in seen and any(word in text for word in _WORDS.get(kind, ("",)))
+        if may_be and (found := sign.search(text)):
             seen.add(kind)
             yield kind, " ".join(_context(text, found).split())
 

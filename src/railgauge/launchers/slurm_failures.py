@@ -52,6 +52,7 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
         r"Task launch for \S{1,255} failed on node |Unable to contact slurm controller",
     ),
 )
+_ANY = re.compile("|".join(sign for _, sign in _SIGNS))
 # With --kill-on-bad-exit the first rank that fails ends the others: Slurm reports them as
 # terminated, and the step as cancelled, as if a user had cancelled it.
 _DIED = re.compile(
@@ -64,7 +65,7 @@ _CANCELLED = re.compile(r"\*\*\* (?:STEP|JOB) [^\n]{0,80} CANCELLED AT ")
 
 def find(text: str) -> Iterator[tuple[ProblemKind, int]]:
     """Yield each kind of failure in ``text`` and its position, the most specific first."""
-    for kind, sign in _SIGNS:
+    for kind, sign in _SIGNS if _ANY.search(text) else ():
         if found := re.search(sign, text):
             yield kind, found.start()
     died, cancelled = _DIED.search(text), _CANCELLED.search(text)

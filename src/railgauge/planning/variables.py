@@ -23,7 +23,9 @@ def environment(
     return {**_on_nodes(ours, case, platform), **cluster.environment}
 
 
-def _on_nodes(variables: Mapping[str, str], case: Case, platform: Platform) -> dict[str, str]:
+def _on_nodes(variables: Mapping[str, str], case: Case, platform: Platform) -> Mapping[str, str]:
+    if platform.devices.of.keys().isdisjoint(case.nodes):
+        return variables
     found = {}
     for name, value in variables.items():
         texts = {node: platform.devices.text_on(node, value) for node in case.nodes}

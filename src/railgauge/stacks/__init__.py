@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import cast
 
@@ -27,6 +28,7 @@ _VENDORS = {
 }
 
 
+@cache  # planning asks for it with every command
 def stack(vendor: str) -> Stack:
     """Return the stack of a vendor. Raises ``BadInput`` for a vendor without a module."""
     if vendor not in _VENDORS:

@@ -186,6 +186,7 @@ def flow(measurement: Measurement) -> Flow:
     return cast(TwoEnded, tool(measurement.tool)).flow(measurement)
 
 
+@cache  # planning asks for it with every command
 def tool(name: str) -> Tool:
     """Return the module of the tool ``name``. Raises ``BadInput`` for an unknown name."""
     if name not in NAMES:

@@ -67,7 +67,7 @@ def bandwidth(
         if size > nic["mtu"]:
             factor *= nic.get("wire_share", 1.0)
     unit = BYTES_PER_S[figures["unit"]]
-    points = [_bytes_per_s(row, unit) for row in rows]
+    points = [_bytes_per_s(row, unit) for row in _around(rows, size)]
     peak, average = (factor * value for value in _between(points, size, hold_rate=True))
     ceiling = math.inf if healthy else (nic["cap_gbps"] or math.inf) * BYTES_PER_S["Gb/s"]
     average = min(average, ceiling)
@@ -175,6 +175,12 @@ def _bytes_per_s(row: list[Any], unit: float) -> list[float]:
     rate_is_finer = mpps and mpps / _RATE_STEP > average / _AVERAGE_STEP
     exact = mpps * 1e6 * size if rate_is_finer else average * unit
     return [size, max(peak * unit, exact), exact]
+
+
+def _around(rows: Rows, size: int) -> Rows:
+    """Return the two rows that a size is between, or the one at the end beyond which it is."""
+    at = next((number for number, row in enumerate(rows) if size <= row[0]), len(rows))
+    return rows[max(0, at - 1) : at + 1]
 
 
 def _between(rows: Rows, size: int, *, hold_rate: bool) -> list[float]:

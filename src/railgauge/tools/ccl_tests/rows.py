@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 _NUMBER = re.compile(r"[0-9]{1,25}(?:\.([0-9]{1,12}))?(?:e([+-]?[0-9]{1,3}))?|nan|inf|-nan|-inf")
 
@@ -40,6 +41,7 @@ def is_number(token: str) -> bool:
     return len(token) < 64 and _NUMBER.fullmatch(token) is not None  # noqa: PLR2004
 
 
+@lru_cache(4096)  # the figures of a table resemble each other
 def read_figure(token: str, unit: str) -> Figure:
     """Read a token for which ``is_number`` holds: the tests print 2, 1 or 0 decimals, or %e."""
     match = _NUMBER.fullmatch(token)
