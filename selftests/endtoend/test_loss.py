@@ -14,23 +14,15 @@ from typing import Any
 import pytest
 from test_resume import log, measured_at, settled
 from testing.acceptance import BARE_SMOKE, Project, Run, assert_sound, make_project
+from testing.held_tool import HeldTool, held_run, held_tool
 from testing.standing_lab import StandingLab, standing_lab
-from testing.waiting import pass_time, wait_until
+from testing.waiting import pass_time
 from testing.wires import Wire, hostfile_over, wired
 
 NODES = ("viper", "columbia", "prometheus")
 LOST = "columbia"
 # Rung 1 only, so that a loss there blocks nothing.
 SOME = (*BARE_SMOKE, "-k", "bandwidth")
-LIMIT_S = 60.0  # limit for a run that hangs
-SHIM = """#!/bin/sh
-echo x >>{home}/calls
-if [ "$(wc -l <{home}/calls)" -eq "$(cat {home}/hold 2>/dev/null)" ] 2>/dev/null; then
-  : >{home}/held
-  while [ -e {home}/hold ]; do sleep 0.05; done
-fi
-exec {real} "$@"
-"""
 
 
 @dataclass(frozen=True)
@@ -38,21 +30,9 @@ class Field:
     """A lab whose network can be cut, and the result of an undisturbed run of it."""
 
     lab: StandingLab
+    tool: HeldTool
     wires: dict[str, Wire]
     undisturbed: Run
-
-    def hold(self, call: int) -> None:
-        """On the node to be lost, the tool's ``call``-th call waits until ``go`` is called."""
-        home = self.lab.home(LOST)
-        for name in ("calls", "held"):
-            (home / name).unlink(missing_ok=True)
-        (home / "hold").write_text(str(call), encoding="utf-8")
-
-    def wait_held(self) -> None:
-        wait_until((self.lab.home(LOST) / "held").exists, LIMIT_S, "the tool to be held")
-
-    def go(self) -> None:
-        (self.lab.home(LOST) / "hold").unlink(missing_ok=True)
 
     def boot(self) -> str:
         """The trace of a reboot: a new boot id."""
@@ -70,42 +50,21 @@ def field(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Field]:
     folder = tmp_path_factory.mktemp("loss")
     options = ("--nodes", "3", "--seed", "0", "--fault", "slow-node@prometheus")
     with standing_lab(folder / "lab", "connectx4-homelab", *options) as lab, wired(lab) as wires:
-        _shim(lab)
+        tool = held_tool(lab, LOST)
         project = make_project(folder / "undisturbed")
         whole = project.run(*hostfile_over(lab, wires, project, 60), *SOME)
         assert_sound(whole)
         assert whole.verdict["verdict"] == "rejected", whole.output
-        yield Field(lab, wires, whole)
-
-
-def _shim(lab: StandingLab) -> None:
-    home = lab.home(LOST)
-    tool, real = home / "bin" / "ib_write_bw", home / "real" / "ib_write_bw"
-    real.parent.mkdir()
-    real.symlink_to(tool.readlink())
-    tool.unlink()
-    tool.write_text(SHIM.format(home=home, real=real), encoding="utf-8")
-    tool.chmod(0o755)
+        yield Field(lab, tool, wires, whole)
 
 
 @contextmanager
 def disturbed(field: Field, project: Project, *options: str) -> Iterator[Callable[[], Run]]:
     """A run that waits in a measurement on the node to be lost; the call waits for its end."""
-    field.hold(2)
-    output = project.folder / "output.txt"
-    process = project.start(output, *options)
-
-    def ended() -> Run:
-        code = process.wait(LIMIT_S)
-        return Run(project, code, output.read_text(errors="replace"), "", 0.0)
-
     try:
-        field.wait_held()
-        yield ended
+        with held_run(field.tool, project, *options) as held:
+            yield held.end
     finally:
-        field.go()
-        process.kill()
-        process.wait()
         for wire in field.wires.values():
             wire.release()
 
@@ -140,7 +99,7 @@ def test_a_node_is_rebooted(field: Field, tmp_path: Path) -> None:
     project, options = field.project(tmp_path / "project")
     with disturbed(field, project, *options) as ended:
         field.wires[LOST].cut()
-        field.go()
+        field.tool.go()
         first = field.boot()
         pass_time(2.0, "it is away for longer than one attempt takes")
         field.wires[LOST].mend()
@@ -191,7 +150,7 @@ def test_the_network_is_gone_for_a_while(field: Field, tmp_path: Path) -> None:
             wire.release()
         for wire in field.wires.values():
             wire.cut()
-        field.go()
+        field.tool.go()
         pass_time(2.5, "so long that every connection breaks")
         for wire in field.wires.values():
             wire.mend()
@@ -211,7 +170,7 @@ def test_a_node_does_not_come_back(field: Field, tmp_path: Path) -> None:
     project, options = field.project(tmp_path / "project", patience_s=2)
     with disturbed(field, project, *options) as ended:
         field.wires[LOST].cut()
-        field.go()
+        field.tool.go()
         run = ended()
     field.wires[LOST].mend()
     name = run.latest.resolve().name

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from railgauge.run.room import Room
-from railgauge.run.storage import DiskErrors
+from railgauge.run.storage import Lacks
 
 
 def test_what_was_there_counts(tmp_path: Path) -> None:
@@ -59,12 +59,21 @@ def test_all_processes_of_the_run_are_refused_from_then_on(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("is_worker", [False, True])
-def test_the_line_says_what_to_do(tmp_path: Path, is_worker: bool) -> None:
+def test_the_line_says_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], is_worker: bool
+) -> None:
     with pytest.raises(OSError, match="reached") as caught:
         Room(tmp_path, 1024).take(2000)
-    disk = DiskErrors(tmp_path)
+    lacks = Lacks(tmp_path)
     error = caught.value
     traceback = f"Traceback\nOSError: [Errno {error.errno}] {error.strerror}\n"
-    line = disk.of_text(traceback) if is_worker else disk.line(str(error.strerror))
+    if is_worker:
+        line = lacks.of_text(traceback)
+    else:
+        lacks.tell(error)
+        line = capsys.readouterr().err
+    assert lacks.happened
     assert "the limit of 1KiB for what a run stores is reached" in line
-    assert f"give more with --disk-limit and carry the run on with --resume {tmp_path.name}" in line
+    assert (
+        f"give more with --disk-limit, and carry the run on with --resume {tmp_path.name}" in line
+    )

@@ -200,3 +200,24 @@ def test_readings_of_earlier_runs_that_are_taken_out_are_missed():
 def test_counters_that_show_nothing_have_their_own_cause():
     (cause,) = verdict(kept={"n2": CaseResult((window("n2", 3, first=4),))}).causes
     assert (cause.cause, cause.where.node) == ("counters-unread", "n2")
+
+
+def with_uptime(transcript, up):
+    mark = "railgauge-counters"
+    text = f"{mark} begin uptime\n{up} 99.00\n\n{mark} end uptime 0\n"
+    return replace(transcript, stdout=transcript.stdout + text)
+
+
+@pytest.mark.parametrize("end", ["13:00:00", "11:01:00"], ids=["forward", "back"])
+def test_a_clock_that_was_set_allows_no_more_errors(end):
+    """Ten an hour are allowed; in the minute that the node was up, one is."""
+    hourly = replace(ASKED, growth={"rdma_retransmits": GrowthLimit(None, 10.0, LIMIT.basis)})
+    before, after = window("n2", 2, end=end)
+    run = (with_uptime(before, "5000.00"), with_uptime(after, "5060.00"))
+    assert of_n2(run, platform=hourly).outcome is Outcome.FAILED
+
+
+def test_an_uptime_that_went_back_is_that_of_a_new_container():
+    before, after = window("n2")
+    run = (with_uptime(before, "5000.00"), with_uptime(after, "3.00"))
+    assert of_n2(run).outcome is Outcome.PASSED

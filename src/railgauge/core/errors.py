@@ -1,9 +1,10 @@
-"""All errors that the suite raises, in two families.
+"""All errors that the suite raises, in two families and one that is in neither.
 
 ``BadInput``: the user has to correct a hostfile, a threshold file or an option. It is raised
 before a node is contacted. ``NoEvidence``: a measurement or a fact could not be obtained. The
 verdict of that item is *error*, never *failed* and never *passed*. Only ``LimitMissed``, a limit
-that was missed, makes an item *failed*.
+that was missed, makes an item *failed*. ``Exhausted`` ends the run: the machine that it is started
+on cannot go on.
 """
 
 from __future__ import annotations
@@ -91,6 +92,15 @@ class Uncovered(BadInput):
     """Something would be measured that has no limit, or more than one."""
 
     kind = "uncovered"
+
+
+class Exhausted(RailgaugeError):
+    """This machine has run out of memory, threads or descriptors.
+
+    It is not ``NoEvidence``, because it says nothing about a node: it ends the run.
+    """
+
+    kind = "exhausted"
 
 
 class NoEvidence(RailgaugeError):

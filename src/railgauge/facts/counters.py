@@ -27,6 +27,7 @@ _FILE = re.compile(
     r"(?:TOTAL_ERR_[A-Z]{1,12} )?([0-9]{1,20})\s*$"  # 64 bits have 20 digits
 )
 _ETHTOOL = re.compile(r"ethtool/([^/]{1,80})/([a-z0-9_]{1,60}):([0-9]{1,20})\s*$")
+_UPTIME = re.compile(r"([0-9]{1,12}\.[0-9]{2}) ", re.ASCII)
 _NO_TOOL = 127
 _OF_FILES, _ETHTOOL_SECTION = ("ports", "aer", "drops"), "ethtool"
 
@@ -36,12 +37,14 @@ class CounterReading:
     """The counters of a node at one moment.
 
     ``counts`` has the counters of each device: ``gpu3``, the PCI address of a GPU, the name of a
-    NIC on this node. ``failures`` are the reasons for which some could not be read.
+    NIC on this node. ``failures`` are the reasons for which some could not be read. ``up_s`` is
+    for how long the node has been up; readings of earlier versions do not say it.
     """
 
     boot_id: str | None
     counts: Mapping[str, Mapping[str, int]]
     failures: tuple[str, ...] = ()
+    up_s: float | None = None
 
     def of(self, *devices: str | None) -> dict[str, int]:
         """The counters of one device, which has several names."""
@@ -63,6 +66,7 @@ def reading_argv(
         *lines_of("sections.sh"),
         *lines_of("counters.sh"),
         "section boot_id show proc/sys/kernel/random/boot_id",
+        "section uptime cat /proc/uptime",  # the kernel's own, as beside samples of GPUs
         f"section ports ports {' '.join(PORT_COUNTERS)}",
         "section aer aer",
         "section drops drops",
@@ -101,7 +105,13 @@ def parse_reading(output: str, stack: Stack | None) -> CounterReading:
         boot_id=None if own.failure else parse_boot_id(own.text),
         counts=_of_files(sections) | {f"gpu{index}": counts for index, counts in gpus.items()},
         failures=tuple(failure for failure in failures if failure),
+        up_s=_up_s(section(sections, "uptime").text),
     )
+
+
+def _up_s(text: str) -> float | None:
+    found = _UPTIME.match(text)
+    return float(found[1]) if found else None
 
 
 def _is_missing(counters: GpuCounters, sections: Mapping[str, Section]) -> bool:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from railgauge.core.errors import BadInput
+from railgauge.core.errors import BadInput, Exhausted
+from railgauge.core.exhaustion import raise_if_exhausted
 from railgauge.core.redaction import Redactor
 from railgauge.judging.prevention import prevents
 from railgauge.judging.record import ItemRecord
@@ -171,7 +173,8 @@ def _overlap(one: Path, other: Path) -> bool:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     if run := config.stash.get(SERVICES, None):
-        with config.stash[ENDING].step("the connections could not be closed"):
+        step = config.stash[ENDING].step("the connections could not be closed")
+        with step, suppress(Exhausted):  # it was told, and the end of this process closes them
             run.close()
 
 
@@ -276,6 +279,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    if ABOUT in item.stash and call.excinfo:
+        raise_if_exhausted(call.excinfo.value)  # no item's fault: pytest ends the session
     report = yield
     if ABOUT in item.stash:
         record = recording.observe(item, call, report, item.config.stash[SERVICES].store)

@@ -55,6 +55,13 @@ class HoldingHooks:
             distinct.look(cluster, run.sessions(), self._settings.platform)
             raise
 
+    def abandon(self) -> None:
+        """Ask no node to end its lease: each does that when the connection to it ends.
+
+        Without memory Python may wait without end for a thread that could not begin.
+        """
+        self._holding = None
+
     @pytest.hookimpl(optionalhook=True, tryfirst=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
         """End the commands that a dead worker has left on the nodes."""

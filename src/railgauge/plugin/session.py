@@ -5,7 +5,8 @@ from __future__ import annotations
 import platform
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -84,7 +85,7 @@ class Controller:
         self._nights: tonight.NightsTold | None = None
         self._soaked: SoakResults | None = None
         self._began = datetime.now().astimezone()
-        self._disk = storage.DiskErrors(run.store.folder)
+        self._lacks = storage.Lacks(run.store.folder)
         works = forecast.work(settings.platform, settings.level)
         self._progress = RunProgress(works, lambda line: tell(config, line, yellow=False))
 
@@ -141,8 +142,8 @@ class Controller:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_internalerror(self, excrepr: object) -> None:
-        """End the session with one line for a disk error, also for one in a worker."""
-        if line := self._disk.of_text(str(excrepr)):
+        """End the session with one line for a lack of this machine, also for one in a worker."""
+        if line := self._lacks.of_text(str(excrepr)):
             pytest.exit(line, pytest.ExitCode.INTERNAL_ERROR)
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
@@ -151,30 +152,32 @@ class Controller:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Reach the verdict before the reporters write; a disk error leaves no verdict."""
-        failed: OSError | None = None
-        try:
+        """Reach the verdict before the reporters write; a lack of this machine leaves none."""
+        result: object = None
+        with self._without_lack(session):
             self._finish(session)
-        except OSError as error:
-            failed = error
-        try:
+        with self._without_lack(session):
             result = yield
-        except OSError as error:
-            failed, result = failed or error, None
-        if failed is not None:
-            self._end_without_disk(session, failed)
+        self._lacks.take_back()
         out = self.config.pluginmanager.getplugin("terminalreporter")
         if self.verdict and out is not None:
             terminal.last_word(out, self.verdict, self.run.store.folder)
         return result
 
-    def _end_without_disk(self, session: pytest.Session, error: OSError) -> None:
-        self._disk.tell(error)
-        self.verdict = None
-        self.ending.without_verdict()
-        session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+    @contextmanager
+    def _without_lack(self, session: pytest.Session) -> Iterator[None]:
+        """Withdraw the verdict if this machine lacked something, then or before."""
+        with self._lacks.told():
+            yield
+        if self._lacks.exhausted:
+            self._start.abandon_leases()
+        if self._lacks.happened:
+            self.verdict = None
+            self.ending.without_verdict()
+            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
     def _finish(self, session: pytest.Session) -> None:
+        self.planned = [] if self._lacks.happened else self.planned
         if self.planned:
             self._confirm(session)
             self._soak(session)
@@ -197,8 +200,8 @@ class Controller:
         self._write_allure(self.verdict)
         with self.ending.step("tonight could not be compared with earlier nights"):
             self._nights = tonight.since_last_night(self.run.store.folder)
-        ends_with = pytest.ExitCode.OK if self._stopped_itself() else session.exitstatus
-        session.exitstatus = self.ending.settle(self.verdict.exit_code, ends_with)
+        ended = pytest.ExitCode.OK if self._stopped_itself() else session.exitstatus
+        session.exitstatus = self.ending.settle(self.verdict.exit_code, ended)
 
     def _confirm(self, session: pytest.Session) -> None:
         """Measure suspects again, unless somebody ended the run before its last item.
@@ -258,12 +261,12 @@ class Controller:
         return self._stopped_itself() or not is_stopped
 
     def _printer(self) -> Callable[[str], None]:
-        """Return a function that prints a line; control characters from nodes are made harmless."""
+        """Return a function that prints a line, without a node's control characters."""
         write = writer(self.config)
         return lambda line: write(printable(line))
 
     def _write_junit(self) -> None:
-        took_s = (self._over() - self._began).total_seconds()
+        took_s = (datetime.now().astimezone() - self._began).total_seconds()
         host, evidence = platform.node(), self.run.surveyed.evidence
         excluded = self.verdict.excluded if self.verdict else ""
         accepted = self.verdict.deviations if self.verdict else ()
@@ -299,10 +302,6 @@ class Controller:
         if self.run.recorded:
             return self.run.recorded.plan().began
         return self._began.isoformat(timespec="seconds")
-
-    def _over(self) -> datetime:
-        """When the run is over, for the reports."""
-        return datetime.now().astimezone()
 
     def _decide(self) -> RunVerdict:
         return decision.decide(self._run_plan(), self._findings())
@@ -395,5 +394,6 @@ class Controller:
         try:
             self.run.store.write_manifest({"resumes": resumed.name} if resumed else {})
         except OSError as error:
-            self._disk.tell(error)
+            self._lacks.tell(error)
+            self._lacks.take_back()
             self.ending.without_verdict()

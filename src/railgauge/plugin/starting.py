@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import pytest
 
-from railgauge.core.errors import BadInput, NoEvidence, RailgaugeError
+from railgauge.core.errors import BadInput, Exhausted, NoEvidence, RailgaugeError
 from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.core.programs import placed
 from railgauge.core.redaction import Redactor
@@ -82,6 +82,10 @@ class SessionStart:
         self._log_changes(found)
         self._refuse_confused(cluster, found)
 
+    def abandon_leases(self) -> None:
+        """Leave it to the nodes to end the leases, for which this machine has no means left."""
+        self._holding.abandon()
+
     # --- the cluster ---
 
     def _reached(self) -> Cluster:
@@ -143,7 +147,10 @@ class SessionStart:
 
     def undo_preparations(self) -> None:
         if self._preparer is not None:
-            complaints = self._preparer.undo()
+            try:
+                complaints = self._preparer.undo()
+            except Exhausted as error:
+                complaints = [f"{error}; then railgauge undo {self._run.store.folder.name}"]
             self._preparer = None  # report once; after an interrupt above, undo runs again
             for complaint in complaints:
                 self._ending.add_error(f"prepare: NOT UNDONE: {complaint}")

@@ -92,6 +92,7 @@ class CaseEngine:
         self._typical_s: dict[str, float] = {}
         self._ready: deque[Unit] = deque()
         self._made: dict[Case, Future[dict[Case, CaseResult]]] = {}
+        self._broken: Exception | None = None
 
     def result(self, case: Case) -> CaseResult:
         """Return the result of a case: made ahead, or measured now by this thread."""
@@ -122,9 +123,14 @@ class CaseEngine:
             threads.shutdown()
 
     def next_unit(self) -> Unit | None:
-        """Wait for a unit that can be judged, and return it; ``None`` if there is no other one."""
+        """Wait for a unit that can be judged, and return it; ``None`` if there is no other one.
+
+        Raises the error that kept a unit from being started.
+        """
         with self._changed:
             while True:
+                if self._broken:
+                    raise self._broken
                 self._start()
                 if self._ready:
                     return self._ready.popleft()
@@ -180,7 +186,10 @@ class CaseEngine:
             typical_s = self._typical_s.get(unit.kind, lasted_s)
             self._typical_s[unit.kind] = (typical_s + lasted_s) / 2
             self._ready.append(unit)
-            self._start()
+            try:
+                self._start()
+            except Exception as error:  # no other thread can be started; nobody here would see it
+                self._broken = error
             self._changed.notify()
 
     def _busy(self) -> dict[str, float]:

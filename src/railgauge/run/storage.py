@@ -1,7 +1,7 @@
-"""The run's folder: create it, store the run's input in it, and report a disk error.
+"""The run's folder: create it, store the run's input in it, and report what is lacking.
 
-After a disk error the run prints one line and removes the files of the report that could be
-incomplete.
+Without space on disk, memory, threads or descriptors the run prints one line and removes the files
+of the report that could be incomplete.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from railgauge.config import deviations
 from railgauge.config.hostfile import cluster_to_json
 from railgauge.core.errors import BadInput
+from railgauge.core.exhaustion import said_to_have_run_out, what_ran_out
 from railgauge.core.model import Cluster
 from railgauge.core.redaction import mask_environment, mask_named
 from railgauge.judging import record
@@ -75,35 +76,57 @@ def keep_input(store: Store, settings: RunSettings, reached: Cluster) -> None:
         (store.folder / name).touch()
 
 
-class DiskErrors:
-    """Reports a disk error once; ``happened`` is true from then on."""
+class Lacks:
+    """Reports once what this machine lacks to carry the run on.
+
+    That is space on the disk, memory, threads or descriptors. ``happened`` is true from then on,
+    and the run has no verdict. ``exhausted`` is true if it was not the disk.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.happened = False
-
-    def line(self, why: str) -> str:
-        self.happened = True
-        do = f"give more with {OPTION}" if OPTION in why else "free disk space"
-        return (
-            f"railgauge: {self._folder} cannot be written: {why.strip()}; {do} and "
-            f"carry the run on with --resume {self._folder.name}"
-        )
+        self.exhausted = False
 
     def of_text(self, text: str) -> str:
-        """The line to print for a traceback that ends in a disk error; empty for any other text."""
+        """The line to print for a traceback that ends in a lack; empty for any other text."""
         found = _SAID.search(text)
-        return self.line(found[1]) if found else ""
+        return self._of_disk(found[1]) if found else self._of_others(said_to_have_run_out(text))
 
-    def tell(self, error: OSError) -> None:
-        """Print the line if it was not printed yet, and delete files that may be incomplete.
-
-        Raises ``error`` again if it is not a disk error.
-        """
-        if error.errno not in _NUMBERS:
+    def tell(self, error: Exception) -> None:
+        """Print the line if none was printed yet. Raises ``error`` again if it is no lack."""
+        is_first = not self.happened
+        of_disk = isinstance(error, OSError) and error.errno in _NUMBERS
+        said = getattr(error, "strerror", "") or str(error)
+        line = self._of_disk(said) if of_disk else self._of_others(what_ran_out(error))
+        if not line:
             raise error
-        if not self.happened:
-            sys.stderr.write(f"\n{self.line(error.strerror or str(error))}\n")
-        for name in _AT_THE_END:
+        if is_first:
+            sys.stderr.write(f"\n{line}\n")
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Tell of a lack that ends the block."""
+        try:
+            yield
+        except Exception as error:
+            self.tell(error)
+
+    def take_back(self) -> None:
+        """After a lack, delete the files that would look like a verdict."""
+        for name in _AT_THE_END if self.happened else ():
             with suppress(OSError):
                 (self._folder / name).unlink(missing_ok=True)
+
+    def _of_disk(self, why: str) -> str:
+        do = f"give more with {OPTION}" if OPTION in why else "free disk space"
+        return self._line(f"{self._folder} cannot be written: {why.strip()}; {do}")
+
+    def _of_others(self, lacking: str) -> str:
+        what = f"this machine has run out of {lacking} or measure less at once (-n, --at-once)"
+        self.exhausted |= bool(lacking)
+        return self._line(what) if lacking else ""
+
+    def _line(self, what: str) -> str:
+        self.happened = True
+        return f"railgauge: {what}, and carry the run on with --resume {self._folder.name}"

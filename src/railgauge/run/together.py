@@ -22,7 +22,11 @@ def at_once(makers: Mapping[Case, Make]) -> dict[Case, MadeRun | NoEvidence]:
     """Return for each case its repeat, or the error that ended it."""
     gate = Barrier(len(makers))
     with ThreadPoolExecutor(len(makers), "rail") as threads:
-        running = {case: threads.submit(_made, make, gate) for case, make in makers.items()}
+        try:
+            running = {case: threads.submit(_made, make, gate) for case, make in makers.items()}
+        except BaseException:
+            gate.abort()  # or the threads that did start would wait for the others
+            raise
         return {case: made.result() for case, made in running.items()}
 
 

@@ -10,13 +10,17 @@ import _thread
 import re
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from railgauge.core import exhaustion
 from railgauge.transport.shell import MARKER
 
 OUTPUT_LIMIT_BYTES = 8 << 20
 _NUMBER = re.compile(r"[0-9]{1,10}")
+# How often to look whether the thread that reads an output is still there.
+_LOOK_S = 1.0
 Sink = Callable[[bytes], None]
 
 
@@ -74,6 +78,10 @@ class Markers:
         return next((n for n in range(longest, 0, -1) if self._start.startswith(text[-n:])), 0)
 
 
+class _Reader:
+    """What only the thread that reads keeps: it is gone as soon as that thread is."""
+
+
 class Capture:
     """The output and the state of one command; safe for any number of threads."""
 
@@ -87,11 +95,13 @@ class Capture:
         self.exit_code: int | None = None  # known as soon as the command has ended
         self.over_at = 0.0
         self.ended = False  # the output has ended too
+        self.broken: BaseException | None = None  # what kept this machine from reading all of it
         self.changed_at = time.monotonic()
         self._markers = Markers(nonce)
         self._stderr_markers = Markers(nonce)
         self._stdout = bytearray()
         self._stderr = bytearray()
+        self._reader: Callable[[], _Reader | None] = _Reader  # nobody reads before ``follow``
         self._begun = False  # what came before is not the command's but the login shell's
         self._lines = 0  # complete ones
         lock = threading.Lock()
@@ -103,19 +113,39 @@ class Capture:
         """Collect from ``pipes`` in a separate thread, so that a full pipe never blocks a command.
 
         ``threading.Thread`` is not used: its ``start`` waits until the thread runs, which costs
-        each command two thread switches.
+        each command two thread switches. Raises ``Exhausted`` if there can be no other thread.
         """
-        _thread.start_new_thread(self._drain, (pipes,))
+        reader = _Reader()
+        self._reader = weakref.ref(reader)
+        try:
+            _thread.start_new_thread(self._drain, (pipes, reader))
+        except RuntimeError as error:
+            pipes.close()
+            exhaustion.raise_if_exhausted(error)
+            raise
 
     def wait_until(self, happened: Callable[[], bool], time_limit_s: float) -> bool:
         """Wait until ``happened()`` is true; return false if it is not within the time limit."""
-        with self._told:
-            return self._told.wait_for(happened, max(time_limit_s, 0.0))
+        return self._wait(self._told, happened, time_limit_s)
 
     def wait_done(self, time_limit_s: float) -> bool:
         """Wait until the output has ended or is too large; return false at the time limit."""
-        with self._done:
-            return self._done.wait_for(lambda: self.ended or self.overflow, max(time_limit_s, 0.0))
+        return self._wait(self._done, lambda: self.ended or self.overflow, time_limit_s)
+
+    def _wait(
+        self, on: threading.Condition, happened: Callable[[], bool], time_limit_s: float
+    ) -> bool:
+        """Wait on a condition; without memory the thread that reads may die without a word."""
+        deadline = time.monotonic() + max(time_limit_s, 0.0)
+        with on:
+            while not on.wait_for(happened, min(max(deadline - time.monotonic(), 0.0), _LOOK_S)):
+                if self._reader() is None and not self.ended:
+                    self.broken, self.ended = MemoryError(), True
+                    self._told.notify_all()
+                    self._done.notify_all()
+                if time.monotonic() >= deadline:
+                    return happened()
+            return True
 
     def text(self) -> tuple[str, str]:
         """Return stdout and stderr so far; bytes that are not UTF-8 become U+FFFD."""
@@ -138,10 +168,14 @@ class Capture:
         lines = self.text()[0].split("\n")
         return lines[number] if number < len(lines) - (not lines[-1]) else None
 
-    def _drain(self, pipes: Pipes) -> None:
+    def _drain(self, pipes: Pipes, _reader: _Reader) -> None:
         exit_code = None
         try:
             exit_code = pipes.drain(self.take_stdout, self.take_stderr)
+        except BaseException as error:
+            self.broken = error
+            if not exhaustion.what_ran_out(error):
+                raise
         finally:
             self._end(exit_code)
 
@@ -164,8 +198,11 @@ class Capture:
 
     def _end(self, exit_code: int | None) -> None:
         with self._told:
-            self._keep(self._stdout, self._markers.rest())
-            self._keep(self._stderr, self._stderr_markers.rest())
+            try:
+                self._keep(self._stdout, self._markers.rest())
+                self._keep(self._stderr, self._stderr_markers.rest())
+            except MemoryError as error:
+                self.broken = error
             if self.exit_code is None:
                 self.exit_code, self.over_at = exit_code, time.monotonic()
             self.ended = True

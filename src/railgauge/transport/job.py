@@ -19,6 +19,7 @@ from functools import partial
 from typing import Protocol
 
 from railgauge import containers
+from railgauge.core import exhaustion
 from railgauge.core.errors import (
     BecomeRefused,
     CommandTimedOut,
@@ -250,6 +251,7 @@ class Job:
         return f"become: {shlex.join(self._become)} ended with {self._capture.refused}: {said}"
 
     def _transcript(self) -> Transcript:
+        exhaustion.raise_if_exhausted(self._capture.broken)
         stdout, stderr = self._capture.text()
         error, command = self._how_cut_off(), self._command
         if error == SetupFailed.kind:

@@ -13,11 +13,14 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from railgauge.core.errors import ConnectionLost, NodeUnreachable, NoEvidence
+from railgauge.core.exhaustion import no_fault_of_a_node
 from railgauge.core.model import Cluster, Command, Node, Transcript
 from railgauge.transport import Running, Session
 
+Done = TypeVar("Done")
 Connect = Callable[[Node], Session]
 # Called first on every new connection; an error counts as a node that cannot be reached.
 Greet = Callable[[str, Session], None]
@@ -138,7 +141,8 @@ class Sessions:
         return self._patience_s.get(node, 0.0)
 
     def _greeted(self, node: str) -> Session:
-        session = self._connect(self._cluster.node(node))
+        with no_fault_of_a_node():
+            session = self._connect(self._cluster.node(node))
         try:
             self._greet(node, session)
         except BaseException:
@@ -175,21 +179,22 @@ class _Lasting:
         self._reopening = threading.Lock()
 
     def run(self, command: Command) -> Transcript:
-        session = self._session
-        try:
-            return self._masked(session.run(command))
-        except ConnectionLost:
-            return self._masked(self._after(session).run(command))
+        return self._masked(self._having(lambda session: session.run(command)))
 
     def start(self, command: Command) -> Running:
-        session = self._session
-        try:
-            return session.start(command)
-        except ConnectionLost:
-            return self._after(session).start(command)
+        return self._having(lambda session: session.start(command))
 
     def close(self) -> None:
         self._session.close()
+
+    def _having(self, act: Callable[[Session], Done]) -> Done:
+        """Act on the connection, or on a new one if it was dead before."""
+        session = self._session
+        with no_fault_of_a_node():
+            try:
+                return act(session)
+            except ConnectionLost:
+                return act(self._after(session))
 
     def _after(self, dead: Session) -> Session:
         """Return the replacement of the broken connection ``dead``, the same one to all threads."""

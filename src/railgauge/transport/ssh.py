@@ -12,6 +12,7 @@ from typing import Any
 
 import paramiko
 
+from railgauge.core import exhaustion
 from railgauge.core.errors import ConnectionLost, TransportError
 from railgauge.core.model import Node
 from railgauge.transport import Session
@@ -65,6 +66,7 @@ class SshPipes:
         """
         transport = self._channel.get_transport()
         transport.join(_END_LIMIT_S)  # when a connection is lost, its channels end before it does
+        exhaustion.raise_if_exhausted(transport.saved_exception)
         return KILLED_CODE if transport.is_active() else None
 
     def _copy(self, stdout: Sink, stderr: Sink) -> None:
@@ -119,6 +121,7 @@ class SshLink:
         close_hops(self._hops)
 
     def _refused(self, error: Exception) -> TransportError:
+        exhaustion.raise_if_exhausted(self.transport.saved_exception)
         if not self.transport.is_active():
             return ConnectionLost("the connection is lost", where=self._node_name)
         return TransportError(

@@ -160,7 +160,7 @@ def _refuse_reboot(node: str, own: Sequence[_Read], results: RunResults) -> None
 def _span(readings: Sequence[_Read], when: str, rounds: Sequence[SoakRound]) -> CountedSpan:
     before, after = readings[0], readings[-1]
     try:
-        seconds = [(later.at - one.at).total_seconds() for one, later in pairwise(readings)]
+        seconds = [_between_s(one, later) for one, later in pairwise(readings)]
         steps = _steps(readings, rounds)
     except TypeError:  # one of the times has no offset
         seconds, steps = [0.0], ()
@@ -168,6 +168,17 @@ def _span(readings: Sequence[_Read], when: str, rounds: Sequence[SoakRound]) -> 
         raise CountersUnread("the reading after the run is not later than the one before it")
     hours = sum(seconds) / _SECONDS_PER_HOUR
     return CountedSpan(before.reading, after.reading, hours, when, steps=steps)
+
+
+def _between_s(one: _Read, later: _Read) -> float:
+    """The seconds between two readings, by the node's uptime if both tell it.
+
+    The wall clock may have been set meanwhile, and with an hour more, more errors are allowed.
+    """
+    start_s, end_s = one.reading.up_s, later.reading.up_s
+    if start_s is not None and end_s is not None and start_s < end_s:
+        return end_s - start_s
+    return (later.at - one.at).total_seconds()
 
 
 def _steps(readings: Sequence[_Read], rounds: Sequence[SoakRound]) -> tuple[CountedStep, ...]:
