@@ -215,3 +215,25 @@ def test_an_interrupt_ends_what_runs_and_begins_nothing_else():
         interrupt()
     assert bench.running == set()
     assert len(bench.log) == 4
+
+
+def test_a_unit_that_cannot_be_started_by_the_thread_before_it_ends_the_run(monkeypatch):
+    """Nobody sees what the thread that has ended a unit raises; the caller would wait for ever."""
+    bench, begun = Bench(units((1, ("a", "b")), (1, ("a", "c"))), at_once=1), []
+
+    def judge_all():
+        with bench.engine.begin(bench.work()):
+            submit = bench.engine._submit
+            monkeypatch.setattr(bench.engine, "_submit", lambda *words: only_once(submit, *words))
+            while unit := bench.engine.next_unit():
+                bench.engine.judged(unit)
+
+    def only_once(submit, *words):
+        begun.append(words)
+        if len(begun) > 1:
+            raise RuntimeError("can't start new thread")
+        return submit(*words)
+
+    with pytest.raises(RuntimeError, match="new thread"):
+        judge_all()
+    assert len(bench.log) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -143,3 +144,17 @@ def test_what_breaks_beside_the_rails_is_the_error_of_all_of_them(fakes, store, 
     )
     assert {type(runner.measure(rail).error) for rail in RAILS} == {NodeUnreachable}
     assert len(fakes.done("connect")) == 1
+
+
+def test_a_rail_whose_thread_cannot_begin_keeps_no_other_waiting(monkeypatch):
+    submit, begun = ThreadPoolExecutor.submit, []
+
+    def only_once(pool, *words):
+        begun.append(words)
+        if len(begun) > 1:
+            raise RuntimeError("can't start new thread")
+        return submit(pool, *words)
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", only_once)
+    with pytest.raises(RuntimeError, match="start new thread"):
+        at_once({rail: lambda start: (start(), ())[1] for rail in RAILS})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -64,7 +65,8 @@ class HeldRun:
 
     project: Project
     pid: int
-    end: Callable[[], Run]
+    end: Callable[..., Run]
+    """Wait for its end, for as many seconds as given."""
 
 
 @contextmanager
@@ -76,9 +78,11 @@ def held_run(
     output = project.folder / "output.txt"
     process = start(project, output, *options)
 
-    def ended() -> Run:
-        code = process.wait(LIMIT_S)
-        return Run(project, code, output.read_text(errors="replace"), "", 0.0)
+    def ended(within_s: float = LIMIT_S) -> Run:
+        began = time.monotonic()
+        code = process.wait(within_s)
+        text = output.read_text(errors="replace")
+        return Run(project, code, text, "", time.monotonic() - began)
 
     try:
         tool.wait_held()

@@ -198,7 +198,8 @@ def _translated(node: Node, hop: Any, error: Exception) -> TransportError:
 def _why_unreachable(hop: Any, place: str, error: Exception) -> tuple[str, str]:
     """Return what failed before the host presented its key, and a specific remedy or ``""``."""
     if isinstance(error, socket.gaierror):
-        return f"the name {hop.host} does not resolve", "correct the address in the hostfile"
+        remedy = "correct the address in the hostfile, or see that the name server answers"
+        return f"the name {hop.host} does not resolve", remedy
     if isinstance(error, TimeoutError):
         return f"{place} does not answer", ""
     if isinstance(error, OSError):

@@ -25,6 +25,7 @@ from railgauge.transport.tag import Tag
 _CHUNK_BYTES = 1 << 16
 _OPEN_LIMIT_S = 30.0
 _END_LIMIT_S = 0.5
+_SILENT = "Timeout opening channel"  # paramiko's; a refusal is another exception
 
 # paramiko logs a traceback for each lost connection; the user gets our own error instead.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
@@ -124,6 +125,12 @@ class SshLink:
         exhaustion.raise_if_exhausted(self.transport.saved_exception)
         if not self.transport.is_active():
             return ConnectionLost("the connection is lost", where=self._node_name)
+        if _SILENT in str(error):
+            # A frozen node. Each command to it would wait as long, and the kernel of the node
+            # still acknowledges what is sent; a new connection shows that nobody answers.
+            self.close()
+            what = f"the node has not answered for {_OPEN_LIMIT_S:g} s"
+            return ConnectionLost(what, where=self._node_name)
         return TransportError(
             f"the node does not start another command: {error}",
             where=self._node_name,
