@@ -51,9 +51,10 @@ FORMS: tuple[Form, ...] = (
         "private key",
         ("private key", "age-secret-key-"),
         re.compile(
-            r"-----BEGIN (?P<kind>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----.{0,20000}?"
-            r"(?:-----END (?P=kind)-----|\Z)|AGE-SECRET-KEY-1[0-9A-Z]{20,100}",
-            re.DOTALL,
+            # A key that is cut off ends where the next one begins: no text is looked at twice.
+            r"-----BEGIN (?P<kind>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----"
+            r"(?:[^-]|-(?!----BEGIN )){0,20000}?(?:-----END (?P=kind)-----|(?=-----BEGIN )|\Z)"
+            r"|AGE-SECRET-KEY-1[0-9A-Z]{20,100}",
         ),
         MASK,
     ),
