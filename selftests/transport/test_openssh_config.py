@@ -201,3 +201,18 @@ def test_tokens_are_expanded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert found["proxycommand"] == "nc 10.0.0.7 2222 % gpu7 east %Z"
     assert found["identityfile"] == [f"{tmp_path}/.ssh/id_ana", f"{tmp_path}/other"]
     assert "sendenv" not in found
+
+
+@pytest.mark.parametrize("error", [KeyError("uid not found"), OSError("no username")])
+def test_a_user_without_a_name_is_bad_input(
+    server: OpenSshServer, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """As Python before 3.13, and since, say it of a container whose user id nobody has."""
+
+    def nameless() -> str:
+        raise error
+
+    server.know()
+    monkeypatch.setattr(getpass, "getuser", nameless)
+    with pytest.raises(BadInput, match=r"has no name, which SSH needs; .*LOGNAME"):
+        server.reach(HOST)

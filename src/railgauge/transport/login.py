@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import getpass
+import os
 import socket
 from functools import lru_cache
 from pathlib import Path
@@ -84,12 +86,28 @@ def _before(node: Node, jump: str, deeper: int = 0) -> tuple[Any, ...]:
     return (*_before(node, found[0].ssh_config.get("proxyjump", "none"), deeper + 1), *found)
 
 
+def _refuse_nameless_user(node: Node) -> None:
+    """Raise ``BadInput`` for a user without a name, as in containers with a user id of their own.
+
+    paramiko looks the name up even where the hostfile gives the user of the node.
+    """
+    try:
+        getpass.getuser()
+    except (KeyError, OSError):
+        raise BadInput(
+            f"the user {os.getuid()} of this machine has no name, which SSH needs",
+            where=node.name,
+            remedy="name it (export LOGNAME=NAME), or give it a line in /etc/passwd",
+        ) from None
+
+
 def _connection(node: Node, host: str, **login: Any) -> Any:
     """Return a connection that is not open yet.
 
     ``gateway=False`` keeps fabric from using ProxyJump itself: it takes several jump hosts in the
     wrong order.
     """
+    _refuse_nameless_user(node)
     try:
         config = ssh_config.for_host(node, **login)
         connection = fabric.Connection(host, config=config, gateway=False, **login)
