@@ -1,5 +1,6 @@
 """Judgements on what a node's kernel logged: faults, notes, the moment, and what is not told."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -8,13 +9,18 @@ from testing.core_values import ROOT
 from railgauge.config import thresholds
 from railgauge.core.model import Outcome
 from railgauge.facts.kernel.log import KernelRecord
-from railgauge.judging.kernel_log import KernelWindow, Ran, judged, shown
+from railgauge.judging.kernel_log import ITEMS, KernelWindow, Ran, judged, shown
 
 H200 = thresholds.load("h200", ROOT / "thresholds")
 KNOWN = {"0000:4e:00": "gpu3", "0000:5c:00": "mlx5_0", "ib0": "mlx5_0", "eno1": "eno1"}
 XID = "NVRM: Xid (PCI:0000:4e:00): 79, pid=1, GPU has fallen off the bus."
 PROGRAMS_XID = "NVRM: Xid (PCI:0000:4e:00): 31, pid=1, name=python3, Ch 00000008"
 NOON = datetime(2026, 11, 23, 12, 0, 0, tzinfo=timezone.utc)
+
+
+def test_its_items_are_of_the_kernel_and_read_from_the_node():
+    assert ITEMS.item_id("n1") == "kernel::kernel_log[n1]"
+    assert ITEMS.question_of("n1").case.nodes == ("n1",)
 
 
 def record(number, text, level=6, is_kernels=True):
@@ -37,10 +43,11 @@ def of(found, running=()):
 
 def test_a_log_without_a_known_line_passes_with_the_number_of_its_lines():
     (one,) = of(window("eth0: renamed", "fine"))
-    assert (one.outcome, one.measured, one.basis) == (
+    assert (one.outcome, one.measured, one.basis, one.pointer) == (
         Outcome.PASSED,
         "2 lines",
         str(H200.kernel_log.basis),
+        "/kernel_log",
     )
 
 
@@ -52,6 +59,11 @@ def test_errors_of_no_known_kind_are_counted():
     )
 
 
+def test_what_is_worse_than_an_error_is_counted_too():
+    whole, _ = of(window("ACPI: bad table", level=2, gap="lost"))
+    assert whole.measured == "1 lines, 1 of them at level error or above"
+
+
 def test_a_fault_fails_and_names_its_device():
     (one,) = of(window("fine", XID))
     assert (one.metric, one.outcome, one.measured) == (
@@ -60,6 +72,7 @@ def test_a_fault_fails_and_names_its_device():
         "Xid 79 at gpu3, 1 line",
     )
     assert one.points_at == (("n1", "gpu3"),)
+    assert one.pointer == "/kernel_log"
     assert "fallen off the bus" in one.reason
     assert "Xid Catalog" in one.basis
 
@@ -68,6 +81,33 @@ def test_a_note_is_told_and_fails_nothing():
     (one,) = of(window(PROGRAMS_XID))
     assert (one.outcome, one.measured) == (Outcome.MARGINAL, "Xid 31 at gpu3, 1 line")
     assert "look at the program" in one.reason
+
+
+def written_by(*who):
+    """The lines of one Xid, each by the kernel or by a program, with their number in the text."""
+    texts = [XID.replace("pid=1", f"pid={number}") for number in range(len(who))]
+    found = window(*texts)
+    records = [
+        replace(one, is_kernels=name == "kernel")
+        for one, name in zip(found.records, who, strict=True)
+    ]
+    return replace(found, records=records)
+
+
+@pytest.mark.parametrize(
+    ("who", "outcome", "line"),
+    [
+        (("program", "kernel", "program"), Outcome.FAILED, "pid=1,"),
+        (("program", "kernel", "kernel"), Outcome.FAILED, "pid=1,"),
+        (("kernel", "program"), Outcome.FAILED, "pid=0,"),
+        (("program", "program"), Outcome.MARGINAL, "pid=0,"),
+    ],
+)
+def test_one_line_of_the_kernel_among_those_of_programs_is_a_fault(who, outcome, line):
+    """That line is shown, with the time of the first line."""
+    (one,) = of(written_by(*who))
+    assert (one.outcome, line in one.reason) == (outcome, True)
+    assert "first at 12:11:00 UTC" in one.reason
 
 
 def test_a_fault_comes_before_a_note():
@@ -97,9 +137,19 @@ def test_the_measurement_that_ran_is_named():
     assert "between measurements" in one.reason
 
 
-def test_a_clock_that_drifts_by_a_second_still_finds_the_measurement():
-    (one,) = of(window(XID), [ran("b[n1:n2]", 11 + 1 / 60, 12)])
-    assert "while b[n1:n2] ran" in one.reason
+@pytest.mark.parametrize(
+    ("begin", "end", "is_told"),
+    [(2, 60, True), (3, 60, False), (-60, -2, True), (-60, -3, False)],
+)
+def test_a_clock_that_drifts_by_two_seconds_still_finds_the_measurement(begin, end, is_told):
+    """The line is of 12:11; ``begin`` and ``end`` are seconds from there."""
+    (one,) = of(window(XID), [ran("b[n1:n2]", 11 + begin / 60, 11 + end / 60)])
+    assert ("while b[n1:n2] ran" in one.reason) is is_told
+
+
+def test_of_many_measurements_that_ran_three_are_named():
+    (one,) = of(window(XID), [ran(f"{name}[n1]", 10, 12) for name in "abcde"])
+    assert "while a[n1], b[n1], c[n1] and 2 more ran" in one.reason
 
 
 def test_a_line_without_a_time_says_so():
@@ -131,13 +181,26 @@ def test_only_the_link_of_a_declared_nic_fails(text, outcome):
     assert (one.metric, one.outcome) == ("link-flap", outcome)
 
 
+def test_another_fault_of_a_device_that_is_not_declared_fails():
+    (one,) = of(window("pcieport 0000:01:00.0: AER: PCIe Bus Error: severity=Uncorrected (Fatal)"))
+    assert (one.metric, one.outcome) == ("pcie-errors", Outcome.FAILED)
+
+
 # --- a run that carries another one on ---
 
 
 def test_a_line_between_two_runs_is_a_note():
     """Somebody repaired the node there: what is broken still shows in what is measured now."""
-    (one,) = of(window(XID, own_mark=11), [ran("a[n1]", 0, 5)])
-    assert (one.outcome, "between two runs" in one.reason) == (Outcome.MARGINAL, True)
+    for mark in (11, 12):
+        (one,) = of(window(XID, own_mark=mark), [ran("a[n1]", 0, 5)])
+        assert (one.outcome, "between two runs" in one.reason) == (Outcome.MARGINAL, True)
+
+
+@pytest.mark.parametrize("begin", [11, 12])
+def test_one_line_of_the_earlier_runs_measurement_makes_it_a_fault(begin):
+    """Of two lines, at 12:11 and 12:12, the other is from between the runs."""
+    (one,) = of(window(XID, XID, own_mark=12), [ran("a[n1]", begin - 0.1, begin + 0.1)])
+    assert one.outcome is Outcome.FAILED
 
 
 def test_a_line_of_the_earlier_runs_measurement_fails():
@@ -166,3 +229,4 @@ def test_a_gap_is_told_and_no_clean_pass():
 def test_a_line_is_shown_without_what_a_terminal_obeys():
     assert shown("a\x1b[2Jb") == "a?[2Jb"
     assert shown("x" * 600) == "x" * 500 + "…"
+    assert shown("x" * 500) == "x" * 500

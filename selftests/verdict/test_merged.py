@@ -1,94 +1,99 @@
-"""The records of several runs as those of one: order, conflicts, gates, and what was read."""
+"""The records of several runs as those of one: order, conflicts, and what was read."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
-from testing.core_values import item
+from testing.core_values import item, judgement
+from testing.merged_runs import ITEM, PAIR, fact, pair, run
 
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung
-from railgauge.judging.stamp import Evidence
-from railgauge.planning.part import LevelPart
 from railgauge.verdict import history
-from railgauge.verdict.decision import RunPlan
-from railgauge.verdict.merged import PartRun, assemble, combined, gated, in_order, read_in_parts
-
-FACT, PAIR = "tests/preflight/test_os.py::test_os[{}]", "tests/network/test_rdma.py::test_w[{}]"
+from railgauge.verdict.merged import WHOLE, assemble, combined, in_order, read_in_parts
 
 
-def fact(node, outcome=Outcome.PASSED, **more):
-    return item(FACT.format(node), outcome, rung=Rung.PREFLIGHT, nodes=(node,), **more)
-
-
-def pair(one, other, outcome=Outcome.PASSED, **more):
-    name = PAIR.format(f"{one}:{other}")
-    return item(name, outcome, rung=Rung.NETWORK, nodes=(one, other), **more)
-
-
-def run(name, hour, *items, only=(), ended=None, no_gates=False):
-    plan = RunPlan(
-        schema_version=2,
-        run_id=name,
-        evidence=Evidence.HARDWARE,
-        level="smoke",
-        rounds=None,
-        planned=tuple(one.id for one in items),
-        software="1",
-        began=f"2026-11-24T{hour:02}:00:00+00:00",
-        ended=ended or f"2026-11-24T{hour:02}:30:00+00:00",
-        part=LevelPart(("a", "b", "c"), {}, ("a", "b"), only=only) if only else None,
-    )
-    return PartRun(plan, {one.id: one for one in items}, no_gates)
-
-
-def records_of(*parts):
-    found = assemble(parts)
-    return gated(found, found.records)
+def at(name, began, ended="", **more):
+    """A run with these times."""
+    one = run(name, 1, **more)
+    return replace(one, plan=replace(one.plan, began=began, ended=ended or began))
 
 
 def test_items_of_all_runs_lowest_rung_first():
     found = assemble([run("r1", 1, pair("a", "b"), fact("a")), run("r2", 2, fact("b"))])
-    assert list(found.records) == [FACT.format("a"), FACT.format("b"), PAIR.format("a:b")]
-    assert found.part_of[FACT.format("b")] == 1
+    assert list(found.records) == [ITEM.format("a"), ITEM.format("b"), PAIR.format("a:b")]
+    assert found.part_of[ITEM.format("b")] == 1
     assert [part.run_id for part in found.parts] == ["r1", "r2"]
 
 
+def test_it_tells_what_each_run_measured_and_who_ran_it():
+    whole, again = run("r1", 1), run("r2", 2, only=("a",), no_gates=True)
+    whole = replace(whole, plan=replace(whole.plan, operator="M. Ohm"))
+    one, two = assemble([whole, again]).parts
+    assert (one.what, one.operator, one.no_gates) == (WHOLE, "M. Ohm", False)
+    assert (two.what, two.operator, two.no_gates) == (again.plan.part.what, "", True)
+
+
+@pytest.mark.parametrize(
+    "other", ["host_write_bandwidth::plain[a]", "kernel::kernel_log[a]", "soak/tests/a.py::b[a]"]
+)
+def test_an_item_that_no_test_made_is_left_out(other):
+    made = item(other, rung=Rung.PREFLIGHT, nodes=("a",))
+    assert list(assemble([run("r1", 1, made, fact("a"))]).records) == [ITEM.format("a")]
+
+
 def test_an_item_that_two_runs_have_measured_is_refused_by_name():
-    with pytest.raises(BadInput, match=r"r2: has measured .*\[a\], and r1 has too"):
+    with pytest.raises(BadInput, match=r"r2: has measured .*\[a\], and r1 has too") as told:
         assemble([run("r1", 1, fact("a")), run("r2", 2, fact("a", Outcome.FAILED))])
+    assert told.value.remedy.endswith("only a run with --only replaces a measurement")
 
 
 def test_what_one_run_did_not_come_to_is_taken_from_the_other():
     other = run("r2", 2, fact("a"))
     found = assemble([run("r1", 1, fact("a", Outcome.NOT_RUN)), other])
-    assert found.records[FACT.format("a")].outcome is Outcome.PASSED
-    found = assemble([run("r1", 1, fact("a")), run("r2", 2, fact("a", Outcome.NOT_RUN))])
-    assert found.records[FACT.format("a")].outcome is Outcome.PASSED
+    assert found.records[ITEM.format("a")].outcome is Outcome.PASSED
+    found = assemble([run("r1", 1, fact("a")), run("r2", 2, fact("a", Outcome.NOT_RUN), fact("b"))])
+    assert found.records[ITEM.format("a")].outcome is Outcome.PASSED
+    assert found.records[ITEM.format("b")].outcome is Outcome.PASSED
 
 
 def test_a_run_twice_and_runs_out_of_order_are_refused():
-    one, two = run("r1", 1), run("r2", 2)
+    one, two, three = run("r1", 1), run("r2", 2), run("r3", 3)
     with pytest.raises(BadInput, match="r1: is given twice"):
-        assemble([one, one])
-    with pytest.raises(BadInput, match="order"):
-        assemble([two, one])
+        assemble([one, one, two, two])
+    with pytest.raises(BadInput, match="r2: is not in the order"):
+        assemble([two, one, three])
     assert in_order([two, one]) == [one, two]
+
+
+def test_a_run_without_a_beginning_comes_before_every_other_one():
+    """Also before those of times before 1970, which no clock should show."""
+    early, late = at("r1", "1969-12-31T00:00:00+00:00"), at("r2", "1970-01-02T00:00:00+00:00")
+    untold = [at("r3", ""), at("r4", "")]
+    assert in_order([late, untold[1], early, untold[0]]) == [*untold, early, late]
 
 
 @pytest.mark.parametrize("field", ["began", "ended"])
 def test_a_run_without_its_times_is_refused(field):
     one = run("r1", 1)
-    with pytest.raises(BadInput, match="when it began and ended"):
+    with pytest.raises(BadInput, match="r1: does not say when it began and ended"):
         assemble([replace(one, plan=replace(one.plan, **{field: ""}))])
 
 
-def test_a_time_without_its_offset_is_refused():
-    one = run("r1", 1)
-    with pytest.raises(BadInput, match="offset"):
-        assemble([replace(one, plan=replace(one.plan, began="2026-11-24T01:00:00"))])
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("2026-11-24T01:00:00", "'2026-11-24T01:00:00' is a time without its offset from UTC"),
+        ("noon", "'noon' is not a time"),
+        ("x" * 50, f"'{'x' * 40}' is not a time"),
+    ],
+)
+def test_what_is_no_time_with_its_offset_is_refused(text, what):
+    with pytest.raises(BadInput) as told:
+        assemble([at("r1", text)])
+    assert told.value.what == what
 
 
 # --- measured again ---
@@ -99,8 +104,8 @@ def test_a_later_run_of_a_node_replaces_what_the_earlier_one_measured_of_it():
     again = run("r2", 2, fact("a"), pair("a", "b", Outcome.MARGINAL), only=("a",))
     found = assemble([first, again])
     assert {name: one.outcome for name, one in found.records.items()} == {
-        FACT.format("a"): Outcome.PASSED,
-        FACT.format("b"): Outcome.PASSED,
+        ITEM.format("a"): Outcome.PASSED,
+        ITEM.format("b"): Outcome.PASSED,
         PAIR.format("a:b"): Outcome.MARGINAL,
     }
     (told,) = found.parts[1].replaces
@@ -134,6 +139,47 @@ def test_an_older_run_of_the_node_is_refused():
         assemble([first, run("r2", 2, fact("a"), only=("a",))])
 
 
+def test_a_run_that_began_as_the_earlier_one_ended_is_later():
+    first = run("r1", 1, fact("a", Outcome.FAILED), ended="2026-11-24T02:00:00+00:00")
+    found = assemble([first, run("r2", 2, fact("a"), only=("a",))])
+    assert found.records[ITEM.format("a")].outcome is Outcome.PASSED
+
+
+def test_each_node_that_was_measured_again_is_told_by_itself():
+    """Nothing of ``c`` was replaced; the first item of ``a`` that was bad tells the reason."""
+    first = run(
+        "r1",
+        1,
+        fact("a", Outcome.MARGINAL, reason="near"),
+        fact("b", Outcome.FAILED, reason="odd"),
+        pair("a", "b", Outcome.FAILED, reason="slow"),
+        pair("a", "d", Outcome.FAILED, reason="late"),
+    )
+    items = [fact("a"), fact("b"), pair("a", "b"), pair("a", "d")]
+    (_, again) = assemble([first, run("r2", 2, *items, only=("c", "a", "b"))]).parts
+    assert [(one.node, one.before, one.reason) for one in again.replaces] == [
+        ("a", {"failed": 2, "marginal": 1}, "slow"),
+        ("b", {"failed": 2}, "odd"),
+    ]
+
+
+def test_what_is_measured_again_is_told_of_the_latest_run_before():
+    runs = [
+        run("r1", 1, fact("a"), pair("a", "b")),
+        run("r2", 2, pair("a", "b"), only=("a",)),
+        run("r3", 3, fact("a"), pair("a", "b"), only=("a",)),
+    ]
+    (told,) = assemble(runs).parts[2].replaces
+    assert (told.run, told.ended) == ("r2", runs[1].plan.ended)
+
+
+@pytest.mark.parametrize(("length", "shown"), [(160, "x" * 160), (161, "x" * 159 + "…")])
+def test_a_long_reason_is_shortened(length, shown):
+    first = run("r1", 1, fact("a", Outcome.FAILED, reason="x" * length))
+    (told,) = assemble([first, run("r2", 2, fact("a"), only=("a",))]).parts[1].replaces
+    assert told.reason == shown
+
+
 def test_the_latest_of_two_later_runs_counts():
     first = run("r1", 1, fact("a", Outcome.FAILED))
     runs = [
@@ -142,50 +188,15 @@ def test_the_latest_of_two_later_runs_counts():
         run("r3", 3, fact("a", Outcome.ERROR), only=("a",)),
     ]
     found = assemble(runs)
-    assert found.records[FACT.format("a")].outcome is Outcome.ERROR
+    assert found.records[ITEM.format("a")].outcome is Outcome.ERROR
     assert [part.replaces[0].run for part in found.parts[1:]] == ["r1", "r2"]
-
-
-# --- gates ---
-
-
-def test_what_passed_above_a_failure_that_another_run_found_is_blocked():
-    found = records_of(run("r1", 1, fact("a", Outcome.FAILED)), run("r2", 2, pair("a", "b")))
-    told = found[PAIR.format("a:b")]
-    assert told.outcome is Outcome.BLOCKED
-    assert told.blocked_by == (FACT.format("a"),)
-    assert not told.by_evidence
-    assert not told.questions
-
-
-def test_a_failure_is_never_hidden_behind_a_gate():
-    one = run("r1", 1, fact("a", Outcome.ERROR))
-    found = records_of(one, run("r2", 2, pair("a", "b", Outcome.FAILED)))
-    assert found[PAIR.format("a:b")].outcome is Outcome.FAILED
-
-
-def test_a_run_without_gates_keeps_what_it_measured_behind_them():
-    one = run("r1", 1, fact("a", Outcome.FAILED))
-    found = records_of(one, run("r2", 2, pair("a", "b"), no_gates=True))
-    assert found[PAIR.format("a:b")].outcome is Outcome.PASSED
-
-
-def test_what_was_blocked_by_what_passes_now_has_not_been_run():
-    stuck = pair("a", "b", Outcome.BLOCKED, blocked_by=(FACT.format("a"),))
-    first = run("r1", 1, fact("a", Outcome.FAILED), fact("b"), stuck)
-    found = records_of(first, run("r2", 2, fact("a"), only=("a",)))
-    told = found[PAIR.format("a:b")]
-    assert told.outcome is Outcome.NOT_RUN
-    assert not told.blocked_by
-    found = records_of(first, run("r2", 2, fact("a", Outcome.ERROR), only=("a",)))
-    assert found[PAIR.format("a:b")].outcome is Outcome.BLOCKED
 
 
 # --- what was read from the nodes at the end ---
 
 
-def log(outcome, reason=""):
-    return item("kernel::kernel_log[a]", outcome, nodes=("a",), reason=reason)
+def log(outcome, reason="", **more):
+    return item("kernel::kernel_log[a]", outcome, nodes=("a",), reason=reason, **more)
 
 
 @pytest.mark.parametrize("worst", [Outcome.FAILED, Outcome.ERROR, Outcome.NOT_RUN])
@@ -193,6 +204,33 @@ def test_the_worst_reading_of_a_node_counts(worst):
     told = combined([log(Outcome.PASSED), log(worst, "why"), log(Outcome.MARGINAL)])
     assert told.outcome is worst
     assert told.reason == "why"
+
+
+def test_one_reading_stays_as_it_is():
+    one = log(Outcome.MARGINAL, "why", judgements=(judgement(),))
+    assert combined([one]) == one
+
+
+def test_all_that_was_read_is_judged_and_the_reasons_of_the_worst_are_told_once():
+    judged = [judgement(metric=name) for name in "abcd"]
+    texts = [
+        (Outcome.FAILED, ""),
+        (Outcome.MARGINAL, "near"),
+        (Outcome.FAILED, "odd"),
+        (Outcome.FAILED, "slow"),
+        (Outcome.FAILED, "odd"),
+    ]
+    read = [
+        log(*text, judgements=(one,)) for text, one in zip(texts, [*judged, judged[0]], strict=True)
+    ]
+    told = combined(read)
+    assert (told.outcome, told.reason) == (Outcome.FAILED, "odd; slow")
+    assert told.judgements == (*judged, judged[0])
+
+
+def test_a_reading_of_no_run_is_a_mistake():
+    with pytest.raises(ValueError, match="zip"):
+        read_in_parts([run("r1", 1)], [[log(Outcome.PASSED)], [log(Outcome.FAILED)]])
 
 
 def test_readings_count_from_every_run_but_those_before_a_later_measurement():

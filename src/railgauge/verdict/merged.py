@@ -17,8 +17,9 @@ from datetime import datetime
 
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Outcome
+from railgauge.core.naming import listed
 from railgauge.core.question import FABRIC
-from railgauge.judging.record import ItemRecord
+from railgauge.judging.record import ItemRecord, blank
 from railgauge.verdict.closing import is_closing
 from railgauge.verdict.decision import RunPlan
 from railgauge.verdict.history import MergedPart, Remeasured
@@ -37,7 +38,7 @@ class PartRun:
 
     plan: RunPlan
     records: Mapping[str, ItemRecord]
-    no_gates: bool = False
+    no_gates: bool
 
     @property
     def only(self) -> tuple[str, ...]:
@@ -106,12 +107,13 @@ def _refuse_disorder(parts: Sequence[PartRun]) -> None:
 
 
 def _moment(text: str) -> datetime:
+    shown = repr(text[:40])
     try:
         read = datetime.fromisoformat(text)
     except ValueError:
-        raise BadInput(f"{text[:40]!r} is not a time") from None
+        raise BadInput(f"{shown} is not a time") from None
     if read.tzinfo is None:
-        raise BadInput(f"{text[:40]!r} is a time without its offset from UTC")
+        raise BadInput(f"{shown} is a time without its offset from UTC")
     return read
 
 
@@ -120,10 +122,10 @@ def in_order(parts: Iterable[PartRun]) -> list[PartRun]:
     return sorted(parts, key=began)
 
 
-def began(part: PartRun) -> tuple[bool, float, str]:
+def began(part: PartRun) -> tuple[float, str]:
     """Return the place of a run in the order of beginning."""
     text = part.plan.began
-    return (bool(text), _moment(text).timestamp() if text else 0.0, part.plan.run_id)
+    return (_moment(text).timestamp() if text else float("-inf"), part.plan.run_id)
 
 
 def _refuse_twice(item: ItemRecord, before: PartRun, part: PartRun) -> None:
@@ -139,7 +141,7 @@ def _again(
     part: PartRun, replaced: Sequence[tuple[ItemRecord, ItemRecord, int]], parts: Sequence[PartRun]
 ) -> Iterator[Remeasured]:
     for node in part.only:
-        mine = [one for one in replaced if node in one[0].nodes]
+        mine = [(old, new, number) for old, new, number in replaced if node in new.nodes]
         if not mine:
             continue
         before = parts[max(number for _, _, number in mine)].plan
@@ -212,9 +214,9 @@ def _gated(
     others = list(dict.fromkeys(one.id for one in below if assembled.part_of[one.id] != own))
     if item.outcome in _BEHIND and others:
         return _blocked(item, others)
-    if item.outcome is Outcome.BLOCKED:
+    if item.outcome is Outcome.BLOCKED and item.blocked_by:  # not skipped by anything else
         stays = [name for name in item.blocked_by if _blocks(records.get(name))]
-        return replace(item, blocked_by=(*stays, *others)) if stays or others else _open(item)
+        return _blocked_anew(item, list(dict.fromkeys((*stays, *others))))
     return item
 
 
@@ -223,22 +225,29 @@ def _blocks(item: ItemRecord | None) -> bool:
 
 
 def _blocked(item: ItemRecord, blockers: Sequence[str]) -> ItemRecord:
-    more = f" and {len(blockers) - 1} more" if len(blockers) > 1 else ""
     return replace(
-        item,
+        blank(item),
         outcome=Outcome.BLOCKED,
-        reason=f"blocked by {blockers[0]}{more}",
+        reason=_blocked_by(blockers),
         blocked_by=tuple(blockers),
-        judgements=(),
         questions=(),
-        by_evidence=False,
     )
 
 
-def _open(item: ItemRecord) -> ItemRecord:
-    """The item of a gate that is open by now: nobody has measured it since."""
-    freed = replace(item, blocked_by=(), questions=(), judgements=())
-    return never_ran(freed, "it was blocked, and was not measured when its gate had opened")
+def _blocked_anew(item: ItemRecord, blockers: Sequence[str]) -> ItemRecord:
+    """The blocked item with what blocks it by now; its reason may say more after the blockers.
+
+    If that is nothing, its gate is open by now: nobody has measured it since.
+    """
+    if not blockers:
+        freed = replace(blank(item), blocked_by=(), questions=())
+        return never_ran(freed, "it was blocked, and was not measured when its gate had opened")
+    reason = item.reason.replace(_blocked_by(item.blocked_by), _blocked_by(blockers))
+    return replace(item, blocked_by=tuple(blockers), reason=reason)
+
+
+def _blocked_by(blockers: Sequence[str]) -> str:
+    return f"blocked by {listed(blockers, 1)}"
 
 
 # --- what was read from the nodes ---
@@ -247,8 +256,6 @@ def _open(item: ItemRecord) -> ItemRecord:
 def combined(readings: Sequence[ItemRecord]) -> ItemRecord:
     """Return one closing item of those that several runs give of a node: the worst of them."""
     worst = max(readings, key=lambda item: list(Outcome).index(item.outcome))
-    if len(readings) == 1:
-        return worst
     alike = [item for item in readings if item.outcome is worst.outcome]
     reasons = dict.fromkeys(item.reason for item in alike if item.reason)
     judgements = tuple(judged for item in readings for judged in item.judgements)

@@ -1,0 +1,164 @@
+"""Gates that what another run found closes or opens in a merged run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from testing.core_values import judgement
+from testing.merged_runs import ITEM, PAIR, fact, pair, run
+
+from railgauge.core.model import Outcome
+from railgauge.core.question import CORRECT, FABRIC, FACT, LIMITS, Question
+from railgauge.core.terms import Rung
+from railgauge.verdict.merged import assemble, gated
+
+
+def asked(kind):
+    return (Question(kind, placement="a"),)
+
+
+def records_of(*parts):
+    found = assemble(parts)
+    return gated(found, found.records)
+
+
+@pytest.mark.parametrize(
+    ("below", "reason"),
+    [("a", ITEM.format("a")), ("ab", f"{ITEM.format('a')} and 1 more")],
+)
+def test_what_passed_above_a_failure_that_another_run_found_is_blocked(below, reason):
+    """The order of the runs does not matter."""
+    passed = pair("a", "b", by_evidence=True, questions=asked(LIMITS), judgements=(judgement(),))
+    failed = [fact(node, Outcome.FAILED) for node in below]
+    for runs in (
+        (run("r1", 1, *failed), run("r2", 2, passed)),
+        (run("r1", 1, passed), run("r2", 2, *failed)),
+    ):
+        told = records_of(*runs)[passed.id]
+        assert told == replace(
+            passed,
+            outcome=Outcome.BLOCKED,
+            reason=f"blocked by {reason}",
+            blocked_by=tuple(one.id for one in failed),
+            judgements=(),
+            questions=(),
+            by_evidence=False,
+        )
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.ERROR])
+@pytest.mark.parametrize("kinds", [(), (CORRECT,), (FACT,), (LIMITS,)])
+def test_a_failure_of_a_node_on_a_lower_rung_closes_the_gate(outcome, kinds):
+    below = fact("a", outcome, questions=tuple(q for kind in kinds for q in asked(kind)))
+    found = records_of(run("r1", 1, below), run("r2", 2, pair("a", "b")))
+    assert found[PAIR.format("a:b")].outcome is Outcome.BLOCKED
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pair("b", "c", Outcome.FAILED),
+        replace(pair("b", "c", Outcome.FAILED), rung=Rung.COLLECTIVE),
+        fact("b", Outcome.FAILED, questions=asked(FABRIC)),
+        fact("c", Outcome.FAILED),
+        fact("b", Outcome.MARGINAL),
+    ],
+    ids=["the same rung", "a higher rung", "the subnet", "another node", "no failure"],
+)
+def test_what_another_run_found_elsewhere_closes_no_gate(other):
+    found = records_of(run("r1", 1, other), run("r2", 2, pair("a", "b")))
+    assert found[PAIR.format("a:b")].outcome is Outcome.PASSED
+
+
+def test_the_gates_of_one_run_stay_as_they_were_in_it():
+    """Other limits may make an item fail below one that was measured."""
+    items = fact("a", Outcome.FAILED), pair("a", "b")
+    found = records_of(run("r1", 1, *items), run("r2", 2, fact("b")))
+    assert found[PAIR.format("a:b")].outcome is Outcome.PASSED
+
+
+def test_the_scan_of_the_subnet_has_no_gate():
+    scan = pair("a", "b", questions=asked(FABRIC))
+    found = records_of(run("r1", 1, fact("a", Outcome.FAILED)), run("r2", 2, scan))
+    assert found[scan.id] == scan
+
+
+def test_a_failure_is_never_hidden_behind_a_gate():
+    one = run("r1", 1, fact("a", Outcome.ERROR))
+    found = records_of(one, run("r2", 2, pair("a", "b", Outcome.FAILED)))
+    assert found[PAIR.format("a:b")].outcome is Outcome.FAILED
+
+
+def test_a_run_without_gates_keeps_what_it_measured_behind_them():
+    one = run("r1", 1, fact("a", Outcome.FAILED))
+    found = records_of(one, run("r2", 2, pair("a", "b"), no_gates=True))
+    assert found[PAIR.format("a:b")].outcome is Outcome.PASSED
+
+
+def test_what_was_blocked_by_what_passes_now_has_not_been_run():
+    stuck = pair("a", "b", Outcome.BLOCKED, blocked_by=(ITEM.format("a"),))
+    first = run("r1", 1, fact("a", Outcome.FAILED), fact("b"), stuck)
+    found = records_of(first, run("r2", 2, fact("a"), only=("a",)))
+    told = found[PAIR.format("a:b")]
+    assert told.outcome is Outcome.NOT_RUN
+    assert not told.blocked_by
+    assert told.reason == "it was blocked, and was not measured when its gate had opened"
+    found = records_of(first, run("r2", 2, fact("a", Outcome.ERROR), only=("a",)))
+    assert found[PAIR.format("a:b")].outcome is Outcome.BLOCKED
+
+
+def blocked(*names, told="", **more):
+    """The pair a:b behind items of these nodes; ``told`` is what its reason says after them."""
+    ids = tuple(ITEM.format(name) for name in names)
+    rest = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
+    reason = f"blocked by {ids[0]}{rest}{told}"
+    return pair("a", "b", Outcome.BLOCKED, blocked_by=ids, reason=reason, **more)
+
+
+RIGHT = "; its results are right"
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "before", "now"),
+    [
+        ({"a": Outcome.FAILED}, {}, "a", "a"),
+        ({"a": Outcome.ERROR}, {}, "a", "a"),
+        ({"a": Outcome.FLAKY}, {}, "a", "a"),
+        ({"a": Outcome.FAILED}, {"b": Outcome.FAILED}, "a", "ab"),
+        ({"a": Outcome.FAILED, "b": Outcome.PASSED}, {}, "ba", "a"),
+        ({}, {"a": Outcome.FAILED, "b": Outcome.PASSED}, "ba", "a"),
+    ],
+)
+def test_a_blocked_item_names_what_blocks_it_by_now(own, other, before, now):
+    """Once each, and nothing that has passed since."""
+    checked = {"questions": asked(CORRECT), "judgements": (judgement(),), "told": RIGHT}
+    stuck = blocked(*before, **checked)
+    runs = [
+        run(name, hour, *more, *(fact(node, outcome) for node, outcome in items.items()))
+        for name, hour, items, more in (("r1", 1, own, [stuck]), ("r2", 2, other, []))
+    ]
+    assert records_of(*runs)[stuck.id] == blocked(*now, **checked)
+
+
+def test_what_opens_keeps_nothing_of_the_check_of_its_results():
+    """Its results could not be checked behind the gate: that error is no result of this run."""
+    stuck = blocked(
+        "a",
+        told="; whether its results are right is unknown: no route",
+        questions=asked(CORRECT),
+        judgements=(judgement(),),
+        error_kind="node-unreachable",
+        error_where="b: ssh",
+        remedy="see to it",
+    )
+    opened = records_of(run("r1", 1, stuck), run("r2", 2, fact("a")))[stuck.id]
+    assert opened == pair("a", "b", Outcome.NOT_RUN, reason=opened.reason)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.PASSED, Outcome.FAILED])
+def test_an_item_that_something_else_skipped_stays_blocked_with_its_reason(outcome):
+    skipped = pair("a", "b", Outcome.BLOCKED, reason="blocked by the site's plugin")
+    assert (
+        records_of(run("r1", 1, skipped), run("r2", 2, fact("a", outcome)))[skipped.id] == skipped
+    )
