@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from railgauge.config.thresholds.model import Platform, Traffic
 from railgauge.core.devices import AS_DECLARED, DeviceNames
 from railgauge.core.errors import FactMissing, MetricMissing
 from railgauge.core.model import Command, Judgement, Outcome, Transcript
 from railgauge.core.terms import Role
-from railgauge.core.units import format_value
+from railgauge.core.units import convert, format_value
 
 # The kernel counts InfiniBand data in words of four bytes (Documentation/ABI, infiniband).
 _BYTES = {"port_xmit_data": ("sent", 4), "port_rcv_data": ("received", 4)} | {
@@ -70,16 +70,34 @@ _STRAY_SHARE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """The counters of one NIC: bytes each way, and the error counters.
+    """The counters of one NIC by their names in the kernel, or by how much each of them grew."""
 
-    ``devmem`` is the number of packets received into GPU memory, ``None`` where the NIC does not
-    report it.
-    """
+    counts: Mapping[str, int]
 
-    sent: int = 0
-    received: int = 0
-    error_counts: Mapping[str, int] | None = None
-    devmem: int | None = None
+    @property
+    def sent(self) -> int:
+        """Bytes."""
+        return self._bytes("sent")
+
+    @property
+    def received(self) -> int:
+        """Bytes."""
+        return self._bytes("received")
+
+    def _bytes(self, wanted: str) -> int:
+        return sum(
+            self.counts.get(name, 0) * unit for name, (way, unit) in _BYTES.items() if way == wanted
+        )
+
+    @property
+    def error_counts(self) -> dict[str, int]:
+        """The counters that stand still where the link is good."""
+        return {name: self.counts[name] for name in (*_ERRORS, *_RESENT) if name in self.counts}
+
+    @property
+    def devmem(self) -> int | None:
+        """Packets received into GPU memory; ``None`` where the NIC does not report them."""
+        return self.counts.get(_DEVMEM)
 
 
 def probe_argv(rootfs: str, netdevs: Sequence[str] = ()) -> tuple[str, ...]:
@@ -120,15 +138,7 @@ def parse(text: str) -> dict[str, Counters]:
             values[kind].setdefault(match[kind], {})[match["name"]] = int(match["value"])
     # An HCA and its network device may have the same name; then the HCA's counters are used.
     named = {**values["net"], **values["hca"]}
-    return {nic: _counters(found) for nic, found in named.items()}
-
-
-def _counters(found: Mapping[str, int]) -> Counters:
-    totals = {"sent": 0, "received": 0}
-    for name, (way, factor) in _BYTES.items():
-        totals[way] += found.get(name, 0) * factor
-    error_counts = {name: found[name] for name in (*_ERRORS, *_RESENT) if name in found}
-    return Counters(totals["sent"], totals["received"], error_counts, found.get(_DEVMEM))
+    return {nic: Counters(found) for nic, found in named.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +151,7 @@ class Moved:
     node: str
     nics: Mapping[str, int]
     error_counts: Mapping[str, int]
-    devmem: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    devmem: Mapping[str, tuple[int, int]]
 
 
 def moved(
@@ -174,18 +184,22 @@ def _moved(
     for nic in nics:
         if nic not in before or nic not in after:
             raise FactMissing(f"the counters of {nic} could not be read", where=node)
-        then, now = before[nic], after[nic]
-        totals[nic] = max(now.sent - then.sent, now.received - then.received)
-        grown = {
-            name: value - (then.error_counts or {}).get(name, 0)
-            for name, value in (now.error_counts or {}).items()
-        }
-        if min(now.sent - then.sent, now.received - then.received, *grown.values()) < 0:
-            raise FactMissing(f"the counters of {nic} were reset during the run", where=node)
-        error_counts.update({f"{nic} {name}": count for name, count in grown.items() if count})
-        if now.devmem is not None:
-            devmem[nic] = (now.received - then.received, now.devmem - (then.devmem or 0))
+        grown = _grown(node, nic, before[nic].counts, after[nic].counts)
+        totals[nic] = max(grown.sent, grown.received)
+        error_counts.update({f"{nic} {name}": n for name, n in grown.error_counts.items() if n})
+        if grown.devmem is not None:
+            devmem[nic] = (grown.received, grown.devmem)
     return Moved(node, totals, error_counts, devmem)
+
+
+def _grown(node: str, nic: str, then: Mapping[str, int], now: Mapping[str, int]) -> Counters:
+    if odd := sorted(then.keys() ^ now.keys()):
+        what = f"only one of two readings shows {', '.join(odd)} of {nic}"
+        raise FactMissing(what, where=node)
+    grown = {name: now[name] - count for name, count in then.items()}
+    if min(grown.values()) < 0:
+        raise FactMissing(f"the counters of {nic} were reset during the run", where=node)
+    return Counters(grown)
 
 
 def judge_traffic(
@@ -203,10 +217,10 @@ def judge_traffic(
     for one in found:
         judgements.append(_share(one, payload_bytes, spec, carriers))
         if spec.spread is not None and len(carriers) > 1:
-            judgements.append(_spread(one, spec, carriers))
+            judgements.append(_spread(one, spec, spec.spread, carriers))
         if spec.devmem_packet is not None:
             stray = _STRAY_SHARE * payload_bytes / len(carriers)
-            judgements.append(_devmem(one, spec, stray, carriers))
+            judgements.append(_devmem(one, spec, spec.devmem_packet, stray, carriers))
         judgements.append(_still(one, spec))
     return judgements
 
@@ -227,31 +241,31 @@ def _share(one: Moved, payload_bytes: float, spec: Traffic, carriers: Sequence[s
     return _judgement("traffic", figures, reasons, spec, [(one.node, device)])
 
 
-def _spread(one: Moved, spec: Traffic, carriers: Sequence[str]) -> Judgement:
-    assert spec.spread is not None
+def _spread(one: Moved, spec: Traffic, spread: float, carriers: Sequence[str]) -> Judgement:
     mean = sum(one.nics[nic] for nic in carriers) / len(carriers)
     off = {nic: (one.nics[nic] - mean) / mean if mean else -1.0 for nic in carriers}
     # The others carry what a slow NIC does not, so NICs far above the mean are named only if none
     # is far below it.
-    odd = [nic for nic in carriers if off[nic] < -spec.spread] or [
-        nic for nic in carriers if off[nic] > spec.spread
+    odd = [nic for nic in carriers if off[nic] < -spread] or [
+        nic for nic in carriers if off[nic] > spread
     ]
     reasons = [
         f"{nic} of {one.node} carried {_gb(one.nics[nic])}, the mean is {_gb(mean)}" for nic in odd
     ]
     measured = f"{one.node}: within {max(map(abs, off.values())):.1%} of the mean"
     named = [(one.node, nic) for nic in odd]
-    figures = (measured, f"within {spec.spread:.0%}")
+    figures = (measured, f"within {spread:.0%}")
     judged = _judgement("traffic_spread", figures, reasons, spec, named)
     return replace(judged, carried=tuple((one.node, nic, one.nics[nic]) for nic in carriers))
 
 
-def _devmem(one: Moved, spec: Traffic, stray: float, carriers: Sequence[str]) -> Judgement:
+def _devmem(
+    one: Moved, spec: Traffic, most: int, stray: float, carriers: Sequence[str]
+) -> Judgement:
     """Judge whether a NIC received all but ``stray`` bytes into GPU memory.
 
-    Raises ``FactMissing`` if a NIC does not report that.
+    ``most`` is the most bytes of a packet. Raises ``FactMissing`` if a NIC does not report that.
     """
-    most = spec.devmem_packet or 0
     if silent := [nic for nic in carriers if nic not in one.devmem]:
         remedy = f"install ethtool, and a driver whose statistics include {_DEVMEM}"
         raise FactMissing(f"no {_DEVMEM} of {', '.join(silent)}", where=one.node, remedy=remedy)
@@ -294,4 +308,4 @@ def _judgement(
 
 
 def _gb(count: float) -> str:
-    return format_value(count / 1e9, "GB")
+    return format_value(convert(count, "B", "GB"), "GB")

@@ -6,12 +6,13 @@ one for each GPU that does not, which tells in which measurement and when.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from railgauge.config.thresholds import Platform
-from railgauge.config.thresholds.telemetry import Telemetry
+from railgauge.config.thresholds.telemetry import LoadedClock, Telemetry
 from railgauge.core.errors import NoEvidence, TelemetryUnread
 from railgauge.core.limits import Basis
 from railgauge.core.model import Judgement, Outcome
@@ -74,7 +75,7 @@ class _OfNode:
             yield from self._untold(never.basis)
         if clock := self.limits.clock:
             limit = f"at least {format_value(clock.floor_mhz, 'MHz')} in {clock.share:.0%} of them"
-            yield from self._each(CLOCK, limit, clock.basis, self._slow)
+            yield from self._each(CLOCK, limit, clock.basis, partial(self._slow, clock))
         for what, most in self.limits.most.items():
             limit = f"at most {format_value(most.value, UNITS[what])}"
             yield from self._each(what, limit, most.basis, partial(self._over, what, most.value))
@@ -140,19 +141,17 @@ class _OfNode:
             remedy="sample more often (interval_ms of the section telemetry), or measure longer",
         )
 
-    def _slow(self, gpu: int) -> _Compared:
+    def _slow(self, clock: LoadedClock, gpu: int) -> _Compared:
         """The lowest share of samples with the clock, in one measurement or in all of them."""
-        clock = self.limits.clock
-        assert clock is not None
         own = [(one.title, one.gpus[gpu]) for one in self.found if one.gpus[gpu].loaded]
         if not own:
-            return _Compared("not under load", "", -1.0)
+            return _Compared("not under load", "", -math.inf)
         shares = [(s.reached / s.loaded, title) for title, s in own if s.loaded >= _ENOUGH]
         reached, loaded = (sum(getattr(s, n) for _, s in own) for n in ("reached", "loaded"))
         share, title = min([*shares, (reached / loaded, "all its measurements")])
         lowest = format_value(min(s.lowest_mhz for _, s in own), "MHz")
         told = f"{share:.0%} of its samples under load reach it, the lowest is {lowest}"
-        return _Compared(told, f"{told}, in {title}" if share < clock.share else "", 1 - share)
+        return _Compared(told, f"{told}, in {title}" if share < clock.share else "", -share)
 
     def _over(self, what: str, most: float, gpu: int) -> _Compared:
         worst, at_s, title = max((*one.gpus[gpu].most[what], one.title) for one in self.found)
