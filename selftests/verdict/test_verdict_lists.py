@@ -94,6 +94,11 @@ def test_one_line_names_what_is_possible_and_not_limited(level, names, line):
     assert listing(level, names).excluded == line
 
 
+MET = (
+    Verdict.ACCEPTED, Verdict.WITH_DEVIATIONS, Verdict.QUALIFIED, Verdict.QUALIFIED_WITH_DEVIATIONS,
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("said", "causes", "line"),
     [
@@ -101,11 +106,12 @@ def test_one_line_names_what_is_possible_and_not_limited(level, names, line):
         (Verdict.ACCEPTED, (STRAGGLER, STRAGGLER), "but n1, and 1 more parts are behind"),
         (Verdict.ACCEPTED, (STRAGGLER,) * 4, "but n1, and 3 more parts are behind"),
         (Verdict.ACCEPTED, ("zebra", "acs-enabled"), ""),
-        (Verdict.REJECTED, (STRAGGLER,), ""),
+        *((one, (STRAGGLER,), "but n1") for one in MET),
+        *((one, (STRAGGLER,), "") for one in Verdict if one not in MET),
         (Verdict.ACCEPTED, (), ""),
     ],
 )
-def test_an_accepted_run_says_who_is_behind(said, causes, line):
+def test_a_run_that_is_accepted_or_qualified_says_who_is_behind(said, causes, line):
     made = [SimpleNamespace(cause=name, headline=f"n{i}") for i, name in enumerate(causes, 1)]
     names = ("run-1", "prod", "bench", "hardware", "smoke")
     run = RunVerdict(*names, said, counts(), {}, {}, causes=made)
