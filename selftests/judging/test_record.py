@@ -54,6 +54,12 @@ def test_an_item_is_settled_by_the_worst_that_is_known(judgements, error, outcom
     assert (said.error_kind == "fact-missing") is (outcome is Outcome.ERROR and error is not None)
 
 
+def test_what_could_not_be_judged_of_a_failed_item_is_kept_beside_its_reason():
+    assert settled(item("a"), [MISSED], LOST).beside == str(LOST) != ""
+    assert settled(item("a"), [MISSED], None).beside == ""
+    assert settled(item("a"), [GOOD], LOST).beside == ""
+
+
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_only_a_value_that_met_a_limit_is_asserted(outcome):
     compared = outcome in (Outcome.PASSED, Outcome.MARGINAL, Outcome.FAILED)
@@ -72,7 +78,8 @@ def test_an_error_says_where_of_which_kind_and_what_to_do():
 
 def test_a_blank_item_keeps_what_it_is_about_and_nothing_that_was_found():
     begun = item("a", questions=(Question(FACT),), ways=("run",), pairing="mlx5_0")
-    for done in (settled(begun, [MISSED], None), with_error(begun, LOST), begun):
+    ended = [settled(begun, [MISSED], error) for error in (None, LOST)]
+    for done in (*ended, with_error(begun, LOST), begun):
         assert blank(done) == ItemRecord(
             "a", 1, "host_write_bandwidth", "A title", Outcome.ERROR, ("n1", "n2"), "mlx5_0",
             questions=(Question(FACT),), ways=("run",),

@@ -15,6 +15,7 @@ from railgauge.tools.claims import (
     SideOutput,
     ToolRequest,
     claims_nothing,
+    claims_of_gpus,
     equal,
     same_models,
 )
@@ -179,6 +180,37 @@ def test_models_are_those_declared_and_those_seen_on_the_nodes_asked_for():
     assert asked(found=found, expected=()).models(["n1"]) == {"B200"}
     assert asked(found=found, model=None).models(["n1"]) == {"B200"}
     assert asked(found={}).models(PAIR) == {"H200"}
+
+
+@pytest.mark.parametrize(
+    ("measured", "models", "said"),
+    [
+        (("gpu0", "gpu1"), ("NVIDIA H200",), [("gpu0, gpu1", True), ("NVIDIA H200", True)]),
+        (("gpu0", "gpu1"), ("H200", "H100"), [("gpu0, gpu1", True), ("H100", False)]),
+        (("gpu0",), ("H200",), [("gpu0", False), ("H200", True)]),
+        (("gpu1", "gpu0"), ("H200",), [("gpu1, gpu0", False), ("H200", True)]),
+        (("gpu0", "gpu1", "gpu2"), (), [("gpu0, gpu1, gpu2", False), (None, True)]),
+        ((), (), [(None, True), (None, True)]),
+        (None, None, [(None, True), (None, True)]),
+        (2, "H100", [(None, True), (None, True)]),
+    ],
+)
+def test_exactly_the_declared_gpus_are_measured_and_are_of_their_model(measured, models, said):
+    platform = SimpleNamespace(gpus=SimpleNamespace(model="H200", count=2), expected=["gpu_model"])
+    request = replace(asked(), platform=platform)
+    gpus, model = claims_of_gpus(request, measured, models)
+    assert [(gpus.item, gpus.asked), (model.item, model.asked)] == [
+        ("GPUs", "gpu0, gpu1"), ("GPU model", "H200"),
+    ]  # fmt: skip
+    assert [(one.said, one.agrees) for one in (gpus, model)] == said
+
+
+def test_where_no_gpu_or_no_model_is_declared_none_is_claimed():
+    assert list(claims_of_gpus(asked(model=None), ("gpu0",), ("H200",))) == []
+    gpus = SimpleNamespace(model="H200", count=1)
+    request = replace(asked(), platform=SimpleNamespace(gpus=gpus, expected=()))
+    (only,) = claims_of_gpus(request, ("gpu0",), ("H100",))
+    assert (only.item, only.agrees) == ("GPUs", True)
 
 
 def test_an_option_has_its_default_where_the_platform_file_names_none():

@@ -1,5 +1,6 @@
 """A verdict's lists: counts, smallest margins, failures, absent items."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -44,6 +45,24 @@ def test_the_verdict_follows_from_three_numbers(planned, asserted, failed, said)
     assert verdict_of(counts(planned=planned, asserted=asserted, failed=failed)) == said
 
 
+SHARD, ONE_NODE = {"shard": "1/2"}, {"only": "n1", "partners": "n[2-3]"}
+
+
+@pytest.mark.parametrize(
+    ("asserted", "failed", "covered", "said"),  # of two items: of all, of a shard, of some nodes
+    [
+        (2, 0, 0, ("accepted", "incomplete", "qualified")),
+        (2, 1, 1, ("accepted with deviations", "incomplete", "qualified with deviations")),
+        (2, 2, 1, ("rejected", "rejected", "not qualified")),
+        (2, 1, 2, ("accepted with deviations", "incomplete", "qualified with deviations")),
+        (1, 1, 1, ("incomplete", "incomplete", "incomplete")),
+    ],
+)
+def test_deviations_and_parts_have_verdicts_of_their_own(asserted, failed, covered, said):
+    found = counts(planned=2, asserted=asserted, failed=failed)
+    assert tuple(verdict_of(found, covered, part) for part in (None, SHARD, ONE_NODE)) == said
+
+
 def test_outcomes_are_counted_under_their_own_names():
     records = {str(outcome): item(str(outcome), outcome) for outcome in Outcome}
     found = count(records, records)
@@ -75,6 +94,11 @@ def test_one_line_names_what_is_possible_and_not_limited(level, names, line):
     assert listing(level, names).excluded == line
 
 
+MET = (
+    Verdict.ACCEPTED, Verdict.WITH_DEVIATIONS, Verdict.QUALIFIED, Verdict.QUALIFIED_WITH_DEVIATIONS,
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("said", "causes", "line"),
     [
@@ -82,11 +106,12 @@ def test_one_line_names_what_is_possible_and_not_limited(level, names, line):
         (Verdict.ACCEPTED, (STRAGGLER, STRAGGLER), "but n1, and 1 more parts are behind"),
         (Verdict.ACCEPTED, (STRAGGLER,) * 4, "but n1, and 3 more parts are behind"),
         (Verdict.ACCEPTED, ("zebra", "acs-enabled"), ""),
-        (Verdict.REJECTED, (STRAGGLER,), ""),
+        *((one, (STRAGGLER,), "but n1") for one in MET),
+        *((one, (STRAGGLER,), "") for one in Verdict if one not in MET),
         (Verdict.ACCEPTED, (), ""),
     ],
 )
-def test_an_accepted_run_says_who_is_behind(said, causes, line):
+def test_a_run_that_is_accepted_or_qualified_says_who_is_behind(said, causes, line):
     made = [SimpleNamespace(cause=name, headline=f"n{i}") for i, name in enumerate(causes, 1)]
     names = ("run-1", "prod", "bench", "hardware", "smoke")
     run = RunVerdict(*names, said, counts(), {}, {}, causes=made)
@@ -97,6 +122,25 @@ def test_an_accepted_run_says_who_is_behind(said, causes, line):
 def test_verdict_json_holds_what_is_not_limited_if_the_run_kept_it(names):
     assert listing("smoke", names).to_json()["not_limited"] == names
     assert "not_limited" not in listing("smoke", None).to_json()
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [(None, "INCOMPLETE"), (SHARD, "INCOMPLETE"), (ONE_NODE, "n1 INCOMPLETE")],
+)
+def test_a_verdict_of_some_nodes_is_said_after_their_names(part, said):
+    assert replace(listing("smoke", None), verdict=Verdict.INCOMPLETE, part=part).said == said
+
+
+def test_verdict_json_has_soak_part_and_deviations_only_of_a_run_that_has_them():
+    plain = listing("smoke", None)
+    assert not {"soak", "part", "deviations"} & set(plain.to_json())
+    deviation = SimpleNamespace(to_json=lambda: "as data", __deepcopy__=lambda memo: None)
+    full = replace(plain, soak={"rounds": 3}, part=SHARD, deviations=(deviation,)).to_json()
+    assert (full["soak"], full["part"], full["deviations"]) == ({"rounds": 3}, SHARD, ["as data"])
+    for name in ("soak", "part"):
+        (other,) = {"soak", "part"} - {name}
+        assert other not in replace(plain, **{name: {"a": "b"}}).to_json()
 
 
 def test_verdict_json_holds_its_version_and_its_causes_as_plain_data():
@@ -142,6 +186,18 @@ def test_coverage_counts_pairs_of_two_and_paths_of_the_rungs_that_have_them():
     }  # fmt: skip
     declared = coverage_of(four, platform, [])["pairs"]
     assert declared == {"tested": 0, "declared": 6}
+
+
+def test_coverage_counts_leaves_where_the_hostfile_has_them():
+    platform = thresholds.load("metax-c500", ROOT / "thresholds")
+    found = [item("a"), item("b", nodes=("n2", "n3")), item("c", Outcome.ERROR, nodes=("n3", "n4"))]
+    four = cluster("n1", "n2", "n3", "n4", groups={"l1": ("n1", "n2"), "l2": ("n3", "n4")})
+    said = coverage_of(four, platform, found)
+    assert said["leaves"] == {"tested": 2, "declared": 2}
+    assert said["pairs_within_leaves"] == {"tested": 1, "declared": 2}
+    assert said["pairs_between_leaves"] == {"tested": 1, "declared": 4}
+    without = coverage_of(cluster("n1", "n2", "n3", "n4"), platform, found)
+    assert set(without) == {"nodes", "pairs", "pairings", "sizes", "rungs", "rails"}
 
 
 def coverage_of(*words):

@@ -27,6 +27,7 @@ from railgauge.verdict.deviations import DeviationEffect
 
 SCHEMA_VERSION = 2
 NOT_LIMITED = "possible here, not limited"
+_UNMET = (Verdict.REJECTED, Verdict.INCOMPLETE, Verdict.NOT_QUALIFIED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +101,8 @@ class RunVerdict:
 
     @property
     def reservation(self) -> str:
-        """What an accepted run must say besides: which parts are behind their peers."""
-        if not self.verdict.is_accepted:
+        """What an accepted or qualified run says besides: which parts are behind their peers."""
+        if self.verdict in _UNMET:
             return ""
         found = [cause.headline for cause in self.causes if cause.cause == STRAGGLER]
         if not found:
