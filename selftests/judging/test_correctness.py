@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from testing.core_values import item
+from testing.core_values import item, judgement
 
 from railgauge.core.errors import DataCorrupted, MetricMissing
 from railgauge.core.model import Outcome, Parsed, Sample
@@ -11,6 +11,7 @@ from railgauge.judging.correctness import (
     CORRUPTION,
     checks_results,
     has_right_results,
+    is_corrupt,
     judge_correct,
     judge_corruption,
 )
@@ -71,3 +72,14 @@ def test_which_tools_check_results():
     assert checks_results("mpi-bench")
     assert checks_results("gemm-bench")
     assert not any(map(checks_results, ("perftest", "nvbandwidth", "vllm-bench", "no tool")))
+
+
+@pytest.mark.parametrize("metric", ["busbw", CORRUPTION, "zebra"])  # before and after it
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_a_run_is_stopped_by_wrong_results_alone(metric, outcome):
+    is_wrong = metric == CORRUPTION and outcome is Outcome.FAILED
+    one = item("a", judgements=(judgement(outcome, metric=metric),))
+    right = item("b", judgements=(judgement(metric=CORRUPTION),))
+    for items in ([one], [right, one], [one, right]):
+        assert is_corrupt(items) is is_wrong
+    assert not is_corrupt([])
