@@ -155,14 +155,22 @@ def _copy(packed: gzip.GzipFile, plain: BinaryIO, most: int, name: str) -> None:
 
 
 class _Guarded:
-    """The inflated file for tarfile, which would trust any size that a header claims."""
+    """The inflated file for tarfile, which would trust any size that a header claims.
+
+    Versions of Python differ in whether they read a header at once or in pieces.
+    """
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
+        self.begin_member()
+
+    def begin_member(self) -> None:
+        self._left = _HEADER_BYTES
 
     def read(self, size: int = -1) -> bytes:
-        if not 0 <= size <= _HEADER_BYTES:
-            raise tarfile.ReadError(f"a header of {size} bytes")
+        if not 0 <= size <= self._left:
+            raise tarfile.ReadError(f"a header of more than {_HEADER_BYTES} bytes")
+        self._left -= size
         return self._file.read(size)
 
     def seek(self, offset: int, whence: int = 0) -> int:
@@ -175,9 +183,10 @@ class _Guarded:
 def _members(file: BinaryIO, caps: Caps, source: str) -> dict[str, Member]:
     file.seek(0)
     members: dict[str, Member] = {}
-    guarded = cast("IO[bytes]", _Guarded(file))
-    with tarfile.open(fileobj=guarded, mode="r:") as tar:
+    guarded = _Guarded(file)
+    with tarfile.open(fileobj=cast("IO[bytes]", guarded), mode="r:") as tar:
         while (info := tar.next()) is not None:
+            guarded.begin_member()
             tar.members = []  # type: ignore[attr-defined]  # tarfile would keep all of them in memory
             if len(members) >= caps.files:
                 _refuse(source, f"has more than {caps.files} files")
