@@ -20,6 +20,7 @@ from testing.waiting import wait_until
 
 from railgauge.cli import main
 from railgauge.report.allure import results, surroundings
+from railgauge.report.lines import of_items
 from railgauge.report.plots import plots
 from railgauge.run.store import Store
 
@@ -59,7 +60,7 @@ def _write(run: Path) -> int:
     surroundings.write_config(run / "allurerc.json", made.verdict)
     Store(run).write_json("verdict.json", made.verdict.to_json())
     told = results.ReportedRun(run, folder, made.verdict, int(1000 * time.time()), drawn)
-    results.write(told, made.records)
+    results.write(told, of_items(made.records))
     return sum(1 for _ in folder.iterdir())
 
 

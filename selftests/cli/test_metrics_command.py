@@ -17,6 +17,7 @@ from railgauge.diagnosis.model import Cause, Where
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
 from railgauge.report import junit, openmetrics
+from railgauge.report.lines import of_items
 from railgauge.verdict.counts import RunVerdict, count, verdict_of
 
 BEGAN = datetime(2026, 1, 31, 2, 0, tzinfo=timezone.utc)
@@ -101,7 +102,7 @@ def folder_of(path, items=(), causes=(), cluster="mine", software="0.3.0"):
     lines = ({"schema_version": 2, **one.to_json()} for one in records.values())
     put(path, "records.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
     session = junit.SessionInfo(BEGAN, 90.5, "host", "hardware")
-    put(path, "junit.xml", junit.document(records.values(), session))
+    put(path, "junit.xml", junit.document(of_items(records), session))
     return path
 
 

@@ -1,17 +1,22 @@
-"""Items that hold all pairings and sizes of a test at one place change nothing in a run."""
+"""Items that hold all pairings and sizes of a test at one place change no record and no verdict."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
-from testing.acceptance import HOMELAB, Project, Runs, Scenario, assert_sound
+from testing.acceptance import HOMELAB, METAX, Project, Runs, Scenario, assert_counted
 
 HELD = ("--most-items", "0")
 SWEPT = (*HOMELAB, "--lab-nodes", "2", "--level", "signoff")
 SLOW = (*SWEPT, "--lab-fault", "slow-node@columbia")
-# Of an item that holds 22 others.
-DIES_AT = "tests/network/test_rdma.py::test_write_bandwidth[viper:columbia-mlx5_0-64KiB]"
+CORRUPT = (*METAX, "--lab-nodes", "2", "--level", "smoke", "--lab-fault", "corrupt@mx02:3")
+TEST = "tests/network/test_rdma.py::test_write_bandwidth"
+ROW = f"{TEST}[viper:columbia-mlx5_0-64KiB]"
+# The item that has the row, among three.
+DIES_AT = f"{TEST}[viper:columbia-all-pairings-all-sizes]"
 DIES = f"""
 
 import os
@@ -31,19 +36,87 @@ def pytest_runtest_teardown(item):
 """
 
 
-def deadly(project: Project) -> None:
-    path = project.folder / "conftest.py"
-    path.write_text(path.read_text(encoding="utf-8") + DIES, encoding="utf-8")
+# Runs items in a way of its own, which does not call their functions.
+SWALLOWS = """
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "test_write_bandwidth[" in item.nodeid:
+            item.runtest = lambda: None
+"""
+
+# Goes wrong when all rows of an item have passed.
+TEARS = """
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def tears(request):
+    yield
+    if "test_write_bandwidth[" in request.node.nodeid:
+        raise RuntimeError("torn")
+"""
+
+SKIPS = """
+
+import pytest
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "test_write_bandwidth[" in item.nodeid:
+            item.add_marker(pytest.mark.skip(reason="not tonight"))
+"""
+
+ASKS_FOR_A_SIZE = """
+import pytest
+
+
+@pytest.fixture
+def kibibytes(size):
+    return size // 1024
+
+
+@pytest.mark.measures("host_write_bandwidth")
+def test_of_the_site(pair, pairing, size, kibibytes, measure, check):
+    assert kibibytes == size // 1024
+    check(measure(pair, pairing), 1024 * kibibytes)
+"""
+
+
+def with_conftest(text: str) -> Callable[[Project], None]:
+    def change(project: Project) -> None:
+        path = project.folder / "conftest.py"
+        path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
+
+    return change
+
+
+def with_test_of_the_site(project: Project) -> None:
+    path = project.folder / "tests/network/test_site.py"
+    path.write_text(ASKS_FOR_A_SIZE, encoding="utf-8")
 
 
 SCENARIOS = {
     "plain": Scenario(SWEPT),
     "held": Scenario((*SWEPT, *HELD)),
     "held-n2": Scenario((*SWEPT, *HELD, "-n", "2")),
-    "dies": Scenario((*SWEPT, *HELD, "-n", "1"), deadly),
+    "dies": Scenario((*SWEPT, *HELD, "-n", "1"), with_conftest(DIES)),
     "plain-slow": Scenario(SLOW),
     "held-slow": Scenario((*SLOW, *HELD)),
     "held-selected": Scenario((*SWEPT, *HELD, "-k", "write_bandwidth and 64KiB")),
+    "swallowed": Scenario((*SWEPT, *HELD), with_conftest(SWALLOWS)),
+    "torn": Scenario((*SWEPT, *HELD), with_conftest(TEARS)),
+    "torn-n1": Scenario((*SWEPT, *HELD, "-n", "1"), with_conftest(TEARS)),
+    "skipped": Scenario((*SWEPT, *HELD), with_conftest(SKIPS)),
+    "site": Scenario((*SWEPT, *HELD), with_test_of_the_site),
+    "corrupt": Scenario(
+        (*METAX, "--lab-nodes", "2", "--level", "smoke", "--lab-fault", "corrupt@mx02:3", *HELD)
+    ),
+    "plain-corrupt": Scenario(
+        (*METAX, "--lab-nodes", "2", "--level", "smoke", "--lab-fault", "corrupt@mx02:3")
+    ),
 }
 
 
@@ -53,16 +126,40 @@ SCENARIOS = {
 )
 def test_the_items_are_those_of_a_run_that_collects_each(runs: Runs, plain: str, held: str) -> None:
     one, other = runs[plain], runs[held]
-    assert_sound(other)
+    assert_counted(other)
     assert (other.code, other.items) == (one.code, one.items)
-    assert {item: case.outcome for item, case in other.junit.items()} == {
-        item: case.outcome for item, case in one.junit.items()
-    }
-    assert sorted(other.allure) == sorted(one.allure)
-    assert sorted(other.html_rows) == sorted(one.html_rows)
     assert other.verdict["counts"] == one.verdict["counts"]
     causes = [[c["cause"], c["where"], c["evidence"]] for c in one.verdict["causes"]]
     assert [[c["cause"], c["where"], c["evidence"]] for c in other.verdict["causes"]] == causes
+
+
+@pytest.mark.parametrize("name", ["held", "held-n2", "dies", "held-slow"])
+def test_a_report_has_a_line_for_a_test_at_one_place(runs: Runs, name: str) -> None:
+    run = runs[name]
+    lines: dict[str, list[str]] = {}
+    for line in map(json.loads, (run.latest / "records.jsonl").read_text().splitlines()):
+        test, bracket, _ = line["id"].partition("[")
+        place = f"{test}[{':'.join(line['nodes'])}]" if bracket and line["nodes"] else line["id"]
+        lines.setdefault(place, []).append(line["outcome"])
+    assert set(run.junit) == set(run.html_rows) == set(run.allure) == set(lines)
+    for place, outcomes in lines.items():
+        is_good = set(outcomes) <= {"passed", "marginal"}
+        assert (run.junit[place].outcome == "passed") == is_good, place
+        assert (run.allure[place]["status"] == "passed") == is_good, place
+
+
+def test_a_line_says_how_many_of_its_items_failed_and_which(runs: Runs) -> None:
+    run = runs["held-slow"]
+    told = 0
+    for at in (f"{name.removesuffix(']')}-" for name in run.junit if "[viper:columbia]" in name):
+        rows = {item: found for item, found in run.items.items() if item.startswith(at)}
+        bad = [item for item, found in rows.items() if found not in ("passed", "marginal")]
+        message = run.junit[f"{at.removesuffix('-')}]"].message
+        if len(rows) > 1 and bad:
+            assert f"{len(bad)} of {len(rows)} did not pass: " in message
+            assert all(f"{item.removeprefix(at).removesuffix(']')}: " in message for item in bad)
+            told += 1
+    assert told > 3
 
 
 @pytest.mark.parametrize("name", ["held", "held-n2", "dies"])
@@ -74,14 +171,62 @@ def test_each_judgement_is_written_once(runs: Runs, name: str) -> None:
     assert written == expected
 
 
+def test_the_worker_died_in_the_middle(runs: Runs) -> None:
+    assert f"died while it ran {DIES_AT}; another worker runs it" in runs["dies"].output
+
+
+def test_what_was_not_called_is_no_pass(runs: Runs) -> None:
+    run = runs["swallowed"]
+    rows = [item for item in run.items if item.startswith(f"{TEST}[")]
+    assert len(rows) == 3
+    assert {run.items[item] for item in rows} == {"error"}
+    assert run.code == 10  # incomplete
+    assert "the function of the test was not called" in run.html
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome", "said"),
+    [
+        ("torn", "error", "torn"),
+        ("torn-n1", "error", "torn"),
+        ("skipped", "blocked", "not tonight"),
+    ],
+)
+def test_what_goes_wrong_around_an_item_goes_wrong_for_each_row(
+    runs: Runs, name: str, outcome: str, said: str
+) -> None:
+    run = runs[name]
+    ended = {found for item, found in run.items.items() if item.startswith(f"{TEST}[")}
+    assert ended == {outcome}
+    assert run.code == 10  # incomplete
+    assert said in run.junit[f"{TEST}[viper:columbia]"].message
+
+
+def test_what_a_fixture_asks_for_is_collected_one_by_one(runs: Runs) -> None:
+    run = runs["site"]
+    own = [item for item in run.order if "test_of_the_site[" in item]
+    other = [item for item in run.order if item.startswith(f"{TEST}[")]
+    assert sorted(item.partition("[")[2] for item in own) == sorted(
+        item.partition("[")[2] for item in other
+    )
+    assert {run.items[item] for item in own} == {"passed"}
+
+
+def test_corruption_stops_the_run_at_its_row(runs: Runs) -> None:
+    run, other = runs["corrupt"], runs["plain-corrupt"]
+    assert run.code == other.code == 1
+    assert run.items == other.items
+    assert run.verdict["causes"][0]["cause"] == "data-corruption"
+
+
 def test_the_run_says_how_many_items_it_collected(runs: Runs) -> None:
     (line,) = (line for line in runs["held"].output.splitlines() if "that are collected" in line)
-    will_run, collected = (int(word) for word in line.split() if word.isdigit())
-    assert will_run == sum(".py::" in item for item in runs["plain"].items) > collected + 30
+    judged, collected = (int(word) for word in line.split() if word.isdigit())
+    assert judged == sum(".py::" in item for item in runs["plain"].items) > collected + 30
     assert "that are collected" not in runs["plain"].output
 
 
 def test_who_selects_by_name_selects_the_names_of_sizes(runs: Runs) -> None:
     run = runs["held-selected"]
     asked = [item for item, outcome in run.items.items() if outcome != "not_run"]
-    assert [item for item in asked if ".py::" in item] == [DIES_AT]
+    assert [item for item in asked if ".py::" in item] == [ROW]

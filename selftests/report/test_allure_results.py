@@ -17,6 +17,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.report.allure import results
 from railgauge.report.allure.surroundings import _CATEGORIES
 from railgauge.report.junit import message
+from railgauge.report.lines import of_items
 from railgauge.report.plots import Plot
 
 PASSES = (Outcome.PASSED, Outcome.MARGINAL)
@@ -80,7 +81,7 @@ def written(folder, *records, begun=(BEGUN,), causes=(), plots=()):
         (at / f"{number}-result.json").write_text(json.dumps(base), encoding="utf-8")
     verdict = SimpleNamespace(evidence="simulated", causes=causes, deviations=())
     told = results.ReportedRun(folder, at, verdict, 5000, plots)
-    results.write(told, {record.id: record for record in records})
+    results.write(told, of_items({record.id: record for record in records}))
     read = [json.loads(path.read_text("utf-8")) for path in sorted(at.glob("*-result.json"))]
     return {one["name"]: one for one in read}
 

@@ -11,6 +11,7 @@ import pytest
 from railgauge.core.model import Judgement, Outcome
 from railgauge.judging.record import ItemRecord
 from railgauge.report.junit import SessionInfo, document
+from railgauge.report.lines import of_items
 
 BEGAN = datetime(2026, 11, 22, 7, 25, 7, 500000, timezone(timedelta(hours=1)))
 SESSION = SessionInfo(BEGAN, 61.25, "node & co", "simulated")
@@ -31,7 +32,7 @@ ITEM = ItemRecord(
 
 
 def suite(*records):
-    root = Xml.fromstring(document(records, SESSION))
+    root = Xml.fromstring(document(of_items(dict(enumerate(records))), SESSION))
     assert root.tag == "testsuites"
     (found,) = root
     return found

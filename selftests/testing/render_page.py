@@ -22,6 +22,7 @@ from railgauge.core.model import Outcome
 from railgauge.judging.record import ItemRecord
 from railgauge.report import html
 from railgauge.report.certificate.certified import CertifiedRun
+from railgauge.report.lines import of_items
 from railgauge.report.plots import plots
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
@@ -66,7 +67,8 @@ class Replacement:
         run = CertifiedRun(
             self.verdict, self.run, self.records, self.platform, self.cluster, self.found, (), ()
         )
-        prefix.append(html.content(run, self.settings, self.store, drawn, self.columns))
+        shown = (run, self.settings, self.store, drawn, self.columns)
+        prefix.append(html.content(*shown, lines=of_items(run.records)))
 
 
 def many(records: dict[str, ItemRecord], items: int) -> Iterator[tuple[str, ItemRecord]]:

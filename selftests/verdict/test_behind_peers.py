@@ -22,6 +22,7 @@ from railgauge.diagnosis import RunResults
 from railgauge.diagnosis.peers import compared
 from railgauge.planning import plan
 from railgauge.report import junit
+from railgauge.report.lines import of_items
 from railgauge.verdict import decision
 from railgauge.verdict.closing import is_closing
 
@@ -130,7 +131,7 @@ def test_they_depend_on_no_order():
 def test_junit_says_the_same():
     records = list(compared(results(run(THREE, {"n2": 0.955}))))
     session = junit.SessionInfo(datetime.now(timezone.utc), 1.0, "here", "simulated")
-    (suite,) = Xml.fromstring(junit.document(records, session))
+    (suite,) = Xml.fromstring(junit.document(of_items({one.id: one for one in records}), session))
     assert suite.get("failures") == "1"
     (case,) = (case for case in suite if case.find("failure") is not None)
     assert (case.get("classname"), case.get("name")) == ("peers", "behind_peers[n2]")

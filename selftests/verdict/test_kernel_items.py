@@ -24,6 +24,7 @@ from railgauge.facts.kernel import log
 from railgauge.judging.kernel_log import ITEMS
 from railgauge.planning import plan
 from railgauge.report import junit
+from railgauge.report.lines import of_items
 from railgauge.stacks import GpuFacts
 from railgauge.verdict import closing, decision
 from railgauge.verdict.kernel_log import made_of
@@ -235,7 +236,7 @@ def test_a_mark_that_is_no_number_is_an_error():
 def test_junit_says_the_same():
     records = list(made_of(results(kept={"n2": reading("n2", XID), "n3": None})))
     session = junit.SessionInfo(datetime.now(timezone.utc), 1.0, "here", "simulated")
-    (suite,) = Xml.fromstring(junit.document(records, session))
+    (suite,) = Xml.fromstring(junit.document(of_items({one.id: one for one in records}), session))
     assert (suite.get("failures"), suite.get("skipped")) == ("1", "1")
 
 

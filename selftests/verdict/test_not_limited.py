@@ -19,6 +19,7 @@ from railgauge.planning.plan import level
 from railgauge.report import html, junit, terminal
 from railgauge.report.allure import surroundings
 from railgauge.report.certificate.certified import CertifiedRun
+from railgauge.report.lines import of_items
 from railgauge.run.settings import RunSettings
 from railgauge.verdict.decision import RunPlan, decide
 
@@ -152,19 +153,20 @@ def test_the_first_screen_of_the_html_report_names_it(verdict, tmp_path):
     store = SimpleNamespace(folder=tmp_path)
     plan = RunPlan(2, "run-1", "simulated", verdict.level, None, (), "0")
     run = CertifiedRun(verdict, plan, {}, HOMELAB, DECLARED, {}, (), ())
-    shown = html.content(run, settings, store, [], None)
+    shown = html.content(run, settings, store, [], None, lines=of_items({}))
     assert f"<dt>Not tested</dt><dd>{due(verdict)}</dd>" in shown
     run = replace(run, verdict=replace(verdict, not_limited=()))
-    assert "Not tested" not in html.content(run, settings, store, [], None)
+    assert "Not tested" not in html.content(run, settings, store, [], None, lines=of_items({}))
 
 
 def test_junit_and_allure_name_it(verdict, tmp_path):
     now = datetime.now().astimezone()
-    text = junit.document(
-        [item("a")], junit.SessionInfo(now, 1.0, "h", "simulated", verdict.excluded)
-    )
+    session = junit.SessionInfo(now, 1.0, "h", "simulated", verdict.excluded)
+    text = junit.document(of_items({"a": item("a")}), session)
     assert f'<property name="not tested" value="{due(verdict)}"' in text
     assert 'tests="1"' in text
-    assert "not tested" not in junit.document([], junit.SessionInfo(now, 1.0, "h", "simulated"))
+    assert "not tested" not in junit.document(
+        of_items({}), junit.SessionInfo(now, 1.0, "h", "simulated")
+    )
     surroundings.write(tmp_path, verdict, HOMELAB)
     assert f"Not tested = {due(verdict)}" in (tmp_path / "environment.properties").read_text()

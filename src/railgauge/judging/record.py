@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -161,7 +161,12 @@ def with_error(item: ItemRecord, error: RailgaugeError) -> ItemRecord:
 
 def worst_of(judgements: Sequence[Judgement]) -> Outcome:
     """The worst outcome of the judgements; ``error`` without any."""
-    return max((j.outcome for j in judgements), key=_ORDER.index, default=Outcome.ERROR)
+    return worst(judged.outcome for judged in judgements)
+
+
+def worst(outcomes: Iterable[Outcome]) -> Outcome:
+    """The worst of these outcomes; ``error`` without any."""
+    return max(outcomes, key=_ORDER.index, default=Outcome.ERROR)
 
 
 def merged(earlier: ItemRecord | None, later: ItemRecord) -> ItemRecord:

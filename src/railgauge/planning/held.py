@@ -1,15 +1,16 @@
 """All pairings and message sizes of a test at one place as one item of pytest. Pure.
 
 Up to ``MOST_ITEMS`` each of them is an item that pytest collects. In a larger run pytest collects
-one item for each place and makes the others when it comes to them, so that records, reports and
-verdict are the same, and only what pytest holds before the first item is not.
+one item for each place, and the others are rows of it. Each row has the record that the item would
+have, so that the verdict is the same.
 
-Example: ``test_write_bandwidth[a:b-all-pairings-all-sizes]`` becomes ``…[a:b-mlx5_0-64KiB]``,
-``…[a:b-mlx5_0-8MiB]``, ``…[a:b-mlx5_1-64KiB]`` and so on.
+Example: the rows of ``test_write_bandwidth[a:b-all-pairings-all-sizes]`` have the ids
+``…[a:b-mlx5_0-64KiB]``, ``…[a:b-mlx5_0-8MiB]``, ``…[a:b-mlx5_1-64KiB]`` and so on.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,9 +34,17 @@ class All:
 
 
 def id_at(item_id: str, held: Sequence[All], words: Sequence[str]) -> str:
-    """The id of one of the items that an item holds, of that item's id."""
+    """The id of a row of an item, from that item's id."""
     if not held:
         return item_id
     end = f"{'-'.join(map(str, held))}]"
     assert item_id.endswith(end), item_id
     return f"{item_id.removesuffix(end)}{'-'.join(words)}]"
+
+
+def place_id(item_id: str) -> str:
+    """The id of an item, less what it holds: ``test_x[a:b]`` for ``test_x[a:b-all-sizes]``."""
+    return _HELD.sub("]", item_id)
+
+
+_HELD = re.compile(rf"(?:-(?:{'|'.join(str(All(name, ())) for name in ARGUMENTS)}))+\]$")

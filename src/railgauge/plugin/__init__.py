@@ -19,8 +19,6 @@ import pytest
 from railgauge.core.errors import BadInput, Exhausted
 from railgauge.core.exhaustion import raise_if_exhausted
 from railgauge.core.redaction import Redactor
-from railgauge.judging.prevention import prevents
-from railgauge.judging.record import ItemRecord
 from railgauge.plugin import (
     ending,
     gating,
@@ -235,7 +233,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     if run := session.config.stash.get(SERVICES, None):
-        session.testscollected = held_items.place(session)
         rows = [(i, i.stash[ABOUT]) for i in session.items if ABOUT in i.stash]
         run.gates.expect(
             (item_id, about.rung, about.gated)
@@ -251,28 +248,31 @@ def pytest_report_collectionfinish(
     return [line] if line else []
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    if not held_items.holds(item):
-        return None
-    held_items.run(item, nextitem)
-    return True
-
-
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    about = item.stash.get(ABOUT, None)
-    if about is None:
-        return
-    gating.pass_gate(item)
+    if _is_single(item):
+        gating.pass_gate(item)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    if about := item.stash.get(ABOUT, None):
+    if _is_single(item):
         gating.behind_gate(item)
     yield
-    if about:
+    if _is_single(item):
         recording.require_judgement(item)
+
+
+def _is_single(item: pytest.Item) -> bool:
+    """Whether an item is of the ladder and holds no others, whose gates are theirs."""
+    return ABOUT in item.stash and not held_items.holds(item)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    if not held_items.holds(pyfuncitem):
+        return None
+    held_items.call(pyfuncitem)
+    return True
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -283,15 +283,18 @@ def pytest_runtest_makereport(
         raise_if_exhausted(call.excinfo.value)  # no item's fault: pytest ends the session
     report = yield
     if ABOUT in item.stash:
-        record = recording.observe(item, call, report, item.config.stash[SERVICES].store)
+        _observe(item, call, report)
         recording.as_recorded(report, call)
-        if record and call.when == "teardown":
-            _finished(item, record)
     return report
 
 
-def _finished(item: pytest.Item, ended: ItemRecord) -> None:
-    item.config.stash[SERVICES].gates.finished(item.nodeid, ended.outcome, prevents(ended))
+def _observe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    if held_items.holds(item):
+        held_items.observe(item, call, report)
+        return
+    record = recording.observe(item, call, report, item.config.stash[SERVICES].store)
+    if record and call.when == "teardown":
+        gating.ended(item, record)
 
 
 class _Messages:

@@ -15,6 +15,8 @@ from railgauge.config.thresholds import Measurement
 from railgauge.core.errors import NoEvidence
 from railgauge.core.terms import Scope
 from railgauge.judging.correctness import checks_results
+from railgauge.judging.prevention import prevents
+from railgauge.judging.record import ItemRecord
 from railgauge.planning import plan
 from railgauge.planning.marks import MEASURES
 from railgauge.plugin.asking import check_results
@@ -30,6 +32,7 @@ def pass_gate(item: pytest.Item) -> None:
 
     A collective whose results can still be checked is not skipped yet; see ``behind_gate``.
     """
+    item.stash[_CLOSED] = ()  # a row of an item may have another answer than the one before it
     blockers = _blockers(item)
     if why := item.config.stash[SERVICES].gates.stopped:
         _never(item, why)
@@ -74,6 +77,12 @@ def behind_gate(item: pytest.Item) -> None:
         item.stash[DRAFT].unchecked = error
         _block(item, blockers, f"; whether its results are right is unknown: {error.what}")
     _block(item, blockers, "; its results are right")
+
+
+def ended(item: pytest.Item, record: ItemRecord) -> None:
+    """Tell the gates above that an item has ended, or a row of it."""
+    gates = item.config.stash[SERVICES].gates
+    gates.finished(record.id, record.outcome, prevents(record))
 
 
 def _collective(item: pytest.Item) -> Measurement | None:

@@ -1,33 +1,61 @@
-"""Runs an item that holds others: they are made when pytest comes to it (``planning.held``).
+"""Runs an item that holds others: each of them is a row of it (``planning.held``).
 
-They pass through all hooks, as if they had been collected.
+pytest sets up, calls and tears down the item once. In its call, the function of the test is called
+for each row in turn. A row passes its gate, is judged and has a record as an item of its own has,
+under the id that such an item would have. A row that fails does not keep the next one from being
+measured. The item's own outcome is the worst of its rows.
+
+Example: of 128 rows two fail. The reports of pytest say "failed: 2 of 128 did not pass, first …".
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 from itertools import product
 from math import prod
-from typing import Any, cast
+from time import perf_counter
+from typing import Any
 
 import pytest
 
-from railgauge.planning.demand import DemandInputs, count
+from railgauge.core.errors import NoEvidence
+from railgauge.core.exhaustion import raise_if_exhausted
+from railgauge.core.model import Outcome
+from railgauge.judging.record import ItemRecord, worst
 from railgauge.planning.held import id_at
+from railgauge.plugin import gating, recording
 from railgauge.plugin.items import ABOUT, shown, with_values
+from railgauge.plugin.opening import SERVICES
 from railgauge.plugin.recording import DRAFT, Draft
 
-_PLACE = pytest.StashKey[int]()
+CONTROLLER = "railgauge-controller"
+_GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 
 
-def wanted(config: pytest.Config, scope: DemandInputs) -> bool:
-    """Whether items hold others: not if the user selects items by their names."""
-    said = config.option
-    if said.keyword or said.deselect or any("[" in arg for arg in config.args):
-        return False
-    return count(scope) > int(said.most_items)
+@dataclass(slots=True)
+class _Rows:
+    """The rows of an item that have ended. ``sent`` are those that its last report takes along."""
+
+    have_begun: bool = False
+    outcomes: list[Outcome] = field(default_factory=list)
+    first_bad: str = ""
+    sent: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, record: ItemRecord) -> None:
+        self.outcomes.append(record.outcome)
+        if not self.first_bad and record.outcome not in _GOOD:
+            self.first_bad = f"{record.id.partition('::')[2]}: {record.reason}"
+
+    @property
+    def reason(self) -> str:
+        """How many did not pass, and the first of them; empty if all passed."""
+        bad = sum(outcome not in _GOOD for outcome in self.outcomes)
+        return f"{bad} of {len(self.outcomes)} did not pass, first {self.first_bad}" if bad else ""
+
+
+_ROWS = pytest.StashKey[_Rows]()
 
 
 def ids_of(item: pytest.Item) -> list[str]:
@@ -35,26 +63,15 @@ def ids_of(item: pytest.Item) -> list[str]:
     return [id_at(item.nodeid, _held(item), words) for words, _ in _each(item)]
 
 
-def place(session: pytest.Session) -> int:
-    """Note where the items that hold others are; return how many items will run."""
-    for number, item in enumerate(session.items):
-        if _held(item):
-            item.stash[_PLACE] = number
-    return _will_run(session.items)
-
-
 def told(items: Sequence[pytest.Item]) -> str:
     """What a collection says of items that hold others; empty if there are none."""
     if not any(map(_held, items)):
         return ""
+    rows = sum(prod(len(each.values) for each in _held(item)) for item in items)
     return (
-        f"{_will_run(items):,} items will run, for {len(items):,} that are collected: one of these "
-        "may hold all pairings and message sizes of a test at one place"
+        f"{rows:,} items will be judged, as rows of the {len(items):,} that are collected: one of "
+        "these may hold all pairings and message sizes of a test at one place"
     )
-
-
-def _will_run(items: Sequence[pytest.Item]) -> int:
-    return sum(prod(len(each.values) for each in _held(item)) for item in items)
 
 
 def holds(item: pytest.Item) -> bool:
@@ -74,51 +91,92 @@ def _each(item: pytest.Item) -> Iterator[tuple[list[str], dict[str, Any]]]:
         yield [shown(name, value) for name, value in chosen.items()], chosen
 
 
-def run_of(item: pytest.Item, following: pytest.Item | None) -> Iterator[tuple[Any, Any]]:
-    """The items to run for an item, each with the next one, until the session is to stop."""
-    every = [_made(item, *one) for one in _each(item)] if holds(item) else [item]
-    for one, after in zip(every, [*every[1:], following], strict=True):
-        yield one, after
-        if item.session.shouldfail or item.session.shouldstop:
-            return
-
-
-@contextmanager
-def standing_in(item: pytest.Item, one: pytest.Item) -> Iterator[None]:
-    """Have one of the items in the session's list, where pytest-xdist looks for its name."""
-    if one is item:
-        yield
-        return
-    items = item.session.items
-    items[item.stash[_PLACE]] = one
+def _each_row(item: pytest.Item) -> Generator[dict[str, Any], None, None]:
+    """The values of each row; the item is about the row until the next one."""
+    own, about = item.stash[DRAFT], item.stash[ABOUT]
+    known: Any = item
     try:
-        yield
+        for words, chosen in _each(item):
+            row_id = id_at(item.nodeid, about.held, words)
+            item.stash[ABOUT] = with_values(about, {**known.callspec.params, **chosen}, row_id)
+            item.stash[DRAFT] = Draft()
+            yield chosen
     finally:
-        items[item.stash[_PLACE]] = item
+        item.stash[DRAFT], item.stash[ABOUT] = own, about
 
 
-def run(item: pytest.Item, following: pytest.Item | None) -> None:
-    """Run all items that an item holds."""
-    for one, after in run_of(item, following):
-        with standing_in(item, one):
-            item.config.hook.pytest_runtest_protocol(item=one, nextitem=after)
+def call(item: pytest.Function) -> None:
+    """Call the test's function for each row, until the session is to stop."""
+    rows = item.stash[_ROWS] = _Rows(have_begun=True)
+    arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+    with closing(_each_row(item)) as each:
+        for chosen in each:
+            _run(item, {**arguments, **chosen})
+            _keep(item, rows)
+            if item.session.shouldfail or item.session.shouldstop:
+                return
 
 
-def _made(item: pytest.Item, words: Sequence[str], chosen: dict[str, Any]) -> pytest.Item:
-    holder = cast("pytest.Function", item)
-    name = id_at(holder.name, _held(item), words)
-    params = {**holder.callspec.params, **chosen}
-    # Newer versions of pytest make the id of an item from its callspec, older ones from its name.
-    own_id = name.removeprefix(f"{holder.originalname}[").removesuffix("]")
-    callspec = dataclasses.replace(holder.callspec, params=params, _idlist=(own_id,))
-    one = pytest.Function.from_parent(
-        holder.parent,
-        name=name,
-        callspec=callspec,
-        fixtureinfo=holder._fixtureinfo,
-        keywords={name: True},
-        originalname=holder.originalname,
+def _run(item: pytest.Function, arguments: dict[str, Any]) -> None:
+    """Run a row as pytest runs an item: what its function raises is its result."""
+    draft, began_s = item.stash[DRAFT], perf_counter()
+    try:
+        gating.pass_gate(item)
+        gating.behind_gate(item)
+        item.obj(**arguments)
+        recording.require_judgement(item)
+    except (pytest.exit.Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # pytest's skip is no Exception
+        raise_if_exhausted(error)
+        draft.error = error
+    draft.duration_s = perf_counter() - began_s
+
+
+def _keep(item: pytest.Item, rows: _Rows) -> None:
+    """Keep the record of the row: in this process, or with the item's last report."""
+    store = item.config.stash[SERVICES].store
+    record = recording.finished(item)
+    rows.add(record)
+    gating.ended(item, record)
+    data = recording.plain(record, store)
+    controller: Any = item.config.pluginmanager.getplugin(CONTROLLER)
+    if controller:
+        controller.keep(data)
+    else:
+        rows.sent.append(data)
+
+
+def observe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """Give a report of the item the outcome of its rows.
+
+    An error outside of the rows, such as one of a fixture, is one of every row.
+    """
+    rows = item.stash.setdefault(_ROWS, _Rows())
+    error = call.excinfo.value if call.excinfo else None
+    if report.when == "call" and error is None and not rows.have_begun:
+        error = _not_called(item)
+    if error is not None:
+        _end_all(item, rows, error)
+    if report.when == "setup" and report.passed:
+        return
+    told = recording.in_short(worst(rows.outcomes), rows.reason)
+    if report.when == "teardown":
+        told[recording.ROWS] = rows.sent
+    report.railgauge = told  # type: ignore[attr-defined]
+
+
+def _not_called(item: pytest.Item) -> NoEvidence:
+    return NoEvidence(
+        "the function of the test was not called",
+        where=item.nodeid,
+        remedy="look for a plugin or a conftest.py that calls tests in its own way",
     )
-    one.stash[ABOUT] = with_values(item.stash[ABOUT], params)
-    one.stash[DRAFT] = Draft()
-    return cast("pytest.Item", one)
+
+
+def _end_all(item: pytest.Item, rows: _Rows, error: BaseException) -> None:
+    """Record the error for every row; a row that had passed does not pass any more."""
+    rows.outcomes.clear()
+    for _ in _each_row(item):
+        item.stash[DRAFT].error = error
+        _keep(item, rows)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import gc
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
@@ -91,7 +91,8 @@ def parametrize(settings: RunSettings, metafunc: pytest.Metafunc) -> None:
     if subject is None:
         return
     names = [name for name in ARGUMENTS if name in metafunc.fixturenames]
-    choices = [_parameters(settings, subject, name) for name in names]
+    may_hold = settings.holds_items and not _fixtures_ask_for(held.ARGUMENTS, metafunc)
+    choices = [_parameters(settings, subject, name, may_hold=may_hold) for name in names]
     words = [
         [shown(name, value) for value in each] for name, each in zip(names, choices, strict=True)
     ]
@@ -111,13 +112,21 @@ def parametrize(settings: RunSettings, metafunc: pytest.Metafunc) -> None:
 ARGUMENTS = ("pair", "group", "node", "switch", "pairing", "gpu", "nic", "adapter", "link", "size")
 
 
+def _fixtures_ask_for(arguments: Collection[str], metafunc: pytest.Metafunc) -> bool:
+    """Whether a fixture of a test asks for one of these; pytest sets it up once for each item."""
+    known = metafunc._arg2fixturedefs.values()
+    return any(not {*arguments}.isdisjoint(one.argnames) for fixtures in known for one in fixtures)
+
+
 _MEASURED = frozenset({"pair", "group", "node", "switch", "pairing", "size"})
 
 
-def _parameters(settings: RunSettings, subject: Subject, argument: str) -> Sequence[object]:
+def _parameters(
+    settings: RunSettings, subject: Subject, argument: str, *, may_hold: bool
+) -> Sequence[object]:
     """The values of an argument, which may be one value that holds all of them."""
     values = _choices(settings, subject, argument)
-    is_held = settings.holds_items and subject.kind == "measures" and argument in held.ARGUMENTS
+    is_held = may_hold and subject.kind == "measures" and argument in held.ARGUMENTS
     return [All(argument, tuple(values))] if is_held else values
 
 
@@ -174,7 +183,8 @@ def all_to_stay() -> Iterator[None]:
 class About:
     """What one item is about, from its parameters, and in which ways it asks for that.
 
-    ``held`` are arguments of which the item holds all values; it has no pairing or size then.
+    ``held`` are arguments of which the item holds all values; it has no pairing or size then. A row
+    of such an item has a ``row_id``.
     """
 
     subject: Subject
@@ -186,6 +196,7 @@ class About:
     size_bytes: int | None
     is_of_subnet: bool = False
     held: tuple[All, ...] = ()
+    row_id: str = ""
 
     @property
     def gated(self) -> tuple[str, ...]:
@@ -255,10 +266,10 @@ def _about(test: _Test, params: Mapping[str, Any]) -> About:
     )
 
 
-def with_values(about: About, values: Mapping[str, Any]) -> About:
-    """What an item is about that another one holds, from its parameters."""
+def with_values(about: About, values: Mapping[str, Any], row_id: str) -> About:
+    """What a row of an item is about, from its parameters."""
     label, size = demand.part_label(values), values.get("size")
-    return replace(about, pairing=label, size_bytes=size, held=())
+    return replace(about, pairing=label, size_bytes=size, held=(), row_id=row_id)
 
 
 def _nodes(values: Mapping[str, Any]) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import candidates, not_limited
 from railgauge.planning.plan import Level
 from railgauge.planning.soak import SoakPlan, planned
-from railgauge.plugin import held_items, options, parted, replay, resuming
+from railgauge.plugin import options, parted, replay, resuming
 from railgauge.plugin.ending import Ending
 from railgauge.plugin.replay import Recording
 from railgauge.run import holding, inputs, services, storage, takeover
@@ -101,7 +101,7 @@ def _settings(
         soak=recording.plan.soak if recording else _soak(config),
         measures=measures,
         at_once=options.at_once(config, cluster, level),
-        holds_items=held_items.wanted(config, DemandInputs(platform, cluster, level)),
+        holds_items=options.holds_items(config, DemandInputs(platform, cluster, level)),
         operator=said.operator or (recording.plan.operator if recording else options.login_name()),
     )
 

@@ -12,6 +12,7 @@ from railgauge.config.thresholds import LEVELS
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
 from railgauge.core.units import format_size, parse_size
+from railgauge.planning.demand import DemandInputs, count
 from railgauge.planning.held import MOST_ITEMS
 from railgauge.planning.plan import Level
 from railgauge.run import room
@@ -260,3 +261,11 @@ def hostfile(config: pytest.Config) -> Path:
         return Path(config.invocation_params.dir, named)
     candidates = [config.rootpath / name for name in _DEFAULT_HOSTFILES]
     return next((path for path in candidates if path.exists()), candidates[-1])
+
+
+def holds_items(config: pytest.Config, scope: DemandInputs) -> bool:
+    """Whether items hold others: not if the user selects items by their names."""
+    said = config.option
+    if said.keyword or said.deselect or any("[" in arg for arg in config.args):
+        return False
+    return count(scope) > int(said.most_items)

@@ -11,7 +11,7 @@ the report's phase becomes ``setup``, which pytest shows as an error.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pytest
 
@@ -51,6 +51,7 @@ class Draft:
 
 
 DRAFT = pytest.StashKey[Draft]()
+ROWS = "rows"  # of the last report of an item that holds others: their records
 
 
 def note(item: pytest.Item, judgement: Judgement, store: Store) -> None:
@@ -86,19 +87,33 @@ def observe(
     draft.error = draft.error or draft.unanswered  # also if the test has caught it
     if report.when == "setup" and report.passed:
         return None
-    record = _record(item, draft)
-    whole: Any = record.to_json() if report.when == "teardown" else _brief(record)
-    report.railgauge = store.plain(whole)  # type: ignore[attr-defined]
+    record = finished(item)
+    whole = plain(record, store) if report.when == "teardown" else None
+    told: Any = whole or store.plain(in_short(record.outcome, record.reason))
+    report.railgauge = told  # type: ignore[attr-defined]
     return record
 
 
-def _brief(record: ItemRecord) -> dict[str, str]:
-    return {"outcome": str(record.outcome), "reason": record.reason}
+def plain(record: ItemRecord, store: Store) -> dict[str, Any]:
+    """The record as it is written: in plain JSON types, without secrets."""
+    written: Any = store.plain(record.to_json())
+    return cast("dict[str, Any]", written)
 
 
-def shorten(report: Any, record: ItemRecord) -> None:
+def in_short(outcome: Outcome, reason: str) -> dict[str, Any]:
+    """What a report keeps of a record."""
+    return {"outcome": str(outcome), "reason": reason}
+
+
+def shorten(report: Any) -> None:
     """Leave in a report what a reporter needs of it: some keep every report until the end."""
-    report.railgauge, report.keywords = _brief(record), {}
+    told = report.railgauge
+    report.railgauge, report.keywords = in_short(told["outcome"], told["reason"]), {}
+
+
+def finished(item: pytest.Item) -> ItemRecord:
+    """The record of an item, or of its row, that has ended."""
+    return _record(item, item.stash[DRAFT])
 
 
 def _record(item: pytest.Item, draft: Draft) -> ItemRecord:
@@ -122,7 +137,7 @@ def _follows(draft: Draft) -> bool:
 
 def _blank(item: pytest.Item, about: About, draft: Draft) -> ItemRecord:
     return ItemRecord(
-        id=item.nodeid,
+        id=about.row_id or item.nodeid,
         rung=about.rung,
         subject=about.subject.name,
         title=about.title,
@@ -169,7 +184,7 @@ def require_judgement(item: pytest.Item) -> None:
     if not item.stash[DRAFT].judgements:
         raise NoEvidence(
             "the test ended without comparing anything with a limit",
-            where=item.nodeid,
+            where=item.stash[ABOUT].row_id or item.nodeid,
             remedy="call check(...) or expect(...) in the test",
         )
 

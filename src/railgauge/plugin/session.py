@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -33,13 +33,13 @@ from railgauge.plugin import (
     recording,
     soaking,
     worksheet,
+    written,
 )
 from railgauge.plugin.ending import Ending
 from railgauge.plugin.reporters import tell, writer
 from railgauge.plugin.starting import SessionStart
-from railgauge.report import drawn, junit, terminal
-from railgauge.report.allure import results as allure_results
-from railgauge.report.allure import surroundings
+from railgauge.report import drawn, junit, lines, terminal
+from railgauge.report.allure.results import ReportedRun
 from railgauge.report.causes import printable
 from railgauge.report.plots import Plot
 from railgauge.report.progress import RunProgress
@@ -84,6 +84,7 @@ class Controller:
         self._ended = ""
         self._nights: tonight.NightsTold | None = None
         self._soaked: SoakResults | None = None
+        self._lines = lines.of_items({})
         self._began = datetime.now().astimezone()
         self._lacks = storage.Lacks(run.store.folder)
         works = forecast.work(settings.platform, settings.level)
@@ -131,12 +132,17 @@ class Controller:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         data = getattr(report, "railgauge", None)
         if data and report.when == "teardown":
-            line = {"schema_version": record.SCHEMA_VERSION, **data}
-            self.run.store.append(record.FILE, line)
-            item = record.from_json(data)
-            self.records[item.id] = record.merged(self.records.get(item.id), item)
-            recording.shorten(report, item)
-            self._progress.ended(item)
+            for each in data.get(recording.ROWS, [data]):
+                self.keep(each)
+            recording.shorten(report)
+
+    def keep(self, data: Mapping[str, Any]) -> None:
+        """Keep the record of an item that has ended, or of a row of it, in plain JSON types."""
+        line = {"schema_version": record.SCHEMA_VERSION, **data}
+        self.run.store.append(record.FILE, line)
+        item = record.from_json(data)
+        self.records[item.id] = record.merged(self.records.get(item.id), item)
+        self._progress.ended(item)
 
     # --- after the last test ---
 
@@ -194,10 +200,14 @@ class Controller:
         """Reach the verdict, and write all reports but those of pytest's own plugins."""
         self.verdict = self._decide()
         self.run.store.write_json("verdict.json", self.verdict.to_json())
-        self._write_junit()
-        declared, evidence = self.settings.declared, self.run.surveyed.evidence
-        self.plots = drawn.draw(self.run.store.folder, self._findings(), declared, evidence)
-        self._write_allure(self.verdict)
+        records = {item: self.records[item] for item in self.planned if item in self.records}
+        self._lines = lines.of_run(records, holds_items=self.settings.holds_items)
+        self._write_junit(self.verdict)
+        folder, evidence = self.run.store.folder, self.run.surveyed.evidence
+        self.plots = drawn.draw(folder, self._findings(), self.settings.declared, evidence)
+        known = (folder, Path(self.config.option.allure_report_dir), self.verdict)
+        run = ReportedRun(*known, int(1000 * time.time()), self.plots)
+        written.allure_results(self.config, self.settings.platform, run, self._lines)
         with self.ending.step("tonight could not be compared with earlier nights"):
             self._nights = tonight.since_last_night(self.run.store.folder)
         ended = pytest.ExitCode.OK if self._stopped_itself() else session.exitstatus
@@ -265,27 +275,11 @@ class Controller:
         write = writer(self.config)
         return lambda line: write(printable(line))
 
-    def _write_junit(self) -> None:
+    def _write_junit(self, verdict: RunVerdict) -> None:
         took_s = (datetime.now().astimezone() - self._began).total_seconds()
-        host, evidence = platform.node(), self.run.surveyed.evidence
-        excluded = self.verdict.excluded if self.verdict else ""
-        accepted = self.verdict.deviations if self.verdict else ()
-        session = junit.SessionInfo(self._began, took_s, host, evidence, excluded, accepted)
-        records = [self.records[item] for item in self.planned if item in self.records]
-        text = junit.document(records, session)
-        first, *others = self._junit_files
-        write_whole(first, text)
-        for path in others:
-            with self.ending.step(f"{path} could not be written"):
-                write_whole(path, text)
-
-    def _write_allure(self, verdict: RunVerdict) -> None:
-        folder = Path(self.config.option.allure_report_dir)
-        surroundings.write(folder, verdict, self.settings.platform, self.plots)
-        surroundings.write_config(self.run.store.folder / "allurerc.json", verdict)
-        if self.config.pluginmanager.hasplugin("allure_pytest"):
-            told = (self.run.store.folder, folder, verdict, int(1000 * time.time()), self.plots)
-            allure_results.write(allure_results.ReportedRun(*told), self.records)
+        about = (self._began, took_s, platform.node(), self.run.surveyed.evidence)
+        session = junit.SessionInfo(*about, verdict.excluded, verdict.deviations)
+        written.junit_files(self._junit_files, self._lines, session, self.ending)
 
     def _stopped_itself(self) -> bool:
         """Whether data corruption stopped the run; xdist reports this as an interrupt."""
@@ -368,7 +362,7 @@ class Controller:
             folder, plan = self.run.store.folder, self._run_plan()
             run = certified.unsealed(folder, self.verdict, plan, self._findings())
             about = (run, self.settings, self.run.store, self.plots, columns)
-            prefix.append(html.content(*about, nights=self._nights))
+            prefix.append(html.content(*about, lines=self._lines, nights=self._nights))
             write_whole(folder / html.STYLE, html.style())
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -20,7 +20,7 @@ from xdist.dsession import get_default_max_worker_restart
 from railgauge.core.errors import BadInput, NoEvidence
 from railgauge.core.model import Outcome
 from railgauge.judging.record import MEASUREMENTS, with_error
-from railgauge.plugin import held_items, worksheet
+from railgauge.plugin import worksheet
 from railgauge.plugin.reporters import tell
 from railgauge.plugin.scheduling import CaseScheduling, Loss
 from railgauge.report import html
@@ -176,15 +176,10 @@ class WorkerReporting:
         """Send all reports of an item together, so that an item that runs again has sent none."""
         if item.config.pluginmanager.hasplugin("rerunfailures"):
             return None  # that plugin has its own protocol
-        ended = [
-            (one, runtestprotocol(one, nextitem=following, log=False))
-            for one, following in held_items.run_of(item, nextitem)
-        ]
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
         hook = item.ihook
-        for one, reports in ended:
-            with held_items.standing_in(item, one):
-                hook.pytest_runtest_logstart(nodeid=one.nodeid, location=one.location)
-                for report in reports:
-                    hook.pytest_runtest_logreport(report=report)
-                hook.pytest_runtest_logfinish(nodeid=one.nodeid, location=one.location)
+        hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for report in reports:
+            hook.pytest_runtest_logreport(report=report)
+        hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True

@@ -27,6 +27,7 @@ from railgauge.report import page, rows
 from railgauge.report.certificate import document
 from railgauge.report.certificate.certified import CertifiedRun
 from railgauge.report.excerpts import excerpts
+from railgauge.report.lines import ReportLines
 from railgauge.report.plots import Plot
 from railgauge.run import masks
 from railgauge.run.settings import RunSettings
@@ -130,18 +131,21 @@ def content(
     plots: Sequence[Plot],
     columns: Columns | None,
     *,
+    lines: ReportLines,
     nights: NightsTold | None = None,
 ) -> str:
     """Return first screen, certificate, plots, all rows, their outputs and bases.
 
-    ``columns`` has what pytest reported beside the records, ``nights`` what earlier nights say.
+    ``columns`` has what pytest reported beside the records, ``lines`` are the rows, and ``nights``
+    is what earlier nights say.
     """
-    verdict, records = certified.verdict, certified.records
+    verdict, records = certified.verdict, lines.records
     columns = columns or Columns(lambda: verdict.evidence)
     shown = document.sections(certified, columns.bases)
     told = excerpts(records.values(), store.folder)
     cases = {name: f"c{number}" for number, name in enumerate(told)}
-    links = rows.PageLinks(rows.anchors(records), cases, columns.bases, columns.logs)
+    logs = {lines.line_of(item): log for item, log in columns.logs.items()}
+    links = rows.PageLinks(rows.Anchors(lines), cases, columns.bases, logs, lines.numbers)
     nodes = [node.name for node in certified.cluster.nodes]
     return pages.render(
         "report/templates/above.html.j2",

@@ -6,6 +6,7 @@ The format is pytest's own (``xunit2``), which Jenkins and others read.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,9 +14,11 @@ from xml.etree import ElementTree as Xml
 
 from railgauge.core.model import Outcome
 from railgauge.judging.record import ItemRecord
+from railgauge.report.lines import ReportLines
 from railgauge.verdict.deviations import DeviationEffect
 
 FILE = "junit.xml"
+_CASES = "cases"  # an element that stands for the text of all cases
 
 # An outcome that is neither here nor in ``_KINDS`` is an error, so it cannot look like a pass.
 _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
@@ -49,19 +52,15 @@ class SessionInfo:
     deviations: tuple[DeviationEffect, ...] = ()
 
 
-def document(records: Iterable[ItemRecord], session: SessionInfo) -> str:
-    """Return the text of the file, with one ``testcase`` for each record, in their order."""
+def document(lines: ReportLines, session: SessionInfo) -> str:
+    """Return the text of the file, with one ``testcase`` for each line, in their order."""
     suites = Xml.Element("testsuites", name="pytest tests")
     suite = Xml.SubElement(suites, "testsuite", name="railgauge")
-    accepted = {item: one for one in session.deviations for item in one.covers}
-    for record in records:
-        about = (("evidence", session.evidence), *_accepted(accepted.get(record.id)))
-        _case(suite, record, about)
-    kinds = [child.tag for case in suite for child in case]
+    kinds = Counter(_kind(record.outcome) for record in lines.records.values())
     counts = {"errors": "error", "failures": "failure", "skipped": "skipped"}
-    suite.attrib |= {name: str(kinds.count(kind)) for name, kind in counts.items()}
+    suite.attrib |= {name: str(kinds[kind]) for name, kind in counts.items()}
     suite.attrib |= {
-        "tests": str(len(suite)),
+        "tests": str(len(lines.records)),
         "time": f"{session.duration_s:.3f}",
         "timestamp": session.began.isoformat(),
         "hostname": _clean(session.hostname),
@@ -70,9 +69,21 @@ def document(records: Iterable[ItemRecord], session: SessionInfo) -> str:
         properties = Xml.Element("properties")
         for name, value in said:
             Xml.SubElement(properties, "property", name=name, value=_clean(value))
-        suite.insert(0, properties)
+        suite.append(properties)
     declaration = '<?xml version="1.0" encoding="utf-8"?>'
-    return declaration + Xml.tostring(suites, encoding="unicode")
+    if not lines.records:
+        return declaration + Xml.tostring(suites, encoding="unicode")
+    # Elements of all cases would need far more memory than their text.
+    Xml.SubElement(suite, _CASES)
+    head, tail = Xml.tostring(suites, encoding="unicode").split(f"<{_CASES} />")
+    return "".join([declaration, head, *_cases(lines, session), tail])
+
+
+def _cases(lines: ReportLines, session: SessionInfo) -> Iterator[str]:
+    covered = lines.accepted(session.deviations)
+    for record in lines.records.values():
+        about = (("evidence", session.evidence), *_accepted(covered.get(record.id)))
+        yield Xml.tostring(_case(record, about), encoding="unicode")
 
 
 def _of_the_run(session: SessionInfo) -> Iterator[tuple[str, str]]:
@@ -90,17 +101,22 @@ def _accepted(effect: DeviationEffect | None) -> Iterator[tuple[str, str]]:
         yield "deviation", "; ".join((effect.head, until, effect.signature))
 
 
-def _case(suite: Xml.Element, record: ItemRecord, about: Iterable[tuple[str, str]]) -> None:
+def _kind(outcome: Outcome) -> str:
+    """Return the element that says why an item did not pass; empty if it passed."""
+    return "" if outcome in _GOOD else _KINDS.get(outcome, "error")
+
+
+def _case(record: ItemRecord, about: Iterable[tuple[str, str]]) -> Xml.Element:
     classname, name = _address(record.id)
     attributes = {"classname": classname, "name": name, "time": f"{record.duration_s:.3f}"}
-    case = Xml.SubElement(suite, "testcase", {k: _clean(v) for k, v in attributes.items()})
+    case = Xml.Element("testcase", {k: _clean(v) for k, v in attributes.items()})
     properties = Xml.SubElement(case, "properties")
     for key, value in (*_judged(record), ("outcome", record.outcome), *about):
         Xml.SubElement(properties, "property", name=_clean(key), value=_clean(value))
-    if record.outcome not in _GOOD:
+    if kind := _kind(record.outcome):
         said = _clean(message(record))
-        kind = _KINDS.get(record.outcome, "error")
         Xml.SubElement(case, kind, message=said).text = said
+    return case
 
 
 def _judged(record: ItemRecord) -> Iterator[tuple[str, str]]:

@@ -6,14 +6,15 @@ how many rows it has, so that a closed one hides nothing in silence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.units import format_value
 from railgauge.core.wording import of_metric, shown
 from railgauge.judging.record import ItemRecord
 from railgauge.report.certificate import summary
+from railgauge.report.lines import ReportLines
 from railgauge.report.page import GOOD
 from railgauge.report.plots.plot import worst_judged
 
@@ -59,18 +60,32 @@ class PageLinks:
     """Where rows and what they refer to stand on the page.
 
     ``rows`` are the anchors of items, ``cases`` those of transcripts, ``bases`` the numbers of
-    bases, which grow as rows refer to them. ``logs`` are what pytest captured of items.
+    bases, which grow as rows refer to them. ``logs`` are what pytest captured of items, ``numbers``
+    how many items a row sums.
     """
 
     rows: Mapping[str, str]
     cases: Mapping[str, str]
     bases: dict[str, int]
     logs: Mapping[str, str]
+    numbers: Mapping[str, int] = field(default_factory=dict)
 
 
-def anchors(records: Iterable[str]) -> dict[str, str]:
-    """Return item -> the anchor of its row."""
-    return {item: f"r{number}" for number, item in enumerate(records)}
+class Anchors(Mapping[str, str]):
+    """The anchor of the row in which an item is, by the id of the item or of its line."""
+
+    def __init__(self, lines: ReportLines) -> None:
+        self._line_of = lines.line_of
+        self._anchors = {line: f"r{number}" for number, line in enumerate(lines.records)}
+
+    def __getitem__(self, item: str) -> str:
+        return self._anchors.get(item) or self._anchors[self._line_of(item)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._anchors)
+
+    def __len__(self) -> int:
+        return len(self._anchors)
 
 
 def groups(records: Iterable[ItemRecord], nodes: Sequence[str], links: PageLinks) -> list[RowGroup]:
@@ -118,7 +133,7 @@ def _row(item: ItemRecord, index: Mapping[str, str], links: PageLinks) -> ItemRo
         name=item.id.removeprefix("tests/"),
         outcome=str(item.outcome).replace("_", " "),
         is_good=item.outcome in GOOD,
-        measured=[*_why(item), *_lines(item, _measured)],
+        measured=[*_number(item, links), *_why(item), *_lines(item, _measured)],
         limit=_lines(item, _limit),
         margin=worst.margin if worst else None,
         bases=[
@@ -130,6 +145,16 @@ def _row(item: ItemRecord, index: Mapping[str, str], links: PageLinks) -> ItemRo
         nodes=" ".join(index[node] for node in item.nodes if node in index),
         log=links.logs.get(item.id, ""),
     )
+
+
+def _number(item: ItemRecord, links: PageLinks) -> list[str]:
+    """Return how many items a row sums, and of which it shows what was measured."""
+    number = links.numbers.get(item.id, 1)
+    if number == 1:
+        return []
+    if item.outcome in GOOD:
+        return [f"{number} items, of each metric the one with the smallest margin"]
+    return [shown(item.reason.partition(":")[0])]
 
 
 def _why(item: ItemRecord) -> list[str]:

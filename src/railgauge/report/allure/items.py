@@ -33,13 +33,6 @@ class ItemsOnly(AllureReporter):
     def stop_group(self, uuid: str, **_times: Any) -> None:
         self._groups.pop(uuid, None)
 
-    def close_test(self, uuid: str) -> None:
-        """Write the result; an item that only holds others was never set up and has no name."""
-        if self.get_test(uuid).fullName:  # type: ignore[no-untyped-call]
-            super().close_test(uuid)  # type: ignore[no-untyped-call]
-        else:
-            self.drop_test(uuid)  # type: ignore[no-untyped-call]
-
     def start_before_fixture(self, parent_uuid: str, uuid: str, fixture: Any) -> None:
         """Keep nothing."""
 

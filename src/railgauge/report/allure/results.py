@@ -25,6 +25,7 @@ from railgauge.core.terms import Rung
 from railgauge.judging.record import ItemRecord
 from railgauge.report import junit
 from railgauge.report.allure import causes as named
+from railgauge.report.lines import ReportLines
 from railgauge.report.plots.plot import Plot
 from railgauge.verdict.counts import RunVerdict
 
@@ -60,12 +61,15 @@ def status(outcome: Outcome) -> str:
     return _STATUSES.get(outcome, BROKEN)
 
 
-def write(run: ReportedRun, records: Mapping[str, ItemRecord]) -> None:
-    """Write one result for each record; a result of anything else stays as it is."""
-    accepted = {item: one for one in run.verdict.deviations for item in one.covers}
+def write(run: ReportedRun, lines: ReportLines) -> None:
+    """Write one result for each line; a result of anything else stays as it is."""
+    records = lines.records
+    accepted = lines.accepted(run.verdict.deviations)
     causes = reversed(run.verdict.causes)
-    by_item = {item: cause for cause in causes for item in (*cause.explains, *cause.evidence)}
-    begun = _begun(run.results, records)
+    by_item = lines.by_line(
+        {item: cause for cause in causes for item in (*cause.explains, *cause.evidence)}
+    )
+    begun = _begun(run.results, lines)
     for item, record in records.items():
         base = begun.get(item) or {"uuid": str(uuid4()), "start": run.now_ms, "stop": run.now_ms}
         told = named.with_cause(of_item(base, record, run), by_item.get(item))
@@ -75,15 +79,16 @@ def write(run: ReportedRun, records: Mapping[str, ItemRecord]) -> None:
     _copy(run, (record for record in records.values() if status(record.outcome) != PASSED))
 
 
-def _begun(results: Path, records: Mapping[str, ItemRecord]) -> dict[str, Json]:
-    """The results that items have so far, by item; of several that of the last run remains.
+def _begun(results: Path, lines: ReportLines) -> dict[str, Json]:
+    """The results that lines have so far, by line; of several that of the last run remains.
 
     The file of each is removed, because Allure's plugin names a file and its result differently.
     """
     begun: dict[str, Json] = {}
     for path in results.glob("*-result.json"):
         result = json.loads(path.read_text(encoding="utf-8"))
-        item = next((one for one in _item_ids(result) if one in records), None)
+        found = map(lines.line_of, _item_ids(result))
+        item = next((one for one in found if one in lines.records), None)
         if item is None:
             continue
         path.unlink()
