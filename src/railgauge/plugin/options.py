@@ -145,7 +145,8 @@ def add(parser: pytest.Parser) -> None:
         default=MOST_ITEMS,
         metavar="N",
         help="beyond so many items, pytest collects one for all pairings and sizes of a test "
-        "at one place; what runs, is recorded and reported stays the same (default: %(default)s)",
+        "at one place, and reports have a line for it; what is measured, judged and recorded "
+        "stays the same (default: %(default)s)",
     )
     group.addoption(
         "--wait",
