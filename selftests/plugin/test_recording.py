@@ -307,6 +307,7 @@ def test_judgements_of_an_item_that_no_test_made_are_kept_one_a_line(tmp_path):
 
 
 def test_a_report_that_is_kept_until_the_end_holds_the_outcome_and_the_reason_alone():
-    report = SimpleNamespace(railgauge="whole", keywords={"a": 1})
-    recording.shorten(report, item("a", Outcome.FAILED, reason="slow"))
+    whole = item("a", Outcome.FAILED, reason="slow").to_json()
+    report = SimpleNamespace(railgauge={**whole, recording.ROWS: [whole]}, keywords={"a": 1})
+    recording.shorten(report)
     assert report == SimpleNamespace(railgauge={"outcome": "failed", "reason": "slow"}, keywords={})

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import is_dataclass
 from enum import Enum
+from sys import intern
 from typing import Any, NoReturn, TypeVar, get_args, get_origin
 
 from cattrs import (
@@ -38,6 +39,7 @@ _SCALARS: dict[type, tuple[tuple[type, ...], str]] = {
     bool: ((bool,), "true or false"),
 }
 _LONGEST, _LONGEST_PLACE = 60, 200
+_MOST_RECURRING = 200  # characters
 _FAULTS = (BaseValidationError, ValueError, RecursionError)
 
 
@@ -96,12 +98,14 @@ def _is_error(kind: Any) -> bool:
 def _scalar(kind: type, is_sane: Callable[[float], bool]) -> _Read:
     accepted, said = _SCALARS[kind]
 
-    plain = kind if kind in (str, bool) else None
+    is_text, is_switch = kind is str, kind is bool
 
     def read(data: Any, asked: Any) -> Any:
         if asked is not kind:
             return _member(data, asked)  # cattrs passes enumerations here too
-        if type(data) is plain:  # most values are texts
+        if is_text and type(data) is str:  # most values are texts, and those of records recur
+            return intern(data) if len(data) <= _MOST_RECURRING else data
+        if is_switch and type(data) is bool:
             return data
         if not isinstance(data, accepted) or isinstance(data, bool) is not (kind is bool):
             _refuse(f"should be {said}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from sys import intern
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +14,7 @@ class Basis:
     says: str
 
     def __str__(self) -> str:
-        return f"{self.source}: {self.says}"
+        return intern(f"{self.source}: {self.says}")  # each judgement of a run keeps one
 
 
 @dataclass(frozen=True, slots=True)

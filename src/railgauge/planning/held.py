@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from sys import intern
 from typing import Any
 
 MOST_ITEMS = 100_000
@@ -39,7 +40,8 @@ def id_at(item_id: str, held: Sequence[All], words: Sequence[str]) -> str:
         return item_id
     end = f"{'-'.join(map(str, held))}]"
     assert item_id.endswith(end), item_id
-    return f"{item_id.removesuffix(end)}{'-'.join(words)}]"
+    # Plan, gates and record of a run ask for each id.
+    return intern(f"{item_id.removesuffix(end)}{'-'.join(words)}]")
 
 
 def place_id(item_id: str) -> str:

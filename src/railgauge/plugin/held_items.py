@@ -23,7 +23,7 @@ import pytest
 from railgauge.core.errors import NoEvidence
 from railgauge.core.exhaustion import raise_if_exhausted
 from railgauge.core.model import Outcome
-from railgauge.judging.record import ItemRecord, worst
+from railgauge.judging.record import ItemRecord, from_json, worst
 from railgauge.planning.held import id_at
 from railgauge.plugin import gating, recording
 from railgauge.plugin.items import ABOUT, shown, with_values
@@ -139,12 +139,15 @@ def _keep(item: pytest.Item, rows: _Rows) -> None:
     record = recording.finished(item)
     rows.add(record)
     gating.ended(item, record)
-    data = recording.plain(record, store)
+    plain = record.to_json()
+    written = recording.masked(plain, store)
     controller: Any = item.config.pluginmanager.getplugin(CONTROLLER)
-    if controller:
-        controller.keep(data)
+    if not controller:
+        rows.sent.append(written)
+    elif written == plain:
+        controller.keep(written, record)  # shares with other rows what they have in common
     else:
-        rows.sent.append(data)
+        controller.keep(written, from_json(written))
 
 
 def observe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:

@@ -88,16 +88,15 @@ def observe(
     if report.when == "setup" and report.passed:
         return None
     record = finished(item)
-    whole = plain(record, store) if report.when == "teardown" else None
-    told: Any = whole or store.plain(in_short(record.outcome, record.reason))
-    report.railgauge = told  # type: ignore[attr-defined]
+    is_last = report.when == "teardown"
+    told = record.to_json() if is_last else in_short(record.outcome, record.reason)
+    report.railgauge = masked(told, store)  # type: ignore[attr-defined]
     return record
 
 
-def plain(record: ItemRecord, store: Store) -> dict[str, Any]:
-    """The record as it is written: in plain JSON types, without secrets."""
-    written: Any = store.plain(record.to_json())
-    return cast("dict[str, Any]", written)
+def masked(plain: dict[str, Any], store: Store) -> dict[str, Any]:
+    """Plain data without secrets, as it is written."""
+    return cast("dict[str, Any]", store.plain(plain))
 
 
 def in_short(outcome: Outcome, reason: str) -> dict[str, Any]:

@@ -133,14 +133,13 @@ class Controller:
         data = getattr(report, "railgauge", None)
         if data and report.when == "teardown":
             for each in data.get(recording.ROWS, [data]):
-                self.keep(each)
+                self.keep(each, record.from_json(each))
             recording.shorten(report)
 
-    def keep(self, data: Mapping[str, Any]) -> None:
-        """Keep the record of an item that has ended, or of a row of it, in plain JSON types."""
+    def keep(self, data: Mapping[str, Any], item: record.ItemRecord) -> None:
+        """Keep the record of an item that has ended, or of a row of it, as it is written."""
         line = {"schema_version": record.SCHEMA_VERSION, **data}
         self.run.store.append(record.FILE, line)
-        item = record.from_json(data)
         self.records[item.id] = record.merged(self.records.get(item.id), item)
         self._progress.ended(item)
 
