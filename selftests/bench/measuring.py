@@ -23,7 +23,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -154,8 +154,10 @@ os.write(int(sys.argv[1]), " ".join(map(str, words)).encode())
 """
 
 
-def child(argv: Sequence[str], cwd: Path = ROOT, **environment: str) -> Child:
-    """Run ``argv`` to its end. Raises ``RuntimeError`` with its output unless it exits 0."""
+def child(
+    argv: Sequence[str], cwd: Path = ROOT, codes: Collection[int] = (0,), **environment: str
+) -> Child:
+    """Run ``argv`` to its end. Raises ``RuntimeError`` with its output for another exit code."""
     start = time.perf_counter()
     with TemporaryFile("w+") as out, TemporaryFile("w+") as told:
         subprocess.run(
@@ -167,15 +169,17 @@ def child(argv: Sequence[str], cwd: Path = ROOT, **environment: str) -> Child:
         for file in (out, told):
             file.seek(0)
         said, (code, cpu, peak_kib) = out.read(), told.read().split()
-    if code != "0":
+    if int(code) not in codes:
         raise RuntimeError(f"{argv[0]} exited {code}: {said[-2000:]}")
     return Child(float(cpu), wall, int(peak_kib) / 1024, said)
 
 
-def python(*arguments: str, cwd: Path = ROOT, **environment: str) -> Child:
+def python(
+    *arguments: str, cwd: Path = ROOT, codes: Collection[int] = (0,), **environment: str
+) -> Child:
     """``child`` of this interpreter, with bytecode kept between its calls, as users have it."""
     kept = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": _bytecode().name}
-    return child([sys.executable, *arguments], cwd, **kept, **environment)
+    return child([sys.executable, *arguments], cwd, codes, **kept, **environment)
 
 
 @cache

@@ -188,10 +188,10 @@ def test_a_sign_off_says_what_it_needs_of_this_machine(railgauge, log):
     (line,) = re.findall(r"needs on this machine about .*?\)", words.replace("\n    ", " "), re.S)
     items = int(re.search(r"judges ([\d,]+) items", words)[1].replace(",", ""))
     assert "items; pytest collects one item for all pairings and sizes of a test" in words
-    gib = items * 18 / 1024 / 1024
+    gib = items * 12.5 / 1024 / 1024
     assert f"about {gib + 90 / 1024:.1f} GiB of memory and " in line
     assert "for each worker of -n " in line
-    assert "18 KiB and 3.7 ms an item" in line, "the basis"
+    assert "12.5 KiB and 3.7 ms an item, 23 ms a run of a tool" in line, "the basis"
     _, nightly, _ = railgauge(*plan[:-2])
     assert "needs on this machine" not in nightly
     assert "pytest collects" not in nightly
@@ -207,6 +207,7 @@ def test_the_cost_of_a_run_grows_with_its_items(railgauge, log):
     assert more["memory_mib"] - less["memory_mib"] == pytest.approx((many - few) * 18 / 1024)
     assert more["cpu_s"] > less["cpu_s"] > 1
     assert more["worker_memory_mib"] > less["worker_memory_mib"] > 55
+    assert less["basis"].startswith("18 KiB and 3.7 ms an item, ")
 
 
 def test_what_is_left_out_folds_by_reason_and_unfolds(railgauge, log):

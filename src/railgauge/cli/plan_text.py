@@ -16,7 +16,7 @@ from railgauge.planning.demand import DemandInputs
 from railgauge.planning.forecast import Alternative, Work
 from railgauge.planning.held import MOST_ITEMS
 from railgauge.planning.needs import Candidate, not_limited
-from railgauge.planning.own_cost import BASIS, OwnCost, own_cost
+from railgauge.planning.own_cost import OwnCost, own_cost
 from railgauge.planning.plan import Level
 from railgauge.verdict.decision import not_applicable, subnet_notes
 
@@ -87,7 +87,8 @@ def _own_cost(cost: OwnCost) -> str:
     return (
         f"needs on this machine about {_memory(cost.memory_mib)} of memory and "
         f"{format_duration(cost.cpu_s)} of processor time; for each worker of -n "
-        f"{_memory(cost.worker_memory_mib)} more and {format_duration(cost.worker_cpu_s)} ({BASIS})"
+        f"{_memory(cost.worker_memory_mib)} more and {format_duration(cost.worker_cpu_s)} "
+        f"({cost.basis})"
     )
 
 
