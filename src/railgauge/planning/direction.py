@@ -41,9 +41,7 @@ def directed(rounds: Rounds) -> Rounds:
     """
     pairs = [pair for turn in rounds for pair in turn]
     is_turned = iter(_turned(_connected(pairs)))
-    return tuple(
-        tuple(_turned_over(p) if next(is_turned) else p for p in turn) for turn in rounds
-    )
+    return tuple(tuple(_turned_over(p) if next(is_turned) else p for p in turn) for turn in rounds)
 
 
 def turned(pairs: Iterable[Pair], nodes: Collection[str]) -> tuple[Pair, ...]:

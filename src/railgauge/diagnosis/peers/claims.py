@@ -102,7 +102,7 @@ _SLOW = _SLOW_PARTS | {"slow-path", "slow-direction"}
 
 def _is_of(one: Straggler, claim: CauseClaim, seen: Sequence[Standing]) -> bool:
     """Whether a claim blames another part for what this one explains: no slower, and over it."""
-    if _KIND.get(one.kind) is None or len(one.suspects) > 1 or one.confidence == OPEN:
+    if _KIND.get(one.kind) is None or len(one.suspects) > 1 or one.confidence == OPEN or one.way:
         return False
     node = one.suspects[0]
     where = (claim.where.node, claim.where.device)
@@ -117,7 +117,7 @@ def _is_of(one: Straggler, claim: CauseClaim, seen: Sequence[Standing]) -> bool:
     if not narrower or node not in nodes_of(claim.where.node):
         return False
     shown = {(record.subject, record.pairing) for record in claim.evidence if node in record.nodes}
-    mine = [s for s in seen if s.node == node and (s.subject, s.part) in shown]
+    mine = [s for s in seen if s.node == node and (s.subject, s.part) in shown and not s.way]
     return bool(mine) and all(_is_slow_over(one, standing) for standing in mine)
 
 
@@ -203,10 +203,15 @@ def says(one: Straggler) -> str:
     who = listed(one.suspects) if len(one.suspects) == 1 else f"one of {listed(one.suspects)}"
     device = f" {one.device}" if one.device else ""
     domain = f" {one.domain}" if one.domain else ""
+    if one.way and len(one.suspects) > 1:
+        domain += f", and {listed(one.suspects[1:])} of what it {_DOES[_OTHER[one.way]]}"
     return (
         f"{who}{device} is {one.behind:.1%} behind its peers in {one.seen} of {one.runs} "
         f"measurements{domain}; {_example(one.standings)}"
     )
+
+
+_DOES = {SENDING: "sends", RECEIVING: "receives"}
 
 
 def _example(some: Sequence[Standing]) -> str:
