@@ -104,3 +104,21 @@ def test_a_limit_on_stragglers_is_one_of_directions_too():
     items = {one.nodes[0]: one for one in compared(replace(found, platform=limited))}
     assert [node for node, one in items.items() if one.outcome is Outcome.FAILED] == ["n3"]
     assert WORDS["sending"] in items["n3"].reason
+
+
+def test_a_straggler_is_no_cause_of_items_of_other_nodes():
+    """A slow NIC of n6 and a slow n3 are undecided by their collectives, of which one has no n6."""
+    six = names(6)
+    pairs = [("n1", "n6"), ("n2", "n5"), ("n3", "n4"), ("n5", "n1"), ("n4", "n2"), ("n6", "n3")]
+    lost = {("n1", "n6"): 349.0, ("n3", "n4"): 343.0, ("n6", "n3"): 343.0}
+    items = [
+        *over(pairs, {("n6", "mlx5_1"): SLOW}),
+        *(rates(collective(pair, lost.get(pair, 364.0))) for pair in pairs),
+    ]
+    found = diagnose(findings(items, nodes=six))
+    red = {item.id: item.nodes for item in items if item.outcome is Outcome.FAILED}
+    assert len(red) == 3
+    for cause in found:
+        named_ = set(cause.where.node.split("|"))
+        assert all(named_ & set(red[item]) for item in cause.evidence if item in red), cause
+    assert set(red) <= {item for cause in found for item in (*cause.evidence, *cause.explains)}

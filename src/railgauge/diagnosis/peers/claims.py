@@ -114,9 +114,9 @@ def _is_of(one: Straggler, claim: CauseClaim, seen: Sequence[Standing]) -> bool:
         return False
     # A part of a node explains what blames the whole node, or leaves it open; no other part.
     narrower = not one.device or claim.cause == "slow-node" or claim.confidence == OPEN
-    if not narrower or node not in nodes_of(claim.where.node):
+    if not narrower or not all(node in record.nodes for record in claim.evidence):
         return False
-    shown = {(record.subject, record.pairing) for record in claim.evidence if node in record.nodes}
+    shown = {(record.subject, record.pairing) for record in claim.evidence}
     mine = [s for s in seen if s.node == node and (s.subject, s.part) in shown and not s.way]
     return bool(mine) and all(_is_slow_over(one, standing) for standing in mine)
 
