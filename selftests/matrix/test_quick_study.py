@@ -1,7 +1,9 @@
 """Runs with several slow parts that the diagnosis once got wrong; each has its lesson."""
 
 import pytest
-from quick_study import Course, main, missed, one
+from blind_draw import DrawnRun, drawn
+from injections import Injection
+from quick_study import SLOW, Course, main, missed, one, played
 
 # Seed and number of a run, and what it teaches.
 RUNS = {
@@ -45,6 +47,11 @@ RUNS = {
     (203, 42): "a spread that is too large makes no direction slow",
     (203, 122): "a partner that is slower than the suspect makes no direction slow",
     (203, 243): "a node of which most GPU links are slow is one cause",
+    (31001, 17): "in a sum, a direction of a node that is a little slow is no healthy one",
+    (31001, 94): "a slow NIC is no cause of collectives without its node",
+    (31001, 100): "a node of which only what it receives is slow at times is undecided",
+    (31001, 162): "two NICs of a node, each slow in a direction of its own",
+    (31001, 286): "a pair that is fine when measured again leaves both of its nodes suspects",
 }
 
 
@@ -52,6 +59,29 @@ RUNS = {
 def test_no_fault_is_swallowed_and_no_decided_cause_is_wrong(seed, number):
     outcome = one(number, seed)
     assert not missed(outcome), [RUNS[seed, number], *outcome.wrong, *outcome.counted]
+
+
+TWO_NODES = ("slow-receive@mi01:mlx5_3=11%", "slow-send@mi01:mlx5_3=11%", "slow-nic@mi01:mlx5_3")
+
+
+@pytest.mark.parametrize("fault", TWO_NODES)
+def test_of_two_nodes_a_slow_nic_or_direction_leaves_both_suspects_and_is_named_as_such(fault):
+    """The collective between the two would miss its limit by 15 % less, or say less."""
+    injection = Injection("mi300x", fault.partition("@")[0], fault, "", "mi01", "mlx5_3")
+    studied = played(DrawnRun(0, "mi300x", 2, 7, "smoke", (injection,)))
+    ((kind, where, confidence),) = [
+        (cause["cause"], cause["where"], cause["confidence"]) for cause in studied.verdict["causes"]
+    ]
+    assert kind == ("slow-nic" if "nic" in fault else "slow-direction")
+    assert (where["node"], where["device"], confidence) == ("mi01|mi02", "mlx5_3", "open")
+
+
+def test_each_cause_says_what_it_is_compared_with():
+    """A node inside the items of another slow one was compared with nothing: ``expected of ,``."""
+    studied = played(drawn(31001, 135, "smoke", names=SLOW))
+    said = [cause["says"] for cause in studied.verdict["causes"]]
+    assert any("is expected of node04, slow as a whole" in one for one in said)
+    assert not any(" of ," in one for one in said)
 
 
 def test_a_course_is_read_as_the_lab_reads_it():

@@ -20,6 +20,10 @@ Which GPUs are peers
     the cluster, on its own node too, so that one node is enough (``alone``). It may be behind in
     its products alone, or in its memory alone.
 
+Which rails are peers
+    Two nodes have no other node as a peer. Their rails are peers of each other, where the platform
+    file holds three or more of them to the same limit (``rails``); both nodes are suspects.
+
 Which figures count
     Only rates. A latency contains the length of the cables and the number of switches, which differ
     legitimately between the nodes of one cluster: 5 ns a metre, against 1 us in total.
@@ -52,8 +56,8 @@ How many measurements
 Which part
     Two thirds of a part's runs must show it; the others may be bound by something else. The whole
     node comes first, then the NIC, GPU or link with the most runs, then one direction of the node,
-    or of a NIC, and last what uses all of it. A node takes two thirds of its
-    parts as well as of its collectives, as a single slow part slows most of the latter.
+    or of a NIC, and last what uses all of it. A node takes two thirds of its parts as well as of
+    its collectives, as a single slow part slows most of the latter.
 
 ``FALSE_ALARMS`` is 1e-5: five platforms at three levels with 1,000 seeds are 15,000 healthy runs,
 in which 0.15 false alarms may be expected. ``BEHIND_MIN`` makes them rarer still.

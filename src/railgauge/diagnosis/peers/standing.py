@@ -25,7 +25,7 @@ from railgauge.tools.metric import HIGHER
 
 _MEASURED = (Outcome.PASSED, Outcome.MARGINAL, Outcome.FAILED, Outcome.RECORD_ONLY)
 _NOT_RATES = ("count", "1")
-_ONE_WAY = (Flow.FORWARD, Flow.BACKWARD)
+ONE_WAY = (Flow.FORWARD, Flow.BACKWARD)
 _OTHER = {"": "", SENDING: RECEIVING, RECEIVING: SENDING}
 _PAIR = 2
 _FEWEST_PEERS = 2
@@ -107,7 +107,7 @@ class _Heap:
             self.at_home.update(nodes)
         for node in nodes:
             self.records[node].append(record)
-            if flow in _ONE_WAY:
+            if flow in ONE_WAY:
                 (way,) = ways((record.nodes[0], record.nodes[1]), node, flow)
                 self.ways[node, way][record.id] = _rate(record)
 
@@ -151,7 +151,7 @@ def standings(
             nodes = [node for node in record.nodes if node in known]
             flow, series = _flow(results, record), (record.subject, record.pairing)
             heaps[series, ""].take(record, nodes, flow, crosses=crosses)
-            for node in nodes if flow in _ONE_WAY else ():
+            for node in nodes if flow in ONE_WAY else ():
                 (way,) = ways((record.nodes[0], record.nodes[1]), node, flow)
                 heaps[series, way].take(record, [node], Flow.UNTOLD, crosses=crosses)
     return [one for (series, way), heap in heaps.items() for one in _of(series, way, heap, heaps)]
