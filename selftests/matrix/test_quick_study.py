@@ -76,6 +76,38 @@ def test_of_two_nodes_a_slow_nic_or_direction_leaves_both_suspects_and_is_named_
     assert (where["node"], where["device"], confidence) == ("mi01|mi02", "mlx5_3", "open")
 
 
+@pytest.mark.parametrize("late", ["slow-node@mx03,after=20s", "slow-nic@mx03:mlx5_1,after=20s"])
+def test_a_part_that_slows_down_before_the_collectives_is_no_path_of_a_gpu(late):
+    """The paths that smoke does not measure are slow too when they are measured at the end."""
+    kind, _, device = late.partition(",")[0].replace("@mx03", "").partition(":")
+    injection = Injection("metax-c500", kind, late, kind, "mx03", device)
+    studied = played(DrawnRun(0, "metax-c500", 4, 7, "smoke", (injection,)))
+    ((name, where, confidence),) = [
+        (cause["cause"], cause["where"], cause["confidence"]) for cause in studied.verdict["causes"]
+    ]
+    assert (name, where["node"], where["device"], confidence) == (kind, "mx03", device, "likely")
+
+
+LATE = {
+    ("h100-tcpx", "slow-path@tcpx02:tcpx03,after=13s"): "slow over its last NIC, or over all since",
+    ("metax-c500", "slow-path@mx02:mx03,after=3s"): "the same, of two NICs",
+    ("metax-c500", "slow-gpu@mx02:gpu3,after=18s"): "a GPU that was fine before the collectives",
+}
+
+
+@pytest.mark.parametrize(("platform", "late"), LATE)
+def test_a_part_that_slows_down_is_a_suspect_and_no_other_is_blamed(platform, late):
+    kind, _, place = late.partition(",")[0].partition("@")
+    node, _, device = place.partition(":")
+    peer, device = (device, "") if kind == "slow-path" else ("", device)
+    injection = Injection(platform, kind, late, kind, node, device, peer)
+    studied = played(DrawnRun(0, platform, 4, 11, "smoke", (injection,)))
+    assert not studied.decided
+    (cause,) = studied.verdict["causes"]
+    assert {node, peer} - {""} == {cause["where"]["node"], cause["where"]["peer"]} - {""}
+    assert "gpu0" not in cause["where"]["device"], "it was fine when it was measured at the end"
+
+
 def test_each_cause_says_what_it_is_compared_with():
     """A node inside the items of another slow one was compared with nothing: ``expected of ,``."""
     studied = played(drawn(31001, 135, "smoke", names=SLOW))
