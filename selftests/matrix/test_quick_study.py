@@ -108,6 +108,20 @@ def test_a_part_that_slows_down_is_a_suspect_and_no_other_is_blamed(platform, la
     assert "gpu0" not in cause["where"]["device"], "it was fine when it was measured at the end"
 
 
+@pytest.mark.parametrize("name", ["slow-node", "slow-receive"])
+def test_a_part_that_comes_and_goes_is_named_by_what_both_directions_show(name):
+    """One measurement that was fine by chance made a node slow in one direction, or a path."""
+    device = ":mlx5_0" if name == "slow-receive" else ""
+    cause = {"slow-receive": "slow-direction"}.get(name, name)
+    injection = Injection(
+        "connectx4-homelab", name, f"{name}@columbia{device},p=0.7", cause, "columbia"
+    )
+    studied = played(DrawnRun(0, "connectx4-homelab", 3, 11, "smoke", (injection,)))
+    assert [(one["cause"], one["where"]["node"]) for one in studied.decided] == [
+        (cause, "columbia")
+    ]
+
+
 def test_each_cause_says_what_it_is_compared_with():
     """A node inside the items of another slow one was compared with nothing: ``expected of ,``."""
     studied = played(drawn(31001, 135, "smoke", names=SLOW))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from statistics import median
 
+from railgauge.core.model import Outcome
 from railgauge.core.naming import among, listed
 from railgauge.core.units import format_size, format_value
 from railgauge.diagnosis.folding import folded
@@ -170,7 +171,10 @@ def _ways(one: Straggler, results: RunResults) -> set[str]:
 def _claim(one: Straggler) -> CauseClaim:
     records = dict.fromkeys(record for each in one.standings for record in each.records)
     where = Where(among(one.suspects), one.device)
-    return CauseClaim(STRAGGLER, where, says(one), tuple(records), one.confidence, one.would_decide)
+    # What misses limits in one direction, and no rule has a place for, is more than a straggler.
+    is_slow = one.way and any(record.outcome is Outcome.FAILED for record in records)
+    cause = "slow-direction" if is_slow else STRAGGLER
+    return CauseClaim(cause, where, says(one), tuple(records), one.confidence, one.would_decide)
 
 
 def _is_explained(claim: CauseClaim, others: Sequence[CauseClaim], results: RunResults) -> bool:
