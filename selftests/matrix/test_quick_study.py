@@ -108,6 +108,28 @@ def test_a_part_that_slows_down_is_a_suspect_and_no_other_is_blamed(platform, la
     assert "gpu0" not in cause["where"]["device"], "it was fine when it was measured at the end"
 
 
+@pytest.mark.parametrize(
+    ("platform", "late", "kind", "confidence"),
+    [
+        ("h100-tcpx", "slow-node@tcpx02,after=16s", "slow-nic", "open"),
+        ("metax-c500", "slow-node@mx02,after=6s", "slow-nic", "open"),
+        ("metax-c500", "slow-send@mx02:mlx5_1,after=16s", "slow-direction", "likely"),
+    ],
+)
+def test_a_nic_that_was_fine_before_is_named_if_another_one_is_fine_since(
+    platform, late, kind, confidence
+):
+    """Else its node may be slow since; its last measurement was over that NIC."""
+    name, _, place = late.partition(",")[0].partition("@")
+    injection = Injection(platform, name, late, kind, *place.split(":"))
+    studied = played(DrawnRun(0, platform, 4, 22, "smoke", (injection,)))
+    assert [
+        (one["cause"], one["where"]["node"], one["confidence"])
+        for one in studied.verdict["causes"]
+        if one["cause"] != "straggler"
+    ] == [(kind, injection.node, confidence)]
+
+
 @pytest.mark.parametrize("name", ["slow-node", "slow-receive"])
 def test_a_part_that_comes_and_goes_is_named_by_what_both_directions_show(name):
     """One measurement that was fine by chance made a node slow in one direction, or a path."""

@@ -36,6 +36,7 @@ _FEW = 2  # nodes that other rules tell apart
 _PART = {"slow-pcie-path": re.compile(r"gpu\d+-.+"), "slow-gpu": re.compile(r"gpu\d+")}
 _BEHIND = 0.985  # of what the other suspects reach; healthy like parts differ by up to 1.04 %
 _NEAR = "near"
+_NODE = "slow-node"
 
 
 def suspects(cause: Cause) -> tuple[str, ...]:
@@ -106,6 +107,8 @@ def decided(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
         return _node_left(cause, results)
     host = [result for result in results if is_host_memory(result)]
     left = _among_parts(cause, [result for result in results if result not in host])
+    if left and left.cause == _NODE:  # no part is slow now, but a NIC may be
+        return _of_slow_nics(cause, host) or left
     return _of_nics(cause, left, host) if left else None
 
 
@@ -158,11 +161,11 @@ def _among_parts(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
 
 def _of_no_part(cause: Cause, found: Sequence[str], again: Confirmation) -> Cause:
     """The node, undecided: what was fine in the run may have become slow before the collective."""
-    node, kind = cause.where.node, CATALOGUE["slow-node"]
+    node, kind = cause.where.node, CATALOGUE[_NODE]
     rest = "GPUs" if cause.cause == "slow-gpu" else "paths"
     return replace(
         cause,
-        cause="slow-node",
+        cause=_NODE,
         where=Where(node),
         says=f"{cause.headline}; measured again, each of {listed(found)} is fine by itself",
         would_decide=f"measure the other {rest} of {node} again, and the links between its GPUs",
@@ -183,15 +186,29 @@ def _of_nics(before: Cause, left: Cause, host: Sequence[Confirmed]) -> Cause:
     theirs = {path for path in _parts(before) if path.partition("-")[2] in nics}
     if not nics or theirs != set(paths):
         return left
-    mine = {nic: [r for r in host if nic in _covers(before, r) and not r.error] for nic in nics}
+    mine = _by_nic(before, nics, host)
     slow = [nic for nic, results in mine.items() if any(result.missed for result in results)]
-    if len(slow) == len(nics) > 1:
-        return at_the_node(before, [result for results in mine.values() for result in results])
-    if len(nics) == 1 and slow:
-        return at_the_nic(before, nics[0], mine[nics[0]])
+    if len(slow) == len(nics) and (found := _of_slow_nics(before, host)):
+        return found
     unknown = slow or [nic for nic, results in mine.items() if not results and len(nics) == 1]
     decide = f"measure host memory over {listed(unknown)} of {before.where.node} again"
     return replace(left, confidence=OPEN, would_decide=decide) if unknown else left
+
+
+def _by_nic(
+    cause: Cause, nics: Sequence[str], host: Sequence[Confirmed]
+) -> dict[str, list[Confirmed]]:
+    """What was measured again of host memory over each NIC."""
+    return {nic: [r for r in host if nic in _covers(cause, r) and not r.error] for nic in nics}
+
+
+def _of_slow_nics(before: Cause, host: Sequence[Confirmed]) -> Cause | None:
+    """The NIC of the suspected paths over which host memory is slow now, or the node of several."""
+    mine = _by_nic(before, nics_of_paths(before), host)
+    slow = [nic for nic, results in mine.items() if any(result.missed for result in results)]
+    if len(slow) > 1:
+        return at_the_node(before, [result for nic in slow for result in mine[nic]])
+    return at_the_nic(before, slow[0], mine[slow[0]]) if slow else None
 
 
 def _named(cause: Cause, again: Confirmation) -> Cause:
