@@ -13,7 +13,7 @@ from statistics import median
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.localise.directions import RECEIVING, SENDING
 from railgauge.diagnosis.model import LIKELY, OPEN
-from railgauge.diagnosis.peers.standing import Kind, Series, Standing, noise_of
+from railgauge.diagnosis.peers.standing import Comparable, Series, Standing, noise_of
 
 BEHIND_MIN = 0.02
 NOISE_MIN = 0.005
@@ -81,13 +81,13 @@ class _Part:
 class _Scale:
     """What a finding is measured by: the noise of each subject, its number of values, and t."""
 
-    noise: Mapping[Kind, float]
-    pool: Mapping[Kind, int]
+    noise: Mapping[Comparable, float]
+    pool: Mapping[Comparable, int]
     least: float
 
     @classmethod
     def of(cls, found: Sequence[Standing]) -> _Scale:
-        pool: dict[Kind, int] = defaultdict(int)
+        pool: dict[Comparable, int] = defaultdict(int)
         parts: set[tuple[str, ...]] = set()
         for one in found:
             pool[one.kind] += 1

@@ -32,7 +32,7 @@ _FEWEST_PEERS = 2
 
 Series = tuple[str, str]
 """A measurement, and the NIC, GPU, link or path that it was made over; empty for none."""
-Kind = tuple[str, str]
+Comparable = tuple[str, str]
 """A measurement, and a direction; empty for both."""
 _At = tuple[str, "int | None"]
 """A metric, and a message size."""
@@ -65,7 +65,7 @@ class Standing:
     way: str = ""
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> Comparable:
         """What it can be compared with."""
         return self.subject, self.way
 
@@ -263,9 +263,9 @@ _OF_NORMAL = 1.4826  # a normal distribution's standard deviation over its absol
 _UPPER = 2.3  # two standard errors of that scale, times the root of the number of values
 
 
-def noise_of(found: Sequence[Standing], least: float) -> dict[Kind, float]:
+def noise_of(found: Sequence[Standing], least: float) -> dict[Comparable, float]:
     """By kind, the standard deviation of a healthy part, at least ``least``."""
-    shares: dict[Kind, list[float]] = defaultdict(list)
+    shares: dict[Comparable, list[float]] = defaultdict(list)
     for one in found:
         shares[one.kind].append(one.behind)
     own = _of_repeats(found)
@@ -282,9 +282,9 @@ def spread(values: Sequence[float]) -> float:
     return _OF_NORMAL * deviation * (1 + _UPPER / math.sqrt(len(values)))
 
 
-def _of_repeats(found: Sequence[Standing]) -> dict[Kind, float]:
+def _of_repeats(found: Sequence[Standing]) -> dict[Comparable, float]:
     """By kind, the median of the relative standard deviations of samples of one item."""
-    seen: dict[Kind, list[float]] = defaultdict(list)
+    seen: dict[Comparable, list[float]] = defaultdict(list)
     for one in found:
         for record in one.records[:1]:  # one item of each: a sample of them is enough
             seen[one.kind] += [
