@@ -140,7 +140,7 @@ axe:
 			--loglevel=error axe-core@$(AXE)
 
 # These scripts use the selftests' own packages.
-docs matrix healthy stragglers blind kills bench fuzz: export PYTHONPATH = selftests
+docs matrix healthy stragglers blind blind-quick kills bench fuzz: export PYTHONPATH = selftests
 
 docs: $(VENV)/.ready
 	for page in limits causes; do \

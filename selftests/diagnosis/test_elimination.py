@@ -152,7 +152,9 @@ def test_without_host_memory_it_may_be_the_nic():
 
 def test_paths_that_are_fine_by_themselves_leave_it_undecided():
     cause = elimination.decided(of_paths(*PATHS), measured(()))
-    assert (cause.confidence, cause.where) == ("open", of_paths(*PATHS).where)
+    assert (cause.cause, cause.confidence) == ("slow-node", "open"), "something else was slow then"
+    assert (cause.where.node, cause.where.device) == ("n1", "")
+    assert cause.would_decide.startswith("measure the other paths of n1 again")
     assert "each of gpu0-mlx5_0, gpu1-mlx5_0, gpu2-mlx5_1 is fine by itself" in cause.says
 
 

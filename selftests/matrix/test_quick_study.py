@@ -1,7 +1,9 @@
 """Runs with several slow parts that the diagnosis once got wrong; each has its lesson."""
 
 import pytest
-from quick_study import Course, main, missed, one
+from blind_draw import DrawnRun, drawn
+from injections import Injection
+from quick_study import SLOW, Course, main, missed, one, played
 
 # Seed and number of a run, and what it teaches.
 RUNS = {
@@ -45,6 +47,11 @@ RUNS = {
     (203, 42): "a spread that is too large makes no direction slow",
     (203, 122): "a partner that is slower than the suspect makes no direction slow",
     (203, 243): "a node of which most GPU links are slow is one cause",
+    (31001, 17): "in a sum, a direction of a node that is a little slow is no healthy one",
+    (31001, 94): "a slow NIC is no cause of collectives without its node",
+    (31001, 100): "a node of which only what it receives is slow at times is undecided",
+    (31001, 162): "two NICs of a node, each slow in a direction of its own",
+    (31001, 286): "a pair that is fine when measured again leaves both of its nodes suspects",
 }
 
 
@@ -52,6 +59,97 @@ RUNS = {
 def test_no_fault_is_swallowed_and_no_decided_cause_is_wrong(seed, number):
     outcome = one(number, seed)
     assert not missed(outcome), [RUNS[seed, number], *outcome.wrong, *outcome.counted]
+
+
+TWO_NODES = ("slow-receive@mi01:mlx5_3=11%", "slow-send@mi01:mlx5_3=11%", "slow-nic@mi01:mlx5_3")
+
+
+@pytest.mark.parametrize("fault", TWO_NODES)
+def test_of_two_nodes_a_slow_nic_or_direction_leaves_both_suspects_and_is_named_as_such(fault):
+    """The collective between the two would miss its limit by 15 % less, or say less."""
+    injection = Injection("mi300x", fault.partition("@")[0], fault, "", "mi01", "mlx5_3")
+    studied = played(DrawnRun(0, "mi300x", 2, 7, "smoke", (injection,)))
+    ((kind, where, confidence),) = [
+        (cause["cause"], cause["where"], cause["confidence"]) for cause in studied.verdict["causes"]
+    ]
+    assert kind == ("slow-nic" if "nic" in fault else "slow-direction")
+    assert (where["node"], where["device"], confidence) == ("mi01|mi02", "mlx5_3", "open")
+
+
+@pytest.mark.parametrize("late", ["slow-node@mx03,after=20s", "slow-nic@mx03:mlx5_1,after=20s"])
+def test_a_part_that_slows_down_before_the_collectives_is_no_path_of_a_gpu(late):
+    """The paths that smoke does not measure are slow too when they are measured at the end."""
+    kind, _, device = late.partition(",")[0].replace("@mx03", "").partition(":")
+    injection = Injection("metax-c500", kind, late, kind, "mx03", device)
+    studied = played(DrawnRun(0, "metax-c500", 4, 7, "smoke", (injection,)))
+    ((name, where, confidence),) = [
+        (cause["cause"], cause["where"], cause["confidence"]) for cause in studied.verdict["causes"]
+    ]
+    assert (name, where["node"], where["device"], confidence) == (kind, "mx03", device, "likely")
+
+
+LATE = {
+    ("h100-tcpx", "slow-path@tcpx02:tcpx03,after=13s"): "slow over its last NIC, or over all since",
+    ("metax-c500", "slow-path@mx02:mx03,after=3s"): "the same, of two NICs",
+    ("metax-c500", "slow-gpu@mx02:gpu3,after=18s"): "a GPU that was fine before the collectives",
+}
+
+
+@pytest.mark.parametrize(("platform", "late"), LATE)
+def test_a_part_that_slows_down_is_a_suspect_and_no_other_is_blamed(platform, late):
+    kind, _, place = late.partition(",")[0].partition("@")
+    node, _, device = place.partition(":")
+    peer, device = (device, "") if kind == "slow-path" else ("", device)
+    injection = Injection(platform, kind, late, kind, node, device, peer)
+    studied = played(DrawnRun(0, platform, 4, 11, "smoke", (injection,)))
+    assert not studied.decided
+    (cause,) = studied.verdict["causes"]
+    assert {node, peer} - {""} == {cause["where"]["node"], cause["where"]["peer"]} - {""}
+    assert "gpu0" not in cause["where"]["device"], "it was fine when it was measured at the end"
+
+
+@pytest.mark.parametrize(
+    ("platform", "late", "kind", "confidence"),
+    [
+        ("h100-tcpx", "slow-node@tcpx02,after=16s", "slow-nic", "open"),
+        ("metax-c500", "slow-node@mx02,after=6s", "slow-nic", "open"),
+        ("metax-c500", "slow-send@mx02:mlx5_1,after=16s", "slow-direction", "likely"),
+    ],
+)
+def test_a_nic_that_was_fine_before_is_named_if_another_one_is_fine_since(
+    platform, late, kind, confidence
+):
+    """Else its node may be slow since; its last measurement was over that NIC."""
+    name, _, place = late.partition(",")[0].partition("@")
+    injection = Injection(platform, name, late, kind, *place.split(":"))
+    studied = played(DrawnRun(0, platform, 4, 22, "smoke", (injection,)))
+    assert [
+        (one["cause"], one["where"]["node"], one["confidence"])
+        for one in studied.verdict["causes"]
+        if one["cause"] != "straggler"
+    ] == [(kind, injection.node, confidence)]
+
+
+@pytest.mark.parametrize("name", ["slow-node", "slow-receive"])
+def test_a_part_that_comes_and_goes_is_named_by_what_both_directions_show(name):
+    """One measurement that was fine by chance made a node slow in one direction, or a path."""
+    device = ":mlx5_0" if name == "slow-receive" else ""
+    cause = {"slow-receive": "slow-direction"}.get(name, name)
+    injection = Injection(
+        "connectx4-homelab", name, f"{name}@columbia{device},p=0.7", cause, "columbia"
+    )
+    studied = played(DrawnRun(0, "connectx4-homelab", 3, 11, "smoke", (injection,)))
+    assert [(one["cause"], one["where"]["node"]) for one in studied.decided] == [
+        (cause, "columbia")
+    ]
+
+
+def test_each_cause_says_what_it_is_compared_with():
+    """A node inside the items of another slow one was compared with nothing: ``expected of ,``."""
+    studied = played(drawn(31001, 135, "smoke", names=SLOW))
+    said = [cause["says"] for cause in studied.verdict["causes"]]
+    assert any("is expected of node04, slow as a whole" in one for one in said)
+    assert not any(" of ," in one for one in said)
 
 
 def test_a_course_is_read_as_the_lab_reads_it():

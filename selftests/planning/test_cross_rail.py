@@ -72,9 +72,9 @@ def test_demanded_items_and_planned_cases_agree(metax):
         metax, cluster("n1", "n2"), plan.level(metax, cluster("n1", "n2"), "nightly")
     )
     found = [demand for demand in demands(scope) if demand.key.part == str(PATH)]
-    assert [(demand.key.way, demand.key.size_bytes) for demand in found] == [
-        ("size", 64 << 10), ("size", 1 << 20), ("size", MIB8), ("traffic", None),
-    ]  # fmt: skip
+    asked = [("size", 64 << 10), ("size", 1 << 20), ("size", MIB8), ("traffic", None)]
+    assert [(demand.key.way, demand.key.size_bytes) for demand in found] == 2 * asked
+    assert [demand.key.nodes for demand in found[::4]] == [("n1", "n2"), ("n2", "n1")]
     assert count(scope) == len(list(demands(scope)))
     assert all(demand.question.case.pairing == PATH for demand in found)
 

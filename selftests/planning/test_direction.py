@@ -5,11 +5,16 @@ from itertools import pairwise, product
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from testing.core_values import ROOT, cluster
 
+from railgauge.config import thresholds
 from railgauge.config.thresholds.model import PairLevel
 from railgauge.core.model import Pair
-from railgauge.planning.direction import directed
-from railgauge.planning.pairing import ring, rounds, tournament
+from railgauge.core.terms import Flow, Scope
+from railgauge.planning import part, plan
+from railgauge.planning.direction import directed, turned
+from railgauge.planning.pairing import DIRECTED, ring, rounds, tournament
+from railgauge.tools import flow
 
 SENDS, RECEIVES = "sends", "receives"
 
@@ -122,3 +127,75 @@ def test_four_nodes_cannot_send_and_receive_in_any_two_rounds_in_a_row():
 @pytest.mark.parametrize("nodes", ["", "a"])
 def test_fewer_than_two_nodes_have_no_pair(nodes):
     assert rounds(list(nodes), PairLevel("tournament", 2)) == ()
+
+
+# --- every node is tried in both directions ---
+
+
+METAX = thresholds.load("metax-c500", ROOT / "thresholds")
+
+
+def level(nodes, name, count=None, **more):
+    return plan.level(METAX, cluster(*nodes), name, count, **more)
+
+
+def ways_of(wanted, node):
+    """What the node does in each one-way test of the level."""
+    tests = [m for m in METAX.measurements.values() if m.scope == Scope.PATH]
+    found = {}
+    for test in tests:
+        if test.made_at(wanted.name) and flow(test) in (Flow.FORWARD, Flow.BACKWARD):
+            pairs = plan.places(test, wanted)
+            ends = {(SENDS, p.source) for p in pairs} | {(RECEIVES, p.target) for p in pairs}
+            found[test.name] = {what for what, name in ends if name == node}
+    return found
+
+
+@pytest.mark.parametrize("name", ["smoke", "nightly", "signoff"])
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_each_node_sends_and_receives_in_each_one_way_test(count, name):
+    nodes = named(count)
+    wanted = level(nodes, name)
+    for node in nodes:
+        done = ways_of(wanted, node)
+        assert done
+        assert all(ways == {SENDS, RECEIVES} for ways in done.values())
+
+
+def test_of_two_nodes_only_one_way_tests_are_made_twice():
+    wanted = level("ab", "nightly")
+    assert (wanted.pairs, wanted.turned) == ((Pair("a", "b"),), (Pair("b", "a"),))
+    twice = {
+        name for name, one in METAX.measurements.items() if len(plan.places(one, wanted)) == 2
+        if one.scope != Scope.NODE
+    }  # fmt: skip
+    assert twice == {"host_write_bandwidth", "host_read_bandwidth", "host_send_bandwidth",
+                     "gpu_write_bandwidth"}  # fmt: skip
+
+
+def test_one_round_and_runs_of_earlier_versions_test_two_nodes_in_one_direction():
+    assert not level("ab", "smoke", 1).turned
+    assert not level("ab", "smoke", directions=DIRECTED).turned
+    assert level("ab", "smoke", 3).turned
+
+
+@given(st.data(), st.sampled_from(["smoke", "nightly", "signoff"]))
+def test_a_node_that_qualifies_sends_and_receives_with_any_partners(data, name):
+    nodes = named(data.draw(st.integers(2, 9)))
+    only = data.draw(st.lists(st.sampled_from(nodes), min_size=1, max_size=2, unique=True))
+    rest = [node for node in nodes if node not in only]
+    if not rest:
+        return
+    partners = data.draw(st.lists(st.sampled_from(rest), min_size=1, unique=True))
+    asked = part.LevelPart(
+        tuple(nodes), {}, only=tuple(only), partners=tuple(partners), each=data.draw(st.booleans())
+    )
+    found = part.of_level(asked, level(nodes, name))
+    for node in only:
+        assert all(ways == {SENDS, RECEIVES} for ways in ways_of(found, node).values())
+
+
+def test_a_pair_is_turned_once_for_both_of_its_nodes():
+    assert turned([Pair("a", "b"), Pair("c", "d")], "abd") == (Pair("b", "a"), Pair("d", "c"))
+    assert turned([Pair("a", "b"), Pair("b", "a")], "ab") == ()
+    assert turned([], "ab") == ()

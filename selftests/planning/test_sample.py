@@ -12,6 +12,7 @@ from railgauge.config import thresholds
 from railgauge.diagnosis.unplanned import unplanned
 from railgauge.planning import demand, forecast, plan, sample
 from railgauge.planning.demand import DemandInputs
+from railgauge.planning.pairing import BOTH_WAYS
 from railgauge.verdict.decision import RunPlan
 
 SIZES = (5, 6, 8, 9, 10, 16, 64, 625)
@@ -105,7 +106,7 @@ def test_it_says_what_it_leaves_out(h200):
 
 def test_a_run_of_an_earlier_version_owes_every_node(h200):
     of = nodes(16)
-    now = RunPlan(2, "run", "hardware", "smoke", None, (), "0", directions=2, sampled=True)
+    now = RunPlan(2, "run", "hardware", "smoke", None, (), "0", directions=BOTH_WAYS, sampled=True)
     assert now.level_of(h200, of) == sample.level(h200, of, "smoke")
     earlier = replace(now, sampled=False)
     assert earlier.level_of(h200, of) == plan.level(h200, of, "smoke")

@@ -13,7 +13,9 @@ from testing.places import ROOT
 from testing.programs import cannot_run, machine
 
 
-@pytest.mark.parametrize("target", ["healthy", "stragglers", "blind", "bench"])
+@pytest.mark.parametrize(
+    "target", ["healthy", "stragglers", "blind", "blind-quick", "kills", "bench"]
+)
 def test_the_script_of_a_target_starts(target: str, tmp_path: Path) -> None:
     if not shutil.which("make", path=machine()):
         cannot_run("make is not on this machine")

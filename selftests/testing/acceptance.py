@@ -35,8 +35,8 @@ BARE = ("-p", "no:html", "-p", "no:allure_pytest", "-p", "no:logging")
 BARE_SMOKE = (*SMOKE, *BARE)
 # Users do not have Hypothesis, whose plugin takes most of a second at the end of a run.
 _AS_INSTALLED = ("-p", "no:hypothesispytest")
-# Two nodes, so that there is one pair: viper sends to columbia.
-ONE_PAIR = (*HOMELAB, *SMOKE, "--lab-nodes", "2")
+# Two nodes and one round, so that there is one pair: viper sends to columbia.
+ONE_PAIR = (*HOMELAB, *SMOKE, "--lab-nodes", "2", "--rounds", "1")
 HOMELAB_NODES = ("viper", "columbia", "prometheus")
 # A limit for a run that hangs; a busy machine stays below it.
 TIME_LIMIT_S = 400.0

@@ -131,6 +131,7 @@ def _json(
         "nodes": [node.name for node in cluster.nodes],
         "sample": list(level.sample),
         "rounds": [[str(pair) for pair in pairs] for pairs in level.rounds],
+        "turned": [str(pair) for pair in level.turned],
         "leaves": {name: list(nodes) for name, nodes in level.leaves.items()},
         "coverage": {name: asdict(share) for name, share in shares.items()},
         "steps": [

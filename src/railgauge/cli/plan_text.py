@@ -176,9 +176,11 @@ def _rounds(level: Level) -> Iterator[str]:
     if len(level.rounds) > _SHOWN_ROUNDS:
         last, most = len(level.rounds), max(map(len, level.rounds))
         yield f"rounds 1 to {last}: up to {most} pairs each, {len(level.pairs):,} in all"
-        return
-    for number, pairs in enumerate(level.rounds, 1):
-        yield f"round {number}: {_pairs(pairs)}"
+    else:
+        for number, pairs in enumerate(level.rounds, 1):
+            yield f"round {number}: {_pairs(pairs)}"
+    if level.turned:
+        yield f"one-way tests also in the other direction: {_pairs(level.turned)}"
 
 
 def _pairs(pairs: Sequence[Pair]) -> str:

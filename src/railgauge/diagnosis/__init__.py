@@ -43,6 +43,7 @@ from railgauge.diagnosis.doubts import doubted
 from railgauge.diagnosis.folding import folded
 from railgauge.diagnosis.inside import doubted_path
 from railgauge.diagnosis.ladder import passes_and_misses
+from railgauge.diagnosis.late_paths import doubted_nic
 from railgauge.diagnosis.model import (
     CERTAIN,
     OPEN,
@@ -147,6 +148,7 @@ def _confirmed(results: RunResults, claim: CauseClaim) -> Cause:
     if told.confidence != OPEN and not _may_be_all(told.where, before, claim.evidence):
         told = replace(before, confirmation=told.confirmation)
     found = over_any_nic(by_exclusion.decided(results, told), results.confirmed)
+    found = doubted_nic(results, found)
     if found.where.peer and not claim.where.peer:
         found = doubted_path(results, found)
     return with_partner(found, [results.records[i] for i in found.evidence])

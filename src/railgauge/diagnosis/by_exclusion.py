@@ -12,11 +12,12 @@ of 157 Gb/s, and receives 157: ``slow-direction`` at ``tcpx02, eth1``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
+from types import MappingProxyType
 
-from railgauge.core.naming import listed
+from railgauge.core.naming import among, listed
 from railgauge.core.question import LIMITS
 from railgauge.core.terms import Flow, Rung
 from railgauge.diagnosis.catalogue import CATALOGUE
@@ -129,18 +130,21 @@ def _by_its_nics(results: RunResults, cause: Cause, mine: Sequence[Confirmed]) -
     if not nics:
         return _of_no_nic(results, told, usual)
     seen = {(_nic(one), way) for one in mine for way in _ways(results, one, cause.where.node)}
-    lame = {way for one in slow for way in _ways(results, one, cause.where.node)}
-    found = _at(told, nics, lame)
+    lame: dict[str, set[str]] = {nic: set() for nic in nics}
+    for one in slow:
+        lame[_nic(one)].update(_ways(results, one, cause.where.node))
+    is_one_way = all(len(ways_) == 1 for ways_ in lame.values())
+    found = _at(told, nics, lame if is_one_way else {})
     unseen = [f"{nic} {way}" for nic in nics for way in WAYS if (nic, way) not in seen]
-    if unseen and len(lame) == 1:
+    if unseen and is_one_way:
         decide = f"measure {listed(unseen)} of {cause.where.node}"
-        return replace(_at(told, nics, ()), confidence=OPEN, would_decide=decide)
-    if len(lame) == len(WAYS) and not _lost_alike(results, slow, cause.where.node, usual):
+        return replace(_at(told, nics), confidence=OPEN, would_decide=decide)
+    if not is_one_way and not _lost_alike(results, slow, cause.where.node, usual):
         decide = f"measure {listed(nics)} of {cause.where.node} with another node"
         return replace(found, confidence=OPEN, would_decide=decide)
     if _was_fine_again(results, cause):  # one fast measurement clears no direction
         decide = AGAIN.format(found.where)
-        return replace(_at(told, nics, ()), confidence=OPEN, would_decide=decide)
+        return replace(_at(told, nics), confidence=OPEN, would_decide=decide)
     return found
 
 
@@ -177,15 +181,23 @@ def _suspected(results: RunResults, cause: Cause) -> Cause:
     )
 
 
-def _at(cause: Cause, nics: Sequence[str], ways: Collection[str]) -> Cause:
-    """The cause at these NICs, or at one direction of them if there is only one of ``ways``."""
-    name = DIRECTION if len(ways) == 1 else _NIC
-    word = "".join(f", {way}" for way in ways if len(ways) == 1)
+def _at(
+    cause: Cause, nics: Sequence[str], ways: Mapping[str, Collection[str]] = MappingProxyType({})
+) -> Cause:
+    """The cause at these NICs, or at one direction of each if ``ways`` has it."""
+    name = DIRECTION if ways else _NIC
+    words = sorted({way for some in ways.values() for way in some})
+    slow = f"{listed(nics)} {'is' if len(nics) == 1 else 'are'} slow"
+    if len(words) > 1:
+        each = (f"{nic} is slow, {way}" for nic in nics for way in ways[nic])
+        slow = listed(list(each), between="; ")
+    elif words:
+        slow += f", {words[0]}"
     return replace(
         cause,
         cause=name,
         where=Where(cause.where.node, ",".join(nics)),
-        says=f"{cause.says}; measured again, {listed(nics)} is slow{word}",
+        says=f"{cause.says}; measured again, {slow}",
         confidence=LIKELY,
         would_decide="",
         remedy=CATALOGUE[name].remedy,
@@ -221,9 +233,17 @@ def _of_no_nic(results: RunResults, cause: Cause, usual: float) -> Cause:
     if reached and of_others and usual <= (1 - _HALF * (1 - min(reached))) * median(of_others):
         says = f"{cause.says}; measured again, all of its NICs are as far behind"
         return replace(cause, says=says)
+    says = f"{cause.says}; measured again, each of its NICs is fine"
+    pair = sorted(set.intersection(*(set(record.nodes) for record in shown)))
+    if len(pair) > 1 and _was_fine_again(results, cause):
+        says += f", and so are {listed(pair)} together: one of them may be slow at times"
+        decide = AGAIN.format(listed(pair))
+        return replace(
+            cause, where=Where(among(pair)), says=says, confidence=OPEN, would_decide=decide
+        )
     return replace(
         cause,
-        says=f"{cause.says}; measured again, each of its NICs is fine",
+        says=says,
         confidence=OPEN,
         would_decide=f"measure the GPUs of {node} one by one; {AGAIN.format(node)}",
     )

@@ -186,6 +186,8 @@ def _found_again(cause: Cause, results: Sequence[Confirmed]) -> Cause:
         decide = "; ".join(filter(None, (cause.would_decide, INTERMITTENT)))
         return replace(told, confidence=OPEN, would_decide=decide)
     ends = dict.fromkeys(r.asked.suspects for r in slow if len(r.asked.suspects) == 1)
+    if cause.cause == DIRECTION and not any(result.asked.suspects for result in results):
+        return by_direction(told, results)  # the other direction alone was measured
     if len(ends) == 1:
         ((node,),) = ends
         return _one_way(_at(told, node, results), results)

@@ -307,8 +307,20 @@ def _come_and_gone(
     # One of several NICs may be the only slow one by chance.
     if two := None if whole.device or is_only else two_parts(node, pairs):
         whole, says = Where(two.suspects), f"{says}; {two}"
-    confidence = OPEN if whole.device or two else LIKELY
+    if one_way := _slow_way(history, node, seen):
+        says += f"; only what it {one_way} is slow at times"
+    confidence = OPEN if whole.device or two or one_way else LIKELY
     return CauseClaim(cause, whole, says, records, confidence, decide, seen.course)
+
+
+def _slow_way(history: History, node: str, seen: Seen) -> str:
+    """The direction of all slow events, if the node was fine in the other one; else empty."""
+    slow, fine = ({history.sends(e, node) for e in events} for events in (seen.slow, seen.fine))
+    way = next(iter(slow)) if len(slow) == 1 else BOTH
+    return way if _OTHER.get(way) in fine else ""
+
+
+_OTHER = {SENDS: RECEIVES, RECEIVES: SENDS}
 
 
 def _unsure(

@@ -24,8 +24,8 @@ from railgauge.core.naming import listed
 from railgauge.core.question import LIMITS, Question
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.catalogue import CATALOGUE
-from railgauge.diagnosis.gpu_or_path import at_the_nic, is_host_memory
-from railgauge.diagnosis.model import GOOD, LIKELY, OPEN, Cause, Confirmation
+from railgauge.diagnosis.gpu_or_path import at_the_nic, at_the_node, is_host_memory
+from railgauge.diagnosis.model import GOOD, LIKELY, OPEN, Cause, Confirmation, Where
 from railgauge.diagnosis.reach import nodes_of
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord
@@ -36,6 +36,7 @@ _FEW = 2  # nodes that other rules tell apart
 _PART = {"slow-pcie-path": re.compile(r"gpu\d+-.+"), "slow-gpu": re.compile(r"gpu\d+")}
 _BEHIND = 0.985  # of what the other suspects reach; healthy like parts differ by up to 1.04 %
 _NEAR = "near"
+_NODE = "slow-node"
 
 
 def suspects(cause: Cause) -> tuple[str, ...]:
@@ -106,7 +107,9 @@ def decided(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
         return _node_left(cause, results)
     host = [result for result in results if is_host_memory(result)]
     left = _among_parts(cause, [result for result in results if result not in host])
-    return _of_one_nic(cause, left, host) if left else None
+    if left and left.cause == _NODE:  # no part is slow now, but a NIC may be
+        return _of_slow_nics(cause, host) or left
+    return _of_nics(cause, left, host) if left else None
 
 
 def _node_left(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
@@ -146,8 +149,7 @@ def _among_parts(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
     slow = {n for r, names in covered if r.missed or _value(r) < _BEHIND * usual for n in names}
     left = [name for name in found if name in slow]
     if not left:
-        says = f"{cause.headline}; measured again, each of {listed(found)} is fine by itself"
-        return replace(cause, says=says, confirmation=_again(covered))
+        return _of_no_part(cause, found, _again(covered))
     what = "misses its limit" if any(r.missed for r, _ in covered) else "is behind the others"
     says = f"{cause.headline}; measured again, only {listed(left)} {what}"
     where, again = replace(cause.where, device=",".join(left)), _again(covered)
@@ -157,20 +159,56 @@ def _among_parts(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
     return _named(narrowed, again)
 
 
-def _of_one_nic(before: Cause, left: Cause, host: Sequence[Confirmed]) -> Cause:
-    """The NIC in place of several slow paths that are all of its suspected ones, by host memory."""
-    paths = _parts(replace(left, confidence=OPEN)) or ()
-    (nic, *others) = nics_of_paths(replace(left, confidence=OPEN)) or ("",)
-    theirs = {path for path in _parts(before) if path.endswith(f"-{nic}")}
-    if not nic or others or theirs != set(paths):
+def _of_no_part(cause: Cause, found: Sequence[str], again: Confirmation) -> Cause:
+    """The node, undecided: what was fine in the run may have become slow before the collective."""
+    node, kind = cause.where.node, CATALOGUE[_NODE]
+    rest = "GPUs" if cause.cause == "slow-gpu" else "paths"
+    return replace(
+        cause,
+        cause=_NODE,
+        where=Where(node),
+        says=f"{cause.headline}; measured again, each of {listed(found)} is fine by itself",
+        would_decide=f"measure the other {rest} of {node} again, and the links between its GPUs",
+        remedy=kind.remedy,
+        basis=kind.basis,
+        confirmation=again,
+    )
+
+
+def _of_nics(before: Cause, left: Cause, host: Sequence[Confirmed]) -> Cause:
+    """The NIC, or the node, in place of all suspected paths of one NIC or of several.
+
+    Host memory over a NIC, which was fine before, tells: a part that has become slow since is none
+    of the paths.
+    """
+    paths = _parts(replace(left, confidence=OPEN))
+    nics = nics_of_paths(replace(left, confidence=OPEN))
+    theirs = {path for path in _parts(before) if path.partition("-")[2] in nics}
+    if not nics or theirs != set(paths):
         return left
-    mine = [result for result in host if nic in _covers(before, result) and not result.error]
-    if any(result.missed for result in mine):
-        return at_the_nic(before, nic, mine)
-    if mine:
-        return left
-    decide = f"measure host memory over {nic} of {before.where.node} again"
-    return replace(left, confidence=OPEN, would_decide=decide)
+    mine = _by_nic(before, nics, host)
+    slow = [nic for nic, results in mine.items() if any(result.missed for result in results)]
+    if len(slow) == len(nics) and (found := _of_slow_nics(before, host)):
+        return found
+    unknown = slow or [nic for nic, results in mine.items() if not results and len(nics) == 1]
+    decide = f"measure host memory over {listed(unknown)} of {before.where.node} again"
+    return replace(left, confidence=OPEN, would_decide=decide) if unknown else left
+
+
+def _by_nic(
+    cause: Cause, nics: Sequence[str], host: Sequence[Confirmed]
+) -> dict[str, list[Confirmed]]:
+    """What was measured again of host memory over each NIC."""
+    return {nic: [r for r in host if nic in _covers(cause, r) and not r.error] for nic in nics}
+
+
+def _of_slow_nics(before: Cause, host: Sequence[Confirmed]) -> Cause | None:
+    """The NIC of the suspected paths over which host memory is slow now, or the node of several."""
+    mine = _by_nic(before, nics_of_paths(before), host)
+    slow = [nic for nic, results in mine.items() if any(result.missed for result in results)]
+    if len(slow) > 1:
+        return at_the_node(before, [result for nic in slow for result in mine[nic]])
+    return at_the_nic(before, slow[0], mine[slow[0]]) if slow else None
 
 
 def _named(cause: Cause, again: Confirmation) -> Cause:

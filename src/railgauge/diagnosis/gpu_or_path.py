@@ -79,7 +79,7 @@ def decided(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
     if path and any(result.missed for result in host):
         share = _share(others[0], good[0]) if others and good else None
         if share is not None and share < _CLEAR:  # over another NIC it is slow as well
-            return _of_node(cause, host)
+            return at_the_node(cause, host)
         found = at_the_nic(cause, path.rpartition("-")[2], host)
         return _both_ways(found) if _is_back(cause.where.node, again, host) else found
     if not path or not (again and others and good):
@@ -129,7 +129,7 @@ def at_the_nic(cause: Cause, nic: str, host: Sequence[Confirmed]) -> Cause:
     )
 
 
-def _of_node(cause: Cause, host: Sequence[Confirmed]) -> Cause:
+def at_the_node(cause: Cause, host: Sequence[Confirmed]) -> Cause:
     """The cause at the node, undecided: its partner here may have a slow path to it."""
     kind = CATALOGUE["slow-node"]
     return replace(

@@ -31,7 +31,9 @@ def by_direction(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     own = [r for r in taken if r.asked.suspects == (node,) and r.missed]
     if (cause.course is None and any(map(at_times, back))) or _are_slower(back, own):
         return replace(cause, confidence=OPEN, would_decide=INTERMITTENT)
-    if back and all(always(result) for result in back) and not _are_slower(own, back):
+    goes = cause.course is not None
+    is_slow = all(always(result) or (goes and at_times(result)) for result in back)
+    if back and is_slow and not _are_slower(own, back):
         says = f"{cause.says}; measured again, it is slow in the other direction too"
         whole = replace(cause, says=says) if cause.cause == DIRECTION else cause
         return named_as(_both_ways(cause.where.device), whole)

@@ -242,7 +242,8 @@ def _inside(
     for claim in _claims(fresh, left, fine, flows):
         told = [slower[record.id] for record in claim.evidence if record.id in slower]
         ends = {claim.where.node, claim.where.peer}
-        around = naming.listed([str(part) for part in whole if part.node in ends])
+        at = [part for part in whole if part.node in ends] or whole
+        around = naming.listed(list(map(str, at)))
         says = f"{worst_of(claim.evidence)}; {told[0].against(around)}" if told else claim.says
         back = [r for r in (*explained.values(), *fine) if _is_way_back(claim, r, flows)]
         yield _one_sided(replace(claim, says=says)) if back else replace(claim, says=says)

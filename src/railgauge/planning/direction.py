@@ -2,7 +2,7 @@
 
 Most tests move their payload one way, from the first node of a pair to the second. Of its first
 two tests each node sends in one and receives in the other, likewise of its third and fourth, and so
-on; on; the last of an odd number of tests may go either way. This holds for any number of nodes and
+on; the last of an odd number of tests may go either way. This holds for any number of nodes and
 rounds, with byes, with leaves, and for a ring. Hence each node that has two tests sends and
 receives. With an even number of nodes it does so in the rounds 1 and 2, in 3 and 4, …, and within
 any three rounds in a row; with an odd number, where a node has one bye, within any four.
@@ -17,12 +17,14 @@ More is not possible: if each node sent and received within *every* two rounds i
 half of the nodes would send in all odd rounds and the other half in all even ones. Then no two
 nodes of a half could ever meet, but the three rounds of four nodes pair all of them.
 
-Two nodes make one pair in one round, so one of them only sends and the other only receives.
+Two nodes make one pair, in which one of them only sends and the other only receives. Where a level
+gives each node two tests, tests that move their payload one way are made in the other direction as
+well (``turned``). So they are for a node that is tested with one partner (``planning.part``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from railgauge.core.model import Pair
 
@@ -38,10 +40,28 @@ def directed(rounds: Rounds) -> Rounds:
     The first pair of a chain keeps its direction.
     """
     pairs = [pair for turn in rounds for pair in turn]
-    turned = iter(_turned(_connected(pairs)))
-    return tuple(
-        tuple(Pair(p.target, p.source) if next(turned) else p for p in turn) for turn in rounds
-    )
+    is_turned = iter(_turned(_connected(pairs)))
+    return tuple(tuple(_turned_over(p) if next(is_turned) else p for p in turn) for turn in rounds)
+
+
+def turned(pairs: Iterable[Pair], nodes: Collection[str]) -> tuple[Pair, ...]:
+    """Return a pair in its other direction for each of the nodes that only sends, or only receives.
+
+    It is the first pair of the node; that of two such nodes is returned once.
+    """
+    first: dict[str, Pair] = {}
+    senders, receivers = set[str](), set[str]()
+    for pair in pairs:
+        senders.add(pair.source)
+        receivers.add(pair.target)
+        first.setdefault(pair.source, pair)
+        first.setdefault(pair.target, pair)
+    lacking = [first[node] for node in nodes if node in senders ^ receivers]
+    return tuple(dict.fromkeys(map(_turned_over, lacking)))
+
+
+def _turned_over(pair: Pair) -> Pair:
+    return Pair(pair.target, pair.source)
 
 
 def _connected(pairs: Sequence[Pair]) -> list[_End]:

@@ -59,7 +59,7 @@ def _work(platform: Platform, level: Level, measurement: Measurement) -> Work:
 
 def _waves(measurement: Measurement, level: Level) -> Iterator[int]:
     if measurement.scope in (Scope.PATH, Scope.PAIR):
-        return (len(pairs) for pairs in level.rounds)
+        return (len(pairs) for pairs in plan.rounds_of(measurement, level))
     return _apart(plan.nodes_of(place) for place in plan.places(measurement, level))
 
 

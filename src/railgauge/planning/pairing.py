@@ -22,7 +22,7 @@ _MANY = 2  # with one leaf all pairs are within it, and there is nothing to bala
 
 # How the direction of a pair is chosen. A run keeps the number of its scheme, because the direction
 # is part of what it measured: runs that keep none have the first.
-ALTERNATING, DIRECTED = SCHEMES = 1, 2
+ALTERNATING, DIRECTED, BOTH_WAYS = SCHEMES = 1, 2, 3
 
 
 def rounds(
@@ -30,17 +30,22 @@ def rounds(
     level: PairLevel,
     count: int | None = None,
     groups: Mapping[str, tuple[str, ...]] | None = None,
-    directions: int = DIRECTED,
+    directions: int = BOTH_WAYS,
 ) -> Rounds:
     """Return the rounds of pairs of a level; with ``count`` each node gets that many partners.
 
     A tournament that does not have all rounds is balanced over the leaves that ``groups`` declare.
     For a single node the result is empty. ``directions`` decides which node of a pair sends:
-    ``DIRECTED`` is described in ``planning.direction``; with ``ALTERNATING``, which earlier
-    versions used, it changes with the round, and some nodes never send or never receive.
+    ``DIRECTED`` and ``BOTH_WAYS`` are described in ``planning.direction``; with ``ALTERNATING``,
+    which earlier versions used, it changes with the round, and some nodes never send or receive.
     """
     found = _partners(nodes, level, count, groups or {})
-    return directed(found) if directions == DIRECTED else found
+    return found if directions == ALTERNATING else directed(found)
+
+
+def has_one_round(level: PairLevel, count: int | None = None) -> bool:
+    """Whether the level, with ``--rounds`` if given, asks for one partner of each node."""
+    return (count or (level.rounds if level.scheme == "tournament" else None)) == 1
 
 
 def _partners(

@@ -23,8 +23,8 @@ from itertools import combinations
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster, Node, Pair
 from railgauge.core.naming import folded, shortened
-from railgauge.planning.direction import Rounds
-from railgauge.planning.pairing import tournament
+from railgauge.planning.direction import Rounds, turned
+from railgauge.planning.pairing import BOTH_WAYS, tournament
 from railgauge.planning.plan import Level
 
 ONLY = "only"
@@ -100,7 +100,8 @@ def notes(part: LevelPart | None) -> tuple[str, ...]:
 
 def used(level: Level) -> tuple[str, ...]:
     """Return the nodes that a level needs, in the order of its cluster."""
-    pairs = (node for pair in level.pairs for node in (pair.source, pair.target))
+    every = (*level.pairs, *level.turned)
+    pairs = (node for pair in every for node in (pair.source, pair.target))
     groups = (node for group in level.groups.values() for node in group)
     return tuple(dict.fromkeys((*level.nodes, *level.measured, *pairs, *groups, *level.scanners)))
 
@@ -112,11 +113,13 @@ def _nodes_of(part: LevelPart, whole: Level) -> Level:
     """What is about the nodes of ``only``, with partners alone."""
     only, used = set(part.only), {*part.only, *part.partners}
     groups = {g: m for g, m in whole.groups.items() if used.issuperset(m) and only.intersection(m)}
+    rounds = _rounds_of(part, whole)
     return replace(
         whole,
         nodes=tuple(node for node in whole.nodes if node in only),
         alone=tuple(node for node in whole.nodes if node in only),
-        rounds=_rounds_of(part, whole),
+        rounds=rounds,
+        turned=_turned(part, whole, rounds),
         groups=groups,
         scanners=(),
         lacks_scan=False,
@@ -138,9 +141,23 @@ def _rounds_of(part: LevelPart, whole: Level) -> Rounds:
         due = len(part.partners) if part.each else _partners_of(node, whole)
         has = sum(node in two and not two <= only for two in met)
         lacking = [p for p in part.partners if frozenset((node, p)) not in met]
-        for number, partner in enumerate(lacking[: max(0, due - has)]):
-            more.append((Pair(partner, node) if number % 2 else Pair(node, partner),))
+        for partner in lacking[: max(0, due - has)]:
+            is_sender = _sent_more(node, (pair for turn in (*own, *more) for pair in turn))
+            more.append((Pair(partner, node) if is_sender else Pair(node, partner),))
     return (*(turn for turn in own if turn), *more)
+
+
+def _sent_more(node: str, pairs: Iterable[Pair]) -> bool:
+    """Whether the node sends in more of the pairs than it receives in."""
+    return sum((pair.source == node) - (pair.target == node) for pair in pairs) > 0
+
+
+def _turned(part: LevelPart, whole: Level, rounds: Rounds) -> tuple[Pair, ...]:
+    """The pairs of nodes that would only send or only receive, where the level has them do both."""
+    if whole.directions != BOTH_WAYS:
+        return ()
+    both = [n for n in part.only if whole.turned or _partners_of(n, whole) > 1]
+    return turned((pair for turn in rounds for pair in turn), both)
 
 
 def _ends(pair: Pair) -> tuple[str, str]:
@@ -178,6 +195,7 @@ def _shard_of(part: LevelPart, whole: Level) -> Level:
         nodes=nodes,
         alone=tuple(node for node in whole.measured if node in nodes),
         rounds=tuple(turn for turn in rounds if turn),
+        turned=tuple(p for p in whole.turned if shares.of_pair(p, len(whole.rounds)) == own),
         groups={g: m for g, m in whole.groups.items() if shares.of_group(m) == own},
         scanners=tuple(node for node in whole.scanners if shares.of_node(node) == own),
         lacks_scan=whole.lacks_scan and not own,

@@ -10,13 +10,20 @@ from railgauge.config.thresholds.model import SIGNOFF, Measurement, Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Command, Container, Pair, Pairing
 from railgauge.core.programs import placed
-from railgauge.core.terms import LaunchWay, Scope
+from railgauge.core.terms import Flow, LaunchWay, Scope
 from railgauge.launchers import LAUNCHED
-from railgauge.planning.direction import Rounds
-from railgauge.planning.pairing import DIRECTED, Leaves, choose, leaves, rounds
+from railgauge.planning.direction import Rounds, turned
+from railgauge.planning.pairing import (
+    BOTH_WAYS,
+    Leaves,
+    choose,
+    has_one_round,
+    leaves,
+    rounds,
+)
 from railgauge.planning.variables import environment
 from railgauge.stacks import Stack, stack
-from railgauge.tools import Setting, check_plannable, container_of, root_reason, tool
+from railgauge.tools import Setting, check_plannable, container_of, flow, root_reason, tool
 from railgauge.tools.declared import misdeclared
 
 
@@ -25,7 +32,8 @@ class Level:
     """How much to measure: the level's name, the rounds of node pairs, and the groups of nodes.
 
     ``leaves`` are the groups over which the rounds are balanced; empty if none are declared.
-    ``directions`` is the scheme that decided which node of a pair sends (see ``pairing.rounds``).
+    ``directions`` is the scheme that decided which node of a pair sends (see ``pairing.rounds``);
+    ``turned`` are pairs whose one-way tests are made in the other direction as well.
     ``scanners`` holds the node that scans the subnet. It is empty if the hostfile names none;
     ``no_scan`` is then the reason that the hostfile gives. ``lacks_scan`` is true if the level
     requires a scan and the hostfile gives neither a node nor a reason. ``sample`` holds the nodes
@@ -42,7 +50,8 @@ class Level:
     scanners: tuple[str, ...] = ()
     no_scan: str = ""
     lacks_scan: bool = False
-    directions: int = DIRECTED
+    directions: int = BOTH_WAYS
+    turned: tuple[Pair, ...] = ()
     sample: tuple[str, ...] = ()
     part: str = ""
     alone: tuple[str, ...] = ()
@@ -56,6 +65,11 @@ class Level:
     @property
     def pairs(self) -> tuple[Pair, ...]:
         return tuple(pair for turn in self.rounds for pair in turn)
+
+    @property
+    def every_round(self) -> Rounds:
+        """The rounds, and one more for each pair that is turned."""
+        return (*self.rounds, *((pair,) for pair in self.turned))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -88,7 +102,7 @@ def level(
     cluster: Cluster,
     name: str,
     count: int | None = None,
-    directions: int = DIRECTED,
+    directions: int = BOTH_WAYS,
     *,
     sample: tuple[str, ...] = (),
 ) -> Level:
@@ -107,7 +121,9 @@ def level(
     named = {ALL: nodes} if sample else {**cluster.groups, ALL: nodes}
     groups = {g: m for g, m in named.items() if len(m) > 2 and (g == ALL or len(m) < len(nodes))}  # noqa: PLR2004
     met, within = sample or nodes, _within(cluster.groups, sample)
-    turns = rounds(met, platform.pair_levels[name], count, within, directions)
+    pairs = platform.pair_levels[name]
+    turns = rounds(met, pairs, count, within, directions)
+    is_turned = directions == BOTH_WAYS and not has_one_round(pairs, count)
     scanners = (cluster.fabric.node,) if cluster.fabric else ()
     return Level(
         name,
@@ -119,6 +135,7 @@ def level(
         no_scan=cluster.no_fabric,
         lacks_scan=name == SIGNOFF and _lacks_scan(platform, cluster),
         directions=directions,
+        turned=turned((pair for turn in turns for pair in turn), met) if is_turned else (),
         sample=sample,
     )
 
@@ -147,7 +164,17 @@ def places(measurement: Measurement, wanted: Level) -> tuple[Place, ...]:
         return wanted.scanners
     if measurement.scope == Scope.GROUP:
         return tuple(Group(name, nodes) for name, nodes in wanted.groups.items())
-    return wanted.pairs
+    return tuple(pair for pairs in rounds_of(measurement, wanted) for pair in pairs)
+
+
+def rounds_of(measurement: Measurement, wanted: Level) -> Rounds:
+    """Return the rounds of pairs between which the level makes this measurement."""
+    is_one_way = measurement.scope == Scope.PATH and flow(measurement) in _ONE_WAY
+    return wanted.every_round if is_one_way else wanted.rounds
+
+
+# The flows of tests whose payload goes from one node of a pair to the other.
+_ONE_WAY = (Flow.FORWARD, Flow.BACKWARD)
 
 
 def case_at(
@@ -195,7 +222,8 @@ def turns(wanted: Level, over: Sequence[Pairing | None]) -> Callable[[Place, Pai
     node has all measurements of one partner, or of one NIC, at the end: a node that slows down
     during the run cannot be mistaken for a faulty path or NIC. Other places have one turn.
     """
-    round_of = {pair: number for number, pairs in enumerate(wanted.rounds) for pair in pairs}
+    every = enumerate(wanted.every_round)
+    round_of = {pair: number for number, pairs in every for pair in pairs}
     place_of = {pairing: number for number, pairing in enumerate(over)}
 
     def turn(place: Place, pairing: Pairing | None) -> int:
@@ -208,7 +236,8 @@ def turns(wanted: Level, over: Sequence[Pairing | None]) -> Callable[[Place, Pai
 
 def cases(platform: Platform, wanted: Level) -> Iterator[tuple[int, Case]]:
     """Yield (round, case) for every case in the order of the run; the round is 0 for no pair."""
-    round_of = {pair: number for number, pairs in enumerate(wanted.rounds, 1) for pair in pairs}
+    every = enumerate(wanted.every_round, 1)
+    round_of = {pair: number for number, pairs in every for pair in pairs}
     for measurement in sorted(platform.measurements.values(), key=lambda m: m.rung):
         over = paths(platform, measurement, wanted.name)
         turn = turns(wanted, over)

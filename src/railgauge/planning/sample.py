@@ -15,7 +15,7 @@ from railgauge.config.thresholds.model import LEVELS, Platform
 from railgauge.core.model import Cluster
 from railgauge.planning import plan
 from railgauge.planning.forecast import MEANT_S, takes_s, work
-from railgauge.planning.pairing import DIRECTED
+from railgauge.planning.pairing import BOTH_WAYS
 from railgauge.planning.plan import Level
 
 SMOKE = LEVELS[0]
@@ -29,7 +29,7 @@ def level(
     cluster: Cluster,
     name: str,
     count: int | None = None,
-    directions: int = DIRECTED,
+    directions: int = BOTH_WAYS,
     *,
     sampled: bool = True,
 ) -> Level:

@@ -140,7 +140,7 @@ class SoakRounds:
             self.level.directions,
             sample=sample,
         )
-        return replace(self.level, rounds=drawn.rounds, sample=sample)
+        return replace(self.level, rounds=drawn.rounds, turned=drawn.turned, sample=sample)
 
     def _pairings(self, measurement: Measurement, number: int) -> Mapping[Pairing, Pairing]:
         """The GPU that each NIC is measured with, where the level asks for one of them."""

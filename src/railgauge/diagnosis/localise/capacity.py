@@ -17,9 +17,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 from statistics import median
+from types import MappingProxyType
 
 from railgauge.core.terms import Flow
-from railgauge.diagnosis.localise.directions import RECEIVING, SENDING
+from railgauge.diagnosis.localise.directions import RECEIVING, SENDING, WAYS
 from railgauge.diagnosis.localise.nodes import Undecided
 from railgauge.diagnosis.localise.parts import Part, PathResult, gpu_name, path_name
 from railgauge.diagnosis.localise.paths import Located
@@ -86,6 +87,7 @@ def _candidates(
     single = len({path[1] for one in measured for path in _paths(one.result)}) == 1
     through: dict[Part, list[tuple[PathRate, float]]] = defaultdict(list)
     alone = _one_way(measured)
+    ends = _one_way_ends(_one_way(one for one in measured if not one.result.slow))
     for one in measured:
         for part in _parts(one.result, single_nic=single):
             through[part].append((one, _share(part, one, alone)))
@@ -93,7 +95,7 @@ def _candidates(
         frozenset(
             part
             for part in _parts(one.result, single_nic=single)
-            if not _is_cleared(one, _share(part, one, alone), through[part], likes)
+            if not _is_cleared(one, _share(part, one, alone, ends), through[part], likes)
         )
         for one in slow
     ]
@@ -125,21 +127,43 @@ def _one_way(measured: Iterable[PathRate]) -> dict[_Way, float]:
     return best
 
 
+_End = tuple[str, str, tuple[int | None, str]]
+"""A node, a direction, and the path of the node."""
+
+
+def _one_way_ends(alone: Mapping[_Way, float]) -> dict[_End, float]:
+    """The best share that each end reached in one direction, with any of these partners."""
+    best: dict[_End, float] = {}
+    for (sender, receiver, path, its_path), share in alone.items():
+        for end in ((sender, SENDING, path), (receiver, RECEIVING, its_path)):
+            best[end] = max(share, best.get(end, 0.0))
+    return best
+
+
 def _way(result: PathResult, sender: str) -> _Way:
     receiver = result.nodes[result.nodes[0] == sender]
     return sender, receiver, result.path_at(sender), result.path_at(receiver)
 
 
-def _share(part: Part, measured: PathRate, alone: Mapping[_Way, float]) -> float:
+def _share(
+    part: Part,
+    measured: PathRate,
+    alone: Mapping[_Way, float],
+    ends: Mapping[_End, float] = MappingProxyType({}),
+) -> float:
     """What the part carries at least.
 
-    In a sum, the other direction has the value that it reached alone, or else a healthy one.
+    In a sum, the other direction has the value that it reached alone, or else a healthy one; with
+    ``ends``, no more than what each of its ends reached with others, within its limits.
     """
     if measured.result.flow is not Flow.BOTH or not part.way:
         return measured.share
     one, other = measured.result.nodes
     sender = part.node if part.way == RECEIVING else other if part.node == one else one
-    return 2 * measured.share - min(1.0, alone.get(_way(measured.result, sender), 1.0))
+    back = _way(measured.result, sender)
+    theirs = zip(back[:2], WAYS, back[2:], strict=True)
+    known = min(ends.get(end, 1.0) for end in theirs)
+    return 2 * measured.share - min(1.0, alone.get(back, known))
 
 
 def _paths(result: PathResult) -> Iterator[tuple[int | None, str]]:

@@ -9,10 +9,20 @@ Which node of a pair is slow
     and the partner of a slow node is cleared by its other partner. If it has no other partner,
     both are suspects. Collectives over more than two nodes blame no single node and are left out.
 
+Which direction
+    A node that is fine in one direction is as fast as that one, so each direction is compared by
+    itself as well: what a node sends with what the others send. In it the partner is known from
+    what it does the other way, so that in two rounds both are suspects. A partner that takes part
+    in some of the slow measurements alone is none, and collectives tell which of two it is.
+
 Which GPUs are peers
     What a GPU reaches by itself depends on nothing beside it: it is compared with all other GPUs of
     the cluster, on its own node too, so that one node is enough (``alone``). It may be behind in
     its products alone, or in its memory alone.
+
+Which rails are peers
+    Two nodes have no other node as a peer. Their rails are peers of each other, where the platform
+    file holds three or more of them to the same limit (``rails``); both nodes are suspects.
 
 Which figures count
     Only rates. A latency contains the length of the cables and the number of switches, which differ
@@ -45,8 +55,9 @@ How many measurements
 
 Which part
     Two thirds of a part's runs must show it; the others may be bound by something else. The whole
-    node comes first, then the NIC, GPU or link with the most runs. A node takes two thirds of its
-    parts as well as of its collectives, as a single slow part slows most of the latter.
+    node comes first, then the NIC, GPU or link with the most runs, then one direction of the node,
+    or of a NIC, and last what uses all of it. A node takes two thirds of its parts as well as of
+    its collectives, as a single slow part slows most of the latter.
 
 ``FALSE_ALARMS`` is 1e-5: five platforms at three levels with 1,000 seeds are 15,000 healthy runs,
 in which 0.15 false alarms may be expected. ``BEHIND_MIN`` makes them rarer still.

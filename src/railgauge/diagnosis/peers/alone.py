@@ -22,6 +22,7 @@ from types import MappingProxyType
 
 from railgauge.core.units import dimension
 from railgauge.diagnosis.model import RunResults
+from railgauge.diagnosis.peers.rails import of_two_nodes
 from railgauge.diagnosis.peers.standing import (
     Standing,
     is_comparable,
@@ -41,11 +42,12 @@ _Rates = dict[GpuPlace, float]
 def every_standing(
     results: RunResults, blamed: Mapping[str, Collection[str]] = MappingProxyType({})
 ) -> list[Standing]:
-    """All standings of a run: of nodes among their peers, and of GPUs among all GPUs.
+    """All standings of a run: of nodes among their peers, of GPUs among all GPUs, and of the rails
+    of two nodes.
 
     ``blamed`` is that of ``standings``.
     """
-    return [*standings(results, blamed), *_of_gpus(results)]
+    return [*standings(results, blamed), *_of_gpus(results), *of_two_nodes(results)]
 
 
 def _of_gpus(results: RunResults) -> Iterator[Standing]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from statistics import median
 
+from railgauge.core.model import Outcome
 from railgauge.core.naming import among, listed
 from railgauge.core.units import format_size, format_value
 from railgauge.diagnosis.folding import folded
@@ -102,7 +103,7 @@ _SLOW = _SLOW_PARTS | {"slow-path", "slow-direction"}
 
 def _is_of(one: Straggler, claim: CauseClaim, seen: Sequence[Standing]) -> bool:
     """Whether a claim blames another part for what this one explains: no slower, and over it."""
-    if _KIND.get(one.kind) is None or len(one.suspects) > 1 or one.confidence == OPEN:
+    if _KIND.get(one.kind) is None or len(one.suspects) > 1 or one.confidence == OPEN or one.way:
         return False
     node = one.suspects[0]
     where = (claim.where.node, claim.where.device)
@@ -114,10 +115,10 @@ def _is_of(one: Straggler, claim: CauseClaim, seen: Sequence[Standing]) -> bool:
         return False
     # A part of a node explains what blames the whole node, or leaves it open; no other part.
     narrower = not one.device or claim.cause == "slow-node" or claim.confidence == OPEN
-    if not narrower or node not in nodes_of(claim.where.node):
+    if not narrower or not all(node in record.nodes for record in claim.evidence):
         return False
-    shown = {(record.subject, record.pairing) for record in claim.evidence if node in record.nodes}
-    mine = [s for s in seen if s.node == node and (s.subject, s.part) in shown]
+    shown = {(record.subject, record.pairing) for record in claim.evidence}
+    mine = [s for s in seen if s.node == node and (s.subject, s.part) in shown and not s.way]
     return bool(mine) and all(_is_slow_over(one, standing) for standing in mine)
 
 
@@ -170,7 +171,10 @@ def _ways(one: Straggler, results: RunResults) -> set[str]:
 def _claim(one: Straggler) -> CauseClaim:
     records = dict.fromkeys(record for each in one.standings for record in each.records)
     where = Where(among(one.suspects), one.device)
-    return CauseClaim(STRAGGLER, where, says(one), tuple(records), one.confidence, one.would_decide)
+    # What misses limits in one direction, and no rule has a place for, is more than a straggler.
+    is_slow = one.way and any(record.outcome is Outcome.FAILED for record in records)
+    cause = "slow-direction" if is_slow else STRAGGLER
+    return CauseClaim(cause, where, says(one), tuple(records), one.confidence, one.would_decide)
 
 
 def _is_explained(claim: CauseClaim, others: Sequence[CauseClaim], results: RunResults) -> bool:
@@ -203,10 +207,15 @@ def says(one: Straggler) -> str:
     who = listed(one.suspects) if len(one.suspects) == 1 else f"one of {listed(one.suspects)}"
     device = f" {one.device}" if one.device else ""
     domain = f" {one.domain}" if one.domain else ""
+    if one.way and len(one.suspects) > 1:
+        domain += f", and {listed(one.suspects[1:])} of what it {_DOES[_OTHER[one.way]]}"
     return (
         f"{who}{device} is {one.behind:.1%} behind its peers in {one.seen} of {one.runs} "
         f"measurements{domain}; {_example(one.standings)}"
     )
+
+
+_DOES = {SENDING: "sends", RECEIVING: "receives"}
 
 
 def _example(some: Sequence[Standing]) -> str:

@@ -62,7 +62,7 @@ def _judged(
         return ()
     decided = [one for one in stragglers if one.confidence != OPEN]
     worst = max(decided, key=lambda one: one.behind, default=None)
-    share = worst.behind if worst else max(0.0, median(one.behind for one in mine))
+    share = worst.behind if worst else max(0.0, median(o.behind for o in mine if not o.way))
     outcome = Outcome.MARGINAL if worst else Outcome.PASSED
     outcome = Outcome.FAILED if worst and share > limit.behind_max else outcome
     required = f"<= {100 * limit.behind_max:g} %"

@@ -6,13 +6,14 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median
 
 from railgauge.core.terms import Rung
+from railgauge.diagnosis.localise.directions import RECEIVING, SENDING
 from railgauge.diagnosis.model import LIKELY, OPEN
-from railgauge.diagnosis.peers.standing import Series, Standing, noise_of
+from railgauge.diagnosis.peers.standing import Comparable, Series, Standing, noise_of
 
 BEHIND_MIN = 0.02
 NOISE_MIN = 0.005
@@ -38,6 +39,7 @@ class Straggler:
     suspects: tuple[str, ...]
     device: str
     domain: str
+    way: str
     behind: float
     seen: int
     runs: int
@@ -55,35 +57,47 @@ class Straggler:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A part of a node and what lies on it; the node itself, or a domain of it, has no device."""
+    """A part of a node and what lies on it; the node itself, or a domain of it, has no device.
+
+    With a ``way`` it is one direction of the part.
+    """
 
     device: str
     domain: str
     lies: Lies
     is_last: bool = False
+    way: str = ""
+
+    def shows(self, one: Standing) -> bool:
+        """Whether the standing is one of this part, in its direction."""
+        return one.way == self.way and self.lies(one)
+
+    def holds(self, one: Standing) -> bool:
+        """Whether the standing is explained by the part: that of a direction by both as well."""
+        return self.way in ("", one.way) and self.lies(one)
 
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
     """What a finding is measured by: the noise of each subject, its number of values, and t."""
 
-    noise: Mapping[str, float]
-    pool: Mapping[str, int]
+    noise: Mapping[Comparable, float]
+    pool: Mapping[Comparable, int]
     least: float
 
     @classmethod
     def of(cls, found: Sequence[Standing]) -> _Scale:
-        pool: dict[str, int] = defaultdict(int)
-        parts: set[tuple[str, str]] = set()
+        pool: dict[Comparable, int] = defaultdict(int)
+        parts: set[tuple[str, ...]] = set()
         for one in found:
-            pool[one.subject] += 1
-            parts |= {(one.node, name) for name in ("", one.part, *devices(one))}
+            pool[one.kind] += 1
+            parts |= {(one.node, one.way, name) for name in ("", one.part, *devices(one))}
             parts |= {(one.node, f"{name} {one.alone}") for name in ("", one.part) if one.alone}
         least = math.sqrt(2 * math.log((len(parts) + 1) / FALSE_ALARMS))
         return cls(noise_of(found, NOISE_MIN), pool, least)
 
     def score(self, one: Standing) -> float:
-        return one.behind / self.noise[one.subject]
+        return one.behind / self.noise[one.kind]
 
 
 def found(seen: Sequence[Standing]) -> list[Straggler]:
@@ -112,19 +126,41 @@ def _of_node(mine: Sequence[Standing], scale: _Scale) -> Iterator[Straggler]:
     """The node or a domain of it if most of their parts are behind; else single parts."""
     if not any(scale.score(one) >= _SEEN and one.behind >= BEHIND_MIN for one in mine):
         return
-    left = list(mine)
+    left, doubted = list(mine), list[Straggler]()
     for part in _parts(mine):
-        some = [one for one in left if part.lies(one)]
+        some = [one for one in left if part.shows(one)]
         takes = part.device if not part.domain else ""
         beside = [one for one in left if not devices(one) and _takes_part(takes, one)]
-        if _stands_out(part, some, mine) and (straggler := _judged(part, some, beside, scale)):
+        if not _stands_out(part, some, mine):
+            continue
+        straggler = _judged(part, some, beside, scale)
+        if straggler is None:
+            continue
+        if part.way and straggler.confidence == OPEN:
+            doubted.append(straggler)
+        elif part.is_last and straggler.confidence != OPEN and doubted:
+            yield from map(_decided, doubted)
+            doubted = []
+        else:
             yield straggler
-            ends = _SEPARATORS.split(part.device)  # the sum of a GPU's links holds the slow one
-            left = [
-                one
-                for one in left
-                if not part.lies(one) and one.part not in ends and (devices(one) or not part.device)
-            ]
+        left = _without(part, left, is_open=straggler.confidence == OPEN)
+    yield from doubted
+
+
+def _without(part: _Part, left: Sequence[Standing], *, is_open: bool) -> list[Standing]:
+    """What the part does not explain; an open direction leaves the collectives to decide."""
+    ends = _SEPARATORS.split(part.device)  # the sum of a GPU's links holds the slow one
+    keeps_all = is_open if part.way else not part.device
+    return [
+        one
+        for one in left
+        if not part.holds(one) and one.part not in ends and (devices(one) or keeps_all)
+    ]
+
+
+def _decided(one: Straggler) -> Straggler:
+    """The direction of that one of its suspects that is behind in collectives as well."""
+    return replace(one, suspects=one.suspects[:1], confidence=LIKELY, would_decide="")
 
 
 def _everywhere(_: Standing) -> bool:
@@ -164,10 +200,16 @@ def _parts(mine: Sequence[Standing]) -> Iterator[_Part]:
     paths = dict.fromkeys(one.part for one in mine if devices(one))
     for path in sorted(paths, key=lambda path: len(_SEPARATORS.split(path)), reverse=True):
         yield _Part(path, "", partial(_is_over, path))
+    for way, domain in _WAYS.items():
+        yield _Part("", domain, _everywhere, way=way)
+        names = Counter(name for one in mine if one.way == way for name in devices(one))
+        for name, _ in names.most_common():
+            yield _Part(name, domain, partial(_uses, name), way=way)
     yield _Part("", "in collectives with other nodes", _together, is_last=True)
     yield _Part("", "in collectives inside the node", _together_inside, is_last=True)
 
 
+_WAYS = {SENDING: "of what it sends", RECEIVING: "of what it receives"}
 # What a GPU does by itself, by the dimension of its rate.
 _ALONE = {"computing rate": "matrix products", "bandwidth": "its memory"}
 
@@ -204,7 +246,8 @@ def _stands_out(part: _Part, some: Sequence[Standing], mine: Sequence[Standing])
 
     Where all are, and the node is only just not proven, no single part is to blame.
     """
-    rest = [one.behind for one in mine if devices(one) and not part.lies(one)]
+    beside = [one for one in mine if one.way == part.way and devices(one)]
+    rest = [one.behind for one in beside if not part.lies(one)]
     if not some or not (part.device or part.is_last) or not rest:
         return bool(some)
     return median(rest) < median(one.behind for one in some) / 2
@@ -221,6 +264,10 @@ def _judged(
     if straggler := _proven(part, own, beside, scale):
         return straggler
     shared = frozenset(name for one in some for name in one.suspects)
+    if part.way:  # a partner of some of these alone explains the others less well than the part
+        seen = [one.suspects for one in some if scale.score(one) >= _SEEN]
+        shared = frozenset.intersection(*seen) if seen else shared
+        return _proven(part, some, beside, scale, shared)
     return _proven(part, some, beside, scale, shared) if shared else None
 
 
@@ -249,6 +296,7 @@ def _proven(
         suspects=(some[0].node, *sorted(shared)),
         device=part.device,
         domain=part.domain,
+        way=part.way,
         behind=behind,
         seen=len(seen),
         runs=len(runs),
@@ -283,7 +331,7 @@ def _share(run: Iterable[Standing]) -> float:
 
 
 def _score(run: Sequence[Standing], scale: _Scale) -> float:
-    return _share(run) / scale.noise[run[0].subject]
+    return _share(run) / scale.noise[run[0].kind]
 
 
 def _is_behind(part: _Part, some: Sequence[Standing], scale: _Scale) -> bool:
@@ -326,6 +374,6 @@ def _is_far(runs: Sequence[Sequence[Standing]], scale: _Scale) -> bool:
     if len(runs) != 1:
         return False
     (run,) = runs
-    subject = run[0].subject
-    quiet = scale.pool[subject] >= _POOL and scale.noise[subject] <= NOISE_MIN
+    kind = run[0].kind
+    quiet = scale.pool[kind] >= _POOL and scale.noise[kind] <= NOISE_MIN
     return quiet and _score(run, scale) >= scale.least

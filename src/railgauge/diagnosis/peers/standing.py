@@ -15,7 +15,7 @@ from railgauge.config.thresholds.model import Platform
 from railgauge.core.model import Cluster, Judgement, Outcome
 from railgauge.core.terms import Flow, Rung
 from railgauge.diagnosis.localise import ways
-from railgauge.diagnosis.localise.directions import WAYS
+from railgauge.diagnosis.localise.directions import RECEIVING, SENDING, WAYS
 from railgauge.diagnosis.model import RunResults
 from railgauge.diagnosis.over_paths import flow_of
 from railgauge.judging.record import ItemRecord
@@ -25,11 +25,15 @@ from railgauge.tools.metric import HIGHER
 
 _MEASURED = (Outcome.PASSED, Outcome.MARGINAL, Outcome.FAILED, Outcome.RECORD_ONLY)
 _NOT_RATES = ("count", "1")
+ONE_WAY = (Flow.FORWARD, Flow.BACKWARD)
+_OTHER = {"": "", SENDING: RECEIVING, RECEIVING: SENDING}
 _PAIR = 2
 _FEWEST_PEERS = 2
 
 Series = tuple[str, str]
 """A measurement, and the NIC, GPU, link or path that it was made over; empty for none."""
+Comparable = tuple[str, str]
+"""A measurement, and a direction; empty for both."""
 _At = tuple[str, "int | None"]
 """A metric, and a message size."""
 _Best = dict[_At, dict[str, float]]
@@ -44,6 +48,8 @@ class Standing:
     ``cleared`` are the partners that are less than half as far behind, ``suspects`` the others.
     ``repeats`` is how often the measurement was made. ``records`` are the items that show it.
     ``alone`` is the dimension of what a GPU reaches by itself (see ``alone``), empty for others.
+    ``way`` is the direction of the node, among what the others reach in it; empty for the better of
+    both.
     """
 
     node: str
@@ -56,6 +62,12 @@ class Standing:
     suspects: frozenset[str]
     records: tuple[ItemRecord, ...]
     alone: str = ""
+    way: str = ""
+
+    @property
+    def kind(self) -> Comparable:
+        """What it can be compared with."""
+        return self.subject, self.way
 
     @property
     def run(self) -> Series:
@@ -95,7 +107,7 @@ class _Heap:
             self.at_home.update(nodes)
         for node in nodes:
             self.records[node].append(record)
-            if flow in (Flow.FORWARD, Flow.BACKWARD):
+            if flow in ONE_WAY:
                 (way,) = ways((record.nodes[0], record.nodes[1]), node, flow)
                 self.ways[node, way][record.id] = _rate(record)
 
@@ -115,7 +127,8 @@ class _Heap:
         for at, best in self.best.items():
             home = shortfalls({node: best[node] for node in best if node in self.at_home})
             away = shortfalls(self.across[at]) if len(self.at_home) < len(self.records) else {}
-            for node, share in {**away, **home}.items():
+            abroad = {node: share for node, share in away.items() if node not in self.at_home}
+            for node, share in {**abroad, **home}.items():
                 found[node].append(share)
         return {node: median(shares) for node, shares in found.items()}
 
@@ -129,16 +142,19 @@ def standings(
     ``blamed`` holds the slow nodes of items that are explained: such an item tells nothing of its
     other nodes.
     """
-    heaps: dict[Series, _Heap] = defaultdict(_Heap)
+    heaps: dict[tuple[Series, str], _Heap] = defaultdict(_Heap)
     leaf = _leaf_of(results.cluster)
     for record in results.records.values():
         if is_comparable(record) and not is_of_one_gpu(record, results.platform):
             crosses = len({leaf.get(node) for node in record.nodes}) > 1
             known = blamed.get(record.id, record.nodes)
             nodes = [node for node in record.nodes if node in known]
-            flow = _flow(results, record)
-            heaps[record.subject, record.pairing].take(record, nodes, flow, crosses=crosses)
-    return [one for series, heap in heaps.items() for one in _of(series, heap)]
+            flow, series = _flow(results, record), (record.subject, record.pairing)
+            heaps[series, ""].take(record, nodes, flow, crosses=crosses)
+            for node in nodes if flow in ONE_WAY else ():
+                (way,) = ways((record.nodes[0], record.nodes[1]), node, flow)
+                heaps[series, way].take(record, [node], Flow.UNTOLD, crosses=crosses)
+    return [one for (series, way), heap in heaps.items() for one in _of(series, way, heap, heaps)]
 
 
 def _rate(record: ItemRecord) -> float:
@@ -152,13 +168,18 @@ def _flow(results: RunResults, record: ItemRecord) -> Flow:
     return flow_of(record, results.platform.measurements) if is_pair else Flow.UNTOLD
 
 
-def _of(series: Series, heap: _Heap) -> Iterator[Standing]:
+_Heaps = Mapping[tuple[Series, str], _Heap]
+
+
+def _of(series: Series, way: str, heap: _Heap, heaps: _Heaps) -> Iterator[Standing]:
+    """The standings of one series; in one direction, a partner is as fast as in the other one."""
     behind = heap.behind()
+    theirs = heaps[series, _OTHER[way]].behind() if way else behind
     for node, share in behind.items():
         records = heap.records[node]
-        partners = {name for record in records for name in record.nodes if name in behind} - {node}
-        cleared = frozenset(name for name in partners if behind[name] < share / 2)
-        if len(partners) == 1:  # it may be slow in the one direction that it was seen in
+        partners = {name for record in records for name in record.nodes if name in theirs} - {node}
+        cleared = frozenset(name for name in partners if theirs[name] < share / 2)
+        if len(partners) == 1 and not way:  # it may be slow in the direction that it was seen in
             cleared = frozenset(
                 name
                 for name in cleared
@@ -174,6 +195,7 @@ def _of(series: Series, heap: _Heap) -> Iterator[Standing]:
             cleared=cleared,
             suspects=frozenset(partners) - cleared,
             records=tuple(records),
+            way=way,
         )
 
 
@@ -241,11 +263,11 @@ _OF_NORMAL = 1.4826  # a normal distribution's standard deviation over its absol
 _UPPER = 2.3  # two standard errors of that scale, times the root of the number of values
 
 
-def noise_of(found: Sequence[Standing], least: float) -> dict[str, float]:
-    """By subject, the standard deviation of a healthy part, at least ``least``."""
-    shares: dict[str, list[float]] = defaultdict(list)
+def noise_of(found: Sequence[Standing], least: float) -> dict[Comparable, float]:
+    """By kind, the standard deviation of a healthy part, at least ``least``."""
+    shares: dict[Comparable, list[float]] = defaultdict(list)
     for one in found:
-        shares[one.subject].append(one.behind)
+        shares[one.kind].append(one.behind)
     own = _of_repeats(found)
     return {name: max(least, spread(those), own.get(name, 0.0)) for name, those in shares.items()}
 
@@ -260,12 +282,12 @@ def spread(values: Sequence[float]) -> float:
     return _OF_NORMAL * deviation * (1 + _UPPER / math.sqrt(len(values)))
 
 
-def _of_repeats(found: Sequence[Standing]) -> dict[str, float]:
-    """By subject, the median of the relative standard deviations of samples of one item."""
-    seen: dict[str, list[float]] = defaultdict(list)
+def _of_repeats(found: Sequence[Standing]) -> dict[Comparable, float]:
+    """By kind, the median of the relative standard deviations of samples of one item."""
+    seen: dict[Comparable, list[float]] = defaultdict(list)
     for one in found:
         for record in one.records[:1]:  # one item of each: a sample of them is enough
-            seen[one.subject] += [
+            seen[one.kind] += [
                 stdev(judged.values) / median(judged.values)
                 for judged in record.judgements
                 if is_rate(judged) and len(judged.values) > 1

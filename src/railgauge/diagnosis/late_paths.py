@@ -1,0 +1,56 @@
+"""A NIC, or a path over one, that became slow, and of which nothing else was measured since.
+
+Where all that was fine over other NICs was measured earlier, the node, or the path between two
+nodes, may have become slow over all of them. That is undecided: time is not place. A NIC that was
+slow each time is told from the others by place.
+
+Example: ``mx02`` and ``mx03`` reach 392 Gb/s over ``mlx5_0``, and 321 over ``mlx5_1`` a minute
+later, and again. The path over ``mlx5_1`` is slow, or every path between them since that minute.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from railgauge.diagnosis.history import History
+from railgauge.diagnosis.model import OPEN, Cause, RunResults
+from railgauge.diagnosis.reach import goes_through
+
+_PATH, _NICS = "slow-path", ("slow-nic", "slow-direction")
+
+
+def doubted_nic(results: RunResults, cause: Cause) -> Cause:
+    """The cause; undecided if all NICs may be slow since its first slow item."""
+    place = cause.where
+    is_known = cause.cause in (_PATH, *_NICS) and cause.confidence != OPEN
+    if not is_known or not place.device or "," in place.device:
+        return cause
+    near = [e for e in History(results).of(place.node) if not place.peer or place.peer in e.nodes]
+    own = [event for event in near if goes_through(place.device, event.part)]
+    others = [event.start for event in near if event not in own and not event.slow]
+    began = min((event.start for event in own if event.slow and event.start), default=None)
+    changed = any(e.start and began and e.start < began and not e.slow for e in own)
+    if began is None or not others or not (changed or place.peer):
+        return cause
+    if any(start is None or start > began for start in others) or _was_fine_since(results, cause):
+        return cause
+    who = f"{place.node} and {place.peer}" if place.peer else place.node
+    return replace(
+        cause,
+        says=f"{cause.says}; all that {who} reached over other NICs was before that",
+        confidence=OPEN,
+        would_decide=f"measure {who} over other NICs again",
+    )
+
+
+def _was_fine_since(results: RunResults, cause: Cause) -> bool:
+    """Whether another NIC of the node, or between the two, was fine when it was measured again."""
+    ends, device = {cause.where.node, cause.where.peer} - {""}, cause.where.device
+    again = ((one.asked.question.case, one.missed or one.error) for one in results.confirmed)
+    return any(
+        case.pairing is not None
+        and ends <= set(case.nodes)
+        and not goes_through(device, str(case.pairing))
+        for case, is_slow in again
+        if case is not None and not is_slow
+    )
