@@ -135,7 +135,7 @@ def test_a_gpu_that_was_never_loaded_is_an_error_that_says_what_to_do():
     )
     assert error.where == "n1"
     assert "interval_ms of the section telemetry" in error.remedy
-    assert "clock" not in {one.metric for one in judgements}, "that of the other GPUs proves nothing"
+    assert "clock" not in {one.metric for one in judgements}, "the other GPUs prove nothing"
 
 
 # --- throttling ---

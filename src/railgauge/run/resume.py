@@ -28,7 +28,7 @@ from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import BadInput, CommandTimedOut, TransportError, from_json
 from railgauge.core.model import Case, Cluster, Transcript
 from railgauge.core.question import CaseResult
-from railgauge.facts import boot
+from railgauge.facts import NodeAnswer, boot
 from railgauge.facts.boot import KernelMark, Reboot
 from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.judging.record import MEASUREMENTS
@@ -40,6 +40,7 @@ from railgauge.run.newer import refuse_newer
 from railgauge.run.prepare import JOURNAL
 from railgauge.run.store import MANIFEST, VOUCHED, Store
 from railgauge.run.survey import FILE as SURVEY
+from railgauge.run.survey import found_from_json
 from railgauge.verdict.decision import FILE as PLAN
 from railgauge.verdict.unanswered import is_of_a_test
 
@@ -237,6 +238,12 @@ class Earlier:
             if paths := list(_differing(was, now)):
                 more = f" and {len(paths) - _MOST_CHANGES} more" * (len(paths) > _MOST_CHANGES)
                 yield node, ", ".join(paths[:_MOST_CHANGES]) + more
+
+    def surveys(self) -> Iterator[tuple[str, Mapping[str, NodeAnswer]]]:
+        """Each run, and what its survey found; nothing if the run ended before."""
+        for folder in self._folders:
+            surveyed = _json(folder / SURVEY) or {"nodes": {}}
+            yield folder.name, found_from_json(surveyed["nodes"])
 
     def _surveyed(self, facts: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
         """Each node that both surveys have, with the earlier and the new answer."""
