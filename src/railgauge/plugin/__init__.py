@@ -23,6 +23,7 @@ from railgauge.judging.prevention import prevents
 from railgauge.judging.record import ItemRecord
 from railgauge.plugin import (
     ending,
+    foreign,
     gating,
     held_items,
     holding,
@@ -81,6 +82,7 @@ def _open(config: pytest.Config) -> None:
     reporters.show_faults(config)
     ending.refuse_without(config)
     try:
+        foreign.refuse(config)
         installed.refuse_unusable()
         workers.refuse_elsewhere(config)
         opening.open_run(config)
@@ -145,11 +147,24 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int, int]:
         if not _has_the_last_word(config):
             raise
         config.stash[ENDING].wrong("pytest could not end the session", error)
+    if not _is_of_a_run(config):
+        return code
+    if ENDING not in config.stash:
+        return ending.nothing_tested(code)
     if not _has_the_last_word(config):
         return code
     with config.stash[ENDING].step("pytest could not end the session"):
         config._ensure_unconfigure()  # pytest's own cleanup, if it was not reached
     return config.stash[ENDING].last_word(code)
+
+
+_NO_SESSION = ("help", "version", "markers")  # options of pytest that only print something
+
+
+def _is_of_a_run(config: pytest.Config) -> bool:
+    """Whether the exit code is that of a run, which another plugin may have kept from starting."""
+    is_asked = not any(config.getoption(name, False) for name in _NO_SESSION)
+    return ENDING in config.stash or (is_asked and _wants_ladder(config))
 
 
 def _has_the_last_word(config: pytest.Config) -> bool:
@@ -229,12 +244,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         refuse_complaints(complaints, settings.platform.path, store)
     for item, about in describe(settings.platform, items):
         item.stash[ABOUT], item.stash[DRAFT] = about, Draft()
-    items.sort(key=lambda item: item.stash[ABOUT].rung if ABOUT in item.stash else -1)
+    items.sort(key=_rung)
+
+
+def _rung(item: pytest.Item) -> int:
+    return item.stash[ABOUT].rung if ABOUT in item.stash else -1
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     if run := session.config.stash.get(SERVICES, None):
+        # Another plugin may have changed the order, and an item waits for the rungs below it.
+        session.items.sort(key=_rung)
         session.testscollected = held_items.place(session)
         rows = [(i, i.stash[ABOUT]) for i in session.items if ABOUT in i.stash]
         run.gates.expect(

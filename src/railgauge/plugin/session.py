@@ -28,6 +28,7 @@ from railgauge.planning import forecast
 from railgauge.plugin import (
     complaints,
     demanded,
+    foreign,
     held_items,
     opening,
     recording,
@@ -84,7 +85,7 @@ class Controller:
         self._ended = ""
         self._nights: tonight.NightsTold | None = None
         self._soaked: SoakResults | None = None
-        self._began = datetime.now().astimezone()
+        self._began, self._began_s = datetime.now().astimezone(), time.monotonic()
         self._lacks = storage.Lacks(run.store.folder)
         works = forecast.work(settings.platform, settings.level)
         self._progress = RunProgress(works, lambda line: tell(config, line, yellow=False))
@@ -141,10 +142,13 @@ class Controller:
     # --- after the last test ---
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_internalerror(self, excrepr: object) -> None:
+    def pytest_internalerror(
+        self, excrepr: object, excinfo: pytest.ExceptionInfo[BaseException]
+    ) -> None:
         """End the session with one line for a lack of this machine, also for one in a worker."""
         if line := self._lacks.of_text(str(excrepr)):
             pytest.exit(line, pytest.ExitCode.INTERNAL_ERROR)
+        self.ending.add_error(foreign.told(excinfo, self.run.store.folder.name))
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Note an interrupt; pytest and xdist end a session that they stop by a class of theirs."""
@@ -266,7 +270,7 @@ class Controller:
         return lambda line: write(printable(line))
 
     def _write_junit(self) -> None:
-        took_s = (datetime.now().astimezone() - self._began).total_seconds()
+        took_s = time.monotonic() - self._began_s
         host, evidence = platform.node(), self.run.surveyed.evidence
         excluded = self.verdict.excluded if self.verdict else ""
         accepted = self.verdict.deviations if self.verdict else ()
