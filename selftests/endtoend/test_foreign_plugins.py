@@ -11,6 +11,9 @@ FAULT = ("--lab-fault", "governor@viper")
 FIRST = "@pytest.hookimpl(tryfirst=True)"
 BROKEN = "raise RuntimeError('a plugin of the site')"
 HOOK = """
+import os
+import random
+
 import pytest
 
 pytest_plugins = ["railgauge.plugin"]
@@ -55,11 +58,18 @@ SCENARIOS = {
     "body": of_the_site("pytest_pyfunc_call(pyfuncitem)", "return True", how=FIRST),
     "backwards": of_the_site(*BACKWARDS, how="@pytest.hookimpl(trylast=True)"),
     "backwards with a fault": of_the_site(*BACKWARDS, *FAULT, how="@pytest.hookimpl(trylast=True)"),
+    "another order in each worker": of_the_site(
+        "pytest_collection_modifyitems(items)",
+        "random.Random(os.getpid()).shuffle(items)",
+        "-n",
+        "2",
+        how="@pytest.hookimpl(trylast=True)",
+    ),
     "same option": of_the_site("pytest_addoption(parser)", "parser.addoption('--level')"),
     "in its place": of_the_site("pytest_cmdline_main(config)", "return 0", how=FIRST),
     "timeout": asked_of("timeout", "timeout", "store", "--timeout", "60"),
     "no timeout": asked_of("timeout", "timeout", "store", "--collect-only", "-q"),
-    "forked": asked_of("forked", "forked", "store_true", "--forked"),
+    "forked": asked_of("pytest_forked", "forked", "store_true", "--forked"),
     "parallel": asked_of("parallel", "workers", "store", "--workers", "2"),
 }
 
@@ -103,8 +113,11 @@ def test_a_test_whose_body_does_not_run_has_compared_nothing(runs: Runs) -> None
 
 def test_in_whatever_order_items_are_collected_lower_rungs_come_first(runs: Runs) -> None:
     """An item waits for those below it; in one process it would wait for itself."""
-    run, faulty = runs["backwards"], runs["backwards with a fault"]
-    assert (run.code, set(run.counts)) == (10, {"passed", "not_run"}), run.output
+    faulty, shuffled = runs["backwards with a fault"], runs["another order in each worker"]
+    run = runs["backwards"]
+    for one in (run, shuffled):
+        assert (one.code, set(one.counts)) == (10, {"passed", "not_run"}), one.output
+    assert shuffled.outcomes == run.outcomes
     assert faulty.code == 1, faulty.output
     assert faulty.with_outcome("failed") == {GOVERNOR}
     assert faulty.with_outcome("blocked")

@@ -36,6 +36,7 @@ PASSED, FAILED = Outcome.PASSED, Outcome.FAILED
         ("one_of", True, [1], FAILED),
         ("contains", ("ib_umad", "mxcd"), ["mxcd"], PASSED),
         ("contains", ("ib_umad",), ["mxcd"], FAILED),
+        ("contains", ("ib_umad",), ["ib_umad", "mxcd"], FAILED),
         ("contains", ("ib_umad",), [], FAILED),
         ("contains", None, ["mxcd"], FAILED),
         ("at_least", 1, 1, PASSED),
@@ -127,3 +128,16 @@ def test_a_value_is_told_in_words(value, text):
     expectation = Expectation("numa_cpus", "equals", "x", Basis("000", "2.3"), "/expected/x")
     made = judge_fact(expectation, value, peers=["y"])
     assert (made.measured, made.reason) == (text, f"numa_cpus is {text}, should be x")
+
+
+def test_of_a_list_that_must_contain_some_only_these_are_told():
+    loaded = Expectation("modules", "contains", ["a", "b"], Basis("000", "2.3"), "/expected/x")
+    made = judge_fact(loaded, ("x", "b", "y"))
+    assert (made.measured, made.limit, made.outcome) == ("b", "with a, b", FAILED)
+
+
+def test_values_of_which_none_has_a_majority_leave_undecided_what_is_right():
+    alike = Expectation("kernel", "alike", "nodes", Basis("derived", "made up"), "/expected/x")
+    made = judge_fact(alike, "5.15", peers=["5.15", "6.8"])
+    undecided = "undecided (no value is held by more than half)"
+    assert made.limit == f"the same as most: {undecided}"

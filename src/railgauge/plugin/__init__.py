@@ -51,6 +51,8 @@ from railgauge.site import installed
 
 pytest_plugins = ["railgauge.plugin.fixtures"]
 
+_PLACE = pytest.StashKey[int]()  # of an item, in the order of the ladder
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     options.add(parser)
@@ -244,18 +246,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         refuse_complaints(complaints, settings.platform.path, store)
     for item, about in describe(settings.platform, items):
         item.stash[ABOUT], item.stash[DRAFT] = about, Draft()
-    items.sort(key=_rung)
+    items.sort(key=lambda item: item.stash[ABOUT].rung if ABOUT in item.stash else -1)
+    for place, item in enumerate(items):
+        item.stash[_PLACE] = place
 
 
-def _rung(item: pytest.Item) -> int:
-    return item.stash[ABOUT].rung if ABOUT in item.stash else -1
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_finish(session: pytest.Session) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> Generator[None, object, object]:
     if run := session.config.stash.get(SERVICES, None):
-        # Another plugin may have changed the order, and an item waits for the rungs below it.
-        session.items.sort(key=_rung)
+        # Another plugin may have changed the order: an item waits for the rungs below it, and the
+        # items of all workers must be in one order.
+        session.items.sort(key=lambda item: item.stash.get(_PLACE, -1))
         session.testscollected = held_items.place(session)
         rows = [(i, i.stash[ABOUT]) for i in session.items if ABOUT in i.stash]
         run.gates.expect(
@@ -263,6 +264,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             for i, about in rows
             for item_id in held_items.ids_of(i)
         )
+    return (yield)
 
 
 def pytest_report_collectionfinish(

@@ -20,7 +20,8 @@ def refuse(config: pytest.Config) -> None:
     """Raise ``BadInput`` if a plugin is asked to end items or the process, or to run items."""
     for name, (is_asked, why, remedy) in _REFUSED.items():
         if config.pluginmanager.hasplugin(name) and is_asked(config):
-            raise BadInput(why, where=f"pytest-{name}", remedy=remedy)
+            where = f"pytest-{name.removeprefix('pytest_')}"
+            raise BadInput(why, where=where, remedy=remedy)
 
 
 def _ends_items(config: pytest.Config) -> bool:
@@ -38,13 +39,14 @@ def _runs_in_threads(config: pytest.Config) -> bool:
     return any(config.getoption(name, None) for name in ("workers", "tests_per_worker"))
 
 
+# By the names under which they are installed.
 _REFUSED: Mapping[str, tuple[Callable[[pytest.Config], bool], str, str]] = {
     "timeout": (
         _ends_items,
         "it may end the process with 1, the code of a rejected cluster",
         "leave --timeout, PYTEST_TIMEOUT and timeout= out; each measurement has a time limit",
     ),
-    "forked": (
+    "pytest_forked": (
         _forks,
         "its processes have no connection to the nodes",
         "leave --forked out; -n N runs items in several processes",
