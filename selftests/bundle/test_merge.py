@@ -14,6 +14,8 @@ from testing.core_values import one_line
 from testing.merged_forgeries import forgeries
 
 from railgauge.cli import main
+from railgauge.judging import inventory
+from railgauge.run.survey import found_from_json
 
 # The fault is found on rung 0 of one node, and closes the gate of pairs of all three shards.
 RED = (*HOMELAB, *SMOKE, "--lab-fault", "governor@columbia")
@@ -266,6 +268,23 @@ def test_a_shard_is_carried_on_with_its_options(project, shards, merged, tmp_pat
 
 def test_a_part_twice(shards, refused):
     assert f"{shards[0].name}: is given twice" in refused(shards[0], shards[1], shards[0])
+
+
+def test_a_part_that_met_another_machine_of_the_same_name(shards, tmp_path, refused):
+    nodes = [json.loads((one / "environment.json").read_text())["nodes"] for one in shards]
+    node = next(name for name in nodes[2] if name in nodes[0] or name in nodes[1])
+
+    def exchange(data):
+        for part in data["nodes"][node]["facts"]["parts"]:
+            part.update(uuid="0d9e", serial="S9") if part["kind"] == "node" else None
+
+    copy = copied(shards[2], tmp_path, environment=exchange)
+    found = found_from_json(json.loads((copy / "environment.json").read_text())["nodes"])
+    (copy / "inventory.csv").write_text(inventory.inventory(found).csv())
+    sealed(copy, copy / "inventory.csv")
+    said = refused(*shards[:2], copy)
+    assert f"{copy.name}: has another machine as {node} than an earlier run: node" in said
+    assert f"--only {node}" in said
 
 
 def test_a_part_that_has_not_ended(shards, refused, tmp_path):

@@ -15,7 +15,9 @@ from railgauge.diagnosis.triage import AMONG_NODES, TRIAGE, CauseAction, CauseSe
 CRITICAL, MAJOR = CauseSeverity.CRITICAL, CauseSeverity.MAJOR
 MINOR, UNKNOWN = CauseSeverity.MINOR, CauseSeverity.UNKNOWN
 # What takes a node out of service without saying that its hardware is at fault.
-NOT_THE_HARDWARE = {"host-key-rejected", "setup-failed", "become-refused", "one-machine"}
+NOT_THE_HARDWARE = {
+    *("host-key-rejected", "setup-failed", "become-refused", "one-machine", "other-machine"),
+}
 
 
 def test_the_table_has_exactly_the_causes_of_the_catalogue():

@@ -27,6 +27,7 @@ from railgauge.core.errors import (
     ConnectionLost,
     HostKeyRejected,
     NodeUnreachable,
+    OtherMachine,
     SetupFailed,
 )
 from railgauge.diagnosis import CATALOGUE, diagnose
@@ -41,6 +42,7 @@ from railgauge.plugin.recording import of_the_suite
         (HostKeyRejected, "host-key-rejected"),
         (SetupFailed, "setup-failed"),
         (BecomeRefused, "become-refused"),
+        (OtherMachine, "other-machine"),
     ],
 )
 def test_an_unreachable_node_is_one_cause(error, cause):
@@ -77,6 +79,15 @@ def test_a_node_that_stops_answering_during_the_run_is_unreachable():
     assert named(found) == [("node-unreachable", "n2")]
     assert "stopped answering" in found[0].says
     assert accounted(found) == {item.id for item in items}
+
+
+def test_another_machine_is_the_cause_also_of_the_connection_that_was_lost_before():
+    lost = broken(path("n1", "n2", "mlx5_0", 1), "connection-lost", "n2")
+    other = broken(path("n1", "n2", "mlx5_1", 1), "other-machine", "n2")
+    (cause,) = causes([lost, other], path("n1", "n3", "mlx5_0", 392))
+    assert (cause.cause, cause.where.node) == ("other-machine", "n2")
+    assert "stopped answering" not in cause.says
+    assert accounted([cause]) == {lost.id, other.id}
 
 
 def test_items_measured_before_a_node_was_lost_keep_their_cause():

@@ -40,6 +40,21 @@ class Field:
         self.lab.file(LOST, "proc/sys/kernel/random/boot_id").write_text(f"{new}\n")
         return new
 
+    @contextmanager
+    def another_machine(self) -> Iterator[None]:
+        """In the block, another machine with the same image, name and SSH host key answers."""
+        root = self.lab.home(LOST) / "root"
+        found = [root / "sys/class/dmi/id/product_uuid", *root.glob("**/node_guid")]
+        kept = {path.resolve(): path.read_text() for path in found}
+        assert len(kept) > 1
+        for path, text in kept.items():
+            path.write_text(text.translate(str.maketrans("0123456789abcdef", "123456789abcdef0")))
+        try:
+            yield
+        finally:
+            for path, text in kept.items():
+                path.write_text(text)
+
     def project(self, folder: Path, patience_s: float = 60) -> tuple[Project, tuple[str, ...]]:
         project = make_project(folder)
         return project, (*hostfile_over(self.lab, self.wires, project, patience_s), *SOME)
@@ -129,6 +144,43 @@ def test_a_node_is_rebooted(field: Field, tmp_path: Path) -> None:
         f"{LOST} was rebooted during {name}",
     ]
     assert_bundle_holds(project)
+
+
+def test_a_node_comes_back_as_another_machine(field: Field, tmp_path: Path) -> None:
+    """With the same host key and machine id, as copies of one image have."""
+    project, options = field.project(tmp_path / "project")
+    with disturbed(field, project, *options) as ended, field.another_machine():
+        field.wires[LOST].cut()
+        field.tool.go()
+        field.boot()
+        pass_time(2.0, "it is away for longer than one attempt takes")
+        field.wires[LOST].mend()
+        run = ended()
+        name = run.latest.resolve().name
+        assert_told_of_another_machine(run)
+        for _ in range(2):
+            refused = project.run("--resume", "latest")
+            assert refused.code == 4, refused.output
+            assert f"railgauge: --resume {name}: {LOST}: another machine answers" in refused.words
+
+    field.boot()
+    again = project.run("--resume", name)
+    assert_sound(again)
+    assert of_the_tests(again) == of_the_tests(field.undisturbed)
+    assert_bundle_holds(project)
+
+
+def assert_told_of_another_machine(run: Run) -> None:
+    assert_sound(run)
+    said = of_the_lost(run).values()
+    others = [one for one in said if "another machine answers" in one]
+    assert len(others) > 1
+    assert f"{LOST}: another machine answers than the one that was surveyed" in others[0]
+    assert "its node, mlx5_0 are others" in others[0]
+    assert all("connection-lost" in one for one in said if one not in others)
+    lost = next(c for c in run.verdict["causes"] if c["where"]["node"] == LOST)
+    assert lost["cause"] == "other-machine"
+    assert run.verdict["notes"] == [], "it is no reboot"
 
 
 def assert_bundle_holds(project: Project) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_exhaustion import no_more_memory
 from testing.acceptance import (
     BARE_SMOKE,
     MI300X,
@@ -146,6 +147,9 @@ class Prepared:
 
     def end(self, number: signal.Signals) -> Run:
         self.process.send_signal(number)
+        return self.ended()
+
+    def ended(self) -> Run:
         try:
             code = self.process.wait(END_LIMIT_S)
         finally:
@@ -224,6 +228,27 @@ SPOILT: dict[str, tuple[Spoil, str]] = {
     "not-installed": (with_step(read=["no-such-tool"]), "no-such-tool"),
     "hangs-up": (with_step(apply=["sh", "-c", "kill -9 $$"]), "spoilt"),
 }
+
+
+def test_a_setting_that_a_lack_of_memory_leaves_is_told_and_put_back_by_hand(
+    lab: StandingLab, project: Project
+) -> None:
+    prepared = Prepared(lab, project)
+    no_more_memory(prepared.process.pid)
+    run = prepared.ended()
+    assert run.code == 3, run.output
+    assert_clean(run)
+    name = run.latest.resolve().name
+    (line,) = [line for line in run.output.splitlines() if "NOT UNDONE" in line]
+    assert line.startswith("railgauge: prepare: NOT UNDONE: this machine has run out of "), line
+    assert f"railgauge undo {name}" in line
+    # The command may have run on the node: what it printed could not be read.
+    assert [change["undone"] for change in journal(run.latest)] == [False]
+    lab.file("mi02", BALANCING).write_text("0\n")
+    program = "import sys; from railgauge.cli import main; sys.exit(main())"
+    undo = [sys.executable, "-c", program, "undo", str(run.latest)]
+    assert "1 settings put back, 0 not" in project.execute(undo).output
+    assert balancing(lab) == AS_IT_WAS
 
 
 @pytest.mark.parametrize("name", SPOILT)

@@ -236,6 +236,8 @@ def test_part_number_from_the_product_data_where_ofed_is_absent(node):
         ("device__numa_node", "-1", "numa_node", "reads '-1'"),
         ("device__current_link_speed", "Unknown", "pcie_speed_gts", "reads 'Unknown'"),
         ("ports__1__rate", "", "rate_gbps", "no such file"),
+        ("fw_ver", "N/A", "firmware", "reads 'N/A'"),
+        ("fw_ver", "0.0.0", "firmware", "reads '0.0.0'"),
     ],
 )
 def test_odd_value_of_one_file_costs_one_fact(bare, file, text, fact, reason):
@@ -245,7 +247,15 @@ def test_odd_value_of_one_file_costs_one_fact(bare, file, text, fact, reason):
     assert reason in facts.missing[path]
     with pytest.raises(FactMissing, match="mlx5_0"):
         require(facts, path)
-    assert require(facts, "nics.mlx5_0.firmware") == "28.43.3608"
+    assert require(facts, "nics.mlx5_0.hca_type") == "MT4129"
+
+
+def test_a_version_that_nobody_wrote_is_none(bare):
+    """All nodes of a series have the same such text, and would be alike."""
+    bare.write({"sys/class/dmi/id/bios_version": "To be filled by O.E.M."})
+    facts = bare.facts(None)
+    assert facts.bios is None
+    assert "To be filled" in facts.missing["bios"]
 
 
 def test_lids_come_from_ibv_devinfo_where_sysfs_has_none(node):

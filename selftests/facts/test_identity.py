@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 
 from railgauge.facts import NodeFacts
-from railgauge.facts.identity import confusions, identity_argv, parse_identity
+from railgauge.facts.identity import confusions, exchanged, identity_argv, parse_identity
 from railgauge.facts.model import GidFacts, NicFacts
+from railgauge.facts.parts import InventoryPart, PartKind
 
 BOOT = str(uuid.UUID(int=7, version=4))
 OTHER_BOOT = str(uuid.UUID(int=8, version=4))
@@ -139,3 +140,49 @@ def test_the_quick_look(tmp_path):
 @pytest.mark.parametrize("text", ["", "\n", "viper\n", "\0\n\0\n", "x y\nno id\nmlx5_0:what\n"])
 def test_what_a_node_cannot_say_confuses_nobody(text):
     assert confusions([parse_identity("a", text), parse_identity("b", text)]) == ()
+
+
+# --- the same node at another time ---
+
+
+MACHINE = InventoryPart(PartKind.NODE, "node", serial="7XK2M53", uuid="4c4c4544-0058")
+GPUS = tuple(InventoryPart(PartKind.GPU, f"gpu{i}", uuid=f"GPU-{i}") for i in range(2))
+HCA = InventoryPart(PartKind.NIC, "mlx5_0", uuid="0xa088c203005aab6c", firmware="28.41.1")
+KNOWN = NodeFacts("n1", machine_id="5f1d", boot_id=BOOT, parts=(MACHINE, *GPUS, HCA))
+
+
+def test_a_machine_that_was_rebooted_is_the_same():
+    later = replace(KNOWN, boot_id=OTHER_BOOT, hostname="n1", kernel="6.8")
+    newer = replace(HCA, firmware="28.43.2")
+    assert exchanged(KNOWN, later) == ()
+    assert exchanged(KNOWN, replace(later, parts=(MACHINE, *reversed(GPUS), newer))) == ()
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        *((MACHINE, {"uuid": "x"}), (MACHINE, {"serial": "x"})),
+        *((GPUS[1], {"uuid": "GPU-7"}), (HCA, {"uuid": "0x1"})),
+    ],
+)
+def test_a_part_with_another_identity_is_another_part(part, change):
+    parts = tuple(replace(one, **change) if one is part else one for one in KNOWN.parts)
+    assert exchanged(KNOWN, replace(KNOWN, parts=parts)) == (part.name,)
+
+
+def test_all_that_is_another_one_is_named_once():
+    parts = tuple(replace(p, uuid=f"{p.uuid}-2", serial="x") for p in KNOWN.parts)
+    other = replace(KNOWN, machine_id="77aa", parts=parts)
+    assert exchanged(KNOWN, other) == ("machine id", "node", "gpu0", "gpu1", "mlx5_0")
+
+
+def test_a_part_that_is_gone_or_has_come_back_is_no_other_part():
+    fewer = replace(KNOWN, parts=(MACHINE, GPUS[0], HCA))
+    assert exchanged(KNOWN, fewer) == ()
+    assert exchanged(fewer, KNOWN) == ()
+
+
+def test_what_was_not_read_identifies_nothing():
+    for blind in (NodeFacts("n1"), replace(KNOWN, machine_id=None, parts=())):
+        assert exchanged(KNOWN, blind) == ()
+        assert exchanged(blind, KNOWN) == ()

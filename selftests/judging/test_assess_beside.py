@@ -14,6 +14,7 @@ from testing.assess_values import (
     platform,
 )
 from testing.core_values import transcript
+from testing.nic_counters import hca
 
 from railgauge.config.thresholds.model import Gpus, Results, Traffic, Transport
 from railgauge.core.errors import MetricMissing
@@ -35,13 +36,12 @@ def made_up(monkeypatch):
 
 
 TWO_NICS = tuple(replace(PLATFORM.nics[0], name=name) for name in ("mlx5_0", "mlx5_1"))
-LINE = "/sys/class/infiniband/{nic}/ports/1/counters/port_xmit_data:{words}\n"
 
 
-def counted(*shares, nodes=("n1",)):
+def counted(*shares, nodes=CASE.nodes):
     """Counters before and after: each NIC sends this share of a payload of 1 MB."""
     texts = [
-        "".join(LINE.format(nic=f"mlx5_{i}", words=int(s * 250_000)) for i, s in enumerate(each))
+        "".join(hca(f"mlx5_{i}", port_xmit_data=int(s * 250_000)) for i, s in enumerate(each))
         for each in ([0] * len(shares), shares)
     ]
     return [
@@ -77,9 +77,17 @@ def test_the_counters_of_every_run_are_judged():
 
 
 def test_counters_that_were_not_read_are_an_error(made_up):
-    assert outcomes(counters([])) == ([], ["fact-missing"])
+    assert outcomes(counters([])) == ([], ["fact-missing"] * 2)
     made_up.payload_bytes = lambda parsed: 0.0
-    assert outcomes(counters(counted(1.0, 0.0))) == ([], ["metric-missing"])
+    assert outcomes(counters(counted(1.0, 0.0))) == ([], ["metric-missing"] * 2)
+
+
+def test_a_node_of_which_no_counters_were_read_is_an_error_beside_the_others():
+    found = counters(counted(1.0, 0.0, nodes=["n1"]))
+    assert set(outcomes(found)[0]) == {"passed"}
+    (error,) = found.errors
+    assert (error.kind, error.where) == ("fact-missing", "n2")
+    assert "failed" in outcomes(counters(counted(0.0, 0.0, nodes=["n2"])))[0]
 
 
 def test_no_run_is_left_out_where_counters_and_outputs_differ_in_number():
@@ -111,7 +119,9 @@ def test_the_transport_of_every_run_is_judged():
     both = judge_transport(measured(logs["IB"], logs["Socket"], on=on))
     assert outcomes(both) == (["passed", "failed"], [])
     silent = judge_transport(measured(logs["IB"], out(), on=on))
-    assert outcomes(silent) == ([], ["metric-missing"])
+    assert outcomes(silent) == (["passed"], ["metric-missing"])
+    later = judge_transport(measured(out(), logs["Socket"], on=on))
+    assert outcomes(later) == (["failed"], ["metric-missing"])
 
 
 NAMED = Results(("pcie",), BASIS)

@@ -26,6 +26,8 @@ PASSED, FAILED = Outcome.PASSED, Outcome.FAILED
         ("equals", ("performance",), ["performance"], PASSED),
         ("equals", ("performance", "powersave"), ["performance"], FAILED),
         ("equals", (), [], PASSED),
+        ("equals", (1,), [2], FAILED),
+        ("equals", ("a", "b"), "ab", FAILED),
         ("equals", 4096, "4096", FAILED),
         ("equals", 1, True, FAILED),
         ("equals", None, "unlimited", FAILED),
@@ -34,14 +36,17 @@ PASSED, FAILED = Outcome.PASSED, Outcome.FAILED
         ("one_of", True, [1], FAILED),
         ("contains", ("ib_umad", "mxcd"), ["mxcd"], PASSED),
         ("contains", ("ib_umad",), ["mxcd"], FAILED),
+        ("contains", ("ib_umad",), ["ib_umad", "mxcd"], FAILED),
         ("contains", ("ib_umad",), [], FAILED),
         ("contains", None, ["mxcd"], FAILED),
         ("at_least", 1, 1, PASSED),
+        ("at_least", 2, 1, PASSED),
         ("at_least", 0, 1, FAILED),
         ("at_least", "7", 1, FAILED),
         ("at_least", float("nan"), 1, FAILED),
         ("at_least", None, 1, FAILED),
         ("at_most", 0, 0, PASSED),
+        ("at_most", 0, 1, PASSED),
         ("at_most", 1, 0, FAILED),
         ("at_most", None, 0, FAILED),
         ("at_most", float("nan"), 0, FAILED),
@@ -57,6 +62,7 @@ def test_as_declared_needs_a_declaration():
     assert outcome("as_declared", None, declared=None) is FAILED
     assert outcome("by_model", "28.1", {"MT4129": "28.1"}, declared="28.1") is PASSED
     assert outcome("by_model", "28.1", {"MT4129": "28.1"}) is FAILED
+    assert outcome("by_model", "28.2", {"MT4129": "28.1"}, declared="28.1") is FAILED
 
 
 @pytest.mark.parametrize(
@@ -94,6 +100,14 @@ def test_where_nodes_differ_also_those_that_are_as_most_say_so(value):
     assert judge_fact(alike, value, peers=[value] * 4).reason == ""
 
 
+@pytest.mark.parametrize(("kinds", "told"), [(4, "1, 2, 3, 4"), (6, "1, 2, 3, 4")])
+def test_of_many_other_values_the_first_four_are_told(kinds, told):
+    alike = Expectation("kernel", "alike", "nodes", Basis("derived", "made up"), "/expected/x")
+    made = judge_fact(alike, "0", peers=[str(one) for one in range(kinds + 1)])
+    listed = "; ".join(f"{one} (1)" for one in told.split(", "))
+    assert made.reason == f"kernel is 0, which 1 of {kinds + 1} have; the others: {listed}"
+
+
 def test_the_reason_says_what_was_found_and_what_should_be():
     basis = Basis("000", "2.3: performance")
     expectation = Expectation("cpu_governor", "equals", ["performance"], basis, "/expected/x")
@@ -101,3 +115,29 @@ def test_the_reason_says_what_was_found_and_what_should_be():
     assert result.reason == "cpu_governor is powersave, should be performance"
     assert result.basis == "000: 2.3: performance"
     assert result.pointer == "/expected/x"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        *(({"0": "0-3", "1": "4-7"}, "0: 0-3; 1: 4-7"), ({}, "none")),
+        *(((), "none"), (("a", "b"), "a, b"), (2.50, "2.5"), (True, "True")),
+    ],
+)
+def test_a_value_is_told_in_words(value, text):
+    expectation = Expectation("numa_cpus", "equals", "x", Basis("000", "2.3"), "/expected/x")
+    made = judge_fact(expectation, value, peers=["y"])
+    assert (made.measured, made.reason) == (text, f"numa_cpus is {text}, should be x")
+
+
+def test_of_a_list_that_must_contain_some_only_these_are_told():
+    loaded = Expectation("modules", "contains", ["a", "b"], Basis("000", "2.3"), "/expected/x")
+    made = judge_fact(loaded, ("x", "b", "y"))
+    assert (made.measured, made.limit, made.outcome) == ("b", "with a, b", FAILED)
+
+
+def test_values_of_which_none_has_a_majority_leave_undecided_what_is_right():
+    alike = Expectation("kernel", "alike", "nodes", Basis("derived", "made up"), "/expected/x")
+    made = judge_fact(alike, "5.15", peers=["5.15", "6.8"])
+    undecided = "undecided (no value is held by more than half)"
+    assert made.limit == f"the same as most: {undecided}"

@@ -144,7 +144,16 @@ def test_a_clock_that_was_never_under_load_is_an_error_and_no_pass():
     judgements, error = of(output(row=lambda gpu, _: nvidia(gpu, load=0 if gpu == 2 else 100)))
     assert isinstance(error, TelemetryUnread)
     assert "no sample of gpu2 was under load" in error.what
-    assert {j.metric for j in judgements} == {"throttling", "clock", "temperature", "power"}
+    assert {j.metric for j in judgements} == {"throttling", "temperature", "power"}
+
+
+def test_a_clock_that_is_too_slow_fails_beside_a_gpu_that_was_never_under_load():
+    def row(gpu, _):
+        return nvidia(gpu, mhz=900 if gpu == 5 else 1755, load=0 if gpu == 2 else 100)
+
+    assert [(j.metric, j.points_at) for j in failed(output(row=row))] == [
+        ("clock", (("n1", "gpu5"),))
+    ]
 
 
 @pytest.mark.parametrize(

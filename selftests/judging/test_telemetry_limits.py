@@ -135,8 +135,7 @@ def test_a_gpu_that_was_never_loaded_is_an_error_that_says_what_to_do():
     )
     assert error.where == "n1"
     assert "interval_ms of the section telemetry" in error.remedy
-    (clock,) = [one for one in judgements if one.metric == "clock"]
-    assert clock.measured.startswith("100% of its samples under load"), "that of the other GPUs"
+    assert "clock" not in {one.metric for one in judgements}, "the other GPUs prove nothing"
 
 
 # --- throttling ---

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from testing.nic_counters import hca
 from testing.places import ROOT
 
 from railgauge.config.hostfile import cluster_from_json, cluster_to_json, load
@@ -161,10 +162,7 @@ def test_facts_of_other_nodes_stay() -> None:
 
 
 def counted(node: str, role: Role, **sent: int) -> Transcript:
-    lines = [
-        f"sys/class/infiniband/{nic}/ports/1/counters/port_xmit_data:{count // 4}\n"
-        for nic, count in sent.items()
-    ]
+    lines = [hca(nic, port_xmit_data=count // 4) for nic, count in sent.items()]
     return Transcript(node, ("sh",), 0, "".join(lines), "", 1.0, role=role)
 
 
@@ -174,8 +172,8 @@ def test_counters_are_those_of_the_declared_nic() -> None:
         counted("n2", Role.COUNTERS_AFTER, mlx5_0=0, mlx5_1=4000),
     ]
     nics = ("mlx5_0", "mlx5_1")
-    (swapped,) = moved(run, nics, DeviceNames({"n2": SWAPPED}))
-    (plain,) = moved(run, nics)
+    swapped = moved(run, "n2", nics, DeviceNames({"n2": SWAPPED}))
+    plain = moved(run, "n2", nics)
     assert (swapped.nics["mlx5_0"], plain.nics["mlx5_0"]) == (4000, 0)
 
 

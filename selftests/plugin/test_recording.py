@@ -25,20 +25,36 @@ def skip(reason="record only"):
     return pytest.skip.Exception(reason)
 
 
+def a_test(raises):
+    """The function of an item."""
+    raises()
+
+
+def a_hook(error):
+    raise error
+
+
+def caught(error, by_test):
+    """The error as pytest has caught it: in the test, or in something that pytest called."""
+    with pytest.raises(type(error)) as info:
+        a_test(lambda: a_hook(error)) if by_test else a_hook(error)
+    return info
+
+
 @pytest.fixture
 def pytest_item():
     about = About(SUBJECT, ("size",), 1, "A title", ("n1", "n2"), "mlx5_0", 8)
-    return SimpleNamespace(nodeid="a", stash={DRAFT: Draft(), ABOUT: about})
+    return SimpleNamespace(nodeid="a", stash={DRAFT: Draft(), ABOUT: about}, obj=a_test)
 
 
 @pytest.fixture
 def phase(pytest_item, tmp_path):
     """``phase(error, when)`` returns the item's record after a phase with this error."""
 
-    def run(error=None, when="call", **draft):
+    def run(error=None, when="call", by_test=True, **draft):
         for name, value in draft.items():
             setattr(pytest_item.stash[DRAFT], name, value)
-        call = SimpleNamespace(excinfo=SimpleNamespace(value=error) if error else None)
+        call = SimpleNamespace(excinfo=caught(error, by_test) if error else None)
         report = SimpleNamespace(when=when, duration=1.5, passed=error is None)
         record = recording.observe(pytest_item, call, report, Store(tmp_path))
         told = getattr(report, "railgauge", None)
@@ -105,6 +121,19 @@ def test_an_assertion_of_a_test_s_own_fails_in_the_words_of_the_missed_limits(ph
     )  # fmt: skip
     missed = phase(error, judgements=[MISSED, GOOD, MISSED])
     assert missed["reason"] == "358 Gb/s, limit 372; 358 Gb/s, limit 372"
+
+
+@pytest.mark.parametrize("when", ["setup", "call", "teardown"])
+def test_an_assertion_of_a_hook_or_a_fixture_is_no_missed_limit(phase, when):
+    """A plugin's hook at the end of an item leaves "previous item was not torn down properly"."""
+    record = phase(AssertionError("was not torn down"), when, by_test=False)
+    said_of_it = "an error inside railgauge, not of the cluster: AssertionError: was not torn down"
+    assert said(record) == ("error", said_of_it, "bug", False)
+
+
+def test_a_limit_that_a_fixture_has_missed_fails_the_item(phase):
+    record = phase(LimitMissed("358"), "setup", by_test=False)
+    assert said(record) == ("failed", "358", "", False)
 
 
 @pytest.mark.parametrize("judgements", [[], [GOOD], [MISSED]])

@@ -8,15 +8,17 @@ from testing.core_values import cluster, transcript
 
 from railgauge.bundle.contents import FolderContents
 from railgauge.core.codec import to_plain
-from railgauge.core.errors import NodeUnreachable
+from railgauge.core.errors import BecomeRefused, NodeUnreachable, OtherMachine
 from railgauge.diagnosis import RunResults, notes
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import FILE, Reboot, boot_argv, once, parse_boot_id
+from railgauge.facts.parts import InventoryPart, PartKind
 from railgauge.run.reboots import Watch
 from railgauge.run.resume import Earlier, Invocation, write
 from railgauge.run.store import Store
 
 ONE, TWO, THREE = (f"{i}f0c6c1e-8a0d-4a3e-9f3a-5d1c2b7e9a10" for i in "123")
+GPU = InventoryPart(PartKind.GPU, "gpu0", uuid="GPU-1")
 STARTED = Invocation(1, "h", "", "", None, "smoke", None, None, None, (), False, False, "", "")
 
 
@@ -54,10 +56,19 @@ class Run:
     def __init__(self, folder):
         (folder / "leases").mkdir()
         self.store = Store(folder)
-        self.found = {"n1": NodeFacts("n1", boot_id=ONE), "n2": NodeUnreachable("no", where="n2")}
+        self.found = {
+            "n1": NodeFacts("n1", boot_id=ONE, parts=(GPU,)),
+            "n2": NodeUnreachable("no", where="n2"),
+        }
+        self.now = self.found["n1"]
+        self.asked = []
 
     def watch(self):
-        return Watch(self.store, "/", lambda: self.found)
+        return Watch(self.store, "/", lambda: self.found, self.again)
+
+    def again(self, node, session):
+        self.asked.append((node, session))
+        return self.now
 
     def noticed(self):
         return FolderContents(self.store.folder).reboots()
@@ -84,6 +95,31 @@ def test_each_reboot_is_kept_once_for_each_process_that_sees_it(run):
         Reboot("n1", ONE, TWO, during=name),
     )
     assert [reboot.now for reboot in once(run.noticed())] == [TWO, THREE]
+
+
+def test_a_node_is_surveyed_again_only_after_a_reboot(run):
+    watch, session = run.watch(), Answers(ONE, TWO)
+    watch("n1", session)
+    assert run.asked == []
+    watch("n1", session)
+    assert run.asked == [("n1", session)]
+
+
+def test_another_machine_in_the_name_of_a_node_is_refused_and_is_no_reboot(run):
+    watch = run.watch()
+    run.now = replace(run.now, parts=(replace(GPU, uuid="GPU-2"),))
+    for boot in (TWO, TWO, THREE):
+        with pytest.raises(OtherMachine, match=r"n1: another machine .* its gpu0 is another one"):
+            watch("n1", Answers(boot))
+    assert run.noticed() == ()
+    watch("n1", Answers(ONE))  # the first machine is back
+
+
+def test_a_node_that_cannot_be_surveyed_after_a_reboot_is_not_known_to_be_the_same(run):
+    run.now = BecomeRefused("no right", where="n1")
+    with pytest.raises(NodeUnreachable, match="is the same since it was rebooted: no right"):
+        run.watch()("n1", Answers(TWO))
+    assert run.noticed() == ()
 
 
 @pytest.mark.parametrize("said", ["", None, "permission denied"])

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from railgauge.core.model import Transcript
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import Role
@@ -72,3 +75,22 @@ def test_a_sampler_that_ran_on_from_an_earlier_measurement_does_not_count():
     sampler = replace(said("2026-01-31T11:00:00", 3600), role=Role.TELEMETRY)
     kept = CaseResult(((said("2026-01-31T12:00:00", 5), sampler),))
     assert [one.seconds for one in of_case(kept)] == [5]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(-7200, 7200), st.integers(0, 300), st.integers(0, 600)), min_size=1
+    )
+)
+def test_however_the_wall_clock_is_set_no_more_is_counted_than_was_measured(measured):
+    """Of each measurement: by how much the clock was set before, how long it took, the pause.
+
+    The times of runs that carry one another on have no other clock in common.
+    """
+    now, found, truth = 0, [], 0
+    for set_by, lasted, pause in measured:
+        now += set_by
+        found.append(stretch(now, now + lasted))
+        now += lasted + pause
+        truth += lasted
+    assert seconds(stretches(found)) <= truth + 60 * (len(measured) - 1)

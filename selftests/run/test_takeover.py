@@ -7,9 +7,10 @@ from testing.core_values import case, cluster, transcript
 
 from railgauge.config.hostfile import cluster_to_json
 from railgauge.core.codec import to_plain
-from railgauge.core.errors import BadInput
+from railgauge.core.errors import BadInput, NodeUnreachable
 from railgauge.core.question import CaseResult
 from railgauge.facts import NodeFacts
+from railgauge.facts.parts import InventoryPart, PartKind
 from railgauge.leases.files import is_held
 from railgauge.run import resume, takeover
 from railgauge.run.resume import Earlier, Invocation
@@ -119,3 +120,41 @@ def test_confirmations_are_taken_over_from_a_folder_of_their_own(old, new):
 def test_a_new_run_takes_nothing_over(new):
     assert takeover.taking_over(None, new)(case()) is None
     assert not (new.folder / resume.LOG).exists()
+
+
+# --- another machine ---
+
+GPU = InventoryPart(PartKind.GPU, "gpu0", uuid="GPU-1")
+MINE = NodeFacts("n1", boot_id=ONE, parts=(GPU,))
+OTHER = NodeFacts("n1", boot_id=TWO, parts=(replace(GPU, uuid="GPU-2"),))
+
+
+def surveys(store, facts):
+    store.write_json("environment.json", {"nodes": {"n1": {"facts": to_plain(facts)}}})
+
+
+def test_a_run_is_not_carried_on_with_another_machine(old):
+    surveys(old, MINE)
+    earlier = Earlier(old.folder)
+    takeover.refuse_other_machines(earlier, {"n1": replace(MINE, boot_id=TWO)})
+    with pytest.raises(BadInput, match=r"--resume old: n1: another machine .* gpu0") as caught:
+        takeover.refuse_other_machines(earlier, {"n1": OTHER})
+    assert "start a new run" in caught.value.remedy
+
+
+def test_also_not_if_the_run_before_has_met_the_other_machine_already(old, new):
+    surveys(old, MINE)
+    resume.write(new, replace(STARTED, resumes="old"))
+    surveys(new, OTHER)
+    with pytest.raises(BadInput, match="--resume old: n1: another machine"):
+        takeover.refuse_other_machines(Earlier(new.folder), {"n1": OTHER})
+
+
+def test_nodes_that_a_survey_did_not_reach_are_no_other_machines(old):
+    lost = NodeUnreachable("no route", where="n1")
+    surveys(old, MINE)
+    earlier = Earlier(old.folder)
+    takeover.refuse_other_machines(earlier, {"n1": lost})
+    takeover.refuse_other_machines(earlier, {})
+    old.write_json("environment.json", {"nodes": {"n1": {"error": to_plain(lost)}}})
+    takeover.refuse_other_machines(earlier, {"n1": OTHER})

@@ -11,6 +11,7 @@ from testing.places import SHARED
 from railgauge.core.errors import BadInput
 from railgauge.stacks import GpuFacts, Section, stack
 from railgauge.stacks.metax import parse_gpus, parse_processes
+from railgauge.stacks.readings import said
 from railgauge.stacks.topology import parse_topology
 
 TABLE_223 = "transcripts/metax-mx-smi.txt"
@@ -176,3 +177,16 @@ def test_torn_topology_says_so(whole, torn, problem):
     assert whole in text(TOPO)
     found = parse_topology(text(TOPO).replace(whole, torn, 1))
     assert found.problem == problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "N/A", "[N/A]", "None", "unknown", "ERR!", "Not Supported", "[Not Supported]"),
+        *("[Unknown Error]", "[GPU requires reset]", "[Insufficient Permissions]", "[Not Found]"),
+    ],
+)
+def test_a_text_that_says_that_there_is_no_value_is_none(text):
+    """Nodes that all print it would be alike."""
+    assert said(text) is None
+    assert said(f"{text}1.26") == f"{text}1.26"

@@ -20,12 +20,13 @@ from railgauge.bundle import signing, statement, strict
 from railgauge.bundle.errors import BadBundle, NotVerified
 from railgauge.config import deviations, hostfile, strict_yaml, thresholds
 from railgauge.core import nodeset, units
+from railgauge.core.codec import to_plain
 from railgauge.core.errors import BadInput
-from railgauge.facts import control_host, counters, identity, parse, probe, steal
+from railgauge.facts import NodeFacts, control_host, counters, identity, parse, probe, steal
 from railgauge.launchers import beside_gpu, failures
 from railgauge.leases import holder
 from railgauge.report.triage import reading as triage
-from railgauge.run.resume import Earlier
+from railgauge.run.resume import Earlier, Invocation, write
 from railgauge.run.store import Store, case_file, kept_of
 from railgauge.stacks import stack, vendors
 from railgauge.stacks.sampling import TelemetryUnread, parse_samples
@@ -41,6 +42,7 @@ NONCE = "ab12"
 _PACKAGES = ("facts", "stacks", "subnet", "transport", "judging")
 _BAD_BUNDLE = (BadBundle, NotVerified)
 _BIGGEST = 2**63
+_STARTED = Invocation(1, "h", "", "", None, "smoke", None, None, None, (), False, False, "", "")
 
 
 @cache
@@ -105,6 +107,8 @@ def _loaders() -> Iterator[Target]:
     yield _file("fabric.topo", declared.read_topology, *_shared("corpus/ib-tools/007-"))
     yield _file(case_file(case("n1")), _stored)
     yield _file("run/invocation.json", lambda path: Earlier(path.parent).invocation)
+    for name in ("environment.json", "run.json", "prepared.json", "reboots.jsonl", "cluster.json"):
+        yield _file(f"earlier/{name}", _carried_on)
     yield _file("run/verdict.json", triage.read)
     yield Target("cluster", _cluster, (*bad, ValueError, RecursionError))
     yield Target("yaml", strict_yaml.loads, (strict_yaml.BadYaml,))
@@ -143,6 +147,22 @@ def _platform(path: Path) -> Any:
     list(thresholds.uncovered(found))
     assert all(abs(n) < _BIGGEST for n in numbers(found)), "a number that no machine counts to"
     return found
+
+
+def _carried_on(path: Path) -> Any:
+    """All that a run which carries on reads of this file of the earlier one."""
+    write(Store(path.parent), _STARTED)
+    facts = {"n1": {"facts": to_plain(NodeFacts("n1"))}}
+    try:
+        earlier = Earlier(path.parent)
+        for found in (earlier.kernel_marks(), earlier.surveys(), earlier.clusters()):
+            list(found)
+        list(earlier.reboots(facts))
+        list(earlier.facts_changed(facts))
+        earlier.refuse_unfinished()
+        earlier.refuse_other_items([])
+    finally:
+        path.unlink()  # the next target reads a file of another name
 
 
 def _stored(path: Path) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung
+from railgauge.facts import FactsByNode
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
 from railgauge.planning.part import LevelPart
@@ -32,6 +33,7 @@ def run(
     only: tuple[str, ...] = (),
     ended: str = "",
     no_gates: bool = False,
+    found: FactsByNode | None = None,
 ) -> PartRun:
     """A run of half an hour, or until ``ended``; ``only`` are the nodes it measures again."""
     plan = RunPlan(
@@ -46,4 +48,4 @@ def run(
         ended=ended or f"2026-11-24T{hour:02}:30:00+00:00",
         part=LevelPart(("a", "b", "c"), {}, ("a", "b"), only=only) if only else None,
     )
-    return PartRun(plan, {one.id: one for one in items}, no_gates)
+    return PartRun(plan, {one.id: one for one in items}, no_gates, found or {})

@@ -8,9 +8,11 @@ import pytest
 from testing.core_values import item, judgement
 from testing.merged_runs import ITEM, PAIR, fact, pair, run
 
-from railgauge.core.errors import BadInput
+from railgauge.core.errors import BadInput, NodeUnreachable
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung
+from railgauge.facts import NodeFacts
+from railgauge.facts.parts import InventoryPart, PartKind
 from railgauge.verdict import history
 from railgauge.verdict.merged import WHOLE, assemble, combined, in_order, read_in_parts
 
@@ -241,3 +243,37 @@ def test_readings_count_from_every_run_but_those_before_a_later_measurement():
     assert read_in_parts([one, again], read)["kernel::kernel_log[a]"].outcome is Outcome.PASSED
     partner = run("r2", 2, only=("b",))
     assert read_in_parts([one, partner], read)["kernel::kernel_log[a]"].outcome is Outcome.FAILED
+
+
+# --- nodes that are other machines ---
+
+
+def machine(name, uuid):
+    return NodeFacts(name, parts=(InventoryPart(PartKind.NODE, "node", uuid=uuid),))
+
+
+def test_runs_of_two_machines_of_one_name_are_not_one_run():
+    first = run("one", 1, fact("a"), found={"a": machine("a", "1")})
+    lost = run("two", 2, fact("b"), found={"a": NodeUnreachable("no", where="a")})
+    same = run("two", 2, fact("b"), found={"a": machine("a", "1"), "b": machine("b", "2")})
+    other = run("three", 3, pair("a", "b"), found={"a": machine("a", "9")})
+    assert set(assemble([first, same]).records) == {fact("a").id, fact("b").id}
+    for parts in ([first, other], [first, lost, other], [first, same, other]):
+        with pytest.raises(
+            BadInput, match=r"three: has another machine as a than .*: node"
+        ) as told:
+            assemble(parts)
+        assert told.value.remedy == "measure it again with --only a"
+
+
+def test_what_another_machine_passed_was_not_run_by_the_one_that_took_its_place():
+    old = [fact("a"), fact("b"), pair("a", "b"), pair("a", "c"), pair("b", "c")]
+    bad = pair("c", "a", Outcome.FAILED)
+    first = run("one", 1, *old, bad, found={"a": machine("a", "1"), "b": machine("b", "2")})
+    again = (fact("a"), pair("a", "b"))
+    for uuid, outcome in (("1", Outcome.PASSED), ("9", Outcome.NOT_RUN)):
+        later = run("two", 2, *again, only=("a",), found={"a": machine("a", uuid)})
+        found = assemble([first, later]).records
+        assert found[pair("a", "c").id].outcome is outcome
+        assert {found[one.id].outcome for one in (*again, old[1], old[4])} == {Outcome.PASSED}
+        assert found[bad.id].outcome is Outcome.FAILED

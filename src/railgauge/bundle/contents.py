@@ -334,7 +334,8 @@ class Contents:
 def part_run(part: Contents) -> PartRun:
     """A run that was or is to be merged, as values."""
     asked = part.invocation()
-    return PartRun(part.plan(), part.records(), asked.no_gates if asked else False)
+    no_gates = asked.no_gates if asked else False
+    return PartRun(part.plan(), part.records(), no_gates, part.found)
 
 
 def read_in_parts(parts: Sequence[Contents], platform: Platform) -> dict[str, ItemRecord]:

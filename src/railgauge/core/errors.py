@@ -127,6 +127,12 @@ class HostKeyRejected(TransportError):
     kind = "host-key-rejected"
 
 
+class OtherMachine(TransportError):
+    """Another machine than the one that was surveyed answers in the name of a node."""
+
+    kind = "other-machine"
+
+
 class ConnectionLost(TransportError):
     """The connection ended while a command was running."""
 

@@ -43,8 +43,13 @@ def stamped(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
     return {FIELD: VERSIONS[name], **data} if name in VERSIONS else dict(data)
 
 
-def unstamped(name: str, data: Mapping[str, Any], where: str = "") -> dict[str, Any]:
-    """The object without its version. Raises ``BadInput`` if that is newer or not a version."""
+def unstamped(name: str, data: object, where: str = "") -> dict[str, Any]:
+    """The object without its version. Raises ``BadInput`` if that is newer or not a version.
+
+    Also for data that is no object.
+    """
+    if not isinstance(data, Mapping):
+        raise BadInput("holds a value that is no JSON object", where=where or name)
     refuse_newer(name, data, where)
     return {key: value for key, value in data.items() if key != FIELD}
 

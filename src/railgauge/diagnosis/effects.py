@@ -96,6 +96,7 @@ EFFECTS: Mapping[str, Effect] = {
     ),
     "setup-failed": Effect(_OUT, _ABOVE, _STOPS | {Symptom.LOST}, facts=frozenset({ANY_FACT})),
     "become-refused": Effect(_OUT, _ABOVE, _STOPS | {Symptom.LOST}, facts=frozenset({ANY_FACT})),
+    "other-machine": Effect(_OUT, _ABOVE, _STOPS | {Symptom.LOST, Symptom.UNKNOWN}),
     "data-corruption": Effect(_OUT, _COLLECTIVES, frozenset({Symptom.WRONG})),
     "nic-missing": Effect(_OUT, _NETWORK, _GONE | _LESS, "nic", _NIC_FACTS | {_GROWTH}),
     # The GPUs that are left have other numbers, so that items of each of them go wrong.

@@ -45,7 +45,7 @@ _AT_THE_NODE = frozenset(
 _BY_KIND: dict[type[errors.NoEvidence], Symptom] = {
     **dict.fromkeys(
         (errors.NodeUnreachable, errors.AuthenticationFailed, errors.HostKeyRejected,
-         errors.ConnectionLost, errors.SetupFailed, errors.BecomeRefused),
+         errors.ConnectionLost, errors.SetupFailed, errors.BecomeRefused, errors.OtherMachine),
         Symptom.LOST,
     ),
     errors.ToolMissing: Symptom.NO_TOOL,

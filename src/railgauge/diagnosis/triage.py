@@ -175,6 +175,7 @@ _ACTIONS_BY_SEVERITY: Mapping[CauseSeverity, Mapping[str, CauseAction]] = {
         "host-key-rejected": CauseAction.CORRECT,
         "setup-failed": CauseAction.CORRECT,
         "become-refused": CauseAction.CORRECT,
+        "other-machine": CauseAction.CORRECT,
         "kernel-log-unread": CauseAction.CORRECT,
         "telemetry-unread": CauseAction.CORRECT,
         "counters-unread": CauseAction.CORRECT,

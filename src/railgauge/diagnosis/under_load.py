@@ -20,7 +20,9 @@ from railgauge.diagnosis.model import GOOD, Scene, missed
 from railgauge.diagnosis.symptoms import Symptom, symptoms
 from railgauge.judging.record import ItemRecord
 
-# All times are of the control host's clock, and are kept to the millisecond or better.
+# All times are of the control host's wall clock, the only one that later runs and other machines
+# can read too, and are kept to the millisecond or better. If it is set in a repeat, no reading
+# spans the commands: the load is not known, and explains nothing.
 _CLOCK = timedelta(milliseconds=50)
 LoadedPlace = tuple[str, str]
 """A node, and one of its parts, or empty for the node as a whole."""

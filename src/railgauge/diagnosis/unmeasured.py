@@ -11,6 +11,7 @@ from railgauge.core.errors import (
     FactMissing,
     HostKeyRejected,
     NoEvidence,
+    OtherMachine,
     SetupFailed,
 )
 from railgauge.core.model import Outcome
@@ -23,10 +24,10 @@ from railgauge.judging.record import ItemRecord
 
 _NO_NODE = {
     "node-unreachable", "authentication-failed", "host-key-rejected", "connection-lost",
-    "setup-failed", "become-refused",
+    "setup-failed", "become-refused", "other-machine",
 }  # fmt: skip
 # Errors that have causes of their own: such a node has power and network.
-_OWN_CAUSES = {HostKeyRejected.kind, SetupFailed.kind, BecomeRefused.kind}
+_OWN_CAUSES = {HostKeyRejected.kind, SetupFailed.kind, BecomeRefused.kind, OtherMachine.kind}
 
 
 def lost_nodes(scene: Scene) -> Iterator[CauseClaim]:
@@ -37,10 +38,13 @@ def lost_nodes(scene: Scene) -> Iterator[CauseClaim]:
             yield CauseClaim(_cause_of_loss(found.kind), Where(node), found.what, records)
     for (name, _), lost in _grouped(scene, _NO_NODE).items():
         if not isinstance(scene.results.found.get(name), NoEvidence):
-            says = f"stopped answering during the run: {lost[0].reason}"
-            if any(reboot.node == name and reboot.during for reboot in scene.results.reboots):
+            first = next((one for one in lost if one.error_kind in _OWN_CAUSES), lost[0])
+            cause = _cause_of_loss(first.error_kind)
+            says = f"stopped answering during the run: {first.reason}"
+            if cause == OtherMachine.kind:
+                says = first.reason
+            elif any(reboot.node == name and reboot.during for reboot in scene.results.reboots):
                 says += "; it was rebooted"
-            cause = _cause_of_loss(lost[0].error_kind)
             yield CauseClaim(cause, Where(name), says, tuple(lost))
 
 

@@ -1,4 +1,6 @@
-"""Find names of a hostfile that are the same machine, from what the nodes report. Pure.
+"""Find names of a hostfile that are the same machine, and names of which the machine is exchanged.
+
+Pure; only what the nodes report is compared.
 
 The kernel draws a new boot id at each boot. Network namespaces and containers share it with their
 host; host names and the GUIDs of the NICs distinguish such nodes. Machine ids and SSH host keys
@@ -40,6 +42,33 @@ def parse_identity(node: str, text: str) -> NodeFacts:
         if match
     )
     return NodeFacts(node, hostname=parse_line(hostname), boot_id=parse_boot_id(boot_id), nics=nics)
+
+
+def exchanged(was: NodeFacts, now: NodeFacts) -> tuple[str, ...]:
+    """Return what identifies the machine or a part of it, and is another one than before.
+
+    ``machine id``, or names of parts. Host names and SSH host keys are copied with an image, and a
+    part that is gone or has come back is no other one: something must be gone and something new.
+    """
+    before, after = _identities(was), _identities(now)
+    others: dict[str, None] = {}
+    for kind, ids in after.items():
+        new = ids.keys() - before.get(kind, {}).keys()
+        if new and before.get(kind, {}).keys() - ids.keys():
+            others.update(dict.fromkeys(name for one, name in ids.items() if one in new))
+    return tuple(others)
+
+
+def _identities(facts: NodeFacts) -> dict[tuple[str, str], dict[str, str]]:
+    """By kind of part and of identity: each identity, and what it identifies."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    if facts.machine_id:
+        found["machine", "id"] = {facts.machine_id: "machine id"}
+    for part in facts.parts:
+        for kind, identity in (("serial", part.serial), ("uuid", part.uuid)):
+            if identity:
+                found.setdefault((part.kind, kind), {})[identity] = part.name
+    return found
 
 
 def confusions(found: Iterable[NodeFacts]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from railgauge.facts.ibtools import GidLine, HcaPort, NetdevLine
 from railgauge.facts.model import GidFacts, NicFacts
+from railgauge.facts.parts import identifier
 
 _NAME = r"[\w.\-]+"
 _PCI = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
@@ -101,7 +102,7 @@ def _word(text: str) -> str | None:
 
 _FILES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "hca_type": ("hca_type", _word),
-    "firmware": ("fw_ver", _word),
+    "firmware": ("fw_ver", identifier),
     "numa_node": ("device/numa_node", _whole),
     "port_state": ("ports/1/state", _after_colon),
     "physical_state": ("ports/1/phys_state", _after_colon),

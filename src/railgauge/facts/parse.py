@@ -14,6 +14,7 @@ from railgauge.facts.inventory import Sections, parts
 from railgauge.facts.kernel import log
 from railgauge.facts.model import NodeFacts
 from railgauge.facts.netdevs import parse_irqs, parse_netdevs
+from railgauge.facts.parts import identifier
 from railgauge.facts.pci import PciReport, parse_lspci
 from railgauge.facts.probe import split_sections
 from railgauge.facts.visible import hidden
@@ -34,7 +35,7 @@ _HOST: dict[str, tuple[Callable[[str], Any], Any]] = {
     "ofed": (host.parse_ofed, None),
     "product": (host.parse_product, None),
     "virtual": (host.parse_virtual, None),
-    "bios": (host.parse_product, None),
+    "bios": (identifier, None),
     "cpus": (host.parse_count, None),
     "cpus_present": (host.parse_count, None),
     "cpu_model": (host.parse_cpu_model, None),

@@ -5,7 +5,7 @@ Every function here gives the same answer for the same transcripts, facts and li
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Protocol
@@ -214,11 +214,15 @@ def traffic(platform: Platform, measured: Measured) -> Assessment:
     fabric = [nic.name for nic in platform.fabric_nics]
     carriers = {n: [path.nic] if (path := case.path_at(n)) else fabric for n in case.nodes}
     payload_bytes = tool(measured.measurement.tool).payload_bytes
+
+    def of_node(parsed: Parsed, run: Sequence[Transcript], node: str) -> Iterator[Judgement]:
+        one = moved(run, node, fabric, platform.devices)
+        yield from judge_traffic(one, payload_bytes(parsed), spec, carriers[node])
+
     return _collected(
-        judgement
+        of_node(parsed, run, node)
         for parsed, run in zip(measured.runs, measured.transcripts, strict=True)
-        for one in moved(run, fabric, platform.devices)
-        for judgement in judge_traffic([one], payload_bytes(parsed), spec, carriers[one.node])
+        for node in carriers
     )
 
 
@@ -227,7 +231,7 @@ def transport(measured: Measured) -> Assessment:
     spec = measured.measurement.transport
     if spec is None:
         return _nothing(measured.measurement, "the transport")
-    return _collected(judge_transport(parsed, spec) for parsed in measured.runs)
+    return _collected(map(judge_transport, [parsed], [spec]) for parsed in measured.runs)
 
 
 def results(platform: Platform, measured: Measured) -> Assessment:
@@ -245,7 +249,7 @@ def results(platform: Platform, measured: Measured) -> Assessment:
 
 def correct(measured: Measured) -> Assessment:
     """Judge whether the results of a collective are right, and nothing else of it."""
-    return _collected(map(judge_correct, measured.runs))
+    return _collected(map(judge_correct, [parsed]) for parsed in measured.runs)
 
 
 def ratio(one: Measured, other: Measured, metric: str) -> Assessment:
@@ -256,7 +260,7 @@ def ratio(one: Measured, other: Measured, metric: str) -> Assessment:
         value = _worst(one, metric, min) / _worst(other, metric, max)
         yield judge([Sample(SCALING.name, "1", value)], limit, SCALING, None, None)
 
-    return _collected(judged())
+    return _collected([judged()])
 
 
 def fabric(
@@ -295,11 +299,16 @@ def _worst(measured: Measured, metric: str, choose: Callable[[list[float]], floa
     return value
 
 
-def _collected(judgements: Iterable[Judgement]) -> Assessment:
-    try:
-        return Assessment(tuple(judgements))
-    except NoEvidence as error:
-        return Assessment(errors=(error,))
+def _collected(parts: Iterable[Iterable[Judgement]]) -> Assessment:
+    """The judgements of all parts; a part that cannot be judged ends with its error."""
+    judgements: list[Judgement] = []
+    errors: list[NoEvidence] = []
+    for part in parts:
+        try:
+            judgements.extend(part)
+        except NoEvidence as error:
+            errors.append(error)
+    return Assessment(tuple(judgements), tuple(errors))
 
 
 def _nothing(measurement: Measurement, what: str) -> Assessment:

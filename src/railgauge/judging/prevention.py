@@ -40,6 +40,7 @@ _UNREACHABLE = frozenset(
         "connection-lost",
         "setup-failed",
         "become-refused",
+        "other-machine",
     }
 )
 _NO_GPU = frozenset({"gpu_count", "gpu_fabric_state", "gpu_mig", "gpu_processes"})

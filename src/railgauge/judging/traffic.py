@@ -10,9 +10,10 @@ nothing: the share is 100 % and the spread even.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from railgauge.config.thresholds.counter_groups import STANDS_AT
 from railgauge.config.thresholds.model import Platform, Traffic
 from railgauge.core.devices import AS_DECLARED, DeviceNames
 from railgauge.core.errors import FactMissing, MetricMissing
@@ -40,6 +41,14 @@ _ERRORS = (
     "rx_devmem_dropped",
 )
 _DEVMEM = "rx_devmem_pkts"
+# What the kernel counts at every port of an HCA, and at every network device.
+_NEEDED = (
+    (*("port_xmit_data", "port_rcv_data"), *_ERRORS[:4]),
+    ("tx_bytes", "rx_bytes", "rx_dropped", "tx_dropped", "rx_errors", "tx_errors"),
+)
+# Where the hardware has no 64 bits, a port's data counters stand still here (InfiniBand
+# Architecture Specification, volume 1, PortCounters); counters of errors do at STANDS_AT.
+_DATA_STANDS_AT = 2**32 - 1
 # Losses and retransmissions of an HCA's transport (000, 3.2: all are 0 on a good link). Other
 # hw_counters also grow in healthy runs: flushes when a test ends, receivers without a buffer.
 _RESENT = (
@@ -145,84 +154,85 @@ def parse(text: str) -> dict[str, Counters]:
 class Moved:
     """Traffic of one node: NIC -> bytes in the busier direction, and the error counters that grew.
 
-    ``devmem`` is NIC -> (bytes received, packets received into GPU memory).
+    ``devmem`` is NIC -> (bytes received, packets received into GPU memory). ``full`` are error
+    counters that stood at their highest value before, and so cannot show an error.
     """
 
     node: str
     nics: Mapping[str, int]
     error_counts: Mapping[str, int]
     devmem: Mapping[str, tuple[int, int]]
+    full: Sequence[str] = ()
 
 
 def moved(
-    run: Sequence[Transcript], nics: Sequence[str], names: DeviceNames = AS_DECLARED
-) -> list[Moved]:
-    """The traffic of each node of a run over ``nics``. Raises ``FactMissing`` without counters.
+    run: Sequence[Transcript], node: str, nics: Sequence[str], names: DeviceNames = AS_DECLARED
+) -> Moved:
+    """The traffic of a node in a run over ``nics``. Raises ``FactMissing`` without counters.
 
     ``nics`` are declared names, ``names`` those of the same NICs on single nodes.
     """
 
-    def read(role: Role) -> dict[str, dict[str, Counters]]:
-        return {
-            one.node: {names.declared(one.node, nic): c for nic, c in parse(one.stdout).items()}
-            for one in run
-            if one.role == role
-        }
+    def read(role: Role) -> Mapping[str, Counters]:
+        own = [parse(one.stdout) for one in run if (one.role, one.node) == (role, node)]
+        if not own:
+            raise FactMissing("the counters of the NICs were not read", where=node)
+        return {names.declared(node, nic): counters for nic, counters in own[-1].items()}
 
-    befores, afters = read(Role.COUNTERS_BEFORE), read(Role.COUNTERS_AFTER)
-    if not befores:
-        raise FactMissing("the counters of the NICs were not read")
-    return [_moved(node, befores[node], afters.get(node, {}), nics) for node in befores]
-
-
-def _moved(
-    node: str, before: Mapping[str, Counters], after: Mapping[str, Counters], nics: Sequence[str]
-) -> Moved:
+    before, after = read(Role.COUNTERS_BEFORE), read(Role.COUNTERS_AFTER)
     totals: dict[str, int] = {}
     error_counts: dict[str, int] = {}
     devmem: dict[str, tuple[int, int]] = {}
+    full: list[str] = []
     for nic in nics:
         if nic not in before or nic not in after:
             raise FactMissing(f"the counters of {nic} could not be read", where=node)
-        grown = _grown(node, nic, before[nic].counts, after[nic].counts)
+        then, now = before[nic].counts, after[nic].counts
+        grown = _grown(node, nic, then, now)
         totals[nic] = max(grown.sent, grown.received)
         error_counts.update({f"{nic} {name}": n for name, n in grown.error_counts.items() if n})
+        full += [f"{nic} {name}" for name, count in then.items() if count == STANDS_AT.get(name)]
         if grown.devmem is not None:
             devmem[nic] = (grown.received, grown.devmem)
-    return Moved(node, totals, error_counts, devmem)
+    return Moved(node, totals, error_counts, devmem, full)
 
 
 def _grown(node: str, nic: str, then: Mapping[str, int], now: Mapping[str, int]) -> Counters:
     if odd := sorted(then.keys() ^ now.keys()):
         what = f"only one of two readings shows {', '.join(odd)} of {nic}"
         raise FactMissing(what, where=node)
+    if lacking := min(([x for x in every if x not in then] for every in _NEEDED), key=len):
+        raise FactMissing(f"no {', '.join(lacking)} of {nic} was read", where=node)
     grown = {name: now[name] - count for name, count in then.items()}
     if min(grown.values()) < 0:
         raise FactMissing(f"the counters of {nic} were reset during the run", where=node)
+    for name in (name for name in _NEEDED[0][:2] if now.get(name) == _DATA_STANDS_AT):
+        what = f"{name} of {nic} stands at {_DATA_STANDS_AT}, its highest value"
+        raise FactMissing(what, where=node, remedy=_RESET)
     return Counters(grown)
 
 
+_RESET = "reset the counters of the port: perfquery -R LID PORT"
+
+
 def judge_traffic(
-    found: Iterable[Moved], payload_bytes: float, spec: Traffic, carriers: Sequence[str]
-) -> list[Judgement]:
+    one: Moved, payload_bytes: float, spec: Traffic, carriers: Sequence[str]
+) -> Iterator[Judgement]:
     """Judge the share of the payload, its spread over the ``carriers``, and the error counters.
 
     ``carriers`` are the NICs that should have carried the payload; traffic over other NICs is
-    judged too. ``payload_bytes`` is what each node sent or received. Raises ``MetricMissing`` if it
+    judged too. ``payload_bytes`` is what the node sent or received. Raises ``MetricMissing`` if it
     is 0, since no share of it can be computed.
     """
     if payload_bytes <= 0:
         raise MetricMissing("the tool reports no payload, so the counters prove nothing")
-    judgements = []
-    for one in found:
-        judgements.append(_share(one, payload_bytes, spec, carriers))
-        if spec.spread is not None and len(carriers) > 1:
-            judgements.append(_spread(one, spec, spec.spread, carriers))
-        if spec.devmem_packet is not None:
-            stray = _STRAY_SHARE * payload_bytes / len(carriers)
-            judgements.append(_devmem(one, spec, spec.devmem_packet, stray, carriers))
-        judgements.append(_still(one, spec))
-    return judgements
+    yield _share(one, payload_bytes, spec, carriers)
+    if spec.spread is not None and len(carriers) > 1:
+        yield _spread(one, spec, spec.spread, carriers)
+    if spec.devmem_packet is not None:
+        stray = _STRAY_SHARE * payload_bytes / len(carriers)
+        yield _devmem(one, spec, spec.devmem_packet, stray, carriers)
+    yield _still(one, spec)
 
 
 def _share(one: Moved, payload_bytes: float, spec: Traffic, carriers: Sequence[str]) -> Judgement:
@@ -282,6 +292,10 @@ def _devmem(
 
 
 def _still(one: Moved, spec: Traffic) -> Judgement:
+    """Judge that no error counter grew. Raises ``FactMissing`` if one could not have grown."""
+    if one.full and not one.error_counts:
+        what = f"{', '.join(one.full)} stood at the highest value before"
+        raise FactMissing(what, where=one.node, remedy=_RESET)
     reasons = [f"{name} of {one.node} grew by {count}" for name, count in one.error_counts.items()]
     measured = f"{one.node}: {len(one.error_counts)} counters moved"
     named = [(one.node, nic) for nic in dict.fromkeys(name.split()[0] for name in one.error_counts)]

@@ -21,6 +21,7 @@ from railgauge.core.exhaustion import raise_if_exhausted
 from railgauge.core.redaction import Redactor
 from railgauge.plugin import (
     ending,
+    foreign,
     gating,
     held_items,
     holding,
@@ -47,6 +48,8 @@ from railgauge.run.services import RunServices
 from railgauge.site import installed
 
 pytest_plugins = ["railgauge.plugin.fixtures"]
+
+_PLACE = pytest.StashKey[int]()  # of an item, in the order of the ladder
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -79,6 +82,7 @@ def _open(config: pytest.Config) -> None:
     reporters.show_faults(config)
     ending.refuse_without(config)
     try:
+        foreign.refuse(config)
         installed.refuse_unusable()
         workers.refuse_elsewhere(config)
         opening.open_run(config)
@@ -143,11 +147,24 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int, int]:
         if not _has_the_last_word(config):
             raise
         config.stash[ENDING].wrong("pytest could not end the session", error)
+    if not _is_of_a_run(config):
+        return code
+    if ENDING not in config.stash:
+        return ending.nothing_tested(code)
     if not _has_the_last_word(config):
         return code
     with config.stash[ENDING].step("pytest could not end the session"):
         config._ensure_unconfigure()  # pytest's own cleanup, if it was not reached
     return config.stash[ENDING].last_word(code)
+
+
+_NO_SESSION = ("help", "version", "markers")  # options of pytest that only print something
+
+
+def _is_of_a_run(config: pytest.Config) -> bool:
+    """Whether the exit code is that of a run, which another plugin may have kept from starting."""
+    is_asked = not any(config.getoption(name, False) for name in _NO_SESSION)
+    return ENDING in config.stash or (is_asked and _wants_ladder(config))
 
 
 def _has_the_last_word(config: pytest.Config) -> bool:
@@ -228,17 +245,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item, about in describe(settings.platform, items):
         item.stash[ABOUT], item.stash[DRAFT] = about, Draft()
     items.sort(key=lambda item: item.stash[ABOUT].rung if ABOUT in item.stash else -1)
+    for place, item in enumerate(items):
+        item.stash[_PLACE] = place
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_finish(session: pytest.Session) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> Generator[None, object, object]:
     if run := session.config.stash.get(SERVICES, None):
+        # Another plugin may have changed the order: an item waits for the rungs below it, and the
+        # items of all workers must be in one order.
+        session.items.sort(key=lambda item: item.stash.get(_PLACE, -1))
         rows = [(i, i.stash[ABOUT]) for i in session.items if ABOUT in i.stash]
         run.gates.expect(
             (item_id, about.rung, about.gated)
             for i, about in rows
             for item_id in held_items.ids_of(i)
         )
+    return (yield)
 
 
 def pytest_report_collectionfinish(

@@ -41,6 +41,15 @@ def refuse_without(config: pytest.Config) -> None:
             raise pytest.UsageError(f"railgauge: -p no:{name}: {what}")
 
 
+def nothing_tested(code: int) -> int:
+    """The exit code of a run whose session another plugin has taken the place of."""
+    if code in _NO_VERDICT:
+        return code
+    ended = Ending()
+    ended.add_error("a plugin ended pytest before the session began: nothing was tested")
+    return ended.last_word(code)
+
+
 class Ending:
     """The exit code that the controller has reached, and the errors after that."""
 

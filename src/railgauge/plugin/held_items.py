@@ -130,6 +130,7 @@ def _run(item: pytest.Function, arguments: dict[str, Any]) -> None:
     except BaseException as error:  # pytest's skip is no Exception
         raise_if_exhausted(error)
         draft.error = error
+        draft.in_test = recording.is_of_test(item, pytest.ExceptionInfo.from_exception(error))
     draft.duration_s = perf_counter() - began_s
 
 

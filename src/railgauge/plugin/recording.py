@@ -10,6 +10,7 @@ the report's phase becomes ``setup``, which pytest shows as an error.
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
@@ -35,6 +36,7 @@ from railgauge.run.store import Store
 class Draft:
     """What is known about a running item so far.
 
+    ``error`` is the first exception; ``in_test`` whether the test itself raised it.
     ``unanswered`` is the error that ended it, ``unchecked`` the one that kept the results of a
     blocked collective from being checked. ``never``: the run was stopped before the item.
     """
@@ -48,6 +50,7 @@ class Draft:
     unanswered: NoEvidence | None = None
     unchecked: NoEvidence | None = None
     never: bool = False
+    in_test: bool = False
 
 
 DRAFT = pytest.StashKey[Draft]()
@@ -83,7 +86,7 @@ def observe(
     draft = item.stash[DRAFT]
     draft.duration_s += report.duration
     if call.excinfo and draft.error is None:
-        draft.error = call.excinfo.value
+        draft.error, draft.in_test = call.excinfo.value, is_of_test(item, call.excinfo)
     draft.error = draft.error or draft.unanswered  # also if the test has caught it
     if report.when == "setup" and report.passed:
         return None
@@ -97,6 +100,13 @@ def observe(
 def masked(plain: dict[str, Any], store: Store) -> dict[str, Any]:
     """Plain data without secrets, as it is written."""
     return cast("dict[str, Any]", store.plain(plain))
+
+
+def is_of_test(item: pytest.Item, error: pytest.ExceptionInfo[BaseException]) -> bool:
+    """Whether the test's own function was running, and not only a hook or a fixture."""
+    test = getattr(item, "obj", None)
+    code = getattr(inspect.unwrap(test), "__code__", None) if test else None
+    return any(entry.frame.code.raw is code for entry in error.traceback)
 
 
 def in_short(outcome: Outcome, reason: str) -> dict[str, Any]:
@@ -162,7 +172,7 @@ def _went_wrong(record: ItemRecord, draft: Draft, error: BaseException) -> ItemR
         told = with_error(record, draft.unchecked) if draft.unchecked else record
         outcome = Outcome.NOT_RUN if draft.never else Outcome.BLOCKED
         return replace(told, outcome=outcome, reason=str(error.msg))
-    if isinstance(error, AssertionError):
+    if isinstance(error, LimitMissed) or (isinstance(error, AssertionError) and draft.in_test):
         return replace(record, outcome=Outcome.FAILED, reason=_missed(draft) or str(error))
     if isinstance(error, RailgaugeError):
         return with_error(record, error)

@@ -28,6 +28,7 @@ from railgauge.planning import forecast
 from railgauge.plugin import (
     complaints,
     demanded,
+    foreign,
     held_items,
     opening,
     recording,
@@ -85,7 +86,7 @@ class Controller:
         self._nights: tonight.NightsTold | None = None
         self._soaked: SoakResults | None = None
         self._lines = lines.of_items({})
-        self._began = datetime.now().astimezone()
+        self._began, self._began_s = datetime.now().astimezone(), time.monotonic()
         self._lacks = storage.Lacks(run.store.folder)
         works = forecast.work(settings.platform, settings.level)
         self._progress = RunProgress(works, lambda line: tell(config, line, yellow=False))
@@ -146,10 +147,13 @@ class Controller:
     # --- after the last test ---
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_internalerror(self, excrepr: object) -> None:
+    def pytest_internalerror(
+        self, excrepr: object, excinfo: pytest.ExceptionInfo[BaseException]
+    ) -> None:
         """End the session with one line for a lack of this machine, also for one in a worker."""
         if line := self._lacks.of_text(str(excrepr)):
             pytest.exit(line, pytest.ExitCode.INTERNAL_ERROR)
+        self.ending.add_error(foreign.told(excinfo, self.run.store.folder.name))
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Note an interrupt; pytest and xdist end a session that they stop by a class of theirs."""
@@ -275,7 +279,7 @@ class Controller:
         return lambda line: write(printable(line))
 
     def _write_junit(self, verdict: RunVerdict) -> None:
-        took_s = (datetime.now().astimezone() - self._began).total_seconds()
+        took_s = time.monotonic() - self._began_s
         about = (self._began, took_s, platform.node(), self.run.surveyed.evidence)
         session = junit.SessionInfo(*about, verdict.excluded, verdict.deviations)
         written.junit_files(self._junit_files, self._lines, session, self.ending)

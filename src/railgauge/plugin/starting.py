@@ -77,6 +77,7 @@ class SessionStart:
             _refuse(error)
         self._prepare(cluster)
         found = self._found(cluster)
+        self._refuse_other_machines(found)
         self._read_counters(cluster, found)
         survey.keep(found, self._run.store, self._settings)
         self._log_changes(found)
@@ -182,6 +183,13 @@ class SessionStart:
         if run.earlier is not None:
             write = writer(self._config, yellow=True)
             takeover.log_changes(run.store, run.earlier, run.cluster(), found_to_json(found), write)
+
+    def _refuse_other_machines(self, found: Mapping[str, NodeAnswer]) -> None:
+        if self._run.earlier is not None:
+            try:
+                takeover.refuse_other_machines(self._run.earlier, found)
+            except BadInput as error:
+                _refuse(error)
 
     def _refuse_confused(self, cluster: Cluster, found: Mapping[str, NodeAnswer]) -> None:
         if self._run.recorded:  # a replay does not refuse what the run accepted

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from railgauge.config import deviations
 from railgauge.config.deviations import Deviation
@@ -28,7 +28,7 @@ from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import BadInput, CommandTimedOut, TransportError, from_json
 from railgauge.core.model import Case, Cluster, Transcript
 from railgauge.core.question import CaseResult
-from railgauge.facts import boot
+from railgauge.facts import NodeAnswer, boot
 from railgauge.facts.boot import KernelMark, Reboot
 from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.judging.record import MEASUREMENTS
@@ -40,6 +40,7 @@ from railgauge.run.newer import refuse_newer
 from railgauge.run.prepare import JOURNAL
 from railgauge.run.store import MANIFEST, VOUCHED, Store
 from railgauge.run.survey import FILE as SURVEY
+from railgauge.run.survey import found_from_json
 from railgauge.verdict.decision import FILE as PLAN
 from railgauge.verdict.unanswered import is_of_a_test
 
@@ -133,8 +134,9 @@ class Earlier:
             remedy = "wait until it ends, or interrupt it"
             raise BadInput("this run has not ended", where=where, remedy=remedy)
         for folder in self._folders:
-            journal = _json(folder / JOURNAL) or {"changes": []}
-            if not all(change.get("undone") for change in journal["changes"]):
+            journal = _json(folder / JOURNAL)
+            changes = _field(journal, "changes", list, folder / JOURNAL) if journal else []
+            if not all(isinstance(one, dict) and one.get("undone") for one in changes):
                 remedy = f"railgauge undo {folder}"
                 raise BadInput("its preparations are not undone", where=where, remedy=remedy)
 
@@ -157,10 +159,12 @@ class Earlier:
 
     def refuse_other_items(self, planned: Sequence[str]) -> None:
         """Raise ``BadInput`` unless the run planned the same items, or ended before its plan."""
-        before = _json(self._folders[0] / PLAN)
+        path = self._folders[0] / PLAN
+        before = _json(path)
         if before is None:
             return
-        collected = {item for item in before["planned"] if is_of_a_test(item)}
+        every = _field(before, "planned", list, path)
+        collected = {item for item in map(str, every) if is_of_a_test(item)}
         if odd := sorted(collected ^ set(planned)):
             what = "has a test that the run did not have" if odd[0] in planned else "lacks a test"
             raise BadInput(
@@ -214,12 +218,11 @@ class Earlier:
     def kernel_marks(self) -> Iterator[KernelMark]:
         """Where the kernels' logs stood when the run began, and those that it carried on."""
         for folder in reversed(self._folders):
-            surveyed = (_json(folder / SURVEY) or {"nodes": {}})["nodes"]
-            for node, found in surveyed.items():
+            for node, found in _survey(folder).items():
                 facts = found.get("facts", {})
                 boot_id, record = facts.get("boot_id"), facts.get("kernel_log")
                 if boot_id and record:
-                    yield KernelMark(node, folder.name, boot_id, record)
+                    yield KernelMark(node, folder.name, str(boot_id), str(record))
 
     def clusters(self) -> Iterator[tuple[str, Cluster]]:
         """Each run with its cluster as reached then; a run that ended early is left out."""
@@ -238,11 +241,16 @@ class Earlier:
                 more = f" and {len(paths) - _MOST_CHANGES} more" * (len(paths) > _MOST_CHANGES)
                 yield node, ", ".join(paths[:_MOST_CHANGES]) + more
 
+    def surveys(self) -> Iterator[tuple[str, Mapping[str, NodeAnswer]]]:
+        """Each run, and what its survey found; nothing if the run ended before."""
+        for folder in self._folders:
+            yield folder.name, found_from_json(_survey(folder))
+
     def _surveyed(self, facts: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
         """Each node that both surveys have, with the earlier and the new answer."""
-        before = _json(self._folders[0] / SURVEY) or {"nodes": {}}
+        before = _survey(self._folders[0])
         for node, now in facts.items():
-            was = before["nodes"].get(node)
+            was = before.get(node)
             if was is not None:
                 yield node, was, now
 
@@ -330,6 +338,28 @@ def _json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
+
+
+def _survey(folder: Path) -> dict[str, Any]:
+    """What a run's survey found of each node; nothing if it ended before. Raises ``BadInput``."""
+    path = folder / SURVEY
+    surveyed = _json(path)
+    nodes = {} if surveyed is None else _field(surveyed, "nodes", dict, path)
+    for found in nodes.values():
+        is_lost = isinstance(found, dict) and "error" in found
+        _field(found, "error" if is_lost else "facts", dict, path)
+    return nodes
+
+
+_Kind = TypeVar("_Kind")
+
+
+def _field(data: Any, name: str, kind: type[_Kind], path: Path) -> _Kind:
+    """A field of a file's object. Raises ``BadInput``, naming the file, if it has none."""
+    value = data.get(name) if isinstance(data, dict) else None
+    if not isinstance(value, kind):
+        raise BadInput(f"is no file of a run: it has no {name}", where=str(path), remedy=_AS_LEFT)
+    return value
 
 
 def _without_lost_connections(result: CaseResult) -> CaseResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import Generic, Protocol, TypeVar
@@ -33,7 +33,7 @@ from railgauge.run.runner import Runner, ports_of
 from railgauge.run.sampling import GpuSampling
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
-from railgauge.run.survey import Surveyed
+from railgauge.run.survey import Surveyed, surveyed_again
 from railgauge.run.takeover import taking_over
 from railgauge.transport import Session
 from railgauge.transport.registry import connect
@@ -161,7 +161,7 @@ def built(
             return _replaying_in(recorded, store_in(folder / name), name)
 
     else:
-        sessions = Once(lambda: _live(cluster(), store, surveyed, tag))
+        sessions = Once(lambda: _live(settings, cluster(), store, surveyed, tag))
         sampling = Once(lambda: _sampling(settings, cluster(), sessions()))
         runners = _Runners(settings, store, surveyed, cluster, sessions, sampling, earlier)
         measure, again = runners.into(store, ""), runners.into(beside, AGAIN)
@@ -214,8 +214,11 @@ def _as_declared(reached: Node, said: Node) -> Node:
     )
 
 
-def _live(cluster: Cluster, store: Store, surveyed: Surveyed, tag: Tag) -> Sessions:
-    watch = Watch(store, cluster.rootfs, lambda: surveyed.found)
+def _live(
+    settings: RunSettings, cluster: Cluster, store: Store, surveyed: Surveyed, tag: Tag
+) -> Sessions:
+    again = partial(surveyed_again, cluster, plan.platform_stack(settings.platform))
+    watch = Watch(store, cluster.rootfs, lambda: surveyed.found, again)
     return Sessions(
         cluster,
         lambda node: connect(cluster.transport, node, tag),

@@ -26,7 +26,7 @@ from railgauge.judging.stamp import Evidence
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store, write_whole
 from railgauge.stacks import Stack
-from railgauge.transport import Answer
+from railgauge.transport import Answer, Session
 from railgauge.transport.job import not_started
 from railgauge.transport.registry import fan_out
 from railgauge.transport.sessions import Sessions
@@ -49,26 +49,48 @@ def survey(
 
     ``progress`` is called with each answer as it arrives; a slow node does not delay the others.
     """
-    nonce = secrets.token_hex(8)
-    placed = folders(cluster.tools, PROGRAMS)
-    hiding = {k: v for k, v in cluster.environment.items() if VISIBLE.fullmatch(k)}
-    environment = {"LC_ALL": "C", **hiding}
-
-    def command(part: ProbePart) -> Command:
-        script = node_facts.probe_script(cluster.rootfs, stack, nonce, placed, part)
-        return Command("", ("sh", "-c", script), environment, _TIME_LIMIT_S)
-
+    probe = _Probe(cluster, stack, secrets.token_hex(8))
     roots: dict[str, Transcript | NoEvidence] = {}
-    if becomes := any(node.become for node in cluster.nodes):
-        asked = replace(command(ProbePart.ROOT), plain=True, as_root=True)
-        roots.update(_answers(cluster, sessions, asked))
-    names, found = DeviceNames(cluster.devices), dict[str, NodeAnswer]()
-    own = command(ProbePart.USER if becomes else ProbePart.ALL)
-    for node, answer in _answers(cluster, sessions, own):
-        read = _read(node, _joined(answer, roots.get(node)), nonce, stack)
-        found[node] = declared(read, names) if isinstance(read, NodeFacts) else read
+    if probe.as_root:
+        roots.update(_answers(cluster, sessions, probe.as_root))
+    found: dict[str, NodeAnswer] = {}
+    for node, answer in _answers(cluster, sessions, probe.own):
+        found[node] = probe.read(node, _joined(answer, roots.get(node)))
         progress(found[node])
     return {node.name: found[node.name] for node in cluster.nodes}
+
+
+def surveyed_again(
+    cluster: Cluster, stack: Stack | None, node: str, session: Session
+) -> NodeAnswer:
+    """Return the facts of one node, over a connection to it. Raises ``TransportError``."""
+    probe = _Probe(cluster, stack, secrets.token_hex(8))
+    root = session.run(replace(probe.as_root, node=node)) if probe.as_root else None
+    return probe.read(node, _joined(session.run(replace(probe.own, node=node)), root))
+
+
+class _Probe:
+    """The commands of a survey, and what their output says."""
+
+    def __init__(self, cluster: Cluster, stack: Stack | None, nonce: str) -> None:
+        """``as_root`` is ``None`` if no node's login may become root."""
+        self._cluster, self._stack, self._nonce = cluster, stack, nonce
+        becomes = any(node.become for node in cluster.nodes)
+        self.own = self._command(ProbePart.USER if becomes else ProbePart.ALL)
+        asked = replace(self._command(ProbePart.ROOT), plain=True, as_root=True)
+        self.as_root = asked if becomes else None
+
+    def _command(self, part: ProbePart) -> Command:
+        cluster = self._cluster
+        placed = folders(cluster.tools, PROGRAMS)
+        hiding = {k: v for k, v in cluster.environment.items() if VISIBLE.fullmatch(k)}
+        script = node_facts.probe_script(cluster.rootfs, self._stack, self._nonce, placed, part)
+        return Command("", ("sh", "-c", script), {"LC_ALL": "C", **hiding}, _TIME_LIMIT_S)
+
+    def read(self, node: str, answer: Transcript | NoEvidence) -> NodeAnswer:
+        read = _read(node, answer, self._nonce, self._stack)
+        names = DeviceNames(self._cluster.devices)
+        return declared(read, names) if isinstance(read, NodeFacts) else read
 
 
 def _joined(

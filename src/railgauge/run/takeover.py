@@ -10,7 +10,9 @@ from railgauge.core.codec import to_plain
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster
 from railgauge.core.question import CaseResult
+from railgauge.facts import NodeAnswer, NodeFacts
 from railgauge.facts.boot import once
+from railgauge.facts.identity import exchanged
 from railgauge.leases.files import held_open
 from railgauge.run import reboots, resume
 from railgauge.run.resume import Earlier, Invocation
@@ -56,6 +58,19 @@ def refuse_other_input(before: Earlier, now: Invocation, thresholds: str) -> Non
                 where=f"--resume {before.name}",
                 remedy=f"compare it with {before.folder} and restore it, or start a new run",
             )
+
+
+def refuse_other_machines(before: Earlier, found: Mapping[str, NodeAnswer]) -> None:
+    """Raise ``BadInput`` if a node of the run has become another machine, or has other parts."""
+    for run, surveyed in before.surveys():
+        for node, was in surveyed.items():
+            now = found.get(node)
+            if not isinstance(was, NodeFacts) or not isinstance(now, NodeFacts):
+                continue
+            if others := exchanged(was, now):
+                what = reboots.other_machine(node, others).what
+                remedy = "put back what was exchanged, or start a new run"
+                raise BadInput(f"{node}: {what}", where=f"--resume {run}", remedy=remedy)
 
 
 def begin(store: Store, started: Invocation) -> BinaryIO:

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import os
 import shlex
+import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from _pytest.config import ConftestImportFailure
 
 from railgauge.site import installed
 
@@ -46,7 +48,7 @@ def pytest_load_initial_conftests(
     """Make this session an empty one if its configuration is not that of the site.
 
     Raises ``UsageError`` if there is no site, and so nobody knows ``--hostfile``, and if the site's
-    ``conftest.py`` cannot be imported: pytest may end with 1 then, the code of a rejected cluster.
+    ``conftest.py`` or a plugin fails: pytest may end with 1 then, the code of a rejected cluster.
     """
     invoked = early_config.invocation_params
     given = [os.fspath(arg) for arg in invoked.args]
@@ -59,11 +61,27 @@ def pytest_load_initial_conftests(
         yield
     except Exception as error:
         failed = installed.import_error_in(error)
-        if failed is None or found(everywhere, invoked.dir) is None:
+        if isinstance(error, _TOLD_BY_PYTEST if failed is None else pytest.UsageError):
             raise
-        raise pytest.UsageError(f"railgauge: {installed.told(failed)}") from None
+        if found(everywhere, invoked.dir) is None:
+            raise
+        what = installed.told(failed) if failed else _of_a_plugin(error)
+        raise pytest.UsageError(f"railgauge: {what}") from None
     if is_homeless(everywhere, invoked.dir) and _is_unknown(_HOSTFILE, parser, args):
         raise pytest.UsageError(_NO_SITE.format(here=invoked.dir))
+
+
+_TOLD_BY_PYTEST = (pytest.UsageError, ConftestImportFailure)  # in one line, and exit code 4
+
+
+def _of_a_plugin(error: Exception) -> str:
+    """The line about an error of a plugin, such as one that has an option of this suite too."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    said = " ".join(str(error).split())
+    return (
+        f"a plugin or a conftest.py has failed: {type(error).__name__}: {said}"
+        f" ({Path(last.filename).name}:{last.lineno}); switch that plugin off: -p no:NAME"
+    )
 
 
 @pytest.hookimpl(tryfirst=True)

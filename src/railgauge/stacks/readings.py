@@ -16,7 +16,11 @@ _BUS_ID = re.compile(r"([0-9a-fA-F]{4,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})\.([0
 _NUMBER = re.compile(r"\(?(-?\d{1,15}(?:\.\d{1,9})?)\s*([A-Za-z/%°]{0,8})\)?")
 _ON = {"enabled", "on", "yes", "true"}
 _OFF = {"disabled", "off", "no", "false"}
-_NO_VALUE = re.compile(r"\[?(?:n/?a|none|not supported|unknown error|.* deprecated|)\]?", re.I)
+# nvidia-smi puts into brackets why it has no value: [N/A], [GPU requires reset].
+_NO_VALUE = re.compile(
+    r"\[.*\]|n/?a|none|not (?:supported|available|found)|unknown(?: error)?|err!|.* deprecated|",
+    re.I,
+)
 _LONGEST = 200
 _GENERATIONS_GTS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 

@@ -2,7 +2,8 @@
 
 Every item comes from one run. A later run replaces an item only if it was made to measure one of
 the item's nodes again (``--only``); else an item that two runs have measured is refused. What was
-read from a node at the end of each run counts from all of them.
+read from a node at the end of each run counts from all of them. What passed on another machine of
+the same name than that of a later run was not run.
 
 A gate is closed by what another run found too: an item that passed above a failure of its node on
 a lower rung is *blocked*, as it is in an undivided run. A failure stays a failure.
@@ -12,13 +13,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Outcome
 from railgauge.core.naming import listed
 from railgauge.core.question import FABRIC
+from railgauge.facts import FactsByNode, NodeFacts
+from railgauge.facts.identity import exchanged
 from railgauge.judging.record import ItemRecord, blank
 from railgauge.verdict.closing import is_closing
 from railgauge.verdict.decision import RunPlan
@@ -30,15 +33,20 @@ _BLOCKING = (Outcome.FAILED, Outcome.ERROR)
 _BEHIND = (Outcome.PASSED, Outcome.MARGINAL, Outcome.RECORD_ONLY, Outcome.FLAKY)
 _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 _MOST_REASON = 160
+_ELSEWHERE = "it was measured on another machine of this name"
 
 
 @dataclass(frozen=True, slots=True)
 class PartRun:
-    """A run to merge: its plan and records. ``no_gates`` is true if it measured behind gates."""
+    """A run to merge: its plan, records and survey.
+
+    ``no_gates`` is true if it measured behind gates.
+    """
 
     plan: RunPlan
     records: Mapping[str, ItemRecord]
     no_gates: bool
+    found: FactsByNode = field(default_factory=dict)
 
     @property
     def only(self) -> tuple[str, ...]:
@@ -65,7 +73,9 @@ def assemble(parts: Sequence[PartRun]) -> Assembled:
     records: dict[str, ItemRecord] = {}
     part_of: dict[str, int] = {}
     merged: list[MergedPart] = []
+    machines: dict[str, NodeFacts] = {}
     for number, part in enumerate(parts):
+        others = _other_machines(part, machines)
         replaced: list[tuple[ItemRecord, ItemRecord, int]] = []
         for item in _items(part):
             before = records.get(item.id)
@@ -75,6 +85,9 @@ def assemble(parts: Sequence[PartRun]) -> Assembled:
                 _refuse_twice(item, parts[part_of[item.id]], part)
                 replaced.append((before, item, part_of[item.id]))
             records[item.id], part_of[item.id] = item, number
+        for name, item in records.items():
+            if part_of[name] != number and item.outcome in _GOOD and others & set(item.nodes):
+                records[name] = never_ran(blank(item), _ELSEWHERE)
         merged.append(_told(part, _again(part, replaced, parts)))
     ordered = sorted(records.values(), key=lambda item: item.rung)
     return Assembled({item.id: item for item in ordered}, part_of, tuple(merged))
@@ -126,6 +139,28 @@ def began(part: PartRun) -> tuple[float, str]:
     """Return the place of a run in the order of beginning."""
     text = part.plan.began
     return (_moment(text).timestamp() if text else float("-inf"), part.plan.run_id)
+
+
+def _other_machines(part: PartRun, machines: dict[str, NodeFacts]) -> set[str]:
+    """The nodes that are other machines in this run than in earlier ones, which it measures again.
+
+    ``machines`` are those of the earlier runs; those of this one are added. Raises ``BadInput`` for
+    a node that this run was not made to measure again.
+    """
+    others: set[str] = set()
+    for node, facts in part.found.items():
+        if not isinstance(facts, NodeFacts):
+            continue
+        changed = exchanged(machines.get(node, facts), facts)
+        if changed and node not in part.only:
+            raise BadInput(
+                f"has another machine as {node} than an earlier run: {listed(changed)}",
+                where=part.plan.run_id,
+                remedy=f"measure it again with --only {node}",
+            )
+        machines[node] = facts
+        others |= {node} if changed else set()
+    return others
 
 
 def _refuse_twice(item: ItemRecord, before: PartRun, part: PartRun) -> None:

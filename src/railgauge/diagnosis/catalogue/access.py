@@ -23,6 +23,14 @@ KINDS: Mapping[str, Kind] = {
         " in the hostfile adds unknown keys, never changed ones",
         "standard: RFC 4251, 4.1: without a known host key the server may be any machine",
     ),
+    "other-machine": Kind(
+        "another machine answers in the name of a node since it was rebooted: its machine id, or"
+        " the serial number or UUID of a part, is another one; what was measured before is not"
+        " counted for it",
+        "look which machine has the node's address (DHCP, DNS, a node that was replaced); put back"
+        " the machine or the part and carry the run on with --resume, or start a new run",
+        "standard: machine-id(5), the id of an installation is unique, as are UUIDs of parts",
+    ),
     "setup-failed": Kind(
         "a line of setup in the hostfile failed, so that nothing was run on the node",
         "run the line on the node in bash; it is not a login shell, so a line before may have to"

@@ -6,7 +6,6 @@ one for each GPU that does not, which tells in which measurement and when.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -81,11 +80,14 @@ class _OfNode:
             yield from self._each(what, limit, most.basis, partial(self._over, what, most.value))
 
     def _each(
-        self, metric: str, limit: str, basis: Basis, compared: Callable[[int], _Compared]
+        self, metric: str, limit: str, basis: Basis, compared: Callable[[int], _Compared | None]
     ) -> Iterator[Judgement]:
-        """One judgement for each GPU that misses a limit; one for all of them if none does."""
+        """One judgement for each GPU that misses a limit; one for all of them if all keep it.
+
+        Without a comparison of each GPU nothing passes.
+        """
         pointer = f"{_POINTER}/{metric.replace(' ', '_')}"
-        told = {gpu: compared(gpu) for gpu in range(self.count)}
+        told = {gpu: one for gpu in range(self.count) if (one := compared(gpu))}
         missed = {gpu: one for gpu, one in told.items() if one.why}
         for gpu, one in missed.items():
             yield Judgement(
@@ -98,7 +100,7 @@ class _OfNode:
                 pointer=pointer,
                 points_at=((self.node, f"gpu{gpu}"),),
             )
-        if not missed:
+        if not missed and len(told) == self.count:
             samples = sum(gpu.samples for one in self.found for gpu in one.gpus)
             worst = max(told.values(), key=lambda one: one.badness).measured
             measured = f"{worst} ({samples} samples of {len(self.found)} measurements)"
@@ -141,11 +143,14 @@ class _OfNode:
             remedy="sample more often (interval_ms of the section telemetry), or measure longer",
         )
 
-    def _slow(self, clock: LoadedClock, gpu: int) -> _Compared:
-        """The lowest share of samples with the clock, in one measurement or in all of them."""
+    def _slow(self, clock: LoadedClock, gpu: int) -> _Compared | None:
+        """The lowest share of samples with the clock, in one measurement or in all of them.
+
+        ``None`` for a GPU that was never under load.
+        """
         own = [(one.title, one.gpus[gpu]) for one in self.found if one.gpus[gpu].loaded]
         if not own:
-            return _Compared("not under load", "", -math.inf)
+            return None
         shares = [(s.reached / s.loaded, title) for title, s in own if s.loaded >= _ENOUGH]
         reached, loaded = (sum(getattr(s, n) for _, s in own) for n in ("reached", "loaded"))
         share, title = min([*shares, (reached / loaded, "all its measurements")])

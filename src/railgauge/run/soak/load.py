@@ -4,6 +4,9 @@ Only evidence counts: a stretch lasts from the start of a measurement to the end
 with no pause of more than a minute between. So the time between an interrupt and the run that
 carries it on does not count, and no hour counts twice. A node is under load in its own measurements
 alone, while the rounds measure other nodes too: its hours have no pause.
+
+Runs that carry one another on have only the wall clock in common. Each measurement lasts by the
+monotonic clock, so that a clock that is set can hide load, and add no more than the pauses.
 """
 
 from __future__ import annotations

@@ -1,0 +1,73 @@
+"""Plugins of other people that would change what a run is: they are refused, or told.
+
+Most do no harm, because the verdict follows from the records. Some end items or the process, or run
+items where the connections to the nodes are dead.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from railgauge.core.errors import BadInput
+
+
+def refuse(config: pytest.Config) -> None:
+    """Raise ``BadInput`` if a plugin is asked to end items or the process, or to run items."""
+    for name, (is_asked, why, remedy) in _REFUSED.items():
+        if config.pluginmanager.hasplugin(name) and is_asked(config):
+            where = f"pytest-{name.removeprefix('pytest_')}"
+            raise BadInput(why, where=where, remedy=remedy)
+
+
+def _ends_items(config: pytest.Config) -> bool:
+    asked = [config.getoption("timeout", None), os.environ.get("PYTEST_TIMEOUT")]
+    with suppress(ValueError):  # another plugin of this name has no such setting
+        asked.append(config.getini("timeout"))
+    return any(one not in (None, "", "0", 0) for one in asked)
+
+
+def _forks(config: pytest.Config) -> bool:
+    return bool(config.getoption("forked", False))
+
+
+def _runs_in_threads(config: pytest.Config) -> bool:
+    return any(config.getoption(name, None) for name in ("workers", "tests_per_worker"))
+
+
+# By the names under which they are installed.
+_REFUSED: Mapping[str, tuple[Callable[[pytest.Config], bool], str, str]] = {
+    "timeout": (
+        _ends_items,
+        "it may end the process with 1, the code of a rejected cluster",
+        "leave --timeout, PYTEST_TIMEOUT and timeout= out; each measurement has a time limit",
+    ),
+    "pytest_forked": (
+        _forks,
+        "its processes have no connection to the nodes",
+        "leave --forked out; -n N runs items in several processes",
+    ),
+    "parallel": (
+        _runs_in_threads,
+        "its processes and threads keep no record of an item",
+        "leave --workers and --tests-per-worker out; -n N runs items in several processes",
+    ),
+}
+
+
+def told(error: pytest.ExceptionInfo[BaseException], run: str) -> str:
+    """The line about an error that ended the session, and what to do."""
+    last = error.traceback[-1]
+    at = f"{Path(str(last.path)).name}:{last.lineno + 1}"
+    said = " ".join(str(error.value).split())[:_LONGEST]
+    return (
+        f"pytest ended with an internal error: {error.typename}: {said} ({at}); if that is a "
+        f"plugin of yours, switch it off (-p no:NAME) and carry the run on with --resume {run}"
+    )
+
+
+_LONGEST = 200
