@@ -137,10 +137,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LongFirst:
     return LongFirst(config, log)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """What is collected stays: garbage collection need not look at it, now or in a test."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (_turn(item), item.path))
-    gc.collect()
-    gc.freeze()  # what is collected stays: garbage collection in a test need not look at it
 
 
 def _turn(item: pytest.Item) -> int:

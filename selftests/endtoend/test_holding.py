@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testing import prepared
 from testing.acceptance import BARE_SMOKE, Project, Run, assert_clean, environment, make_project
 from testing.standing_lab import standing_lab
 from testing.standing_sshd import StandingServers, sshd, standing_servers
@@ -90,7 +91,7 @@ class Running:
     """A run in the background."""
 
     project: Project
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | prepared.Started
     output: Path
 
     @property
@@ -116,6 +117,13 @@ class Running:
 
 
 def start(site: Site, project: Project, *options: str) -> Running:
+    output = project.folder / "output.txt"
+    words = (*site.servers.hostfile(project), *FEW, *options)
+    return Running(project, project.start(output, *words, new_session=True), output)
+
+
+def start_fresh(site: Site, project: Project, *options: str) -> Running:
+    """In a new interpreter, whose workers can be told by their command lines."""
     output = project.folder / "output.txt"
     with output.open("wb") as file:
         process = subprocess.Popen(
@@ -199,7 +207,7 @@ def test_a_held_node_a_killed_run_and_one_that_waits(site: Site, tmp_path: Path)
 def test_a_killed_worker_and_ctrl_c(site: Site, tmp_path: Path) -> None:
     before = site.state()
     site.flag.touch()
-    running = start(site, make_project(tmp_path / "run"), "-n", "1")
+    running = start_fresh(site, make_project(tmp_path / "run"), "-n", "1")
     wait_for_its_tool(running)
     first = running.processes()
     (worker,) = workers_of(running)

@@ -27,15 +27,15 @@ from testing.acceptance import (
 
 from railgauge.core.terms import WATCHING_ROLES
 
-NODES = int(os.environ.get("RAILGAUGE_SCALE_NODES", "12"))
-FEW = 12
+NODES = int(os.environ.get("RAILGAUGE_SCALE_NODES", "8"))
+FEW = 8
 # Not partners: with two rounds, two slow nodes of one pair cannot be told from others.
-SLOW = ("node05", "node09")
+SLOW = ("node05", "node08")
 FAULTS = tuple(word for node in SLOW for word in ("--lab-fault", f"slow-node@{node}"))
 # Without the rounds, smoke would measure a sample of so many nodes.
 MANY = (*HOMELAB, *BARE_SMOKE, "--lab-nodes", str(NODES), "--rounds", "2")
 WORKERS = ("-n", "4" if NODES <= FEW else "8")
-AT_ONCE = ("--at-once", "6" if NODES <= FEW else str(NODES // 2))
+AT_ONCE = ("--at-once", "4" if NODES <= FEW else str(NODES // 2))
 WAYS = {"workers": WORKERS, "one process": AT_ONCE}
 SCENARIOS = {name: Scenario((*MANY, *way, *FAULTS)) for name, way in WAYS.items()}
 

@@ -46,7 +46,7 @@ class Watch:
                 if path.name.isdecimal():
                     self._read(path)
             self.looks += 1
-            self.over.wait(0.02)
+            self.over.wait(0.1)
 
     def _read(self, process: Path) -> None:
         try:

@@ -99,3 +99,10 @@ def test_a_tool_that_prints_garbage_is_no_pass(runs: Runs) -> None:
 def test_after_ctrl_c_no_sampler_is_left(project: Project) -> None:
     run = Running(project, *TCPX, *TWO).end(signal.SIGINT)
     assert run.verdict["verdict"] == "incomplete"
+
+
+def test_a_tool_that_prints_no_counters_is_an_error_and_no_pass(runs: Runs) -> None:
+    run = runs["silent"]
+    assert run.verdict["verdict"] != "accepted"
+    assert run.junit["counters::growth[tcpx02]"].outcome == "error"
+    assert run.junit["counters::growth[tcpx01]"].outcome == "passed"

@@ -44,6 +44,22 @@ def test_commands_have_a_small_clean_environment(metax: Bench) -> None:
     assert f"PATH={metax.home(0)}/bin" in lines
 
 
+def test_a_command_that_becomes_a_program_is_as_under_a_shell(metax: Bench) -> None:
+    """No shell is started for it: it has the same environment, session and errors."""
+    node = metax.nodes[0]
+    bare, shelled = (
+        {line for line in ssh(node, command).stdout.splitlines() if line[:2] != b"_="}
+        for command in ("exec env", "exec env; true")
+    )
+    assert bare == shelled
+    for command in ("exec cat /proc/self/stat", "exec cat /proc/self/stat; true"):
+        process, _name, _state, _parent, group, session, *_ = ssh(node, command).stdout.split()
+        assert process == group == session, command
+    absent = ssh(node, "exec no-such-program -k 5")
+    assert absent.returncode == 127
+    assert b"no-such-program: not found" in absent.stderr
+
+
 def test_the_lab_returns_a_cluster_reached_by_strict_ssh(metax: Bench) -> None:
     given = metax.lab.cluster
     assert (given.transport, given.rootfs, given.platform) == ("ssh", "root", "metax-c500")

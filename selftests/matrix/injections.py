@@ -127,7 +127,8 @@ _THREE = frozenset({"tcp-fallback"})
 def on_few_nodes(injection: Injection) -> tuple[Injection, int]:
     """The fault in the smallest lab that can show it, and the number of nodes of that lab."""
     nodes = NODES[injection.platform]
-    count = 3 if injection.name in _THREE else _FEW.get(injection.platform, len(nodes))
+    compared = _FEW.get(injection.platform, len(nodes)) if injection.name in _COMPARED else 2
+    count = 3 if injection.name in _THREE else compared
     if injection.node in nodes[count:]:
         injection = moved(injection, nodes[count - 1])
     return injection, count

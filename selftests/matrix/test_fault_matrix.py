@@ -2,7 +2,7 @@
 
 ``make matrix`` makes the whole matrix. Here each fault is in one run on the platform where that
 takes the least time. A fault that must be measured has its own run with as few nodes as possible;
-faults that facts show share a run, each on its own node.
+faults that facts show share a run, each on its own node, and so do faults of different parts.
 """
 
 from __future__ import annotations
@@ -50,12 +50,22 @@ SHARED_RUNS = {
     "no-way": ("connectx4-homelab", 6,
                ("host-key-changed", "node-stops", "unreachable", "wrong-key")),
     "tools": ("connectx4-homelab", 6, ("tool-missing", "tool-garbage", "tool-silent")),
-    "facts-and-gpus": ("h100-tcpx", 9,
-                       ("ecc", "gpu-missing", "numa-balancing", "governor", "mtu", "link-rate",
-                        "numad", "unreachable")),
     "kernel": ("connectx4-homelab", 6,
                ("link-flap", "out-of-memory", "pcie-errors", "kernel-log-lost")),
     "path": ("metax-c500", 3, ("acs", "gdr-disabled")),
+}  # fmt: skip
+# Faults of different parts, by their node: platform, number of nodes and faults of each shared run.
+PARTS_RUNS = {
+    "facts-and-gpus": ("h100-tcpx", 5,
+                       {"tcpx01": ("ecc", "mtu", "numad"), "tcpx02": ("gpu-missing", "link-rate"),
+                        "tcpx03": ("numa-balancing", "governor"), "tcpx04": ("unreachable",)}),
+    "gpus": ("h100-tcpx", 2,
+             {"tcpx01": ("gpu-xid", "gpu-link-errors"),
+              "tcpx02": ("throttle", "ecc-growth", "slow-gpu")}),
+    "gpus-of-amd": ("mi300x", 2, {"mi01": ("gpu-ras",), "mi02": ("slow-xgmi",)}),
+    "counters": ("connectx4-homelab", 3,
+                 {"viper": ("kernel-log-denied",), "columbia": ("pcie-replays",),
+                  "prometheus": ("congestion",)}),
 }  # fmt: skip
 
 
@@ -73,7 +83,15 @@ def _nodes(platform: str) -> Iterator[str]:
     yield from (f"{stem}{number:02d}" for number in range(len(known) + 1, 13))
 
 
+def by_node(name: str) -> list[Injection]:
+    """The faults of one of ``PARTS_RUNS``."""
+    platform, _, placed = PARTS_RUNS[name]
+    found = {injection.name: injection for injection in INJECTIONS[platform]}
+    return [moved(found[one], node) for node, names in placed.items() for one in names]
+
+
 SHARED = {name for _, _, names in SHARED_RUNS.values() for name in names}
+SHARED |= {injection.name for name in PARTS_RUNS for injection in by_node(name)}
 MEASURED = [
     on_few_nodes(one) for name, one in SHORTEST.items() if name not in SHARED | set(GPU_TOOL_FAULTS)
 ]
@@ -92,6 +110,19 @@ def test_each_of_several_faults_gives_one_cause(name: str, tmp_path: Path) -> No
     platform, nodes, names = SHARED_RUNS[name]
     injected = tuple(on_own_nodes(platform, names))
     assert len({injection.node for injection in injected}) == len(names) < nodes
+    result = run_with_faults(injected, SEED, tmp_path / "project", nodes=nodes)
+    assert not result.complaint, result.complaint + result.output[-4000:]
+
+
+@pytest.mark.parametrize("name", PARTS_RUNS)
+def test_each_of_several_faults_of_different_parts_gives_one_cause(
+    name: str, tmp_path: Path
+) -> None:
+    injected = tuple(by_node(name))
+    assert len({(one.node, one.device) for one in injected if one.device}) == sum(
+        bool(one.device) for one in injected
+    )
+    nodes = PARTS_RUNS[name][1]
     result = run_with_faults(injected, SEED, tmp_path / "project", nodes=nodes)
     assert not result.complaint, result.complaint + result.output[-4000:]
 

@@ -1,7 +1,7 @@
 """An output that was cut off, at either end, never gives fewer values in silence.
 
 It gives the values of the whole, an error, or a warning that no verdict ignores. It is cut at the
-ends of its lines and at many places between them.
+ends of its lines and at many places between them, of a long output at fewer.
 """
 
 from collections import Counter
@@ -19,7 +19,8 @@ WHOLE_IN_PART = {
     "corpus/ib-tools/020-iblinkinfo-edr-and-down.txt": "each node's block is whole by itself",
     "transcripts/h200-azure-nhc.txt": "the platform file names the checks that must be there",
 }
-PLACES = 60
+MOST_PLACES, LEAST_PLACES = 60, 20
+MOST_CHARACTERS = 200_000  # of all beginnings together
 
 
 def values(parsed):
@@ -31,10 +32,11 @@ def is_loud(parsed):
 
 
 def cuts(text):
-    places = set(range(1, len(text), len(text) // PLACES + 1))
+    count = max(LEAST_PLACES, min(MOST_PLACES, MOST_CHARACTERS // len(text)))
+    places = set(range(1, len(text), len(text) // count + 1))
     end = 0
     lines = text.split("\n")
-    for line in lines[:: len(lines) // PLACES + 1]:
+    for line in lines[:: len(lines) // count + 1]:
         end = text.index(line, end) + len(line)
         places |= {end, end + 1}
     return sorted(place for place in places if 0 < place < len(text))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from railgauge.tools.transferbench import parse
 
-MEGABYTE = 1_000_000
+QUARTER_MEGABYTE = 250_000
 
 
 def exact(thousandths):
@@ -100,9 +100,9 @@ HEADING = "SRC\\DST  GPU 00     GPU 01    STotal      Actual\n"
         " Executor: GPU 00 | ", "Copying 1", "Unidirectional copy peak bandwidth GB/s\n", "\x1b[",
     ],
 )  # fmt: skip
-def test_a_megabyte_of_anything_is_read_in_time(piece):
-    noise = piece * (MEGABYTE // len(piece))
+def test_a_quarter_of_a_megabyte_of_anything_is_read_in_time(piece):
+    noise = piece * (QUARTER_MEGABYTE // len(piece))
     started = time.process_time()
     parse(HEADING + noise)
     parse(noise)
-    assert time.process_time() - started < 8.0
+    assert time.process_time() - started < 2.0

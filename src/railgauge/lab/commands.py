@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import ctypes
 import os
+import re
+import shutil
 import signal
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +18,8 @@ from railgauge.lab.sessions import until_either_ends
 
 _PR_SET_CHILD_SUBREAPER = 36
 _REAP_AGAIN_S = 0.02
+_SHELL = "/bin/sh"
+_BECOMES = re.compile(r"exec((?: [A-Za-z0-9][\w./-]*| -[A-Za-z0-9]+)+)", re.ASCII)
 
 
 class Children:
@@ -32,15 +36,15 @@ class Children:
     async def start(
         self, command: str, home: str, environment: dict[str, str]
     ) -> asyncio.subprocess.Process:
-        """Start a shell that runs ``command`` in its own process session."""
+        """Start a shell that runs ``command``, or what it becomes, in its own process session."""
         self._starting += 1
         try:
+            program, argv = _started(command, environment["PATH"])
             child = await asyncio.create_subprocess_exec(
-                "/bin/sh",
-                "-c",
-                command,
+                *argv,
+                executable=program,
                 cwd=home,
-                env=environment,
+                env={**environment, "PWD": home},  # as the shell says it
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
@@ -91,7 +95,7 @@ class CommandRunner:
             "HOME": self._home,
             "USER": "lab",
             "LOGNAME": "lab",
-            "SHELL": "/bin/sh",
+            "SHELL": _SHELL,
             "LANG": "C.UTF-8",
             **environment,
         }
@@ -112,6 +116,17 @@ class CommandRunner:
         """Kill every command of the node."""
         for child in self._running:
             kill_session(child.pid)
+
+
+def _started(command: str, path: str) -> tuple[str, list[str]]:
+    """Return the program that runs a command, and its arguments.
+
+    A shell that only becomes another program, as that of nearly all commands, is not started.
+    """
+    match = _BECOMES.fullmatch(command)
+    argv = match[1].split() if match else []
+    program = shutil.which(argv[0], path=path) if argv else None
+    return (program, argv) if program else (_SHELL, [_SHELL, "-c", command])
 
 
 def kill_session(session: int) -> None:
