@@ -174,8 +174,13 @@ def _is_on_device(where: Where, evidence: Iterable[ItemRecord]) -> bool:
 
 
 def _takes_part(where: Where, evidence: Iterable[ItemRecord]) -> bool:
-    """Whether the place takes part in each item; else another fault shows in the others."""
-    nodes = nodes_of(where.node) | ({where.peer} - {""})
+    """Whether the place takes part in each item; else another fault shows in the others.
+
+    A path takes part in what both of its ends take part in.
+    """
+    nodes = nodes_of(where.node)
+    if where.peer:
+        return all({*nodes, where.peer} <= {*record.nodes} for record in evidence)
     return not nodes or all(nodes.intersection(record.nodes) for record in evidence)
 
 
