@@ -51,6 +51,7 @@ RUNS = {
     (31001, 94): "a slow NIC is no cause of collectives without its node",
     (31001, 100): "a node of which only what it receives is slow at times is undecided",
     (31001, 162): "two NICs of a node, each slow in a direction of its own",
+    (665904, 32): "a slow path is no cause of collectives of another pair of its end",
     (31001, 286): "a pair that is fine when measured again leaves both of its nodes suspects",
 }
 

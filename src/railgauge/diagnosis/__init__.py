@@ -174,9 +174,17 @@ def _is_on_device(where: Where, evidence: Iterable[ItemRecord]) -> bool:
 
 
 def _takes_part(where: Where, evidence: Iterable[ItemRecord]) -> bool:
-    """Whether the place takes part in each item; else another fault shows in the others."""
+    """Whether the place takes part in each item; else another fault shows in the others.
+
+    A path takes part in collectives of both of its ends. What one of them was slow with over a NIC
+    has a cause of its own.
+    """
     nodes = nodes_of(where.node) | ({where.peer} - {""})
-    return not nodes or all(nodes.intersection(record.nodes) for record in evidence)
+    least = 2 if where.peer else 1
+    return not nodes or all(
+        len(nodes.intersection(record.nodes)) >= (1 if is_path(record) else least)
+        for record in evidence
+    )
 
 
 def _is_shown(record: ItemRecord, claims: Iterable[CauseClaim]) -> bool:
