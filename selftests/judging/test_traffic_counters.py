@@ -257,3 +257,15 @@ def test_a_data_counter_of_32_bits_that_has_stopped_is_no_evidence(name):
             moved(run(*texts), "n1", ("mlx5_0",))
     texts = (hca(**{name: count}) for count in (highest, highest + 10))
     assert moved(run(*texts), "n1", ("mlx5_0",)).nics == {"mlx5_0": 40}
+
+
+def test_where_every_counter_grew_the_errors_fail():
+    """None stood still: that is no sign of a reset."""
+    before, after = (hca(**dict.fromkeys(PORT_ERRORS, n), port_rcv_data=n) for n in (1, 2))
+    judged = judged_of(before, after)
+    assert reason(judged, "link_errors").count("grew by 1") == len(PORT_ERRORS)
+
+
+def test_the_highest_value_of_a_data_counter_is_that_of_no_other():
+    before, after = (hca(symbol_error=2**32 - 1 - n) for n in (1, 0))
+    assert reason(judged_of(before, after), "link_errors").endswith("symbol_error of n1 grew by 1")
