@@ -142,9 +142,7 @@ class Controller:
     # --- after the last test ---
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_internalerror(
-        self, excrepr: object, excinfo: pytest.ExceptionInfo[BaseException]
-    ) -> None:
+    def pytest_internalerror(self, excrepr: object, excinfo: pytest.ExceptionInfo[Any]) -> None:
         """End the session with one line for a lack of this machine, also for one in a worker."""
         if line := self._lacks.of_text(str(excrepr)):
             pytest.exit(line, pytest.ExitCode.INTERNAL_ERROR)
@@ -270,13 +268,12 @@ class Controller:
         return lambda line: write(printable(line))
 
     def _write_junit(self) -> None:
-        took_s = time.monotonic() - self._began_s
-        host, evidence = platform.node(), self.run.surveyed.evidence
+        took_s, evidence = time.monotonic() - self._began_s, self.run.surveyed.evidence
         excluded = self.verdict.excluded if self.verdict else ""
         accepted = self.verdict.deviations if self.verdict else ()
-        session = junit.SessionInfo(self._began, took_s, host, evidence, excluded, accepted)
+        info = junit.SessionInfo(self._began, took_s, platform.node(), evidence, excluded, accepted)
         records = [self.records[item] for item in self.planned if item in self.records]
-        text = junit.document(records, session)
+        text = junit.document(records, info)
         first, *others = self._junit_files
         write_whole(first, text)
         for path in others:
