@@ -253,7 +253,20 @@ def test_a_data_counter_of_32_bits_that_has_stopped_is_no_evidence(name):
     highest = 2**32 - 1
     for before, after in ((highest, highest), (5, highest)):
         texts = (hca(**{name: count}) for count in (before, after))
-        with pytest.raises(FactMissing, match=f"{name} of mlx5_0 stands at {highest}"):
+        with pytest.raises(FactMissing, match=f"n1: {name} of mlx5_0 stands at {highest}") as told:
             moved(run(*texts), "n1", ("mlx5_0",))
+        assert "perfquery -R" in told.value.remedy
     texts = (hca(**{name: count}) for count in (highest, highest + 10))
     assert moved(run(*texts), "n1", ("mlx5_0",)).nics == {"mlx5_0": 40}
+
+
+def test_where_every_counter_grew_the_errors_fail():
+    """None stood still: that is no sign of a reset."""
+    before, after = (hca(**dict.fromkeys(PORT_ERRORS, n), port_rcv_data=n) for n in (1, 2))
+    judged = judged_of(before, after)
+    assert reason(judged, "link_errors").count("grew by 1") == len(PORT_ERRORS)
+
+
+def test_the_highest_value_of_a_data_counter_is_that_of_no_other():
+    before, after = (hca(symbol_error=2**32 - 1 - n) for n in (1, 0))
+    assert reason(judged_of(before, after), "link_errors").endswith("symbol_error of n1 grew by 1")

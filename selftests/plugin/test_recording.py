@@ -206,7 +206,7 @@ def test_a_record_says_what_it_is_about_and_how_long_it_took(phase):
 
 
 def test_a_draft_knows_nothing():
-    assert Draft() == Draft([], "", (), None, 0.0, [], None)
+    assert Draft() == Draft([], "", (), None, 0.0, [], None, None, False, False)
 
 
 def test_a_pass_needs_a_comparison(pytest_item):

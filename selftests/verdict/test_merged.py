@@ -258,7 +258,12 @@ def test_runs_of_two_machines_of_one_name_are_not_one_run():
     same = run("two", 2, fact("b"), found={"a": machine("a", "1"), "b": machine("b", "2")})
     other = run("three", 3, pair("a", "b"), found={"a": machine("a", "9")})
     assert set(assemble([first, same]).records) == {fact("a").id, fact("b").id}
-    for parts in ([first, other], [first, lost, other], [first, same, other]):
+    away = {"b": NodeUnreachable("no", where="b"), "a": machine("a", "9")}
+    late = run("three", 3, pair("a", "b"), found=away)
+    for parts in (
+        *([first, other], [first, late]),
+        *([first, lost, other], [first, same, other]),
+    ):
         with pytest.raises(
             BadInput, match=r"three: has another machine as a than .*: node"
         ) as told:

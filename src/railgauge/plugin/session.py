@@ -147,9 +147,7 @@ class Controller:
     # --- after the last test ---
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_internalerror(
-        self, excrepr: object, excinfo: pytest.ExceptionInfo[BaseException]
-    ) -> None:
+    def pytest_internalerror(self, excrepr: object, excinfo: pytest.ExceptionInfo[Any]) -> None:
         """End the session with one line for a lack of this machine, also for one in a worker."""
         if line := self._lacks.of_text(str(excrepr)):
             pytest.exit(line, pytest.ExitCode.INTERNAL_ERROR)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from railgauge.core.errors import BadInput
@@ -46,7 +46,7 @@ class PartRun:
     plan: RunPlan
     records: Mapping[str, ItemRecord]
     no_gates: bool
-    found: FactsByNode = field(default_factory=dict)
+    found: FactsByNode
 
     @property
     def only(self) -> tuple[str, ...]:
