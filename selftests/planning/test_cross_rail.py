@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import pytest
 from testing.core_values import ROOT, TRANSCRIPTS, cluster, item, needs_transcripts, transcript
+from testing.nic_counters import hca
 
 from railgauge.bundle.binding import refuse_other_items
 from railgauge.bundle.errors import NotVerified
@@ -183,9 +184,7 @@ def test_coverage_declares_the_paths_that_any_level_plans(metax):
 
 
 def words(nic, size_bytes, way):
-    folder = f"sys/class/infiniband/{nic}/ports/1/counters"
-    other = "rcv" if way == "xmit" else "xmit"
-    return f"{folder}/port_{way}_data:{size_bytes // 4}\n{folder}/port_{other}_data:0\n"
+    return hca(nic, **{f"port_{way}_data": size_bytes // 4})
 
 
 def counted(node, nic, role, size_bytes):

@@ -163,8 +163,9 @@ _NO_SESSION = ("help", "version", "markers")  # options of pytest that only prin
 
 def _is_of_a_run(config: pytest.Config) -> bool:
     """Whether the exit code is that of a run, which another plugin may have kept from starting."""
-    is_asked = not any(config.getoption(name, False) for name in _NO_SESSION)
-    return ENDING in config.stash or (is_asked and _wants_ladder(config))
+    only_prints = any(config.getoption(name, False) for name in _NO_SESSION)
+    only_prints = only_prints or reporters.lists_faults(config)
+    return ENDING in config.stash or (not only_prints and _wants_ladder(config))
 
 
 def _has_the_last_word(config: pytest.Config) -> bool:

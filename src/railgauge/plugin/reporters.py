@@ -67,9 +67,14 @@ def writer(config: pytest.Config, *, yellow: bool = False) -> Callable[[str], No
     return write
 
 
+def lists_faults(config: pytest.Config) -> bool:
+    """Whether ``--lab-fault list`` is given, which only prints the faults of the lab."""
+    return "list" in config.getoption("--lab-fault")
+
+
 def show_faults(config: pytest.Config) -> None:
-    """Print the faults of the lab and exit, if ``--lab-fault list`` is given."""
-    if "list" in config.getoption("--lab-fault"):
+    """Print the faults of the lab and exit, if they are asked for."""
+    if lists_faults(config):
         from railgauge.lab import faults  # noqa: PLC0415
 
         pytest.exit("\n".join(faults.listed()), returncode=0)
