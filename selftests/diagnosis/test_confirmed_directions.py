@@ -17,6 +17,8 @@ from testing.diagnose_scenes import (
 from railgauge.core.model import Pairing
 from railgauge.diagnosis import CATALOGUE, diagnose
 from railgauge.diagnosis.confirm import confirmations
+from railgauge.diagnosis.confirmed import with_confirmation
+from railgauge.diagnosis.model import Course
 from railgauge.judging.confirmation import Confirmed
 
 NICS = ("mlx5_0", "mlx5_1")
@@ -86,6 +88,42 @@ def test_the_second_measurement_decides(slow, cause, node, peer):
 def test_two_slow_ends_leave_the_cause_undecided():
     found = again(open_cause(), lambda a, b: a == SENDER or b == RECEIVER)
     assert (found.confidence, found.cause) == ("open", "slow-direction")
+    assert set(found.where.node.split("|")) == {SENDER, RECEIVER}
+
+
+def _comes_and_goes(is_slow):
+    """The open cause, slow once in four, after its second measurements."""
+    found = open_cause()
+    (cause,) = diagnose(found)
+    cause = replace(cause, course=Course(1, 4))
+    results = []
+    for one in confirmations(found, diagnose(found)):
+        bare = replace(path(*one.question.case.nodes, "mlx5_0", 1.0), judgements=())
+        judged = measured(bare, 200.0 if is_slow(one) else 390.0).judgements
+        results.append(Confirmed(one, judged))
+    return with_confirmation(cause, results)
+
+
+def _first_of(name):
+    """Select the first measurement of this suspect with a good node."""
+    asked = confirmations(found := open_cause(), diagnose(found))
+    first = next(one for one in asked if one.suspects == (name,))
+    return lambda one: one == first
+
+
+def test_an_end_that_is_slow_again_with_one_of_two_good_nodes_comes_and_goes():
+    """Each slow measurement has this end, and one of them has another node than the first one."""
+    slow = _first_of(RECEIVER)
+    found = _comes_and_goes(slow)
+    assert (found.where.node, found.where.peer) == (RECEIVER, "")
+    both = _comes_and_goes(lambda one: slow(one) or one.question.case.nodes[0] == RECEIVER)
+    assert (both.cause, both.where.node, both.confidence) == ("slow-node", RECEIVER, "likely")
+
+
+def test_two_ends_that_are_slow_once_each_leave_the_cause_undecided():
+    first, second = _first_of(RECEIVER), _first_of(SENDER)
+    found = _comes_and_goes(lambda one: first(one) or second(one))
+    assert (found.cause, found.confidence) == ("slow-direction", "open")
     assert set(found.where.node.split("|")) == {SENDER, RECEIVER}
 
 

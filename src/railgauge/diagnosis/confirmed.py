@@ -54,7 +54,8 @@ def with_confirmation(cause: Cause, results: Sequence[Confirmed], *, has_it: boo
     if has_it:
         is_whole = cause.confidence == LIKELY and cause.cause in ("slow-nic", "slow-node")
         return by_direction(cause, mine) if is_whole else with_its_back(cause, mine, results)
-    if cause.course is not None and not cause.course.since and not _each_once(mine):
+    comes_and_goes = cause.course is not None and not cause.course.since
+    if comes_and_goes and (not _each_once(mine) or _at_one_end(mine)):
         return _found_again(cause, mine)
     return _turned(cause, _by_state(cause, mine), results)
 
@@ -173,6 +174,12 @@ def _each_once(results: Iterable[Confirmed]) -> bool:
     return bool(cases) and all(case is not None and case.repeats == 1 for case in cases)
 
 
+def _at_one_end(results: Sequence[Confirmed]) -> bool:
+    """Whether one suspect alone was slow again with a good partner, and fast with another one."""
+    ends = {one for one in _suspects(results, missed=True) if len(one) == 1}
+    return _state(results) == UNSTEADY and len(ends) == 1
+
+
 def _found_again(cause: Cause, results: Sequence[Confirmed]) -> Cause:
     """A cause that comes and goes: where it was seen again, if that is a single place.
 
@@ -227,7 +234,8 @@ def _one_way(cause: Cause, results: Sequence[Confirmed]) -> Cause:
     It is undecided if that may be chance: the share of slow repeats says how likely chance is.
     """
     slow, all_ = repeats(r for r in results if cause.where.node in r.asked.suspects)
-    slow_back, all_back = repeats(r for r in results if not r.asked.suspects)
+    back = (r for r in results if not r.asked.suspects and cause.where.node in measured_nodes(r))
+    slow_back, all_back = repeats(back)
     if slow_back or not all_back or not all_:
         return cause
     chance = (1 - slow / all_) ** all_back
