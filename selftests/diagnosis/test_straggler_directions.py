@@ -20,6 +20,7 @@ from railgauge.core.limits import Basis
 from railgauge.core.model import Outcome
 from railgauge.diagnosis import diagnose
 from railgauge.diagnosis.peers import compared
+from railgauge.diagnosis.peers.standing import standings
 
 SUBJECTS = ("host_write_bandwidth", "host_send_bandwidth")
 SLOW = 376.0  # of 392: 4 % less
@@ -122,3 +123,11 @@ def test_a_straggler_is_no_cause_of_items_of_other_nodes():
         named_ = set(cause.where.node.split("|"))
         assert all(named_ & set(red[item]) for item in cause.evidence if item in red), cause
     assert set(red) <= {item for cause in found for item in (*cause.evidence, *cause.explains)}
+
+
+def test_a_series_in_which_nobody_that_counts_was_measured_the_other_way():
+    """All its items are explained by slow nodes, and each of these nodes only received."""
+    pairs = list(pairs_of(MANY, 1))
+    results = findings(over(pairs, {}, SUBJECTS[:1]))
+    blamed = {name: record.nodes[1:] for name, record in results.records.items()}
+    assert {one.node for one in standings(results, blamed)} == {second for _, second in pairs}

@@ -174,7 +174,7 @@ _Heaps = Mapping[tuple[Series, str], _Heap]
 def _of(series: Series, way: str, heap: _Heap, heaps: _Heaps) -> Iterator[Standing]:
     """The standings of one series; in one direction, a partner is as fast as in the other one."""
     behind = heap.behind()
-    theirs = heaps[series, _OTHER[way]].behind() if way else behind
+    theirs = heaps.get((series, _OTHER[way]), _Heap()).behind() if way else behind
     for node, share in behind.items():
         records = heap.records[node]
         partners = {name for record in records for name in record.nodes if name in theirs} - {node}
