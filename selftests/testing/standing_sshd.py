@@ -53,18 +53,21 @@ class StandingServers:
     lab: StandingLab
     folder: Path
     ports: dict[str, int] = field(default_factory=dict)
+    pids: dict[str, int] = field(default_factory=dict)
 
-    def hostfile(self, project: Project) -> tuple[str, str]:
-        nodes = "".join(self._node(name, port) for name, port in self.ports.items())
+    def hostfile(self, project: Project, *settings: str) -> tuple[str, str]:
+        """Write a hostfile with these settings in each node's ``ssh``; returns the option."""
+        nodes = "".join(self._node(name, port, *settings) for name, port in self.ports.items())
         text = f"cluster: standing\nplatform: {self.lab.platform}\ntransport: ssh\nrootfs: root\n"
         path = project.write("servers.yaml", f"{text}nodes:\n{nodes}")
         return ("--hostfile", path.name)
 
-    def _node(self, name: str, port: int) -> str:
+    def _node(self, name: str, port: int, *settings: str) -> str:
+        more = "".join(f", {setting}" for setting in settings)
         return (
             f"  - name: {name}\n    address: 127.0.0.1\n    data_address: {self._data(name)}\n"
             f"    ssh: {{port: {port}, user: {getpass.getuser()}, key: {self.folder}/client_key, "
-            f"known_hosts: {self.folder}/known_hosts, host_keys: accept-new, agent: false}}\n"
+            f"known_hosts: {self.folder}/known_hosts, host_keys: accept-new, agent: false{more}}}\n"
         )
 
     def _data(self, name: str) -> str:
@@ -104,6 +107,7 @@ def _server(servers: StandingServers, node: str) -> Iterator[int]:
         )
     try:
         _until_up(port, folder / f"{node}.log", process)
+        servers.pids[node] = process.pid
         yield port
     finally:
         process.terminate()
