@@ -80,7 +80,7 @@ def keep_input(store: Store, settings: RunSettings, reached: Cluster) -> None:
 def _without_escaped(text: str, declared: Cluster, store: Store) -> str:
     """Mask the secrets of ``setup`` lines that quotes of YAML give a form that nobody knows."""
     for line in {line for node in declared.nodes for line in node.setup}:
-        text = text.replace(*(json.dumps(one)[1:-1] for one in (line, store.masked(line))))
+        text = text.replace(json.dumps(line)[1:-1], json.dumps(store.masked(line))[1:-1])
     return text
 
 
