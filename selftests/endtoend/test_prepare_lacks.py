@@ -104,7 +104,7 @@ def fill(path: Path) -> None:
             return
 
 
-@pytest.mark.parametrize("name", ["files", "processes", "memory"])
+@pytest.mark.parametrize("name", ["files", "processes"])
 @pytest.mark.parametrize("node", ["mi01", "mi02"])
 def test_no_more_of_something(lab: StandingLab, project: Project, node: str, name: str) -> None:
     lack = LACKS[name]
