@@ -85,6 +85,7 @@ def test_what_other_plugins_print_is_masked_too(tmp_path: Path, workers: tuple[s
     project.write("tests/talking.py", _PLUGIN)
     (project.folder / "conftest.py").open("a").write('pytest_plugins += ["tests.talking"]\n')
     words = (*HOMELAB, *SMOKE, "-v", "-k", "governor", "--metadata", "SITE_TOKEN", SECRET)
+    words += ("--metadata", "GIT_URL", f"https://bot:{SECRET}@git.example", "--html=own.html")
     run = project.run(*words, *workers)
     assert run.code == 10, run.output
     assert "title" in run.output
@@ -92,3 +93,6 @@ def test_what_other_plugins_print_is_masked_too(tmp_path: Path, workers: tuple[s
     assert "'SITE_TOKEN': '[secret]'" in run.output
     assert SECRET not in run.output
     assert "\x1b]" not in run.output
+    report = (project.folder / "own.html").read_text(encoding="utf-8")
+    assert "https://bot:[secret]@git.example" in report
+    assert SECRET not in report

@@ -18,7 +18,7 @@ import pytest
 
 from railgauge.core.errors import BadInput, Exhausted
 from railgauge.core.exhaustion import raise_if_exhausted
-from railgauge.core.redaction import Redactor
+from railgauge.core.redaction import Redactor, mask_environment
 from railgauge.plugin import (
     ending,
     foreign,
@@ -216,6 +216,12 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: objec
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if settings := metafunc.config.stash.get(SETTINGS, None):
         items.parametrize(settings, metafunc)
+
+
+@pytest.hookimpl(optionalhook=True, trylast=True)
+def pytest_metadata(metadata: dict[str, Any]) -> None:
+    """Mask what pytest-metadata collects of the CI server, which pytest-html reports."""
+    metadata.update(Redactor().data(mask_environment(metadata)))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
