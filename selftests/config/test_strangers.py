@@ -17,7 +17,7 @@ from testing.core_values import HOSTFILE_SCHEMA, lines_of
 from testing.places import ROOT
 
 from railgauge.config import deviations, hostfile, thresholds
-from railgauge.core.errors import BadInput
+from railgauge.core.errors import BadInput, Gathered
 from railgauge.core.model import Cluster, Node
 from railgauge.planning import part
 
@@ -119,12 +119,34 @@ def test_a_set_without_end(tmp_path: Path, nodes: str, key: str) -> None:
         (f"{HEAD}nodes: n1\ntransport: slurm\nslurm: {{time_limit_min: 99999999999}}\n", "time_l"),
         (f"{HEAD}nodes: n1\nenvironment: {{A: {TWENTY}}}\n", "is not a number"),
         (f"{HEAD}nodes: n1\nenvironment: {{A: 2001-99-99}}\n", "not valid YAML"),
+        (f"{HEAD}nodes: !!timestamp x\n", "not what its tag"),
+        (f"{HEAD}nodes: !!bool x\n", "not what its tag"),
+        (f"{HEAD}nodes: n[1-2000]\ngroups: {{"
+         + ", ".join(f"g{i}: 'n[1-2000]'" for i in range(2000)) + "}\n", "members together"),
         (f"{HEAD}nodes: n1\nenvironment: {{A: !!python/object/apply:os.system [id]}}\n", "python"),
         ("x" * (5 << 20), "is larger than 4 MiB"),
     ],
 )  # fmt: skip
 def test_a_hostfile_of_a_stranger(tmp_path: Path, text: str, says: str) -> None:
     assert says in of_hostfile(tmp_path, text)
+
+
+def test_a_list_of_more_nodes_than_there_are(tmp_path: Path) -> None:
+    """Its size on the disk is a matter of seconds, and what it names was one of minutes."""
+    path = tmp_path / "c.yaml"
+    path.write_text(HEAD + "nodes:\n" + "- n[1-999]\n" * 20_001)
+    with pytest.raises(BadInput, match="more than 20000 entries"):
+        hostfile.load(path, schema_file=HOSTFILE_SCHEMA)
+
+
+def test_many_complaints_take_no_time() -> None:
+    """Eight thousand devices that a platform does not have took 15 seconds."""
+    gathered, begun = Gathered(), time.process_time()
+    for number in range(20_000):
+        gathered.add(BadInput(f"no device {number}"))
+        gathered.add(BadInput(f"no device {number}"))
+    assert len(gathered.complaints) == 20_000
+    assert time.process_time() - begun < MOST_S
 
 
 def test_aliases_of_people_are_read(tmp_path: Path) -> None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import html
+import json
+import re
 import time
+import urllib.parse
 
 import pytest
+import yaml
 from testing.places import SHARED
 from testing.secret_kinds import KINDS, NAMES, Planted
 
-from railgauge.core.redaction import Redactor, mask_environment
+from railgauge.core.redaction import Redactor, mask_environment, mask_named, secret_values
 from railgauge.core.secret_forms import MASK, is_secret_name
 
 AROUND = (
@@ -44,6 +50,78 @@ def test_a_secret_is_masked_in_the_words_of_a_command(planted: Planted):
     assert planted.value not in " ".join(said)
     assert len(said) == len(argv)
     assert said[-2:] == ("--size", "8")
+
+
+@pytest.mark.parametrize("rest", ["a,{}", "a;{}", "a&{}", "a<{}", "a'{}", r"a\ {}"])
+def test_the_value_in_a_line_of_env_is_all_that_follows(rest: str):
+    said = Redactor().text(f"SHELL=/bin/sh\nHF_TOKEN={rest.format('hunT3rq7Z')}\nHOME=/root\n")
+    assert said == f"SHELL=/bin/sh\nHF_TOKEN={MASK}\nHOME=/root\n"
+
+
+@pytest.mark.parametrize("name", ["HF_TOKEN", "DB_PASS", "accessToken", "API_KEY"])
+@pytest.mark.parametrize(
+    "value", ["hunT3rq7Z", "'hunT3rq7Z'", '"hunT3rq7Z"', "$'hunT3rq7Z'", "a=b"]
+)
+@pytest.mark.parametrize("separators", [(", ", ": "), (",", ":")])
+def test_a_mask_leaves_a_document_what_it_is(name: str, value: str, separators: tuple[str, str]):
+    """The whole environment is in the JSON of nccl-tests: what stands beside a secret is kept."""
+    document = {"env": ["A=1", f"{name}={value}", "B=2"], "args": f"{name}={value}", "c": [1, 2]}
+    said = json.loads(Redactor().text(json.dumps(document, separators=separators)))
+    assert "q7Z" not in str(said)
+    assert (said["env"][0], said["env"][2], said["c"]) == ("A=1", "B=2", [1, 2])
+    assert said["env"][1].startswith(f"{name}=")
+
+
+def test_a_password_on_a_line_of_its_own_is_masked():
+    said = Redactor().text("machine git.example\n  login bot\n  password hunT3rq7Z\n")
+    assert said == f"machine git.example\n  login bot\n  password {MASK}\n"
+
+
+HARD = 'it\'s "q7Z" $x\\y&z <ä>'
+PEM = "-----BEGIN X-----\n" + "Ab3/" * 16 + "\n" + "Cd5+" * 16 + "\n-----END X-----"
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        json.dumps,
+        lambda value: json.dumps(value, ensure_ascii=False),
+        lambda value: "'" + value.replace("'", "'\\''") + "'",
+        lambda value: "'" + value.replace("'", "''") + "'",
+        lambda value: '"' + re.sub(r'(["\\$`])', r"\\\1", value) + '"',
+        html.escape,
+        lambda value: urllib.parse.quote(value, safe=""),
+        urllib.parse.quote,
+        lambda value: base64.b64encode(value.encode()).decode(),
+    ],
+)
+@pytest.mark.parametrize("value", [HARD, PEM])
+def test_a_value_is_masked_however_a_program_writes_it(write, value: str):
+    said = Redactor(values=secret_values({"SITE_TOKEN": value})).text(f"got {write(value)} there")
+    assert MASK in said
+    assert len(said) < 24, said
+
+
+def test_a_value_of_several_lines_is_masked_where_something_stands_before_each():
+    text = "".join(f"n1: {line}\n" for line in PEM.splitlines())
+    said = Redactor(values=secret_values({"SITE_TOKEN": PEM})).text(text)
+    assert said.splitlines()[:3] == [f"n1: {MASK}"] * 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"environment: {{SITE_PASS: {json.dumps(HARD)}}}\n",
+        f"environment:\n  SITE_PASS: '{HARD.replace(chr(39), chr(39) * 2)}'\n",
+        "environment:\n  SITE_PASS: >-\n    ab3\n    q7Z4 it\n",
+        "environment:\n  SITE_KEY: |-\n" + "".join(f"        {x}\n" for x in PEM.splitlines()),
+        'environment:\n  SITE_PASS: "ab3\n    q7Z4\n    it"\n',
+    ],
+)
+def test_the_copy_of_a_hostfile_holds_no_value_however_it_is_written(text: str):
+    said = mask_named(text, yaml.safe_load(text)["environment"])
+    assert MASK in said
+    assert not any(part in said for part in ("q7Z", "Ab3/", "Cd5+"))
 
 
 def test_a_mask_does_not_tell_the_length():

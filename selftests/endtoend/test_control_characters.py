@@ -6,7 +6,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from testing.acceptance import SMOKE, make_project
+from testing.acceptance import HOMELAB, SMOKE, make_project
 from testing.standing_lab import StandingLab, standing_lab
 
 SAID = "evil\x1b]0;title\x07\x1b[2J\x1b[1;1H\x08\x7f\x9b31m\r\u202e\u2066rubbed out"
@@ -67,3 +67,32 @@ def test_junit_is_read_and_holds_none(spoilt: dict[str, tuple[str, Path]], way: 
     assert SEEN in text
     ElementTree.fromstring(text)
     assert not {char for char in text if not char.isprintable()} - {"\n", "\t", "\r"}
+
+
+SECRET = "hunT3rq7Z"
+_PLUGIN = f"""
+def pytest_report_header():
+    return ["password: {SECRET}", "title \\x1b]0;title\\x07 seen"]
+def pytest_terminal_summary(terminalreporter):
+    terminalreporter.write_line("GIT_URL is https://bot:{SECRET}@git.example/x.git")
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")])
+def test_what_other_plugins_print_is_masked_too(tmp_path: Path, workers: tuple[str, ...]) -> None:
+    """CI servers give URLs with passwords to pytest-metadata, which prints them with -v."""
+    project = make_project(tmp_path / "site")
+    project.write("tests/talking.py", _PLUGIN)
+    (project.folder / "conftest.py").open("a").write('pytest_plugins += ["tests.talking"]\n')
+    words = (*HOMELAB, *SMOKE, "-v", "-k", "governor", "--metadata", "SITE_TOKEN", SECRET)
+    words += ("--metadata", "GIT_URL", f"https://bot:{SECRET}@git.example", "--html=own.html")
+    run = project.run(*words, *workers)
+    assert run.code == 10, run.output
+    assert "title" in run.output
+    assert "GIT_URL is https://bot:[secret]@git.example/x.git" in run.output
+    assert "'SITE_TOKEN': '[secret]'" in run.output
+    assert SECRET not in run.output
+    assert "\x1b]" not in run.output
+    report = (project.folder / "own.html").read_text(encoding="utf-8")
+    assert "https://bot:[secret]@git.example" in report
+    assert SECRET not in report

@@ -14,6 +14,7 @@ from railgauge.core.errors import (
     LaunchFailed,
     MetricMissing,
     NodeUnreachable,
+    OtherMachine,
     PortInUse,
     RankDied,
     SetupFailed,
@@ -89,6 +90,7 @@ def test_what_did_not_run_prevents_it_at_its_place(error):
         ConnectionLost,
         SetupFailed,
         BecomeRefused,
+        OtherMachine,
     ],
 )
 def test_a_node_that_does_not_answer_prevents_everything(error):

@@ -270,3 +270,27 @@ def test_where_every_counter_grew_the_errors_fail():
 def test_the_highest_value_of_a_data_counter_is_that_of_no_other():
     before, after = (hca(symbol_error=2**32 - 1 - n) for n in (1, 0))
     assert reason(judged_of(before, after), "link_errors").endswith("symbol_error of n1 grew by 1")
+
+
+# What the drivers EFA, irdma and bnxt_re have under hw_counters, and nothing under counters.
+ELSEWHERE = {
+    "rdmap0s31": ("tx_bytes", "rx_bytes", "rx_drops", "rdma_write_bytes", "retrans_pkts"),
+    "irdma0": ("ip4InOctets", "ip4OutOctets", "ip6InOctets", "ip4InDiscards", "RxUDP"),
+    "bnxt_re0": ("rx_bytes", "tx_bytes", "rx_roce_errors", "to_retransmits"),
+    "bnxt_re1": ("rx_bytes", "tx_bytes", "packet_seq_err", "local_ack_timeout_err"),
+}
+
+
+@pytest.mark.parametrize("nic", ELSEWHERE)
+def test_a_driver_that_counts_elsewhere_is_an_error_that_says_what_to_do(tmp_path, nic):
+    """What its counters mean nobody has recorded: no payload is judged by them."""
+    folder = tmp_path / f"sys/class/infiniband/{nic}/ports/1/hw_counters"
+    folder.mkdir(parents=True)
+    for name in ELSEWHERE[nic]:
+        (folder / name).write_text("5\n")
+    argv = probe_argv(str(tmp_path))
+    said = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=True).stdout
+    with pytest.raises(FactMissing, match=f"of {nic} ") as caught:
+        moved(run(said, said), "n1", (nic,))
+    for word in (f"/sys/class/infiniband/{nic}/ports/1/counters", "docs/counters.md", "'traffic'"):
+        assert word in str(caught.value)

@@ -32,6 +32,7 @@ NAMES = (
     *("WANDB_API_KEY", "AWS_SECRET_ACCESS_KEY", "APP_SECRET", "NGC_API_KEY", "REGISTRY_AUTH"),
     *("VAULT_TOKEN", "DBPASS", "SESSION_COOKIE", "SIGNING_KEY", "IPMI_PASS", "SNMP_PASSPHRASE"),
     *("GOOGLE_CREDENTIALS", "LDAP_PASSWD", "db_pass", "smb_pwd", "ACCOUNTKEY"),
+    *("GITHUB_PAT", "CI_JOB_JWT"),
 )
 # Texts with {} where the value stands; the number is the value's length.
 _TEXTS = (
@@ -72,6 +73,30 @@ _TEXTS = (
     ("machine git.example login bot password {}", 10),
     ("PrivateKey = {}=", 40),
     ("root:$6$saltsalt${}:19000:0:99999:7:::", 40),
+    ("DB_PASS: {}", 11),
+    ("ansible_ssh_pass: {}", 11),
+    ('{{"auth": "{}"}}', 20),
+    ("//registry.example/:_authToken={}", 14),
+    ('{{"accessToken":"{}"}}', 14),
+    ('{{"secretAccessKey" : "{}"}}', 14),
+    ('{{\\\\\\"password\\\\\\": \\\\\\"{}\\\\\\"}}', 10),
+    ("postgresql://app:p@{}@db.example/x", 12),
+    ("Authorization: Negotiate {}", 20),
+    ("Authorization: AWS4-HMAC-SHA256 SignedHeaders=host, Signature={}", 40),
+    ("smbclient -U user%{} //fs/x", 10),
+    ("curl -u 'admin':'{}' https://bmc.example/", 9),
+    ("snmpwalk -v3 -u x -A {} switch1", 10),
+    ("sqlcmd -U sa -P {}", 10),
+    ("kubeadm join n1 --certificate-key {}", 20),
+    ("client-key-data: {}", 40),
+    ("PresharedKey = {}=", 40),
+    ("setenv HF_TOKEN {}", 12),
+    ("HF_TOKEN := {}", 12),
+    (":password=>{}", 10),
+    ("https://x.example/login?user=a&password%3D{}", 12),
+    ("SITE_TOKEN='a'\\''{}'", 12),
+    ('SITE_TOKEN="a\\"{}"', 12),
+    ("SITE_TOKEN=$'a\\n{}'", 12),
     ("htpasswd me:$apr1$abcdefgh${}", 22),
 )
 # Values that are known by what they begin with: prefix, length of the rest, its letters.

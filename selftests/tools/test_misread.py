@@ -130,6 +130,27 @@ def test_an_incomplete_iblinkinfo_is_told(text):
     assert "no-closing-line" in warnings(read("iblinkinfo", without_switch))
 
 
+@pytest.mark.parametrize("text", [LINKS, LONG])
+@pytest.mark.parametrize(
+    ("was", "is_now"), [("53.125", "53,125"), ("==( 4X ", "==(\n 4X "), ("6    1[", "6    x[")]
+)
+def test_a_port_that_cannot_be_read_is_told(text, was, is_now):
+    """The others were counted, as if it were not there."""
+    assert "unparsable" in errors(read("iblinkinfo", text.replace(was, is_now, 1)))
+
+
+@pytest.mark.parametrize(
+    "escape",
+    ["\x1b]0;root@n1: /tmp\x07", "\x1b]2;t\x1b\\", "\x1b(B", "\x1b=", "\x1b[4`", "\x1b[?2004l"],
+)
+def test_escapes_of_a_terminal_take_no_row_away(escape):
+    """A recorded terminal has the title of its window before the first line, which was lost."""
+    lines = CCL.splitlines(keepends=True)
+    for at in range(len(lines)):
+        text = "".join([*lines[:at], escape, *lines[at:]])
+        assert read("ccl-tests", text) == read("ccl-tests", CCL)
+
+
 def test_a_line_below_no_heading_is_no_port():
     assert "no-table" in errors(read("iblinkinfo", LINKS.splitlines()[3] + "\n"))
 

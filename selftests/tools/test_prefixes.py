@@ -33,6 +33,17 @@ FORMS_OF_LINES = {
     "kubectl logs --prefix": lambda _: "[pod/bench-launcher-x2x/bench] ",
     "pdsh": lambda _: "node003: ",
     "clush, full name": lambda _: "node003.cluster.example: ",
+    "swarm": lambda _: "bench.1.4f2k@node003    | ",
+    "ray": lambda _: "(RayWorker pid=4711, ip=10.0.0.3) ",
+    "ray, one node": lambda _: "(RayWorker pid=4711) ",
+    "torchrun": lambda _: "[default0]:",
+    "[rank]": lambda _: "[rank0]: ",
+    "[node]": lambda _: "[node003] ",
+    "[rank@node]": lambda _: "[0@node003] ",
+    "grep": lambda _: "logs/slurm-4711.out:",
+    "grep -n": lambda n: f"logs/slurm-4711.out:{n + 1}:",
+    "loguru": lambda n: f"2026-01-31 12:00:{n % 60:02d}.123 | INFO     | bench.run:main:42 - ",
+    "glog": lambda n: f"I0131 12:00:{n % 60:02d}.123456    4711 bench.cc:42] ",
     "compose": lambda _: "bench-1  | ",
     "logging.basicConfig": lambda _: "INFO:root:",
     "logging": lambda n: f"2026-01-31 12:00:{n % 60:02d},123 - bench.runner - INFO - ",
@@ -119,6 +130,14 @@ def test_a_row_without_the_prefix_is_never_read_with_the_others(prefix, at):
     assert found == read(SWEEP)[0] or parsed.errors
     if lines[at].strip()[:1].isdigit():
         assert not found
+
+
+@pytest.mark.parametrize("prefix", ["node003:", "0:", "[0]", "bench-1  |"])
+def test_a_prefix_without_a_blank_takes_no_row_away(prefix):
+    """The row that fills its column has no blank of its own: it was left out, the others read."""
+    rows = SWEEP.replace(" 65536 ", "   65536 ").replace(" 131072 ", "17179869184 ")
+    found, parsed = read(prefixed(rows, lambda _: prefix))
+    assert found == read(rows)[0] or (found == [] and parsed.errors)
 
 
 def test_a_row_of_another_source_is_not_read_under_this_heading():

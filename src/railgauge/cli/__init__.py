@@ -14,10 +14,12 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import NoReturn
 
 from railgauge import __version__
 from railgauge.cli import text
 from railgauge.core.errors import RailgaugeError
+from railgauge.core.redaction import Redactor
 from railgauge.core.terms import EXIT_CODES_IN_WORDS
 from railgauge.site import installed
 
@@ -65,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = options.run(options)
         sys.stdout.flush()
     except RailgaugeError as error:
-        print(f"railgauge: {text.printable(str(error))}", file=sys.stderr)
+        print(f"railgauge: {text.printable(Redactor().text(str(error)))}", file=sys.stderr)
         return _BAD_USAGE
     except BrokenPipeError:
         # The reader (head, less) closed the pipe; Python must not print an error at exit either.
@@ -88,8 +90,15 @@ def _asked_for(words: Sequence[str]) -> Sequence[str]:
     return first if set(first) & set(_COMMANDS) else list(_COMMANDS)
 
 
+class _Parser(argparse.ArgumentParser):
+    """Repeats no word that could control the terminal, such as the name of a stranger's file."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(text.printable(message))
+
+
 def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="railgauge",
         description="Acceptance tests for GPU clusters. The acceptance run itself is pytest: "
         "pytest --hostfile FILE. These commands work without a cluster.",

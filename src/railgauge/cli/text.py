@@ -42,9 +42,22 @@ def read(name: str) -> str:
 
 
 def print_json(data: object) -> None:
-    """Print JSON; if the terminal is not UTF-8, other characters than ASCII are escaped."""
+    """Print JSON. What could control the terminal is escaped, and what it cannot show."""
     plain = (sys.stdout.encoding or "utf-8").lower() not in ("utf-8", "utf8")
-    print(json.dumps(data, indent=2, ensure_ascii=plain, allow_nan=False))
+    said = json.dumps(data, indent=2, ensure_ascii=plain, allow_nan=False)
+    print(said if said.isascii() and "\x7f" not in said else _escaped(said))
+
+
+def _escaped(said: str) -> str:
+    """JSON with all that cannot be printed as ``\\u009b``, in pairs above ``\\uffff``."""
+
+    def escape(char: str) -> str:
+        return json.dumps(char)[1:-1] if ord(char) > _DEL else f"\\u{ord(char):04x}"
+
+    return "".join(c if c.isprintable() or c == "\n" else escape(c) for c in said)
+
+
+_DEL = 0x7F  # the only one that JSON leaves as it is, of those below it
 
 
 def printable(words: str) -> str:

@@ -37,6 +37,8 @@ from railgauge.subnet.declared import declared_fabric, declared_leaves
 
 # No cluster has more nodes than this; a node set of a few characters can name any number.
 _MOST_NODES = 20_000
+# Of all groups together: a node is in a handful of them, for leaves, pods or racks.
+_MOST_MEMBERS = 10 * _MOST_NODES
 _NODES_REMEDY = "write node01 or node[01-16]"
 _PLACEHOLDER = re.compile(r"<change-?me>", re.IGNORECASE)
 
@@ -131,6 +133,8 @@ def _check_placeholder(path: Path, line: str, number: int) -> None:
 def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
     ssh = _ssh(path, document.get("ssh", {}))
     entries = document["nodes"] if isinstance(document["nodes"], list) else [document["nodes"]]
+    if len(entries) > _MOST_NODES:
+        refuse(path, f"nodes: has more than {_MOST_NODES} entries", _NODES_REMEDY, line("nodes"))
     nodes: list[Node] = []
     gathered = Gathered()
     for index, entry in enumerate(entries):
@@ -147,9 +151,8 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
     gathered.raise_any()  # the checks below need all nodes
     names = {node.name for node in nodes}
     groups: Mapping[str, tuple[str, ...]] = {}
-    for name, members in document.get("groups", {}).items():
-        with gathered.trying():
-            groups = {**groups, name: _group(path, name, members, names, line("groups", name))}
+    with gathered.trying():
+        groups = _groups(path, document.get("groups", {}), names, line)
     with gathered.trying():
         fabric = declared_fabric(path, document.get("fabric"), names, line("fabric"))
     with gathered.trying():
@@ -268,6 +271,23 @@ def _check_unique(path: Path, nodes: Iterable[Node], line: int) -> None:
         if node.name in seen:
             refuse(path, f"node {node.name} is given twice", "drop one of the two", line)
         seen.add(node.name)
+
+
+def _groups(
+    path: Path, said: Mapping[str, str], known: set[str], line: Any
+) -> dict[str, tuple[str, ...]]:
+    groups: dict[str, tuple[str, ...]] = {}
+    gathered = Gathered()
+    room = _MOST_MEMBERS
+    for name, members in said.items():
+        with gathered.trying():
+            groups[name] = _group(path, name, members, known, line("groups", name))
+            room -= len(groups[name])
+        if room < 0:
+            what = f"groups: have more than {_MOST_MEMBERS} members together"
+            refuse(path, what, "name fewer of them", line("groups"))
+    gathered.raise_any()
+    return groups
 
 
 def _group(path: Path, name: str, members: str, known: set[str], line: int) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ def loads(text: str) -> tuple[Any, Any]:
     with _told():
         tree = yaml.compose(text, Loader=_BoundedLoader)
         _refuse_bombs(tree)
-        return yaml.load(text, Loader=_StrictLoader), tree  # noqa: S506 - a SafeLoader
+        return _StrictLoader("").construct_document(tree) if tree else None, tree
 
 
 def scalar(text: str, key: str) -> str:
@@ -53,6 +53,8 @@ def _told() -> Iterator[None]:
         raise BadYaml("is nested too deeply", "fix the file") from None
     except (yaml.YAMLError, ValueError) as error:
         raise BadYaml(" ".join(str(error).split()), "fix the file") from None
+    except (AttributeError, KeyError):  # of PyYAML, for "!!timestamp x" and "!!bool x"
+        raise BadYaml("a value is not what its tag (!!) says", "fix the file") from None
 
 
 # A document with more values is read if it has them written out, and not by its aliases.

@@ -58,6 +58,7 @@ class Gathered:
 
     def __init__(self) -> None:
         self.complaints: list[BadInput] = []
+        self._said: set[str] = set()
 
     @contextmanager
     def trying(self) -> Iterator[None]:
@@ -69,8 +70,9 @@ class Gathered:
 
     def add(self, error: BadInput) -> None:
         each = error.complaints if isinstance(error, BadInputs) else (error,)
-        said = set(map(str, self.complaints))
-        self.complaints += [one for one in each if str(one) not in said]
+        new = {said: one for one in each if (said := str(one)) not in self._said}
+        self.complaints += new.values()
+        self._said.update(new)
 
     def raise_any(self) -> None:
         """Raise the collected error, or ``BadInputs`` if there are several."""

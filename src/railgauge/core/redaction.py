@@ -9,8 +9,12 @@ and judged::
 
 from __future__ import annotations
 
+import base64
+import html
 import ipaddress
+import json
 import re
+import urllib.parse
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -20,6 +24,9 @@ from railgauge.core.errors import BadInput
 from railgauge.core.nodeset import expanded
 from railgauge.core.secret_forms import FORMS, LEAST_SECRET, MASK, SECRET_FIELD, is_secret_name
 
+# A line of a key is longer; a shorter one may be a word that outputs hold too.
+_LEAST_LINE = 16
+_SHELL_ESCAPED = re.compile(r'["\\$`]')
 _MOST_RECURRING = 200  # characters
 _MOST_CLEAN = 100_000  # of them
 _FEW = 16
@@ -30,9 +37,30 @@ _BETWEEN = "\x1f"
 
 
 def secret_values(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the values of variables whose names mark them as secrets, longest first."""
-    values = {v for name, v in environment.items() if is_secret_name(name) and _telling(v)}
+    """Return the values of variables whose names mark them as secrets, longest first.
+
+    Each also as programs write it: quoted, as part of an address, in base64, line by line.
+    """
+    named = {v for name, v in environment.items() if is_secret_name(name) and _telling(v)}
+    values = {form for value in named for form in _written(value)}
     return tuple(sorted(values, key=lambda value: (-len(value), value)))
+
+
+def _written(value: str) -> set[str]:
+    data = value.encode("utf-8", "surrogatepass")
+    quoted = [
+        json.dumps(value)[1:-1],
+        json.dumps(value, ensure_ascii=False)[1:-1],
+        value.replace("'", r"'\''"),  # set -x
+        value.replace("'", "''"),  # YAML
+        _SHELL_ESCAPED.sub(r"\\\g<0>", value),  # export -p
+        html.escape(value),
+        urllib.parse.quote(data, safe=""),
+        urllib.parse.quote(data),
+        base64.b64encode(data).decode().rstrip("="),
+    ]
+    lines = [line for line in value.split("\n") if len(line) >= _LEAST_LINE]
+    return {value, *quoted, *lines}
 
 
 def _telling(value: str) -> bool:
@@ -58,8 +86,11 @@ def mask_environment(environment: Mapping[str, str]) -> dict[str, str]:
 def mask_named(text: str, environment: Mapping[str, str]) -> str:
     """Return the text of a file that assigns variables (``NAME: value``), with secrets masked."""
     for name, value in environment.items():
-        if is_secret_name(name) and value:
-            given = re.compile(rf"(\b{re.escape(name)}\b\W{{1,6}}?){re.escape(value)}")
+        if is_secret_name(name) and value.strip():
+            forms = sorted(_written(value), key=len, reverse=True)
+            # YAML folds and indents a text of several lines.
+            either = "|".join(r"\s+".join(map(re.escape, form.split())) for form in forms)
+            given = re.compile(rf"(\b{re.escape(name)}\b\W{{1,40}}?)(?:{either})")
             text = given.sub(rf"\g<1>{MASK}", text)
     return mask_values(text, secret_values(environment))
 

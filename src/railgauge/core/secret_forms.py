@@ -14,21 +14,33 @@ MASK = "[secret]"
 LEAST_SECRET = 6
 
 _WORDS = r"(?:password|passwd|passphrase|passcode|secret|token|credentials?)"
-_KEYS = r"(?:api|access|private|secret|auth|account|encryption|signing)[_-]?key(?:[_-]?id)?"
+_KEYS = (
+    r"(?:api|access|private|secret|auth|account|encryption|signing|certificate|(?:pre)?shared)"
+    r"[_-]?key(?:[_-]?id)?|client-key-data"
+)
 _NAME_WORDS = rf"(?:{_WORDS}|{_KEYS})"
+# accessToken, secretAccessKey, _authToken: the last word of a name without separators.
+_CAMEL = r"(?-i:[a-z_]\w{0,60}(?:Token|Secret|Password|Passphrase|Passwd|AccessKey|PrivateKey))"
 # Words that name a secret at the end of a longer name only: a table has a "key", a test a "pass".
-_LAST_WORDS = r"(?:pass|pwd|auth|cookies?|key)"
+_LAST_WORDS = r"(?:pass|pwd|auth|cookies?|key|pat|jwt)"
+_UPPER_NAME = (
+    r"[A-Z][A-Z0-9_]{0,80}(?:PASS|PASSWD|PASSWORD|PWD|AUTH|COOKIE|KEY|TOKEN|SECRET|_PAT|_JWT)"
+)
 # The working directory, InfiniBand's keys of partitions and memory, and words that end like one.
 _HARMLESS = r"(?:OLDPWD|PWD|(?:\w*_)?[PRLQ]_?KEY|\w*(?:BYPASS|COMPASS))"
 _SECRET_NAME = re.compile(
     rf"(?i)(?!{_HARMLESS}$)(?:(?:.*[_.-])?{_NAME_WORDS}|.*[a-z0-9][_.-]{_LAST_WORDS}"
-    r"|(?-i:[A-Z][A-Z0-9_]*(?:PASS|PASSWD|PASSWORD|PWD|AUTH|COOKIE|KEY|TOKEN|SECRET)))"
+    rf"|(?-i:{_UPPER_NAME})|{_CAMEL})"
 )
 # A field of the suite's own files that ends like the name of a secret is none.
 SECRET_FIELD = re.compile(rf"(?i)(?:.*[_.-])?{_NAME_WORDS}")
 
-_QUOTED = r"""'[^'\n]{0,2000}'|"[^"\n]{0,2000}\""""
-_VALUE = rf"""(?:{_QUOTED}|[^\s'",;&<>\\]+)"""
+# Quoted as shells quote: a backslash keeps the next character in the value.
+_QUOTED = r"""\$?'[^'\n]{0,2000}'(?:\\''[^'\n]{0,2000}')*|"(?:[^"\\\n]|\\.){0,2000}\""""
+# In a document a quote of the value has three backslashes, or nothing of the document behind it.
+_VALUE = rf"""(?:{_QUOTED}|(?:\\\\\\"(?!\s?[,:}}\]])|\\[^\n"]|[^\s'",;&<>\\])+)"""
+# := of make, += of a shell, => of Ruby and Perl, = in an address.
+_SETS = r"\s?(?:[:+?]?=>?|%3[Dd])\s?(?:\\{1,4}['\"])?"
 _NEW = r"(?!['\"]?\[secret\])"
 
 
@@ -68,31 +80,53 @@ FORMS: tuple[Form, ...] = (
         ("authorization",),
         re.compile(
             r"(?i)(?P<head>\b(?:proxy-)?authorization['\"]?\s?[:=]\s{0,4}['\"]?"
-            rf"(?!\w{{1,10}}\s{{1,4}}\[secret\])"
-            rf"(?:(?:bearer|basic|digest|token|apikey)\s{{1,4}})?){_NEW}[^\s'\"]{{6,}}"
+            rf"(?![\w-]{{1,20}}\s{{1,4}}\[secret\])"
+            r"(?:(?:bearer|basic|digest|token|apikey|negotiate|ntlm|aws4-hmac-sha256)\s{1,4})?)"
+            rf"{_NEW}[^\s'\"]{{6,}}"
+        ),
+    ),
+    Form(
+        "secret variable",  # a line of env, of csh, fish or a Dockerfile: the value is the rest
+        ("pass", "pwd", "auth", "cookie", "key", "token", "secret", "_pat", "_jwt"),
+        re.compile(
+            rf"(?m)(?P<head>^(?!(?i:{_HARMLESS})=){_UPPER_NAME}="
+            r"|\b(?:setenv|set -\w{1,3}|ENV)[ \t\x1f]"
+            rf"(?!(?i:{_HARMLESS})\s){_UPPER_NAME}[ \t\x1f])"
+            rf"{_NEW}(?!0x|[\d.]+(?:[\s,;]|$))(?:\\.|\S)+"
         ),
     ),
     Form(
         "secret variable",
         ("pass", "secret", "token", "cred", "key"),
-        re.compile(rf"(?i)(?P<head>\b(?:\w{{1,80}}_)?{_NAME_WORDS}\s?=\s?){_NEW}{_VALUE}"),
+        re.compile(
+            rf"(?i)(?P<head>\b(?:(?:\w{{1,80}}_)?{_NAME_WORDS}|{_CAMEL})['\"]?{_SETS}){_NEW}{_VALUE}"
+        ),
     ),
     Form(
         "secret variable",
-        ("pass", "pwd", "auth", "cookie", "key", "token", "secret"),
+        ("pass", "pwd", "auth", "cookie", "key", "token", "secret", "_pat", "_jwt"),
         re.compile(
-            rf"(?P<head>\b(?!(?i:{_HARMLESS})=)(?:[A-Z][A-Z0-9_]{{0,80}}"
-            r"(?:PASS|PASSWD|PASSWORD|PWD|AUTH|COOKIE|KEY|TOKEN|SECRET)"
+            rf"(?P<head>\b(?!(?i:{_HARMLESS})=)(?:{_UPPER_NAME}"
             r"|[A-Za-z]\w{0,80}_(?:pass|pwd|auth|cookie|key)"
-            rf"|[A-Z][A-Za-z]{{0,40}}(?:Key|Pwd|Pass|Secret|Token|Cookie))=){_NEW}"
+            rf"|[A-Z][A-Za-z]{{0,40}}(?:Key|Pwd|Pass|Secret|Token|Cookie))=(?:\\{{1,4}}['\"])?){_NEW}"
             rf"(?!0x|[\d.]+(?:[\s,;]|$)){_VALUE}"
+        ),
+    ),
+    Form(
+        "secret field",
+        ("pass", "pwd", "auth", "cookie"),
+        re.compile(
+            rf"""(?P<head>\b(?:{_UPPER_NAME}|[A-Za-z]\w{{0,80}}_(?:pass|pwd|auth|cookie))"""
+            rf"""\\{{0,4}}['"]?\s?:\s{{1,4}}\\{{0,4}}['"]?|"auth"\s?:\s{{0,4}}"(?=[\w+/]{{12}}))"""
+            rf"""{_NEW}(?=[^\s'",]*[A-Za-z])[^\s'",;&<>\\()]{{{LEAST_SECRET},}}"""
         ),
     ),
     Form(
         "secret field",
         ("pass", "secret", "token", "cred", "key"),
         re.compile(
-            rf"""(?i)(?P<head>\b(?:[\w-]{{1,80}}[_-])?{_NAME_WORDS}\\?['"]?\s?:\s{{0,4}}\\?['"]?)"""
+            rf"""(?i)(?P<head>\b(?:(?:[\w-]{{1,80}}[_-])?{_NAME_WORDS}|{_CAMEL})"""
+            rf"""\\{{0,4}}['"]?\s?:\s{{0,4}}\\{{0,4}}['"]?)"""
             rf"""{_NEW}(?=[^\s'",]*[A-Za-z][^\s'",]*)[^\s'",;&<>\\()]{{{LEAST_SECRET},}}"""
         ),
     ),
@@ -112,11 +146,15 @@ FORMS: tuple[Form, ...] = (
     ),
     Form(
         "password option",
-        ("sshpass", "mysql", "maria", "login", "ipmitool", "redis-cli", "ldap", "smbclient"),
+        (
+            *("sshpass", "mysql", "maria", "login", "ipmitool", "redis-cli", "ldap", "smbclient"),
+            *("snmp", "sqlcmd"),
+        ),
         re.compile(
             r"(?P<head>\b(?:sshpass|mysql\w{0,10}|mariadb|ipmitool|redis-cli|ldap\w{1,10}|smbclient"
+            r"|sqlcmd|snmp\w{1,10}"
             r"|(?:docker|podman|nerdctl|oc|helm|crane|skopeo|az|oras)\s(?:\w{1,20}\s)?login)\b"
-            rf"[^\n;|&]{{0,300}}?\s-[pPaw]\s?){_NEW}(?!-){_VALUE}"
+            rf"[^\n;|&]{{0,300}}?\s-[pPawAXc]\s?){_NEW}(?!-){_VALUE}"
         ),
     ),
     Form(
@@ -132,14 +170,16 @@ FORMS: tuple[Form, ...] = (
         ("-u", "user"),
         re.compile(
             r"(?P<head>(?<![\w-])(?:-u|-U|--user|--proxy-user)[ =\x1f]?['\"]?"
-            r"[A-Za-z][\w.@\\-]{0,63}:)"
+            r"[A-Za-z][\w.@\\-]{0,63}['\"]?[:%]['\"]?)"
             rf"{_NEW}(?!\d{{1,5}}(?:\s|$)|//)[^\s'\"]+"
         ),
     ),
     Form(
         "user and password",
-        ("login",),
-        re.compile(rf"(?P<head>\blogin\s{{1,8}}\S{{1,80}}\s{{1,8}}password\s{{1,8}}){_NEW}\S+"),
+        ("login", "password"),
+        re.compile(
+            rf"(?m)(?P<head>^\s{{0,20}}password\s{{1,8}}(?=\S+$)|\blogin\s{{1,8}}\S{{1,80}}\s{{1,8}}password\s{{1,8}}){_NEW}\S+"
+        ),
     ),
     Form(
         "bearer token",
@@ -186,14 +226,16 @@ FORMS: tuple[Form, ...] = (
     Form(
         "signed address",
         ("sig=", "signature="),
-        re.compile(rf"(?i)(?P<head>[?&](?:sig|(?:x-amz-)?signature)=){_NEW}[^\s&'\"<>]{{6,}}"),
+        re.compile(
+            rf"(?i)(?P<head>(?:[?&]sig|\b(?:x-(?:amz|goog)-)?signature)=){_NEW}[^\s&'\"<>]{{6,}}"
+        ),
     ),
     Form(
         "URL userinfo",
         ("://",),
         re.compile(
             r"(?P<head>\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@'\"<>]{0,100}:)"
-            rf"{_NEW}[^\s/@'\"<>]+(?=@)"
+            rf"{_NEW}[^\s/'\"<>]+(?=@)"
         ),
     ),
 )

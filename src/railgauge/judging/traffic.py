@@ -186,7 +186,8 @@ def moved(
     full: list[str] = []
     for nic in nics:
         if nic not in before or nic not in after:
-            raise FactMissing(f"the counters of {nic} could not be read", where=node)
+            what = f"the counters of {nic} could not be read"
+            raise FactMissing(what, where=node, remedy=_elsewhere(nic))
         then, now = before[nic].counts, after[nic].counts
         grown = _grown(node, nic, then, now)
         totals[nic] = max(grown.sent, grown.received)
@@ -202,7 +203,8 @@ def _grown(node: str, nic: str, then: Mapping[str, int], now: Mapping[str, int])
         what = f"only one of two readings shows {', '.join(odd)} of {nic}"
         raise FactMissing(what, where=node)
     if lacking := min(([x for x in every if x not in then] for every in _NEEDED), key=len):
-        raise FactMissing(f"no {', '.join(lacking)} of {nic} was read", where=node)
+        what = f"no {', '.join(lacking)} of {nic} was read"
+        raise FactMissing(what, where=node, remedy=_elsewhere(nic))
     grown = {name: now[name] - count for name, count in then.items()}
     if min(grown.values()) < 0:
         raise FactMissing(f"the counters of {nic} were reset during the run", where=node)
@@ -210,6 +212,14 @@ def _grown(node: str, nic: str, then: Mapping[str, int], now: Mapping[str, int])
         what = f"{name} of {nic} stands at {_DATA_STANDS_AT}, its highest value"
         raise FactMissing(what, where=node, remedy=_RESET)
     return Counters(grown)
+
+
+def _elsewhere(nic: str) -> str:
+    """What to do about a NIC without the counters that the kernel has for every port."""
+    return (
+        f"look into /sys/class/infiniband/{nic}/ports/1/counters; drivers that count elsewhere"
+        " (EFA, irdma, bnxt_re: docs/counters.md) are measured without 'traffic'"
+    )
 
 
 _RESET = "reset the counters of the port: perfquery -R LID PORT"

@@ -18,7 +18,7 @@ import pytest
 
 from railgauge.core.errors import BadInput, Exhausted
 from railgauge.core.exhaustion import raise_if_exhausted
-from railgauge.core.redaction import Redactor
+from railgauge.core.redaction import Redactor, mask_environment
 from railgauge.plugin import (
     ending,
     foreign,
@@ -126,7 +126,6 @@ def _become_controller(config: pytest.Config, kind: type[session.Controller]) ->
     holds = holding.HoldingHooks(config, settings, run, ending)
     start = SessionStart(config, settings, run, ending, holds)
     controller = kind(config, settings, run, ending, start, junit_files=junit_files)
-    masking.mask_terminal(config, run.store.masked)
     register = config.pluginmanager.register
     register(holds, "railgauge-holding")
     register(controller, "railgauge-controller")
@@ -219,10 +218,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         items.parametrize(settings, metafunc)
 
 
-def pytest_sessionstart(session: pytest.Session) -> None:
-    allure_items.collect(session.config)
-    if ending := session.config.stash.get(ENDING, None):
+@pytest.hookimpl(optionalhook=True, trylast=True)
+def pytest_metadata(metadata: dict[str, Any]) -> None:
+    """Mask what pytest-metadata collects of the CI server, which pytest-html reports."""
+    metadata.update(Redactor().data(mask_environment(metadata)))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> Generator[None, object, object]:
+    config = session.config
+    if SERVICES in config.stash:  # pytest has made its reporter of the terminal only now
+        masking.mask_terminal(config, config.stash[SERVICES].store.masked)
+    allure_items.collect(config)
+    if ending := config.stash.get(ENDING, None):
         ending.begin()
+    return (yield)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

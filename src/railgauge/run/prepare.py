@@ -9,6 +9,7 @@ run, also after an interrupt, the settings are restored in reverse order. After 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,8 +62,7 @@ class Preparer:
             return
         saved = self._printed(node, step.save, where) if step.save else before
         undo = _filled(step.undo, saved, self._rootfs)
-        self.changes.append(SettingChange(node, step.name, before, step.want, undo))
-        self._write_journal()
+        self._write_journal(SettingChange(node, step.name, before, step.want, undo))
         try:
             self._value(node, step.apply, where)
         except NoEvidence:
@@ -90,8 +90,14 @@ class Preparer:
             self._close(len(self.changes) - 1)
 
     def _close(self, index: int) -> None:
+        """Note that a setting has its old value again.
+
+        A disk that is full keeps no other setting from being restored: ``railgauge undo`` restores
+        one that is not noted once more, which changes nothing.
+        """
         self.changes[index] = replace(self.changes[index], undone=True)
-        self._write_journal()
+        with suppress(OSError):
+            self._write_journal()
 
     def undo(self) -> list[str]:
         """Undo all changes, the last one first; return a line for each that could not be undone."""
@@ -121,8 +127,10 @@ class Preparer:
             raise ToolFailed(f"{' '.join(words)[:100]}: {why}", where=where)
         return done.stdout
 
-    def _write_journal(self) -> None:
-        self._store.write_json(JOURNAL, {"changes": to_plain(self.changes)})
+    def _write_journal(self, *new: SettingChange) -> None:
+        """Write the journal; a new change that it does not hold is none."""
+        self._store.write_json(JOURNAL, {"changes": to_plain([*self.changes, *new])})
+        self.changes += new
 
 
 def _filled(argv: Sequence[str], before: str, rootfs: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ of the report that could be incomplete.
 from __future__ import annotations
 
 import errno
+import json
 import re
 import shutil
 import sys
@@ -67,13 +68,20 @@ def keep_input(store: Store, settings: RunSettings, reached: Cluster) -> None:
     store.write_json(CLUSTER, cluster_to_json(replace(reached, environment=environment)))
     source = Path(settings.declared.source)
     text = mask_named(source.read_text(encoding="utf-8"), settings.declared.environment)
-    text = store.masked(text)
+    text = store.masked(_without_escaped(text, settings.declared, store))
     write_whole(store.folder / f"hostfile{source.suffix or '.txt'}", text)
     write_whole(store.folder / "thresholds.json", settings.platform.text)
     if settings.deviations:
         store.write_json(deviations.FILE, deviations.to_json(settings.deviations))
     for name in (record.MEASUREMENTS, record.FILE):  # they exist even if nothing is measured
         (store.folder / name).touch()
+
+
+def _without_escaped(text: str, declared: Cluster, store: Store) -> str:
+    """Mask the secrets of ``setup`` lines that quotes of YAML give a form that nobody knows."""
+    for line in {line for node in declared.nodes for line in node.setup}:
+        text = text.replace(json.dumps(line)[1:-1], json.dumps(store.masked(line))[1:-1])
+    return text
 
 
 class Lacks:

@@ -34,7 +34,10 @@ def complaints() -> tuple[str, ...]:
         needed = metadata.requires(_PACKAGE) or ()
     except metadata.PackageNotFoundError:
         return ()
-    return tuple(_unmet(needed))
+    try:
+        return tuple(_unmet(needed))
+    except ImportError as error:
+        return (f"packaging cannot be imported: {' '.join(str(error).split())}",)
 
 
 def _unmet(needed: list[str] | tuple[str, ...]) -> Iterator[str]:

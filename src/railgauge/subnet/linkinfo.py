@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _LONGEST_LINE = 1000
+_SIGN = " ==("  # in every line of a port
 _LINK = (
     r"\s{0,200}(\d{1,6})\s{1,200}(\d{1,4})\[[^\]]{0,4}\] ==\(\s{0,200}"
     r"(?:(\d{1,2})X\s{1,200}([\d.]{1,10}) Gbps\s{1,200})?(\w{1,20})/\s{0,200}(\w{1,30})\)==>"
@@ -52,13 +53,15 @@ class LinkTable:
     own GUID, which topology files do not contain; its key has the adapter's description instead.
 
     ``repeated`` counts ports that are listed again. ``unlisted`` counts ports that are the other
-    end of a cable and have no line themselves: lines are missing.
+    end of a cable and have no line themselves: lines are missing. ``unreadable`` counts lines of
+    ports that cannot be read, because they were wrapped or changed.
     """
 
     ports: tuple[LinkPort, ...]
     by_end: Mapping[tuple[int | str, int], LinkPort]
     repeated: int = 0
     unlisted: int = 0
+    unreadable: int = 0
 
 
 @lru_cache(maxsize=4)
@@ -70,7 +73,8 @@ def link_table(text: str) -> LinkTable:
     keys: dict[tuple[int | str, int], LinkPort] = {(port.guid, port.port): port for port in ports}
     peers = {peer for _, _, peer in rows if peer}
     unlisted = peers - {own for _, own, _ in rows}
-    return LinkTable(ports, {**named, **keys}, len(ports) - len(keys), len(unlisted))
+    unreadable = sum(_SIGN in line for line in text.splitlines()) - len(ports)
+    return LinkTable(ports, {**named, **keys}, len(ports) - len(keys), len(unlisted), unreadable)
 
 
 def _rows(text: str) -> Iterator[tuple[LinkPort, _Place, _Place | None]]:

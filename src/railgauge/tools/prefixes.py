@@ -59,6 +59,12 @@ FORMS = (
         rf"\[(?P<who>(?:[\w.\-]{{1,120}}@)?[0-9]{{1,6}},[0-9]{{1,6}})\](?:{_STREAM})?:{_GAP}?",
     ),
     _form("stream", rf"{_STREAM}:{_GAP}?"),
+    _form("file", r"(?P<who>[\w./\-]{1,200}\.(?:out|log|txt|err)):(?:[0-9]{1,9}:)?"),
+    _form(
+        "worker",
+        rf"\((?P<who>[\w.\-]{{1,80}} pid=[0-9]{{1,10}}(?:, ip=[0-9a-fA-F.:]{{2,45}})?)\){_GAP}"
+        rf"(?!{_LEVEL} )",
+    ),
     _form("pod", rf"\[(?P<who>pod/[\w.\-/]{{1,300}})\]{_GAP}"),
     _form("container stream", rf"std(?:out|err) [FP]{_GAP}"),
     _form(
@@ -71,6 +77,16 @@ FORMS = (
         "syslog",
         rf"(?:<[0-9]{{1,3}}>)?{_DAY} {_CLOCK} "
         rf"(?P<who>[\w.\-]{{1,100}} [^\s:\[]{{1,60}}(?:\[[0-9]{{1,10}}\])?):{_GAP}",
+        is_time=True,
+    ),
+    _form(
+        "loguru",
+        rf"{_ISO} \| {_LEVEL} {{1,8}}\| [\w.]{{1,80}}:[\w<>]{{1,80}}:[0-9]{{1,6}} -{_GAP}",
+        is_time=True,
+    ),
+    _form(
+        "glog",
+        rf"[IWEF][0-9]{{4}} {_CLOCK} {{1,6}}[0-9]{{1,10}} [\w.\-]{{1,80}}:[0-9]{{1,6}}\]{_GAP}",
         is_time=True,
     ),
     _form("time", rf"\[{_ISO}\]{_GAP}|{_ISO}{_GAP}|\[{_CLOCK}\]{_GAP}|{_CLOCK}{_GAP}",
@@ -93,8 +109,13 @@ FORMS = (
     ),
     _form("task", rf" {{0,6}}(?P<who>[0-9]{{1,6}}):{_GAP}", is_weak=True),
     _form("rank", rf"\[(?P<who>[0-9]{{1,6}})\]{_GAP}", is_weak=True),
+    _form(
+        "bracketed name",
+        rf"\[(?![A-Z]{{1,20}}\])(?P<who>(?:[0-9]{{1,6}}@)?[A-Za-z][\w.\-]{{0,120}})\](?:{_GAP}|:{_GAP}?)",
+        is_weak=True,
+    ),
     _form("quote", rf" {{0,3}}>(?:{_GAP}|(?=>))", is_weak=True),
-    _form("service", rf"(?P<who>[\w.\-]{{1,80}}) {{0,60}}\|{_GAP}", is_weak=True),
+    _form("service", rf"(?P<who>[\w.\-@]{{1,120}}) {{0,60}}\|{_GAP}", is_weak=True),
     _form("node", rf"(?![A-Z]{{1,20}}:)(?P<who>[A-Za-z0-9][\w.\-]{{0,120}}):{_GAP}", is_weak=True),
 )  # fmt: skip
 _WITHOUT_TIMES = tuple(form for form in FORMS if not form.is_time)
@@ -133,12 +154,27 @@ def _common(lines: Sequence[str], forms: Sequence[Prefix]) -> Prefix | None:
     matches = [form.pattern.match(line) for line in printed]
     if count * 2 <= len(printed) or not _is_a_name(printed, matches, form):
         return None
+    if _has_no_gap(printed, matches):
+        return None
     is_torn = bool(lines[-1].strip())
     longest = max(found.end() for found in matches if found)
     others = [line for line, found in zip(printed, matches, strict=True) if not found]
     if is_torn and others[-1:] == printed[-1:] and len(printed[-1]) <= longest:
         others.pop()  # it was cut off inside its prefix
     return None if any(map(_ROW.match, others)) else form
+
+
+def _has_no_gap(lines: Sequence[str], matches: Sequence[re.Match[str] | None]) -> bool:
+    """Return whether some lines have the prefix without the blank that the form asks for.
+
+    Then the blank of the others is their own, and a row that fills its column has none.
+    """
+    begins = {found[0].rstrip() for found in matches if found}
+    lengths = {len(begin) for begin in begins}
+    others = (line for line, found in zip(lines, matches, strict=True) if not found)
+    return any(
+        len(line) > size and line[:size] in begins for line in others for size in lengths if size
+    )
 
 
 @cache

@@ -15,7 +15,10 @@ from collections.abc import Iterable, Iterator
 from railgauge.core import digits
 from railgauge.tools.prefixes import without_prefixes
 
-_COLOUR = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
+# Colours and movements, titles of windows, character sets and keypads.
+_COLOUR = re.compile(
+    r"\x1b(?:\[[0-9;?]{0,20}[@-~]|\][^\x07\x1b\n]{0,1000}(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78])"
+)
 # What a shell prints below an output that was copied from a terminal.
 _PROMPT = re.compile(
     r"(?:\([\w.\-]{1,60}\) )?(?:\[[\w.\-]{1,80}@[\w.\-]{1,80} [^\]\n]{1,200}\]"

@@ -51,6 +51,9 @@ def parse(text: str) -> Parsed:
 def _complain(text: str, table: LinkTable, collector: OutputCollector) -> None:
     if is_torn(text) and not text.rstrip().endswith(")"):
         collector.error(ProblemKind.TRUNCATED, "the last line is incomplete")
+    elif table.unreadable:
+        message = f"{table.unreadable} lines of ports cannot be read"
+        collector.error(ProblemKind.UNPARSABLE, message)
     if table.repeated:
         message = f"{table.repeated} ports are listed twice; give the output of one run"
         collector.error(ProblemKind.SEVERAL_TABLES, message)
