@@ -14,8 +14,14 @@ MASK = "[secret]"
 LEAST_SECRET = 6
 
 _WORDS = r"(?:password|passwd|passphrase|passcode|secret|token|credentials?)"
-_KEYS = r"(?:api|access|private|secret|auth|account|encryption|signing)[_-]?key(?:[_-]?id)?"
+_OF_KEYS = ("api", "access", "private", "secret", "auth", "account", "encryption", "signing")
+_KEYS = rf"(?:{'|'.join(_OF_KEYS)})[_-]?key(?:[_-]?id)?"
 _NAME_WORDS = rf"(?:{_WORDS}|{_KEYS})"
+# Perftest prints an "RKey", of which none of these expressions has to be tried.
+_NAME_HINTS = (
+    *("pass", "secret", "token", "credential"),
+    *(f"{word}{between}key" for word in _OF_KEYS for between in ("", "_", "-") if word != "secret"),
+)
 # Words that name a secret at the end of a longer name only: a table has a "key", a test a "pass".
 _LAST_WORDS = r"(?:pass|pwd|auth|cookies?|key)"
 # The working directory, InfiniBand's keys of partitions and memory, and words that end like one.
@@ -27,6 +33,7 @@ _SECRET_NAME = re.compile(
 # A field of the suite's own files that ends like the name of a secret is none.
 SECRET_FIELD = re.compile(rf"(?i)(?:.*[_.-])?{_NAME_WORDS}")
 
+_ASSIGNED = ("pass", "passwd", "password", "pwd", "auth", "cookie", "key", "token", "secret")
 _QUOTED = r"""'[^'\n]{0,2000}'|"[^"\n]{0,2000}\""""
 _VALUE = rf"""(?:{_QUOTED}|[^\s'",;&<>\\]+)"""
 _NEW = r"(?!['\"]?\[secret\])"
@@ -74,15 +81,15 @@ FORMS: tuple[Form, ...] = (
     ),
     Form(
         "secret variable",
-        ("pass", "secret", "token", "cred", "key"),
+        _NAME_HINTS,
         re.compile(rf"(?i)(?P<head>\b(?:\w{{1,80}}_)?{_NAME_WORDS}\s?=\s?){_NEW}{_VALUE}"),
     ),
     Form(
         "secret variable",
-        ("pass", "pwd", "auth", "cookie", "key", "token", "secret"),
+        tuple(f"{word}=" for word in _ASSIGNED),
         re.compile(
             rf"(?P<head>\b(?!(?i:{_HARMLESS})=)(?:[A-Z][A-Z0-9_]{{0,80}}"
-            r"(?:PASS|PASSWD|PASSWORD|PWD|AUTH|COOKIE|KEY|TOKEN|SECRET)"
+            rf"(?:{'|'.join(_ASSIGNED).upper()})"
             r"|[A-Za-z]\w{0,80}_(?:pass|pwd|auth|cookie|key)"
             rf"|[A-Z][A-Za-z]{{0,40}}(?:Key|Pwd|Pass|Secret|Token|Cookie))=){_NEW}"
             rf"(?!0x|[\d.]+(?:[\s,;]|$)){_VALUE}"
@@ -90,7 +97,7 @@ FORMS: tuple[Form, ...] = (
     ),
     Form(
         "secret field",
-        ("pass", "secret", "token", "cred", "key"),
+        _NAME_HINTS,
         re.compile(
             rf"""(?i)(?P<head>\b(?:[\w-]{{1,80}}[_-])?{_NAME_WORDS}\\?['"]?\s?:\s{{0,4}}\\?['"]?)"""
             rf"""{_NEW}(?=[^\s'",]*[A-Za-z][^\s'",]*)[^\s'",;&<>\\()]{{{LEAST_SECRET},}}"""
@@ -103,7 +110,7 @@ FORMS: tuple[Form, ...] = (
     ),
     Form(
         "secret option",
-        ("pass", "secret", "token", "cred", "key"),
+        _NAME_HINTS,
         re.compile(
             r"(?i)(?P<head>(?<![\w-])--?(?:[a-z]{1,20}-){0,3}"
             rf"(?:{_NAME_WORDS}|pass(?:in|out)?)(?:[ \t\x1f]{{1,4}}|=)){_NEW}"
