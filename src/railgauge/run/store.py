@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from railgauge.core import chain, versions
 from railgauge.core.codec import from_plain, to_plain
+from railgauge.core.digests import sha256_of
 from railgauge.core.errors import BadInput, RailgaugeError, from_json, to_json
 from railgauge.core.model import Case, Transcript
 from railgauge.core.naming import title
@@ -191,7 +192,7 @@ class Store:
         """Write the manifest, the run's last file: every SHA-256, and the fields of ``more``."""
         found = (path for path in self.folder.rglob("*") if path.is_file())
         digests = {
-            path.relative_to(self.folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            path.relative_to(self.folder).as_posix(): sha256_of(path)
             for path in sorted(found)
             if path.name != MANIFEST
         }
