@@ -188,10 +188,10 @@ def test_a_sign_off_says_what_it_needs_of_this_machine(railgauge, log):
     (line,) = re.findall(r"needs on this machine about .*?\)", words.replace("\n    ", " "), re.S)
     items = int(re.search(r"judges ([\d,]+) items", words)[1].replace(",", ""))
     assert "items; pytest collects one item for all pairings and sizes of a test" in words
-    gib = items * 12.5 / 1024 / 1024
+    gib = items * 7 / 1024 / 1024
     assert f"about {gib + 90 / 1024:.1f} GiB of memory and " in line
     assert "for each worker of -n " in line
-    assert "12.5 KiB and 3.7 ms an item, 23 ms a run of a tool" in line, "the basis"
+    assert "7 KiB and 3.7 ms an item, 23 ms a run of a tool" in line, "the basis"
     _, nightly, _ = railgauge(*plan[:-2])
     assert "needs on this machine" not in nightly
     assert "pytest collects" not in nightly

@@ -42,6 +42,20 @@ def test_a_secret_is_masked_wherever_it_stands(planted: Planted):
         assert Redactor().text(said) == said
 
 
+_CLEAN = "".join(f"65536  5000  {n}.25  390.1  0.7\n" for n in range(40))
+
+
+@pytest.mark.parametrize("planted", KINDS, ids=lambda planted: planted.kind)
+def test_a_secret_among_lines_that_were_seen_before_is_masked(planted: Planted):
+    redactor = Redactor()
+    assert redactor.text(_CLEAN) == _CLEAN
+    for end in ("", "once more\n"):
+        said = redactor.text(f"{_CLEAN}{planted.text}\n{_CLEAN}{end}")
+        assert planted.value not in said
+        assert said.startswith(_CLEAN)
+        assert said.endswith(f"{_CLEAN}{end}")
+
+
 @pytest.mark.parametrize("planted", KINDS, ids=lambda planted: planted.kind)
 def test_a_secret_is_masked_in_the_words_of_a_command(planted: Planted):
     words = [planted.text] if planted.kind == "private key" else planted.text.split(" ")

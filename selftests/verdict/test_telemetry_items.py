@@ -1,5 +1,6 @@
 """The items of the nodes' GPUs: what throttled is failed, what was not sampled is no pass."""
 
+import tracemalloc
 from dataclasses import replace
 
 import pytest
@@ -161,3 +162,22 @@ def test_samples_of_an_earlier_boot_of_the_node_are_its_own(more):
     kept = {case(ON_NODE, "n1"): CaseResult(((client("n1"), telemetry("n1", before)),))}
     assert items(kept)["n1"].outcome is Outcome.ERROR
     assert items(kept, **more)["n1"].outcome is Outcome.PASSED
+
+
+def test_outputs_that_cannot_be_read_are_not_held():
+    """Each error holds by its traceback the outputs in which it was found."""
+    cases = [case(ON_NODE, "n1", sizes=(size,)) for size in range(1, 41)]
+    record = asked(ON_NODE, "n1", questions=tuple(Question(LIMITS, one) for one in cases))[0]
+
+    def kept(_):
+        return CaseResult((run("n1", text=lambda boot: f"{boot} no sample" + 200_000 * "x"),))
+
+    scene = replace(results(records={record.id: record}), kept=kept)
+    tracemalloc.start()
+    try:
+        item = next(iter(made_of(scene)))
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()
+    assert item.outcome is Outcome.ERROR
+    assert "and 40 more measurements without samples" in item.reason

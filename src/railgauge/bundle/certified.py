@@ -12,6 +12,7 @@ from railgauge.bundle.completeness import refuse_left_out, refuse_unplanned
 from railgauge.bundle.contents import PLATFORM, VERDICT, Contents, FolderContents
 from railgauge.bundle.errors import BadBundle, NotVerified, refused
 from railgauge.bundle.signing import Signature
+from railgauge.core.digests import sha256_in, sha256_of
 from railgauge.core.errors import BadInput
 from railgauge.diagnosis import RunResults
 from railgauge.judging import inventory, record
@@ -47,7 +48,7 @@ def read(path: Path) -> CertifiedRun:
             raise BadInput("does not exist", where=str(path), remedy="name a run or a bundle")
         with archive.opened(path) as held:
             seals = tuple(_seals(check.verify(held).signatures))
-            whole = hashlib.sha256(path.read_bytes()).hexdigest()
+            whole = sha256_of(path)
             return _certified(Contents(held), (f"bundle {path.name}", whole), seals)
     except (BadBundle, NotVerified) as error:
         raise refused(error, path) from None
@@ -107,7 +108,12 @@ def _of(verdict: RunVerdict, plan: RunPlan, results: RunResults, proof: _Proof) 
 def hashes(contents: Contents) -> tuple[tuple[str, str], ...]:
     """Return the SHA-256 of hostfile, limits, inventory and records, as far as they are there."""
     names = [*contents.hostfiles(), *(name for name in _HASHED if name in contents)]
-    return tuple((name, hashlib.sha256(contents.bytes(name)).hexdigest()) for name in names)
+    return tuple((name, _digest(contents, name)) for name in names)
+
+
+def _digest(contents: Contents, name: str) -> str:
+    with contents.opened(name) as file:
+        return sha256_in(file)
 
 
 def _seals(signatures: Iterable[Signature]) -> Iterator[str]:

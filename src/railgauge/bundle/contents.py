@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, cached_property
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from railgauge.bundle import inputs, strict, unchanged
 from railgauge.bundle.archive import Archive
 from railgauge.bundle.errors import BadBundle
+from railgauge.bundle.parts import read_in_parts
 from railgauge.bundle.statement import RUN
 from railgauge.config import deviations, thresholds
 from railgauge.config.deviations import Deviation, DeviationError
@@ -38,10 +40,9 @@ from railgauge.run.soak.judged import judged as soak_of
 from railgauge.run.soak.rounds import RoundEvidence
 from railgauge.run.store import Kept, case_file, identity, text_file
 from railgauge.run.takeover import ELSEWHERE, Addresses
-from railgauge.verdict import closing, decision, merged
+from railgauge.verdict import decision
 from railgauge.verdict.decision import RunPlan
 from railgauge.verdict.deviations import refuse_unusable
-from railgauge.verdict.merged import PartRun
 
 PLATFORM = "thresholds.json"
 CLUSTER = "cluster.json"
@@ -75,6 +76,9 @@ class Contents:
     def bytes(self, name: str) -> bytes:
         return self._archive.read(f"{self._at}{name}")
 
+    def opened(self, name: str) -> BinaryIO:
+        return BytesIO(self.bytes(name))
+
     def hostfiles(self) -> tuple[str, ...]:
         """The run's copy of its hostfile: ``hostfile.yaml``."""
         return tuple(name for name in self.names() if name.startswith(HOSTFILE) and "/" not in name)
@@ -84,8 +88,9 @@ class Contents:
 
     def _lines(self, name: str) -> Iterator[tuple[str, Any]]:
         """The lines of a file of the run without their versions, each with its place."""
-        for place, data in strict.lines(self.bytes(name), f"{self._at}{name}"):
-            yield place, strict.unstamped(data, name, place)
+        with self.opened(name) as file:
+            for place, data in strict.lines(file, f"{self._at}{name}"):
+                yield place, strict.unstamped(data, name, place)
 
     @once  # a verifier asks for the plan, the limits and the records again and again
     def plan(self) -> RunPlan:
@@ -146,8 +151,9 @@ class Contents:
     @once
     def ended(self) -> tuple[ItemRecord, ...]:
         """All records in the order in which items ended; an item that ran twice has two."""
-        lines = strict.lines(self.bytes(record.FILE), f"{self._at}{record.FILE}")
-        return tuple(inputs.record_in(data, place) for place, data in lines)
+        with self.opened(record.FILE) as file:
+            lines = strict.lines(file, f"{self._at}{record.FILE}")
+            return tuple(inputs.record_in(data, place) for place, data in lines)
 
     def _found(self) -> dict[str, NodeAnswer]:
         """The survey's answer of each node; empty if the run ended before its survey."""
@@ -331,23 +337,6 @@ class Contents:
         return {n for n in self.names() if n.startswith(below) and n.endswith(".json")}
 
 
-def part_run(part: Contents) -> PartRun:
-    """A run that was or is to be merged, as values."""
-    asked = part.invocation()
-    no_gates = asked.no_gates if asked else False
-    return PartRun(part.plan(), part.records(), no_gates, part.found)
-
-
-def read_in_parts(parts: Sequence[Contents], platform: Platform) -> dict[str, ItemRecord]:
-    """The closing items of a merged run that were read from the nodes."""
-    runs = [part_run(part) for part in parts]
-    read = [
-        closing.read_items(part.results(run.records, platform))
-        for part, run in zip(parts, runs, strict=True)
-    ]
-    return merged.read_in_parts(runs, read)
-
-
 AGAIN = f"{confirmation.FOLDER}/"
 
 
@@ -380,6 +369,12 @@ class FolderContents(Contents):
         if not (self.folder / name).is_file():
             raise BadBundle("does not exist", where=name)
         return (self.folder / name).read_bytes()
+
+    def opened(self, name: str) -> BinaryIO:
+        """A file to read piece by piece: the records of a large run are gigabytes."""
+        if name not in self:
+            raise BadBundle("does not exist", where=name)
+        return (self.folder / name).open("rb")
 
     def names(self) -> Iterable[str]:
         found = (path for path in self.folder.rglob("*") if path.is_file())

@@ -6,7 +6,6 @@ and after.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from railgauge.bundle.archive import Archive
 from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.make import Made
 from railgauge.bundle.statement import NAME, SIGNER
+from railgauge.core.digests import sha256_of
 from railgauge.core.errors import BadInput
 from railgauge.run.kept_text import json_text
 
@@ -42,7 +42,7 @@ def countersign(source: Path, target: Path, key: Ed25519PrivateKey) -> Made:
         ) from None
     finally:
         beside.unlink(missing_ok=True)
-    return Made(target, hashlib.sha256(target.read_bytes()).hexdigest(), report)
+    return Made(target, sha256_of(target), report)
 
 
 def _refuse_needless(held: Archive, source: Path, key: Ed25519PrivateKey) -> None:

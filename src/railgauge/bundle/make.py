@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -34,6 +35,7 @@ from railgauge.bundle.redact import (
     versions_of,
 )
 from railgauge.bundle.statement import NAME, RUN, SIGNER, Redacted, RunInfo
+from railgauge.core.digests import sha256_of
 from railgauge.core.errors import BadInput
 from railgauge.judging.inventory import FILE as INVENTORY
 from railgauge.judging.inventory import inventory
@@ -94,7 +96,7 @@ def make(
         ) from None
     finally:
         beside.unlink(missing_ok=True)
-    return Made(path, hashlib.sha256(path.read_bytes()).hexdigest(), report)
+    return Made(path, sha256_of(path), report)
 
 
 def _files(run: Path) -> Iterator[str]:
@@ -207,6 +209,9 @@ class _Run(FolderContents):
 
     def bytes(self, name: str) -> bytes:
         return self._redactor.again(name, super().bytes(self._before.get(name, name)))
+
+    def opened(self, name: str) -> BinaryIO:
+        return BytesIO(self.bytes(name))  # a redactor needs all of a file
 
 
 def _verified(path: Path, key: Ed25519PrivateKey | None) -> check.Report:

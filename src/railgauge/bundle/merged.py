@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from railgauge.bundle.contents import PARTS, Contents, part_run
+from railgauge.bundle.contents import PARTS, Contents
+from railgauge.bundle.parts import part_run
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput, FactMissing
 from railgauge.core.model import Case, Cluster

@@ -19,9 +19,9 @@ from railgauge.bundle.contents import (
     TRANSCRIPTS,
     Contents,
     FolderContents,
-    part_run,
 )
 from railgauge.bundle.errors import BadBundle, NotVerified, refused
+from railgauge.bundle.parts import part_run
 from railgauge.bundle.run_check import checked, decided_run
 from railgauge.config import deviations
 from railgauge.config.hostfile import cluster_to_json

@@ -6,7 +6,6 @@ run itself wrote are deleted, by its manifest; bundles, links and all other file
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections import defaultdict
@@ -19,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from railgauge.bundle import archive, check, make
 from railgauge.bundle.contents import CLUSTER, PLATFORM, VERDICT
+from railgauge.core.digests import sha256_of
 from railgauge.core.errors import BadInput, RailgaugeError
 from railgauge.judging.record import MEASUREMENTS
 from railgauge.leases.files import held_open, is_held
@@ -189,7 +189,7 @@ def _delete(old: OldRun) -> None:
     own = _manifest(old.folder)
     for name in old.names:
         path = old.folder / name
-        if hashlib.sha256(path.read_bytes()).hexdigest() == own[name]:
+        if sha256_of(path) == own[name]:
             path.unlink()
     _remove_empty(old.folder)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn, TypeVar
 
 from railgauge.bundle.errors import BadBundle
@@ -36,13 +36,13 @@ def loads(data: bytes, name: str) -> Any:
         raise BadBundle(f"is not valid JSON: {what}", where=name) from None
 
 
-def lines(data: bytes, name: str) -> Iterator[tuple[str, Any]]:
-    """The values of a ``.jsonl`` file, each with its place (``NAME:LINE``).
+def lines(data: Iterable[bytes], name: str) -> Iterator[tuple[str, Any]]:
+    """The values of the lines of a ``.jsonl`` file, each with its place (``NAME:LINE``).
 
     An incomplete last line is left out, because a killed run may leave one. Raises ``BadBundle``.
     """
-    for number, line in enumerate(data.split(b"\n")[:-1], 1):
-        if line.strip():
+    for number, line in enumerate(data, 1):
+        if line.strip() and line.endswith(b"\n"):
             yield f"{name}:{number}", loads(line, f"{name}:{number}")
 
 

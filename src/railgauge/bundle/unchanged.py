@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
 from railgauge.bundle import strict
 from railgauge.bundle.errors import BadBundle
+from railgauge.core.digests import sha256_of
 from railgauge.run.store import MANIFEST
 
 
@@ -28,8 +28,4 @@ def digests(run: Path) -> dict[str, str] | None:
 def changed(run: Path, held: dict[str, str], names: Iterable[str]) -> list[str]:
     """Return those of ``names`` whose content is not that of the manifest; others are new."""
     found = (name for name in names if name in held and name != MANIFEST)
-    return [name for name in found if sha256(run / name) != held[name]]
-
-
-def sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return [name for name in found if sha256_of(run / name) != held[name]]

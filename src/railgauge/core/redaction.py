@@ -29,6 +29,7 @@ _LEAST_LINE = 16
 _SHELL_ESCAPED = re.compile(r'["\\$`]')
 _MOST_RECURRING = 200  # characters
 _MOST_CLEAN = 100_000  # of them
+_MOST_LINES = 20_000
 _FEW = 16
 _HINTS = frozenset(hint for form in FORMS for hint in form.hints)
 _BARE = (int, float, bool, type(None))
@@ -112,6 +113,7 @@ class Redactor:
         self._values = tuple(values)
         # Keys and short values recur thousands of times in the files of a run.
         self._clean: set[str] = set()
+        self._unhinted: set[str] = set()  # lines
         self._long: deque[str] = deque(maxlen=_FEW)  # outputs are masked where they come and go
         self.counts: Counter[str] = Counter()
 
@@ -139,8 +141,7 @@ class Redactor:
             if value in text:
                 self.counts["secret value"] += text.count(value)
                 text = text.replace(value, MASK)
-        lower = text.lower()
-        hints = {hint for hint in _HINTS if hint in lower}
+        hints = self._hints_in(text)
         for form in FORMS if hints else ():
             if not hints.isdisjoint(form.hints):
                 text, count = form.pattern.subn(form.instead, text)
@@ -152,6 +153,22 @@ class Redactor:
                 self._clean.clear()
             self._clean.add(text)
         return text
+
+    def _hints_in(self, text: str) -> set[str]:
+        """The hints in a text. No hint has a line end, and most lines of outputs recur."""
+        if len(text) <= _MOST_RECURRING:
+            return _hints_of(text)
+        lines = text.replace(_BETWEEN, "\n").split("\n")
+        new = [line for line in lines if line not in self._unhinted]
+        hints = _hints_of("\n".join(new))
+        if len(self._unhinted) >= _MOST_LINES:
+            self._unhinted.clear()
+        self._unhinted.update(
+            line
+            for line in new
+            if len(line) <= _MOST_RECURRING and not any(hint in line.casefold() for hint in hints)
+        )
+        return hints
 
     def data(self, data: Any) -> Any:
         """Return redacted plain data; a string is a secret if its key names one."""
@@ -171,6 +188,11 @@ class Redactor:
             self.counts["secret field"] += 1
             return MASK
         return self.data(item)
+
+
+def _hints_of(text: str) -> set[str]:
+    folded = text.casefold()
+    return {hint for hint in _HINTS if hint in folded}
 
 
 @lru_cache(1024)  # all files of a run have some hundred keys

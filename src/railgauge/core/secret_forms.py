@@ -14,18 +14,27 @@ MASK = "[secret]"
 LEAST_SECRET = 6
 
 _WORDS = r"(?:password|passwd|passphrase|passcode|secret|token|credentials?)"
-_KEYS = (
-    r"(?:api|access|private|secret|auth|account|encryption|signing|certificate|(?:pre)?shared)"
-    r"[_-]?key(?:[_-]?id)?|client-key-data"
+_OF_KEYS = (
+    *("api", "access", "private", "secret", "auth", "account", "encryption", "signing"),
+    *("certificate", "shared", "preshared"),
 )
+_KEYS = rf"(?:{'|'.join(_OF_KEYS)})[_-]?key(?:[_-]?id)?|client-key-data"
 _NAME_WORDS = rf"(?:{_WORDS}|{_KEYS})"
+# Perftest prints an "RKey", of which none of these expressions has to be tried.
+_NAME_HINTS = (
+    *("pass", "secret", "token", "credential", "client-key"),
+    *(f"{word}{between}key" for word in _OF_KEYS for between in ("", "_", "-") if word != "secret"),
+)
 # accessToken, secretAccessKey, _authToken: the last word of a name without separators.
 _CAMEL = r"(?-i:[a-z_]\w{0,60}(?:Token|Secret|Password|Passphrase|Passwd|AccessKey|PrivateKey))"
 # Words that name a secret at the end of a longer name only: a table has a "key", a test a "pass".
 _LAST_WORDS = r"(?:pass|pwd|auth|cookies?|key|pat|jwt)"
-_UPPER_NAME = (
-    r"[A-Z][A-Z0-9_]{0,80}(?:PASS|PASSWD|PASSWORD|PWD|AUTH|COOKIE|KEY|TOKEN|SECRET|_PAT|_JWT)"
+_LAST_OF_UPPER = (
+    *("pass", "passwd", "password", "pwd", "auth", "cookie", "key", "token", "secret"),
+    *("_pat", "_jwt"),
 )
+_UPPER_NAME = rf"[A-Z][A-Z0-9_]{{0,80}}(?:{'|'.join(_LAST_OF_UPPER).upper()})"
+_ASSIGNED = tuple(f"{word}=" for word in _LAST_OF_UPPER)
 # The working directory, InfiniBand's keys of partitions and memory, and words that end like one.
 _HARMLESS = r"(?:OLDPWD|PWD|(?:\w*_)?[PRLQ]_?KEY|\w*(?:BYPASS|COMPASS))"
 _SECRET_NAME = re.compile(
@@ -87,7 +96,7 @@ FORMS: tuple[Form, ...] = (
     ),
     Form(
         "secret variable",  # a line of env, of csh, fish or a Dockerfile: the value is the rest
-        ("pass", "pwd", "auth", "cookie", "key", "token", "secret", "_pat", "_jwt"),
+        (*_ASSIGNED, "setenv", "set -", "env"),
         re.compile(
             rf"(?m)(?P<head>^(?!(?i:{_HARMLESS})=){_UPPER_NAME}="
             r"|\b(?:setenv|set -\w{1,3}|ENV)[ \t\x1f]"
@@ -97,14 +106,14 @@ FORMS: tuple[Form, ...] = (
     ),
     Form(
         "secret variable",
-        ("pass", "secret", "token", "cred", "key"),
+        _NAME_HINTS,
         re.compile(
             rf"(?i)(?P<head>\b(?:(?:\w{{1,80}}_)?{_NAME_WORDS}|{_CAMEL})['\"]?{_SETS}){_NEW}{_VALUE}"
         ),
     ),
     Form(
         "secret variable",
-        ("pass", "pwd", "auth", "cookie", "key", "token", "secret", "_pat", "_jwt"),
+        _ASSIGNED,
         re.compile(
             rf"(?P<head>\b(?!(?i:{_HARMLESS})=)(?:{_UPPER_NAME}"
             r"|[A-Za-z]\w{0,80}_(?:pass|pwd|auth|cookie|key)"
@@ -123,7 +132,7 @@ FORMS: tuple[Form, ...] = (
     ),
     Form(
         "secret field",
-        ("pass", "secret", "token", "cred", "key"),
+        _NAME_HINTS,
         re.compile(
             rf"""(?i)(?P<head>\b(?:(?:[\w-]{{1,80}}[_-])?{_NAME_WORDS}|{_CAMEL})"""
             rf"""\\{{0,4}}['"]?\s?:\s{{0,4}}\\{{0,4}}['"]?)"""
@@ -137,7 +146,7 @@ FORMS: tuple[Form, ...] = (
     ),
     Form(
         "secret option",
-        ("pass", "secret", "token", "cred", "key"),
+        _NAME_HINTS,
         re.compile(
             r"(?i)(?P<head>(?<![\w-])--?(?:[a-z]{1,20}-){0,3}"
             rf"(?:{_NAME_WORDS}|pass(?:in|out)?)(?:[ \t\x1f]{{1,4}}|=)){_NEW}"

@@ -14,6 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from sys import intern
 
 from railgauge.config.thresholds.limits import bound_at
 from railgauge.config.thresholds.model import Expectation, Transport
@@ -110,13 +111,13 @@ def _refuse_implausible(
 
 
 def _measured(worst: float, unit: str, count: int) -> str:
-    return format_value(worst, unit) + (f" (worst of {count})" if count > 1 else "")
+    return intern(format_value(worst, unit) + (f" (worst of {count})" if count > 1 else ""))
 
 
 def _limit_text(required: float | None, unit: str, lower: bool) -> str:
     if required is None:
         return "none yet: record only"
-    return f"{'<=' if lower else '>='} {format_value(required, unit)}"
+    return intern(f"{'<=' if lower else '>='} {format_value(required, unit)}")
 
 
 def _margin(worst: float, required: float | None, lower: bool) -> float | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from railgauge.config.thresholds.counter_groups import STANDS_AT
 from railgauge.config.thresholds.model import Platform, Traffic
@@ -142,12 +143,27 @@ def parse(text: str) -> dict[str, Counters]:
     """Return NIC -> counters from the output of ``probe_argv``; other lines are skipped."""
     values: dict[str, dict[str, dict[str, int]]] = {"hca": {}, "net": {}}
     for line in text.splitlines():
-        if match := _LINE.search(line):
-            kind = "hca" if match["hca"] else "net"
-            values[kind].setdefault(match[kind], {})[match["name"]] = int(match["value"])
+        read = _known_line if len(line) <= _LONGEST_KNOWN else _of_line
+        if (found := read(line)) is not None:
+            kind, nic, name, value = found
+            values[kind].setdefault(nic, {})[name] = value
     # An HCA and its network device may have the same name; then the HCA's counters are used.
     named = {**values["net"], **values["hca"]}
     return {nic: Counters(found) for nic, found in named.items()}
+
+
+def _of_line(line: str) -> tuple[str, str, str, int] | None:
+    """The kind of a counter's device, the device, the counter's name and its value."""
+    match = _LINE.search(line)
+    if match is None:
+        return None
+    hca, net, name, value = match.groups()
+    return ("hca", hca, name, int(value)) if hca else ("net", net, name, int(value))
+
+
+# Most counters stand still: those of errors, and those of NICs that are not under test.
+_known_line = lru_cache(10_000)(_of_line)
+_LONGEST_KNOWN = 300
 
 
 @dataclass(frozen=True, slots=True)

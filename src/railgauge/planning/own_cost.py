@@ -23,7 +23,7 @@ class _Rate:
 
 
 _SINGLE = _Rate(item_kib=18, collected_kib=3.3, collected_s=1e-4)
-_ROW = _Rate(item_kib=12.5, collected_kib=0.45, collected_s=1.1e-5)
+_ROW = _Rate(item_kib=7, collected_kib=0.45, collected_s=1.1e-5)
 # The process that collects, judges and reports, at its start.
 _START_MIB, _START_S = 90, 1.0
 _ITEM_S = 0.0037

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sys import intern
+
 import pytest
 
 from railgauge.core.errors import DataCorrupted, LimitMissed, NoEvidence
@@ -14,6 +16,9 @@ from railgauge.judging.record import record_only
 from railgauge.plugin.opening import SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, note
 
+# The question for each case that was read. Records keep theirs to the end of the run, so that those
+# of all rows of a case are one.
+_READS = pytest.StashKey[dict[Case, Question]]()
 # What was read last: the items of a case follow each other.
 _LAST = pytest.StashKey[tuple[CaseResult, Measured]]()
 
@@ -24,9 +29,10 @@ def measured(item: pytest.Item, case: Case) -> Measured:
     Wrong results fail the item and stop the run. Raises ``NoEvidence`` if it cannot be read.
     """
     result = _obtained(item, case)
-    question = Question(READ, case)
+    reads = item.config.stash.setdefault(_READS, {})
+    question = reads.setdefault(case, Question(READ, case))
     try:
-        found = _read(item, case, result)
+        found = _read(item, question.case or case, result)
     except DataCorrupted as error:
         _stop(item, question, error)
         raise
@@ -59,7 +65,7 @@ def check_results(item: pytest.Item, case: Case) -> None:
 
 def _obtained(item: pytest.Item, case: Case) -> CaseResult:
     run = item.config.stash[SERVICES]
-    item.stash[DRAFT].transcript = run.store.transcript_name(case)
+    item.stash[DRAFT].transcript = intern(run.store.transcript_name(case))
     return run.result(case)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Literal, cast
 
 import pytest
@@ -60,8 +61,14 @@ ROWS = "rows"  # of the last report of an item that holds others: their records
 def note(item: pytest.Item, judgement: Judgement, store: Store) -> None:
     """Add a judgement to the item's record and to ``measurements.jsonl``."""
     draft, about = item.stash[DRAFT], item.stash[ABOUT]
-    draft.judgements.append(judgement)
+    draft.judgements.append(judgement if judgement.values else _shared(judgement))
     _keep(_blank(item, about, draft), judgement, store)
+
+
+@lru_cache(4096)
+def _shared(judgement: Judgement) -> Judgement:
+    """An equal judgement from before: a node's counters say the same in each of its pairs."""
+    return judgement
 
 
 def keep_judgements(record: ItemRecord, store: Store) -> None:

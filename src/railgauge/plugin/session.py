@@ -140,7 +140,7 @@ class Controller:
     def keep(self, data: Mapping[str, Any], item: record.ItemRecord) -> None:
         """Keep the record of an item that has ended, or of a row of it, as it is written."""
         line = {"schema_version": record.SCHEMA_VERSION, **data}
-        self.run.store.append(record.FILE, line)
+        self.run.store.append_masked(record.FILE, line)
         self.records[item.id] = record.merged(self.records.get(item.id), item)
         self._progress.ended(item)
 

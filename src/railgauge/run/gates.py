@@ -27,17 +27,18 @@ _FILE = "outcomes.jsonl"
 _STOPPED = "stopped.jsonl"  # why the run was stopped before its last item; absent in most runs
 # The interval between two polls doubles: most waits are for a change of rung, and those are short.
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.002, 0.05
+_MOST_EVER = 2**40  # items of a run
 _BLOCKING = frozenset({Outcome.FAILED, Outcome.ERROR})
 
 
 @dataclass(slots=True)
 class _Floor:
-    """The items of one node on one rung: those still open, and those that failed or broke.
+    """The items of one node on one rung: how many are open, and those that failed or broke.
 
     ``prevents`` says of some items which collectives they make impossible or dangerous.
     """
 
-    open: set[str] = field(default_factory=set)
+    open: int = 0
     wrong: set[str] = field(default_factory=set)
     prevents: dict[str, Prevents] = field(default_factory=dict)
 
@@ -51,17 +52,22 @@ class Gates:
         self._offset = 0
         self._reading = Lock()
         self._floors: dict[str, dict[int, _Floor]] = {}
-        self._of: dict[str, list[_Floor]] = {}
-        self._place: dict[str, tuple[int, int]] = {}
+        self._of: dict[str, Sequence[_Floor]] = {}
+        self._place: dict[str, int] = {}
+        self._open: set[str] = set()
 
     def expect(self, items: Iterable[tuple[str, int, tuple[str, ...]]]) -> None:
         """Register every item of the run as (id, rung, nodes), in any order."""
         floors: dict[str, dict[int, _Floor]] = defaultdict(lambda: defaultdict(_Floor))
+        at: dict[tuple[int, tuple[str, ...]], Sequence[_Floor]] = {}  # one for all items there
         for item_id, rung, nodes in items:
-            self._of[item_id] = [floors[node][rung] for node in nodes]
-            self._place[item_id] = (rung, len(self._place))
+            if (rung, nodes) not in at:
+                at[rung, nodes] = tuple(floors[node][rung] for node in dict.fromkeys(nodes))
+            self._of[item_id] = at[rung, nodes]
+            self._place[item_id] = rung * _MOST_EVER + len(self._place)
+            self._open.add(item_id)
             for floor in self._of[item_id]:
-                floor.open.add(item_id)
+                floor.open += 1
         self._floors = floors
 
     def finished(self, item_id: str, outcome: Outcome, prevents: Prevents = Prevents.NONE) -> None:
@@ -117,7 +123,8 @@ class Gates:
                 last_news = time.monotonic()
 
     def _refuse(self, floors: Sequence[_Floor]) -> None:
-        ids = self._sorted(floor.open for floor in floors)
+        lower = set(map(id, floors))
+        ids = self._sorted([{one for one in self._open if lower & {*map(id, self._of[one])}}])
         raise NoEvidence(
             f"no item has ended for {self._wait_limit_s:.0f} s while {len(ids)} items "
             f"of lower rungs are open, first {ids[0]}"
@@ -133,8 +140,10 @@ class Gates:
 
     def _note(self, item_id: str, outcome: Outcome, prevents: Prevents) -> None:
         """Record an outcome. The latest one counts: an item may run again after its worker died."""
+        was_open = item_id in self._open
+        self._open.discard(item_id)
         for floor in self._of.get(item_id, ()):
-            floor.open.discard(item_id)
+            floor.open -= was_open
             (floor.wrong.add if outcome in _BLOCKING else floor.wrong.discard)(item_id)
             floor.prevents.pop(item_id, None)
             if prevents:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from railgauge.core.secret_forms import MASK
 
+_MASKED = MASK.encode()
 # What the reports are made of; each has its own count.
 _PLACES = (
     ("the hostfile", "hostfile.*"),
@@ -18,13 +19,14 @@ _PLACES = (
 def counted(folder: Path) -> dict[str, int]:
     """Return the number of masked values by place; a place without any is left out."""
     found = {
-        place: sum(
-            path.read_text(encoding="utf-8", errors="replace").count(MASK)
-            for path in sorted(folder.glob(pattern))
-        )
-        for place, pattern in _PLACES
+        place: sum(_counted(path) for path in folder.glob(pattern)) for place, pattern in _PLACES
     }
     return {place: count for place, count in found.items() if count}
+
+
+def _counted(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(line.count(_MASKED) for line in file)
 
 
 def told(folder: Path) -> str:

@@ -12,7 +12,6 @@ repeats 1 and 2 and measures three more.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ from railgauge.config.deviations import Deviation
 from railgauge.config.hostfile import cluster_from_json
 from railgauge.core import chain, versions
 from railgauge.core.codec import from_plain, to_plain
+from railgauge.core.digests import sha256_of
 from railgauge.core.errors import BadInput, CommandTimedOut, TransportError, from_json
 from railgauge.core.model import Case, Cluster, Transcript
 from railgauge.core.question import CaseResult
@@ -293,7 +293,7 @@ def _lines(path: Path) -> list[Any]:
 
 
 def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return sha256_of(path)
 
 
 def _changed(path: Path, by: str) -> BadInput:

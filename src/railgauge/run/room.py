@@ -24,6 +24,7 @@ class Room:
 
     def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:
         self._folder = folder
+        self._mark = folder / "leases" / "no-room"
         self._most_bytes = most_bytes
         self._used_bytes = 0
         self._sure_bytes = -1  # of own files, until the folder is measured again
@@ -45,10 +46,6 @@ class Room:
             limit = format_size(self._most_bytes)
             why = f"the limit of {limit} for what a run stores is reached ({OPTION})"
             raise OSError(errno.EDQUOT, why)
-
-    @property
-    def _mark(self) -> Path:
-        return self._folder / "leases" / "no-room"
 
 
 def _size_of(folder: Path) -> int:

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, cast
 
 from railgauge.core import chain, versions
 from railgauge.core.codec import from_plain, to_plain
+from railgauge.core.digests import sha256_of
 from railgauge.core.errors import BadInput, RailgaugeError, from_json, to_json
 from railgauge.core.model import Case, Transcript
 from railgauge.core.naming import title
@@ -27,6 +28,7 @@ from railgauge.core.terms import Role
 from railgauge.judging import telemetry
 from railgauge.judging.stamp import Evidence
 from railgauge.leases.files import locked
+from railgauge.run.appended import NO_JSON, Appended, add_durably, line_of
 from railgauge.run.kept_text import KeptRuns, json_text, whole_text
 from railgauge.run.room import Room
 
@@ -35,9 +37,7 @@ from railgauge.run.room import Room
 VOUCHED = "vouched.jsonl"
 # The SHA-256 of every file of a run that has ended.
 MANIFEST = "manifest.json"
-_TAIL_BYTES = 2**12
 _UTF8 = "utf-8", "replace"
-_NO_JSON = (ValueError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,7 @@ class Store:
         self._evidence = evidence
         self._redactor = Redactor(values=secrets)
         self._room = room or Room(folder)
+        self._lines: dict[str, Appended] = {}
         self._kept = KeptRuns(
             lambda run: tuple(map(self.masked_transcript, run)),
             to_plain,  # of what is masked already
@@ -106,7 +107,7 @@ class Store:
         """
         try:
             data = json.loads((self.folder / case_file(case)).read_text(encoding="utf-8"))
-        except (FileNotFoundError, *_NO_JSON):
+        except (FileNotFoundError, *NO_JSON):
             return None
         versions.refuse_newer(versions.TRANSCRIPTS, data, str(self.folder / case_file(case)))
         try:
@@ -151,9 +152,7 @@ class Store:
         path = self.folder / VOUCHED
         digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
         path.parent.mkdir(parents=True, exist_ok=True)
-        with locked(path):
-            line = versions.stamped(VOUCHED, {"name": name, "sha256": digest})
-            _append_bound(path, line, durable=True)
+        add_durably(path, versions.stamped(VOUCHED, {"name": name, "sha256": digest}))
 
     def _masked_error(self, error: RailgaugeError | None) -> RailgaugeError | None:
         said = None if error is None else to_json(error)
@@ -170,7 +169,7 @@ class Store:
 
     def masked(self, text: str) -> str:
         """The text with secrets masked, and as it reads back from a UTF-8 file."""
-        return self._redactor.text(text.encode(*_UTF8).decode())
+        return self._redactor.text(text if text.isascii() else text.encode(*_UTF8).decode())
 
     def write_json(self, name: str, data: object) -> None:
         """Write a JSON file as ``json_text`` formats it, with secret values masked.
@@ -193,35 +192,42 @@ class Store:
         """Write the manifest, the run's last file: every SHA-256, and the fields of ``more``."""
         found = (path for path in self.folder.rglob("*") if path.is_file())
         digests = {
-            path.relative_to(self.folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            path.relative_to(self.folder).as_posix(): sha256_of(path)
             for path in sorted(found)
             if path.name != MANIFEST
         }
         self.write_json(MANIFEST, {"sha256": digests, **more})
 
     def append(self, name: str, data: Mapping[str, object]) -> None:
-        """Append one line of JSON to a ``.jsonl`` file.
+        """Append one line of JSON to a ``.jsonl`` file."""
+        self.append_masked(name, self._masked_line(name, data))
 
-        A killed writer may have left an incomplete line; the new one starts on the next line.
-        """
-        line = _line_of(self.plain(versions.stamped(name, data)))
+    def append_masked(self, name: str, data: Mapping[str, object]) -> None:
+        """Append a line of data in which secrets are masked already."""
+        line = line_of(data)
         self._room.take(len(line))
-        path = self.folder / name
-        with locked(self.folder / "leases" / f"{path.name}.lock"), path.open("ab+") as file:
-            file.write(b"" if _at_line_start(file) else b"\n")
-            file.write(line.encode())
+        self._appended(name).add(line)
 
     def append_bound(self, name: str, data: Mapping[str, Any]) -> None:
         """Append a line with one more field: a digest that chains it to all lines before it."""
-        path, plain = self.folder / name, self.plain(versions.stamped(name, data))
-        assert isinstance(plain, Mapping)
-        with locked(self.folder / "leases" / f"{path.name}.lock"):
-            _append_bound(path, plain)
+        self._appended(name).add_bound(self._masked_line(name, data))
+
+    def _masked_line(self, name: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        return cast("Mapping[str, Any]", self.plain(versions.stamped(name, data)))
+
+    def _appended(self, name: str) -> Appended:
+        if name not in self._lines:
+            path = self.folder / name
+            self._lines[name] = Appended(path, self._lock_of(path))
+        return self._lines[name]
+
+    def _lock_of(self, path: Path) -> Path:
+        return self.folder / "leases" / f"{path.name}.lock"
 
     def take_out(self, name: str, is_out: Callable[[Any], bool]) -> None:
         """Remove the lines of a ``.jsonl`` file for which ``is_out`` is true, under its lock."""
         path = self.folder / name
-        with locked(self.folder / "leases" / f"{path.name}.lock"):
+        with locked(self._lock_of(path)):
             kept = [line for line in self.lines(name)[0] if not is_out(line)]
             if kept and chain.FIELD in kept[0]:
                 kept = list(chain.rebound(kept))
@@ -252,50 +258,14 @@ def _stamped_kept(kept: Kept) -> dict[str, Any]:
     return versions.stamped(versions.TRANSCRIPTS, to_plain(kept))
 
 
-def _line_of(data: object) -> str:
-    return json.dumps(data, ensure_ascii=False, sort_keys=True) + "\n"
-
-
 def lines_text(lines: Iterable[Mapping[str, Any]]) -> str:
     """The text of a ``.jsonl`` file with these lines."""
-    return "".join(map(_line_of, lines))
-
-
-def _append_bound(path: Path, line: Mapping[str, Any], *, durable: bool = False) -> None:
-    with path.open("ab+") as file:
-        last = _last_whole(file)
-        begun = b"" if _at_line_start(file) else b"\n"
-        file.write(begun + _line_of(chain.bound(line, last)).encode())
-        if durable:
-            file.flush()
-            os.fsync(file.fileno())
-
-
-def _last_whole(file: BinaryIO) -> str:
-    """The chain digest in the last complete line of a file; empty if there is none."""
-    end, size = file.seek(0, os.SEEK_END), _TAIL_BYTES
-    while True:
-        start = max(0, end - size)
-        file.seek(start)
-        tail = file.read(end - start).split(b"\n")
-        for line in reversed(tail if start == 0 else tail[1:]):
-            with suppress(*_NO_JSON, KeyError, TypeError):
-                return str(json.loads(line)[chain.FIELD])
-        if start == 0:
-            return ""
-        size *= 2
-
-
-def _at_line_start(file: BinaryIO) -> bool:
-    if not file.seek(0, os.SEEK_END):
-        return True
-    file.seek(-1, os.SEEK_END)
-    return file.read(1) == b"\n"
+    return "".join(map(line_of, lines))
 
 
 def _whole_values(data: bytes) -> Iterator[Any]:
     for line in data.split(b"\n"):
-        with suppress(*_NO_JSON):
+        with suppress(*NO_JSON):
             yield json.loads(line)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -13,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from railgauge import __version__
 from railgauge.core import codec
+from railgauge.core.digests import sha256_of
 from railgauge.core.errors import BadInput
 from railgauge.site import contents
 from railgauge.site.state import Changes, SiteFile, Sums, compared
@@ -68,7 +68,7 @@ def _sums(folder: Path, names: Iterable[str]) -> dict[str, str]:
     found = {}
     for name in names:
         try:
-            found[name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+            found[name] = sha256_of(folder / name)
         except FileNotFoundError:
             continue
         except OSError as error:

@@ -42,7 +42,7 @@ class OutputCollector:
     size_bytes: int | None = None
     samples: list[Sample] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    _seen: Counter[tuple[str, int | None, str | None]] = field(default_factory=Counter)
+    _seen: dict[tuple[str, int | None, str | None], int] = field(default_factory=dict)
 
     def add(
         self,
@@ -84,8 +84,9 @@ class OutputCollector:
 
     def _next(self, metric: str, placement: str | None) -> int:
         key = (metric, self.size_bytes, placement)
-        self._seen[key] += 1
-        return self._seen[key] - 1
+        number = self._seen.get(key, 0)
+        self._seen[key] = number + 1
+        return number
 
     def error(self, kind: ProblemKind, message: str) -> None:
         self.problems.append(problem(kind, message))

@@ -22,10 +22,18 @@ from railgauge.verdict.unanswered import never_ran
 
 @dataclass(slots=True)
 class _OfGpus:
-    """What was found on one node so far."""
+    """What was found on one node so far: its first error, and how many there are.
+
+    An error holds by its traceback the outputs in which it was found.
+    """
 
     watched: list[Watched] = field(default_factory=list)
-    errors: list[NoEvidence] = field(default_factory=list)
+    error: NoEvidence | None = None
+    errors: int = 0
+
+    def add(self, error: NoEvidence) -> None:
+        self.error = self.error or error
+        self.errors += 1
 
 
 def made_of(results: RunResults) -> Iterator[ItemRecord]:
@@ -46,7 +54,7 @@ def made_of(results: RunResults) -> Iterator[ItemRecord]:
                     found = watched(node, shown, run, results.platform, boots[node])
                     nodes[node].watched.append(found)
                 except NoEvidence as error:
-                    nodes[node].errors.append(error)
+                    nodes[node].add(error)
     asked = _asked(results)
     for node, of in nodes.items():
         if node in asked:
@@ -59,15 +67,15 @@ def _item(node: str, of: _OfGpus, results: RunResults) -> ItemRecord:
         why = "none of the measurements that load its GPUs was made"
         return never_ran(replace(begun, questions=()), why)
     judgements, error = judged(node, of.watched, results.platform) if of.watched else ((), None)
-    return settled(begun, judgements, _first(of.errors) or error)
+    return settled(begun, judgements, _first(of) or error)
 
 
-def _first(errors: list[NoEvidence]) -> NoEvidence | None:
+def _first(of: _OfGpus) -> NoEvidence | None:
     """The first error, which tells how many there are."""
-    if len(errors) <= 1:
-        return errors[0] if errors else None
-    first = errors[0]
-    what = f"{first.what}; and {len(errors) - 1} more measurements without samples"
+    first = of.error
+    if first is None or of.errors == 1:
+        return first
+    what = f"{first.what}; and {of.errors - 1} more measurements without samples"
     return type(first)(what, where=first.where, remedy=first.remedy)
 
 

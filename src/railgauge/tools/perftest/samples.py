@@ -9,7 +9,7 @@ factor of 119. Example: 65536 B at 0.1860 Mpps is 97.5 Gb/s, or 11625 MiB/s.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from railgauge.core.problems import ProblemKind
@@ -78,9 +78,10 @@ def collect(tables: list[Table], collector: OutputCollector) -> None:
     """Add the samples of all tables; each bandwidth has the unit that its message rate shows."""
     for table in tables:
         _complain_of_units(table, collector)
-        unit = _bandwidth_unit(table, collector)
-        for row in table.rows:
-            _collect_row(row, unit, collector)
+        figures = list(map(_figures, table.rows))
+        unit = _bandwidth_unit(table, [one for one in figures if one], collector)
+        for row, one in zip(table.rows, figures, strict=True):
+            _collect_row(row, one, unit, collector)
 
 
 def _complain_of_units(table: Table, collector: OutputCollector) -> None:
@@ -90,10 +91,11 @@ def _complain_of_units(table: Table, collector: OutputCollector) -> None:
             collector.error(ProblemKind.UNIT_UNKNOWN, message)
 
 
-def _bandwidth_unit(table: Table, collector: OutputCollector) -> str | None:
+def _bandwidth_unit(
+    table: Table, figures: Sequence[Figures], collector: OutputCollector
+) -> str | None:
     """Return the heading's unit, unless all rows show that the values have the other one."""
     stated = table.heading.bandwidth_unit
-    figures = [figure for figure in map(_figures, table.rows) if figure]
     if stated is None or all(agrees(figure, stated) for figure in figures):
         return stated
     actual = fitting_unit(figures)
@@ -117,29 +119,31 @@ def _figures(row: Row) -> Figures | None:
     return Figures(row.size_bytes, bandwidth, decimals, rate_mpps)
 
 
-def _collect_row(row: Row, bandwidth_unit: str | None, collector: OutputCollector) -> None:
-    credible = _is_in_unit(row, bandwidth_unit, collector)
+def _collect_row(
+    row: Row, figures: Figures | None, bandwidth_unit: str | None, collector: OutputCollector
+) -> None:
+    credible = _is_in_unit(figures, bandwidth_unit, collector)
+    size_bytes = row.size_bytes
     for column, token in zip(row.heading.columns, row.tokens, strict=True):
         unit = bandwidth_unit if column.is_bandwidth else column.unit
         if column.metric is None or unit is None or (column.is_bandwidth and not credible):
             continue
-        add(column.metric, unit, float(token), row.size_bytes, collector)
+        add(column.metric, unit, float(token), size_bytes, collector)
 
 
-def _is_in_unit(row: Row, unit: str | None, collector: OutputCollector) -> bool:
+def _is_in_unit(figures: Figures | None, unit: str | None, collector: OutputCollector) -> bool:
     """Return whether the row's bandwidth becomes a sample in ``unit``; add an error if it is wrong.
 
     A value that fits the other unit gives no sample: in the wrong unit it would miss or pass its
     limit by a factor of 119. A value that fits no unit becomes a sample as printed, so that a miss
     is not hidden, together with an error, so that it cannot pass.
     """
-    figures = _figures(row)
     if unit is None or figures is None or agrees(figures, unit):
         return True
     elsewhere = fitting_unit([figures])
     collector.error(
         ProblemKind.UNIT_MISMATCH if elsewhere else ProblemKind.INCONSISTENT,
-        f"{figures.bandwidth} {unit} at {row.size_bytes} B does not follow from"
+        f"{figures.bandwidth} {unit} at {figures.size_bytes} B does not follow from"
         f" {figures.rate_mpps} Mpps",
     )
     return elsewhere is None
