@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from railgauge.config.thresholds import Platform
+from railgauge.diagnosis import RunResults
+from railgauge.facts import NodeAnswer
 from railgauge.judging.record import ItemRecord
+from railgauge.run.resume import Invocation
 from railgauge.verdict import closing, merged
+from railgauge.verdict.decision import RunPlan
 from railgauge.verdict.merged import PartRun
 
-if TYPE_CHECKING:
-    from railgauge.bundle.contents import Contents
+
+class Part(Protocol):
+    """The files of one of the runs."""
+
+    @property
+    def found(self) -> Mapping[str, NodeAnswer]: ...
+
+    def plan(self) -> RunPlan: ...
+
+    def records(self) -> dict[str, ItemRecord]: ...
+
+    def invocation(self) -> Invocation | None: ...
+
+    def results(self, records: Mapping[str, ItemRecord], platform: Platform) -> RunResults: ...
 
 
-def part_run(part: Contents) -> PartRun:
+def part_run(part: Part) -> PartRun:
     """A run that was or is to be merged, as values."""
     asked = part.invocation()
     no_gates = asked.no_gates if asked else False
     return PartRun(part.plan(), part.records(), no_gates, part.found)
 
 
-def read_in_parts(parts: Sequence[Contents], platform: Platform) -> dict[str, ItemRecord]:
+def read_in_parts(parts: Sequence[Part], platform: Platform) -> dict[str, ItemRecord]:
     """The closing items of a merged run that were read from the nodes."""
     runs = [part_run(part) for part in parts]
     read = [
