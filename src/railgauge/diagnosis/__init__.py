@@ -60,6 +60,7 @@ from railgauge.diagnosis.ordering import by_harm
 from railgauge.diagnosis.over_paths import is_path
 from railgauge.diagnosis.peers import STRAGGLER, with_items, with_stragglers, without_slow_partners
 from railgauge.diagnosis.reach import explains, goes_through, nodes_of
+from railgauge.diagnosis.slow_partners import with_good_partners, with_their_names
 from railgauge.judging.record import OWN_ERROR, ItemRecord
 
 __all__ = [
@@ -144,7 +145,9 @@ def _confirmed(results: RunResults, claim: CauseClaim) -> Cause:
     """The cause of the claim, with what was measured again if it is no evidence of it yet."""
     has_it = any(again.is_added(record.id) for record in claim.evidence)
     before = _cause(claim, results)
-    told = with_confirmation(before, results.confirmed, has_it=has_it)
+    measured = with_good_partners(before, results) if has_it else results.confirmed
+    told = with_confirmation(before, measured, has_it=has_it)
+    told = with_their_names(told, set(results.confirmed).difference(measured))
     if told.confidence != OPEN and not _may_be_all(told.where, before, claim.evidence):
         told = replace(before, confirmation=told.confirmation)
     found = over_any_nic(by_exclusion.decided(results, told), results.confirmed)

@@ -18,6 +18,7 @@ from railgauge.core.model import Outcome
 from railgauge.core.naming import listed
 from railgauge.core.question import TRAFFIC, TRANSPORT
 from railgauge.core.terms import Flow, Rung
+from railgauge.diagnosis.course import DIRECTION
 from railgauge.diagnosis.localise import ways
 from railgauge.diagnosis.model import OPEN, Cause, RunResults
 from railgauge.diagnosis.over_paths import flow_of, has_rate, is_path
@@ -91,7 +92,8 @@ def _is_collective(record: ItemRecord) -> bool:
 def _is_slow_node(cause: Cause, measured: Collection[_End]) -> bool:
     """Whether the cause slows all paths of one node, so that a path that is less slow is hidden."""
     place = cause.where
-    is_node = cause.cause == "slow-node" and not place.device and not place.peer
+    is_slow = cause.cause in ("slow-node", DIRECTION)
+    is_node = is_slow and not place.device and not place.peer
     return is_node and any(node == place.node for node, _, _ in measured)
 
 

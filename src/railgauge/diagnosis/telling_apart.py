@@ -116,7 +116,10 @@ def _host_memory(
     fit = (r for r in over if r.outcome in GOOD and has_rate(r) and is_one_way(results, r))
     if (record := next(fit, None)) is not None:
         (other,) = set(record.nodes) - {node}
-        yield asked_again(cause, (node,), record, {other: partner})
+        again = asked_again(cause, (node,), record, {other: partner})
+        if (case := again.question.case) is not None:  # a NIC that is slow at times is fine in one
+            case = replace(case, repeats=max(_TIMES, case.repeats))
+            yield replace(again, question=replace(again.question, case=case))
         for back in turned(cause, record, {other: partner}):
             yield replace(back, suspects=(node,))
 
@@ -206,7 +209,8 @@ def _unseen_way(
     shared = {item for one in known for item in one.evidence}
     own = (r for r in results.records.values() if r.id not in shared)
     mine = [r for r in own if place.node in r.nodes and is_path(r)]
-    over = [r for r in mine if r.asserted and goes_through(place.device, r.part_at(place.node))]
+    rates = (r for r in mine if r.asserted and has_rate(r))  # traffic alone is not fast or slow
+    over = [r for r in rates if goes_through(place.device, r.part_at(place.node))]
     seen = {w for r in over for w in _ways(r, place.node, flows)}  # a sum shows no direction
     shown = [r for r in mine if r.id in cause.evidence]
     worst = worst_item(r for r in shown if is_path(r) and is_one_way(results, r))
