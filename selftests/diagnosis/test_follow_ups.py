@@ -296,3 +296,24 @@ def test_a_case_is_not_measured_again_with_other_repeats(monkeypatch):
     monkeypatch.setattr(confirm, "telling_apart", lambda *_: [with_repeats(first, 3), *others])
     assert follow_ups(found, diagnose(found), before) == ()
     assert follow_ups(found, diagnose(found), [first]) == tuple(others)
+
+
+def test_a_traffic_check_tells_nothing_of_the_other_direction():
+    """n3 received slowly from n4, and sent to n6 alone, which is slow; its traffic was right."""
+    ring = [("n4", "n3"), ("n3", "n6"), ("n6", "n5"), ("n5", "n1"), ("n1", "n2"), ("n2", "n4")]
+    speed = {("n4", "n3"): SLOW, ("n3", "n6"): 150.0, ("n6", "n5"): 150.0}
+    items = [asking(path(*pair, "mlx5_0", speed.get(pair, FINE))) for pair in ring]
+    traffic = [
+        replace(one, id=f"{one.id} traffic", outcome=Outcome.PASSED, judgements=(told,))
+        for one in items
+        for told in [replace(judgement(Outcome.PASSED), metric="traffic", unit="")]
+    ]
+    found = findings([*items, *traffic])
+    first = follow_ups(found, diagnose(found))
+    results = []
+    for one in first:
+        is_slow = one.question.case.nodes[1] == "n3"
+        results.append(Confirmed(one, (judgement(Outcome.FAILED if is_slow else Outcome.PASSED),)))
+    told = replace(found, confirmed=tuple(results))
+    back = [one.question.case.nodes for one in follow_ups(told, diagnose(told), first)]
+    assert [nodes[0] for nodes in back] == ["n3"]

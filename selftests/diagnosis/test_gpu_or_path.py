@@ -149,3 +149,10 @@ def test_a_nic_that_became_slow_after_host_memory_was_measured_is_named(values, 
     assert (named.cause, named.confidence) == cause
     assert (named.where.node, named.where.device) == ("n2", "mlx5_3")
     assert "host memory over mlx5_3 was fine before, and is slow now" in named.says
+
+
+def test_host_memory_is_measured_again_three_times_in_each_direction():
+    """What is slow at times only may be fine once, and its GPU's path would be blamed."""
+    host = requests(scene())[3:]
+    assert [one.question.case.repeats for one in host] == [3, 3]
+    assert len({one.question.case.nodes for one in host}) == 2
