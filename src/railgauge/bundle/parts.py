@@ -15,7 +15,7 @@ from railgauge.verdict.decision import RunPlan
 from railgauge.verdict.merged import PartRun
 
 
-class Part(Protocol):
+class PartContents(Protocol):
     """The files of one of the runs."""
 
     @property
@@ -30,14 +30,14 @@ class Part(Protocol):
     def results(self, records: Mapping[str, ItemRecord], platform: Platform) -> RunResults: ...
 
 
-def part_run(part: Part) -> PartRun:
+def part_run(part: PartContents) -> PartRun:
     """A run that was or is to be merged, as values."""
     asked = part.invocation()
     no_gates = asked.no_gates if asked else False
     return PartRun(part.plan(), part.records(), no_gates, part.found)
 
 
-def read_in_parts(parts: Sequence[Part], platform: Platform) -> dict[str, ItemRecord]:
+def read_in_parts(parts: Sequence[PartContents], platform: Platform) -> dict[str, ItemRecord]:
     """The closing items of a merged run that were read from the nodes."""
     runs = [part_run(part) for part in parts]
     read = [
