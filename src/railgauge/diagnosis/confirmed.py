@@ -60,16 +60,22 @@ def with_confirmation(cause: Cause, results: Sequence[Confirmed], *, has_it: boo
     return _turned(cause, _by_state(cause, mine), results)
 
 
-def with_partner(cause: Cause, shown: Sequence[ItemRecord]) -> Cause:
-    """The cause; with the partner of all its items too if its suspect is fine now.
+def with_partner(
+    cause: Cause, shown: Sequence[ItemRecord], results: Iterable[Confirmed] = ()
+) -> Cause:
+    """The cause; with the partner of all its items too if its suspect is not slow without it.
 
     What comes and goes may be at the partner, though it was fast in other measurements.
     """
     taken = [set(record.nodes) for record in shown]
+    taken += [
+        {*measured_nodes(one)} for one in results if one.missed and is_about(one.asked, cause)
+    ]
     common = sorted(set.intersection(*taken)) if taken else []
     state = cause.confirmation.state if cause.confirmation else ""
+    is_open = state == NOT_REPRODUCED or (bool(state) and cause.confidence == OPEN)
     slow = cause.cause.startswith("slow-") and not cause.where.peer
-    if state != NOT_REPRODUCED or not slow or len(common) != _PAIR:
+    if not is_open or not slow or len(common) != _PAIR:
         return cause
     says = f"{cause.says}; {listed(common)} took part in each slow measurement"
     return replace(cause, where=replace(cause.where, node=naming.among(common)), says=says)

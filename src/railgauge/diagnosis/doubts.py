@@ -17,6 +17,7 @@ from railgauge.core.model import Judgement
 from railgauge.core.naming import listed
 from railgauge.core.terms import Flow
 from railgauge.diagnosis.alike import evidence_of, is_steady, lies_on, rates
+from railgauge.diagnosis.history import History
 from railgauge.diagnosis.model import AGAIN, CERTAIN, GOOD, OPEN, Cause, RunResults, missed
 from railgauge.diagnosis.over_paths import flow_of, is_path
 from railgauge.diagnosis.reach import goes_through
@@ -196,6 +197,10 @@ def _doubted(results: RunResults, path: Cause, causes: Iterable[Cause]) -> Cause
     if path.where.device and not _is_fine_elsewhere(results, path):
         says = f"{path.says}; nothing is known of the path over other NICs"
         return replace(path, says=says, confidence=OPEN, would_decide=AGAIN.format(str(path.where)))
+    if (whole := _unknown_end(results, path, causes)) is not None:
+        said = path.says.partition("; measured again")[0]
+        says = f"{said}; {whole} is slow as a whole, and may be slower over this NIC"
+        return replace(path, says=says, confidence=OPEN, would_decide=AGAIN.format(whole))
     for end in (one for one in causes if one is not path):
         meets = len({end.where.node, end.where.peer} & ends) == 1 and end.course is not None
         if end.where.peer and not meets:
@@ -210,6 +215,22 @@ def _doubted(results: RunResults, path: Cause, causes: Iterable[Cause]) -> Cause
             decide = AGAIN.format(listed(sorted((path.where.node, path.where.peer))))
             return replace(path, says=says, confidence=OPEN, would_decide=decide)
     return path
+
+
+def _unknown_end(results: RunResults, path: Cause, causes: Iterable[Cause]) -> str | None:
+    """A slow node at an end of a path over one NIC, if nothing tells the path from this NIC.
+
+    Over it, and in the direction in which the path is slow, no other partner was measured.
+    """
+    ends, history = {path.where.node, path.where.peer}, History(results)
+    whole = (c for c in causes if c.cause == "slow-node" and c.confidence != OPEN)
+    for name in (c.where.node for c in whole if path.where.device and c.where.node in ends):
+        over = [e for e in history.of(name) if goes_through(path.where.device, e.part)]
+        slow = {history.sends(e, name) for e in over if e.slow and set(e.nodes) == ends}
+        apart = {history.sends(e, name) for e in over if set(e.nodes) != ends}
+        if slow and slow.isdisjoint(apart):
+            return name
+    return None
 
 
 def _is_fine_elsewhere(results: RunResults, path: Cause) -> bool:
