@@ -33,7 +33,8 @@ def by_direction(cause: Cause, results: Iterable[Confirmed]) -> Cause:
         return replace(cause, confidence=OPEN, would_decide=INTERMITTENT)
     goes = cause.course is not None
     is_slow = all(always(result) or (goes and at_times(result)) for result in back)
-    if back and is_slow and not _are_slower(own, back):
+    is_less = bool(own) and all(_are_slower([one], back) for one in own)  # a partner may cost more
+    if back and is_slow and not is_less:
         says = f"{cause.says}; measured again, it is slow in the other direction too"
         whole = replace(cause, says=says) if cause.cause == DIRECTION else cause
         return named_as(_both_ways(cause.where.device), whole)
