@@ -9,9 +9,12 @@ from testing.timed_scenes import WRITE, run
 from railgauge.core.model import Case, Pairing
 from railgauge.core.question import LIMITS, Question
 from railgauge.diagnosis import diagnose
+from railgauge.diagnosis.confirmed import with_partner
+from railgauge.diagnosis.doubts import doubted_paths
 from railgauge.diagnosis.hidden import hidden
-from railgauge.diagnosis.model import Where
-from railgauge.diagnosis.slow_partners import with_good_partners, with_their_names
+from railgauge.diagnosis.model import Confirmation, Where
+from railgauge.diagnosis.other_way import by_direction
+from railgauge.diagnosis.slow_partners import as_direction, with_good_partners, with_their_names
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 
 NIC = "mlx5_0"
@@ -81,3 +84,80 @@ def test_paths_of_a_slow_direction_are_unknown():
     found = scene(RECEIVES, SENDS)
     lines = dict(hidden(found, [cause_of(found)]))
     assert lines["n2"] == (("paths to other nodes",), "measured only with slow-direction (n2)")
+
+
+def slow_again(found, name="slow-node", state="confirmed"):
+    """The cause as it is once its node alone was slow again."""
+    cause = replace(cause_of(found), cause=name, confirmation=Confirmation(state, ()))
+    return as_direction(cause, replace(found, confirmed=(again("n4", "n2", suspects=("n2",)),)))
+
+
+def test_a_part_that_is_fast_in_the_other_direction_is_slow_in_one():
+    found = scene(RECEIVES, SENDS)
+    told = slow_again(found)
+    assert (told.cause, told.where.node) == ("slow-direction", "n2")
+    assert told.says.endswith("n2 sends at its limit")
+    assert slow_again(scene(SENDS, RECEIVES)).cause == "slow-node", "it may be slow since then"
+    assert slow_again(scene(RECEIVES)).cause == "slow-node"
+    assert slow_again(found, state="unsteady").cause == "slow-node"
+    assert slow_again(found, "slow-path").cause == "slow-path"
+
+
+def test_a_part_that_was_slow_in_the_other_direction_again_is_slow_as_a_whole():
+    found = replace(scene(RECEIVES, SENDS), confirmed=(again("n2", "n1"),))
+    cause = replace(cause_of(found), cause="slow-node", confirmation=Confirmation("confirmed", ()))
+    assert as_direction(cause, found) == cause
+
+
+@pytest.mark.parametrize(
+    ("figures", "named"),
+    [
+        ((SLOW, 320.0), "slow-node"),  # the path to one partner costs more
+        ((320.0, 320.0), "slow-direction"),
+        ((SLOW, SLOW), "slow-node"),
+    ],
+)
+def test_a_direction_is_less_slow_only_if_each_measurement_of_the_other_is_slower(figures, named):
+    own = [
+        again(name, "n2", figure=figure, suspects=("n2",))
+        for name, figure in zip(("n3", "n4"), figures, strict=True)
+    ]
+    cause = cause_of(scene(RECEIVES))
+    assert by_direction(cause, [*own, again("n2", "n3")]).cause == named
+
+
+def path_of(found):
+    """The path from n1 to n2, where n2 is slow as a whole."""
+    (first,) = diagnose(found)
+    path = replace(first, cause="slow-path", where=Where("n1", NIC, "n2"), confidence="likely")
+    path = replace(path, says="slow; measured again, both are fine with others", course=None)
+    whole = replace(first, cause="slow-node", where=Where("n2"), confidence="likely", evidence=())
+    return doubted_paths(found, [path, whole])[0]
+
+
+def test_a_path_is_not_told_from_a_nic_of_a_slow_node_that_nobody_else_sent_to():
+    both = [(WRITE, RECEIVES, "mlx5_1"), (WRITE, RECEIVES, NIC)]
+
+    def speed(minute, subject, pair, nic):
+        return SLOW if pair == RECEIVES and nic == NIC else FINE
+
+    rest = [(WRITE, ("n3", "n4"), NIC), (WRITE, ("n4", "n1"), NIC)]
+    told = path_of(run([*both, *rest], speed))
+    assert told.confidence == "open"
+    assert told.says == "slow; n2 is slow as a whole, and may be slower over this NIC"
+    assert path_of(run([*both, *rest, (WRITE, ("n3", "n2"), NIC)], speed)).confidence == "likely"
+
+
+def test_who_took_part_in_each_slow_measurement_is_a_suspect_of_an_open_cause():
+    found = scene(RECEIVES)
+    shown = tuple(r for r in found.records.values() if set(r.nodes) == set(RECEIVES))
+    cause = replace(cause_of(found), cause="slow-nic", confidence="open")
+    cause = replace(cause, confirmation=Confirmation("confirmed", ()))
+    own = again("n1", "n2", suspects=("n2",))
+    mine = replace(own, asked=replace(own.asked, cause="slow-nic", node="n2"))
+    told = with_partner(cause, shown, [mine])
+    assert told.where.node == "n1|n2"
+    other = again("n4", "n2", suspects=("n2",))
+    apart = replace(other, asked=replace(other.asked, cause="slow-nic", node="n2"))
+    assert with_partner(cause, shown, [mine, apart]) == cause
+    assert with_partner(replace(cause, confidence="likely"), shown, [mine]).where.node == "n2"
