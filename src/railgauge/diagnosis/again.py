@@ -192,8 +192,9 @@ def _items(causes: Sequence[Cause]) -> set[str]:
 
 def _doubt(causes: Sequence[Cause]) -> tuple[int, int, int]:
     open_ = [cause for cause in causes if cause.confidence == OPEN]
-    slow = [nodes_of(cause.where.node) for cause in open_ if cause.cause.startswith("slow-")]
-    return len(open_), sum(map(len, slow)), len(causes)
+    slow = [cause.where.node for cause in open_ if cause.cause.startswith("slow-")]
+    of_none = sum(not node for node in slow)  # the cluster: nothing is less clear
+    return len(open_) + of_none, sum(len(nodes_of(node)) for node in slow if node), len(causes)
 
 
 def told(cause: Cause, added: Sequence[Confirmed]) -> Cause:

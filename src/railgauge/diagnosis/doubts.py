@@ -19,7 +19,7 @@ from railgauge.core.terms import Flow
 from railgauge.diagnosis.alike import evidence_of, is_steady, lies_on, rates
 from railgauge.diagnosis.history import History
 from railgauge.diagnosis.model import AGAIN, CERTAIN, GOOD, OPEN, Cause, RunResults, missed
-from railgauge.diagnosis.over_paths import flow_of, is_path
+from railgauge.diagnosis.over_paths import flow_of, has_rate, is_path
 from railgauge.diagnosis.reach import goes_through
 from railgauge.diagnosis.remeasured import at_times
 from railgauge.diagnosis.shares import What
@@ -240,6 +240,7 @@ def _is_fine_elsewhere(results: RunResults, path: Cause) -> bool:
         set(record.nodes) == ends
         and record.outcome in GOOD
         and is_path(record)
+        and has_rate(record)
         and not goes_through(path.where.device, record.pairing)
         for record in results.records.values()
     )

@@ -24,7 +24,7 @@ from railgauge.diagnosis.model import (
     RunResults,
     Where,
 )
-from railgauge.diagnosis.over_paths import is_path
+from railgauge.diagnosis.over_paths import has_rate, is_path
 from railgauge.diagnosis.pattern import worst_of
 from railgauge.diagnosis.two_parts import TwoParts, two_parts
 from railgauge.judging.record import ItemRecord
@@ -89,7 +89,7 @@ def _are_one(
 def _fine(results: RunResults, node: str, slow: Sequence[ItemRecord]) -> list[ItemRecord]:
     """The items of the same measurements that reached their limits on the node."""
     subjects = {record.subject for record in slow}
-    mine = (record for record in results.records.values() if node in record.nodes)
+    mine = (r for r in results.records.values() if node in r.nodes and has_rate(r))
     return [one for one in mine if one.outcome in GOOD and one.subject in subjects]
 
 
