@@ -3,12 +3,14 @@
 from dataclasses import replace
 
 import pytest
+from testing.core_values import judgement
 from testing.diagnose_scenes import measured, path
 from testing.timed_scenes import WRITE, run
 
-from railgauge.core.model import Case, Pairing
+from railgauge.core.model import Case, Outcome, Pairing
 from railgauge.core.question import LIMITS, Question
 from railgauge.diagnosis import diagnose
+from railgauge.diagnosis.again import is_clearer
 from railgauge.diagnosis.confirmed import with_partner
 from railgauge.diagnosis.doubts import doubted_paths
 from railgauge.diagnosis.hidden import hidden
@@ -161,3 +163,32 @@ def test_who_took_part_in_each_slow_measurement_is_a_suspect_of_an_open_cause():
     apart = replace(other, asked=replace(other.asked, cause="slow-nic", node="n2"))
     assert with_partner(cause, shown, [mine, apart]) == cause
     assert with_partner(replace(cause, confidence="likely"), shown, [mine]).where.node == "n2"
+
+
+def traffic(record):
+    """The check of what the item moved, which passed: no rate."""
+    told = replace(judgement(Outcome.PASSED), metric="traffic", unit="")
+    return replace(record, id=f"{record.id} traffic", outcome=Outcome.PASSED, judgements=(told,))
+
+
+def test_the_traffic_of_a_path_is_no_sign_that_it_is_fine_over_another_nic():
+    """Over the other NIC its rate was explained by another fault, or not measured."""
+    found = scene(RECEIVES)
+    over_other = traffic(path(*RECEIVES, "mlx5_1", FINE))
+    found = replace(found, records={**found.records, over_other.id: over_other})
+    (first,) = diagnose(found)
+    one = replace(first, cause="slow-path", where=Where("n1", NIC, "n2"), confidence="likely")
+    (told,) = doubted_paths(found, [replace(one, course=None)])
+    assert told.confidence == "open"
+    assert "nothing is known of the path over other NICs" in told.says
+    rate = path(*RECEIVES, "mlx5_1", FINE)
+    found = replace(found, records={**found.records, rate.id: rate})
+    assert doubted_paths(found, [replace(one, course=None)])[0].confidence == "likely"
+
+
+def test_a_slow_part_of_no_node_is_the_least_clear():
+    cause = replace(cause_of(scene(RECEIVES)), confidence="open")
+    nowhere = replace(cause, where=Where(""))
+    assert is_clearer([cause], [nowhere])
+    assert not is_clearer([nowhere], [cause])
+    assert is_clearer([cause], [replace(cause, where=Where("n1|n2"))])
