@@ -228,6 +228,8 @@ def is_exact(injection: Injection, cause: Cause, injected: Iterable[Injection]) 
         return True
     alike = [one for one in injected if one.cause == injection.cause == cause["cause"]]
     nodes = {node for one in alike for node in _ends(one)}
+    if cause["cause"] in _DIFFERENCES and _is_group(cause, alike):
+        return True
     devices = {one.device for one in alike if one.device}
     named = {part for part in cause["where"]["device"].split(",") if part}
     if not _ends(injection) <= _nodes(cause) <= nodes or not alike:
@@ -235,6 +237,16 @@ def is_exact(injection: Injection, cause: Cause, injected: Iterable[Injection]) 
     if injection.cause in _SLOW and not injection.device:
         return not named or _has_one_nic(injection)
     return not injection.device or injection.device in named <= devices
+
+
+def _is_group(cause: Cause, alike: Iterable[Injection]) -> bool:
+    """Whether the cause gives the nodes with this very fault as a group: ``A on mx[01,03]; …``.
+
+    It blames nobody, and all other nodes are in other groups.
+    """
+    nodes = {one.node for one in alike if one.device == cause["where"]["device"]}
+    groups = re.findall(r" on ([^;]+);", f"{cause['says']};")
+    return any(set(unfolded(group)) == nodes for group in groups)
 
 
 def _has_one_nic(injection: Injection) -> bool:

@@ -309,6 +309,20 @@ def test_a_harmless_fault_must_not_be_named() -> None:
     assert wrong(verdict(named), HARMLESS) == [named]
 
 
+def test_a_group_of_nodes_that_differ_is_named_by_its_value() -> None:
+    """Two nodes of four have another CPU: both groups are listed, and nobody is blamed."""
+    both = [
+        Injection("metax-c500", "cpu-model", f"cpu-model@{node}", "nodes-differ", node, "cpu_model")
+        for node in ("mx01", "mx03")
+    ]
+    says = "cpu_model, 2 values: B on mx[01,03]; A on mx[02,04]; declare the one that is wanted"
+    named = cause("nodes-differ", "mx[01-04]", "cpu_model") | {"says": says}
+    assert wrong(verdict(named), *both) == []
+    assert wrong(verdict(named), both[0]) == [named], "mx03 has no such fault"
+    silent = named | {"says": "cpu_model, 2 values"}
+    assert wrong(verdict(silent), *both) == [silent]
+
+
 def test_each_count_has_a_rule() -> None:
     for count in Count:
         assert count.value.partition(",")[0] in RULES, count
