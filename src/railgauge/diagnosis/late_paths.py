@@ -34,13 +34,22 @@ def doubted_nic(results: RunResults, cause: Cause) -> Cause:
         return cause
     if any(start is None or start > began for start in others) or _was_fine_since(results, cause):
         return cause
-    who = f"{place.node} and {place.peer}" if place.peer else place.node
-    return replace(
-        cause,
-        says=f"{cause.says}; all that {who} reached over other NICs was before that",
-        confidence=OPEN,
-        would_decide=f"measure {who} over other NICs again",
-    )
+    says = f"{cause.says}; all that {_who(cause)} reached over other NICs was before that"
+    return replace(cause, says=says, confidence=OPEN, would_decide=_decides(cause))
+
+
+def is_late(cause: Cause) -> bool:
+    """Whether the cause is undecided because nothing was measured over other NICs since."""
+    return cause.confidence == OPEN and cause.would_decide == _decides(cause)
+
+
+def _who(cause: Cause) -> str:
+    place = cause.where
+    return f"{place.node} and {place.peer}" if place.peer else place.node
+
+
+def _decides(cause: Cause) -> str:
+    return f"measure {_who(cause)} over other NICs again"
 
 
 def _was_fine_since(results: RunResults, cause: Cause) -> bool:

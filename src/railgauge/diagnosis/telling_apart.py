@@ -33,6 +33,8 @@ from railgauge.diagnosis.asking import (
     worst_item,
 )
 from railgauge.diagnosis.gpu_or_path import elsewhere, suspected_path
+from railgauge.diagnosis.history import nic_of
+from railgauge.diagnosis.late_paths import is_late
 from railgauge.diagnosis.localise import ways
 from railgauge.diagnosis.model import GOOD, LIKELY, TOOL
 from railgauge.diagnosis.over_paths import Measurements, flow_of, has_rate, is_path
@@ -58,6 +60,7 @@ def telling_apart(
     if not of_parts:
         yield from _unseen_way(results, causes, cause, good)
         yield from _fine_way(results, cause, good)
+        yield from _over_others_since(results, cause, good)
         yield from _ends_of_path(results, causes, cause, good)
         yield from _missing_partners(results, causes, cause)
         yield from gpu_alone.requests(results, cause)
@@ -252,6 +255,26 @@ def _fine_way(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterato
         if case is not None and not (case.pairing and case.pairing.peer):
             case = replace(case, repeats=max(_TIMES, case.repeats))
             yield replace(again, question=replace(again.question, case=case))
+
+
+def _over_others_since(
+    results: RunResults, cause: Cause, good: Sequence[str]
+) -> Iterator[Remeasurement]:
+    """One measurement over another NIC, where all of them may be slow since a moment.
+
+    It is about that NIC: a fine one says nothing of the cause's own.
+    """
+    node, peer = cause.where.node, cause.where.peer
+    shown = [results.records[i] for i in cause.evidence if i in results.records]
+    worst = worst_item(r for r in shown if node in r.nodes and is_path(r))
+    other = over_another_nic(results, node, worst) if is_late(cause) and worst else None
+    if worst is None or other is None or not has_rate(other):
+        return
+    partner = peer or next(iter(partners(results.records, node, worst.subject, good)), "")
+    (met,) = set(other.nodes) - {node}
+    if partner:
+        again = asked_again(cause, (node,), other, {met: partner})
+        yield replace(again, device=nic_of(other.part_at(node)))
 
 
 def _ends_of_path(
