@@ -60,7 +60,7 @@ from railgauge.diagnosis.ordering import by_harm
 from railgauge.diagnosis.over_paths import is_path
 from railgauge.diagnosis.peers import STRAGGLER, with_items, with_stragglers, without_slow_partners
 from railgauge.diagnosis.reach import explains, goes_through, nodes_of
-from railgauge.diagnosis.slow_partners import as_direction, with_good_partners, with_their_names
+from railgauge.diagnosis.slow_partners import with_good_partners, with_their_names
 from railgauge.judging.record import OWN_ERROR, ItemRecord
 
 __all__ = [
@@ -148,7 +148,6 @@ def _confirmed(results: RunResults, claim: CauseClaim) -> Cause:
     measured = with_good_partners(before, results) if has_it else results.confirmed
     told = with_confirmation(before, measured, has_it=has_it)
     told = with_their_names(told, set(results.confirmed).difference(measured))
-    told = as_direction(told, results) if before.confidence == OPEN else told
     if told.confidence != OPEN and not _may_be_all(told.where, before, claim.evidence):
         told = replace(before, confirmation=told.confirmation)
     found = over_any_nic(by_exclusion.decided(results, told), results.confirmed)

@@ -11,15 +11,13 @@ from dataclasses import replace
 
 from railgauge.core.naming import listed
 from railgauge.diagnosis.alike import CLEARLY
-from railgauge.diagnosis.confirmed import CONFIRMED
 from railgauge.diagnosis.course import DIRECTION
 from railgauge.diagnosis.history import BOTH, RECEIVES, SENDS, Event, History
-from railgauge.diagnosis.model import LIKELY, OPEN, Cause, RunResults
-from railgauge.diagnosis.other_way import measured_nodes, named_as
+from railgauge.diagnosis.model import AGAIN, OPEN, Cause, RunResults
+from railgauge.diagnosis.other_way import measured_nodes
 from railgauge.diagnosis.reach import goes_through
 from railgauge.judging.confirmation import Confirmed
 
-_WHOLES = ("slow-node", "slow-nic")
 _OTHER = {SENDS: RECEIVES, RECEIVES: SENDS}
 
 
@@ -40,33 +38,17 @@ def with_good_partners(cause: Cause, results: RunResults) -> tuple[Confirmed, ..
 
 
 def with_their_names(cause: Cause, left_out: Iterable[Confirmed]) -> Cause:
-    """The cause, whose text names the partners that were left out."""
+    """The cause, undecided for the partners that were left out, which its text names.
+
+    The node may be slow at times, and was fast in the other direction by chance.
+    """
     node = cause.where.node
     names = sorted({name for one in left_out for name in measured_nodes(one)} - {node})
     if not names:
         return cause
     said = f"with {listed(names)} alone it is slow in the other direction too: their path, or"
-    return replace(cause, says=f"{cause.says}; {said} {listed(names)}, may be slow as well")
-
-
-def as_direction(cause: Cause, results: RunResults) -> Cause:
-    """The cause; a direction if a part that was slow again is as fast as others in the other one.
-
-    The run has measured that after its first slow item, with any partner.
-    """
-    is_whole = cause.cause in _WHOLES and cause.confidence == LIKELY and not cause.course
-    is_again = cause.confirmation is not None and cause.confirmation.state == CONFIRMED
-    node, asked = cause.where.node, results.confirmed
-    back = [r for r in asked if not r.asked.suspects and r.missed and node in measured_nodes(r)]
-    if not is_whole or not is_again or back:
-        return cause
-    history = History(results)
-    over = [event for event in history.of(node) if goes_through(cause.where.device, event.part)]
-    fast = _fast_since(history, node, over)
-    if not fast:
-        return cause
-    way = history.sends(fast[0], node)
-    return named_as(DIRECTION, replace(cause, says=f"{cause.says}; {node} {way} at its limit"))
+    says = f"{cause.says}; {said} {listed(names)}, may be slow as well, or {node} at times"
+    return replace(cause, says=says, confidence=OPEN, would_decide=AGAIN.format(node))
 
 
 def _fast_since(history: History, node: str, events: list[Event]) -> list[Event]:
