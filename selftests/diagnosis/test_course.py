@@ -45,16 +45,22 @@ def summary(found):
 
 
 def again(results, causes, slow_again):
-    """The causes after the run's follow-ups; ``slow_again`` selects those that miss the limit."""
+    """The causes after two rounds of follow-ups; ``slow_again`` selects what misses the limit."""
     asked = follow_ups(results, causes)
     assert asked
-    confirmed = []
-    for one in asked:
-        case = one.question.case
-        figure = 235.0 if slow_again(set(case.nodes), one.suspects) else 392.0
-        item = path(*case.nodes, str(case.pairing), figure)
-        confirmed.append(Confirmed(one, measured(item, figure).judgements[:1]))
+    confirmed = [_measured_again(one, slow_again) for one in asked]
+    told = replace(results, confirmed=tuple(confirmed))
+    confirmed += [
+        _measured_again(one, slow_again) for one in follow_ups(told, diagnose(told), asked)
+    ]
     return diagnose(replace(results, confirmed=tuple(confirmed)))
+
+
+def _measured_again(one, slow_again):
+    case = one.question.case
+    figure = 235.0 if slow_again(set(case.nodes), one.suspects) else 392.0
+    item = path(*case.nodes, str(case.pairing), figure)
+    return Confirmed(one, measured(item, figure).judgements[:1])
 
 
 def test_two_slow_measurements_of_a_node_are_undecided_until_they_are_measured_again():

@@ -274,6 +274,20 @@ def test_a_straggler_whose_items_a_decided_partner_can_slow_is_none(confidence, 
     assert len(without_slow_partners(causes, found)) == left
 
 
+@pytest.mark.parametrize(("count", "more", "left"), [(1, 2, 1), (2, 2, 2), (1, 1, 2)])
+def test_a_straggler_whose_items_another_one_has_among_more_is_none(count, more, left):
+    items = paths([("n3", "n4"), ("n4", "n1")], NIC, {})
+    shown = tuple(item.id for item in items)
+
+    def straggler(node, evidence, confidence="likely"):
+        return Cause("straggler", Where(node), "", evidence, (), confidence, "", "", "")
+
+    causes = [straggler("n4", shown[:more]), straggler("n3", shown[:count])]
+    assert len(without_slow_partners(causes, run(*items))) == left
+    doubted = [straggler("n4", shown, "open"), straggler("n3", shown[:1])]
+    assert len(without_slow_partners(doubted, run(*items))) == 2
+
+
 # --- sums, and collectives ---
 
 

@@ -43,8 +43,19 @@ def test_a_good_node_replaces_the_gated_partner_of_a_suspect():
 
 
 def test_nothing_is_measured_again_if_no_partner_is_missing():
-    assert planned_again(scene({"n2"}, gated="")) == []
+    third = [("n4", "n2"), ("n2", "n5")]
+    assert planned_again(scene({"n2"}, gated="", extra=third)) == []
     assert planned_again(scene(set())) == []
+
+
+def test_a_slow_node_that_met_two_others_is_measured_with_a_third():
+    """Its paths to both may be slow: then it is fine with the third, and undecided."""
+    found = scene({"n2"}, gated="")
+    assert planned_again(found) == [(("n2",), ("n4", "n2"))]
+    assert [one.question.case.repeats for one in follow_ups(found, diagnose(found))] == [3]
+    for slow, confidence in (([{"n2"}], "likely"), ([("n1", "n2"), ("n2", "n3")], "open")):
+        (cause,) = answered(found, slow)
+        assert (cause.cause, cause.where.node, cause.confidence) == ("slow-node", "n2", confidence)
 
 
 def test_one_round_is_made_up_for_by_good_nodes():
@@ -312,7 +323,8 @@ def test_a_traffic_check_tells_nothing_of_the_other_direction():
     first = follow_ups(found, diagnose(found))
     results = []
     for one in first:
-        is_slow = one.question.case.nodes[1] == "n3"
+        nodes = one.question.case.nodes
+        is_slow = nodes[1] == "n3" or "n6" in nodes
         results.append(Confirmed(one, (judgement(Outcome.FAILED if is_slow else Outcome.PASSED),)))
     told = replace(found, confirmed=tuple(results))
     back = [one.question.case.nodes for one in follow_ups(told, diagnose(told), first)]

@@ -7,7 +7,7 @@ from testing.diagnose_scenes import measured, path
 from testing.timed_scenes import WRITE, run
 
 from railgauge.diagnosis import diagnose
-from railgauge.diagnosis.late_paths import doubted_nic, is_late
+from railgauge.diagnosis.late_paths import doubted_at_times, doubted_nic, is_late
 from railgauge.diagnosis.model import Where
 from railgauge.diagnosis.telling_apart import telling_apart
 from railgauge.judging.confirmation import Confirmed
@@ -63,3 +63,46 @@ def test_a_cause_that_is_not_doubted_asks_for_nothing_over_another_nic():
     assert not is_late(cause)
     asked = telling_apart(found, [cause], cause, ("n4",))
     assert OTHER not in {str(one.question.case.pairing) for one in asked}
+
+
+# --- a NIC that comes and goes ---
+
+
+def again(nic, *figures, suspects=("n2",)):
+    """One measurement again for each figure, of n2 receiving from n4."""
+    found = scene()
+    cause = replace(cause_of(found), cause="slow-nic")
+    doubted = doubted_nic(found, cause_of(found))
+    (one,) = telling_apart(found, [doubted], doubted, ("n4",))
+    case = replace(one.question.case, pairing=replace(one.question.case.pairing, nic=nic))
+    asked = replace(one, suspects=suspects, question=replace(one.question, case=case))
+    items = [replace(path("n4", "n2", nic, figure), judgements=()) for figure in figures]
+    made = zip(items, figures, strict=True)
+    return cause, tuple(
+        Confirmed(asked, measured(item, figure).judgements) for item, figure in made
+    )
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "confidence"),
+    [
+        ((300.0, 300.0), (), "likely"),  # slow each time
+        ((300.0, 392.0), (), "open"),  # half of the time, and fine twice over the other NIC
+        ((300.0, 392.0), (392.0,) * 3, "likely"),  # fine five times
+        ((300.0, 392.0), (392.0, 392.0, 300.0), "open"),
+    ],
+)
+def test_a_nic_is_told_from_its_node_by_how_often_the_others_were_fine(own, others, confidence):
+    cause, results = again(LAST, *own)
+    found = replace(scene(), confirmed=(*results, *again(OTHER, *others)[1]))
+    told = doubted_at_times(found, cause)
+    assert told.confidence == confidence
+    assert is_late(told) is (confidence == "open"), "one more measurement over another NIC decides"
+
+
+def test_only_nics_that_were_suspects_are_doubted():
+    cause, results = again(LAST, 300.0, 392.0, suspects=())
+    assert doubted_at_times(replace(scene(), confirmed=results), cause) == cause
+    cause, results = again(LAST, 300.0, 392.0)
+    of_node = replace(cause, where=Where("n2"))
+    assert doubted_at_times(replace(scene(), confirmed=results), of_node) == of_node

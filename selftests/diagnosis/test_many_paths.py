@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from testing.core_values import judgement
-from testing.diagnose_scenes import causes, names, path
+from testing.diagnose_scenes import causes, findings, names, path
 
 from railgauge.core.model import Outcome
+from railgauge.diagnosis.doubts import paths_that_meet
+from railgauge.diagnosis.model import Cause, Where
 
 NICS = [f"mlx5_{number}" for number in range(8)]
 TESTS = ("host_write_bandwidth", "host_write_bandwidth_bidirectional")
+SENDS = "host_send_bandwidth"
 # Of the paths of n1, by partner and NIC, which of the two tests are slow.
 AT_TIMES = {
     ("n2", 1): (0,), ("n2", 4): (1,), ("n2", 5): (0,), ("n3", 0): (1,), ("n3", 1): (0,),
@@ -41,6 +45,33 @@ def test_a_few_paths_that_are_slow_each_time_do_not_hide_the_node():
 def test_paths_that_are_slow_each_time_are_paths():
     told = found(EACH_TIME)
     assert [(one.cause, one.confidence) for one in told] == [("slow-path", "likely")] * 2
+
+
+@pytest.mark.parametrize(
+    ("confidence", "lost", "expected"),
+    [("open", 329.0, "open"), ("open", 349.0, "likely"), ("likely", 329.0, "likely")],
+)
+def test_a_path_that_loses_as_much_as_an_undecided_one_of_its_end_is_undecided(
+    confidence, lost, expected
+):
+    """n1 may be slow at times. Their measurements may be different ones: shares are compared."""
+    items = [
+        path("n1", "n2", NICS[0], 329.0),
+        path("n3", "n1", NICS[0], lost, SENDS),
+        *(path(*pair, NICS[0], 392.0) for pair in (("n2", "n3"), ("n3", "n4"), ("n1", "n4"))),
+        *(path(*pair, NICS[0], 392.0, SENDS) for pair in (("n2", "n3"), ("n3", "n4"))),
+    ]
+    results = findings(items)
+
+    def cause(ends, item, sure):
+        where = Where(ends[0], "", ends[1])
+        return Cause("slow-path", where, "slow", (item.id,), (), sure, "", "", "")
+
+    here = cause(("n1", "n2"), items[0], "likely")
+    other = cause(("n1", "n3"), items[1], confidence)
+    told = paths_that_meet(results, [here, other])[0]
+    assert told.confidence == expected
+    assert ("n1 may be slow at times" in told.says) is (expected == "open")
 
 
 def test_the_traffic_of_nics_that_are_slow_each_time_does_not_make_them_slow_at_times():

@@ -32,6 +32,7 @@ from railgauge.diagnosis import (
     steal,
     subnet,
     telemetry,
+    unexplained,
     unmeasured,
     within_node,
 )
@@ -43,7 +44,7 @@ from railgauge.diagnosis.doubts import doubted
 from railgauge.diagnosis.folding import folded
 from railgauge.diagnosis.inside import doubted_path
 from railgauge.diagnosis.ladder import passes_and_misses
-from railgauge.diagnosis.late_paths import doubted_nic
+from railgauge.diagnosis.late_paths import doubted_at_times, doubted_nic
 from railgauge.diagnosis.model import (
     CERTAIN,
     OPEN,
@@ -138,7 +139,10 @@ def _diagnosed(results: RunResults) -> tuple[Cause, ...]:
     of_items = [again.doubted(claim, all_) for claim in again.of_items(results, all_)]
     causes = [_confirmed(results, claim) for claim in of_items]
     causes += [_confirmed(results, claim) for claim in residue.left_over(results, causes)]
-    return by_harm(without_slow_partners(doubted(results, causes), results), results.records)
+    causes = list(without_slow_partners(doubted(results, causes), results))
+    for claim in unexplained.slow_again(results, causes):
+        causes.append(replace(_cause(claim, results), explains=()))
+    return by_harm(causes, results.records)
 
 
 def _confirmed(results: RunResults, claim: CauseClaim) -> Cause:
@@ -151,7 +155,7 @@ def _confirmed(results: RunResults, claim: CauseClaim) -> Cause:
     if told.confidence != OPEN and not _may_be_all(told.where, before, claim.evidence):
         told = replace(before, confirmation=told.confirmation)
     found = over_any_nic(by_exclusion.decided(results, told), results.confirmed)
-    found = doubted_nic(results, found)
+    found = doubted_at_times(results, doubted_nic(results, found))
     if found.where.peer and not claim.where.peer:
         found = doubted_path(results, found)
     shown = [results.records[i] for i in found.evidence]

@@ -77,11 +77,12 @@ def _is_gpu_or_path(cause: Cause) -> bool:
 
 def with_results(results: RunResults, added: Sequence[Confirmed]) -> RunResults:
     """The run with the added results among its records."""
-    records = {record.id: record for record in _records(results, added)}
+    records = {record.id: record for record in records_of(results, added)}
     return replace(results, records={**results.records, **records})
 
 
-def _records(results: RunResults, added: Sequence[Confirmed]) -> Iterator[ItemRecord]:
+def records_of(results: RunResults, added: Iterable[Confirmed]) -> Iterator[ItemRecord]:
+    """What was measured again as records, with ids that no item has."""
     for number, result in enumerate(added):
         question = result.asked.question
         case = question.case
@@ -191,6 +192,8 @@ def _items(causes: Sequence[Cause]) -> set[str]:
 
 
 def _doubt(causes: Sequence[Cause]) -> tuple[int, int, int]:
+    # What was found only by measuring again, and shows no item, makes nothing else less clear.
+    causes = [cause for cause in causes if cause.evidence]
     open_ = [cause for cause in causes if cause.confidence == OPEN]
     slow = [cause.where.node for cause in open_ if cause.cause.startswith("slow-")]
     of_none = sum(not node for node in slow)  # the cluster: nothing is less clear

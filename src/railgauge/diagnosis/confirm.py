@@ -36,7 +36,7 @@ from railgauge.diagnosis.confirmed import NOT_REPRODUCED
 from railgauge.diagnosis.effects import EFFECTS, Harm
 from railgauge.diagnosis.partners import good_nodes, partners, stand_ins
 from railgauge.diagnosis.speed import DIRECTION
-from railgauge.diagnosis.telling_apart import telling_apart, was_fast
+from railgauge.diagnosis.telling_apart import telling_apart, third_partner, was_fast
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.forecast import FOLLOW_UPS
@@ -77,7 +77,11 @@ def follow_ups(
         if not _is_of_a_part(cause):
             continue
         telling = tuple(telling_apart(results, causes, cause, good))
-        asked.extend(telling or _of_one_way(results, causes, cause, good))
+        asked.extend(
+            telling
+            or tuple(_of_one_way(results, causes, cause, good))
+            or third_partner(results, causes, cause, good)
+        )
     return _each_once(asked, before)[: max(0, FOLLOW_UPS - len(before))]
 
 

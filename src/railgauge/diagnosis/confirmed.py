@@ -15,6 +15,7 @@ from railgauge.diagnosis.model import LIKELY, OPEN, TOOL, Cause, Confirmation, W
 from railgauge.diagnosis.other_way import (
     INTERMITTENT,
     by_direction,
+    is_half_known,
     measured_nodes,
     named_as,
     with_its_back,
@@ -83,11 +84,14 @@ def with_partner(
 
 def _turned(before: Cause, cause: Cause, results: Iterable[Confirmed]) -> Cause:
     """The cause by its other direction, if that was measured after the node had been decided."""
-    if cause.where == before.where or cause.where.peer or cause.confidence == OPEN:
+    is_open = cause.confidence == OPEN and not is_half_known(cause)
+    if cause.where == before.where or cause.where.peer or is_open:
         return cause
     back = [one for one in results if not one.asked.suspects and is_about(one.asked, cause)]
     own = [one for one in results if one.asked.suspects and is_about(one.asked, before)]
-    return by_direction(cause, [*own, *back])
+    if not back:
+        return cause
+    return by_direction(replace(cause, confidence=LIKELY, would_decide=""), [*own, *back])
 
 
 def over_any_nic(cause: Cause, results: Iterable[Confirmed]) -> Cause:

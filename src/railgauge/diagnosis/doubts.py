@@ -32,8 +32,7 @@ _ALIKE = 0.985  # healthy like parts differ by up to 1.04 % in document 002
 def doubted(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
     """The causes, after all rules of this module."""
     found = list(causes)
-    rules = (whole_paths, doubted_nics, many_nics, doubted_wholes, doubted_paths, doubted_ends)
-    for rule in rules:
+    for rule in _RULES:
         found = rule(results, found)
     return found
 
@@ -217,6 +216,46 @@ def _doubted(results: RunResults, path: Cause, causes: Iterable[Cause]) -> Cause
     return path
 
 
+def paths_that_meet(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
+    """The causes; a path is undecided if an undecided one from an end of it loses as much."""
+    return [_meeting(results, cause, causes) for cause in causes]
+
+
+def _meeting(results: RunResults, path: Cause, causes: Iterable[Cause]) -> Cause:
+    if not path.where.peer or path.confidence in (OPEN, CERTAIN):
+        return path
+    other = _path_of_same_share(results, path, causes)
+    if other is None:
+        return path
+    (shared,) = {path.where.node, path.where.peer} & {other.where.node, other.where.peer}
+    pair = f"{other.where.node}:{other.where.peer}"
+    says = f"{path.says}; the path {pair} loses as much: {shared} may be slow at times"
+    return replace(path, says=says, confidence=OPEN, would_decide=AGAIN.format(shared))
+
+
+def _path_of_same_share(results: RunResults, path: Cause, causes: Iterable[Cause]) -> Cause | None:
+    """An undecided path from an end of this one that loses the same share, in any measurement."""
+    ends, own = {path.where.node, path.where.peer}, _shares(results, path)
+    for other in causes:
+        common = ends & {other.where.node, other.where.peer}
+        if other.confidence == OPEN and other.cause == path.cause and len(common) == 1:
+            theirs = _shares(results, other)
+            if own and theirs and _ALIKE <= min(own) / min(theirs) <= 1 / _ALIKE:
+                return other
+    return None
+
+
+def _shares(results: RunResults, path: Cause) -> list[float]:
+    """What its slow measurements reached, as shares of what like ones reached."""
+    ends, shown = {path.where.node, path.where.peer}, {r.id for r in evidence_of(results, path)}
+    subjects = {results.records[item].subject for item in shown}
+    return [
+        event.share
+        for event in History(results).of(path.where.node)
+        if event.slow and event.share and set(event.nodes) == ends and event.subject in subjects
+    ]
+
+
 def _unknown_end(results: RunResults, path: Cause, causes: Iterable[Cause]) -> str | None:
     """A slow node at an end of a path over one NIC, if nothing tells the path from this NIC.
 
@@ -310,3 +349,14 @@ def _worst(records: Iterable[ItemRecord]) -> dict[What, float]:
     for about, value in (rate for record in records for rate in rates(record)):
         found[about] = min(value, found.get(about, value))
     return found
+
+
+_RULES = (
+    whole_paths,
+    doubted_nics,
+    many_nics,
+    doubted_wholes,
+    doubted_paths,
+    paths_that_meet,
+    doubted_ends,
+)

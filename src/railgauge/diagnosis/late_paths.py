@@ -12,10 +12,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from railgauge.core.terms import Rung
 from railgauge.diagnosis.history import History
-from railgauge.diagnosis.model import OPEN, Cause, RunResults
+from railgauge.diagnosis.model import OPEN, Cause, RunResults, Where
 from railgauge.diagnosis.reach import goes_through
+from railgauge.diagnosis.remeasured import repeats
+from railgauge.judging.confirmation import Confirmed
 
+_CHANCE = 0.05
 _PATH, _NICS = "slow-path", ("slow-nic", "slow-direction")
 
 
@@ -36,6 +40,36 @@ def doubted_nic(results: RunResults, cause: Cause) -> Cause:
         return cause
     says = f"{cause.says}; all that {_who(cause)} reached over other NICs was before that"
     return replace(cause, says=says, confidence=OPEN, would_decide=_decides(cause))
+
+
+def doubted_at_times(results: RunResults, cause: Cause) -> Cause:
+    """The cause; undecided if its NIC comes and goes, and the others were fine too few times.
+
+    Measured again as a suspect, it was slow in some repeats only. By chance the node would then be
+    fine in each measurement over another NIC.
+    """
+    place = cause.where
+    is_nic = cause.cause in _NICS and place.device and not place.device.startswith("gpu")
+    if not is_nic or cause.confidence == OPEN or place.peer or "," in place.device:
+        return cause
+    again = [one for one in results.confirmed if place.node in one.asked.suspects]
+    slow, all_ = repeats(one for one in again if _is_over(one, place))
+    if not 0 < slow < all_:
+        return cause
+    others = [one for one in again if not _is_over(one, place)]
+    slow_there, all_there = repeats(others)
+    events = [e for e in History(results).of(place.node) if e.rung == Rung.NETWORK]
+    fine = sum(not e.slow and not goes_through(place.device, e.part) for e in events)
+    if slow_there or (1 - slow / all_) ** (fine + all_there) > _CHANCE:
+        says = f"{cause.says}; it comes and goes: {slow} of {all_} repeats are slow, measured again"
+        return replace(cause, says=says, confidence=OPEN, would_decide=_decides(cause))
+    return cause
+
+
+def _is_over(result: Confirmed, place: Where) -> bool:
+    case = result.asked.question.case
+    path = case.path_at(place.node) if case and place.node in case.nodes else None
+    return path is not None and path.nic == place.device
 
 
 def is_late(cause: Cause) -> bool:

@@ -12,11 +12,12 @@ from dataclasses import replace
 from railgauge.diagnosis.alike import CLEARLY
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.course import DIRECTION
-from railgauge.diagnosis.model import OPEN, Cause
+from railgauge.diagnosis.model import AGAIN, OPEN, Cause
 from railgauge.diagnosis.reach import nodes_of
 from railgauge.diagnosis.remeasured import always, at_times, is_alike, rate
 from railgauge.judging.confirmation import Confirmed
 
+_PAIR = 2
 INTERMITTENT = "the fault is intermittent: measure again, for longer and at another time"
 
 
@@ -35,10 +36,23 @@ def by_direction(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     is_slow = all(always(result) or (goes and at_times(result)) for result in back)
     is_less = bool(own) and all(_are_slower([one], back) for one in own)  # a partner may cost more
     if back and is_slow and not is_less:
+        if cause.cause == DIRECTION and _is_of_the_pair(back, taken):
+            return replace(cause, confidence=OPEN, would_decide=AGAIN.format(node))
         says = f"{cause.says}; measured again, it is slow in the other direction too"
         whole = replace(cause, says=says) if cause.cause == DIRECTION else cause
         return named_as(_both_ways(cause.where.device), whole)
     return named_as(DIRECTION, cause) if back else cause
+
+
+def is_half_known(cause: Cause) -> bool:
+    """Whether the node is known, and the other direction must be measured with another partner."""
+    return cause.cause == DIRECTION and cause.would_decide == AGAIN.format(cause.where.node)
+
+
+def _is_of_the_pair(back: Iterable[Confirmed], results: Iterable[Confirmed]) -> bool:
+    """Whether all of ``back`` is of the slow pair: its path may be slow, or the partner."""
+    pairs = [set(r.asked.suspects) for r in results if r.missed and len(r.asked.suspects) == _PAIR]
+    return all(set(measured_nodes(result)) in pairs for result in back)
 
 
 def _are_slower(back: Sequence[Confirmed], own: Sequence[Confirmed]) -> bool:

@@ -120,9 +120,7 @@ def _host_memory(
     if (record := next(fit, None)) is not None:
         (other,) = set(record.nodes) - {node}
         again = asked_again(cause, (node,), record, {other: partner})
-        if (case := again.question.case) is not None:  # a NIC that is slow at times is fine in one
-            case = replace(case, repeats=max(_TIMES, case.repeats))
-            yield replace(again, question=replace(again.question, case=case))
+        yield _several_times(again)  # a NIC that is slow at times is fine in one
         for back in turned(cause, record, {other: partner}):
             yield replace(back, suspects=(node,))
 
@@ -253,14 +251,13 @@ def _fine_way(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterato
         again = asked_again(cause, (), record, {other: partner})
         case = again.question.case
         if case is not None and not (case.pairing and case.pairing.peer):
-            case = replace(case, repeats=max(_TIMES, case.repeats))
-            yield replace(again, question=replace(again.question, case=case))
+            yield _several_times(again)
 
 
 def _over_others_since(
     results: RunResults, cause: Cause, good: Sequence[str]
 ) -> Iterator[Remeasurement]:
-    """One measurement over another NIC, where all of them may be slow since a moment.
+    """One measurement over another NIC, where all may be slow since a moment, or at times.
 
     It is about that NIC: a fine one says nothing of the cause's own.
     """
@@ -273,8 +270,41 @@ def _over_others_since(
     partner = peer or next(iter(partners(results.records, node, worst.subject, good)), "")
     (met,) = set(other.nodes) - {node}
     if partner:
-        again = asked_again(cause, (node,), other, {met: partner})
+        # What is slow at times only is fine in one.
+        again = _several_times(asked_again(cause, (node,), other, {met: partner}))
         yield replace(again, device=nic_of(other.part_at(node)))
+
+
+def third_partner(
+    results: RunResults, causes: Sequence[Cause], cause: Cause, good: Sequence[str]
+) -> Iterator[Remeasurement]:
+    """A slow node or NIC with one more good node, if it was measured with two others at most.
+
+    Its paths to both of them may be slow. It is repeated, because what is slow at times only is
+    fine in one.
+    """
+    place, others = cause.where, {item for one in causes if one != cause for item in one.evidence}
+    is_whole = cause.cause in _BOTH_WAYS and cause.confidence == LIKELY and not place.peer
+    if not is_whole or cause.confirmation or cause.course:
+        return
+    shown = [results.records[i] for i in cause.evidence if i in results.records and i not in others]
+    worst = worst_item(r for r in shown if place.node in r.nodes and is_path(r) and has_rate(r))
+    if worst is None:
+        return
+    over = (r for r in results.records.values() if goes_through(place.device, r.pairing))
+    met = _met(over, worst.subject)[place.node]
+    fit = [name for name in good if name not in met and name != place.node]
+    if len(met) == _PAIR:
+        for again in with_each(cause, place.node, worst, fit[:1]):
+            yield _several_times(again)
+
+
+def _several_times(asked: Remeasurement) -> Remeasurement:
+    case = asked.question.case
+    if case is None:
+        return asked
+    case = replace(case, repeats=max(_TIMES, case.repeats))
+    return replace(asked, question=replace(asked.question, case=case))
 
 
 def _ends_of_path(
@@ -296,10 +326,7 @@ def _ends_of_path(
     for end in worst.nodes if fit else ():
         partner = partners(results.records, end, worst.subject, fit)[:1]
         for again in with_each(cause, end, worst, partner):
-            case = again.question.case
-            if case is not None:
-                case = replace(case, repeats=max(_TIMES, case.repeats))
-                yield replace(again, question=replace(again.question, case=case))
+            yield _several_times(again)
     if fit:
         yield asked_again(cause, worst.nodes, worst, {})
 

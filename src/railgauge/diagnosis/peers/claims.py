@@ -44,12 +44,24 @@ def with_stragglers(results: RunResults, claims: Sequence[CauseClaim]) -> list[C
 
 
 def without_slow_partners(causes: Sequence[Cause], results: RunResults) -> tuple[Cause, ...]:
-    """The causes, but for stragglers of whom decided slow parts of partners can slow all items."""
+    """The causes, but for stragglers of whom slow parts of partners explain all items.
+
+    These are decided slow parts, or a straggler of which there are more items.
+    """
     slow = [cause for cause in causes if _is_slow(cause)]
     return tuple(
         cause
         for cause in causes
-        if cause.cause != STRAGGLER or not _is_of_partners(cause, slow, results)
+        if cause.cause != STRAGGLER
+        or not (_is_of_partners(cause, slow, results) or _is_of_straggler(cause, causes))
+    )
+
+
+def _is_of_straggler(cause: Cause, causes: Iterable[Cause]) -> bool:
+    mine, node = set(cause.evidence), nodes_of(cause.where.node)
+    others = (one for one in causes if one.cause == STRAGGLER and one.confidence != OPEN)
+    return any(
+        mine < set(one.evidence) and node.isdisjoint(nodes_of(one.where.node)) for one in others
     )
 
 
