@@ -234,6 +234,19 @@ def test_a_path_that_comes_and_goes_beside_another_slow_path_is_not_the_nics_of_
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("figure", "suspects"), [(220.0, {"n1", "n2"}), (320.0, set())])
+def test_a_measurement_that_lost_far_more_than_the_others_has_a_second_fault(figure, suspects):
+    """n1 is 11 % slow; one of its measurements reaches half, and none of the same kind is slow."""
+    pairs = [("n1", "n2"), ("n3", "n1"), ("n2", "n3"), ("n4", "n3")]
+    sends = paths(pairs, NIC, {"n1": 349.0}, "host_send_bandwidth")
+    (write,) = paths(pairs[:1], NIC, {"n1": figure})
+    found = diagnose(run(*sends, write, *paths(pairs[2:], NIC, {})))
+    assert ("slow-node", "n1", "", "likely") in slow_of(found)
+    open_ = [cause for cause in found if cause.confidence == "open"]
+    assert {name for cause in open_ for name in nodes_of(cause.where.node)} == suspects
+    assert all("that is slower than slow-node (n1) explains" in cause.says for cause in open_)
+
+
 def test_an_item_that_a_slow_partner_explains_tells_nothing_of_its_other_node():
     (slow,) = paths([("n4", "n5")], NIC, {("n4", NIC[0], "sending"): 349.0})
     others = paths([("n1", "n2"), ("n2", "n3"), ("n3", "n1")], NIC, {})

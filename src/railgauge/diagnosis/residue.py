@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from railgauge.core.naming import among, listed
-from railgauge.core.terms import Flow
+from railgauge.core.terms import Flow, Rung
 from railgauge.diagnosis.alike import evidence_of, is_steady, lies_on, slower_than_others
 from railgauge.diagnosis.course import DIRECTION
 from railgauge.diagnosis.history import nic_of
@@ -28,14 +28,18 @@ from railgauge.diagnosis.model import (
     Where,
     missed,
 )
-from railgauge.diagnosis.over_paths import flow_of
+from railgauge.diagnosis.over_paths import flow_of, is_path
 from railgauge.diagnosis.pattern import worst_of
+from railgauge.diagnosis.reach import nodes_of
+from railgauge.diagnosis.shares import Shares
 from railgauge.judging.record import ItemRecord
 from railgauge.tools import flow
+from railgauge.tools.metric import LOWER
 
 _PAIR = 2
 _MUCH = 0.05  # of a limit
 _SOME = 2
+_FAR = 0.85  # of the best share
 
 
 def left_over(results: RunResults, causes: Sequence[Cause]) -> Iterator[CauseClaim]:
@@ -44,12 +48,15 @@ def left_over(results: RunResults, causes: Sequence[Cause]) -> Iterator[CauseCla
     The latter are undecided: one claim for each two nodes, and for each group.
     """
     found: dict[frozenset[str], list[tuple[ItemRecord, Cause]]] = defaultdict(list)
-    for cause in filter(is_steady, causes):
+    steady = [cause for cause in causes if is_steady(cause)]
+    shares = Shares(results.records.values() if steady else ())
+    for cause in steady:
         others = [one for one in causes if (one.cause, one.where) != (cause.cause, cause.where)]
         shown = evidence_of(results, cause)
+        less = (*slower_than_others(shown), *_much_slower(results, shares, cause, shown))
         slower = [
             record
-            for record in dict.fromkeys((*slower_than_others(shown), *_back(results, cause, shown)))
+            for record in dict.fromkeys((*less, *_back(results, cause, shown)))
             if len(set(record.nodes)) == _PAIR and not any(lies_on(o, record) for o in others)
         ]
         if claim := _of_one_nic(results, cause, slower):
@@ -61,6 +68,26 @@ def left_over(results: RunResults, causes: Sequence[Cause]) -> Iterator[CauseCla
         found[frozenset(record.nodes)].append((record, cause))
     for nodes, some in found.items():
         yield _claim(sorted(nodes), some)
+
+
+def _much_slower(
+    results: RunResults, shares: Shares, cause: Cause, shown: Sequence[ItemRecord]
+) -> list[ItemRecord]:
+    """Host memory rates of one direction that lost far more than those of other measurements did.
+
+    Each measurement may lose somewhat more or less to the same part.
+    """
+    flows, nodes = results.platform.measurements, nodes_of(cause.where.node)
+    reached = {
+        record: share
+        for record in shown
+        if record.rung == Rung.NETWORK and is_path(record)
+        if flow_of(record, flows) in (Flow.FORWARD, Flow.BACKWARD)
+        for judged in missed(record)
+        if judged.better != LOWER and (share := shares.of(record, judged, nodes)) is not None
+    }
+    best = max(reached.values(), default=0.0)
+    return [record for record, share in reached.items() if share < _FAR * best]
 
 
 def _back(results: RunResults, cause: Cause, shown: Sequence[ItemRecord]) -> list[ItemRecord]:
