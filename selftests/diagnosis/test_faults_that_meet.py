@@ -234,6 +234,21 @@ def test_a_path_that_comes_and_goes_beside_another_slow_path_is_not_the_nics_of_
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("nics", "figure", "suspects"),
+    [(NICS[:4], 341.0, {"n1", "n2"}), (NICS[:3], 341.0, set()), (NICS[:4], 346.0, set())],
+    ids=["over-four", "over-three", "noise"],
+)
+def test_a_pair_that_is_somewhat_slower_over_all_nics_has_a_second_fault(nics, figure, suspects):
+    """n1 is 11 % slow, and with n2 another 2 % over each NIC."""
+    pairs = [("n1", "n2"), ("n3", "n1"), ("n2", "n3"), ("n4", "n3")]
+    slow = {"n1": 349.0, frozenset(("n1", "n2")): figure}
+    found = diagnose(run(*paths(pairs, nics, slow)))
+    assert ("slow-node", "n1", "", "likely") in slow_of(found)
+    open_ = [cause for cause in found if cause.confidence == "open"]
+    assert {name for cause in open_ for name in nodes_of(cause.where.node)} == suspects
+
+
 @pytest.mark.parametrize(("figure", "suspects"), [(220.0, {"n1", "n2"}), (320.0, set())])
 def test_a_measurement_that_lost_far_more_than_the_others_has_a_second_fault(figure, suspects):
     """n1 is 11 % slow; one of its measurements reaches half, and none of the same kind is slow."""

@@ -16,6 +16,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.tools.metric import LOWER
 
 CLEARLY = 0.97  # of the best of the same kind; healthy like parts differ by up to 1.04 %
+_SOMEWHAT, _MANY = 0.985, 4
 
 
 def slower_than_others(records: Iterable[ItemRecord], share: float = CLEARLY) -> list[ItemRecord]:
@@ -26,6 +27,21 @@ def slower_than_others(records: Iterable[ItemRecord], share: float = CLEARLY) ->
         best[about] = max(value, best.get(about, value))
     slower = (record for record, about, value in reached if value < share * best[about])
     return list(dict.fromkeys(slower))
+
+
+def pairs_behind(records: Iterable[ItemRecord]) -> list[ItemRecord]:
+    """The items of two nodes that are all somewhat slower than the best one of the same kind.
+
+    Noise alone does not put so many of them behind, so less is enough than for a single item.
+    """
+    taken = list(records)
+    behind = slower_than_others(taken, _SOMEWHAT)
+    pairs: dict[frozenset[str], list[ItemRecord]] = {}
+    for record in taken:
+        if any(True for _ in rates(record)):
+            pairs.setdefault(frozenset(record.nodes), []).append(record)
+    found = (some for some in pairs.values() if len(some) >= _MANY and set(some) <= set(behind))
+    return [record for some in found for record in some]
 
 
 def rates(record: ItemRecord) -> Iterator[tuple[What, float]]:

@@ -15,7 +15,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from railgauge.core.naming import among, listed
 from railgauge.core.terms import Flow, Rung
-from railgauge.diagnosis.alike import evidence_of, is_steady, lies_on, slower_than_others
+from railgauge.diagnosis.alike import (
+    evidence_of,
+    is_steady,
+    lies_on,
+    pairs_behind,
+    slower_than_others,
+)
 from railgauge.diagnosis.course import DIRECTION
 from railgauge.diagnosis.history import nic_of
 from railgauge.diagnosis.localise import ways
@@ -53,10 +59,11 @@ def left_over(results: RunResults, causes: Sequence[Cause]) -> Iterator[CauseCla
     for cause in steady:
         others = [one for one in causes if (one.cause, one.where) != (cause.cause, cause.where)]
         shown = evidence_of(results, cause)
-        less = (*slower_than_others(shown), *_much_slower(results, shares, cause, shown))
+        less = (*slower_than_others(shown), *pairs_behind(shown))
+        far = _much_slower(results, shares, cause, shown)
         slower = [
             record
-            for record in dict.fromkeys((*less, *_back(results, cause, shown)))
+            for record in dict.fromkeys((*less, *far, *_back(results, cause, shown)))
             if len(set(record.nodes)) == _PAIR and not any(lies_on(o, record) for o in others)
         ]
         if claim := _of_one_nic(results, cause, slower):
