@@ -23,6 +23,8 @@ from railgauge.diagnosis.over_paths import flow_of, has_rate, is_path
 from railgauge.diagnosis.reach import goes_through
 from railgauge.diagnosis.remeasured import at_times
 from railgauge.diagnosis.shares import What
+from railgauge.diagnosis.their_partners import named_too
+from railgauge.judging.confirmation import Confirmed
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.metric import LOWER
 
@@ -190,8 +192,8 @@ def _doubted(results: RunResults, path: Cause, causes: Iterable[Cause]) -> Cause
     mine, ends = evidence_of(results, path), {path.where.node, path.where.peer}
     lost = _worst(mine)
     for name in sorted(ends):
-        if _is_unsteady(results, name, ends):
-            says = f"{path.says}; {name} was slow at times with others, measured again"
+        if _is_unsteady(results, name, ends, lost):
+            says = f"{path.says}; {name} was slow with others, measured again"
             return replace(path, says=says, confidence=OPEN, would_decide=AGAIN.format(name))
     if path.where.device and not _is_fine_elsewhere(results, path):
         says = f"{path.says}; nothing is known of the path over other NICs"
@@ -285,12 +287,23 @@ def _is_fine_elsewhere(results: RunResults, path: Cause) -> bool:
     )
 
 
-def _is_unsteady(results: RunResults, end: str, ends: set[str]) -> bool:
-    """Whether an end of a path was slow in some repeats, and not all, with a node off the path."""
+def _is_unsteady(results: RunResults, end: str, ends: set[str], lost: Mapping[What, float]) -> bool:
+    """Whether an end of a path was slow with a node off the path: at times, or as slow as it."""
+    worst = {(subject, metric): value for (subject, metric, _, _), value in lost.items()}
     return any(
-        case is not None and end in case.nodes and not ends.issuperset(case.nodes) and at_times(one)
+        at_times(one) or (one.asked.suspects == (end,) and _is_as_slow(one, worst))
         for one in results.confirmed
         for case in (one.asked.question.case,)
+        if case is not None and end in case.nodes and not ends.issuperset(case.nodes)
+    )
+
+
+def _is_as_slow(result: Confirmed, worst: Mapping[tuple[str, str], float]) -> bool:
+    case = result.asked.question.case
+    about = case.measurement if case else ""
+    pairs = [(one.worst, worst.get((about, one.metric))) for one in result.judgements]
+    return result.missed and any(
+        value and lost and _ALIKE <= value / lost <= 1 / _ALIKE for value, lost in pairs
     )
 
 
@@ -359,4 +372,5 @@ _RULES = (
     doubted_paths,
     paths_that_meet,
     doubted_ends,
+    named_too,
 )

@@ -312,9 +312,10 @@ def _ends_of_path(
 ) -> Iterator[Remeasurement]:
     """A slow path, and each of its ends with a good node several times: it may be slow at times.
 
-    Where another slow part is on the way as well, this tells nothing.
+    An end that was measured again once is measured with another node. Where another slow part is on
+    the way as well, this tells nothing.
     """
-    if not cause.where.peer or cause.confidence != LIKELY or cause.confirmation:
+    if not cause.where.peer or cause.confidence != LIKELY:
         return
     ends = {cause.where.node, cause.where.peer}
     others = {item for one in causes if one != cause for item in one.evidence}
@@ -323,12 +324,28 @@ def _ends_of_path(
     if worst is None:
         return
     fit = [name for name in good if name not in ends]
-    for end in worst.nodes if fit else ():
-        partner = partners(results.records, end, worst.subject, fit)[:1]
-        for again in with_each(cause, end, worst, partner):
-            yield _several_times(again)
-    if fit:
+    asked = [one for end in worst.nodes for one in _end_again(results, cause, end, worst, fit)]
+    yield from asked
+    if asked and not cause.confirmation:
         yield asked_again(cause, worst.nodes, worst, {})
+
+
+def _end_again(
+    results: RunResults, cause: Cause, end: str, worst: ItemRecord, good: Sequence[str]
+) -> Iterator[Remeasurement]:
+    """An end of a slow path with a good node; with another one if it was measured again once."""
+    met = _met_again(results, end, {cause.where.node, cause.where.peer})
+    if not cause.confirmation or len(met) == 1:
+        fit = [name for name in good if name not in met]
+        partner = partners(results.records, end, worst.subject, fit)[:1]
+        yield from map(_several_times, with_each(cause, end, worst, partner))
+
+
+def _met_again(results: RunResults, end: str, ends: set[str]) -> set[str]:
+    """The nodes off the path that an end was measured again with, as a suspect, once each."""
+    alone = [one for one in results.confirmed if one.asked.suspects == (end,)]
+    cases = [one.asked.question.case for one in alone]
+    return {name for case in cases if case for name in case.nodes if case.repeats == 1} - ends
 
 
 def _ways(record: ItemRecord, node: str, flows: Measurements) -> tuple[str, ...]:
