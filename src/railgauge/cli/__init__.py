@@ -19,6 +19,7 @@ from typing import NoReturn
 from railgauge import __version__
 from railgauge.cli import text
 from railgauge.core.errors import RailgaugeError
+from railgauge.core.exhaustion import bound_thread_starts
 from railgauge.core.redaction import Redactor
 from railgauge.core.terms import EXIT_CODES_IN_WORDS
 from railgauge.site import installed
@@ -62,6 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     words = sys.argv[1:] if argv is None else argv
     code = _CUT_SHORT
+    bound_thread_starts()
     try:
         options = _parser(_asked_for(words)).parse_args(words)
         code = options.run(options)

@@ -93,6 +93,7 @@ _MOST_VALUES = 60_000
 class _Bounds(yaml.composer.Composer):
     """Ends at brackets in brackets in brackets, and at more values than a setting can need."""
 
+    peek_event: Any  # of the loader that this is mixed into
     _values = _depth = 0
 
     def get_single_node(self) -> yaml.Node | None:
@@ -103,7 +104,7 @@ class _Bounds(yaml.composer.Composer):
         self._values += 1
         self._depth += 1
         if self._depth > _DEEPEST:
-            mark = self.peek_event().start_mark  # type: ignore[attr-defined]
+            mark = self.peek_event().start_mark
             raise yaml.MarkedYAMLError(problem="is nested too deeply", problem_mark=mark)
         if self._values > _MOST_VALUES:
             raise yaml.YAMLError(f"it has more than {_MOST_VALUES} values")
