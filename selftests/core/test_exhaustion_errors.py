@@ -99,7 +99,7 @@ def test_a_thread_that_dies_before_it_begins_is_not_waited_for(
     monkeypatch.setattr(threading.Thread, "_bootstrap", dies)
     monkeypatch.setattr(exhaustion._Begun, "limit_s", 0.2)
     exhaustion.bound_thread_starts()
-    with pytest.raises(Exhausted, match="run out of memory.*ulimit -v"), no_fault_of_a_node():
+    with pytest.raises(Exhausted, match=r"run out of memory.*ulimit -v"), no_fault_of_a_node():
         threading.Thread(target=print).start()
 
 

@@ -77,10 +77,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130
-    except ImportError as error:
-        print(f"railgauge: {text.printable(installed.told(error))}", file=sys.stderr)
-        return _BROKEN
-    except Exception:
+    except (Exception, SystemExit) as error:
+        if failed := installed.failed_import(error):
+            print(f"railgauge: {text.printable(installed.told(failed))}", file=sys.stderr)
+            return _BROKEN
+        if isinstance(error, SystemExit):  # of --help, --version and bad usage
+            raise
         traceback.print_exc()
         return _BROKEN
     return code

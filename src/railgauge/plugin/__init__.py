@@ -89,8 +89,10 @@ def _open(config: pytest.Config) -> None:
         opening.open_run(config)
     except BadInput as error:
         raise pytest.UsageError(Redactor().text(f"railgauge: {error}")) from None
-    except ImportError as error:
-        raise pytest.UsageError(f"railgauge: {installed.told(error)}") from None
+    except (Exception, SystemExit) as error:
+        if failed := installed.failed_import(error):
+            raise pytest.UsageError(f"railgauge: {installed.told(failed)}") from None
+        raise
     reporters.quieten(config)
     config.pluginmanager.register(_Messages(), "railgauge-messages")
     if config.stash[SETTINGS].is_worker:
