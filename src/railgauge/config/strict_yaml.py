@@ -87,7 +87,7 @@ def _size(node: yaml.Node, sizes: dict[int, int], around: set[int]) -> int:
 _DEEPEST = 40
 # A value is also a key. A node with addresses and SSH settings of its own has 21 of them, and
 # 2,000 such nodes 42,000.
-_MOST_VALUES = 60_000
+_MOST_VALUES = 50_000
 
 
 class _Bounds(yaml.composer.Composer):
