@@ -103,7 +103,7 @@ def bound_thread_starts() -> None:
     Without memory (``ulimit -v``) a new thread may die before it can say that it has begun, and
     ``Thread.start`` waits for that word for ever. Now it raises ``MemoryError``.
     """
-    threading.Thread.start = _start_within_limit  # type: ignore[method-assign]
+    threading.Thread.start = _start_within_limit  # type: ignore[method-assign, assignment]
 
 
 def _of_one(error: BaseException) -> str:
