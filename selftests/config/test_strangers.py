@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from testing.core_values import HOSTFILE_SCHEMA, lines_of
 from testing.places import ROOT
 
-from railgauge.config import deviations, hostfile, thresholds
+from railgauge.config import deviations, hostfile, strict_yaml, thresholds
 from railgauge.core.errors import BadInput, Gathered
 from railgauge.core.model import Cluster, Node
 from railgauge.planning import part
@@ -100,7 +101,7 @@ def test_a_set_without_end(tmp_path: Path, nodes: str, key: str) -> None:
             f"{b}: &{b} {{<<: [*{a}, *{a}]}}\n" for a, b in zip("abcdefghijklmnopqrstuvwx",
             "bcdefghijklmnopqrstuvwxy", strict=True)).replace("<<: [*a, *a]", "x: 1"), "aliases"),
         (f"{HEAD}nodes: n1\nssh: &s {{port: 22}}\nslurm: {{<<: *s}}\n", "merge"),
-        (f"{HEAD}nodes: n1\nports: {'[' * 2000}\n", "nested too deeply"),
+        (f"{HEAD}nodes: n1\nports: {'[' * 2000}\n", "nest"),
         (f"{HEAD}nodes: {'[' * 30}n1{']' * 30}\n", "nodes"),
         (f"{HEAD}nodes: n1\nssh: {{patience_s: .inf}}\n", ".inf is not a number"),
         (f"{HEAD}nodes: n1\nssh: {{patience_s: .nan}}\n", ".nan is not a number"),
@@ -129,6 +130,57 @@ def test_a_set_without_end(tmp_path: Path, nodes: str, key: str) -> None:
 )  # fmt: skip
 def test_a_hostfile_of_a_stranger(tmp_path: Path, text: str, says: str) -> None:
     assert says in of_hostfile(tmp_path, text)
+
+
+MANY = 100_000
+MANY_VALUES = {
+    "names": "nodes: [" + ",".join(f"n{i}" for i in range(MANY)) + "]\n",
+    "numbers": "nodes:\n" + "- 1\n" * MANY,
+    "nodes": "nodes:\n" + "".join(f"- {{name: '!{i}', x: 1}}\n" for i in range(MANY // 5)),
+    "fewer names": "nodes: [" + ",".join(f"n{i}" for i in range(50_000)) + "]\n",
+    "fewer numbers": "nodes:\n" + "- 1\n" * 50_000,
+    "variables": "nodes: n1\nenvironment:\n" + "".join(f"  K{i}: 1\n" for i in range(MANY // 2)),
+    "keys": "nodes: n1\n" + "".join(f"k{i}: 1\n" for i in range(MANY // 2)),
+}
+
+
+@pytest.mark.parametrize("body", MANY_VALUES.values(), ids=MANY_VALUES)
+def test_a_hostfile_of_many_values(tmp_path: Path, body: str) -> None:
+    said = of_hostfile(tmp_path, HEAD + body)
+    assert "more than 50000 values" in said or "more than 20000 entries" in said
+
+
+def test_deviations_of_many_values(tmp_path: Path) -> None:
+    path = tmp_path / "deviations.yaml"
+    path.write_text("- {cause: x}\n" * (MANY // 3))
+    assert "more than 50000 values" in refused(lambda: deviations.load(path))
+
+
+def test_a_file_with_endless_mistakes_names_some_of_them(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(HEAD + "nodes:\n" + "- 1\n" * 19_000)
+    begun = time.process_time()
+    with pytest.raises(BadInput, match="50 complaints"):
+        hostfile.load(path, schema_file=HOSTFILE_SCHEMA)
+    assert time.process_time() - begun < MOST_S
+
+
+def test_the_hostfile_of_a_large_site_is_read(tmp_path: Path) -> None:
+    """Two thousand nodes, each with all settings of its own."""
+    ssh = "{user: root, port: 22, key: ~/k, connect_timeout_s: 9, patience_s: 9, agent: true}"
+    nodes = "".join(
+        f"- {{name: n{i}, address: 10.1.{i // 250}.{i % 250}, data_address: n{i}-d, ssh: {ssh}}}\n"
+        for i in range(2000)
+    )
+    path = tmp_path / "c.yaml"
+    path.write_text(f"{HEAD}nodes:\n{nodes}")
+    assert len(hostfile.load(path, schema_file=HOSTFILE_SCHEMA).nodes) == 2000
+
+
+def test_without_libyaml_the_same_is_refused() -> None:
+    for text in (f"nodes: {'[' * 2000}\n", MANY_VALUES["numbers"]):
+        with pytest.raises(yaml.YAMLError, match=r"nested too deeply|more than 50000 values"):
+            yaml.compose(text, Loader=strict_yaml.bounded(yaml.SafeLoader))
 
 
 def test_a_list_of_more_nodes_than_there_are(tmp_path: Path) -> None:

@@ -43,8 +43,8 @@ def lines_of(done: subprocess.CompletedProcess[str]) -> list[str]:
     return [line for line in (done.stdout + done.stderr).splitlines() if "railgauge:" in line]
 
 
-def broken(folder: Path, module: str) -> Path:
-    (folder / f"{module}.py").write_text("raise ImportError('broken on purpose')\n")
+def broken(folder: Path, module: str, how: str = "raise ImportError('broken on purpose')") -> Path:
+    (folder / f"{module}.py").write_text(f"{how}\n")
     return folder
 
 
@@ -64,6 +64,47 @@ def test_a_broken_package_is_no_verdict(project: Project, tmp_path: Path, module
     assert "broken on purpose" in line
     assert "Traceback" not in done.stdout + done.stderr
     assert sorted((project.folder / "reports").glob("*/verdict.json")) == before
+
+
+# Imported with the plugin, when the hostfile is read, and when the nodes are reached.
+@pytest.mark.parametrize("module", ["ClusterShell", "jsonschema", "fabric"])
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ("def (", "SyntaxError: invalid syntax"),
+        ("1 / 0", "ZeroDivisionError: division by zero ({module}.py:1)"),
+        ("raise SystemExit(1)", "SystemExit: 1 ({module}.py:1)"),
+    ],
+)
+def test_a_damaged_package_is_told_in_one_line(
+    project: Project, tmp_path: Path, module: str, how: str, says: str
+) -> None:
+    """It gave a traceback of pytest, some with a verdict below it, or nothing and exit code 1."""
+    words = ("-m", "pytest", "-p", "no:hypothesispytest", *HOMELAB, *BARE_SMOKE)
+    done = started(project, (sys.executable,), broken(tmp_path, module, how), words)
+    printed = done.stdout + done.stderr
+    assert done.returncode in NO_VERDICT, printed
+    (line,) = lines_of(done)
+    assert f"an import failed: {says.format(module=module)}" in line
+    assert not any(word in printed for word in ("Traceback", "INTERNALERROR", "INCOMPLETE"))
+
+
+@pytest.mark.parametrize("how", ["def (", "1 / 0", "raise SystemExit(1)"])
+def test_a_damaged_package_is_told_in_one_line_by_a_command(
+    project: Project, tmp_path: Path, how: str
+) -> None:
+    command = ("-c", "import sys; from railgauge.cli import main; sys.exit(main())", "plan")
+    done = started(
+        project, (sys.executable,), broken(tmp_path, "jsonschema", how), (*command, *HOMELAB)
+    )
+    assert done.returncode in NO_VERDICT, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("railgauge: an import failed: ")
+
+
+def test_an_error_that_is_none_of_an_import_stays_what_it_is() -> None:
+    for error in (ValueError("x"), SystemExit(2), SyntaxError("of a document")):
+        assert installed.failed_import(error) is None
 
 
 @pytest.mark.parametrize(

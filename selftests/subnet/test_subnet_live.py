@@ -97,7 +97,7 @@ def broken(subnets, tmp_path_factory):
     folder = tmp_path_factory.mktemp("broken")
     with subnets(folder / "subnet", ACTUAL) as subnet:
         subnet.tell(f'Unlink "{LEAF1}"[1]')
-        subnet.ask("ibportstate", "-G", "0x100001", "4", "width", "1")
+        subnet.make_narrow("0x100001", "4")
         subnet.tell(f'PerformanceSet "{LEAF1}"[6] PortCounters.PortRcvErrors=4000')
         during = (
             f'PerformanceSet "{LEAF1}"[3] PortCounters.LinkDownedCounter=2\n'

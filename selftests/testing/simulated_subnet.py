@@ -7,6 +7,7 @@ under ``tools`` see to: what is tested knows nothing of it.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -133,6 +134,20 @@ class Subnet:
     def tell_after(self, program: str, command: str) -> None:
         """The same, carried out when ``program`` is next run for the first time."""
         (self.folder / "scratch" / f"then-{program}").write_text(f"{command}\n", encoding="utf-8")
+
+    def make_narrow(self, guid: str, port: str) -> None:
+        """Give a port a single lane.
+
+        It is done until it is so: OpenSM, at work on the ports, may write back what it has read
+        before, and ``ibportstate`` does not notice.
+        """
+
+        def is_narrow() -> bool:
+            self.ask("ibportstate", "-G", guid, port, "width", "1")
+            said = self.ask("ibportstate", "-G", guid, port, "query")
+            return re.search(r"LinkWidthActive:\.+1X", said) is not None
+
+        wait_until(is_narrow, _READY_S, f"one lane at port {port} of {guid}")
 
     def ask(self, program: str, *arguments: str) -> str:
         """A tool's output; on a busy machine the simulator's library can crash the tool."""

@@ -19,6 +19,7 @@ from typing import NoReturn
 from railgauge import __version__
 from railgauge.cli import text
 from railgauge.core.errors import RailgaugeError
+from railgauge.core.exhaustion import bound_thread_starts
 from railgauge.core.redaction import Redactor
 from railgauge.core.terms import EXIT_CODES_IN_WORDS
 from railgauge.site import installed
@@ -62,6 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     words = sys.argv[1:] if argv is None else argv
     code = _CUT_SHORT
+    bound_thread_starts()
     try:
         options = _parser(_asked_for(words)).parse_args(words)
         code = options.run(options)
@@ -75,10 +77,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130
-    except ImportError as error:
-        print(f"railgauge: {text.printable(installed.told(error))}", file=sys.stderr)
-        return _BROKEN
-    except Exception:
+    except (Exception, SystemExit) as error:
+        if failed := installed.failed_import(error):
+            print(f"railgauge: {text.printable(installed.told(failed))}", file=sys.stderr)
+            return _BROKEN
+        if isinstance(error, SystemExit):  # of --help, --version and bad usage
+            raise
         traceback.print_exc()
         return _BROKEN
     return code

@@ -38,7 +38,7 @@ from railgauge.subnet.declared import declared_fabric, declared_leaves
 # No cluster has more nodes than this; a node set of a few characters can name any number.
 _MOST_NODES = 20_000
 # Of all groups together: a node is in a handful of them, for leaves, pods or racks.
-_MOST_MEMBERS = 10 * _MOST_NODES
+_MOST_MEMBERS = 5 * _MOST_NODES
 _NODES_REMEDY = "write node01 or node[01-16]"
 _PLACEHOLDER = re.compile(r"<change-?me>", re.IGNORECASE)
 
@@ -97,6 +97,10 @@ def _from_yaml(path: Path, text: str, schema_file: Path) -> Cluster:
             "is not a mapping of keys to values",
             "start from hostfiles/example-metax-c500.yaml",
         )
+    listed = document.get("nodes")
+    if isinstance(listed, list) and len(listed) > _MOST_NODES:
+        line = strict_yaml.line_of(tree, ("nodes",))
+        refuse(path, f"nodes: has more than {_MOST_NODES} entries", _NODES_REMEDY, line)
     gathered = Gathered()
     for number, raw in enumerate(text.splitlines(), 1):
         with gathered.trying():
@@ -133,8 +137,6 @@ def _check_placeholder(path: Path, line: str, number: int) -> None:
 def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
     ssh = _ssh(path, document.get("ssh", {}))
     entries = document["nodes"] if isinstance(document["nodes"], list) else [document["nodes"]]
-    if len(entries) > _MOST_NODES:
-        refuse(path, f"nodes: has more than {_MOST_NODES} entries", _NODES_REMEDY, line("nodes"))
     nodes: list[Node] = []
     gathered = Gathered()
     for index, entry in enumerate(entries):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from railgauge.core.errors import BadInput
 JsonPath = Sequence[str | int]
 # A message about a value of a stranger's file may hold the whole value.
 _LONGEST = 400
+# Of a file with more complaints these are told: nobody reads more.
+_MOST = 50
 
 
 def complaints(
@@ -51,9 +54,8 @@ def _complaints(schema: Any, document: object, definition: str) -> Iterator[tupl
 
     more = {"$ref": f"#/$defs/{definition}"} if definition in schema.get("$defs", {}) else {}
     validator = Draft202012Validator({**schema, **more})
-    for error in sorted(
-        validator.iter_errors(document), key=lambda error: list(map(str, error.path))
-    ):
+    found = islice(validator.iter_errors(document), _MOST)
+    for error in sorted(found, key=lambda error: list(map(str, error.path))):
         deepest = _deepest(error)
         yield [*deepest.absolute_path, *_unknown_keys(deepest)[:1]], _in_words(deepest)
 

@@ -25,7 +25,7 @@ class BadYaml(Exception):
 def loads(text: str) -> tuple[Any, Any]:
     """Return the document, and the tree in which ``line_of`` finds lines. Raises ``BadYaml``."""
     with _told():
-        tree = yaml.compose(text, Loader=_BoundedLoader)
+        tree = yaml.compose(text, Loader=_LOADER)
         _refuse_bombs(tree)
         return _StrictLoader("").construct_document(tree) if tree else None, tree
 
@@ -36,7 +36,7 @@ def scalar(text: str, key: str) -> str:
     Raises ``BadYaml``.
     """
     with _told():
-        tree = yaml.compose(text, Loader=_BoundedLoader)
+        tree = yaml.compose(text, Loader=_LOADER)
     found = _child(tree, key)
     return str(found.value) if isinstance(found, yaml.ScalarNode) else ""
 
@@ -84,20 +84,45 @@ def _size(node: yaml.Node, sizes: dict[int, int], around: set[int]) -> int:
     return sizes[own]
 
 
-class _BoundedLoader(yaml.SafeLoader):
-    """Refuses brackets in brackets in brackets, for which PyYAML takes quadratic time."""
-
-    def fetch_flow_collection_start(self, token: Any) -> None:
-        super().fetch_flow_collection_start(token)
-        if self.flow_level > _DEEPEST:
-            problem, mark = "is nested too deeply", self.get_mark()
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
-
-
 _DEEPEST = 40
+# A value is also a key. A node with addresses and SSH settings of its own has 21 of them, and
+# 2,000 such nodes 42,000.
+_MOST_VALUES = 50_000
 
 
-class _StrictLoader(_BoundedLoader):
+class _Bounds(yaml.composer.Composer):
+    """Ends at brackets in brackets in brackets, and at more values than a setting can need."""
+
+    peek_event: Any  # of the loader that this is mixed into
+    _values = _depth = 0
+
+    def get_single_node(self) -> yaml.Node | None:
+        self.anchors = {}
+        return super().get_single_node()
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        self._values += 1
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            mark = self.peek_event().start_mark
+            raise yaml.MarkedYAMLError(problem="is nested too deeply", problem_mark=mark)
+        if self._values > _MOST_VALUES:
+            raise yaml.YAMLError(f"it has more than {_MOST_VALUES} values")
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+
+def bounded(loader: Any) -> Any:
+    """Return the loader with the bounds."""
+    return type("_Loader", (_Bounds, loader), {"__init__": loader.__init__})
+
+
+# libyaml's parser takes a tenth of the time; PyYAML for a platform without wheels may lack it.
+_LOADER = bounded(getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+class _StrictLoader(yaml.SafeLoader):
     """Refuses what YAML silently accepts: a key given twice, and keys such as ``on``."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -73,6 +74,36 @@ def raise_if_exhausted(error: BaseException | None) -> None:
     """Raise ``Exhausted`` if the error comes from a lack of this machine."""
     if error is not None and (lacking := what_ran_out(error)):
         raise Exhausted(f"this machine has run out of {lacking}") from error
+
+
+class _Begun(threading.Event):
+    """Whether a thread has begun. Its starter waits for that, without an end of its own."""
+
+    limit_s = 60.0
+
+    def wait(self, timeout: float | None = None) -> bool:
+        has_begun = super().wait(self.limit_s if timeout is None else timeout)
+        if timeout is None and not has_begun:
+            raise MemoryError(f"a new thread did not begin within {self.limit_s:g} s")
+        return has_begun
+
+
+_start = threading.Thread.start
+
+
+def _start_within_limit(thread: threading.Thread) -> None:
+    if thread.ident is None:
+        vars(thread)["_started"] = _Begun()
+    _start(thread)
+
+
+def bound_thread_starts() -> None:
+    """Make every start of a thread in this process end, those of libraries included.
+
+    Without memory (``ulimit -v``) a new thread may die before it can say that it has begun, and
+    ``Thread.start`` waits for that word for ever. Now it raises ``MemoryError``.
+    """
+    threading.Thread.start = _start_within_limit  # type: ignore[method-assign, assignment]
 
 
 def _of_one(error: BaseException) -> str:

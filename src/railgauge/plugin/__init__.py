@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from railgauge.core.errors import BadInput, Exhausted
-from railgauge.core.exhaustion import raise_if_exhausted
+from railgauge.core.exhaustion import bound_thread_starts, raise_if_exhausted
 from railgauge.core.redaction import Redactor, mask_environment
 from railgauge.plugin import (
     ending,
@@ -79,6 +79,7 @@ def _report_merged(config: pytest.Config) -> None:
 
 def _open(config: pytest.Config) -> None:
     """Open the run of the ladder."""
+    bound_thread_starts()
     reporters.show_faults(config)
     ending.refuse_without(config)
     try:
@@ -88,8 +89,10 @@ def _open(config: pytest.Config) -> None:
         opening.open_run(config)
     except BadInput as error:
         raise pytest.UsageError(Redactor().text(f"railgauge: {error}")) from None
-    except ImportError as error:
-        raise pytest.UsageError(f"railgauge: {installed.told(error)}") from None
+    except (Exception, SystemExit) as error:
+        if failed := installed.failed_import(error):
+            raise pytest.UsageError(f"railgauge: {installed.told(failed)}") from None
+        raise
     reporters.quieten(config)
     config.pluginmanager.register(_Messages(), "railgauge-messages")
     if config.stash[SETTINGS].is_worker:

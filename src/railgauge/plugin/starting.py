@@ -64,8 +64,10 @@ class SessionStart:
                 registry.load(cluster.transport)
         except RailgaugeError as error:
             _refuse(error)
-        except ImportError as error:
-            _refuse(installed.told(error))
+        except (Exception, SystemExit) as error:
+            if failed := installed.failed_import(error):
+                _refuse(installed.told(failed))
+            raise
         return cluster
 
     def survey(self, cluster: Cluster) -> None:

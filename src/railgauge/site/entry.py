@@ -59,8 +59,8 @@ def pytest_load_initial_conftests(
         args.clear()  # options of the site's own conftest.py are not known here
     try:
         yield
-    except Exception as error:
-        failed = installed.import_error_in(error)
+    except (Exception, SystemExit) as error:
+        failed = installed.failed_import(error)
         if isinstance(error, _TOLD_BY_PYTEST if failed is None else pytest.UsageError):
             raise
         if found(everywhere, invoked.dir) is None:
@@ -74,7 +74,7 @@ def pytest_load_initial_conftests(
 _TOLD_BY_PYTEST = (pytest.UsageError, ConftestImportFailure)  # in one line, and exit code 4
 
 
-def _of_a_plugin(error: Exception) -> str:
+def _of_a_plugin(error: BaseException) -> str:
     """The line about an error of a plugin, such as one that has an option of this suite too."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     said = " ".join(str(error).split())

@@ -6,8 +6,10 @@ Python would end a run with 1, the exit code of a rejected cluster.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator
 from importlib import metadata
+from pathlib import Path
 
 _PACKAGE = "railgauge"
 _REMEDY = "set up the environment again (make accept), or install railgauge again with pip"
@@ -15,7 +17,11 @@ _REMEDY = "set up the environment again (make accept), or install railgauge agai
 
 def told(error: BaseException) -> str:
     """One line about an import that failed: the packages that are not as needed, else the error."""
-    said = " ".join(str(error).split()) or type(error).__name__
+    said = " ".join(str(error).split())
+    if not isinstance(error, ImportError):
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        said = f"{type(error).__name__}: {said} ({Path(at.filename).name}:{at.lineno})"
+    said = said or type(error).__name__
     return f"{'; '.join(complaints()) or f'an import failed: {said}'}; {_REMEDY}"
 
 
@@ -55,10 +61,27 @@ def _unmet(needed: list[str] | tuple[str, ...]) -> Iterator[str]:
             yield f"{one.name} {found} is installed, but railgauge needs {one.name}{one.specifier}"
 
 
-def import_error_in(error: BaseException | None) -> ImportError | None:
-    """The import that failed and that pytest reports by an error of its own; ``None`` if none."""
+def failed_import(error: BaseException | None) -> BaseException | None:
+    """The error of an import, also if pytest reports it by one of its own; ``None`` if none.
+
+    It is an ``ImportError``, or whatever a package that the suite imports raises while Python reads
+    or runs it, such as a ``SyntaxError`` in a file that a disk has lost.
+    """
     while error is not None:
-        if isinstance(error, ImportError):
+        if isinstance(error, ImportError) or _is_of_a_package(error):
             return error
         error = getattr(error, "cause", None) or error.__cause__
     return None
+
+
+_OWN = str(Path(__file__).parents[1])
+
+
+def _is_of_a_package(error: BaseException) -> bool:
+    """Whether the suite was importing: behind its last frame the code of a module is run."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [place for place, frame in enumerate(frames) if frame.filename.startswith(_OWN)]
+    if not own:
+        return False
+    is_read = isinstance(error, SyntaxError) and bool(error.filename)
+    return is_read or any(frame.name == "<module>" for frame in frames[own[-1] + 1 :])

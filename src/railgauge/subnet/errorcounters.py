@@ -55,7 +55,7 @@ class ErrorScan:
     """The output of ``ibqueryerrors``. ``nodes_checked`` is ``None`` if it was cut off.
 
     ``by_end`` has the counters by port: the GUID of a switch, or the description of a channel
-    adapter, and the port's number.
+    adapter, and the port's number. ``summaries`` counts the scans in the text.
     """
 
     ports: tuple[PortErrors, ...]
@@ -63,6 +63,7 @@ class ErrorScan:
     ports_checked: int | None
     ports_with_errors: int | None
     by_end: Mapping[tuple[int | str, int], Mapping[str, int]]
+    summaries: int = 1
 
 
 @lru_cache(maxsize=4)
@@ -89,7 +90,13 @@ def parse_ibqueryerrors(text: str) -> ErrorScan:
             **{(port.node, port.port): port.counters for port in ports},
             **{(port.guid, port.port): port.counters for port in ports},
         },
+        len(_SUMMARY.findall(text)),
     )
+
+
+def ports_of_perfquery(text: str) -> list[str]:
+    """Return the lines that begin the counters of a port, or with ``-E`` each part of them."""
+    return [match[0] for match in _PERFQUERY.finditer(text)]
 
 
 def parse_perfquery(text: str) -> dict[str, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass
+from itertools import groupby
 
 from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import ProblemKind
@@ -57,7 +58,8 @@ def parse(text: str) -> Parsed:
     the name of its check (``check_nccl_allreduce``), also if it is printed with a ``~``. A failed
     check is a measured value and the warning ``check-failed``. The script prints no closing line:
     the platform file names the checks that must be in ``summary.tests``. An incomplete last line
-    is ``truncated``, and a success in it does not count.
+    is ``truncated``, and a success in it does not count. The output of two runs in one text is
+    ``several-tables``.
     """
     text = clean(text)
     whole, _, torn = text.rpartition("\n")
@@ -67,6 +69,8 @@ def parse(text: str) -> Parsed:
     if collector.check_started(text, _SCRIPT) and torn.strip():
         collector.error(ProblemKind.TRUNCATED, "the last line is incomplete")
     _collect(results, collector)
+    if _begins_anew(results):
+        collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
     _collect_nothing(text, results, collector)
     summary = {
         "results": [asdict(result) for result in results],
@@ -86,6 +90,15 @@ def _test(result: NhcResult) -> dict[str, object]:
         "gpus": (),
         "says": said,
     }
+
+
+def _begins_anew(results: tuple[NhcResult, ...]) -> bool:
+    """Return whether a check comes back after another one, or a line is printed twice.
+
+    A check may have lines of its own for each device, one after another.
+    """
+    named = [name for name, _ in groupby(result.check for result in results if result.check)]
+    return len(set(named)) < len(named) or len(set(results)) < len(results)
 
 
 def _collect(results: tuple[NhcResult, ...], collector: OutputCollector) -> None:

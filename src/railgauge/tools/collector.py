@@ -32,6 +32,9 @@ def missing_program(text: str, names: Sequence[str]) -> Problem | None:
     return problem(ProblemKind.TOOL_MISSING, match[0]) if match else None
 
 
+_SEVERAL = "several outputs in one text; give the output of one run"
+
+
 @dataclass(slots=True)
 class OutputCollector:
     """Samples in printed order; values with the same metric, size and placement are iterations.
@@ -90,6 +93,14 @@ class OutputCollector:
 
     def error(self, kind: ProblemKind, message: str) -> None:
         self.problems.append(problem(kind, message))
+
+    def refuse_several(self, openings: int = 0) -> None:
+        """Add an error for two outputs in one text.
+
+        They have a value twice, or a line that a program prints once; ``openings`` counts it.
+        """
+        if openings > 1 or any(sample.iteration for sample in self.samples):
+            self.error(ProblemKind.SEVERAL_TABLES, _SEVERAL)
 
     def warn(self, kind: ProblemKind, message: str) -> None:
         self.problems.append(problem(kind, message, Severity.WARNING))

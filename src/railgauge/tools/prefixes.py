@@ -104,7 +104,8 @@ FORMS = (
     _form("logger", rf"{_LEVEL}:[\w.]{{1,80}}:"),
     _form(
         "level",
-        rf"(?:- [\w.]{{1,80}} )?(?:- )?\[?{_LEVEL}\]?(?: {{1,8}}-| {{0,8}}:)?{_GAP}",
+        rf"(?:- [\w.]{{1,80}} )?(?:- )?\[?{_LEVEL}\]?(?: {{1,8}}-| {{0,8}}:)?{_GAP}"
+        rf"(?![ \t]{{0,8}}nhc:)",  # Azure's checks begin a line with ERROR or SUCCESS themselves
         is_weak=True,
     ),
     _form("task", rf" {{0,6}}(?P<who>[0-9]{{1,6}}):{_GAP}", is_weak=True),

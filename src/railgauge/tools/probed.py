@@ -82,6 +82,8 @@ def _refuse_twins(names: Iterable[Hashable], collector: OutputCollector) -> None
 
 _MATRIX_CELL = re.compile(r"^[ \t]{0,80}GPU0[ \t]{1,80}(?:GPU1|X|CPU|NIC0)", re.MULTILINE)
 _LINK = re.compile(r"^\s{0,40}Link [0-9]{1,3}: ", re.MULTILINE)
+_NVLINK_GPU = re.compile(r"^\s{0,40}(GPU [0-9]{1,4}): ", re.MULTILINE)
+_ROW = re.compile(r"^[ \t]{0,80}(GPU\d{1,4})[ \t]{1,80}(?!GPU|CPU|NIC|NUMA|Node)\S", re.MULTILINE)
 
 
 def _read_nvidia(text: str, collector: OutputCollector) -> _Found:
@@ -92,6 +94,7 @@ def _read_nvidia(text: str, collector: OutputCollector) -> _Found:
         return _smi_log(nvidia_smi.parse_query(text), collector)
     if _LINK.search(text):
         links = nvlink.parse_nvlink(text)
+        _refuse_twins(_NVLINK_GPU.findall(text), collector)
         _count(collector, "gpus", len(links))
         _count(collector, "links_up", sum(link.up for link in links.values()))
         return {"links": {f"gpu{gpu}": asdict(link) for gpu, link in links.items()}}
@@ -120,6 +123,7 @@ def _read_matrix(text: str, collector: OutputCollector) -> _Found:
     found = topology.parse_topology(text)
     _count(collector, "gpus", sum(name.startswith("gpu") for name in found.distances))
     _complain(collector, found.problem)
+    _refuse_twins(_ROW.findall(text), collector)
     return {"distances": found.distances, "numa_nodes": found.numa_nodes}
 
 
@@ -132,11 +136,15 @@ def _read_rocm(text: str, collector: OutputCollector) -> _Found:
     log = rocm_smi.parse_json(text)
     _count(collector, "gpus", len(log.cards))
     _complain(collector, log.problem)
+    _refuse_twins(re.findall(r'"(card[0-9]{1,4})": ?\{', text), collector)
     return {"gpus": {str(card): dict(raw) for card, raw in log.cards.items()}}
 
 
 _AMD_GPU = re.compile(r'^GPU: {1,4}[0-9]{1,4}\s*$|^\s{0,40}"gpu": ?[0-9]{1,4}', re.MULTILINE)
 
+_AMD_TEXT = re.compile(r"^GPU: {1,4}([0-9]{1,4})\s*$", re.MULTILINE)
+_AMD_JSON = re.compile(r"^(?:\{|\[\s{0,80}\{)", re.MULTILINE)
+_AMD_TABLES = ("LINK METRIC TABLE:", "XGMI LINK STATUS:")
 _AMD_LINKS = re.compile(r"LINK (?:METRIC|STATUS)|XGMI", re.IGNORECASE)
 
 
@@ -147,8 +155,10 @@ def _read_amd(text: str, collector: OutputCollector) -> _Found:
     if gpus or links:
         _count(collector, "gpus", len(gpus or links))
     if gpus:
-        _refuse_twins(re.findall(r"^GPU: {1,4}([0-9]{1,4})\s*$", text, re.MULTILINE), collector)
+        _refuse_twins(_AMD_TEXT.findall(text), collector)
+        collector.refuse_several(len(_AMD_JSON.findall(text)))
         return {"gpus": {f"gpu{gpu}": dict(raw) for gpu, raw in gpus.items()}}
+    collector.refuse_several(max(map(text.count, _AMD_TABLES)))
     return {"xgmi": {f"gpu{gpu}": asdict(link) for gpu, link in links.items()}} if links else None
 
 
@@ -230,6 +240,9 @@ def _read_ethtool(text: str, collector: OutputCollector) -> _Found:
     return {}
 
 
+_PCI_ADDRESS = re.compile(
+    r"^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?:\s|$)", re.MULTILINE
+)
 _DEVICE = re.compile(
     r"^(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] "
     r"(?:[A-Z][\w /.()\-]{1,60}(?: \[[0-9a-f]{4}\])?|\"[A-Z]|Class [0-9a-f]{4}): \S",
@@ -242,6 +255,7 @@ def _read_lspci(text: str, collector: OutputCollector) -> _Found:
     devices = len(_DEVICE.findall(text))
     if not devices:
         return None
+    _refuse_twins(_PCI_ADDRESS.findall(text), collector)
     report = parse_lspci(text)
     _count(collector, "devices", devices)
     _count(collector, "redirecting", len(report.acs_enabled))

@@ -71,6 +71,7 @@ def parse(text: str) -> Parsed:
         _collect_group(group, sections.get("Errors", []), collector)
     for line in filter(str.strip, sections.get("Warnings", [])):
         collector.warn(ProblemKind.RAS_WARNING, line)
+    collector.refuse_several()
     _collect_end(text, sections, bool(groups), collector)
     version = _VERSION.search(text)
     summary = {

@@ -71,11 +71,14 @@ def parse(text: str) -> Parsed:
         failed := _FAILED.search(text)
     ):
         collector.error(ProblemKind.TOOL_FAILED, failed[0])
-    summary: dict[str, object] = {"devices": _devices(lines)}
+    devices = _devices(lines)
+    summary: dict[str, object] = {"devices": devices}
     _collect_tables(lines, collector)
     _collect_matrices(lines, collector, summary)
     if is_torn(text):
         collector.error(ProblemKind.TRUNCATED, "the last line is incomplete")
+    indices = [device.get("Device Index") for device in devices]
+    collector.refuse_several(1 + len(indices) - len(set(indices)))
     _collect_nothing(text, collector, summary)
     version, launched = _VERSION.search(text), _LAUNCHED.search(text)
     if launched:

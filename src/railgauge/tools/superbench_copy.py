@@ -63,6 +63,7 @@ def parse(text: str) -> Parsed:
     programs = _collect(whole_lines(text), collector)
     if is_torn(text):
         collector.error(ProblemKind.TRUNCATED, "the last line is incomplete")
+    collector.refuse_several()
     _collect_nothing(text, programs, collector)
     if len(programs) > 1:
         collector.error(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from railgauge.core.model import Command, Parsed
@@ -22,6 +23,8 @@ METRICS = tuple(
     for name in ("switches", "adapters", "cables")
 )
 
+_OPENING = re.compile(r"^# Topology file: generated on ", re.MULTILINE)
+
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
     return asks(setting, "ibnetdiscover")
@@ -31,7 +34,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
 def parse(text: str) -> Parsed:
     """Return the counts ``switches``, ``adapters`` and ``cables``; ``summary`` lists them.
 
-    A dump with an incomplete record of a node is ``truncated``.
+    A dump with an incomplete record of a node is ``truncated``, two dumps are ``several-tables``.
     """
     text = clean(text)
     collector = OutputCollector()
@@ -44,6 +47,7 @@ def parse(text: str) -> Parsed:
         collector.add("cables", "count", len(found.cables), may_be_zero=True)
     if found.nodes and found.problem:
         collector.error(ProblemKind.TRUNCATED, found.problem)
+    collector.refuse_several(len(_OPENING.findall(text)))
     complain_of_nothing(text, collector)
     return collector.parsed("ibnetdiscover", None, _summary(found))
 

@@ -56,6 +56,7 @@ def parse(text: str) -> Parsed:
         collector.add("ports_checked", "count", scan.ports_checked or 0)
     elif scan.ports:
         collector.error(ProblemKind.TRUNCATED, "the scan ends before its summary")
+    collector.refuse_several(scan.summaries)
     if unmanaged := _UNMANAGED.search(text):
         collector.error(NO_MANAGER, unmanaged[0])
     if unread := _UNREAD.search(text):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
-from railgauge.subnet.errorcounters import FULL, parse_perfquery
+from railgauge.subnet.errorcounters import FULL, parse_perfquery, ports_of_perfquery
 from railgauge.tools import NOT_LIMITED as METRICS
 from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
@@ -36,5 +36,7 @@ def parse(text: str) -> Parsed:
             collector.warn(
                 ProblemKind.COUNTER_FULL, f"{name} is at its maximum, {value}, and no longer counts"
             )
+    headings = ports_of_perfquery(text)
+    collector.refuse_several(1 + len(headings) - len(set(headings)))
     complain_of_nothing(text, collector)
     return collector.parsed("perfquery")

@@ -41,7 +41,9 @@ def parse(text: str) -> Parsed:
     text = clean(text)
     collector = OutputCollector()
     complain_of_start(text, "sminfo", collector)
-    line = _LINE.search(text)
+    answers = list(_LINE.finditer(text))
+    line = answers[0] if answers else None
+    collector.refuse_several(len(answers) + len(_NOBODY.findall(text)))
     if line or _NOBODY.search(text):
         is_master = bool(line and line[6] == _MASTER)
         collector.add("subnet_managers", "count", float(is_master), may_be_zero=True)

@@ -51,10 +51,28 @@ def _read_text(text: str, collector: OutputCollector) -> tuple[dict[str, object]
         _say_why_nothing(text, collector)
     collect(tables, collector)
     collector.problems[:0] = said
-    rows = [row for table in tables for row in table.rows]
     whole = sum(1 for table in tables if table.rows)
+    if whole > _SIDES or (whole == _SIDES and _are_of_one_side(text)):
+        collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
+    rows = [row for table in tables for row in table.rows]
     summary = read_summary(text) | ({"tables": whole} if whole else {})
     return summary, {row.size_bytes: row.iterations for row in rows}
+
+
+_SIDES = 2
+_ADDRESS = re.compile(
+    r"^[ \t]{0,8}(local|remote) address: [^\n]{0,60}"
+    r"(QPN [0-9a-fx]{1,10} PSN 0x[0-9a-f]{1,8})(?!\w)",
+    re.MULTILINE,
+)
+
+
+def _are_of_one_side(text: str) -> bool:
+    """Return whether the tables are of two runs: the two sides of one name each other's queues."""
+    told = _ADDRESS.findall(text)
+    local = {queue for side, queue in told if side == "local"}
+    remote = {queue for side, queue in told if side == "remote"}
+    return bool(remote) and not local <= remote
 
 
 def _say_why_nothing(text: str, collector: OutputCollector) -> None:
