@@ -1,5 +1,7 @@
 """The session's exit code is the verdict's; an error after the verdict has its own code."""
 
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -8,6 +10,7 @@ from railgauge.core.terms import Verdict
 from railgauge.plugin.ending import NO_VERDICT_CODE, Ending, refuse_without
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING = range(6)  # pytest's
+_INSTALL = "ending.end_python_with_no_verdict_code"
 VERDICTS = sorted(verdict.exit_code for verdict in Verdict)
 
 
@@ -105,3 +108,15 @@ def test_no_part_of_the_suite_can_be_switched_off(part):
     config = SimpleNamespace(pluginmanager=SimpleNamespace(is_blocked=blocked.__contains__))
     with pytest.raises(pytest.UsageError, match=f"railgauge-{part}"):
         refuse_without(config)
+
+
+# --- after pytest ---
+
+
+@pytest.mark.parametrize(("first", "code"), [("", 1), (f"{_INSTALL}()", 3)], ids=["python", "ours"])
+def test_an_error_that_nobody_catches_is_no_rejection(first, code):
+    text = f"from railgauge.plugin import ending\n{first}\nraise MemoryError"
+    words = [sys.executable, "-c", text]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert ended.returncode == code
+    assert ended.stderr.endswith("MemoryError\n")

@@ -80,6 +80,7 @@ def _report_merged(config: pytest.Config) -> None:
 def _open(config: pytest.Config) -> None:
     """Open the run of the ladder."""
     bound_thread_starts()
+    ending.end_python_with_no_verdict_code()
     reporters.show_faults(config)
     ending.refuse_without(config)
     try:

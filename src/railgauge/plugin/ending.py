@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -39,6 +40,21 @@ def refuse_without(config: pytest.Config) -> None:
         if config.pluginmanager.is_blocked(name):
             what = "every run needs this plugin; omit the option"
             raise pytest.UsageError(f"railgauge: -p no:{name}: {what}")
+
+
+def end_python_with_no_verdict_code() -> None:
+    """Let Python end with ``NO_VERDICT_CODE`` after an error that nobody catches.
+
+    Its own exit code is 1, which is that of a rejected cluster. pytest raises such errors at its
+    very end where there is no memory left.
+    """
+    print_error = sys.excepthook
+
+    def print_and_end(*error: Any) -> None:
+        print_error(*error)
+        raise SystemExit(NO_VERDICT_CODE)
+
+    sys.excepthook = print_and_end
 
 
 def nothing_tested(code: int) -> int:
