@@ -31,31 +31,41 @@ _DESCRIPTORS = 4
 # would warn of plugins that are already there.
 _MODULES = (
     "pytest",
+    "_pytest._argcomplete",
+    "_pytest.faulthandler",
     "_pytest.helpconfig",
     "_pytest.junitxml",
-    "_pytest.faulthandler",
+    "_pytest.pastebin",
+    "_pytest.setuponly",
+    "_pytest.setupplan",
     "_pytest.skipping",
     "_pytest.stepwise",
     "_pytest.threadexception",
     "_pytest.unittest",
     "_pytest.unraisableexception",
     "_pytest.warnings",
+    "pytest_html.hooks",
     "pytest_html.plugin",
+    "pytest_metadata.hooks",
     "pytest_metadata.plugin",
     "allure_pytest.plugin",
     "xdist.plugin",
     "xdist.looponfail",
+    "xdist.newhooks",
     "xdist.dsession",
     "xdist.remote",
     "railgauge.site.entry",
     "railgauge.plugin.fixtures",
     "railgauge.transport.ssh",
-    "railgauge.tools.perftest",
     "railgauge.lab.cluster",
     "railgauge.lab.server",
     "jsonschema",
     "ClusterShell.NodeSet",
     "email.parser",
+    "encodings.ascii",
+    "encodings.idna",
+    "packaging.requirements",
+    "sysconfig",
 )
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -146,16 +156,34 @@ def _fill_caches() -> None:
         cluster = hostfile.load(path, schema_file=path.with_name("schema.json"))
         thresholds.load(cluster.platform, _ROOT / "thresholds")
     marks.marked_tests(_ROOT)
+    _load_named()
     _fill_codec()
+    _fill_codec()  # making some of the code makes cattrs forget what it made before
     package = _ROOT / "src" / "railgauge"
     for path in package.rglob("*.html.j2"):
         pages._environment().get_template(path.relative_to(package).as_posix())
 
 
+def _load_named() -> None:
+    """Import what a run imports once it knows its cluster."""
+    from railgauge import launchers, stacks, tools  # noqa: PLC0415 - see _MODULES
+    from railgauge.tools import prefixes  # noqa: PLC0415
+
+    for named, names in (
+        (tools.tool, tools.NAMES),
+        (stacks.stack, stacks.vendors()),
+        (launchers.launcher, launchers.NAMES),
+    ):
+        for name in names:
+            named(name)
+    for is_log in (True, False):
+        prefixes.without_prefixes("", is_log=is_log)
+
+
 def _fill_codec() -> None:
     """Have cattrs make the code that reads and writes the files of a run."""
     from railgauge.bundle import inputs  # noqa: PLC0415 - see _MODULES
-    from railgauge.core import codec, model  # noqa: PLC0415
+    from railgauge.core import codec, model, question  # noqa: PLC0415
     from railgauge.facts import NodeFacts  # noqa: PLC0415
     from railgauge.judging.record import ItemRecord  # noqa: PLC0415
     from railgauge.run import resume, store  # noqa: PLC0415
@@ -163,9 +191,12 @@ def _fill_codec() -> None:
 
     surveyed = (NodeFacts, inputs.SurveyedNode, inputs.SurveyHeader)
     kept = (model.Cluster, store.Kept, ItemRecord, RunPlan, resume.Invocation)
-    for kind in (*surveyed, *kept):
+    asked = (model.Case, model.Pairing, question.FactAt)
+    codec.to_plain(())
+    for kind in (*surveyed, *kept, *asked):
         codec._CONVERTER.get_structure_hook(kind)
         codec._CONVERTER.get_unstructure_hook(kind)
+    codec._OF_ANY_NUMBER.get_structure_hook(NodeFacts)
 
 
 def main() -> None:
