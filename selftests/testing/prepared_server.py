@@ -4,7 +4,7 @@
 request is one message: JSON as ``prepared._send`` makes it, and four descriptors, which are the
 run's standard input, output and error, and a socket. Through this socket the server says the
 process ID and, at the end, the exit code and the CPU seconds. The fork goes on as ``python -m
-pytest ARGUMENTS``.
+pytest ARGUMENTS``, or as ``railgauge ARGUMENTS``.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import prepared_children
@@ -59,6 +60,7 @@ _MODULES = (
     "railgauge.site.entry",
     "railgauge.plugin.fixtures",
     "railgauge.transport.ssh",
+    "railgauge.cli.lab",
     "railgauge.lab.cluster",
     "railgauge.lab.server",
     "jsonschema",
@@ -81,8 +83,8 @@ class _Server:
         self._ready.register(requests, select.POLLIN)
         self._running: dict[int, tuple[int, socket.socket]] = {}  # by descriptor of the process
 
-    def serve(self) -> list[str] | None:
-        """Return the arguments in a run's fork; return ``None`` in the server when it ends."""
+    def serve(self) -> Callable[[], object] | None:
+        """Return what a run's fork does; return ``None`` in the server when it ends."""
         while True:
             for descriptor, _ in self._ready.poll():
                 if descriptor in self._running:
@@ -98,7 +100,7 @@ class _Server:
                     os.chdir(asked["folder"])
                     os.environ.update(asked["more"])
                     tempfile.tempdir = None  # one of the variables may name another
-                    return list(asked["arguments"])
+                    return partial(_PROGRAMS[asked["program"]], asked["arguments"])
 
     def _is_fork(self, given: list[int]) -> bool:
         child = os.fork()
@@ -207,14 +209,26 @@ def main() -> None:
     del sys.path[0]  # the folder of this file
     _prepare()
     interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)  # signals are for the runs
-    arguments = _Server(requests).serve()
-    if arguments is not None:
+    run = _Server(requests).serve()
+    if run is not None:
         signal.signal(signal.SIGINT, interrupted)
-        if process := prepared_children.prepare():
-            _carry_out(process.run)
-        sys.path.insert(0, str(Path.cwd()))
-        sys.argv = ["-m", *arguments]
-        _carry_out(lambda: runpy.run_module("pytest", run_name="__main__", alter_sys=True))
+        process = prepared_children.prepare()
+        _carry_out(process.run if process else run)
+
+
+def _pytest(arguments: list[str]) -> None:
+    sys.path.insert(0, str(Path.cwd()))
+    sys.argv = ["-m", *arguments]
+    runpy.run_module("pytest", run_name="__main__", alter_sys=True)
+
+
+def _railgauge(arguments: list[str]) -> None:
+    sys.path.insert(0, "")
+    sys.argv = ["-c", *arguments]
+    sys.exit(importlib.import_module("railgauge.cli").main())
+
+
+_PROGRAMS = {"pytest": _pytest, "railgauge": _railgauge}
 
 
 def _carry_out(act: Callable[[], object]) -> None:
