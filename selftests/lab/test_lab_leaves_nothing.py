@@ -12,6 +12,7 @@ import pytest
 from testing.acceptance import BARE_SMOKE, HOMELAB, environment, make_project
 from testing.lab_bench import cluster
 from testing.places import ROOT
+from testing.standing_lab import standing_lab
 from testing.waiting import wait_until
 
 from railgauge.core.errors import RailgaugeError
@@ -49,6 +50,11 @@ def test_a_lab_that_is_up(tmp_path: Path, number: int) -> None:
     assert json.loads(text)
     assert not is_empty(tmp_path)
     ended_by(process, number, tmp_path)
+
+
+def test_a_lab_that_is_asked_to_end_as_soon_as_it_is_up(tmp_path: Path) -> None:
+    with standing_lab(tmp_path / "lab", "connectx4-homelab"):
+        pass  # it wants exit code 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

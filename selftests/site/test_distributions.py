@@ -12,7 +12,7 @@ import tarfile
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from testing.acceptance import BARE_SMOKE, HOMELAB
@@ -55,7 +55,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory, cannot_run: Callable[[str], 
     shutil.copy(ROOT / "reports" / "README.md", top / "copy" / "reports")
     out = carry_out(sys.executable, "-c", _BUILD.format("build_sdist"), top, cwd=top / "copy")
     with tarfile.open(top / out.split()[-1]) as archive:
-        archive.extractall(top / "unpacked", filter="data")
+        # Python has filters since 3.11.4.
+        safely: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+        archive.extractall(top / "unpacked", **safely)
     (unpacked,) = (top / "unpacked").iterdir()
     out = carry_out(sys.executable, "-c", _BUILD.format("build_wheel"), top, cwd=unpacked)
     return top / out.split()[-1]

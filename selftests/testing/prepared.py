@@ -1,4 +1,4 @@
-"""Runs ``python -m pytest`` in a process forked from an interpreter that has done the imports.
+"""Runs pytest or ``railgauge`` in a process forked from an interpreter that has done the imports.
 
 A fresh interpreter spends about a second on importing pytest, its plugins, fabric and railgauge,
 and the selftests run the ladder some hundred times. The server (``prepared_server.py``) is an
@@ -30,11 +30,15 @@ from typing import BinaryIO
 
 _SERVER = Path(__file__).with_name("prepared_server.py")
 _CHUNK_BYTES = 1 << 16
+_PROGRAMS = {
+    "pytest": ("-m", "pytest"),
+    "railgauge": ("-c", "import sys; from railgauge.cli import main; sys.exit(main())"),
+}
 
 
 @dataclass(frozen=True)
 class Request:
-    """One ``python -m pytest``: its arguments, folder, environment and time limit."""
+    """One program: its arguments, folder, environment and time limit."""
 
     arguments: Sequence[str]
     folder: Path
@@ -43,10 +47,11 @@ class Request:
     new_session: bool = False
     # Variables that only the run and its children have; no import may read them.
     more: Mapping[str, str] = field(default_factory=dict)
+    program: str = "pytest"  # or railgauge
 
     @property
     def command(self) -> list[str]:
-        return [sys.executable, "-m", "pytest", *self.arguments]
+        return [sys.executable, *_PROGRAMS[self.program], *self.arguments]
 
 
 @dataclass(frozen=True)
@@ -134,21 +139,24 @@ class Started:
         self._told += told
 
 
-def start(request: Request, output: BinaryIO) -> Started | subprocess.Popen[bytes]:
-    """Start the request as ``run`` does, without a time limit; all that it prints is in a file."""
+def start(
+    request: Request, output: BinaryIO, errors: BinaryIO | None = None
+) -> Started | subprocess.Popen[bytes]:
+    """Start the request as ``run`` does, without a time limit; what it prints goes to files."""
+    errors = errors or output
     if not hasattr(os, "pidfd_open"):
         return subprocess.Popen(
             request.command,
             cwd=request.folder,
             stdin=subprocess.DEVNULL,
             stdout=output,
-            stderr=subprocess.STDOUT,
+            stderr=errors,
             env={**request.environment, **request.more},
             start_new_session=request.new_session,
         )
     answer, answer_end = socket.socketpair()
     with answer_end:
-        ends = (output.fileno(), output.fileno(), answer_end.fileno())
+        ends = (output.fileno(), errors.fileno(), answer_end.fileno())
         _send(_server(request.environment), request, ends)
     return Started(answer, request.command)
 
@@ -221,6 +229,7 @@ def _ask(server: _Server, request: Request) -> tuple[int, int, int]:
 def _send(server: _Server, request: Request, ends: Sequence[int]) -> None:
     """Ask for a run whose output, errors and messages go to these descriptors."""
     message = {
+        "program": request.program,
         "folder": str(request.folder),
         "arguments": list(request.arguments),
         "new_session": request.new_session,

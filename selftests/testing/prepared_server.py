@@ -4,11 +4,12 @@
 request is one message: JSON as ``prepared._send`` makes it, and four descriptors, which are the
 run's standard input, output and error, and a socket. Through this socket the server says the
 process ID and, at the end, the exit code and the CPU seconds. The fork goes on as ``python -m
-pytest ARGUMENTS``.
+pytest ARGUMENTS``, or as ``railgauge ARGUMENTS``.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -21,6 +22,8 @@ import socket
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import prepared_children
@@ -31,31 +34,42 @@ _DESCRIPTORS = 4
 # would warn of plugins that are already there.
 _MODULES = (
     "pytest",
+    "_pytest._argcomplete",
+    "_pytest.faulthandler",
     "_pytest.helpconfig",
     "_pytest.junitxml",
-    "_pytest.faulthandler",
+    "_pytest.pastebin",
+    "_pytest.setuponly",
+    "_pytest.setupplan",
     "_pytest.skipping",
     "_pytest.stepwise",
     "_pytest.threadexception",
     "_pytest.unittest",
     "_pytest.unraisableexception",
     "_pytest.warnings",
+    "pytest_html.hooks",
     "pytest_html.plugin",
+    "pytest_metadata.hooks",
     "pytest_metadata.plugin",
     "allure_pytest.plugin",
     "xdist.plugin",
     "xdist.looponfail",
+    "xdist.newhooks",
     "xdist.dsession",
     "xdist.remote",
     "railgauge.site.entry",
     "railgauge.plugin.fixtures",
     "railgauge.transport.ssh",
-    "railgauge.tools.perftest",
+    "railgauge.cli.lab",
     "railgauge.lab.cluster",
     "railgauge.lab.server",
     "jsonschema",
     "ClusterShell.NodeSet",
     "email.parser",
+    "encodings.ascii",
+    "encodings.idna",
+    "packaging.requirements",
+    "sysconfig",
 )
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -69,8 +83,8 @@ class _Server:
         self._ready.register(requests, select.POLLIN)
         self._running: dict[int, tuple[int, socket.socket]] = {}  # by descriptor of the process
 
-    def serve(self) -> list[str] | None:
-        """Return the arguments in a run's fork; return ``None`` in the server when it ends."""
+    def serve(self) -> Callable[[], object] | None:
+        """Return what a run's fork does; return ``None`` in the server when it ends."""
         while True:
             for descriptor, _ in self._ready.poll():
                 if descriptor in self._running:
@@ -86,7 +100,7 @@ class _Server:
                     os.chdir(asked["folder"])
                     os.environ.update(asked["more"])
                     tempfile.tempdir = None  # one of the variables may name another
-                    return list(asked["arguments"])
+                    return partial(_PROGRAMS[asked["program"]], asked["arguments"])
 
     def _is_fork(self, given: list[int]) -> bool:
         child = os.fork()
@@ -146,16 +160,34 @@ def _fill_caches() -> None:
         cluster = hostfile.load(path, schema_file=path.with_name("schema.json"))
         thresholds.load(cluster.platform, _ROOT / "thresholds")
     marks.marked_tests(_ROOT)
+    _load_named()
     _fill_codec()
+    _fill_codec()  # making some of the code makes cattrs forget what it made before
     package = _ROOT / "src" / "railgauge"
     for path in package.rglob("*.html.j2"):
         pages._environment().get_template(path.relative_to(package).as_posix())
 
 
+def _load_named() -> None:
+    """Import what a run imports once it knows its cluster."""
+    from railgauge import launchers, stacks, tools  # noqa: PLC0415 - see _MODULES
+    from railgauge.tools import prefixes  # noqa: PLC0415
+
+    for named, names in (
+        (tools.tool, tools.NAMES),
+        (stacks.stack, stacks.vendors()),
+        (launchers.launcher, launchers.NAMES),
+    ):
+        for name in names:
+            named(name)
+    for is_log in (True, False):
+        prefixes.without_prefixes("", is_log=is_log)
+
+
 def _fill_codec() -> None:
     """Have cattrs make the code that reads and writes the files of a run."""
     from railgauge.bundle import inputs  # noqa: PLC0415 - see _MODULES
-    from railgauge.core import codec, model  # noqa: PLC0415
+    from railgauge.core import codec, model, question  # noqa: PLC0415
     from railgauge.facts import NodeFacts  # noqa: PLC0415
     from railgauge.judging.record import ItemRecord  # noqa: PLC0415
     from railgauge.run import resume, store  # noqa: PLC0415
@@ -163,9 +195,12 @@ def _fill_codec() -> None:
 
     surveyed = (NodeFacts, inputs.SurveyedNode, inputs.SurveyHeader)
     kept = (model.Cluster, store.Kept, ItemRecord, RunPlan, resume.Invocation)
-    for kind in (*surveyed, *kept):
+    asked = (model.Case, model.Pairing, question.FactAt)
+    codec.to_plain(())
+    for kind in (*surveyed, *kept, *asked):
         codec._CONVERTER.get_structure_hook(kind)
         codec._CONVERTER.get_unstructure_hook(kind)
+    codec._OF_ANY_NUMBER.get_structure_hook(NodeFacts)
 
 
 def main() -> None:
@@ -174,15 +209,49 @@ def main() -> None:
     del sys.path[0]  # the folder of this file
     _prepare()
     interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)  # signals are for the runs
-    arguments = _Server(requests).serve()
-    if arguments is not None:
+    run = _Server(requests).serve()
+    if run is not None:
         signal.signal(signal.SIGINT, interrupted)
-        if process := prepared_children.prepare():
-            process.run()
-            return
-        sys.path.insert(0, str(Path.cwd()))
-        sys.argv = ["-m", *arguments]
-        runpy.run_module("pytest", run_name="__main__", alter_sys=True)
+        process = prepared_children.prepare()
+        _carry_out(process.run if process else run)
+
+
+def _pytest(arguments: list[str]) -> None:
+    sys.path.insert(0, str(Path.cwd()))
+    sys.argv = ["-m", *arguments]
+    runpy.run_module("pytest", run_name="__main__", alter_sys=True)
+
+
+def _railgauge(arguments: list[str]) -> None:
+    sys.path.insert(0, "")
+    sys.argv = ["-c", *arguments]
+    sys.exit(importlib.import_module("railgauge.cli").main())
+
+
+_PROGRAMS = {"pytest": _pytest, "railgauge": _railgauge}
+
+
+def _carry_out(act: Callable[[], object]) -> None:
+    """Do it and end as an interpreter does, but do not tear down what was imported.
+
+    In a fork the kernel copies all memory in which something is freed: that takes as long as a
+    third of a short run.
+    """
+    code: object = None
+    try:
+        act()
+    except SystemExit as left:
+        code = left.code
+        if not isinstance(code, int | None):
+            raise
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        sys.exit(code)  # tells it, with an exit code of its own
+    os._exit(int(code or 0))
 
 
 if __name__ == "__main__":

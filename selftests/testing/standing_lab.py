@@ -6,20 +6,20 @@ A test may look into its nodes' files and change their programs, before a run, d
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
+from testing import prepared
 from testing.acceptance import ROOT, Project, environment
 
-_PROGRAM = "import sys; from railgauge.cli import main; sys.exit(main())"
-_LAB_UP = (sys.executable, "-c", _PROGRAM, "lab", "up", "--nodes", "2", "--json")
+_LAB_UP = ("lab", "up", "--nodes", "2", "--json")
 _END_LIMIT_S = 20.0
 
 
@@ -74,29 +74,29 @@ def _node(name: str, login: str) -> str:
 def standing_lab(folder: Path, platform: str, *options: str) -> Iterator[StandingLab]:
     """A lab of ``platform`` with two nodes; its files are below ``folder``."""
     folder.mkdir()
-    process = subprocess.Popen(
-        [*_LAB_UP, "--hostfile", f"hostfiles/lab-{platform}.yaml", *options],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        env=environment() | {"TMPDIR": str(folder)},
+    arguments = (*_LAB_UP, "--hostfile", f"hostfiles/lab-{platform}.yaml", *options)
+    own = {"TMPDIR": str(folder)}
+    request = prepared.Request(
+        arguments, ROOT, environment(), float("inf"), more=own, program="railgauge"
     )
+    printed, output = os.pipe()
+    with os.fdopen(output, "wb") as to_read, os.fdopen(os.dup(2), "wb") as errors:
+        process = prepared.start(request, to_read, errors)
     try:
-        yield StandingLab(platform, _printed(process))
+        with os.fdopen(printed, encoding="utf-8") as lines:
+            yield StandingLab(platform, _printed(lines))
     finally:
         process.send_signal(signal.SIGINT)
         code = process.wait(_END_LIMIT_S)
-    assert code == 0
+    assert code == 0, code
     assert list(folder.iterdir()) == []
 
 
-def _printed(process: subprocess.Popen[str]) -> dict[str, str]:
+def _printed(lines: TextIO) -> dict[str, str]:
     """The JSON document that is printed when the lab is up; the program keeps running."""
-    assert process.stdout
     text = ""
     while not text.endswith("}\n"):
-        line = process.stdout.readline()
+        line = lines.readline()
         assert line, "the lab did not come up"
         text += line
     found: dict[str, str] = json.loads(text)

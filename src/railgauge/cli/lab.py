@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import signal
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from railgauge.cli import text
@@ -51,14 +53,26 @@ def run(options: argparse.Namespace) -> int:
         ) as running,
     ):
         commands = {node.name: _ssh(node) for node in running.cluster.nodes}
-        if options.json:
-            text.print_json(commands)
-        else:
-            print("simulated nodes; Ctrl-C ends them:")
-            for line in commands.values():
-                print(f"  {line}", flush=True)
-        signal.sigwait({signal.SIGINT, signal.SIGTERM})
+        with _until_asked_to_end():
+            if options.json:
+                text.print_json(commands)
+            else:
+                print("simulated nodes; Ctrl-C ends them:")
+                for line in commands.values():
+                    print(f"  {line}", flush=True)
     return 0
+
+
+@contextmanager
+def _until_asked_to_end() -> Iterator[None]:
+    """Wait for a signal; one that comes sooner, when the lab has just been told, counts too."""
+    ends = {signal.SIGINT, signal.SIGTERM}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ends)
+    try:
+        yield
+        signal.sigwait(ends)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _ssh(node: Node) -> str:
