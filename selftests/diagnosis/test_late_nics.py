@@ -100,6 +100,19 @@ def test_a_nic_is_told_from_its_node_by_how_often_the_others_were_fine(own, othe
     assert is_late(told) is (confidence == "open"), "one more measurement over another NIC decides"
 
 
+def test_the_other_direction_of_a_slow_one_is_no_sign_that_it_comes_and_goes():
+    """n2 receives slowly; that it sends as it should was measured again as well."""
+    cause, results = again(LAST, 300.0, 300.0)
+    asked = results[0].asked
+    case = replace(asked.question.case, nodes=("n2", "n4"))
+    back = replace(asked, question=replace(asked.question, case=case))
+    fine = replace(again(LAST, 392.0)[1][0], asked=back)
+    found = replace(scene(), confirmed=(*results, fine))
+    direction = replace(cause, cause="slow-direction")
+    assert doubted_at_times(found, direction) == direction
+    assert doubted_at_times(found, cause).confidence == "open"
+
+
 def test_only_nics_that_were_suspects_are_doubted():
     cause, results = again(LAST, 300.0, 392.0, suspects=())
     assert doubted_at_times(replace(scene(), confirmed=results), cause) == cause

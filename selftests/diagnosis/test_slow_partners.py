@@ -106,6 +106,27 @@ def test_a_direction_is_less_slow_only_if_each_measurement_of_the_other_is_slowe
     assert by_direction(cause, [*own, again("n2", "n3")]).cause == named
 
 
+@pytest.mark.parametrize(
+    ("partner", "figure", "named", "confidence"),
+    [
+        ("n3", 320.0, "slow-direction", "open"),  # the path to n3 is slower both ways
+        ("n4", SLOW, "slow-node", "likely"),
+        ("n4", FINE, "slow-direction", "likely"),
+    ],
+)
+def test_a_partner_that_costs_more_tells_nothing_of_the_other_direction(
+    partner, figure, named, confidence
+):
+    own = [
+        again(name, "n2", figure=value, suspects=("n2",))
+        for name, value in (("n3", 320.0), ("n4", SLOW))
+    ]
+    cause = replace(cause_of(scene(RECEIVES)), would_decide="")
+    told = by_direction(cause, [*own, again("n2", partner, figure=figure)])
+    assert (told.cause, told.confidence) == (named, confidence)
+    assert ("n2" in told.would_decide) is (confidence == "open")
+
+
 def path_of(found):
     """The path from n1 to n2, where n2 is slow as a whole."""
     (first,) = diagnose(found)

@@ -4,13 +4,15 @@ from dataclasses import replace
 
 import pytest
 from test_confirmations import asking
+from testing.core_values import cluster
 from testing.diagnose_scenes import findings, measured, path
 
 from railgauge.core.model import Case, Pairing
 from railgauge.core.question import LIMITS, Question
 from railgauge.diagnosis.doubts import doubted_paths
 from railgauge.diagnosis.model import Cause, Confirmation, Where
-from railgauge.diagnosis.telling_apart import telling_apart
+from railgauge.diagnosis.partners import good_nodes
+from railgauge.diagnosis.telling_apart import telling_apart, was_fast
 from railgauge.diagnosis.their_partners import named_too
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 
@@ -78,6 +80,22 @@ def test_the_partner_of_a_pair_that_is_slow_again(results, node):
     found = replace(scene(PAIRS[0]), confirmed=tuple(results))
     (told,) = named_too(found, [cause(found, "n2", PAIRS[0], state="confirmed")])
     assert told.where.node == node
+
+
+def test_nodes_that_reached_a_limit_are_the_first_partners():
+    """n1 was not measured, because of a missing disk: it may be slow."""
+    items = [path(*pair, NIC, FINE) for pair in (("n2", "n3"), ("n3", "n4"))]
+    found = replace(findings(items), cluster=cluster("n1", "n2", "n3", "n4"))
+    assert good_nodes(found, ()) == ("n2", "n3", "n4", "n1")
+
+
+@pytest.mark.parametrize(("figure", "is_fast"), [(390.0, True), (375.0, False)])
+def test_a_test_within_its_limit_that_is_behind_others_is_not_fast(figure, is_fast):
+    send = "host_send_bandwidth"
+    items = [path(*pair, NIC, FINE, send) for pair in PAIRS[1:]]
+    (slow,) = [path(*PAIRS[0], NIC, SLOW)]
+    found = findings([slow, *items, path(*PAIRS[0], NIC, figure, send)])
+    assert was_fast(found, slow) is is_fast
 
 
 # --- the ends of a path ---

@@ -10,14 +10,20 @@ later, and again. The path over ``mlx5_1`` is slow, or every path between them s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from railgauge.core.terms import Rung
+from railgauge.diagnosis.alike import evidence_of
+from railgauge.diagnosis.course import DIRECTION
 from railgauge.diagnosis.history import History
+from railgauge.diagnosis.localise import ways
 from railgauge.diagnosis.model import OPEN, Cause, RunResults, Where
+from railgauge.diagnosis.over_paths import is_path
 from railgauge.diagnosis.reach import goes_through
 from railgauge.diagnosis.remeasured import repeats
 from railgauge.judging.confirmation import Confirmed
+from railgauge.tools import flow
 
 _CHANCE = 0.05
 _PATH, _NICS = "slow-path", ("slow-nic", "slow-direction")
@@ -53,7 +59,12 @@ def doubted_at_times(results: RunResults, cause: Cause) -> Cause:
     if not is_nic or cause.confidence == OPEN or place.peer or "," in place.device:
         return cause
     again = [one for one in results.confirmed if place.node in one.asked.suspects]
-    slow, all_ = repeats(one for one in again if _is_over(one, place))
+    own = [one for one in again if _is_over(one, place)]
+    if cause.cause == DIRECTION:  # its other direction is fine each time
+        shown = [r for r in evidence_of(results, cause) if place.node in r.nodes and is_path(r)]
+        slow_ways = {_way(results, r.subject, r.nodes, place.node) for r in shown}
+        own = [one for one in own if _way_of(results, one, place.node) in slow_ways]
+    slow, all_ = repeats(own)
     if not 0 < slow < all_:
         return cause
     others = [one for one in again if not _is_over(one, place)]
@@ -64,6 +75,17 @@ def doubted_at_times(results: RunResults, cause: Cause) -> Cause:
         says = f"{cause.says}; it comes and goes: {slow} of {all_} repeats are slow, measured again"
         return replace(cause, says=says, confidence=OPEN, would_decide=_decides(cause))
     return cause
+
+
+def _way_of(results: RunResults, one: Confirmed, node: str) -> tuple[str, ...]:
+    case = one.asked.question.case
+    return _way(results, case.measurement, case.nodes, node) if case else ()
+
+
+def _way(results: RunResults, measurement: str, nodes: Sequence[str], node: str) -> tuple[str, ...]:
+    """Whether the node sends or receives the payload, or both."""
+    known = results.platform.measurements.get(measurement)
+    return ways((nodes[0], nodes[-1]), node, flow(known)) if known else ()
 
 
 def _is_over(result: Confirmed, place: Where) -> bool:

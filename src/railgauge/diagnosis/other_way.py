@@ -30,6 +30,9 @@ def by_direction(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     node, taken = cause.where.node, list(results)
     back = [r for r in taken if not r.asked.suspects and not r.error and node in measured_nodes(r)]
     own = [r for r in taken if r.asked.suspects == (node,) and r.missed]
+    if back and not (fit := [r for r in back if not _is_with_slower(r, own, node)]):
+        return replace(cause, confidence=OPEN, would_decide=AGAIN.format(node))
+    back = fit if back else back
     if (cause.course is None and any(map(at_times, back))) or _are_slower(back, own):
         return replace(cause, confidence=OPEN, would_decide=INTERMITTENT)
     goes = cause.course is not None
@@ -53,6 +56,14 @@ def _is_of_the_pair(back: Iterable[Confirmed], results: Iterable[Confirmed]) -> 
     """Whether all of ``back`` is of the slow pair: its path may be slow, or the partner."""
     pairs = [set(r.asked.suspects) for r in results if r.missed and len(r.asked.suspects) == _PAIR]
     return all(set(measured_nodes(result)) in pairs for result in back)
+
+
+def _is_with_slower(result: Confirmed, own: Sequence[Confirmed], node: str) -> bool:
+    """Whether the result's partner costs more than the node: it was slower than others with it."""
+    partner = set(measured_nodes(result)) - {node}
+    with_it = [one for one in own if partner <= set(measured_nodes(one))]
+    others = [one for one in own if one not in with_it]
+    return result.missed and bool(with_it) and _are_slower(with_it, others)
 
 
 def _are_slower(back: Sequence[Confirmed], own: Sequence[Confirmed]) -> bool:

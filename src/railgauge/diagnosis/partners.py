@@ -18,6 +18,7 @@ from railgauge.diagnosis.reach import can_reach
 from railgauge.judging.record import ItemRecord
 
 _DIFFERENCES = frozenset({"hardware-differs", "version-mismatch", "cpus-offline"})
+_PAIR = 2
 _PARTNERS = 2  # the path to a single partner could be faulty
 
 
@@ -26,8 +27,9 @@ def good_nodes(
 ) -> tuple[str, ...]:
     """The nodes whose problems all have a cause elsewhere, in the order of the hostfile.
 
-    The nodes of the ``harmless`` causes count as good, and those of causes that make no measurement
-    go wrong, such as versions of which nobody said which one is right.
+    Those that reached a limit with another node come first: the others may be slow. The nodes of
+    the ``harmless`` causes count as good, and those of causes that make no measurement go wrong,
+    such as versions of which nobody said which one is right.
     """
     suspects: set[str] = set()
     explained: set[str] = set()
@@ -40,8 +42,15 @@ def good_nodes(
         unexplained = record.outcome not in GOOD and record.id not in explained
         if unexplained and record.outcome is not Outcome.RECORD_ONLY:
             suspects |= set(record.nodes)
-    names = (node.name for node in results.cluster.nodes)
-    return tuple(name for name in names if name not in suspects)
+    names = [node.name for node in results.cluster.nodes if node.name not in suspects]
+    proven = _proven(results) if names else set()
+    return tuple(sorted(names, key=lambda name: name not in proven))
+
+
+def _proven(results: RunResults) -> set[str]:
+    """The nodes of pairs that reached the limit of a rate."""
+    pairs = (r for r in results.records.values() if len(set(r.nodes)) == _PAIR)
+    return {name for r in pairs if r.outcome in GOOD and has_rate(r) for name in r.nodes}
 
 
 def _reaches(cause: Cause) -> bool:

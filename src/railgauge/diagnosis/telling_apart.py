@@ -21,6 +21,7 @@ from railgauge.diagnosis import (
     gpu_alone,
     nodes_of,
 )
+from railgauge.diagnosis.alike import CLEARLY
 from railgauge.diagnosis.asking import (
     asked_again,
     asks,
@@ -40,6 +41,7 @@ from railgauge.diagnosis.model import GOOD, LIKELY, TOOL
 from railgauge.diagnosis.over_paths import Measurements, flow_of, has_rate, is_path
 from railgauge.diagnosis.partners import good_nodes, partners, stand_ins
 from railgauge.diagnosis.reach import goes_through
+from railgauge.diagnosis.shares import Shares
 from railgauge.diagnosis.speed import DIRECTION
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.record import ItemRecord
@@ -361,8 +363,11 @@ def was_fast(results: RunResults, slow: ItemRecord) -> bool:
         backwards = flow_of(record, flows) is Flow.BACKWARD
         return record.nodes[::-1] if backwards else record.nodes, record.pairing
 
-    return any(
-        record.outcome in GOOD and has_rate(record) and is_one_way(results, record)
+    same = (
+        record
         for record in results.records.values()
         if record.rung == slow.rung and way(record) == way(slow)
+        if record.outcome in GOOD and has_rate(record) and is_one_way(results, record)
     )
+    shares = Shares(results.records.values())
+    return any(min(shares.levels([record], slow.nodes), default=1.0) > CLEARLY for record in same)
