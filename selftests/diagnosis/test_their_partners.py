@@ -96,6 +96,26 @@ def test_a_test_within_its_limit_that_is_behind_others_is_not_fast(figure, is_fa
     (slow,) = [path(*PAIRS[0], NIC, SLOW)]
     found = findings([slow, *items, path(*PAIRS[0], NIC, figure, send)])
     assert was_fast(found, slow) is is_fast
+    beside = [path("n1", "n3", NIC, FINE, send), path("n2", "n3", NIC, FINE, send)]
+    found = findings([slow, *beside, path(*PAIRS[0], NIC, figure, send)])
+    assert was_fast(found, slow) is is_fast, "its nodes are in all other pairs"
+
+
+def test_the_other_direction_is_measured_with_a_partner_that_it_was_not_measured_with():
+    """n3 may cost more than n2 does, in both directions."""
+    items = [asking(path(*pair, NIC, SLOW if pair == PAIRS[0] else FINE)) for pair in PAIRS]
+    items += [asking(path("n3", "n5", NIC, FINE)), asking(path("n5", "n4", NIC, FINE))]
+    found = findings(items)
+    slow = replace(cause(found, "n2", PAIRS[0]), cause="slow-nic", confirmation=None)
+    slow = replace(slow, where=Where("n2", NIC))
+
+    def back(*results):
+        told = replace(found, confirmed=results)
+        asked = telling_apart(told, [slow], slow, ("n4", "n5"))
+        return [one.question.case.nodes for one in asked if not one.suspects]
+
+    assert back() == [("n2", "n4")]
+    assert back(again("n2", "n4", suspects=())) == [("n2", "n5")]
 
 
 # --- the ends of a path ---

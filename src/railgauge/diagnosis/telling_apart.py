@@ -173,17 +173,22 @@ def _next_partners(
                 other = over_another_nic(results, suspect, record)
                 yield from with_each(cause, suspect, other, fit) if other else ()
             if len(met) <= 1 or cause.where.node == suspect:
-                yield from _back(results, cause, suspect, record, fit[:1])
+                yield from _back(results, cause, suspect, record, fit)
             return
 
 
 def _back(
-    results: RunResults, cause: Cause, suspect: str, own: ItemRecord, partner: Sequence[str]
+    results: RunResults, cause: Cause, suspect: str, own: ItemRecord, partners_: Sequence[str]
 ) -> Iterator[Remeasurement]:
-    """The other direction of a suspect that nothing else was measured of."""
+    """The other direction of a suspect that nothing else was measured of.
+
+    If it was measured again with one of the partners, which may cost more, another one comes first.
+    """
+    cases = [one.asked.question.case for one in results.confirmed if not one.asked.suspects]
+    known = {name for case in cases if case and suspect in case.nodes for name in case.nodes}
     if is_one_way(results, own) and own.rung == Rung.NETWORK:
         (other,) = set(own.nodes) - {suspect}
-        for name in partner:
+        for name in sorted(partners_, key=known.__contains__)[:1]:
             yield from turned(cause, own, {other: name})
 
 
@@ -370,4 +375,5 @@ def was_fast(results: RunResults, slow: ItemRecord) -> bool:
         if record.outcome in GOOD and has_rate(record) and is_one_way(results, record)
     )
     shares = Shares(results.records.values())
-    return any(min(shares.levels([record], slow.nodes), default=1.0) > CLEARLY for record in same)
+    reached = (shares.levels([one], slow.nodes) or shares.levels([one], ()) for one in same)
+    return any(min(levels, default=1.0) > CLEARLY for levels in reached)
