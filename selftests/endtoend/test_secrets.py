@@ -4,7 +4,6 @@ processes while it goes."""
 from __future__ import annotations
 
 import json
-import shutil
 import stat
 import threading
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from testing import programs
 from testing.acceptance import SMOKE, Run, make_project
+from testing.archives import unpack
 from testing.secret_kinds import KINDS, NAMES
 from testing.standing_lab import StandingLab, standing_lab
 
@@ -110,7 +110,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     bundle.mkdir()
     made = folder / "made.tar.gz"
     assert main(["bundle", str(run.latest.resolve()), "-o", str(made), "--unsigned"]) == 0
-    shutil.unpack_archive(made, bundle, filter="data")
+    unpack(made, bundle)
     return Ended(run, watch, run.latest.resolve(), bundle)
 
 

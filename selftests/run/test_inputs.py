@@ -282,7 +282,8 @@ def _open(schema, path):
         return
     # ``required`` of a complete file applies to objects that are closed elsewhere.
     conditional = any(f"/{word}" in path for word in ("if", "then", "anyOf", "$defs/complete"))
-    takes_any = "object" in str(schema.get("type")) and "additionalProperties" not in schema
+    is_closed = {"additionalProperties", "then"} & set(schema)  # what follows "then" is looked at
+    takes_any = "object" in str(schema.get("type")) and not is_closed
     if takes_any and not conditional:
         yield path
     for name, inner in schema.items():

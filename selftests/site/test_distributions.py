@@ -8,14 +8,14 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tarfile
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pytest
 from testing.acceptance import BARE_SMOKE, HOMELAB
+from testing.archives import unpack
 from testing.places import ROOT
 
 from railgauge.site import contents
@@ -54,10 +54,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory, cannot_run: Callable[[str], 
     (top / "copy" / "reports").mkdir()
     shutil.copy(ROOT / "reports" / "README.md", top / "copy" / "reports")
     out = carry_out(sys.executable, "-c", _BUILD.format("build_sdist"), top, cwd=top / "copy")
-    with tarfile.open(top / out.split()[-1]) as archive:
-        # Python has filters since 3.11.4.
-        safely: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
-        archive.extractall(top / "unpacked", **safely)
+    unpack(top / out.split()[-1], top / "unpacked")
     (unpacked,) = (top / "unpacked").iterdir()
     out = carry_out(sys.executable, "-c", _BUILD.format("build_wheel"), top, cwd=unpacked)
     return top / out.split()[-1]
