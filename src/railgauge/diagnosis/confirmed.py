@@ -16,6 +16,7 @@ from railgauge.diagnosis.other_way import (
     INTERMITTENT,
     by_direction,
     is_half_known,
+    is_slower,
     measured_nodes,
     named_as,
     with_its_back,
@@ -241,11 +242,14 @@ def _at(cause: Cause, node: str, results: Iterable[Confirmed]) -> Cause:
 def _one_way(cause: Cause, results: Sequence[Confirmed]) -> Cause:
     """The cause as one of a direction, if the other direction was always fine.
 
-    It is undecided if that may be chance: the share of slow repeats says how likely chance is.
+    Or less slow: another part may be slow both ways. It is undecided if that may be chance: the
+    share of slow repeats says how likely chance is.
     """
-    slow, all_ = repeats(r for r in results if cause.where.node in r.asked.suspects)
-    back = (r for r in results if not r.asked.suspects and cause.where.node in measured_nodes(r))
-    slow_back, all_back = repeats(back)
+    own = [r for r in results if cause.where.node in r.asked.suspects]
+    back = [r for r in results if not r.asked.suspects and cause.where.node in measured_nodes(r)]
+    (slow, all_), (slow_back, all_back) = repeats(own), repeats(back)
+    if back and slow_back and is_slower(own, back):
+        return named_as(DIRECTION, cause)
     if slow_back or not all_back or not all_:
         return cause
     chance = (1 - slow / all_) ** all_back
