@@ -142,7 +142,8 @@ def _diagnosed(results: RunResults) -> tuple[Cause, ...]:
     causes += [_confirmed(results, claim) for claim in residue.left_over(results, causes)]
     causes = with_rivals(results, doubted(results, causes))
     causes = list(without_slow_partners(causes, results))
-    for claim in unexplained.slow_again(results, causes):
+    left = (*unexplained.slow_again(results, causes), *unexplained.not_held(results, causes))
+    for claim in left:
         causes.append(replace(_cause(claim, results), explains=()))
     return by_harm(causes, results.records)
 

@@ -185,9 +185,11 @@ def is_clearer(results: RunResults, causes: Sequence[Cause], before: Sequence[Ca
     """
     doubt, earlier = _doubt(causes), _doubt(before)
     is_decided = not earlier[0] and doubt == earlier
-    more = _decided(causes) > _decided(before) and doubt[1] < earlier[1]
+    decided, was = _decided(causes), _decided(before)
+    less = doubt < earlier and (doubt[0] < earlier[0] or decided >= was)
+    more = decided > was and doubt[1] < earlier[1]
     is_whole = _items(results, before) <= _items(results, causes)
-    return is_whole and (doubt < earlier or is_decided or more)
+    return is_whole and (less or is_decided or more)
 
 
 def _items(results: RunResults, causes: Sequence[Cause]) -> set[str]:

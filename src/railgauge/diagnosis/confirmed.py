@@ -34,6 +34,7 @@ UNKNOWN = "not measured"
 DIRECTION, PATH = "slow-direction", "slow-path"
 
 _PAIR = 2
+_MOST_PATHS = 3
 _CHANCE = 0.05
 
 
@@ -77,10 +78,22 @@ def with_partner(
     state = cause.confirmation.state if cause.confirmation else ""
     is_open = state == NOT_REPRODUCED or (bool(state) and cause.confidence == OPEN)
     slow = cause.cause.startswith("slow-") and not cause.where.peer
+    if is_open and slow and len(common) == 1:
+        return _with_paths(cause, shown)
     if not is_open or not slow or len(common) != _PAIR:
         return cause
     says = f"{cause.says}; {listed(common)} took part in each slow measurement"
     return replace(cause, where=replace(cause.where, node=naming.among(common)), says=says)
+
+
+def _with_paths(cause: Cause, shown: Sequence[ItemRecord]) -> Cause:
+    """The cause; with the paths to its partners, which may be slow instead, among its suspects."""
+    node = cause.where.node
+    partners = sorted({name for record in shown for name in record.nodes} - {node})
+    if _SUSPECTS in cause.says or len(partners) > _MOST_PATHS:
+        return cause
+    paths = [f"{node}:{partner}" for partner in partners]
+    return replace(cause, says=f"{cause.says}{_SUSPECTS} each of {listed([node, *paths])}")
 
 
 def _turned(before: Cause, cause: Cause, results: Iterable[Confirmed]) -> Cause:

@@ -83,6 +83,7 @@ def _repeats(
     flow = flow_of(record, flows)
     is_again = is_added(record.id)
     share = shares.of(record, judged, nodes) or shares.of(record, judged)
+    values = _of_repeats(judged, case.repeats)
     for number, slow in enumerate(missed_repeats(judged, case.repeats)):
         start = starts[number] if len(starts) == case.repeats else ""
         yield Repeat(
@@ -93,9 +94,18 @@ def _repeats(
             devices=over,
             ways=(ways(nodes, nodes[0], flow), ways(nodes, nodes[1], flow)),
             slow=slow,
-            share=share,
+            share=share and share * values[number] / (judged.worst or 1.0),
             order=(is_again, start, record.rung),
         )
+
+
+def _of_repeats(judged: Judgement, repeats: int) -> Sequence[float]:
+    """The worst value of each repeat; the worst of all where they cannot be told apart."""
+    values = judged.values
+    if not values or len(values) % repeats:
+        return (judged.worst or 0.0,) * repeats
+    each = len(values) // repeats
+    return [min(values[start : start + each]) for start in range(0, len(values), each)]
 
 
 def _devices(record: ItemRecord, node: str) -> frozenset[str]:

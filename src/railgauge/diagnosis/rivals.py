@@ -36,7 +36,7 @@ _MOST = 2
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class Part:
     """A node, some of its devices, one direction (``way``) of either, or a path to ``peer``."""
 
     node: str
@@ -57,7 +57,7 @@ class _Part:
         hides = one.devices is None or (self.way and len(one.ways[one.at(self.node)]) > 1)
         return self.holds(one) and not hides
 
-    def contains(self, other: _Part) -> bool:
+    def contains(self, other: Part) -> bool:
         """Whether all that uses the other part uses this one."""
         ends = {self.node, self.peer} - {""} <= {other.node, other.peer}
         return ends and self.devices <= other.devices and self.way in ("", other.way)
@@ -84,13 +84,14 @@ class _Part:
 
 def with_rivals(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
     """The causes, after each decided slow part was compared with its rivals."""
-    if not any(map(_is_compared, causes)):
+    if not any(map(is_compared, causes)):
         return list(causes)
     repeats = repeats_of_paths(results)
-    return [_compared(one, causes, repeats) if _is_compared(one) else one for one in causes]
+    return [_compared(one, causes, repeats) if is_compared(one) else one for one in causes]
 
 
-def _is_compared(cause: Cause) -> bool:
+def is_compared(cause: Cause) -> bool:
+    """Whether it is a decided slow node, NIC, direction or path."""
     place = cause.where
     return (
         cause.cause in _KINDS
@@ -102,19 +103,26 @@ def _is_compared(cause: Cause) -> bool:
 
 
 def _compared(cause: Cause, causes: Iterable[Cause], repeats: Sequence[Repeat]) -> Cause:
-    own = _part_of(cause, repeats)
-    others = [_part_of(c, repeats) for c in causes if c is not cause and _is_compared(c)]
-    if whole := next((one for one in others if one != own and one.contains(own)), None):
-        repeats, others = _beyond(whole, repeats), [one for one in others if one != whole]
-        if _is_at_times(own, repeats):
+    own = part_of(cause, repeats)
+    others = [part_of(c, repeats) for c in causes if c is not cause and is_compared(c)]
+    known = [one for one in others if one != own and not own.contains(one)]
+    for other in known:
+        repeats = _beyond(other, own, repeats)
+    if whole := next((one for one in known if one.contains(own)), None):
+        slow = [one for one in repeats if one.slow and own.holds(one)]
+        if any(own.would_show(one) and _is_fine(one, slow) for one in repeats):
             return _undecided(cause, [str(whole)])
-    chances = _chances(own, cause.evidence, others, repeats)
+    chances = _chances(own, cause.evidence, repeats)
     total = sum(chances.values())
     if not total or chances[own] >= _SURE * total:
         return cause
     best, *_ = ordered = sorted(chances, key=lambda part: -chances[part])
     if chances[best] >= _FAR_BETTER * total and best.node == own.node and best.cause:
-        return cause if _is_named(cause, best) else _named(cause, best)
+        if _is_named(cause, best):
+            return cause
+        shown = [one for one in repeats if one.item in cause.evidence]
+        if all(one.devices is not None and best.holds(one) for one in shown):
+            return _named(cause, best)
     return _undecided(cause, [str(part) for part in ordered if part != own][:_MOST])
 
 
@@ -123,19 +131,13 @@ def _undecided(cause: Cause, near: Sequence[str]) -> Cause:
     return replace(cause, says=says, confidence=OPEN, would_decide=AGAIN.format(str(cause.where)))
 
 
-def _is_at_times(part: _Part, repeats: Sequence[Repeat]) -> bool:
-    """Whether the part was slow, and was fine as well."""
-    slow = [one for one in repeats if one.slow and part.holds(one)]
-    return bool(slow) and any(part.would_show(r) and _is_fine(r, slow) for r in repeats)
-
-
-def _part_of(cause: Cause, repeats: Sequence[Repeat]) -> _Part:
+def part_of(cause: Cause, repeats: Sequence[Repeat]) -> Part:
     """The part that the cause names, in one direction if that alone was slow.
 
     A direction of a node is that of most of its slow repeats, as a sum may hold the other one.
     """
     place, ids = cause.where, set(cause.evidence)
-    part = _Part(place.node, frozenset(devices_of(place.device)), peer=place.peer)
+    part = Part(place.node, frozenset(devices_of(place.device)), peer=place.peer)
     if not place.peer and cause.cause != DIRECTION:
         return part
     slow = [r for r in repeats if r.slow and part.holds(r)]
@@ -148,23 +150,19 @@ def _part_of(cause: Cause, repeats: Sequence[Repeat]) -> _Part:
     return replace(part, way=single[0][0])
 
 
-def _chances(
-    own: _Part, shown: Collection[str], others: Sequence[_Part], repeats: Sequence[Repeat]
-) -> dict[_Part, float]:
+def _chances(own: Part, shown: Collection[str], free: Sequence[Repeat]) -> dict[Part, float]:
     """How likely each part is that holds all slow repeats of ``own``; empty without any.
 
-    ``shown`` are the ids of the cause's items. Slow repeats of other decided parts tell nothing.
+    ``shown`` are the ids of the cause's items.
     """
-    known = [part for part in others if not own.contains(part)]
-    free = [r for r in repeats if not (r.slow and any(part.holds(r) for part in known))]
     own_slow = [r for r in free if r.slow and own.holds(r)]
     alike = _alike([r for r in free if r.slow], own_slow, shown)
     fine = [r for r in free if _is_fine(r, own_slow)]
-    seen: dict[frozenset[int], _Part] = {}
+    seen: dict[frozenset[int], Part] = {}
     for part in _parts([r for r in alike if own.holds(r)], own):
         seen.setdefault(frozenset(i for i, r in enumerate(fine) if part.would_show(r)), part)
     every = [r for r in alike if any(part.holds(r) for part in seen.values())]
-    found: dict[_Part, float] = {}
+    found: dict[Part, float] = {}
     for those, part in seen.items():
         slow = [r for r in every if part.holds(r)]
         another = _ANOTHER if len(slow) < len(every) else 1.0
@@ -172,22 +170,28 @@ def _chances(
     return found
 
 
-def _beyond(whole: _Part, repeats: Iterable[Repeat]) -> list[Repeat]:
-    """The repeats with what they lost more than the slow part costs, for a part of it."""
+def _beyond(other: Part, own: Part, repeats: Iterable[Repeat]) -> list[Repeat]:
+    """The repeats with what they lost more than another slow part costs.
+
+    How much that is, its repeats show that are none of ``own``. Those that lost no more show that
+    ``own`` was fine only if it costs more: of two ends, the slower one decides.
+    """
     taken = list(repeats)
     best: dict[str, float] = {}
     for one in taken:
-        if one.slow and one.share and whole.holds(one):
+        if one.slow and one.share and other.holds(one) and not own.holds(one):
             best[one.subject] = max(one.share, best.get(one.subject, 0.0))
-    return [
-        _less(one, best[one.subject]) if whole.holds(one) and one.subject in best else one
-        for one in taken
-    ]
-
-
-def _less(one: Repeat, level: float) -> Repeat:
-    share = None if one.share is None else one.share / level
-    return replace(one, share=share, slow=share is not None and share < CLEARLY)
+    shares = [r.share for r in taken if r.slow and r.share and own.holds(r)]
+    reached = min(shares, default=1.0)
+    found = []
+    for one in taken:
+        if not (one.slow and other.holds(one)):
+            found.append(one)
+        elif (level := best.get(one.subject)) is not None and one.share is not None:
+            is_slow = one.share < CLEARLY * level
+            if is_slow or other.contains(own) or reached < CLEARLY * level:
+                found.append(replace(one, share=one.share / level, slow=is_slow))
+    return found
 
 
 def _alike(slow: Iterable[Repeat], own: Sequence[Repeat], shown: Collection[str]) -> list[Repeat]:
@@ -206,14 +210,14 @@ def _is_fine(one: Repeat, slow: Sequence[Repeat]) -> bool:
 
     Nor does any where a slow one lost no more than noise.
     """
-    lost = min(map(_lost, slow), default=1.0)
+    lost = min(map(_lost, slow), default=2 * _NOISE)
     if lost < _NOISE / 2:
         return False
     most = min(_HALF * lost, max(_NOISE, _FEW * lost))
     return not one.slow and (one.share is None or _lost(one) < most)
 
 
-def _parts(slow: Sequence[Repeat], own: _Part) -> Iterator[_Part]:
+def _parts(slow: Sequence[Repeat], own: Part) -> Iterator[Part]:
     """All parts that hold these slow repeats, first ``own``; none without any."""
     if not slow:
         return
@@ -225,11 +229,11 @@ def _parts(slow: Sequence[Repeat], own: _Part) -> Iterator[_Part]:
         ways = {one.ways[one.at(node)] for one in slow if one.devices is not None}
         way = next(iter(ways)) if len(ways) == 1 else ()
         for devices in dict.fromkeys((frozenset(), *map(_only, sorted(common)), common)):
-            yield _Part(node, devices)
+            yield Part(node, devices)
             if len(way) == 1:
-                yield _Part(node, devices, way[0])
+                yield Part(node, devices, way[0])
     if len(nodes) > 1:
-        yield _Part(nodes[0], frozenset(), "", nodes[1])
+        yield Part(nodes[0], frozenset(), "", nodes[1])
 
 
 def _only(device: str) -> frozenset[str]:
@@ -246,11 +250,11 @@ def _likelihood(slow: Sequence[Repeat], fine: Sequence[Repeat]) -> float:
     return since + _AT_TIMES / ((of + 1) * math.comb(of, len(slow)))
 
 
-def _is_named(cause: Cause, part: _Part) -> bool:
+def _is_named(cause: Cause, part: Part) -> bool:
     return (cause.cause, cause.where.device) == (part.cause, part.device)
 
 
-def _named(cause: Cause, part: _Part) -> Cause:
+def _named(cause: Cause, part: Part) -> Cause:
     """The cause with the rival in its place."""
     kind = CATALOGUE[part.cause]
     says = f"{cause.says}; {part} explains the same, and what was fine, far better"

@@ -304,9 +304,10 @@ def third_partner(
         return
     over = (r for r in results.records.values() if goes_through(place.device, r.pairing))
     met = _met(over, worst.subject)[place.node]
-    fit = [name for name in good if name not in met and name != place.node]
+    fit = tuple(name for name in good if name not in met and name != place.node)
     if len(met) == _PAIR:
-        for again in with_each(cause, place.node, worst, fit[:1]):
+        third = (fit or stand_ins(results, causes, worst, met))[:1]
+        for again in with_each(cause, place.node, worst, third):
             yield _several_times(again)
 
 
