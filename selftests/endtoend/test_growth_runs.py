@@ -22,20 +22,25 @@ from testing.acceptance import (
     Scenario,
     assert_sound,
 )
+from testing.fewer import EXPECTED, measuring
 
 NODES = ("viper", "columbia")
 ITEMS = {f"counters::growth[{node}]" for node in NODES}
 SLOW_AND_LOSSY = ("--lab-fault", "retransmits@columbia")
 BELOW_NO_LIMIT = ("--lab-fault", "retransmits@columbia=1%")
 TWO = (*SMOKE, *BARE, "--lab-nodes", "2")
+FEW = measuring(
+    "connectx4-homelab", "host_write_bandwidth", "host_send_bandwidth", "host_send_latency"
+)
+OF_GPUS = measuring("h100-tcpx", "node_all_reduce", expected=(*EXPECTED, "gpu_ecc_errors"))
 SCENARIOS = {
-    "healthy": Scenario(ONE_PAIR),
-    "workers": Scenario((*ONE_PAIR, "-n", "2")),
-    "lossy": Scenario((*HOMELAB, *SMOKE, *BARE, *SLOW_AND_LOSSY)),
-    "fast": Scenario((*HOMELAB, *SMOKE, *BARE, *BELOW_NO_LIMIT)),
+    "healthy": Scenario(ONE_PAIR, FEW),
+    "workers": Scenario((*ONE_PAIR, "-n", "2"), FEW),
+    "lossy": Scenario((*HOMELAB, *SMOKE, *BARE, *SLOW_AND_LOSSY), FEW),
+    "fast": Scenario((*HOMELAB, *SMOKE, *BARE, *BELOW_NO_LIMIT), FEW),
     "later": Scenario((*HOMELAB, *SMOKE, *BARE, "--lab-fault", "pcie-replays@columbia,after=1s")),
-    "gpu": Scenario((*TCPX, *TWO, "--lab-fault", "ecc-growth@tcpx02:3")),
-    "unreachable": Scenario((*ONE_PAIR, *BARE, "--lab-fault", "unreachable@columbia")),
+    "gpu": Scenario((*TCPX, *TWO, "--lab-fault", "ecc-growth@tcpx02:3"), OF_GPUS),
+    "unreachable": Scenario((*ONE_PAIR, *BARE, "--lab-fault", "unreachable@columbia"), FEW),
 }  # fmt: skip
 
 

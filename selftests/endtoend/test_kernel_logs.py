@@ -18,25 +18,31 @@ from testing.acceptance import (
     Scenario,
     assert_sound,
 )
+from testing.fewer import measuring
 
 ITEMS = {f"kernel::kernel_log[{node}]" for node in ("viper", "columbia")}
 BOTH_FAULTS = ("--lab-fault", "gpu-xid@tcpx02:3", "--lab-fault", "slow-gpu@tcpx02:3")
 
 
+FEW = measuring("connectx4-homelab", "host_write_bandwidth", "host_send_latency")
+
+
 def with_root(project: Project) -> None:
+    FEW(project)
     path = project.folder / "hostfiles" / "lab-connectx4-homelab.yaml"
     path.write_text(path.read_text() + "become: sudo -n\n")
 
 
+OF_GPUS = measuring("h100-tcpx", "gpu_host_bandwidth", "node_all_reduce", "pair_all_reduce")
 SCENARIOS = {
-    "healthy": Scenario(ONE_PAIR),
-    "workers": Scenario((*ONE_PAIR, "-n", "2")),
-    "denied": Scenario((*ONE_PAIR, *BARE, "--lab-fault", "kernel-log-denied@columbia")),
+    "healthy": Scenario(ONE_PAIR, FEW),
+    "workers": Scenario((*ONE_PAIR, "-n", "2"), FEW),
+    "denied": Scenario((*ONE_PAIR, *BARE, "--lab-fault", "kernel-log-denied@columbia"), FEW),
     "root": Scenario((*ONE_PAIR, *BARE, "--lab-fault", "kernel-log-denied@columbia"), with_root),
-    "lost": Scenario((*ONE_PAIR, *BARE, "--lab-fault", "kernel-log-lost@columbia")),
-    "unreachable": Scenario((*ONE_PAIR, *BARE, "--lab-fault", "unreachable@columbia")),
-    "stopped": Scenario((*ONE_PAIR, *BARE, "-x", "--lab-fault", "governor@columbia")),
-    "gpu": Scenario((*TCPX, *SMOKE, *BARE, "--lab-nodes", "2", *BOTH_FAULTS)),
+    "lost": Scenario((*ONE_PAIR, *BARE, "--lab-fault", "kernel-log-lost@columbia"), FEW),
+    "unreachable": Scenario((*ONE_PAIR, *BARE, "--lab-fault", "unreachable@columbia"), FEW),
+    "stopped": Scenario((*ONE_PAIR, *BARE, "-x", "--lab-fault", "governor@columbia"), FEW),
+    "gpu": Scenario((*TCPX, *SMOKE, *BARE, "--lab-nodes", "2", *BOTH_FAULTS), OF_GPUS),
 }
 
 

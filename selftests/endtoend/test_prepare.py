@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from testing.acceptance import (
     assert_clean,
     assert_sound,
 )
+from testing.commands import railgauge
 from testing.standing_lab import StandingLab, standing_lab
 from testing.waiting import wait_until
 
@@ -189,9 +189,7 @@ def test_undo_by_hand_after_a_crash(lab: StandingLab, project: Project) -> None:
 
 
 def undo(run_folder: Path) -> subprocess.CompletedProcess[str]:
-    program = "import sys; from railgauge.cli import main; sys.exit(main())"
-    command = [sys.executable, "-c", program, "undo", str(run_folder)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return railgauge(Path.cwd(), "undo", str(run_folder))
 
 
 def test_undo_wants_a_run_that_was_prepared(tmp_path: Path) -> None:
@@ -245,9 +243,7 @@ def test_a_setting_that_a_lack_of_memory_leaves_is_told_and_put_back_by_hand(
     # The command may have run on the node: what it printed could not be read.
     assert [change["undone"] for change in journal(run.latest)] == [False]
     lab.file("mi02", BALANCING).write_text("0\n")
-    program = "import sys; from railgauge.cli import main; sys.exit(main())"
-    undo = [sys.executable, "-c", program, "undo", str(run.latest)]
-    assert "1 settings put back, 0 not" in project.execute(undo).output
+    assert "1 settings put back, 0 not" in undo(run.latest).stdout
     assert balancing(lab) == AS_IT_WAS
 
 
