@@ -90,8 +90,9 @@ SWEEPS = measuring(
     "host_send_bandwidth_4qp",
     "host_write_bandwidth",
     "host_read_bandwidth",
+    repeats=1,
 )
-WRITES = measuring("connectx4-homelab", "host_write_bandwidth")
+WRITES = measuring("connectx4-homelab", "host_write_bandwidth", repeats=1)
 OF_GPUS = measuring("metax-c500", "host_write_bandwidth", "node_all_reduce", "pair_all_reduce")
 
 

@@ -21,10 +21,13 @@ from testing.acceptance import (
     assert_sound,
 )
 from testing.core_values import long_form
+from testing.fewer import EXPECTED, measuring
 
 LABS = sorted(path.stem for path in (ROOT / "hostfiles").glob("lab-*.yaml"))
 LADDER = ("preflight", "network", "gpudirect", "intranode", "collective", "application")
 COLLECTIVES = ("tests/intranode/test_node_collectives.py", "tests/collective")
+NO_PAGE = ("-p", "no:html")  # Allure's results are read
+REDUCTIONS = ("pair_all_reduce", "pair_all_reduce_one_gpu", "group_all_reduce")
 TUNING = {
     "NCCL_MIN_NCHANNELS": "32",
     "NCCL_IB_QPS_PER_CONNECTION": "4",
@@ -51,6 +54,13 @@ def of_four_nodes(project: Project) -> None:
     )
 
 
+def of_two_kinds(more: Change) -> Change:
+    """Of the many collectives of this platform, two inside a node and two between nodes."""
+    kinds = ("all_reduce", "all_gather")
+    both = (f"{scope}_{kind}" for scope in ("node", "pair") for kind in kinds)
+    return measuring("h200", *both, expected=(*EXPECTED, "numa_balancing", "gpu_count"), more=more)
+
+
 def of(name: str) -> tuple[str, str]:
     return ("--hostfile", f"hostfiles/{name}.yaml")
 
@@ -62,7 +72,8 @@ def nodes_of(name: str) -> str:
 
 def launched(lab: tuple[str, str], launcher: str) -> Scenario:
     options = (*lab, *SMOKE, *BARE, "--lab-nodes", "2", *COLLECTIVES)
-    return Scenario(options, appended(lab, f"launcher: {launcher}"))
+    change = appended(lab, f"launcher: {launcher}")
+    return Scenario(options, of_two_kinds(change) if lab is H200 else change)
 
 
 def whole(name: str) -> Scenario:
@@ -75,14 +86,15 @@ def whole(name: str) -> Scenario:
 SCENARIOS = {
     **{name: whole(name) for name in LABS},
     "nightly": Scenario(
-        (*of("lab-h100-tcpx"), "--level", "nightly", "--lab-nodes", "2", "-n", "2")
+        (*of("lab-h100-tcpx"), "--level", "nightly", "--lab-nodes", "2", "-n", "2", *NO_PAGE)
     ),
     "groups": Scenario(
-        ("--hostfile", "four.yaml", *SMOKE, *BARE, "tests/collective"), of_four_nodes
+        ("--hostfile", "four.yaml", *SMOKE, *BARE, "tests/collective"),
+        measuring("h200", *REDUCTIONS, more=of_four_nodes),
     ),
     "untuned": Scenario(
         (*H200, *SMOKE, *BARE, "--lab-nodes", "2", "tests/preflight/test_host.py", *COLLECTIVES),
-        appended(H200, 'environment: {NCCL_MIN_NCHANNELS: "16"}'),
+        of_two_kinds(appended(H200, 'environment: {NCCL_MIN_NCHANNELS: "16"}')),
     ),
     "h200-mpich": launched(H200, "mpich"),
     "h200-slurm": launched(H200, "slurm"),

@@ -20,6 +20,7 @@ from testing.acceptance import (
     assert_sound,
 )
 from testing.commands import railgauge
+from testing.fewer import EXPECTED, measuring
 from testing.standing_lab import StandingLab, standing_lab
 from testing.waiting import wait_until
 
@@ -29,6 +30,11 @@ BALANCING = "proc/sys/kernel/numa_balancing"
 NUMA_ITEM = "tests/preflight/test_host.py::test_numa_balancing[{}]"
 FEW = ("-k", "numa_balancing")
 MANY = ("-k", "numa_balancing or network or gpu_write")
+SHORT = measuring(
+    "mi300x",
+    *("host_write_bandwidth", "gpu_write_bandwidth", "node_all_reduce", "pair_all_reduce"),
+    expected=(*EXPECTED, "numa_balancing"),
+)
 START_LIMIT_S = 40.0
 END_LIMIT_S = 40.0
 
@@ -39,6 +45,13 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandingLab]:
     folder = tmp_path_factory.mktemp("standing") / "lab"
     with standing_lab(folder, "mi300x", "--fault", "numa-balancing@mi02") as lab:
         yield lab
+
+
+@pytest.fixture
+def project(project: Project) -> Project:
+    """Its platform file has one measurement on each rung, and this setting among a few facts."""
+    SHORT(project)
+    return project
 
 
 @pytest.fixture(autouse=True)

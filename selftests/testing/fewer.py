@@ -22,17 +22,18 @@ EXPECTED = ("cpu_governor", "kernel", "memlock", "nic_present", "port_state", "c
 def measuring(
     platform: str,
     *measurements: str,
+    repeats: int | None = None,
     expected: Collection[str] = EXPECTED,
     more: Change | None = None,
 ) -> Change:
     """Leave these measurements in the user's platform file, and of ``expected`` what it has.
 
-    ``more`` changes the project after that.
+    ``repeats`` hold for each measurement at each level; ``more`` changes the project after that.
     """
 
     def change(project: Project) -> None:
         path = project.folder / "thresholds" / f"{platform}.json"
-        path.write_text(_text(platform, measurements, tuple(expected)), encoding="utf-8")
+        path.write_text(_text(platform, measurements, tuple(expected), repeats), encoding="utf-8")
         if more:
             more(project)
 
@@ -40,9 +41,14 @@ def measuring(
 
 
 @cache
-def _text(platform: str, measurements: tuple[str, ...], expected: tuple[str, ...]) -> str:
+def _text(
+    platform: str, measurements: tuple[str, ...], expected: tuple[str, ...], repeats: int | None
+) -> str:
     document: dict[str, Any] = long_form(platform)
     every = document["measurements"]
+    for level in (one for name in measurements for one in every[name]["levels"].values()):
+        if repeats:
+            level["repeats"] = repeats
     return json.dumps(
         document
         | {

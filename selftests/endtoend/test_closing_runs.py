@@ -1,4 +1,4 @@
-"""The error counters of whole runs: read before and after, with faults, workers, resume, replay."""
+"""Error counters and kernels' logs of whole runs: faults, rights, workers, interrupts, replays."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from testing.acceptance import (
 from testing.fewer import EXPECTED, measuring
 
 NODES = ("viper", "columbia")
-ITEMS = {f"counters::growth[{node}]" for node in NODES}
+GROWTH = {f"counters::growth[{node}]" for node in NODES}
+LOGS = {f"kernel::kernel_log[{node}]" for node in NODES}
 SLOW_AND_LOSSY = ("--lab-fault", "retransmits@columbia")
 BELOW_NO_LIMIT = ("--lab-fault", "retransmits@columbia=1%")
 TWO = (*SMOKE, *BARE, "--lab-nodes", "2")
@@ -33,6 +34,17 @@ FEW = measuring(
     "connectx4-homelab", "host_write_bandwidth", "host_send_bandwidth", "host_send_latency"
 )
 OF_GPUS = measuring("h100-tcpx", "node_all_reduce", expected=(*EXPECTED, "gpu_ecc_errors"))
+OF_PAIRS = measuring("h100-tcpx", "gpu_host_bandwidth", "node_all_reduce", "pair_all_reduce")
+DENIED = ("--lab-fault", "kernel-log-denied@columbia")
+XID = ("--lab-fault", "gpu-xid@tcpx02:3", "--lab-fault", "slow-gpu@tcpx02:3")
+
+
+def with_root(project: Project) -> None:
+    FEW(project)
+    path = project.folder / "hostfiles" / "lab-connectx4-homelab.yaml"
+    path.write_text(path.read_text() + "become: sudo -n\n")
+
+
 SCENARIOS = {
     "healthy": Scenario(ONE_PAIR, FEW),
     "workers": Scenario((*ONE_PAIR, "-n", "2"), FEW),
@@ -41,6 +53,11 @@ SCENARIOS = {
     "later": Scenario((*HOMELAB, *SMOKE, *BARE, "--lab-fault", "pcie-replays@columbia,after=1s")),
     "gpu": Scenario((*TCPX, *TWO, "--lab-fault", "ecc-growth@tcpx02:3"), OF_GPUS),
     "unreachable": Scenario((*ONE_PAIR, *BARE, "--lab-fault", "unreachable@columbia"), FEW),
+    "denied": Scenario((*ONE_PAIR, *BARE, *DENIED), FEW),
+    "root": Scenario((*ONE_PAIR, *BARE, *DENIED), with_root),
+    "lost": Scenario((*ONE_PAIR, *BARE, "--lab-fault", "kernel-log-lost@columbia"), FEW),
+    "stopped": Scenario((*ONE_PAIR, *BARE, "-x", "--lab-fault", "governor@columbia"), FEW),
+    "xid": Scenario((*TCPX, *TWO, *XID), OF_PAIRS),
 }  # fmt: skip
 
 
@@ -50,14 +67,14 @@ def causes(run: Run) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("name", ["healthy", "workers"])
-def test_each_node_has_an_item_in_every_report(runs: Runs, name: str) -> None:
+def test_each_node_has_an_item_of_its_counters_in_every_report(runs: Runs, name: str) -> None:
     run = runs[name]
     assert_sound(run)
     assert run.verdict["verdict"] == "accepted"
-    assert {run.junit[item].outcome for item in ITEMS} == {"passed"}
-    assert set(run.allure) >= ITEMS
-    assert set(run.html_rows) >= ITEMS
-    lines = [one for one in run.measurements if one["id"] in ITEMS]
+    assert {run.junit[item].outcome for item in GROWTH} == {"passed"}
+    assert set(run.allure) >= GROWTH
+    assert set(run.html_rows) >= GROWTH
+    lines = [one for one in run.measurements if one["id"] in GROWTH]
     assert {one["metric"] for one in lines} >= {"rdma_retransmits", "pcie_corrected"}
     assert {one["measured"].partition(" (")[0] for one in lines} == {"none"}
 
@@ -112,17 +129,20 @@ def test_a_node_that_was_never_reached_has_one_cause(runs: Runs) -> None:
     assert run.junit["counters::growth[columbia]"].outcome == "error"
 
 
-def test_after_ctrl_c_they_are_not_run(project: Project) -> None:
-    run = Running(project).end(signal.SIGINT)
+@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_after_ctrl_c_they_are_not_run(project: Project, options: tuple[str, ...]) -> None:
+    run = Running(project, *options).end(signal.SIGINT)
     assert run.verdict["verdict"] == "incomplete"
-    nodes = ("viper", "columbia", "prometheus")
-    assert {run.junit[f"counters::growth[{node}]"].outcome for node in nodes} == {"skipped"}
+    for item in ("counters::growth", "kernel::kernel_log"):
+        nodes = ("viper", "columbia", "prometheus")
+        assert {run.junit[f"{item}[{node}]"].outcome for node in nodes} == {"skipped"}
+    assert not list((run.latest / "transcripts").glob("kernel_log*"))
 
 
 def test_a_resumed_run_keeps_what_the_first_read_and_replays(
     project: Project, tmp_path: Path
 ) -> None:
-    """The lab of the second run is another one, with the same boots and counters."""
+    """The lab of the second run is another one: same boots and counters, other lines of the run."""
     killed_after(project, 2, *ONE_PAIR, *BARE)
     run = project.run("--resume", "latest", *BARE)
     assert_sound(run)
@@ -130,6 +150,8 @@ def test_a_resumed_run_keeps_what_the_first_read_and_replays(
     path = run.latest / "transcripts" / "growth_columbia.json"
     first, own = json.loads(path.read_text(encoding="utf-8"))["runs"]
     assert [len(first), len(own)] == [1, 2]
+    marks = (run.latest / "kernel_marks.jsonl").read_text(encoding="utf-8")
+    assert len(marks.splitlines()) == 2
     path = bundled(run.latest, tmp_path / "run.railgauge")
     again = project.run(f"--replay={path}", *BARE)
     assert (again.code, again.verdict["verdict"]) == (0, "accepted"), again.output
@@ -143,3 +165,50 @@ def test_a_replay_of_a_faulty_run_has_the_same_cause(
     path = bundled(run.latest, tmp_path / "run.railgauge")
     again = project.run(f"--replay={path}", *BARE)
     assert causes(again) == causes(run) == [("link-retransmits", "columbia", "mlx5_0")]
+
+
+@pytest.mark.parametrize("name", ["healthy", "workers"])
+def test_each_node_has_an_item_of_its_log_in_every_report(runs: Runs, name: str) -> None:
+    run = runs[name]
+    assert_sound(run)
+    assert run.verdict["verdict"] == "accepted"
+    assert {run.junit[item].outcome for item in LOGS} == {"passed"}
+    assert set(run.junit) >= LOGS
+    assert set(run.allure) >= LOGS
+    assert set(run.html_rows) >= LOGS
+    lines = [one for one in run.measurements if one["id"] in LOGS]
+    assert [one["measured"] for one in lines] == ["3 lines", "3 lines"]
+
+
+def test_a_log_that_only_root_may_read_is_an_error(runs: Runs) -> None:
+    run = runs["denied"]
+    assert_sound(run)
+    assert (run.verdict["verdict"], run.counts["error"]) == ("incomplete", 1)
+    assert causes(run) == [("kernel-log-unread", "columbia", "")]
+    assert "Operation not permitted" in run.words
+    assert "become: sudo -n" in run.words
+
+
+def test_root_reads_it(runs: Runs) -> None:
+    assert runs["root"].verdict["verdict"] == "accepted"
+
+
+def test_lost_lines_are_an_error(runs: Runs) -> None:
+    run = runs["lost"]
+    assert (run.verdict["verdict"], run.counts["error"]) == ("incomplete", 1)
+    assert causes(run) == [("kernel-log-unread", "columbia", "")]
+
+
+def test_a_run_that_stops_itself_reads_the_logs(runs: Runs) -> None:
+    run = runs["stopped"]
+    assert_sound(run)
+    assert run.verdict["verdict"] == "rejected"
+    assert {run.junit[item].outcome for item in LOGS} == {"passed"}
+
+
+def test_what_is_slow_on_a_gpu_with_an_xid_has_the_xid_as_its_cause(runs: Runs) -> None:
+    run = runs["xid"]
+    assert_sound(run)
+    assert causes(run) == [("gpu-xid", "tcpx02", "gpu3")]
+    assert run.verdict["causes"][0]["explains"] > 0
+    assert " ran): " in run.words  # the measurement at that moment
