@@ -144,7 +144,7 @@ def test_the_later_measurement_replaces_the_earlier_one_and_both_are_told(
     assert told["verdict"] == "accepted"
     assert told["counts"]["asserted"] == told["counts"]["planned"] == 42
     (line,) = [one for one in told["notes"] if one.startswith("MEASURED AGAIN, columbia: ")]
-    assert "20 blocked, 1 failed, 29 passed (cpu_governor is powersave" in line
+    assert "12 blocked, 1 failed, 5 passed (cpu_governor is powersave" in line
     assert f"in {signed.name}, ended 20" in line
     assert f"50 passed in {qualified.name}" in line
     for name in ("report.html",):

@@ -21,7 +21,7 @@ from testing.acceptance import (
     assert_sound,
 )
 from testing.core_values import long_form
-from testing.fewer import EXPECTED, measuring
+from testing.fewer import measuring
 
 LABS = sorted(path.stem for path in (ROOT / "hostfiles").glob("lab-*.yaml"))
 LADDER = ("preflight", "network", "gpudirect", "intranode", "collective", "application")
@@ -54,13 +54,6 @@ def of_four_nodes(project: Project) -> None:
     )
 
 
-def of_two_kinds(more: Change) -> Change:
-    """Of the many collectives of this platform, two inside a node and two between nodes."""
-    kinds = ("all_reduce", "all_gather")
-    both = (f"{scope}_{kind}" for scope in ("node", "pair") for kind in kinds)
-    return measuring("h200", *both, expected=(*EXPECTED, "numa_balancing", "gpu_count"), more=more)
-
-
 def of(name: str) -> tuple[str, str]:
     return ("--hostfile", f"hostfiles/{name}.yaml")
 
@@ -72,8 +65,7 @@ def nodes_of(name: str) -> str:
 
 def launched(lab: tuple[str, str], launcher: str) -> Scenario:
     options = (*lab, *SMOKE, *BARE, "--lab-nodes", "2", *COLLECTIVES)
-    change = appended(lab, f"launcher: {launcher}")
-    return Scenario(options, of_two_kinds(change) if lab is H200 else change)
+    return Scenario(options, appended(lab, f"launcher: {launcher}"))
 
 
 def whole(name: str) -> Scenario:
@@ -94,7 +86,7 @@ SCENARIOS = {
     ),
     "untuned": Scenario(
         (*H200, *SMOKE, *BARE, "--lab-nodes", "2", "tests/preflight/test_host.py", *COLLECTIVES),
-        of_two_kinds(appended(H200, 'environment: {NCCL_MIN_NCHANNELS: "16"}')),
+        appended(H200, 'environment: {NCCL_MIN_NCHANNELS: "16"}'),
     ),
     "h200-mpich": launched(H200, "mpich"),
     "h200-slurm": launched(H200, "slurm"),
