@@ -12,14 +12,10 @@ from testing import bundle_bench as bench
 from testing import forger_bench as forger
 from testing.acceptance import BARE_SMOKE, HOMELAB, make_project
 from testing.bundle_bench import Bundled, Files
-from testing.fewer import measuring
 
 from railgauge.bundle import signing
 from railgauge.cli import main
 
-FEW = measuring(
-    "connectx4-homelab", "host_write_bandwidth", "host_send_bandwidth", "host_send_latency"
-)
 ROUNDS = 4
 RUN = "run/run.json"
 ROW = re.compile(r"(8388608\s+\d+\s+)[\d.]+\s+[\d.]+\s+[\d.]+")
@@ -30,7 +26,6 @@ def soaked(tmp_path_factory: pytest.TempPathFactory) -> Bundled:
     """A healthy run of three nodes with a soak of four rounds."""
     folder = tmp_path_factory.mktemp("soaked")
     project = make_project(folder / "project")
-    FEW(project)
     run = project.run(*HOMELAB, *BARE_SMOKE, "--soak", f"{ROUNDS}rounds", "--soak-seed", "11")
     assert run.code == 0, run.output[-3000:]
     path = folder / "soaked.railgauge"
