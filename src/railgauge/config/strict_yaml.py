@@ -139,6 +139,9 @@ class _StrictLoader(yaml.SafeLoader):
 
     def number(self, node: yaml.ScalarNode) -> float:
         """Return an integer or a float. No setting is infinite, or has a thousand digits."""
+        if ":" in node.value:
+            problem = f"YAML reads {node.value[:20]} as a number of base 60: put it in quotes"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
         is_float = node.tag == _FLOAT
         try:
             made = self.construct_yaml_float(node) if is_float else self.construct_yaml_int(node)

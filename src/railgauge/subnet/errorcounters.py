@@ -15,7 +15,7 @@ _LONGEST_LINE = 4000
 _HEAD = re.compile(r'Errors for (?:(0x[0-9a-f]{1,16}) )?"([^"]{0,200})"')
 _PORT = re.compile(r"\s+GUID (0x[0-9a-f]{1,16}) port (\d{1,4}):")
 _ALL_PORTS = re.compile(r"\s+GUID 0x[0-9a-f]{1,16} port ALL:")
-_PART_OF_SCAN = re.compile(r"Errors for|GUID 0x|\[\w{1,60} ==| == \d{1,20}|^\s*\[")
+_PART_OF_SCAN = re.compile(r"^Errors for|^\s+GUID 0x|\[\w{1,60} ==| == \d{1,20}|^\s*\[")
 _COUNTER = re.compile(r"\[(\w{1,60}) == (\d{1,20})(?: \([^)]{0,40}\))?\]")
 _SUMMARY = re.compile(r"## Summary: (\d{1,9}) nodes checked, \d{1,9} bad nodes found")
 _PORTS = re.compile(r"##\s+(\d{1,9}) ports checked, (\d{1,9}) ports have errors")

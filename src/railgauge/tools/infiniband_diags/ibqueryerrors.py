@@ -52,7 +52,7 @@ def parse(text: str) -> Parsed:
     for port in scan.ports:
         for name, value in port.counters.items():
             collector.add(name, "count", value, f"{port.node}/{port.port}", may_be_zero=True)
-    if scan.part:
+    if scan.part and not _UNMANAGED.search(text):
         complain(scan.part, collector)
     if scan.nodes_checked is not None:
         collector.add("nodes_checked", "count", scan.nodes_checked)
