@@ -10,14 +10,15 @@ from typing import Any
 import yaml
 
 from railgauge.config.schema import JsonPath
+from railgauge.core.errors import cut
 
 
 class BadYaml(Exception):
     """A text is not valid YAML. ``line`` counts from 1; ``None`` if it is not known."""
 
     def __init__(self, what: str, remedy: str, line: int | None = None) -> None:
-        super().__init__(what)
-        self.what = f"not valid YAML: {what}"
+        super().__init__(cut(what))
+        self.what = f"not valid YAML: {cut(what)}"
         self.remedy = remedy
         self.line = line
 
