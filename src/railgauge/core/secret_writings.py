@@ -169,6 +169,13 @@ _MORE: tuple[Form, ...] = (
         ),
     ),
     Form(
+        "URL token",
+        ("://",),
+        re.compile(
+            rf"(?P<head>://){NEW}(?=[\w-]{{0,80}}\d)(?=[\w-]{{0,80}}[A-Za-z])[\w-]{{16,200}}(?=@)"
+        ),
+    ),
+    Form(
         "piped password",
         ("echo", "printf"),
         re.compile(
@@ -182,13 +189,6 @@ _MORE: tuple[Form, ...] = (
         re.compile(
             r"(?P<head>\bmachine\s{1,8}\S{1,80}\s{1,8}password\s{1,8}|\bthin:\w{1,60}/"
             rf"|\bchpasswd\s<<<\s?['\"]?\w{{1,60}}:){NEW}[^\s@'\"]+"
-        ),
-    ),
-    Form(
-        "URL userinfo",
-        ("://",),
-        re.compile(
-            rf"(?P<head>://){NEW}(?=[\w-]{{0,80}}\d)(?=[\w-]{{0,80}}[A-Za-z])[\w-]{{16,200}}(?=@)"
         ),
     ),
     Form(

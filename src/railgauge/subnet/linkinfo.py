@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _LONGEST_LINE = 1000
+# What only lines of ports have.
 _PART = re.compile(r"==\(| ==|\)==|==>|/ {0,4}(?:LinkUp|Polling)|\d\[ {0,4}\]")
-_SIGN = " ==("  # in every line of a port
 _LINK = (
     r"\s{0,200}(\d{1,6})\s{1,200}(\d{1,4})\[[^\]]{0,4}\] ==\(\s{0,200}"
     r"(?:(\d{1,2})X\s{1,200}([\d.]{1,10}) Gbps\s{1,200})?(\w{1,20})/\s{0,200}(\w{1,30})\)==>"
