@@ -8,9 +8,13 @@ import pytest
 from testing import bundle_bench as bench
 from testing.acceptance import BARE, HOMELAB, SMOKE, make_project
 from testing.core_values import one_line
+from testing.fewer import measuring
 
 from railgauge.cli import main
 
+FEW = measuring(
+    "connectx4-homelab", "host_write_bandwidth", "host_send_bandwidth", "host_send_latency"
+)
 PLAIN = (*HOMELAB, *SMOKE, *BARE)
 # One node misses a setting, which closes the gate of all its pairs.
 SIGNED = (*PLAIN, "--lab-fault", "governor@columbia")
@@ -18,7 +22,9 @@ SIGNED = (*PLAIN, "--lab-fault", "governor@columbia")
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    return make_project(tmp_path_factory.mktemp("only") / "site")
+    made = make_project(tmp_path_factory.mktemp("only") / "site")
+    FEW(made)
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +55,7 @@ def signed(run, older):
 def qualified(run, signed):
     code, folder, done = run(*PLAIN, "--only", "columbia", "--partners-from", signed.name)
     assert code == 0, done.output
-    assert "columbia QUALIFIED (SIMULATED evidence), asserted 56 of 56" in done.stdout
+    assert "columbia QUALIFIED (SIMULATED evidence), asserted 24 of 24" in done.stdout
     return folder
 
 
@@ -92,7 +98,7 @@ def test_the_verdict_is_of_the_node_and_nowhere_that_of_a_cluster(qualified, cap
     assert main(["certificate", str(qualified), "-o", str(page)]) == 0
     text = page.read_text(encoding="utf-8")
     assert "Qualification of nodes, no acceptance of their cluster" in text
-    assert "columbia QUALIFIED: all 56 checks passed; this says nothing of the rest" in text
+    assert "columbia QUALIFIED: all 24 checks passed; this says nothing of the rest" in text
     assert "Acceptance certificate" not in text
     assert "Accepted by" not in text
     capsys.readouterr()
@@ -115,7 +121,7 @@ def test_its_bundle_verifies(qualified, verify, tmp_path):
     bench.bundle(qualified, path, "--unsigned", "--redact", "hosts")
     code, out, _ = verify(path)
     assert code == 0
-    assert "verdict    qualified: it stands, asserted 56 of 56" in out
+    assert "verdict    qualified: it stands, asserted 24 of 24" in out
 
 
 def test_a_node_that_still_fails_is_not_qualified(run, signed, tmp_path):
@@ -136,11 +142,11 @@ def test_the_later_measurement_replaces_the_earlier_one_and_both_are_told(
 ):
     told = verdict(completed)
     assert told["verdict"] == "accepted"
-    assert told["counts"]["asserted"] == told["counts"]["planned"] == 126
+    assert told["counts"]["asserted"] == told["counts"]["planned"] == 42
     (line,) = [one for one in told["notes"] if one.startswith("MEASURED AGAIN, columbia: ")]
-    assert "20 blocked, 1 failed, 29 passed (cpu_governor is powersave" in line
+    assert "12 blocked, 1 failed, 5 passed (cpu_governor is powersave" in line
     assert f"in {signed.name}, ended 20" in line
-    assert f"50 passed in {qualified.name}" in line
+    assert f"18 passed in {qualified.name}" in line
     for name in ("report.html",):
         assert "MEASURED AGAIN, columbia" in (completed / name).read_text(encoding="utf-8")
     first = records(completed / "parts" / signed.name)
@@ -152,11 +158,11 @@ def test_the_certificate_tells_what_was_measured_again(completed, tmp_path, veri
     assert main(["certificate", str(completed), "-o", str(page)]) == 0
     text = page.read_text(encoding="utf-8")
     assert "Acceptance certificate" in text
-    assert "MEASURED AGAIN, columbia: 20 blocked, 1 failed" in text
+    assert "MEASURED AGAIN, columbia: 12 blocked, 1 failed" in text
     bench.bundle(completed, bundle, "--unsigned")
     code, out, _ = verify(bundle)
     assert code == 0
-    assert "verdict    accepted: it stands, asserted 126 of 126" in out
+    assert "verdict    accepted: it stands, asserted 42 of 42" in out
 
 
 def test_a_bundle_that_hides_the_history_does_not_verify(completed, verify, tmp_path):

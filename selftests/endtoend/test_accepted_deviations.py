@@ -7,12 +7,16 @@ from collections.abc import Callable
 
 import pytest
 from testing.acceptance import BARE, ONE_PAIR, Project, Run, Runs, Scenario, assert_sound
+from testing.fewer import measuring
 
 ITEM = "tests/preflight/test_host.py::test_cpu_governor[viper]"
 FAULT = ("--lab-fault", "governor@viper")
 WHO = "A. Engineer, for the customer"
 REASON = "the BMC caps the governor, ticket 4711"
 GIVEN = ("--deviations", "accepted.yaml")
+
+
+FEW = measuring("connectx4-homelab", "host_write_bandwidth", "host_send_latency")
 
 
 def accepting(until: str = "2999-12-31", subject: str = "viper") -> Callable[[Project], None]:
@@ -22,6 +26,7 @@ def accepting(until: str = "2999-12-31", subject: str = "viper") -> Callable[[Pr
     )  # fmt: skip
 
     def write(project: Project) -> None:
+        FEW(project)
         project.write("accepted.yaml", "\n".join(lines) + "\n")
 
     return write

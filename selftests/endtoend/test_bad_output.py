@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from testing.acceptance import BARE, Project, Run, assert_sound, make_project
+from testing.fewer import measuring
 from testing.standing_lab import StandingLab, standing_lab
 
 LEVEL = ("--level", "nightly", *BARE)
@@ -18,6 +19,7 @@ COLLECTIVES = (
     *("tests/intranode/test_node_collectives.py", "tests/collective/test_pairs.py"),
     *("-k", "test_all_reduce"),
 )
+FEW = measuring("h100-tcpx", "node_all_reduce", "pair_all_reduce")
 PAIR = "[tcpx01:tcpx02"
 
 # Each changes what the launcher prints for the job over both nodes; $out is the original output.
@@ -109,6 +111,7 @@ def bad_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run
 
 def _run(lab: StandingLab, folder: Path, name: str) -> Run:
     project: Project = make_project(folder)
+    FEW(project)
     # The stand-in rewrites words, which would tear the shell that places a rank.
     more = f"environment: {{BAD: {name}}}\nranks: launcher"
     options = lab.hostfile(project, more)

@@ -17,6 +17,7 @@ from testing.acceptance import (
     Scenario,
     assert_sound,
 )
+from testing.fewer import EXPECTED, measuring
 
 from railgauge.core.wording import shown
 
@@ -27,12 +28,17 @@ TRAFFIC = "tests/network/test_rdma.py::test_write_traffic[viper:columbia-mlx5_0]
 ROW = r"^\( *[0-9]\+ \+[0-9]\+ \+[^ ]* \+\)[^ ]* \+[^ ]*$"
 
 
+FEW = measuring("connectx4-homelab", "host_write_bandwidth", "host_send_latency")
+OF_GPUS = ("acs", "peer_memory", "gpu_count", "gpu_model", "gpu_memory", "collective_library")
+
+
 def hurry(project: Project) -> None:
     """A shorter time limit, because a hanging tool uses all of it."""
 
     def change(document: dict[str, Any]) -> None:
         document["measurements"]["host_write_bandwidth"]["time_limit_s"] = 3
 
+    FEW(project)
     project.edit_platform("connectx4-homelab", change)
 
 
@@ -40,6 +46,7 @@ def falsify(average: str, rate: str) -> Change:
     """Put a program before ib_write_bw that changes what it prints."""
 
     def change(project: Project) -> None:
+        FEW(project)
         program = project.write(
             "false/ib_write_bw",
             '#!/bin/sh\nout=$(ib_write_bw "$@"); code=$?\n'
@@ -59,11 +66,7 @@ def falsified(average: str, rate: str = "0.000472") -> Scenario:
     return Scenario((*ONE_PAIR, "-k", "write_bandwidth"), falsify(average, rate))
 
 
-def unchanged(project: Project) -> None:
-    """The fault is in the lab."""
-
-
-def fault(name: str, change: Change = unchanged) -> Scenario:
+def fault(name: str, change: Change = FEW) -> Scenario:
     return Scenario((*ONE_PAIR, "--lab-fault", name), change, waits=True)
 
 
@@ -87,6 +90,7 @@ REASONS = {
 SCENARIOS = {
     "survey-hangs": Scenario(
         (*METAX, *SMOKE, "--lab-nodes", "2", "--lab-fault", "tool-hangs@mx02:mx-smi"),
+        measuring("metax-c500", "host_write_bandwidth", expected=(*EXPECTED, *OF_GPUS)),
         waits=True,
     ),
     "silent": fault("tool-silent@viper"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,12 +12,15 @@ from pathlib import Path
 
 import pytest
 from testing.acceptance import BARE_SMOKE, Project, Run, assert_sound, environment, make_project
+from testing.commands import railgauge
+from testing.fewer import measuring
 from testing.held_tool import HeldTool, held_run, held_tool
 from testing.standing_lab import StandingLab, standing_lab
 
 from railgauge.lab.sim import stored
 
 NODE, HOUR_S = "columbia", 3600
+FEW = measuring("connectx4-homelab", "host_write_bandwidth", "host_send_latency")
 # Puts what a file says on top of the wall clock, in all modules of the suite and in time.time. The
 # monotonic clock stays, as it does when somebody sets the clock of a machine.
 JUMP = """
@@ -94,6 +96,7 @@ BOTH_WAYS = pytest.mark.parametrize("jump_s", [HOUR_S, -HOUR_S], ids=["forward",
 @BOTH_WAYS
 def test_the_clock_of_a_node_is_set_by_an_hour(field: Field, tmp_path: Path, jump_s: int) -> None:
     project = make_project(tmp_path / "site")
+    FEW(project)
     words = (*field.lab.hostfile(project), *BARE_SMOKE)
     with held_run(field.tool, project, *words) as held, clock_set(field.lab, jump_s):
         said = subprocess.run(
@@ -117,6 +120,7 @@ def test_the_clock_of_a_node_is_set_by_an_hour(field: Field, tmp_path: Path, jum
 @BOTH_WAYS
 def test_the_clock_is_set_by_an_hour(field: Field, tmp_path: Path, jump_s: int) -> None:
     project = make_project(tmp_path / "site")
+    FEW(project)
     project.write("jump.py", JUMP)
     ahead = project.write("ahead", "0")
     words = (*field.lab.hostfile(project), *BARE_SMOKE)
@@ -144,7 +148,6 @@ def assert_no_hour_was_counted(run: Run) -> None:
 
 
 def assert_bundle_holds(project: Project) -> None:
-    program = "import sys; from railgauge.cli import main; sys.exit(main())"
     for command in (["bundle", "--unsigned", "-o", "run.railgauge"], ["verify", "run.railgauge"]):
-        done = project.execute([sys.executable, "-c", program, *command])
-        assert "it stands" in done.output, done.output
+        done = railgauge(project.folder, *command)
+        assert "it stands" in done.stdout + done.stderr, done

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from testing.acceptance import BARE_SMOKE, HOMELAB, Runs, Scenario
+from testing.acceptance import BARE_SMOKE, HOMELAB, Change, Project, Runs, Scenario
+from testing.fewer import measuring
 
 GOVERNOR = "tests/preflight/test_host.py::test_cpu_governor[viper]"
 FEW = ("-k", "test_host or write_bandwidth")
@@ -36,18 +37,25 @@ def pytest_addoption(parser, pluginmanager):
 """
 
 
+SHORT = measuring("connectx4-homelab", "host_write_bandwidth", "host_send_latency")
+
+
+def with_conftest(text: str) -> Change:
+    def change(project: Project) -> None:
+        SHORT(project)
+        project.write("conftest.py", text)
+
+    return change
+
+
 def of_the_site(hook: str, body: str, *options: str, how: str = "") -> Scenario:
     text = HOOK.format(hook=hook, body=body, how=how)
-    return Scenario(
-        (*HOMELAB, *BARE_SMOKE, *FEW, *options), lambda project: project.write("conftest.py", text)
-    )
+    return Scenario((*HOMELAB, *BARE_SMOKE, *FEW, *options), with_conftest(text))
 
 
 def asked_of(name: str, option: str, action: str, *words: str) -> Scenario:
     text = NAMED.format(name=name, option=option, action=action)
-    return Scenario(
-        (*HOMELAB, *BARE_SMOKE, *FEW, *words), lambda project: project.write("conftest.py", text)
-    )
+    return Scenario((*HOMELAB, *BARE_SMOKE, *FEW, *words), with_conftest(text))
 
 
 BACKWARDS = ("pytest_collection_modifyitems(items)", "items.reverse()")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -24,6 +22,7 @@ from testing.acceptance import (
     assert_sound,
     of_the_tool,
 )
+from testing.commands import railgauge
 
 from railgauge.core.terms import WATCHING_ROLES
 from railgauge.core.wording import of_metric
@@ -274,14 +273,7 @@ def _without_port(argv: list[str], client: bool = False) -> list[str]:
 
 
 def _plan(project: Project, *options: str) -> dict[str, Any]:
-    program = "import sys; from railgauge.cli import main; sys.exit(main())"
-    done = subprocess.run(
-        [sys.executable, "-c", program, "plan", "--json", *options],
-        cwd=project.folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    done = railgauge(project.folder, "plan", "--json", *options)
+    assert done.returncode == 0, done.stderr
     plan: dict[str, Any] = json.loads(done.stdout)
     return plan

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
 
 import pytest
-from testing.acceptance import HOMELAB, METAX, Project, Runs, Scenario, assert_counted
+from testing.acceptance import BARE, HOMELAB, METAX, Change, Project, Runs, Scenario, assert_counted
+from testing.fewer import measuring
 
 HELD = ("--most-items", "0")
 SWEPT = (*HOMELAB, "--lab-nodes", "2", "--level", "signoff")
@@ -84,8 +84,21 @@ def test_of_the_site(pair, pairing, size, kibibytes, measure, check):
 """
 
 
-def with_conftest(text: str) -> Callable[[Project], None]:
+SWEEPS = measuring(
+    "connectx4-homelab",
+    "host_send_bandwidth",
+    "host_send_bandwidth_4qp",
+    "host_write_bandwidth",
+    "host_read_bandwidth",
+    repeats=1,
+)
+WRITES = measuring("connectx4-homelab", "host_write_bandwidth", repeats=1)
+OF_GPUS = measuring("metax-c500", "host_write_bandwidth", "node_all_reduce", "pair_all_reduce")
+
+
+def with_conftest(text: str, few: Change = SWEEPS) -> Change:
     def change(project: Project) -> None:
+        few(project)
         path = project.folder / "conftest.py"
         path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
 
@@ -93,28 +106,41 @@ def with_conftest(text: str) -> Callable[[Project], None]:
 
 
 def with_test_of_the_site(project: Project) -> None:
+    WRITES(project)
     path = project.folder / "tests/network/test_site.py"
     path.write_text(ASKS_FOR_A_SIZE, encoding="utf-8")
 
 
 SCENARIOS = {
-    "plain": Scenario(SWEPT),
-    "held": Scenario((*SWEPT, *HELD)),
-    "held-n2": Scenario((*SWEPT, *HELD, "-n", "2")),
+    "plain": Scenario((*SWEPT, *BARE), SWEEPS),
+    "held": Scenario((*SWEPT, *HELD), SWEEPS),
+    "held-n2": Scenario((*SWEPT, *HELD, "-n", "2"), SWEEPS),
     "dies": Scenario((*SWEPT, *HELD, "-n", "1"), with_conftest(DIES)),
-    "plain-slow": Scenario(SLOW),
-    "held-slow": Scenario((*SLOW, *HELD)),
-    "held-selected": Scenario((*SWEPT, *HELD, "-k", "write_bandwidth and 64KiB")),
-    "swallowed": Scenario((*SWEPT, *HELD), with_conftest(SWALLOWS)),
-    "torn": Scenario((*SWEPT, *HELD), with_conftest(TEARS)),
-    "torn-n1": Scenario((*SWEPT, *HELD, "-n", "1"), with_conftest(TEARS)),
-    "skipped": Scenario((*SWEPT, *HELD), with_conftest(SKIPS)),
-    "site": Scenario((*SWEPT, *HELD), with_test_of_the_site),
+    "plain-slow": Scenario((*SLOW, *BARE), SWEEPS),
+    "held-slow": Scenario((*SLOW, *HELD), SWEEPS),
+    "held-selected": Scenario((*SWEPT, *HELD, *BARE, "-k", "write_bandwidth and 64KiB"), SWEEPS),
+    "swallowed": Scenario((*SWEPT, *HELD), with_conftest(SWALLOWS, WRITES)),
+    "torn": Scenario((*SWEPT, *HELD, *BARE), with_conftest(TEARS, WRITES)),
+    "torn-n1": Scenario((*SWEPT, *HELD, *BARE, "-n", "1"), with_conftest(TEARS, WRITES)),
+    "skipped": Scenario((*SWEPT, *HELD, *BARE), with_conftest(SKIPS, WRITES)),
+    "site": Scenario((*SWEPT, *HELD, *BARE), with_test_of_the_site),
     "corrupt": Scenario(
-        (*METAX, "--lab-nodes", "2", "--level", "smoke", "--lab-fault", "corrupt@mx02:3", *HELD)
+        (
+            *METAX,
+            "--lab-nodes",
+            "2",
+            "--level",
+            "smoke",
+            "--lab-fault",
+            "corrupt@mx02:3",
+            *HELD,
+            *BARE,
+        ),
+        OF_GPUS,
     ),
     "plain-corrupt": Scenario(
-        (*METAX, "--lab-nodes", "2", "--level", "smoke", "--lab-fault", "corrupt@mx02:3")
+        (*METAX, "--lab-nodes", "2", "--level", "smoke", "--lab-fault", "corrupt@mx02:3", *BARE),
+        OF_GPUS,
     ),
 }
 

@@ -17,12 +17,16 @@ from testing.acceptance import (
     assert_sound,
     make_project,
 )
+from testing.fewer import measuring
 
 from railgauge.cli import main
+
+FEW = measuring("metax-c500", "host_write_bandwidth", "node_all_reduce", "pair_all_reduce")
 
 
 def saying(text: str) -> Change:
     def change(project: Project) -> None:
+        FEW(project)
         path = project.folder / "hostfiles" / "lab-metax-c500.yaml"
         path.write_text(f"{path.read_text(encoding='utf-8')}\n{text}\n", encoding="utf-8")
 

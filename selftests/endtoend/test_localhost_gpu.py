@@ -5,11 +5,9 @@ this machine has itself is not on the PATH.
 """
 
 import shutil
-import subprocess
-import sys
 
 import pytest
-from testing import programs
+from testing import prepared, programs
 from testing.acceptance import BARE, TIME_LIMIT_S, Run, environment, make_project
 from testing.places import SHARED
 
@@ -98,15 +96,11 @@ def accept(project, tmp_path_factory):
 
     def accept(folder):
         path = programs.node_path(folder, basic)
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", *OPTIONS, "-p", "no:cacheprovider"],
-            cwd=project.folder,
-            capture_output=True,
-            text=True,
-            timeout=TIME_LIMIT_S,
-            stdin=subprocess.DEVNULL,
-            env={**environment(), "PATH": path},
-            check=False,
+        words = (*OPTIONS, "-p", "no:cacheprovider")
+        done = prepared.run(
+            prepared.Request(
+                words, project.folder, environment(), TIME_LIMIT_S, more={"PATH": path}
+            )
         )
         return Run(project, done.returncode, done.stdout, done.stderr, 0.0)
 

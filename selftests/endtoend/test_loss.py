@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from test_resume import log, measured_at, settled
 from testing.acceptance import BARE_SMOKE, Project, Run, assert_sound, make_project
+from testing.commands import railgauge
 from testing.held_tool import HeldTool, held_run, held_tool
 from testing.standing_lab import StandingLab, standing_lab
 from testing.waiting import pass_time
@@ -185,10 +185,9 @@ def assert_told_of_another_machine(run: Run) -> None:
 
 def assert_bundle_holds(project: Project) -> None:
     """Recorded reboots are part of the evidence: the bundle reproduces the verdict."""
-    program = "import sys; from railgauge.cli import main; sys.exit(main())"
     for command in (["bundle", "--unsigned", "-o", "run.railgauge"], ["verify", "run.railgauge"]):
-        done = project.execute([sys.executable, "-c", program, *command])
-        assert "it stands" in done.output, done.output
+        done = railgauge(project.folder, *command)
+        assert "it stands" in done.stdout + done.stderr, done
 
 
 def test_the_network_is_gone_for_a_while(field: Field, tmp_path: Path) -> None:

@@ -10,12 +10,20 @@ from pathlib import Path
 
 import pytest
 from testing.acceptance import BARE_SMOKE, Project, Run, assert_sound, environment, make_project
+from testing.fewer import measuring
 from testing.held_tool import HeldTool, held_run, held_tool
 from testing.standing_lab import StandingLab, standing_lab
 from testing.wires import Wire, hostfile_over, wired
 
 HELD, DIES_TOO = "columbia", "node04"
 PARTNER = "viper"  # of the measurement that is held
+FEW = measuring(
+    "connectx4-homelab",
+    "host_write_bandwidth",
+    "host_read_bandwidth",
+    "host_send_bandwidth",
+    "host_send_latency",
+)
 CHANNEL_LIMIT_S = 30  # what each measurement with the frozen node waited for
 
 
@@ -27,6 +35,7 @@ class Field:
 
     def project(self, folder: Path) -> tuple[Project, tuple[str, ...]]:
         project = make_project(folder)
+        FEW(project)
         return project, (*hostfile_over(self.lab, self.wires, project, 2), *BARE_SMOKE)
 
 

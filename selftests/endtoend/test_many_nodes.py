@@ -24,6 +24,7 @@ from testing.acceptance import (
     Scenario,
     assert_sound,
 )
+from testing.fewer import measuring
 
 from railgauge.core.terms import WATCHING_ROLES
 
@@ -37,7 +38,17 @@ MANY = (*HOMELAB, *BARE_SMOKE, "--lab-nodes", str(NODES), "--rounds", "2")
 WORKERS = ("-n", "4" if NODES <= FEW else "8")
 AT_ONCE = ("--at-once", "4" if NODES <= FEW else str(NODES // 2))
 WAYS = {"workers": WORKERS, "one process": AT_ONCE}
-SCENARIOS = {name: Scenario((*MANY, *way, *FAULTS)) for name, way in WAYS.items()}
+SOME = measuring(
+    "connectx4-homelab", "host_write_bandwidth", "host_send_bandwidth", "host_send_latency"
+)
+
+
+def not_many(project: Project) -> None:
+    if NODES <= FEW:
+        SOME(project)
+
+
+SCENARIOS = {name: Scenario((*MANY, *way, *FAULTS), not_many) for name, way in WAYS.items()}
 
 
 @pytest.fixture(params=list(WAYS))

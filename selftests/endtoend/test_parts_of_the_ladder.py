@@ -21,10 +21,13 @@ from testing.acceptance import (
     assert_sound,
 )
 from testing.core_values import long_form
+from testing.fewer import measuring
 
 LABS = sorted(path.stem for path in (ROOT / "hostfiles").glob("lab-*.yaml"))
 LADDER = ("preflight", "network", "gpudirect", "intranode", "collective", "application")
 COLLECTIVES = ("tests/intranode/test_node_collectives.py", "tests/collective")
+NO_PAGE = ("-p", "no:html")  # Allure's results are read
+REDUCTIONS = ("pair_all_reduce", "pair_all_reduce_one_gpu", "group_all_reduce")
 TUNING = {
     "NCCL_MIN_NCHANNELS": "32",
     "NCCL_IB_QPS_PER_CONNECTION": "4",
@@ -75,10 +78,11 @@ def whole(name: str) -> Scenario:
 SCENARIOS = {
     **{name: whole(name) for name in LABS},
     "nightly": Scenario(
-        (*of("lab-h100-tcpx"), "--level", "nightly", "--lab-nodes", "2", "-n", "2")
+        (*of("lab-h100-tcpx"), "--level", "nightly", "--lab-nodes", "2", "-n", "2", *NO_PAGE)
     ),
     "groups": Scenario(
-        ("--hostfile", "four.yaml", *SMOKE, *BARE, "tests/collective"), of_four_nodes
+        ("--hostfile", "four.yaml", *SMOKE, *BARE, "tests/collective"),
+        measuring("h200", *REDUCTIONS, more=of_four_nodes),
     ),
     "untuned": Scenario(
         (*H200, *SMOKE, *BARE, "--lab-nodes", "2", "tests/preflight/test_host.py", *COLLECTIVES),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,8 @@ from testing.acceptance import (
     assert_clean,
     assert_sound,
 )
+from testing.commands import railgauge
+from testing.fewer import EXPECTED, measuring
 from testing.standing_lab import StandingLab, standing_lab
 from testing.waiting import wait_until
 
@@ -29,6 +30,11 @@ BALANCING = "proc/sys/kernel/numa_balancing"
 NUMA_ITEM = "tests/preflight/test_host.py::test_numa_balancing[{}]"
 FEW = ("-k", "numa_balancing")
 MANY = ("-k", "numa_balancing or network or gpu_write")
+SHORT = measuring(
+    "mi300x",
+    *("host_write_bandwidth", "gpu_write_bandwidth", "node_all_reduce", "pair_all_reduce"),
+    expected=(*EXPECTED, "numa_balancing"),
+)
 START_LIMIT_S = 40.0
 END_LIMIT_S = 40.0
 
@@ -39,6 +45,13 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandingLab]:
     folder = tmp_path_factory.mktemp("standing") / "lab"
     with standing_lab(folder, "mi300x", "--fault", "numa-balancing@mi02") as lab:
         yield lab
+
+
+@pytest.fixture
+def project(project: Project) -> Project:
+    """Its platform file has one measurement on each rung, and this setting among a few facts."""
+    SHORT(project)
+    return project
 
 
 @pytest.fixture(autouse=True)
@@ -189,9 +202,7 @@ def test_undo_by_hand_after_a_crash(lab: StandingLab, project: Project) -> None:
 
 
 def undo(run_folder: Path) -> subprocess.CompletedProcess[str]:
-    program = "import sys; from railgauge.cli import main; sys.exit(main())"
-    command = [sys.executable, "-c", program, "undo", str(run_folder)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return railgauge(Path.cwd(), "undo", str(run_folder))
 
 
 def test_undo_wants_a_run_that_was_prepared(tmp_path: Path) -> None:
@@ -245,9 +256,7 @@ def test_a_setting_that_a_lack_of_memory_leaves_is_told_and_put_back_by_hand(
     # The command may have run on the node: what it printed could not be read.
     assert [change["undone"] for change in journal(run.latest)] == [False]
     lab.file("mi02", BALANCING).write_text("0\n")
-    program = "import sys; from railgauge.cli import main; sys.exit(main())"
-    undo = [sys.executable, "-c", program, "undo", str(run.latest)]
-    assert "1 settings put back, 0 not" in project.execute(undo).output
+    assert "1 settings put back, 0 not" in undo(run.latest).stdout
     assert balancing(lab) == AS_IT_WAS
 
 

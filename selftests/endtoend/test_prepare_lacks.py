@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from test_exhaustion import LACKS
 from test_interrupt import processes_of
-from test_prepare import BALANCING, balancing, undo, with_step
+from test_prepare import BALANCING, SHORT, balancing, undo, with_step
 from test_resume import small_disk
 from testing.acceptance import BARE_SMOKE, Project, Run, assert_clean
 from testing.held_tool import Start
@@ -27,6 +27,13 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandingLab]:
     folder = tmp_path_factory.mktemp("lacks") / "lab"
     with standing_lab(folder, "mi300x") as lab:
         yield lab
+
+
+@pytest.fixture
+def project(project: Project) -> Project:
+    """Its platform file has one measurement on each rung, and this setting among a few facts."""
+    SHORT(project)
+    return project
 
 
 @pytest.fixture(autouse=True)

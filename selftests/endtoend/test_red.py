@@ -17,6 +17,7 @@ from testing.acceptance import (
     Scenario,
     assert_sound,
 )
+from testing.fewer import measuring
 
 from railgauge.core.wording import shown
 
@@ -25,11 +26,21 @@ RAISED = "tests/network/test_rdma.py::test_write_bandwidth[viper:columbia-mlx5_0
 GOVERNOR = "tests/preflight/test_host.py::test_cpu_governor[columbia]"
 
 
+FEW = measuring(
+    "connectx4-homelab",
+    "host_write_bandwidth",
+    "host_read_bandwidth",
+    "host_send_bandwidth",
+    "host_send_latency",
+)
+
+
 def raise_limit(project: Project) -> None:
     def change(document: dict[str, Any]) -> None:
         # Above what the lab gives (3774 MiB/s), below what physics allows (3814).
         document["measurements"]["host_write_bandwidth"]["limits"][0]["floor"] = 3800.0
 
+    FEW(project)
     project.edit_platform("connectx4-homelab", change)
 
 
@@ -41,6 +52,7 @@ def miss_one_and_spoil_one(project: Project) -> None:
         average["ceiling"] = 1.0
         longest["floor"] = 20.0
 
+    FEW(project)
     project.edit_platform("connectx4-homelab", change)
 
 
@@ -48,17 +60,17 @@ SCENARIOS = {
     "two-metrics": Scenario(ONE_PAIR, miss_one_and_spoil_one),
     "raised": Scenario(ONE_PAIR, raise_limit),
     "raised-n2": Scenario((*ONE_PAIR, "-n", "2"), raise_limit),
-    "slow": Scenario((*ALL_PAIRS, "--lab-fault", "slow-node@columbia")),
-    "unreachable": Scenario((*ALL_PAIRS, "--lab-fault", "unreachable@columbia")),
-    "unreachable-n2": Scenario((*ALL_PAIRS, "-n", "2", "--lab-fault", "unreachable@columbia")),
-    "wrong-key": Scenario((*HOMELAB, *SMOKE, "--lab-fault", "wrong-key@prometheus")),
-    "host-key": Scenario((*HOMELAB, *SMOKE, "--lab-fault", "host-key-changed@prometheus")),
-    "stops-0": Scenario((*ALL_PAIRS, "--lab-fault", "node-stops@columbia:0")),
-    "stops-4": Scenario((*ALL_PAIRS, "--lab-fault", "node-stops@columbia:6")),
-    "stops-server": Scenario((*ALL_PAIRS, "--lab-fault", "node-stops@prometheus:4")),
-    "stops-n2": Scenario((*ALL_PAIRS, "-n", "2", "--lab-fault", "node-stops@columbia:6")),
-    "gates": Scenario((*ALL_PAIRS, "--lab-fault", "governor@columbia")),
-    "no-gates": Scenario((*ALL_PAIRS, "--no-gates", "--lab-fault", "governor@columbia")),
+    "slow": Scenario((*ALL_PAIRS, "--lab-fault", "slow-node@columbia"), FEW),
+    "unreachable": Scenario((*ALL_PAIRS, "--lab-fault", "unreachable@columbia"), FEW),
+    "unreachable-n2": Scenario((*ALL_PAIRS, "-n", "2", "--lab-fault", "unreachable@columbia"), FEW),
+    "wrong-key": Scenario((*HOMELAB, *SMOKE, "--lab-fault", "wrong-key@prometheus"), FEW),
+    "host-key": Scenario((*HOMELAB, *SMOKE, "--lab-fault", "host-key-changed@prometheus"), FEW),
+    "stops-0": Scenario((*ALL_PAIRS, "--lab-fault", "node-stops@columbia:0"), FEW),
+    "stops-4": Scenario((*ALL_PAIRS, "--lab-fault", "node-stops@columbia:6"), FEW),
+    "stops-server": Scenario((*ALL_PAIRS, "--lab-fault", "node-stops@prometheus:4"), FEW),
+    "stops-n2": Scenario((*ALL_PAIRS, "-n", "2", "--lab-fault", "node-stops@columbia:6"), FEW),
+    "gates": Scenario((*ALL_PAIRS, "--lab-fault", "governor@columbia"), FEW),
+    "no-gates": Scenario((*ALL_PAIRS, "--no-gates", "--lab-fault", "governor@columbia"), FEW),
 }
 
 

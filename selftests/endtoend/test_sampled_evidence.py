@@ -15,15 +15,17 @@ from test_resume import START_LIMIT_S, started
 from testing import forger_bench as forger
 from testing.acceptance import BARE, SMOKE, TCPX, Project, Run, Runs, Scenario, assert_sound
 from testing.bundle_bench import Files
+from testing.fewer import measuring
 from testing.waiting import wait_until
 
 from railgauge.bundle import signing
 from railgauge.cli import main
 
 TWO = (*TCPX, "--lab-nodes", "2", *SMOKE, *BARE)
+SAMPLED = measuring("h100-tcpx", "gpu_host_bandwidth", "node_all_reduce", "pair_all_reduce")
 SCENARIOS = {
-    "healthy": Scenario(TWO),
-    "throttled": Scenario((*TWO, "--lab-fault", "throttle@tcpx02:3")),
+    "healthy": Scenario(TWO, SAMPLED),
+    "throttled": Scenario((*TWO, "--lab-fault", "throttle@tcpx02:3"), SAMPLED),
 }
 FIRST, SECOND = "gpus::telemetry[tcpx01]", "gpus::telemetry[tcpx02]"
 PAIR = "run/transcripts/pair_all_reduce_tcpx01+tcpx02.json"
@@ -90,6 +92,7 @@ def test_a_run_that_is_carried_on_judges_the_samples_of_both(
 ) -> None:
     """The nodes of the lab are started anew, so that they have other boots in the second run."""
     whole = runs["throttled" if fault else "healthy"]
+    SAMPLED(project)
     before = killed_once_sampled(project, *TWO, *fault)
     run = project.run("--resume", "latest")
     assert_sound(run)

@@ -7,19 +7,32 @@ from typing import Any
 
 import pytest
 from testing.acceptance import BARE, HOMELAB, ONE_PAIR, SMOKE, Project, Runs, Scenario, assert_sound
+from testing.fewer import measuring
 
 WRITE = "tests/network/test_rdma.py::test_write_bandwidth[viper:columbia-mlx5_0-8MiB]"
 NARROW = ("-k", "locked_memory or write_bandwidth")
+
+
+# The last one has one repeat at every level, and is not at smoke.
+FEW = measuring(
+    "connectx4-homelab",
+    *("host_write_bandwidth", "host_send_bandwidth", "host_send_latency", "host_write_latency"),
+)
 
 
 def limit(**settings: Any) -> Any:
     def change(document: dict[str, Any]) -> None:
         document["measurements"]["host_write_bandwidth"]["limits"][0].update(settings)
 
-    return lambda project: project.edit_platform("connectx4-homelab", change)
+    def few(project: Project) -> None:
+        FEW(project)
+        project.edit_platform("connectx4-homelab", change)
+
+    return few
 
 
 def alone(project: Project) -> None:
+    FEW(project)
     project.write(
         "alone.yaml",
         "cluster: alone\nplatform: connectx4-homelab\ntransport: lab\nnodes: [viper]\n",
@@ -27,18 +40,18 @@ def alone(project: Project) -> None:
 
 
 SCENARIOS = {
-    "signoff": Scenario((*HOMELAB, "--level", "signoff", "--lab-nodes", "2", *BARE)),
+    "signoff": Scenario((*HOMELAB, "--level", "signoff", "--lab-nodes", "2", *BARE), FEW),
     "record-only": Scenario(ONE_PAIR, limit(record_only=True)),
     "record-only-n2": Scenario((*ONE_PAIR, "-n", "2"), limit(record_only=True)),
     "marginal": Scenario(ONE_PAIR, limit(marginal=0.5)),
     "alone": Scenario(("--hostfile", "alone.yaml", *SMOKE), alone),
     "rounds-1": Scenario(
-        (*HOMELAB, "--level", "nightly", "--rounds", "1", "--lab-nodes", "4", *BARE)
+        (*HOMELAB, "--level", "nightly", "--rounds", "1", "--lab-nodes", "4", *BARE), FEW
     ),
-    "narrow": Scenario((*ONE_PAIR, *BARE, *NARROW)),
-    "narrow-n2": Scenario((*ONE_PAIR, *BARE, *NARROW, "-n", "2")),
+    "narrow": Scenario((*ONE_PAIR, *BARE, *NARROW), FEW),
+    "narrow-n2": Scenario((*ONE_PAIR, *BARE, *NARROW, "-n", "2"), FEW),
     "nothing-left": Scenario((*ONE_PAIR, "-k", "no_such_test")),
-    "first-failure": Scenario((*ONE_PAIR, *BARE, "-x", "--lab-fault", "governor@columbia")),
+    "first-failure": Scenario((*ONE_PAIR, *BARE, "-x", "--lab-fault", "governor@columbia"), FEW),
     "collect-only": Scenario((*ONE_PAIR, "--collect-only", "-q")),
 }
 

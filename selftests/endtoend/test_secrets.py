@@ -13,6 +13,7 @@ import pytest
 from testing import programs
 from testing.acceptance import SMOKE, Run, make_project
 from testing.archives import unpack
+from testing.fewer import EXPECTED, measuring
 from testing.secret_kinds import KINDS, NAMES
 from testing.standing_lab import StandingLab, standing_lab
 
@@ -28,6 +29,15 @@ case "$*" in *kmsg*) cat {kernel} ;; esac
 exec {real} "$@"
 """
 _PROGRAMS = {"ib_write_bw": _BESIDE, "mpirun": _BESIDE, "nvbandwidth": _INSTEAD, "dd": _KERNEL}
+
+
+# All that these programs are asked for, by one measurement each.
+FEW = measuring(
+    "h200",
+    *("host_write_bandwidth", "gpu_write_bandwidth", "gpu_copy_bandwidth"),
+    *("node_all_reduce", "pair_all_reduce"),
+    expected=(*EXPECTED, "cpu_model", "gpu_model", "gpu_count"),
+)
 
 
 @dataclass
@@ -95,6 +105,7 @@ def setup() -> list[str]:
 def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     folder = tmp_path_factory.mktemp("secrets")
     project, watch = make_project(folder / "project"), Watch(tuple(p.value for p in KINDS))
+    FEW(project)
     more = f"environment: {json.dumps(BY_NAME)}\nsetup: {json.dumps(setup())}\n"
     more += "fabric: {none: a lab has no switches}"
     with standing_lab(folder / "lab", "h200") as lab:

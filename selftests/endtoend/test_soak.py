@@ -24,22 +24,32 @@ from testing.acceptance import (
     assert_clean,
     assert_sound,
 )
+from testing.fewer import measuring
 from testing.waiting import wait_until
 
 TWO_ROUNDS = ("--soak", "2rounds")
+FEW = measuring(
+    "connectx4-homelab", "host_write_bandwidth", "host_read_bandwidth", "host_send_latency"
+)
+OF_GPUS = measuring("h100-tcpx", "node_all_reduce", "pair_all_reduce")
 SCENARIOS = {
-    "healthy": Scenario((*HOMELAB, *SMOKE, "--soak", "5rounds", "--soak-seed", "3", "-n", "2")),
-    "slow": Scenario((*HOMELAB, *BARE_SMOKE, *TWO_ROUNDS, "--lab-fault", "slow-node@columbia")),
+    "healthy": Scenario(
+        (*HOMELAB, *SMOKE, "--soak", "5rounds", "--soak-seed", "3", "-n", "2"), FEW
+    ),
+    "slow": Scenario(
+        (*HOMELAB, *BARE_SMOKE, *TWO_ROUNDS, "--lab-fault", "slow-node@columbia"), FEW
+    ),
     "lost": Scenario(
-        (*HOMELAB, *SMOKE, *TWO_ROUNDS, "--lab-fault", "unreachable@columbia"), waits=True
+        (*HOMELAB, *SMOKE, *TWO_ROUNDS, "--lab-fault", "unreachable@columbia"), FEW, waits=True
     ),
     "throttled": Scenario(
-        (*TCPX, *SMOKE, *BARE, "--lab-nodes", "2", *TWO_ROUNDS, "--lab-fault", "throttle@tcpx02:3")
+        (*TCPX, *SMOKE, *BARE, "--lab-nodes", "2", *TWO_ROUNDS, "--lab-fault", "throttle@tcpx02:3"),
+        OF_GPUS,
     ),
     "corrupt": Scenario((*TCPX, *BARE_SMOKE, "--lab-nodes", "2", *TWO_ROUNDS, "--lab-fault",
-                         "corrupt@tcpx02")),
+                         "corrupt@tcpx02"), OF_GPUS),
     "part": Scenario((*ONE_PAIR, *BARE, "--soak", "1round", "-x", "-k", "nothing or port_state",
-                      "--lab-fault", "port-down@viper")),
+                      "--lab-fault", "port-down@viper"), FEW),
 }  # fmt: skip
 END_LIMIT_S = 60.0
 

@@ -16,16 +16,31 @@ from testing.acceptance import (
     Scenario,
     assert_sound,
 )
+from testing.fewer import EXPECTED, measuring
 
 TWO = ("--lab-nodes", "2", *SMOKE, *BARE)
+COLLECTIVES = ("node_all_reduce", "pair_all_reduce")
+SAMPLED = ("gpu_copy_bandwidth", "gpu_host_bandwidth", *COLLECTIVES)
+OF_GPUS = (*EXPECTED, "gpu_count", "gpu_model")
 SCENARIOS = {
-    "healthy": Scenario((*TCPX, "--lab-nodes", "2", *SMOKE, "-n", "2")),
-    "throttled": Scenario((*TCPX, *TWO, "--lab-fault", "throttle@tcpx02:3")),
-    "amd": Scenario((*MI300X, *TWO, "--lab-fault", "throttle@mi02:1")),
-    "missing": Scenario(
-        (*TCPX, *TWO, "--no-gates", "--lab-fault", "tool-missing@tcpx02:nvidia-smi")
+    "healthy": Scenario(
+        (*TCPX, "--lab-nodes", "2", *SMOKE, "-n", "2"),
+        measuring("h100-tcpx", "host_tcp_bandwidth", *COLLECTIVES),
     ),
-    "silent": Scenario((*TCPX, *TWO, "--lab-fault", "tool-garbage@tcpx02:nvidia-smi")),
+    "throttled": Scenario(
+        (*TCPX, *TWO, "--lab-fault", "throttle@tcpx02:3"), measuring("h100-tcpx", *COLLECTIVES)
+    ),
+    "amd": Scenario(
+        (*MI300X, *TWO, "--lab-fault", "throttle@mi02:1"), measuring("mi300x", *COLLECTIVES)
+    ),
+    "missing": Scenario(
+        (*TCPX, *TWO, "--no-gates", "--lab-fault", "tool-missing@tcpx02:nvidia-smi"),
+        measuring("h100-tcpx", *SAMPLED, expected=OF_GPUS),
+    ),
+    "silent": Scenario(
+        (*TCPX, *TWO, "--lab-fault", "tool-garbage@tcpx02:nvidia-smi"),
+        measuring("h100-tcpx", *COLLECTIVES, expected=OF_GPUS),
+    ),
 }
 ITEM = "gpus::telemetry[{}]"
 
@@ -97,6 +112,7 @@ def test_a_tool_that_prints_garbage_is_no_pass(runs: Runs) -> None:
 
 
 def test_after_ctrl_c_no_sampler_is_left(project: Project) -> None:
+    measuring("h100-tcpx", *SAMPLED)(project)
     run = Running(project, *TCPX, *TWO).end(signal.SIGINT)
     assert run.verdict["verdict"] == "incomplete"
 

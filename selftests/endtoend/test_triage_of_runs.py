@@ -6,13 +6,15 @@ import shlex
 
 import pytest
 from testing.acceptance import BARE_SMOKE, HOMELAB, Runs, Scenario
+from testing.fewer import measuring
 
 from railgauge.cli import main
 
 FAULTS = ("--lab-fault", "port-down@viper", "--lab-fault", "governor@columbia")
+FEW = measuring("connectx4-homelab", "host_write_bandwidth", "host_send_latency")
 SCENARIOS = {
-    "broken": Scenario((*HOMELAB, *BARE_SMOKE, *FAULTS)),
-    "healthy": Scenario((*HOMELAB, *BARE_SMOKE)),
+    "broken": Scenario((*HOMELAB, *BARE_SMOKE, *FAULTS), FEW),
+    "healthy": Scenario((*HOMELAB, *BARE_SMOKE), FEW),
 }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from test_many_nodes import clashes
 from testing.acceptance import HOMELAB, SMOKE, Project, Run, Runs, Scenario, assert_sound
+from testing.fewer import measuring
 
 ONCE = "tests/network/test_rdma.py::test_write_bandwidth[viper:columbia-mlx5_0-8MiB]"
 TWICE = "tests/network/test_rdma.py::test_read_traffic[prometheus:viper-mlx5_0]"
@@ -57,8 +58,14 @@ def pytest_runtest_teardown(item):
 """
 
 
+FEW = measuring(
+    "connectx4-homelab", "host_write_bandwidth", "host_read_bandwidth", "host_send_bandwidth"
+)
+
+
 def deadly(project: Project) -> None:
     """One item kills the first worker that runs it, another one the first two."""
+    FEW(project)
     conftest = (project.folder / "conftest.py").read_text(encoding="utf-8")
     project.write("conftest.py", conftest + _KILLING)
 

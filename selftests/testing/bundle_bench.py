@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import subprocess
-import sys
 import tarfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,7 +18,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from railgauge.bundle import archive
 from railgauge.cli import main
-from testing.acceptance import HOMELAB, SMOKE, Project, Run, environment, make_project
+from testing.acceptance import HOMELAB, SMOKE, Project, Run, make_project
+from testing.commands import railgauge
 
 STATEMENT = "statement.dsse.json"
 SECRET = "correct-horse-battery-staple"
@@ -160,14 +160,4 @@ def edit_records(change: Callable[[list[dict[str, Any]]], object]) -> Callable[[
 
 def elsewhere(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """``railgauge`` as a process of its own, in a folder that holds nothing of the project."""
-    code = "import sys; from railgauge.cli import main; sys.exit(main())"
-    return subprocess.run(
-        [sys.executable, "-c", code, *words],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        stdin=subprocess.DEVNULL,
-        env=environment(),
-        check=False,
-    )
+    return railgauge(cwd, *words)

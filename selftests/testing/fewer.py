@@ -1,0 +1,60 @@
+"""Platform files of fewer measurements and expectations, for tests that look at these alone.
+
+A run costs by what its platform file asks for, and most of what a test asserts is the same with a
+tenth of it. Hardware, levels, limits and closing items stay. A test that counts what the file of a
+platform asks for, or that compares whole runs of different kinds, uses the whole file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from functools import cache
+from typing import Any
+
+from testing.acceptance import Change, Project
+from testing.core_values import long_form
+
+# Of a host and of its NICs: what faults of the labs change, and what stays as it is.
+EXPECTED = ("cpu_governor", "kernel", "memlock", "nic_present", "port_state", "clock")
+
+
+def measuring(
+    platform: str,
+    *measurements: str,
+    repeats: int | None = None,
+    expected: Collection[str] = EXPECTED,
+    more: Change | None = None,
+) -> Change:
+    """Leave these measurements in the user's platform file, and of ``expected`` what it has.
+
+    ``repeats`` hold for each measurement at each level; ``more`` changes the project after that.
+    """
+
+    def change(project: Project) -> None:
+        path = project.folder / "thresholds" / f"{platform}.json"
+        path.write_text(_text(platform, measurements, tuple(expected), repeats), encoding="utf-8")
+        if more:
+            more(project)
+
+    return change
+
+
+@cache
+def _text(
+    platform: str, measurements: tuple[str, ...], expected: tuple[str, ...], repeats: int | None
+) -> str:
+    document: dict[str, Any] = long_form(platform)
+    every = document["measurements"]
+    for level in (one for name in measurements for one in every[name]["levels"].values()):
+        if repeats:
+            level["repeats"] = repeats
+    return json.dumps(
+        document
+        | {
+            "measurements": {name: every[name] for name in measurements},
+            "expected": {
+                name: one for name, one in document["expected"].items() if name in expected
+            },
+        }
+    )
