@@ -55,7 +55,10 @@ if [ -e reports/latest/verdict.json ]; then
         .venv/bin/railgauge prune --keep "${RAILGAUGE_KEEP:-14}" --yes \
             ${RAILGAUGE_KEY:+--key "$RAILGAUGE_KEY"} ||
         echo "nightly.sh: not all old runs were pruned" >&2
-elif [ "$code" -eq 0 ]; then
-    refuse 74 "exit code 0, but the run left no verdict.json"
+else
+    # Python itself ends with 1 if a package is broken, before anything is measured.
+    case $code in
+        0 | 1 | 10 | 11) refuse 74 "exit code $code, but the run left no verdict.json: no verdict" ;;
+    esac
 fi
 exit "$code"

@@ -94,11 +94,23 @@ def test_signed_evidence(tmp_path: Path) -> None:
     [
         (Night(), 74, "left no verdict.json"),
         (Night(earlier=True), 74, "left no verdict.json"),
+        (Night(1), 74, "exit code 1, but the run left no verdict.json"),
+        (Night(10, earlier=True), 74, "exit code 10, but the run left no verdict.json"),
+        (Night(11), 74, "left no verdict.json"),
         (Night(4), 4, ""),
         (replace(ACCEPTED, bundle="exit 2"), 74, "the evidence could not be kept"),
         (replace(ACCEPTED, make="exit 1"), 2, ""),
     ],
-    ids=["silent", "last-night-again", "bad-input", "no-evidence", "no-installation"],
+    ids=[
+        "silent",
+        "last-night-again",
+        "broken-package",
+        "no-10",
+        "no-11",
+        "bad-input",
+        "no-evidence",
+        "no-installation",
+    ],
 )
 def test_no_verdict(tmp_path: Path, night: Night, code: int, says: str) -> None:
     done = run(make_night(tmp_path / "night", night), "mine.yaml")

@@ -90,6 +90,8 @@ def test_a_split_that_leaves_just_what_one_group_may_leave_is_one(monkeypatch):
         (Groups(1.0, 3.0, 4, 4), 0.25, True),
         (Groups(1.0, 3.0, 4, 20), 0.25, True),
         (Groups(1.0, 3.0, 20, 4), 0.1, True),
+        (Groups(1.0, 9.0, 4, 4), 0.1, True),
+        (Groups(1.0, 3.0, 6, 6), 0.1, True),
         (Groups(1.0, 2.5, 4, 4), 0.1, False),
         (Groups(1.0, 3.0, 4, 4), 0.26, False),
         (Groups(1.0, 3.0, 3, 3), 0.1, False),

@@ -227,3 +227,23 @@ def test_only_what_leads_out_of_the_site_counts(project: Project) -> None:
     assert found([], here / "tests" / "network") == here
     assert found(["tests/network/test_rdma.py::test_x[a]"], here) == here
     assert found([], here.parent) is None
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("-k", "not " + "x" * 300), ("-k", " or ".join(f"node{n:04}" for n in range(2000))),
+     ("-m", "not " + "x" * 300), ("--hostfile", "x" * 300), ("--hostfile", "a\0b")],
+)  # fmt: skip
+def test_a_value_that_can_be_no_name_of_a_file_is_none(
+    project: Project, option: str, value: str
+) -> None:
+    """pytest ended with a traceback and 1, the code of a rejected cluster."""
+    assert found([option, value], project.folder) == project.folder
+    assert not is_astray([option, value], project.folder)
+
+
+def test_a_long_expression_selects(project: Project) -> None:
+    long = "test_cpu_governor and not " + "x" * 300
+    done = run_pytest(project.folder, *LISTING, "--hostfile", "inside.yaml", "-k", long)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "test_cpu_governor" in done.stdout

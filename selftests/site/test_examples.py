@@ -127,8 +127,9 @@ def _job(
     ],
 )
 def test_a_job_from_anywhere(start: Start, spool: str, folder: str, submitted: str) -> None:
+    """A list of tests is no verdict."""
     done = _job(start, spool, folder, " ".join([submitted, *LISTING]))
-    assert (done.returncode, SEEN in done.stdout) == (0, True), done.stdout[-2000:] + done.stderr
+    assert (done.returncode, SEEN in done.stdout) == (74, True), done.stdout[-2000:] + done.stderr
 
 
 @pytest.mark.parametrize(
@@ -153,6 +154,26 @@ def _stand_in(spool: str, name: str, text: str) -> str:
     return str(path)
 
 
+VERDICT = "mkdir -p reports/latest; echo {} >reports/latest/verdict.json"
+
+
+@pytest.mark.parametrize("code", [0, 1, 10, 11])
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_code_without_a_verdict_is_none(
+    start: Start, spool: str, code: int, earlier: bool
+) -> None:
+    """A broken package ends Python with 1 before anything is measured."""
+    if earlier:
+        submitted = "{}/site/examples/acceptance.sbatch hostfiles/lab-connectx4-homelab.yaml"
+        first = _stand_in(spool, "pytest", f"{VERDICT}; exit 0")
+        assert _job(start, spool, "site", submitted, RAILGAUGE_PYTEST=first).returncode == 0
+    submitted = "{}/site/examples/acceptance.sbatch hostfiles/lab-connectx4-homelab.yaml"
+    broken = _stand_in(spool, "pytest", f"exit {code}")
+    done = _job(start, spool, "site", submitted, RAILGAUGE_PYTEST=broken)
+    assert done.returncode == 74, done.stderr
+    assert f"exit code {code}, but the run left no verdict.json: no verdict" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("left", "code"), [("9:59", 2), ("10:01", 0), ("1-00:00:00", 0), ("UNLIMITED", 0), ("", 0)]
 )
@@ -160,7 +181,7 @@ def test_a_job_that_must_end_before_it_begins_is_refused(
     start: Start, spool: str, left: str, code: int
 ) -> None:
     _stand_in(spool, "squeue", f"echo '{left}'")
-    ready = _stand_in(spool, "pytest", "exit 0")
+    ready = _stand_in(spool, "pytest", f"{VERDICT}; exit 0")
     submitted = "{}/site/examples/acceptance.sbatch hostfiles/lab-connectx4-homelab.yaml"
     done = _job(start, spool, "site", submitted, RAILGAUGE_PYTEST=ready)
     assert (done.returncode, "give it more --time" in done.stderr) == (code, code == 2), done.stderr
@@ -170,8 +191,17 @@ def test_a_job_that_must_end_before_it_begins_is_refused(
     ("text", "code", "says"),
     [
         ("kill -TERM $PPID; sleep 3", 143, "before the run had begun: there is no verdict"),
-        ("trap 'sleep 0.3; exit 10' TERM; kill -TERM $PPID; sleep 3 & wait; exit 3", 10, ""),
-        ("trap 'exit 1' TERM; kill -TERM $PPID; sleep 0.2; kill -TERM $PPID; sleep 3", 1, ""),
+        (
+            f"{VERDICT}; trap 'sleep 0.3; exit 10' TERM; kill -TERM $PPID; sleep 3 & wait; exit 3",
+            10,
+            "",
+        ),
+        (
+            f"{VERDICT}; trap 'exit 1' TERM"
+            "; kill -TERM $PPID; sleep 0.2; kill -TERM $PPID; sleep 3",
+            1,
+            "",
+        ),
     ],
 )
 def test_after_slurm_s_signal_the_code_is_that_of_the_run(

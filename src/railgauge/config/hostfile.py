@@ -39,6 +39,8 @@ from railgauge.subnet.declared import declared_fabric, declared_leaves
 _MOST_NODES = 20_000
 # Of all groups together: a node is in a handful of them, for leaves, pods or racks.
 _MOST_MEMBERS = 5 * _MOST_NODES
+# A leaf has thirty nodes, a rack eight.
+_MOST_GROUPS = 4_000
 _NODES_REMEDY = "write node01 or node[01-16]"
 _PLACEHOLDER = re.compile(r"<change-?me>", re.IGNORECASE)
 
@@ -281,6 +283,9 @@ def _groups(
     groups: dict[str, tuple[str, ...]] = {}
     gathered = Gathered()
     room = _MOST_MEMBERS
+    if len(said) > _MOST_GROUPS:
+        what = f"groups: {len(said)} groups, and at most {_MOST_GROUPS} are read"
+        refuse(path, what, "name fewer of them", line("groups"))
     for name, members in said.items():
         with gathered.trying():
             groups[name] = _group(path, name, members, known, line("groups", name))

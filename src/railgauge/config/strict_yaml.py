@@ -10,14 +10,15 @@ from typing import Any
 import yaml
 
 from railgauge.config.schema import JsonPath
+from railgauge.core.errors import cut
 
 
 class BadYaml(Exception):
     """A text is not valid YAML. ``line`` counts from 1; ``None`` if it is not known."""
 
     def __init__(self, what: str, remedy: str, line: int | None = None) -> None:
-        super().__init__(what)
-        self.what = f"not valid YAML: {what}"
+        super().__init__(cut(what))
+        self.what = f"not valid YAML: {cut(what)}"
         self.remedy = remedy
         self.line = line
 
@@ -139,6 +140,9 @@ class _StrictLoader(yaml.SafeLoader):
 
     def number(self, node: yaml.ScalarNode) -> float:
         """Return an integer or a float. No setting is infinite, or has a thousand digits."""
+        if ":" in node.value:
+            problem = f"YAML reads {node.value[:20]} as a number of base 60: put it in quotes"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
         is_float = node.tag == _FLOAT
         try:
             made = self.construct_yaml_float(node) if is_float else self.construct_yaml_int(node)

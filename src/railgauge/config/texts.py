@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from railgauge.core.plain_files import Unreadable, read_text
+
+__all__ = ["Unreadable", "read"]
+
 _MOST_BYTES = 4 * 2**20
-"""The hostfile of the largest cluster has a tenth of that; ``/dev/zero`` has no end."""
-
-
-class Unreadable(Exception):
-    """Says what is wrong with a file."""
+"""The hostfile of the largest cluster has a tenth of that."""
+_MOST_LINES = 200_000
+"""Millions of empty lines take seconds to read. The largest cluster has a tenth of that."""
 
 
 def read(path: Path) -> str:
     """Return the text of a file in UTF-8. Raises ``Unreadable``."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise Unreadable(f"cannot be read: {error.strerror}") from None
-    if len(data) > _MOST_BYTES:
-        raise Unreadable(f"is larger than {_MOST_BYTES // 2**20} MiB")
-    try:
-        return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
-    except UnicodeDecodeError:
-        raise Unreadable("is not text in UTF-8") from None
+    text = read_text(path, _MOST_BYTES)
+    if text.count("\n") > _MOST_LINES:
+        raise Unreadable(f"has more than {_MOST_LINES} lines")
+    return text

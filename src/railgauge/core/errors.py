@@ -14,6 +14,20 @@ from contextlib import contextmanager
 from typing import ClassVar
 
 _SHOWN = 40  # complaints about one input
+_MOST_SAID = 4_000
+_SAID_AT_THE_BEGIN, _SAID_AT_THE_END = 3_500, 400
+
+
+def cut(text: str) -> str:
+    """Return the text of an error, without its middle if it is longer than anybody reads.
+
+    What it quotes of a file or an output may be all of it.
+    """
+    if len(text) <= _MOST_SAID:
+        return text
+    begin, end = text[:_SAID_AT_THE_BEGIN], text[-_SAID_AT_THE_END:]
+    left_out = len(text) - len(begin) - len(end)
+    return f"{begin} … ({left_out} characters left out) … {end}"
 
 
 class RailgaugeError(Exception):
@@ -25,10 +39,11 @@ class RailgaugeError(Exception):
     kind: ClassVar[str] = "error"
 
     def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
-        super().__init__(what)
-        self.what = what
-        self.where = where
-        self.remedy = remedy
+        self.what, self.where, self.remedy = self._bounded(what), cut(where), cut(remedy)
+        super().__init__(self.what)
+
+    def _bounded(self, what: str) -> str:
+        return cut(what)
 
     def __str__(self) -> str:
         where = f"{self.where}: " if self.where else ""
@@ -51,6 +66,9 @@ class BadInputs(BadInput):
             lines.append(f"and {len(complaints) - _SHOWN} more")
         super().__init__("\n  ".join(lines))
         self.complaints = tuple(complaints)
+
+    def _bounded(self, what: str) -> str:
+        return what  # each line of it is
 
 
 class Gathered:

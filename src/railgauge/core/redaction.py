@@ -22,7 +22,8 @@ from typing import Any
 
 from railgauge.core.errors import BadInput
 from railgauge.core.nodeset import expanded
-from railgauge.core.secret_forms import FORMS, LEAST_SECRET, MASK, SECRET_FIELD, is_secret_name
+from railgauge.core.secret_forms import LEAST_SECRET, MASK, SECRET_FIELD, is_secret_name
+from railgauge.core.secret_writings import FORMS
 
 # A line of a key is longer; a shorter one may be a word that outputs hold too.
 _LEAST_LINE = 16
@@ -31,7 +32,7 @@ _MOST_RECURRING = 200  # characters
 _MOST_CLEAN = 100_000  # of them
 _MOST_LINES = 20_000
 _FEW = 16
-_HINTS = frozenset(hint for form in FORMS for hint in form.hints)
+_HINTS = frozenset(hint for form in FORMS for hint in (*form.hints, *form.beside))
 _BARE = (int, float, bool, type(None))
 # Stands between the words of a command; it is white space to every expression.
 _BETWEEN = "\x1f"
@@ -143,7 +144,7 @@ class Redactor:
                 text = text.replace(value, MASK)
         hints = self._hints_in(text)
         for form in FORMS if hints else ():
-            if not hints.isdisjoint(form.hints):
+            if form.may_be_in(hints):
                 text, count = form.pattern.subn(form.instead, text)
                 self.counts[form.kind] += count
         if len(text) > _MOST_RECURRING:

@@ -98,7 +98,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 def is_astray(words: Sequence[str], here: Path) -> bool:
     """Whether the value of an option leads pytest out of the site in which it was started."""
     values = [here / value for _, value in _pairs(words)]
-    values = [path for path in values if path.exists()]
+    values = [path for path in values if _exists(path)]
     if not values:
         return False
     site = found(words, here)
@@ -120,12 +120,20 @@ def _is_unknown(option: str, parser: pytest.Parser, args: Sequence[str]) -> bool
 def found(words: Sequence[str], here: Path) -> Path | None:
     """The site that the paths of a command line are in, or else the one around ``here``."""
     named = [here / word.split("::")[0] for word in joined(words) if not word.startswith("-")]
-    for start in (*(path for path in named if path.exists()), here):
+    for start in (*filter(_exists, named), here):
         whole = Path(os.path.abspath(start))  # noqa: PTH100 - keeps links, as pytest does
         for folder in (whole, *whole.parents):
             if _is_site(folder):
                 return folder
     return None
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is such a file; the value of an option may be no name of one, as that of -k."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # too long, or with a NUL
+        return False
 
 
 def joined(words: Sequence[str]) -> list[str]:

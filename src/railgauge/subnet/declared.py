@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from railgauge.core.errors import HostfileError
 from railgauge.core.model import Fabric
+from railgauge.core.plain_files import Unreadable, read_text
 from railgauge.subnet.topology import Topology, leaf_groups, topology
 
 _MOST_BYTES = 256 * 2**20
@@ -37,13 +38,9 @@ def declared_fabric(
 def read_topology(path: Path) -> str:
     """Return the text of a topology file. Raises ``HostfileError`` if it is not complete."""
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            _refuse(path, f"is larger than {_MOST_BYTES // 2**20} MiB")
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        _refuse(path, f"cannot be read: {error.strerror}")
-    except UnicodeDecodeError:
-        _refuse(path, "is not text in UTF-8")
+        text = read_text(path, _MOST_BYTES)
+    except Unreadable as error:
+        _refuse(path, str(error))
     found = topology(text)
     if found.problem or not found.cables:
         _refuse(path, found.problem or "has no cable")

@@ -14,10 +14,13 @@ from functools import lru_cache
 _LONGEST_LINE = 4000
 _HEAD = re.compile(r'Errors for (?:(0x[0-9a-f]{1,16}) )?"([^"]{0,200})"')
 _PORT = re.compile(r"\s+GUID (0x[0-9a-f]{1,16}) port (\d{1,4}):")
+_ALL_PORTS = re.compile(r"\s+GUID 0x[0-9a-f]{1,16} port ALL:")
+_PART_OF_SCAN = re.compile(r"^Errors for|^\s+GUID 0x|\[\w{1,60} ==| == \d{1,20}|^\s*\[")
 _COUNTER = re.compile(r"\[(\w{1,60}) == (\d{1,20})(?: \([^)]{0,40}\))?\]")
 _SUMMARY = re.compile(r"## Summary: (\d{1,9}) nodes checked, \d{1,9} bad nodes found")
 _PORTS = re.compile(r"##\s+(\d{1,9}) ports checked, (\d{1,9}) ports have errors")
 _PERFQUERY = re.compile(r"# Port\w{0,40} counters: Lid (\d{1,6}) port (\d{1,4})")
+_PART = re.compile(r"\.\.|^#|:\.|^[ \t]*\.?[0-9]+[ \t]*$|counters: |^[A-Z]\w{3,60}:?$")
 _FIELD = re.compile(r"(\w{1,60}):\.{1,60}(?:0x([0-9a-f]{1,16})|([0-9]{1,20}))")
 
 # The largest values of PortCounters, at which they stop (InfiniBand Architecture Specification).
@@ -55,7 +58,8 @@ class ErrorScan:
     """The output of ``ibqueryerrors``. ``nodes_checked`` is ``None`` if it was cut off.
 
     ``by_end`` has the counters by port: the GUID of a switch, or the description of a channel
-    adapter, and the port's number. ``summaries`` counts the scans in the text.
+    adapter, and the port's number. ``summaries`` counts the scans in the text. ``part`` is a line
+    that is what is left of one in which another text stands.
     """
 
     ports: tuple[PortErrors, ...]
@@ -64,6 +68,7 @@ class ErrorScan:
     ports_with_errors: int | None
     by_end: Mapping[tuple[int | str, int], Mapping[str, int]]
     summaries: int = 1
+    part: str = ""
 
 
 @lru_cache(maxsize=4)
@@ -73,13 +78,16 @@ def parse_ibqueryerrors(text: str) -> ErrorScan:
     The sums over a switch (``port ALL``) are skipped.
     """
     ports: list[PortErrors] = []
-    node = ""
+    node = part = ""
     for line in (line[:_LONGEST_LINE] for line in text.splitlines()):
         if head := _HEAD.match(line):
             node = head[2].strip()
         elif node and (match := _PORT.match(line)):
             counters = {name: int(value) for name, value in _COUNTER.findall(line)}
             ports.append(PortErrors(int(match[1], 16), node, int(match[2]), counters))
+            part = part or (line if len(counters) != line.count("[") else "")
+        elif not part and _PART_OF_SCAN.search(line) and not _ALL_PORTS.match(line):
+            part = line
     nodes, checked = _SUMMARY.search(text), _PORTS.search(text)
     return ErrorScan(
         tuple(ports),
@@ -91,12 +99,31 @@ def parse_ibqueryerrors(text: str) -> ErrorScan:
             **{(port.guid, port.port): port.counters for port in ports},
         },
         len(_SUMMARY.findall(text)),
+        part,
     )
 
 
 def ports_of_perfquery(text: str) -> list[str]:
     """Return the lines that begin the counters of a port, or with ``-E`` each part of them."""
     return [match[0] for match in _PERFQUERY.finditer(text)]
+
+
+def part_of_perfquery(text: str) -> str:
+    """Return a line that is what is left of a counter or a heading; empty if there is none.
+
+    The values of all counters begin in one column.
+    """
+    columns = set()
+    for line in filter(str.strip, text[:_LONGEST_LINE].splitlines()):
+        if _PERFQUERY.match(line.strip()):
+            continue
+        field = _FIELD.fullmatch(line.strip())
+        if field is None and _PART.search(line):
+            return line
+        columns |= {line.rfind(".")} if field else set()
+        if len(columns) > 1:
+            return line
+    return ""
 
 
 def parse_perfquery(text: str) -> dict[str, int]:

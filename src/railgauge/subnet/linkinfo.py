@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _LONGEST_LINE = 1000
-_SIGN = " ==("  # in every line of a port
+# What only lines of ports have.
+_PART = re.compile(r"==\(| ==|\)==|==>|/ {0,4}(?:LinkUp|Polling)|\d\[ {0,4}\]")
 _LINK = (
     r"\s{0,200}(\d{1,6})\s{1,200}(\d{1,4})\[[^\]]{0,4}\] ==\(\s{0,200}"
     r"(?:(\d{1,2})X\s{1,200}([\d.]{1,10}) Gbps\s{1,200})?(\w{1,20})/\s{0,200}(\w{1,30})\)==>"
@@ -73,7 +74,8 @@ def link_table(text: str) -> LinkTable:
     keys: dict[tuple[int | str, int], LinkPort] = {(port.guid, port.port): port for port in ports}
     peers = {peer for _, _, peer in rows if peer}
     unlisted = peers - {own for _, own, _ in rows}
-    unreadable = sum(_SIGN in line for line in text.splitlines()) - len(ports)
+    lines = text.splitlines()
+    unreadable = sum(bool(_PART.search(line)) for line in lines) - len(ports)
     return LinkTable(ports, {**named, **keys}, len(ports) - len(keys), len(unlisted), unreadable)
 
 

@@ -33,9 +33,16 @@ _NHC = re.compile(
     r"(SUCCESS|ERROR):[ \t]{1,9}nhc:[ \t]{1,9}Health check (passed|failed):"
     r"[ \t]{0,9}([^\n]{0,2000})"
 )
+_BEGUN = tuple(
+    re.compile(part, re.MULTILINE)
+    for part in (r"nhc:", r"Health check", r"[Cc]heck (?:passed|failed):", r"^(?:SUCCESS|ERROR):")
+)
 _CHECK = re.compile(r"([A-Za-z_][\w.-]{0,80}):(?:[ \t]{1,9}|$)(.{0,2000})")
 _FAULT = re.compile(r"\.?[ \t]{0,4}FaultCode: (\w{1,40})[ \t]{0,9}$")
 _FIGURE = re.compile(r"(~?)(?<![\w.,-])(\d{1,9}(?:\.\d{1,9})?) ?(GB/s|GBps|Gb/s|Gbps)(?!\w)")
+_END_OF_FIGURE = re.compile(
+    r"^[^\n]{0,200}\d ?(?:GB/s|GBps|Gb/s|Gbps)(?!\w)|^\s*(?:GB/s|GBps|Gb/s|Gbps|ps|s)\b"
+)
 _UNITS = {"GBps": "GB/s", "Gbps": "Gb/s"}
 
 
@@ -69,6 +76,7 @@ def parse(text: str) -> Parsed:
     if collector.check_started(text, _SCRIPT) and torn.strip():
         collector.error(ProblemKind.TRUNCATED, "the last line is incomplete")
     _collect(results, collector)
+    _complain_of_parts(whole, results, collector)
     if _begins_anew(results):
         collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
     _collect_nothing(text, results, collector)
@@ -90,6 +98,18 @@ def _test(result: NhcResult) -> dict[str, object]:
         "gpus": (),
         "says": said,
     }
+
+
+def _complain_of_parts(
+    text: str, results: tuple[NhcResult, ...], collector: OutputCollector
+) -> None:
+    """Add an error for the line of a check that is no result of a named one."""
+    whole = sum(1 for _ in _NHC.finditer(text))
+    loose = (line for line in text.split("\n") if "nhc:" not in line)
+    parts = max(len(pattern.findall(text)) for pattern in _BEGUN)
+    if parts > whole or whole > len(results) or any(map(_END_OF_FIGURE.search, loose)):
+        what = "a check's line is interrupted by another text, or names no check"
+        collector.error(ProblemKind.UNPARSABLE, what)
 
 
 def _begins_anew(results: tuple[NhcResult, ...]) -> bool:

@@ -24,6 +24,7 @@ from railgauge.tools.collector import OutputCollector
 from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import program, read_options
 from railgauge.tools.text import clean, is_torn, line_at
+from railgauge.tools.torn import complain
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -60,6 +61,8 @@ _COMPLAINTS = {
 }
 _FORMATS = {("FLOATS", ""): "fp32", ("FLOATS", "t"): "tf32", ("DOUBLES", ""): "fp64"}
 _NO_CALCULATION = -1
+# What only lines of progress and results have.
+_PART = re.compile(r"Gflop/s\)|\berrors: |\btemps: |\bproc'd|^\tGPU \d|\bUUID: ")
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
@@ -154,6 +157,8 @@ def _take(line: str, burn: _Burn, collector: OutputCollector) -> None:
         burn.verdicts.append((int(match[1]), match[2]))
     elif "proc'd:" in line:
         _take_progress(line, burn, collector)
+    elif _PART.search(line):
+        complain(line, collector)
 
 
 def _take_progress(line: str, burn: _Burn, collector: OutputCollector) -> None:

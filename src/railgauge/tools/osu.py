@@ -14,6 +14,7 @@ from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.text import clean, lines
+from railgauge.tools.torn import complain, figures_at_an_end, is_figure
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -71,6 +72,8 @@ def _take(line: str, run: _Run, collector: OutputCollector, *, is_whole: bool) -
         _take_heading(line, run, collector)
     elif run.columns and "0" <= line.strip()[:1] <= "9":
         _take_row(line.split(), run, collector, is_whole=is_whole)
+    elif run.columns and not line.startswith("#") and (is_figure(line) or figures_at_an_end(line)):
+        complain(line, collector)
 
 
 def _take_heading(line: str, run: _Run, collector: OutputCollector) -> None:

@@ -24,7 +24,7 @@ _MATRIX = re.compile(
 _CONNECTIVITY = "P2P Connectivity Matrix"
 _DEVICE = re.compile(r"Device: (\d{1,4}), ([^\n,]{1,80}), pciBusID: ")
 _NO_PEER = re.compile(r"Device=(\d{1,4}) CANNOT Access Peer Device=(\d{1,4})")
-_NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
+_NUMBER = re.compile(r"\d{1,9}\.\d{2}")
 _FAILED = re.compile(r"^[^\n]{0,80}(?:Cuda failure|CUDA error|No CUDA)[^\n]{0,160}", re.I | re.M)
 _UNITS = {"Bandwidth": "GB/s", "Latency": "us"}
 

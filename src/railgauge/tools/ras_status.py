@@ -17,6 +17,7 @@ from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.text import clean, whole_lines
+from railgauge.tools.torn import complain
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -33,6 +34,11 @@ _JOB = re.compile(rf"\s*{_BLANKS.join([_COUNT] * 5)}\s*")
 _GROUP = re.compile(rf"\s*{_BLANKS.join([_COUNT] * 6 + ['([A-Z]+)'] * 2)}\s*")
 _RANK = re.compile(r"\s*Rank (\d{1,7}) -- GPU (\d{1,4}) managed by process (\d{1,9}) on node (\S+)")
 _UNDERLINE = re.compile(r"={4,80}")
+# Words of the two lines of headings; the rest are rows.
+_HEADING = re.compile(
+    r"\s*|\s*(?:(?:Nodes|Processes|GPUs|Group|Comms|Ranks|Status|Errors)(?:\s+|$))+"
+    r"|\s*(?:(?:\(total\)|#|in group|per (?:node|process|comm))(?:\s+|$))+"
+)
 _SECTIONS = ("Job summary", "Communicators", "Errors", "Warnings")
 _UNDERWAY = frozenset({"INIT", "FINALIZE"})
 
@@ -66,7 +72,13 @@ def parse(text: str) -> Parsed:
     if collector.check_started(text, "rcclras", "ncclras") and (failed := _FAILED.search(text)):
         collector.error(ProblemKind.CONNECTION_LOST, failed[0])
     _collect_job(sections.get("Job summary", []), collector)
-    groups = [match for line in sections.get("Communicators", []) if (match := _group(line))]
+    lines = sections.get("Communicators", [])
+    groups = [match for line in lines if (match := _group(line))]
+    for line in lines:
+        if not _group(line) and not _HEADING.fullmatch(line):
+            complain(line, collector)
+    if sections and not sections.get("Job summary", ["?"])[-1:]:
+        collector.error(ProblemKind.TRUNCATED, "the summary of the job is empty")
     for group in groups:
         _collect_group(group, sections.get("Errors", []), collector)
     for line in filter(str.strip, sections.get("Warnings", [])):
@@ -106,6 +118,8 @@ def _collect_job(lines: list[str], collector: OutputCollector) -> None:
     for line in lines:
         match = _JOB.fullmatch(line)
         if match is None:
+            if not _HEADING.fullmatch(line):
+                complain(line, collector)
             continue
         for metric, cell in (("nodes", 1), ("processes", 4), ("gpus", 5)):
             if match[cell].isdigit():

@@ -17,6 +17,7 @@ from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.squares import Square, read_squares
 from railgauge.tools.text import clean, is_torn, whole_lines, with_end
+from railgauge.tools.torn import complain, figures_at_an_end, is_figure
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -30,7 +31,7 @@ _ROW = re.compile(r"(\d{1,9}) (Bytes|B|KB|MB|GB)((?:[ \t]{1,40}[^\s]{1,24}){1,12
 _COLUMN = re.compile(r"(Avg|Min|Max|Peak) (Time|BW)\((us|GB/s)\)")
 _SIZES = {"Bytes": 1, "B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30}
 _MATRIX = re.compile(r"(Unidirectional|Bidirectional) copy (peak|average) bandwidth (\S{1,10})")
-_NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
+_NUMBER = re.compile(r"\d{1,9}\.\d{3}")
 _FIELD = re.compile(
     r"\s{1,12}(Device {1,2}(?:Index|Type|Name|BDF|UUID)|Allocatable [^:]{1,40}):(.{0,200})"
 )
@@ -38,6 +39,8 @@ _FAILED = re.compile(
     r"^.{0,80}(?:\bHSA Error|\berror:|\bfailed\b|not supported).{0,120}", re.I | re.M
 )
 _ROUNDING = 0.0006
+# Figures side by side that no other line has.
+_FEWEST = 2
 
 
 @dataclass(slots=True)
@@ -114,6 +117,8 @@ def _collect_tables(lines: list[str], collector: OutputCollector) -> None:
             table.columns = _columns(line, collector)
         elif table and (row := _ROW.fullmatch(line)):
             _collect_row(table, row, collector)
+        elif table and (figures_at_an_end(line) >= _FEWEST or is_figure(line)):
+            complain(line, collector)
     _complain_if_empty(table, collector)
     if table:
         message = "nothing says how many sizes a table has: the last ones may be missing"
@@ -143,6 +148,9 @@ def _collect_row(table: _Table, row: re.Match[str], collector: OutputCollector) 
         return
     if not all(map(_NUMBER.fullmatch, words)):
         collector.error(ProblemKind.NOT_A_NUMBER, row[0])
+        return
+    if "?" in table.placement:
+        complain(row[0], collector)
         return
     table.rows += 1
     collector.size_bytes = int(row[1]) * _SIZES[row[2]]

@@ -12,6 +12,7 @@ from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.text import clean, is_torn, whole_lines, with_end
+from railgauge.tools.torn import complain
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -40,6 +41,11 @@ _BUS_END = "Note: results marked with (*)"
 _END = r"(cpu|gpu\d{1,3}|gpu_all)"
 _COPY = re.compile(rf"{_END}_(to|and)_{_END}_((?:read_|write_)?by_\w{{1,40}}) (\S{{1,24}})")
 
+_PART = re.compile(
+    r"bandwidthTest-|-(?:H2D|D2H|D2D)|Bandwidth = |Size = |NumDevsUsed"
+    r"|_(?:to|and)_(?:c?pu|gpu)|by_(?:sm|dma)|(?:sm|dma|numa\d) \d{1,6}\.\d"
+    r"|^\s*\d{0,9}\.?\d{1,9}\s*$"
+)
 _NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,12})?(?:e[+-]?\d{1,3})?")
 # Below this size the programs round small bandwidths and times to 0.
 _SMALL_BYTES = 65536
@@ -91,7 +97,16 @@ def _collect(lines: list[str], collector: OutputCollector) -> dict[str, bool]:
         elif copy := _COPY.fullmatch(line.strip()[:200]):
             programs["gpu_copy"] = True
             _collect_copy(copy, collector)
+        elif _is_part(line[:400], programs):
+            complain(line, collector)
     return programs
+
+
+def _is_part(line: str, programs: dict[str, bool]) -> bool:
+    """Return whether a line is what is left of a row in which another text stands."""
+    is_inside = programs.get("hipBusBandwidth") is False and line.strip() != ""
+    is_of_bus = "hipBusBandwidth" in programs and bool(_BUS_TEST.search(line))
+    return is_inside or is_of_bus or bool(_PART.search(line))
 
 
 def _collect_shmoo(line: str, collector: OutputCollector) -> None:

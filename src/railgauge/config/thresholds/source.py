@@ -9,9 +9,11 @@ from typing import Any, NoReturn
 
 from railgauge.config.thresholds.expand import Written
 from railgauge.core.errors import ThresholdError
+from railgauge.core.plain_files import Unreadable, read_bytes, read_text
 
 SCHEMA = "schema.json"
 _EXTENDS = "$/extends"
+_MOST_BYTES = 16 * 2**20
 
 
 def available(folder: Path) -> list[str]:
@@ -66,9 +68,9 @@ def _is_name(name: object) -> bool:
 
 def _below(path: Path, name: str, below: Path) -> Any:
     try:
-        return parsed(below, below.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        what = f"extends {name!r}, which cannot be read: {below} ({type(error).__name__})"
+        return parsed(below, read_text(below, _MOST_BYTES))
+    except Unreadable as error:
+        what = f"extends {name!r}, which {error}: {below}"
         raise ThresholdError(what, where=f"{path}: {_EXTENDS}") from None
 
 
@@ -78,12 +80,15 @@ def text(path: Path, folder: Path) -> str:
     Raises ``ThresholdError``, which lists the known platforms if the file is missing.
     """
     try:
-        return path.read_bytes().decode("utf-8")
+        path.stat()
+        return read_bytes(path, _MOST_BYTES).decode("utf-8")
     except FileNotFoundError:
         known = ", ".join(available(folder)) or "none: is this the project's root? (--root)"
         raise ThresholdError(
             f"unknown platform {path.stem!r}", where=str(folder), remedy=f"known: {known}"
         ) from None
+    except Unreadable as error:
+        raise ThresholdError(str(error), where=str(path)) from None
     except (OSError, ValueError) as error:
         raise ThresholdError(f"not valid JSON: {error}", where=str(path)) from error
 

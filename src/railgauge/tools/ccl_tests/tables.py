@@ -19,6 +19,7 @@ from railgauge.tools.ccl_tests.rows import (
 )
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.text import lines
+from railgauge.tools.torn import complain, figures_at_an_end, is_figure
 
 _LOG_MARKS = ("CCL INFO", "CCL WARN", "CCL TRACE", "CCL ERROR")
 _LOG_START = re.compile(r"(\S{1,200}):[0-9]{1,10}:[0-9]{1,10} \[[0-9]{1,4}\] [A-Z]{0,4}$")
@@ -70,6 +71,9 @@ _INTEGER = re.compile(r"[0-9]{1,20}")
 _NUMERIC = re.compile(r"[-0-9.e+N/Anif*]{1,40}")
 _ELISION = re.compile(r"[#<\s(]{0,8}(?:\.\.\.|…)|[#\s]{0,4}<[^>]{0,80}(?:truncated|omitted|snip)")
 _CLOSING = ("Out of bounds values", "Avg bus bandwidth", "Errors with asterisks")
+# Rows are indented.
+_BEGUN = re.compile(r"\s{1,40}[0-9]")
+_FEWEST = 3
 _GLUED_ROOT = re.compile(r"-1|[0-9]")
 _GLUED_COUNT = re.compile(r"0|[1-9][0-9]{0,6}")
 
@@ -93,6 +97,8 @@ class CclReading:
     is_elided: bool = False
     _placements: str = ""
     _pending: list[str] = field(default_factory=list)
+    # What begins like a row, above the first one of a text without a heading.
+    _before: str = ""
 
     @property
     def rows(self) -> list[CclRow]:
@@ -170,6 +176,10 @@ class CclReading:
             self.is_elided = True
         elif self._pending or _is_numeric(content):
             self._take_row(content.split(), line)
+        elif table and not table.is_closed and _is_part(line.text):
+            complain(line.text, self.collector)
+        elif table is None and figures_at_an_end(line.text) >= _FEWEST:
+            self._before = line.text
 
     def _take_row(self, tokens: list[str], line: Line) -> None:
         pending, self._pending = self._pending, []
@@ -190,8 +200,12 @@ class CclReading:
         """Read a row without a heading, if it has the shape that official versions print."""
         heading = usual_heading(len(tokens))
         row = read_row(tokens, heading, is_whole=line.is_whole) if heading else None
-        if heading and row:
-            self.tables.append(CclTable(heading, has_heading=False, rows=[row]))
+        if not heading or not row:
+            self._before = line.text
+            return
+        if self._before and not self.tables:
+            complain(self._before, self.collector)
+        self.tables.append(CclTable(heading, has_heading=False, rows=[row]))
 
     def _complain_of_row(self, tokens: list[str], heading: CclHeading, line: Line) -> None:
         text = _quote(" ".join(tokens))
@@ -214,6 +228,11 @@ def _is_numeric(content: str) -> bool:
     """Return whether it may be a row or its start: the first two words are numbers."""
     words = content[:80].split(None, 2)
     return "0" <= content[0] <= "9" and all(_NUMERIC.fullmatch(word) for word in words[:2])
+
+
+def _is_part(text: str) -> bool:
+    """Return whether a line between rows is what is left of one: its first figure, or its last."""
+    return bool(_BEGUN.match(text)) or is_figure(text) or figures_at_an_end(text) >= _FEWEST
 
 
 def _quote(text: str) -> str:

@@ -128,6 +128,8 @@ _STATUS = re.compile(
 _SECTION = re.compile(r"[|+]-{2,20}\s{1,4}([A-Z][\w /]{0,40}?)\s{1,4}-{2,20}\+-{2,80}[|+]")
 _BORDER = re.compile(r"\+-{5,80}\+-{5,120}\+")
 _CELLS = re.compile(r"\|([^|\n]{3,60})\|(.{0,400}?)\|?[ \t]{0,20}")
+_RULE = re.compile(r"[+|]=[=+]{3,200}[+|]")
+_PART = re.compile(r"\||[+=-]{4}|-\+-|=\+=")
 _MESSAGES = frozenset({"Warning", "Info", "Error"})
 _METADATA = ("Version", "Detected", "Device IDs")
 _COMPLAINT = re.compile(
@@ -200,7 +202,7 @@ def parse_dcgmi_diag(text: str) -> DiagReport:
 
 
 def _parse_table(text: str) -> DiagReport:
-    rows, details, headings, is_closed = _read_rows(text)
+    rows, details, headings, is_closed, torn = _read_rows(text)
     problems = [problem(ProblemKind.TOOL_FAILED, match[0]) for match in _COMPLAINT.finditer(text)][
         :1
     ]
@@ -220,6 +222,9 @@ def _parse_table(text: str) -> DiagReport:
         problems.append(problem(ProblemKind.TRUNCATED, what))
     elif headings > 1:
         problems.append(problem(ProblemKind.SEVERAL_TABLES, _SEVERAL))
+    if torn:
+        what = f"a row is interrupted by another text: {torn[0]!r}"
+        problems.append(problem(ProblemKind.UNPARSABLE, what))
     return DiagReport(tuple(results), tuple(details), tuple(problems))
 
 
@@ -229,8 +234,12 @@ def _nothing(text: str) -> Problem:
     return problem(ProblemKind.NO_TABLE, "no table of dcgmi diag in this text")
 
 
-def _read_rows(text: str) -> tuple[list[_Row], list[tuple[str, str]], int, bool]:
-    """Return tests, details (name, value), headings, and whether the last line was printed."""
+def _read_rows(text: str) -> tuple[list[_Row], list[tuple[str, str]], int, bool, list[str]]:
+    """Return tests, details (name, value), headings, whether the last line was printed, and parts.
+
+    Parts are lines of the table that are no whole ones.
+    """
+    torn: list[str] = []
     rows: list[_Row] = []
     details: list[tuple[str, str]] = []
     category, headings, is_closed = "", 0, False
@@ -246,7 +255,9 @@ def _read_rows(text: str) -> tuple[list[_Row], list[tuple[str, str]], int, bool]
             headings += words == _HEADING
             if words != _HEADING:
                 _read_cells(words[0], cells[2], category, rows, details)
-    return rows, details, headings, is_closed
+        elif is_whole and _PART.search(line) and not _RULE.fullmatch(line):
+            torn.append(line)
+    return rows, details, headings, is_closed, torn
 
 
 def _read_cells(

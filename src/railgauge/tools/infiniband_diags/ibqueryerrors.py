@@ -15,6 +15,7 @@ from railgauge.tools.collector import OutputCollector
 from railgauge.tools.infiniband_diags.asking import asks, complain_of_nothing, complain_of_start
 from railgauge.tools.metric import HIGHER, Metric
 from railgauge.tools.text import clean
+from railgauge.tools.torn import complain
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -51,6 +52,8 @@ def parse(text: str) -> Parsed:
     for port in scan.ports:
         for name, value in port.counters.items():
             collector.add(name, "count", value, f"{port.node}/{port.port}", may_be_zero=True)
+    if scan.part and not _UNMANAGED.search(text):
+        complain(scan.part, collector)
     if scan.nodes_checked is not None:
         collector.add("nodes_checked", "count", scan.nodes_checked)
         collector.add("ports_checked", "count", scan.ports_checked or 0)

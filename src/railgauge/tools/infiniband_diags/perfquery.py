@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
-from railgauge.subnet.errorcounters import FULL, parse_perfquery, ports_of_perfquery
+from railgauge.subnet.errorcounters import (
+    FULL,
+    parse_perfquery,
+    part_of_perfquery,
+    ports_of_perfquery,
+)
 from railgauge.tools import NOT_LIMITED as METRICS
 from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
@@ -12,6 +17,7 @@ from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.infiniband_diags.asking import complain_of_nothing, complain_of_start
 from railgauge.tools.text import clean, is_torn
+from railgauge.tools.torn import complain
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
@@ -36,6 +42,8 @@ def parse(text: str) -> Parsed:
             collector.warn(
                 ProblemKind.COUNTER_FULL, f"{name} is at its maximum, {value}, and no longer counts"
             )
+    if counters and (part := part_of_perfquery(text)):
+        complain(part, collector)
     headings = ports_of_perfquery(text)
     collector.refuse_several(1 + len(headings) - len(set(headings)))
     complain_of_nothing(text, collector)

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from railgauge.core.model import Command, Parsed
+from railgauge.core.problems import ProblemKind
 from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
@@ -24,7 +25,9 @@ _LINE = re.compile(
     r" activity count (\d{1,12}) priority (\d{1,3}) state (\d{1,2}) (SMINFO_\w{1,20})"
 )
 _NOBODY = re.compile(r"^(?:\S{1,200}/)?sminfo: iberror: failed: query\s*$", re.MULTILINE)
+_PARTS = ("sm lid", "sm guid", "activity count", "priority", "SMINFO_")
 _MASTER = "SMINFO_MASTER"
+_STATES = frozenset({"SMINFO_NOTACT", "SMINFO_DISCOVER", "SMINFO_STANDBY", _MASTER})
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
@@ -47,6 +50,9 @@ def parse(text: str) -> Parsed:
     if line or _NOBODY.search(text):
         is_master = bool(line and line[6] == _MASTER)
         collector.add("subnet_managers", "count", float(is_master), may_be_zero=True)
+    parts = max(text.count(part) for part in _PARTS)
+    if len(answers) != parts or (line and line[6] not in _STATES):
+        collector.error(ProblemKind.UNPARSABLE, f"no answer of a manager: {text.strip()!r}")
     complain_of_nothing(text, collector)
     summary: dict[str, object] = (
         {

@@ -60,6 +60,11 @@ class Matrix:
         return f"gpu{column}" if len(self.rows) == 1 else f"cpu{row}>gpu{column}"
 
 
+def has_sides(description: str) -> bool:
+    """Return whether a description says what rows and columns are."""
+    return len(_SIDES.findall(description)) == 2  # noqa: PLR2004 - row and column
+
+
 def split_parts(matrix: Matrix) -> tuple[Matrix, ...]:
     """Split the JSON matrix of a bidirectional case, which holds three below each other.
 

@@ -10,8 +10,9 @@ from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.documents import Document, items, number, part, read_document
-from railgauge.tools.nvbandwidth.matrices import Matrix, MatrixCell, collect, split_parts
+from railgauge.tools.nvbandwidth.matrices import Matrix, MatrixCell, collect, has_sides, split_parts
 from railgauge.tools.text import clean, lines
+from railgauge.tools.torn import complain, figures_at_an_end, is_figure
 
 _VERSION = re.compile(r"^nvbandwidth Version: v?([0-9][\w.]{0,20})", re.MULTILINE)
 _DEVICE = re.compile(r"^Device ([0-9]{1,4}: [^\n]{1,120})$", re.MULTILINE)
@@ -96,6 +97,7 @@ _RUNNING = re.compile(r"\s{0,8}Running (?:benchmark )?([a-z][a-z0-9_]{0,80})\.\s
 _SUM = re.compile(r"\s{0,8}SUM ([a-z][a-z0-9_]{0,90}) ([0-9]{1,12}\.[0-9]{2})(?=\s|$)")
 _DESCRIPTION = re.compile(r".{0,120}\((?:GB/s|ns|[^()]{1,12})\)\s*$")
 _ROW = re.compile(r"\s{0,12}(\d{1,4})((?:\s{1,20}\S{1,20}){1,300})\s*$")
+_NAMED = re.compile(r"\s{0,8}(?:\w{0,6} )?[a-z0-9]{0,20}_[a-z0-9_]{1,90}\.\s{0,8}")
 _INDICES = re.compile(r"(?:\s{0,20}\d{1,4}(?=\s|$)){1,300}\s*$")
 _NUMBER = re.compile(r"\d{1,12}\.\d{2}")
 _NOT_AVAILABLE = "N/A"
@@ -155,8 +157,10 @@ def _read_cases(text: str, collector: OutputCollector) -> tuple[list[CaseText], 
             waived += 1
             if cases and not cases[-1].description and not cases[-1].matrices:
                 cases[-1].is_waived = True
-        elif cases:
+        elif cases and "Running " not in line:
             _read_line(line, is_whole, cases[-1], collector)
+        elif is_whole and (cases or _SUM.match(line)):
+            complain(line, collector)
     if cases:
         cases[-1].finish()
     return cases, waived
@@ -170,9 +174,19 @@ def _read_line(line: str, is_whole: bool, case: CaseText, collector: OutputColle
             case.width = len(line.split())
     elif case.width is not None and (row := _ROW.match(line)):
         _read_row(row, is_whole, case, collector)
+    elif is_whole and _is_part(line, is_matrix=case.width is not None):
+        complain(line, collector)
     elif _DESCRIPTION.match(line) and "(column)" in line and is_whole:
         case.finish()
         case.description = line.strip()
+        if not has_sides(case.description):
+            complain(line, collector)
+
+
+def _is_part(line: str, *, is_matrix: bool) -> bool:
+    """Return whether a line is what is left of a row or a sum."""
+    is_row = is_matrix and (is_figure(line) or figures_at_an_end(line) > 0)
+    return is_row or line.lstrip().startswith("SUM ") or bool(_NAMED.fullmatch(line[:120]))
 
 
 def _read_sum(match: re.Match[str], case: CaseText, collector: OutputCollector) -> None:
@@ -184,6 +198,8 @@ def _read_sum(match: re.Match[str], case: CaseText, collector: OutputCollector) 
             ProblemKind.UNPARSABLE, f"the sum of {match[1]} follows the matrix of {case.name}"
         )
         return
+    if not case.description:
+        collector.error(ProblemKind.TRUNCATED, f"{match[1]}: a sum without its matrix")
     case.total = float(match[2])
     case.finish()
 
@@ -229,6 +245,7 @@ def _check_ends(text: str, collector: OutputCollector) -> None:
 # --- JSON (``-j``): cells are strings, the sum is a number, and keys may be missing ---
 
 _TITLE = "nvbandwidth"
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,90}")
 # Cells have six significant digits: half of the last one is at most this share of the value.
 _ROUNDING_OF_VALUE = 5e-6
 
@@ -279,6 +296,8 @@ def _read_case(case: dict[str, object], collector: OutputCollector) -> None:
     name, status = str(case.get("name"))[:90], case.get("status")
     if error := case.get("error"):
         collector.error(ProblemKind.TOOL_FAILED, f"{name}: {str(error)[:300]}")
+    if not _NAME.fullmatch(name):
+        complain(name, collector)
     if status == "Waived":
         collector.warn(ProblemKind.WAIVED, f"{name} was waived")
     elif status != "Passed":

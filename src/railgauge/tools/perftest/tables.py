@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.text import lines
+from railgauge.tools.torn import complain, figures_at_an_end, is_figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ _OFFICIAL = {
 
 
 def is_heading(line: str) -> bool:
-    return "#bytes" in line
+    return "#bytes" in line or "#iterations" in line
 
 
 def read_heading(line: str) -> Heading | None:
@@ -170,6 +171,8 @@ _INTEGER = re.compile(r"[0-9]{1,20}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{1,30})?|nan|inf)", re.ASCII)
 _RATE = re.compile(r"[0-9]{1,9}\.[0-9]{6}")
 _QUOTED_LENGTH = 160
+# Figures side by side that no other line has.
+_FEWEST = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +261,8 @@ def _read_line(line: str, is_whole: bool, table: Table, collector: OutputCollect
         return None
     elif "0" <= text[:1] <= "9" and len(line) <= _LONGEST_ROW:
         _read_row(text, is_whole, table, collector)
+    elif figures_at_an_end(text) >= _FEWEST or is_figure(text):
+        complain(text, collector)
     return table
 
 
@@ -272,7 +277,7 @@ def _read_row(text: str, is_whole: bool, table: Table, collector: OutputCollecto
     )
     if fits:
         _add_row(Row(table.heading, tokens), is_whole, table, collector)
-    elif not table.is_closed:
+    elif not table.is_closed or figures_at_an_end(text) >= _FEWEST:
         # After the closing line other lines may begin with a number; before it only rows do.
         is_cut = len(tokens) < len(columns) or not is_whole or text.endswith(".")
         _complain_of_row(text, is_cut, collector)

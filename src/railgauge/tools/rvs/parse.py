@@ -13,6 +13,7 @@ from railgauge.tools.rvs.memory import Memory
 from railgauge.tools.rvs.products import Products
 from railgauge.tools.rvs.reading import OF_GPU, PREFIX, RvsRun
 from railgauge.tools.text import clean, is_torn, whole_lines
+from railgauge.tools.torn import complain
 
 _LONGEST_LINE = 500
 _BEGIN = "railgauge: rvs begins"
@@ -24,6 +25,10 @@ _SUMMARY = re.compile(
 )
 _VERSION = re.compile(r"\| RVS version {1,40}\| (\S{1,30}) {1,60}\|")
 _STATUS = {"PASS": "pass", "FAIL": "fail", "SKIP": "skip"}
+_PART = re.compile(
+    r"RESULT *\] |\[RES|\[GPU:: |[A-Z]S \d|GBps  duration|pass: (?:TRUE|FALSE)|ramp up|^\d{1,9}$"
+)
+_TOLD = ("Start of GPU ramp up", "End of GPU ramp up", "GFLOPS", "Power(W)", memory.BEGIN)
 _OLD_ERROR = re.compile(r"RVS-ERROR (.{1,300})")
 
 
@@ -92,6 +97,8 @@ def _take(line: str, run: RvsRun, marks: _Marks, modules: tuple[Products, Memory
         return
     elif old := _OLD_ERROR.search(line):
         run.collector.error(ProblemKind.TOOL_FAILED, old[1])
+    elif _PART.search(line):
+        complain(line, run.collector)
     else:
         modules[1].take(line, run)
 
@@ -106,12 +113,18 @@ def _take_result(said: str, run: RvsRun, marks: _Marks, modules: tuple[Products,
     elif peers.take(said, run):
         return
     elif not (of_gpu := OF_GPU.fullmatch(said)):
-        if "GFLOPS" in said or "Power(W)" in said:
+        is_part = "[GPU::" in said or said.count("[") != said.count("]")
+        if is_part or "GFLOPS" in said or "Power(W)" in said:
             run.collector.error(ProblemKind.UNPARSABLE, said)
     elif of_gpu[3] == memory.BEGIN:
         tables.begin(of_gpu[1], of_gpu[2], run)
-    elif not products.take(of_gpu[1], of_gpu[2], of_gpu[3], run) and "GFLOPS" in of_gpu[3]:
+    elif not products.take(of_gpu[1], of_gpu[2], of_gpu[3], run) and _is_part(of_gpu[3]):
         run.collector.error(ProblemKind.UNPARSABLE, said)
+
+
+def _is_part(said: str) -> bool:
+    """Return whether words about a GPU are what is left of a result."""
+    return "GFLOPS" in said or any(one.startswith(said[:4].rstrip()) for one in _TOLD)
 
 
 def _take_mark(line: str, marks: _Marks) -> bool:

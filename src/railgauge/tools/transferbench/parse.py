@@ -64,6 +64,8 @@ def _collect_complaints(text: str, reading: Reading, collector: OutputCollector)
         collector.error(_kind(line), line)
     for line in reading.warnings:
         collector.warn(ProblemKind.TOOL_WARNING, line)
+    if reading.size_bytes is None and ("Summary: [" in text or "per Transfer]" in text):
+        collector.error(ProblemKind.UNPARSABLE, "another text stands in the size of the transfers")
     for heading in reading.broken_headings:
         collector.error(ProblemKind.TRUNCATED, f"heading cut off or unknown: {heading[:160]!r}")
 

@@ -6,12 +6,15 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import product, takewhile
 
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.documents import Document, integer, number, read_document
 from railgauge.tools.text import clean, lines
+from railgauge.tools.torn import complain
 from railgauge.tools.vllm_bench.checks import Load, check
 
 Meaning = tuple[str, str]
@@ -49,6 +52,9 @@ _KEYS: dict[str, Meaning] = {
 }
 _STATISTIC = r"(mean|median|std|min|max|p\d{1,3}(?:\.\d{1,3})?)"
 _LATENCY_LABEL = re.compile(_STATISTIC + r" (ttft|tpot|itl|e2el|e2e latency) \((ms|s)\)")
+_TIMES = ("ms", "s")
+# A value in which there is a label: what stands before it is another program's.
+_LABEL_BEHIND = re.compile(r":[ \t]{2,80}\S")
 _LATENCY_KEY = re.compile(_STATISTIC + r"_(ttft|tpot|itl|e2el|e2e_latency)_(ms|s)")
 
 # A valid run may print 0: no request failed, or no token was generated.
@@ -83,6 +89,7 @@ _BANNER = re.compile(
     r"[ \t]{0,20}={4,60} ?(Serving|Offline Throughput) Benchmark Result ?={4,60}"
     r"[ \t]{0,20}"
 )
+_TITLE = re.compile(r"[ \t]{0,20}[-=]{3,120}(?:[^-=\n][^\n]{0,60}?[-=]{3,60})?[ \t]{0,20}")
 _CLOSING = re.compile(r"[ \t]{0,20}={30,120}[ \t]{0,20}")
 _LINE = re.compile(r"[ \t]{0,20}([A-Za-z][^:\n]{0,80}):[ \t]{1,80}(\S[^\n]{0,80}?)[ \t]{0,80}")
 _NUMBER = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,12})?(?:e\+?[0-9]{1,2})?|-?(?:nan|inf)")
@@ -105,10 +112,15 @@ _FAILURE = re.compile(
 
 @dataclass(slots=True)
 class Block:
-    """The table of one run: label and printed value, in printed order."""
+    """The table of one run: label and printed value, in printed order.
+
+    ``torn`` are the other lines in it: the program prints the table at once, so that they are
+    another program's, and may stand in the middle of a row.
+    """
 
     title: str = ""
     lines: list[tuple[str, str]] = field(default_factory=list)
+    torn: list[str] = field(default_factory=list)
     is_closed: bool = False
 
 
@@ -167,6 +179,8 @@ def _read_line(line: str, is_whole: bool, block: Block) -> None:
         block.is_closed = True
     elif is_whole and (match := _LINE.fullmatch(line)):
         block.lines.append((match[1].strip(), match[2]))
+    elif is_whole and line.strip() and not _TITLE.fullmatch(line):
+        block.torn.append(line)
 
 
 def _collect_block(
@@ -175,11 +189,15 @@ def _collect_block(
     summary: dict[str, object] = {} if asked is None else {"asked": asked}
     if block.title == _OFFLINE:
         summary["benchmark"] = "offline"
+    for line in block.torn:
+        complain(line, collector)
     values: dict[str, float] = {}
     for label, words in block.lines:
         printed = _NOTE.sub("", words)
         meaning = of_label(label)
         if meaning is None:
+            if _is_part(label) or _LABEL_BEHIND.search(words):
+                complain(f"{label}: {words}", collector)
             summary.setdefault(_name(label), printed)
             continue
         metric, unit = meaning
@@ -196,6 +214,39 @@ def _collect_block(
     if values or not collector.has_errors:
         check(values, _load(asked, summary), collector)
     return summary
+
+
+def _is_part(label: str) -> bool:
+    """Return whether an unknown label is what is left of a known one, or one with more in it."""
+    words = " ".join(label.lower().split())
+    is_part = any(known.endswith(words) or _is_inside(words, known) for known in _known_labels())
+    return is_part or label[:1].islower() or label.count("(") != label.count(")")
+
+
+def _is_inside(words: str, known: str) -> bool:
+    """Return whether ``words`` are a known label with another text in the middle.
+
+    Programs add words of their own to the label of a count: ``Total input text tokens``.
+    """
+    if not known.endswith(")") and set(known.split()) <= set(words.split()):
+        return False
+    ahead = _alike(words, known)
+    behind = _alike(words[::-1], known[::-1])
+    return ahead + behind >= len(known)
+
+
+def _alike(one: str, other: str) -> int:
+    """Return the number of characters with which both begin."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+@cache
+def _known_labels() -> tuple[str, ...]:
+    statistics = ("mean", "median", "std", "min", "max", "p50", "p90", "p95", "p99")
+    names = ("ttft", "tpot", "itl", "e2el", "e2e latency")
+    every = product(statistics, names, _TIMES)
+    latencies = (f"{one} {name} ({unit})" for one, name, unit in every)
+    return (*_LABELS, *latencies)
 
 
 def _name(label: str) -> str:
