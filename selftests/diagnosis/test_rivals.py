@@ -22,7 +22,7 @@ def scene(*items):
     return findings([asking(item) for item in (*items, *ELSEWHERE)])
 
 
-def named(results, kind, node, device="", peer="", shown=lambda record: True) -> Cause:
+def named(results, kind, node, device="", *, peer="", shown=lambda record: True) -> Cause:
     """A decided cause of the slow items of its node, or of those that are ``shown``."""
     slow = (r for r in results.records.values() if r.judgements[0].worst < 370)
     ids = tuple(r.id for r in slow if node in r.nodes and shown(r))
@@ -71,7 +71,7 @@ def test_a_path_of_which_an_end_was_fine_too_few_times_is_undecided():
         path("n1", "n2", NIC, SLOW), path("n1", "n2", OTHER, FINE), path("n3", "n2", NIC, FINE),
         path("n1", "n3", NIC, FINE),
     )  # fmt: skip
-    path_ = named(found, "slow-path", "n1", "", "n2")
+    path_ = named(found, "slow-path", "n1", peer="n2")
     ((_, _, confidence),) = compared(found, path_)
     assert confidence == "open"
     (told,) = with_rivals(found, [path_])
