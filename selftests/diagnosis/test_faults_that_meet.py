@@ -218,7 +218,10 @@ def test_two_slow_paths_of_one_node_that_lose_different_shares_are_two_paths():
 
 
 def test_a_path_that_comes_and_goes_beside_another_slow_path_is_not_the_nics_of_its_end():
-    """n3 is slow with n1 over all NICs, and with n4 by another share over most of them."""
+    """n3 is slow with n1 over all NICs, and with n4 by another share over most of them.
+
+    The latter is undecided: n3 may receive slowly at times, and was fine once with n2.
+    """
     nics = [f"mlx5_{number}" for number in range(8)]
     pairs = [("n3", "n1"), ("n4", "n3"), ("n1", "n2"), ("n2", "n4")]
     items = [
@@ -230,7 +233,7 @@ def test_a_path_that_comes_and_goes_beside_another_slow_path_is_not_the_nics_of_
     lost = {frozenset(("n1", "n3")): 235.0, frozenset(("n3", "n4")): 333.0}
     found = answered(run(*items), lambda case: lost.get(frozenset(case.nodes), FINE))
     assert sorted(slow_of(found)) == [
-        ("slow-path", "n1", "", "likely"), ("slow-path", "n3", "", "likely"),
+        ("slow-path", "n1", "", "likely"), ("slow-path", "n3", "", "open"),
     ]  # fmt: skip
 
 

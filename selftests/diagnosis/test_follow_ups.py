@@ -82,8 +82,10 @@ def answered(found, slow):
     for one in follow_ups(found, diagnose(found)):
         taken = one.question.case.nodes
         is_slow = taken in slow or any(some <= {*taken} for some in slow if isinstance(some, set))
-        outcome = Outcome.FAILED if is_slow else Outcome.PASSED
-        results.append(Confirmed(one, (judgement(outcome),)))
+        figure, outcome = (SLOW, Outcome.FAILED) if is_slow else (FINE, Outcome.PASSED)
+        values = (figure,) * one.question.case.repeats
+        judged = judgement(outcome, worst=figure, floor=372.6, values=values)
+        results.append(Confirmed(one, (judged,)))
     return diagnose(replace(found, confirmed=tuple(results)))
 
 

@@ -22,7 +22,16 @@ def test_links_that_all_lag_are_one_slow_node():
     assert len(cause.evidence) == 21
 
 
-@pytest.mark.parametrize(("usual", "lame"), [(330.0, 2), (LIMIT + 2, 1)])
-def test_links_beside_healthy_ones_are_links(usual, lame):
-    found = of_node(usual=usual, others=330.0, lame=lame)
+@pytest.mark.parametrize("lame", [1, 2])
+def test_links_beside_healthy_ones_are_links(lame):
+    found = of_node(usual=330.0, others=330.0, lame=lame)
     assert {cause for cause, _ in named(found)} == {"slow-gpu-link"}
+
+
+def test_a_link_that_is_no_slower_than_the_others_of_its_node_is_not_named():
+    """Noise alone puts it below the limit; the node is slow if other nodes are faster."""
+    (cause,) = of_node(usual=LIMIT + 2, others=330.0, lame=1)
+    assert (cause.cause, cause.where.node, cause.confidence) == ("slow-node", "n1", "likely")
+    (cause,) = causes(links("n1", {**dict.fromkeys(PAIRS, LIMIT + 2), PAIRS[0]: LIMIT - 1}))
+    assert (cause.cause, cause.where.node, cause.confidence) == ("slow-node", "n1", "open")
+    assert "the other links of n1 are hardly faster" in cause.says

@@ -186,8 +186,9 @@ def test_the_traffic_of_a_path_is_no_sign_that_it_is_fine_over_another_nic():
 
 
 def test_a_slow_part_of_no_node_is_the_least_clear():
-    cause = replace(cause_of(scene(RECEIVES)), confidence="open")
+    found = scene(RECEIVES)
+    cause = replace(cause_of(found), confidence="open")
     nowhere = replace(cause, where=Where(""))
-    assert is_clearer([cause], [nowhere])
-    assert not is_clearer([nowhere], [cause])
-    assert is_clearer([cause], [replace(cause, where=Where("n1|n2"))])
+    assert is_clearer(found, [cause], [nowhere])
+    assert not is_clearer(found, [nowhere], [cause])
+    assert is_clearer(found, [cause], [replace(cause, where=Where("n1|n2"))])

@@ -80,7 +80,7 @@ def test_it_makes_no_other_cause_less_clear():
     causes = diagnose(found)
     more = (*causes, *told(found, again("n3", "n4")))
     assert len(more) > len(causes)
-    assert is_clearer(more, causes)
+    assert is_clearer(found, more, causes)
 
 
 # --- the slow pair turned round ---

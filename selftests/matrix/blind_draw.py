@@ -153,7 +153,9 @@ def _clash(one: Injection, other: Injection) -> bool:
     devices = {_device(one), _device(other)}
     if one.node != other.node:
         swapped = len(names) == 1 and names <= _SWAPPED and one.device == other.device
-        return swapped or bool(names & _OF_TWINS and names & _NO_ANSWER)
+        ends = {one.node, _device(one)} == {other.node, _device(other)}
+        exchanged = ends and names <= _OF_TWINS  # each would have what the other had
+        return swapped or exchanged or bool(names & _OF_TWINS and names & _NO_ANSWER)
     if len(names) == 1 and len(devices) == 1:
         return True
     if names == {"slow-send", "slow-receive"} and len(devices) == 1:

@@ -61,6 +61,7 @@ from railgauge.diagnosis.ordering import by_harm
 from railgauge.diagnosis.over_paths import is_path
 from railgauge.diagnosis.peers import STRAGGLER, with_items, with_stragglers, without_slow_partners
 from railgauge.diagnosis.reach import explains, goes_through, nodes_of
+from railgauge.diagnosis.rivals import with_rivals
 from railgauge.diagnosis.slow_partners import with_good_partners, with_their_names
 from railgauge.judging.record import OWN_ERROR, ItemRecord
 
@@ -115,7 +116,7 @@ def diagnose(results: RunResults) -> tuple[Cause, ...]:
     clearer = _diagnosed(again.with_results(results, added))
     return (
         tuple(again.told(cause, added) for cause in clearer)
-        if again.is_clearer(clearer, causes)
+        if again.is_clearer(results, clearer, causes)
         else causes
     )
 
@@ -139,8 +140,10 @@ def _diagnosed(results: RunResults) -> tuple[Cause, ...]:
     of_items = [again.doubted(claim, all_) for claim in again.of_items(results, all_)]
     causes = [_confirmed(results, claim) for claim in of_items]
     causes += [_confirmed(results, claim) for claim in residue.left_over(results, causes)]
-    causes = list(without_slow_partners(doubted(results, causes), results))
-    for claim in unexplained.slow_again(results, causes):
+    causes = with_rivals(results, doubted(results, causes))
+    causes = list(without_slow_partners(causes, results))
+    left = (*unexplained.slow_again(results, causes), *unexplained.not_held(results, causes))
+    for claim in left:
         causes.append(replace(_cause(claim, results), explains=()))
     return by_harm(causes, results.records)
 

@@ -176,19 +176,30 @@ def rests_on_added(claim: CauseClaim) -> bool:
     return all(is_added(record.id) for record in claim.evidence)
 
 
-def is_clearer(causes: Sequence[Cause], before: Sequence[Cause]) -> bool:
+def is_clearer(results: RunResults, causes: Sequence[Cause], before: Sequence[Cause]) -> bool:
     """Whether fewer causes are undecided, or slow parts of fewer nodes, or fewer causes suffice.
 
-    They must account for all items that the causes ``before`` account for. Where all are decided
-    and as many, those that all results together show are the better ones.
+    More undecided causes are clearer too if more slow parts are decided and fewer nodes are
+    suspects. They must account for all that went wrong and that the causes ``before`` account for.
+    Where all are decided and as many, those that all results together show are the better ones.
     """
     doubt, earlier = _doubt(causes), _doubt(before)
     is_decided = not earlier[0] and doubt == earlier
-    return (doubt < earlier or is_decided) and _items(before) <= _items(causes)
+    decided, was = _decided(causes), _decided(before)
+    less = doubt < earlier and (doubt[0] < earlier[0] or decided >= was)
+    more = decided > was and doubt[1] < earlier[1]
+    is_whole = _items(results, before) <= _items(results, causes)
+    return is_whole and (less or is_decided or more)
 
 
-def _items(causes: Sequence[Cause]) -> set[str]:
-    return {item for cause in causes for item in (*cause.evidence, *cause.explains)}
+def _items(results: RunResults, causes: Sequence[Cause]) -> set[str]:
+    wrong = {record.id for record in results.records.values() if record.outcome in WENT_WRONG}
+    return {item for cause in causes for item in (*cause.evidence, *cause.explains)} & wrong
+
+
+def _decided(causes: Iterable[Cause]) -> int:
+    slow = (cause for cause in causes if cause.evidence and cause.cause.startswith("slow-"))
+    return sum(cause.confidence != OPEN for cause in slow)
 
 
 def _doubt(causes: Sequence[Cause]) -> tuple[int, int, int]:

@@ -59,8 +59,11 @@ def evidence_of(results: RunResults, cause: Cause) -> list[ItemRecord]:
 
 
 def lies_on(cause: Cause, record: ItemRecord) -> bool:
-    """Whether the item uses the cause's part, or is known to be undecided."""
+    """Whether the item uses the cause's part, of a path both ends; or is one of its items."""
     nodes, device = nodes_of(cause.where.node), cause.where.device
+    if cause.where.peer and record.id not in cause.evidence:
+        ends = {cause.where.node, cause.where.peer}
+        return ends == set(record.nodes) and goes_through(device, record.pairing)
     used = (record.part_at(node) for node in record.nodes if node in nodes)
     return record.id in cause.evidence or any(goes_through(device, part) for part in used)
 

@@ -16,6 +16,7 @@ from railgauge.diagnosis.other_way import (
     INTERMITTENT,
     by_direction,
     is_half_known,
+    is_slower,
     measured_nodes,
     named_as,
     with_its_back,
@@ -33,6 +34,7 @@ UNKNOWN = "not measured"
 DIRECTION, PATH = "slow-direction", "slow-path"
 
 _PAIR = 2
+_MOST_PATHS = 3
 _CHANCE = 0.05
 
 
@@ -76,10 +78,22 @@ def with_partner(
     state = cause.confirmation.state if cause.confirmation else ""
     is_open = state == NOT_REPRODUCED or (bool(state) and cause.confidence == OPEN)
     slow = cause.cause.startswith("slow-") and not cause.where.peer
+    if is_open and slow and len(common) == 1:
+        return _with_paths(cause, shown)
     if not is_open or not slow or len(common) != _PAIR:
         return cause
     says = f"{cause.says}; {listed(common)} took part in each slow measurement"
     return replace(cause, where=replace(cause.where, node=naming.among(common)), says=says)
+
+
+def _with_paths(cause: Cause, shown: Sequence[ItemRecord]) -> Cause:
+    """The cause; with the paths to its partners, which may be slow instead, among its suspects."""
+    node = cause.where.node
+    partners = sorted({name for record in shown for name in record.nodes} - {node})
+    if _SUSPECTS in cause.says or len(partners) > _MOST_PATHS:
+        return cause
+    paths = [f"{node}:{partner}" for partner in partners]
+    return replace(cause, says=f"{cause.says}{_SUSPECTS} each of {listed([node, *paths])}")
 
 
 def _turned(before: Cause, cause: Cause, results: Iterable[Confirmed]) -> Cause:
@@ -241,11 +255,14 @@ def _at(cause: Cause, node: str, results: Iterable[Confirmed]) -> Cause:
 def _one_way(cause: Cause, results: Sequence[Confirmed]) -> Cause:
     """The cause as one of a direction, if the other direction was always fine.
 
-    It is undecided if that may be chance: the share of slow repeats says how likely chance is.
+    Or less slow: another part may be slow both ways. It is undecided if that may be chance: the
+    share of slow repeats says how likely chance is.
     """
-    slow, all_ = repeats(r for r in results if cause.where.node in r.asked.suspects)
-    back = (r for r in results if not r.asked.suspects and cause.where.node in measured_nodes(r))
-    slow_back, all_back = repeats(back)
+    own = [r for r in results if cause.where.node in r.asked.suspects]
+    back = [r for r in results if not r.asked.suspects and cause.where.node in measured_nodes(r)]
+    (slow, all_), (slow_back, all_back) = repeats(own), repeats(back)
+    if back and slow_back and is_slower(own, back):
+        return named_as(DIRECTION, cause)
     if slow_back or not all_back or not all_:
         return cause
     chance = (1 - slow / all_) ** all_back

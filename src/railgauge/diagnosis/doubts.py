@@ -62,15 +62,7 @@ def _costs(
     """Whether the part alone explains how slow the item is, by its items that are not ``mine``."""
     worst = _worst(one for one in evidence_of(results, part) if one not in mine)
     cost = (value >= _ALIKE * worst[about] for about, value in rates(record) if about in worst)
-    return _uses(part, record) and any(cost)
-
-
-def _uses(cause: Cause, record: ItemRecord) -> bool:
-    """Whether the item uses the cause's part; of a path it uses both ends."""
-    if not cause.where.peer:
-        return lies_on(cause, record)
-    ends = {cause.where.node, cause.where.peer}
-    return ends == set(record.nodes) and goes_through(cause.where.device, record.pairing)
+    return lies_on(part, record) and any(cost)
 
 
 def doubted_nics(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:

@@ -37,14 +37,22 @@ def by_direction(cause: Cause, results: Iterable[Confirmed]) -> Cause:
         return replace(cause, confidence=OPEN, would_decide=INTERMITTENT)
     goes = cause.course is not None
     is_slow = all(always(result) or (goes and at_times(result)) for result in back)
-    is_less = bool(own) and all(_are_slower([one], back) for one in own)  # a partner may cost more
-    if back and is_slow and not is_less:
+    if back and is_slow and not is_slower(own, back):
         if cause.cause == DIRECTION and _is_of_the_pair(back, taken):
             return replace(cause, confidence=OPEN, would_decide=AGAIN.format(node))
         says = f"{cause.says}; measured again, it is slow in the other direction too"
         whole = replace(cause, says=says) if cause.cause == DIRECTION else cause
         return named_as(_both_ways(cause.where.device), whole)
     return named_as(DIRECTION, cause) if back else cause
+
+
+def is_slower(own: Iterable[Confirmed], back: Sequence[Confirmed]) -> bool:
+    """Whether each slow result is clearly slower than one of the other direction.
+
+    A partner may cost more, so that one result alone tells nothing.
+    """
+    slow = [result for result in own if result.missed]
+    return bool(slow) and all(_are_slower([one], back) for one in slow)
 
 
 def is_half_known(cause: Cause) -> bool:

@@ -66,7 +66,7 @@ def left_over(results: RunResults, causes: Sequence[Cause]) -> Iterator[CauseCla
             for record in dict.fromkeys((*less, *far, *_back(results, cause, shown)))
             if len(set(record.nodes)) == _PAIR and not any(lies_on(o, record) for o in others)
         ]
-        if claim := _of_one_nic(results, cause, slower):
+        if _has_others(results, cause) and (claim := _of_one_nic(results, cause, slower)):
             yield claim
             continue
         for record in slower:
@@ -123,6 +123,13 @@ def _way(nodes: Sequence[str], node: str, flow: Flow) -> str:
     """Whether the node sends or receives the payload; empty if it does both."""
     found = ways((nodes[0], nodes[-1]), node, flow)
     return found[0] if len(found) == 1 else ""
+
+
+def _has_others(results: RunResults, cause: Cause) -> bool:
+    """Whether the cause's node was measured over several NICs: else the NIC is the node."""
+    node = cause.where.node
+    paths = (r for r in results.records.values() if node in r.nodes and is_path(r))
+    return len({nic_of(record.part_at(node)) for record in paths}) > 1
 
 
 def _of_one_nic(

@@ -21,6 +21,7 @@ from railgauge.diagnosis import (
     gpu_alone,
     nodes_of,
 )
+from railgauge.diagnosis.again import records_of
 from railgauge.diagnosis.alike import CLEARLY
 from railgauge.diagnosis.asking import (
     asked_again,
@@ -75,7 +76,8 @@ def _by_elimination(
     shown = [results.records[i] for i in cause.evidence if i in results.records]
     worst = worst_item(r for r in shown if len(set(r.nodes)) == _PAIR)
     if worst is not None:
-        met = _met(results.records.values(), worst.subject)
+        again = records_of(results, results.confirmed)
+        met = _met((*results.records.values(), *again), worst.subject)
         for pair in elimination.unmet(cause, met):
             yield asked_again(cause, pair, worst, dict(zip(worst.nodes, pair, strict=True)))
     for partner in good[:1]:
@@ -168,7 +170,9 @@ def _next_partners(
         fit = partners(results.records, suspect, record.subject, good)
         fit = fit or stand_ins(results, causes, record, met)[:1]
         if fit:
-            yield from with_each(cause, suspect, record, fit)
+            with_fit = with_each(cause, suspect, record, fit)
+            # What is slow at times only is fine in one.
+            yield from map(_several_times, with_fit) if len(fit) == 1 else with_fit
             if comes_and_goes(cause) and not cause.where.device:
                 other = over_another_nic(results, suspect, record)
                 yield from with_each(cause, suspect, other, fit) if other else ()
@@ -300,9 +304,10 @@ def third_partner(
         return
     over = (r for r in results.records.values() if goes_through(place.device, r.pairing))
     met = _met(over, worst.subject)[place.node]
-    fit = [name for name in good if name not in met and name != place.node]
+    fit = tuple(name for name in good if name not in met and name != place.node)
     if len(met) == _PAIR:
-        for again in with_each(cause, place.node, worst, fit[:1]):
+        third = (fit or stand_ins(results, causes, worst, met))[:1]
+        for again in with_each(cause, place.node, worst, third):
             yield _several_times(again)
 
 

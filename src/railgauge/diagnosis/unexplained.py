@@ -9,18 +9,22 @@ well. Nothing that is said of ``mx02`` explains this, so ``mx03`` and ``mx05`` a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from railgauge.core.naming import among
+from railgauge.core.naming import among, listed
 from railgauge.core.terms import Rung
 from railgauge.diagnosis import again
 from railgauge.diagnosis.alike import CLEARLY, evidence_of
+from railgauge.diagnosis.course import DIRECTION
+from railgauge.diagnosis.localise import ways
 from railgauge.diagnosis.model import OPEN, Cause, CauseClaim, RunResults, Where
-from railgauge.diagnosis.over_paths import is_path
+from railgauge.diagnosis.over_paths import flow_of, is_path
+from railgauge.diagnosis.paths_seen import repeats_of_paths
 from railgauge.diagnosis.pattern import worst_of
 from railgauge.diagnosis.peers import STRAGGLER
 from railgauge.diagnosis.reach import nodes_of
 from railgauge.diagnosis.remeasured import always
+from railgauge.diagnosis.rivals import is_compared, part_of
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.metric import LOWER
 
@@ -35,10 +39,34 @@ def slow_again(results: RunResults, causes: Sequence[Cause]) -> Iterator[CauseCl
             found.setdefault(frozenset(record.nodes), []).append(record)
     for nodes, records in found.items():
         says = f"{worst_of(records)} when measured again, which no other cause explains"
-        decide = f"measure {' and '.join(sorted(nodes))} with nodes that are known to be good"
-        yield CauseClaim(
-            "slow-node", Where(among(sorted(nodes))), says, tuple(records), OPEN, decide
-        )
+        yield _claim(nodes, says, records)
+
+
+def not_held(results: RunResults, causes: Sequence[Cause]) -> Iterator[CauseClaim]:
+    """One undecided claim for each two nodes whose slow items are put down to parts without them.
+
+    A node may have been renamed to one of its directions after it had taken the items of both.
+    """
+    decided = [cause for cause in causes if is_compared(cause)]
+    repeats = repeats_of_paths(results) if decided else []
+    parts = {id(cause): part_of(cause, repeats) for cause in decided}
+    found: dict[frozenset[str], list[ItemRecord]] = {}
+    for one in repeats:
+        shown = [cause for cause in causes if one.item in (*cause.evidence, *cause.explains)]
+        is_held = any(id(c) not in parts or parts[id(c)].holds(one) for c in shown)
+        if one.slow and shown and not is_held:
+            found.setdefault(frozenset(one.nodes), []).append(results.records[one.item])
+    for nodes, records in found.items():
+        names = listed([f"{cause.cause} ({cause.where})" for cause in decided])
+        says = f"{worst_of(records)}, which no part of {names} explains"
+        yield _claim(nodes, says, records)
+
+
+def _claim(nodes: Collection[str], says: str, records: Sequence[ItemRecord]) -> CauseClaim:
+    names = sorted(nodes)
+    decide = f"measure {' and '.join(names)} with nodes that are known to be good"
+    shown = tuple(dict.fromkeys(records))
+    return CauseClaim("slow-node", Where(among(names)), says, shown, OPEN, decide)
 
 
 def _explains(results: RunResults, cause: Cause, record: ItemRecord) -> bool:
@@ -49,7 +77,23 @@ def _explains(results: RunResults, cause: Cause, record: ItemRecord) -> bool:
     place, nodes = cause.where, set(record.nodes)
     is_there = {place.node, place.peer} <= nodes if place.peer else nodes & nodes_of(place.node)
     is_slower = cause.cause == STRAGGLER and _is_slower(record, evidence_of(results, cause))
-    return bool(is_there) and not is_slower
+    return bool(is_there) and not is_slower and not _is_back(results, cause, record)
+
+
+def _is_back(results: RunResults, cause: Cause, record: ItemRecord) -> bool:
+    """Whether the record moved its payload only the other way than a slow direction's items did."""
+    node = cause.where.node
+    if cause.cause != DIRECTION or cause.confidence == OPEN or node not in record.nodes:
+        return False
+    shown = (one for one in evidence_of(results, cause) if node in one.nodes and is_path(one))
+    taken = [found for one in shown if len(found := _ways(results, one, node)) == 1]
+    slow = {way for found in taken for way in found}
+    return bool(slow) and slow.isdisjoint(_ways(results, record, node))
+
+
+def _ways(results: RunResults, record: ItemRecord, node: str) -> tuple[str, ...]:
+    flow = flow_of(record, results.platform.measurements)
+    return ways((record.nodes[0], record.nodes[1]), node, flow)
 
 
 def _is_slower(record: ItemRecord, shown: Sequence[ItemRecord]) -> bool:

@@ -7,16 +7,17 @@ cause is ``slow-gpu`` at ``mx02, gpu3``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.inside import slow_inside
 from railgauge.diagnosis.localise import LinkBlame, blame_links
-from railgauge.diagnosis.model import LIKELY, CauseClaim, Scene, Where, missed
+from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Scene, Where, missed
 from railgauge.diagnosis.pattern import worst_of
-from railgauge.diagnosis.shares import Shares, slower_than_their_part
+from railgauge.diagnosis.shares import Shares, What, slower_than_their_part, what
 from railgauge.judging.record import ItemRecord
 
+_LIKE = 0.985  # of the slowest link within its limit; healthy like parts differ by up to 1.04 %
 _LINK = re.compile(r"gpu(?P<one>\d+)>gpu(?P<other>\d+)")
 
 
@@ -47,14 +48,42 @@ def _links_of(scene: Scene, node: str, slow: Sequence[ItemRecord]) -> Iterator[C
         wrong = {_link(record) for record in left}
         matrix, slow = {link: link in wrong for link in matrix}, left
         found, others = blame_links(matrix), f"links are no slower than {node} as a whole"
+    elif _is_like_the_others(scene, node, slow):
+        says = f"{worst_of(slow)}; the other links of {node} are hardly faster"
+        decide = f"measure the links of nodes that are known to be good, and of {node} again"
+        yield CauseClaim("slow-node", Where(node), says, tuple(slow), OPEN, decide)
+        return
     yield from _parts_of(found, node, slow, f"{len(matrix) - len(slow)} of {len(matrix)} {others}")
 
 
 def _all_lag(scene: Scene, node: str, slow: Sequence[ItemRecord]) -> bool:
-    """Whether several links miss their limits, and the others are behind those of other nodes."""
-    fine = [r for r in scene.measured((Rung.INTRANODE,)) if r.nodes == (node,) and _link(r)]
-    shares = Shares(scene.measured((Rung.INTRANODE,)))
-    return len(slow) > 1 and bool(fine) and all(shares.is_behind(r, {node}) for r in fine)
+    """Whether the links within their limits are behind those of other nodes.
+
+    And several links miss theirs, or one that is no slower than these.
+    """
+    fine, shares = _fine_links(scene, node), Shares(scene.measured((Rung.INTRANODE,)))
+    are_like = len(slow) > 1 or _is_like_the_others(scene, node, slow)
+    return are_like and bool(fine) and all(shares.is_behind(r, {node}) for r in fine)
+
+
+def _is_like_the_others(scene: Scene, node: str, slow: Sequence[ItemRecord]) -> bool:
+    """Whether these links are as fast as the slowest of the node that reach their limits."""
+    least: dict[What, float] = {}
+    for about, value in _values(_fine_links(scene, node)):
+        least[about] = min(value, least.get(about, value))
+    pairs = [(value, least[about]) for about, value in _values(slow) if about in least]
+    return bool(pairs) and all(value >= _LIKE * other for value, other in pairs)
+
+
+def _values(records: Iterable[ItemRecord]) -> Iterator[tuple[What, float]]:
+    for record in records:
+        for judged in record.judgements:
+            if judged.worst is not None and (about := what(record, judged)) is not None:
+                yield about, judged.worst
+
+
+def _fine_links(scene: Scene, node: str) -> list[ItemRecord]:
+    return [r for r in scene.measured((Rung.INTRANODE,)) if r.nodes == (node,) and _link(r)]
 
 
 def _slower_than(scene: Scene, node: str, slow: Sequence[ItemRecord]) -> list[ItemRecord]:

@@ -138,7 +138,7 @@ def _of_node(mine: Sequence[Standing], scale: _Scale) -> Iterator[Straggler]:
             continue
         if part.way and straggler.confidence == OPEN:
             doubted.append(straggler)
-        elif part.is_last and straggler.confidence != OPEN and doubted:
+        elif part.lies is _together and straggler.confidence != OPEN and doubted:
             yield from map(_decided, doubted)
             doubted = []
         else:

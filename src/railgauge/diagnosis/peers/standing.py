@@ -177,8 +177,9 @@ def _of(series: Series, way: str, heap: _Heap, heaps: _Heaps) -> Iterator[Standi
     theirs = heaps.get((series, _OTHER[way]), _Heap()).behind() if way else behind
     for node, share in behind.items():
         records = heap.records[node]
-        partners = {name for record in records for name in record.nodes if name in theirs} - {node}
-        cleared = frozenset(name for name in partners if theirs[name] < share / 2)
+        met = {name for record in records for name in record.nodes} - {node}
+        partners = met.intersection(theirs) or met  # of the others nothing is known
+        cleared = frozenset(name for name in partners if theirs.get(name, share) < share / 2)
         if len(partners) == 1 and not way:  # it may be slow in the direction that it was seen in
             cleared = frozenset(
                 name

@@ -1,0 +1,264 @@
+"""Compare a decided slow part with every other part that holds the same slow repeats. Pure.
+
+The rules decide by patterns. Whether another part explains the same is a matter of chance: a part
+that is slow all the time is never fine, one that is slow since a moment is fine before it only, and
+one that comes and goes is slow in any share of its repeats. A part that is nearly as likely as the
+decided one leaves the cause undecided; one of the same node that is far likelier takes its place.
+
+Example: ``mx02`` was slow in all three repeats over ``mlx5_0``, and fine in both over ``mlx5_1``.
+That ``mlx5_0`` is slow has a likelihood of 0.84, that ``mx02`` comes and goes one of 0.002.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from railgauge.core.naming import listed
+from railgauge.diagnosis.alike import CLEARLY
+from railgauge.diagnosis.catalogue import CATALOGUE
+from railgauge.diagnosis.course import DIRECTION
+from railgauge.diagnosis.model import AGAIN, CERTAIN, OPEN, Cause, RunResults, Where
+from railgauge.diagnosis.paths_seen import Repeat, repeats_of_paths
+from railgauge.diagnosis.reach import devices_of
+
+_KINDS = ("slow-node", "slow-nic", DIRECTION, "slow-path")
+_ALWAYS, _SINCE, _AT_TIMES = 0.8, 0.1, 0.1
+_A_PATH = 0.15  # how much rarer a path is than a node or a NIC
+_ANOTHER = 0.05  # one more fault, for slow repeats that the part does not hold
+_SURE, _FAR_BETTER = 0.82, 0.95
+_HALF, _LIKE = 0.5, 2.5
+_FEW, _NOISE = 0.25, 0.02
+_MOST = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A node, some of its devices, one direction (``way``) of either, or a path to ``peer``."""
+
+    node: str
+    devices: frozenset[str] = frozenset()
+    way: str = ""
+    peer: str = ""
+
+    def holds(self, one: Repeat) -> bool:
+        """Whether the repeat used the part."""
+        at = one.at(self.node)
+        if at < 0 or (self.peer and self.peer not in one.nodes):
+            return False
+        over = one.devices is None or self.devices <= one.devices[at]
+        return over and self.way in ("", *one.ways[at])
+
+    def would_show(self, one: Repeat) -> bool:
+        """Whether its slowness would make the repeat slow; sums and collectives may hide it."""
+        hides = one.devices is None or (self.way and len(one.ways[one.at(self.node)]) > 1)
+        return self.holds(one) and not hides
+
+    def contains(self, other: Part) -> bool:
+        """Whether all that uses the other part uses this one."""
+        ends = {self.node, self.peer} - {""} <= {other.node, other.peer}
+        return ends and self.devices <= other.devices and self.way in ("", other.way)
+
+    @property
+    def prior(self) -> float:
+        return _A_PATH if self.peer else 1.0
+
+    @property
+    def device(self) -> str:
+        return "-".join(sorted(self.devices))
+
+    @property
+    def cause(self) -> str:
+        """The name of its cause; empty for a GPU, of which other rules know more."""
+        if self.peer or "gpu" in self.device:
+            return "slow-path" if self.peer else ""
+        return DIRECTION if self.way else "slow-nic" if self.devices else "slow-node"
+
+    def __str__(self) -> str:
+        name = f"{self.node}:{self.peer}" if self.peer else self.node
+        return " ".join(filter(None, (name, self.device, self.way)))
+
+
+def with_rivals(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
+    """The causes, after each decided slow part was compared with its rivals."""
+    if not any(map(is_compared, causes)):
+        return list(causes)
+    repeats = repeats_of_paths(results)
+    return [_compared(one, causes, repeats) if is_compared(one) else one for one in causes]
+
+
+def is_compared(cause: Cause) -> bool:
+    """Whether it is a decided slow node, NIC, direction or path."""
+    place = cause.where
+    return (
+        cause.cause in _KINDS
+        and cause.confidence not in (OPEN, CERTAIN)
+        and not place.device.startswith("gpu")
+        and "," not in place.device
+        and "[" not in place.node
+    )
+
+
+def _compared(cause: Cause, causes: Iterable[Cause], repeats: Sequence[Repeat]) -> Cause:
+    own = part_of(cause, repeats)
+    others = [part_of(c, repeats) for c in causes if c is not cause and is_compared(c)]
+    known = [one for one in others if one != own and not own.contains(one)]
+    for other in known:
+        repeats = _beyond(other, own, repeats)
+    if whole := next((one for one in known if one.contains(own)), None):
+        slow = [one for one in repeats if one.slow and own.holds(one)]
+        if any(own.would_show(one) and _is_fine(one, slow) for one in repeats):
+            return _undecided(cause, [str(whole)])
+    chances = _chances(own, cause.evidence, repeats)
+    total = sum(chances.values())
+    if not total or chances[own] >= _SURE * total:
+        return cause
+    best, *_ = ordered = sorted(chances, key=lambda part: -chances[part])
+    if chances[best] >= _FAR_BETTER * total and best.node == own.node and best.cause:
+        if _is_named(cause, best):
+            return cause
+        shown = [one for one in repeats if one.item in cause.evidence]
+        if all(one.devices is not None and best.holds(one) for one in shown):
+            return _named(cause, best)
+    return _undecided(cause, [str(part) for part in ordered if part != own][:_MOST])
+
+
+def _undecided(cause: Cause, near: Sequence[str]) -> Cause:
+    says = f"{cause.says}; {listed(near)} may be at fault as well"
+    return replace(cause, says=says, confidence=OPEN, would_decide=AGAIN.format(str(cause.where)))
+
+
+def part_of(cause: Cause, repeats: Sequence[Repeat]) -> Part:
+    """The part that the cause names, in one direction if that alone was slow.
+
+    A direction of a node is that of most of its slow repeats, as a sum may hold the other one.
+    """
+    place, ids = cause.where, set(cause.evidence)
+    part = Part(place.node, frozenset(devices_of(place.device)), peer=place.peer)
+    if not place.peer and cause.cause != DIRECTION:
+        return part
+    slow = [r for r in repeats if r.slow and part.holds(r)]
+    if not place.peer:
+        slow = [r for r in slow if r.item in ids] or slow
+    ways = Counter(r.ways[r.at(place.node)] for r in slow)
+    single = [way for way, _ in ways.most_common() if len(way) == 1]
+    if not single or (place.peer and len(ways) > 1):
+        return part
+    return replace(part, way=single[0][0])
+
+
+def _chances(own: Part, shown: Collection[str], free: Sequence[Repeat]) -> dict[Part, float]:
+    """How likely each part is that holds all slow repeats of ``own``; empty without any.
+
+    ``shown`` are the ids of the cause's items.
+    """
+    own_slow = [r for r in free if r.slow and own.holds(r)]
+    alike = _alike([r for r in free if r.slow], own_slow, shown)
+    fine = [r for r in free if _is_fine(r, own_slow)]
+    seen: dict[frozenset[int], Part] = {}
+    for part in _parts([r for r in alike if own.holds(r)], own):
+        seen.setdefault(frozenset(i for i, r in enumerate(fine) if part.would_show(r)), part)
+    every = [r for r in alike if any(part.holds(r) for part in seen.values())]
+    found: dict[Part, float] = {}
+    for those, part in seen.items():
+        slow = [r for r in every if part.holds(r)]
+        another = _ANOTHER if len(slow) < len(every) else 1.0
+        found[part] = part.prior * another * _likelihood(slow, [fine[i] for i in those])
+    return found
+
+
+def _beyond(other: Part, own: Part, repeats: Iterable[Repeat]) -> list[Repeat]:
+    """The repeats with what they lost more than another slow part costs.
+
+    How much that is, its repeats show that are none of ``own``. Those that lost no more show that
+    ``own`` was fine only if it costs more: of two ends, the slower one decides.
+    """
+    taken = list(repeats)
+    best: dict[str, float] = {}
+    for one in taken:
+        if one.slow and one.share and other.holds(one) and not own.holds(one):
+            best[one.subject] = max(one.share, best.get(one.subject, 0.0))
+    shares = [r.share for r in taken if r.slow and r.share and own.holds(r)]
+    reached = min(shares, default=1.0)
+    found = []
+    for one in taken:
+        if not (one.slow and other.holds(one)):
+            found.append(one)
+        elif (level := best.get(one.subject)) is not None and one.share is not None:
+            is_slow = one.share < CLEARLY * level
+            if is_slow or other.contains(own) or reached < CLEARLY * level:
+                found.append(replace(one, share=one.share / level, slow=is_slow))
+    return found
+
+
+def _alike(slow: Iterable[Repeat], own: Sequence[Repeat], shown: Collection[str]) -> list[Repeat]:
+    """Those that lost about as much as the slow ones of the items ``shown``, or of all ``own``."""
+    lost = [_lost(one) for one in own if one.share is not None and one.item in shown]
+    usual = median(lost or map(_lost, own)) if own else 0.0
+    return [r for r in slow if r.share is None or usual <= _LIKE * _lost(r) <= _LIKE**2 * usual]
+
+
+def _lost(one: Repeat) -> float:
+    return 1 - (one.share if one.share is not None else 0.0)
+
+
+def _is_fine(one: Repeat, slow: Sequence[Repeat]) -> bool:
+    """Whether the repeat lost clearly less than these; one that lost somewhat tells nothing.
+
+    Nor does any where a slow one lost no more than noise.
+    """
+    lost = min(map(_lost, slow), default=2 * _NOISE)
+    if lost < _NOISE / 2:
+        return False
+    most = min(_HALF * lost, max(_NOISE, _FEW * lost))
+    return not one.slow and (one.share is None or _lost(one) < most)
+
+
+def _parts(slow: Sequence[Repeat], own: Part) -> Iterator[Part]:
+    """All parts that hold these slow repeats, first ``own``; none without any."""
+    if not slow:
+        return
+    yield own
+    nodes = sorted(set.intersection(*(set(one.nodes) for one in slow)))
+    for node in nodes:
+        over = [one.devices[one.at(node)] for one in slow if one.devices is not None]
+        common = frozenset.intersection(*over) if over else frozenset()
+        ways = {one.ways[one.at(node)] for one in slow if one.devices is not None}
+        way = next(iter(ways)) if len(ways) == 1 else ()
+        for devices in dict.fromkeys((frozenset(), *map(_only, sorted(common)), common)):
+            yield Part(node, devices)
+            if len(way) == 1:
+                yield Part(node, devices, way[0])
+    if len(nodes) > 1:
+        yield Part(nodes[0], frozenset(), "", nodes[1])
+
+
+def _only(device: str) -> frozenset[str]:
+    return frozenset({device})
+
+
+def _likelihood(slow: Sequence[Repeat], fine: Sequence[Repeat]) -> float:
+    """The probability of these slow and fine repeats of one part, if it is a slow one."""
+    of = len(slow) + len(fine)
+    if not fine:
+        return _ALWAYS + _SINCE / (of + 1) + _AT_TIMES / (of + 1)
+    is_after = max(one.order for one in fine) < min(one.order for one in slow)
+    since = _SINCE / (of + 1) if is_after else 0.0
+    return since + _AT_TIMES / ((of + 1) * math.comb(of, len(slow)))
+
+
+def _is_named(cause: Cause, part: Part) -> bool:
+    return (cause.cause, cause.where.device) == (part.cause, part.device)
+
+
+def _named(cause: Cause, part: Part) -> Cause:
+    """The cause with the rival in its place."""
+    kind = CATALOGUE[part.cause]
+    says = f"{cause.says}; {part} explains the same, and what was fine, far better"
+    where = Where(part.node, part.device, part.peer)
+    return replace(
+        cause, cause=part.cause, where=where, says=says, remedy=kind.remedy, basis=kind.basis
+    )
