@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from test_growth_causes import grown
 from testing.diagnose_scenes import causes, counters, named, path, record
 
 from railgauge.core.model import Judgement, Outcome
@@ -71,3 +72,11 @@ def test_a_partner_that_is_slow_without_the_errors_has_a_cause_of_its_own():
     found = causes([*over_errors(SLOW), *with_n4])
     assert ERRORS in named(found)
     assert not [cause for cause in found if "no error was counted" in cause.says]
+
+
+def test_errors_that_the_end_of_the_run_shows_explain_no_more():
+    """Their item is about the node's counters; the same measurements are slow."""
+    end = grown("n1", ("port_errors", NIC, 4))
+    first, second = causes([*over_errors(SLOW)[1:], end])
+    assert named([first, second]) == [ERRORS, ("slow-path", f"n1 and n2, {NIC}")]
+    assert second.confidence == "open"

@@ -229,6 +229,15 @@ def test_wrong_results_in_one_pair_only_are_undecided():
     assert "inside each" in found[0].would_decide
 
 
+def test_wrong_results_of_two_nodes_that_are_right_with_others_are_of_either():
+    """A path corrupts nothing; one of the two does at times."""
+    fine = [collective(pair, 392) for pair in (("n1", "n3"), ("n2", "n4"), ("n3", "n4"))]
+    (cause,) = causes(corrupt(("n1", "n2")), fine)
+    assert (cause.cause, cause.where.node, cause.where.peer) == ("data-corruption", "n1|n2", "")
+    assert cause.confidence == "open"
+    assert "the evidence fits each of n1, n2" in cause.says
+
+
 def test_wrong_results_in_all_pairs_of_a_node_are_one_cause():
     wrong = [corrupt(pair) for pair in (("n1", "n2"), ("n1", "n3"))]
     fine = [collective(pair, 392) for pair in (("n2", "n4"), ("n3", "n4"))]

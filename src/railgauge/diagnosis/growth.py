@@ -18,6 +18,7 @@ from railgauge.config.thresholds.counter_groups import (
 )
 from railgauge.core.errors import CountersUnread
 from railgauge.core.model import Judgement
+from railgauge.diagnosis.beyond_errors import slower_than_errors
 from railgauge.diagnosis.model import CauseClaim, Scene, Where, missed
 from railgauge.diagnosis.reach import devices_of
 from railgauge.judging.growth import SUBJECT
@@ -53,7 +54,9 @@ def grown(scene: Scene) -> Iterator[CauseClaim]:
             if cause != RETRANSMITS:
                 partners = _taken(scene, place, left) if cause in _LOSE_PACKETS else []
                 evidence = (one.record, *(partner.record for _, partner in partners))
-                yield CauseClaim(cause, Where(*place), _says(judgements), evidence)
+                claim = CauseClaim(cause, Where(*place), _says(judgements), evidence)
+                yield claim
+                yield from slower_than_errors(scene, claim) if cause == PORT else ()
     yield from _losses(scene, left)
 
 

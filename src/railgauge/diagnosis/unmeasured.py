@@ -15,6 +15,7 @@ from railgauge.core.errors import (
     SetupFailed,
 )
 from railgauge.core.model import Outcome
+from railgauge.core.naming import among, listed
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.model import AGAIN, OPEN, TOOL, CauseClaim, Scene, Where, by_node, missed
 from railgauge.diagnosis.pattern import Pattern, between_nodes
@@ -133,7 +134,16 @@ def shared_corruption(scene: Scene) -> Iterator[CauseClaim]:
     wrong = [record for record, _ in scene.judged(CORRUPTION)]
     pattern = Pattern("data-corruption", says=_first_reason, shows=_is_right, clears=_was_read)
     for claim in between_nodes(scene, wrong, pattern):
-        yield replace(claim, would_decide=_EACH) if claim.confidence == OPEN else claim
+        both = _of_both(claim) if claim.where.peer else claim
+        yield replace(both, would_decide=_EACH) if both.confidence == OPEN else both
+
+
+def _of_both(claim: CauseClaim) -> CauseClaim:
+    """Wrong results with one partner alone: a path corrupts none, so one of them does at times."""
+    both = sorted((claim.where.node, claim.where.peer))
+    where = replace(claim.where, node=among(both), peer="")
+    says = f"{claim.says}; the evidence fits each of {listed(both)}"
+    return replace(claim, where=where, says=says, confidence=OPEN)
 
 
 _EACH = "run the same collective inside each of the nodes"
