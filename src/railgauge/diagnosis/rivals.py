@@ -152,13 +152,13 @@ def part_of(cause: Cause, repeats: Sequence[Repeat]) -> Part:
     if not place.peer and cause.cause != DIRECTION:
         return part
     slow = [r for r in repeats if r.slow and part.holds(r)]
-    if not place.peer:
-        slow = [r for r in slow if r.item in ids] or slow
     ways = Counter(r.ways[r.at(place.node)] for r in slow)
-    single = [way for way, _ in ways.most_common() if len(way) == 1]
-    if not single or (place.peer and len(ways) > 1):
-        return part
-    return replace(part, way=single[0][0])
+    if place.peer:
+        (way,) = ways if len(ways) == 1 else ((),)
+        return replace(part, way=way[0]) if len(way) == 1 else part
+    shown = Counter(r.ways[r.at(place.node)] for r in slow if r.item in ids)
+    single = [way for way, _ in (*shown.most_common(), *ways.most_common()) if len(way) == 1]
+    return replace(part, way=single[0][0]) if single else part
 
 
 def _chances(own: Part, shown: Collection[str], free: Sequence[Repeat]) -> dict[Part, float]:
