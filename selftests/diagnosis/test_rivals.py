@@ -142,5 +142,5 @@ def test_each_repeat_has_its_own_share():
     asked = asking(item)
     twice = tuple(replace(q, case=replace(q.case, repeats=2)) for q in asked.questions)
     found = findings([replace(asked, questions=twice), *map(asking, ELSEWHERE)])
-    mine = [one for one in repeats_of_paths(found) if "n1" in one.nodes]
+    mine = repeats_of_paths(found, {"n1"})
     assert [(one.slow, round(one.share, 2)) for one in mine] == [(True, 0.8), (False, 1.0)]

@@ -6,7 +6,7 @@ again three times to decide between suspects: five repeats, the first of which w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from railgauge.core.model import Case, Judgement
@@ -47,16 +47,17 @@ class Repeat:
         return self.nodes.index(node) if node in self.nodes else -1
 
 
-def repeats_of_paths(results: RunResults) -> list[Repeat]:
-    """All repeats; those of several message sizes are one, slow if one of them is."""
+def repeats_of_paths(results: RunResults, nodes: Collection[str]) -> list[Repeat]:
+    """The repeats of these nodes; of several message sizes they are one, slow if one of them is."""
     planned = (record for record in results.records.values() if not is_added(record.id))
     records = [*planned, *records_of(results, results.confirmed)]
-    shares = Shares(records)
+    shares, wanted = Shares(records), set(nodes)
     flows = results.platform.measurements
     found: dict[tuple[str, int], Repeat] = {}
     for record in records:
         case = next((q.case for q in record.questions if q.kind == LIMITS and q.case), None)
-        if case is None or len(record.nodes) != _PAIR or len(set(record.nodes)) != _PAIR:
+        is_pair = len(record.nodes) == _PAIR and len(set(record.nodes)) == _PAIR
+        if case is None or not is_pair or not wanted.intersection(record.nodes):
             continue
         is_again = is_added(record.id)
         starts = () if is_again else results.starts(case)

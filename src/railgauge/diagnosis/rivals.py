@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -84,10 +84,19 @@ class Part:
 
 def with_rivals(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
     """The causes, after each decided slow part was compared with its rivals."""
-    if not any(map(is_compared, causes)):
-        return list(causes)
-    repeats = repeats_of_paths(results)
-    return [_compared(one, causes, repeats) if is_compared(one) else one for one in causes]
+    compared = [cause for cause in causes if is_compared(cause)]
+    repeats = repeats_near(results, compared)
+    parts = {id(cause): part_of(cause, repeats) for cause in compared}
+    return [_compared(one, parts, repeats) if id(one) in parts else one for one in causes]
+
+
+def repeats_near(results: RunResults, causes: Iterable[Cause]) -> list[Repeat]:
+    """The repeats of the nodes of these causes, and of the nodes that were slow with them."""
+    nodes = {name for cause in causes for name in (cause.where.node, cause.where.peer)} - {""}
+    if not nodes:
+        return []
+    met = repeats_of_paths(results, nodes)
+    return repeats_of_paths(results, nodes.union(*(one.nodes for one in met if one.slow)))
 
 
 def is_compared(cause: Cause) -> bool:
@@ -102,9 +111,11 @@ def is_compared(cause: Cause) -> bool:
     )
 
 
-def _compared(cause: Cause, causes: Iterable[Cause], repeats: Sequence[Repeat]) -> Cause:
-    own = part_of(cause, repeats)
-    others = [part_of(c, repeats) for c in causes if c is not cause and is_compared(c)]
+def _compared(cause: Cause, parts: Mapping[int, Part], repeats: Sequence[Repeat]) -> Cause:
+    own = parts[id(cause)]
+    near = {name for one in repeats if one.slow and own.holds(one) for name in one.nodes}
+    repeats = [one for one in repeats if near.intersection(one.nodes)]
+    others = (one for one in parts.values() if {one.node, one.peer} & near)
     known = [one for one in others if one != own and not own.contains(one)]
     for other in known:
         repeats = _beyond(other, own, repeats)
@@ -141,13 +152,13 @@ def part_of(cause: Cause, repeats: Sequence[Repeat]) -> Part:
     if not place.peer and cause.cause != DIRECTION:
         return part
     slow = [r for r in repeats if r.slow and part.holds(r)]
-    if not place.peer:
-        slow = [r for r in slow if r.item in ids] or slow
     ways = Counter(r.ways[r.at(place.node)] for r in slow)
-    single = [way for way, _ in ways.most_common() if len(way) == 1]
-    if not single or (place.peer and len(ways) > 1):
-        return part
-    return replace(part, way=single[0][0])
+    if place.peer:
+        (way,) = ways if len(ways) == 1 else ((),)
+        return replace(part, way=way[0]) if len(way) == 1 else part
+    shown = Counter(r.ways[r.at(place.node)] for r in slow if r.item in ids)
+    single = [way for way, _ in (*shown.most_common(), *ways.most_common()) if len(way) == 1]
+    return replace(part, way=single[0][0]) if single else part
 
 
 def _chances(own: Part, shown: Collection[str], free: Sequence[Repeat]) -> dict[Part, float]:

@@ -40,7 +40,7 @@ from railgauge.diagnosis.late_paths import is_late
 from railgauge.diagnosis.localise import ways
 from railgauge.diagnosis.model import GOOD, LIKELY, TOOL
 from railgauge.diagnosis.over_paths import Measurements, flow_of, has_rate, is_path
-from railgauge.diagnosis.partners import good_nodes, partners, stand_ins
+from railgauge.diagnosis.partners import good_nodes, partners, spare_nodes, stand_ins
 from railgauge.diagnosis.reach import goes_through
 from railgauge.diagnosis.shares import Shares
 from railgauge.diagnosis.speed import DIRECTION
@@ -58,7 +58,7 @@ def telling_apart(
     results: RunResults, causes: Sequence[Cause], cause: Cause, good: Sequence[str]
 ) -> Iterator[Remeasurement]:
     """The measurements that the plan lacks for this cause."""
-    of_parts = [*_gpu_or_path(results, cause, good), *_by_elimination(results, cause, good)]
+    of_parts = [*_gpu_or_path(results, causes, cause, good), *_by_elimination(results, cause, good)]
     yield from of_parts or by_exclusion.requests(results, cause, good)
     if not of_parts:
         yield from _unseen_way(results, causes, cause, good)
@@ -86,7 +86,9 @@ def _by_elimination(
             yield from _host_memory(results, cause, nic, partner)
 
 
-def _gpu_or_path(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterator[Remeasurement]:
+def _gpu_or_path(
+    results: RunResults, causes: Sequence[Cause], cause: Cause, good: Sequence[str]
+) -> Iterator[Remeasurement]:
     """The slow pairing, its GPU over another NIC, and the latter between two good nodes.
 
     Host memory over the NIC was measured before; it is measured again in both directions, because
@@ -99,6 +101,8 @@ def _gpu_or_path(results: RunResults, cause: Cause, good: Sequence[str]) -> Iter
         return
     proven = partners(results.records, node, worst.subject, good)
     fit = [one for one in dict.fromkeys((*proven, *good)) if one != node]
+    if len(fit) == 1:  # the other end of a pair with it may have a faulty path to a third node
+        fit += [one for one in spare_nodes(results, causes, worst) if one not in (node, *fit)][:1]
     if len(fit) < _PAIR:
         return
     for again in with_each(cause, node, worst, fit[:1]):

@@ -19,12 +19,11 @@ from railgauge.diagnosis.course import DIRECTION
 from railgauge.diagnosis.localise import ways
 from railgauge.diagnosis.model import OPEN, Cause, CauseClaim, RunResults, Where
 from railgauge.diagnosis.over_paths import flow_of, is_path
-from railgauge.diagnosis.paths_seen import repeats_of_paths
 from railgauge.diagnosis.pattern import worst_of
 from railgauge.diagnosis.peers import STRAGGLER
 from railgauge.diagnosis.reach import nodes_of
 from railgauge.diagnosis.remeasured import always
-from railgauge.diagnosis.rivals import is_compared, part_of
+from railgauge.diagnosis.rivals import is_compared, part_of, repeats_near
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.metric import LOWER
 
@@ -48,7 +47,7 @@ def not_held(results: RunResults, causes: Sequence[Cause]) -> Iterator[CauseClai
     A node may have been renamed to one of its directions after it had taken the items of both.
     """
     decided = [cause for cause in causes if is_compared(cause)]
-    repeats = repeats_of_paths(results) if decided else []
+    repeats = repeats_near(results, decided)
     parts = {id(cause): part_of(cause, repeats) for cause in decided}
     found: dict[frozenset[str], list[ItemRecord]] = {}
     for one in repeats:

@@ -139,7 +139,8 @@ def _of_node(mine: Sequence[Standing], scale: _Scale) -> Iterator[Straggler]:
         if part.way and straggler.confidence == OPEN:
             doubted.append(straggler)
         elif part.lies is _together and straggler.confidence != OPEN and doubted:
-            yield from map(_decided, doubted)
+            # Which of several it is they do not tell.
+            yield from map(_decided, doubted) if len(doubted) == 1 else doubted
             doubted = []
         else:
             yield straggler
