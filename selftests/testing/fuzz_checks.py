@@ -136,7 +136,9 @@ def _is_held(value: float, held: Set[str]) -> bool:
 
 
 def _held(text: str) -> Iterator[str]:
-    for token in _TOKEN.findall(text):
+    """The numbers of a text; a comma is in a large one, or between two of a row."""
+    found = _TOKEN.findall(text)
+    for token in (*found, *(part for one in found if "," in one for part in one.split(","))):
         try:
             is_hex = token[:2] in ("0x", "0X")
             yield _digits(int(token, 16) if is_hex else float(token.replace(",", "")))
