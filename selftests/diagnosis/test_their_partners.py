@@ -12,7 +12,8 @@ from railgauge.core.question import LIMITS, Question
 from railgauge.diagnosis.doubts import doubted_paths
 from railgauge.diagnosis.model import Cause, Confirmation, Where
 from railgauge.diagnosis.partners import good_nodes
-from railgauge.diagnosis.telling_apart import telling_apart, was_fast
+from railgauge.diagnosis.paths_again import was_fast
+from railgauge.diagnosis.telling_apart import telling_apart
 from railgauge.diagnosis.their_partners import named_too
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 

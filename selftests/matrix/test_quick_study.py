@@ -54,6 +54,7 @@ RUNS = {
     (665904, 32): "a slow path is no cause of collectives of another pair of its end",
     (910001, 23): "a slow node's NIC that receives slowly as well is slow in that direction",
     (910001, 66): "a pair of suspects that was measured is not asked for again",
+    (910001, 198): "the ends of an undecided path are measured with others",
     (910001, 73): "the one NIC of a node is no fault beside it",
     (910001, 110): "a node that comes and goes is measured several times with its one good partner",
     (910001, 120): "host memory that lost far less than a GPU's path is another fault",
@@ -78,6 +79,13 @@ RUNS = {
 def test_no_fault_is_swallowed_and_no_decided_cause_is_wrong(seed, number):
     outcome = one(number, seed)
     assert not missed(outcome), [RUNS[seed, number], *outcome.wrong, *outcome.counted]
+
+
+def test_an_undecided_path_of_which_both_ends_are_fine_with_others_is_decided():
+    """The plan has one direction of it above its limit, and both ends may be slow in that one."""
+    outcome = one(198, 910001)
+    (path,) = [c for c in outcome.counted if c.injection.name == "slow-path"]
+    assert (path.count.name, path.detail) == ("EXACT", "slow-path columbia:viper (likely)")
 
 
 TWO_NODES = ("slow-receive@mi01:mlx5_3=11%", "slow-send@mi01:mlx5_3=11%", "slow-nic@mi01:mlx5_3")

@@ -38,7 +38,7 @@ from railgauge.diagnosis import (
 )
 from railgauge.diagnosis.alike import slower_than_others
 from railgauge.diagnosis.catalogue import CATALOGUE, Kind
-from railgauge.diagnosis.confirmed import over_any_nic, with_confirmation, with_partner
+from railgauge.diagnosis.confirmed import with_confirmation, with_partner
 from railgauge.diagnosis.course import timed
 from railgauge.diagnosis.doubts import doubted
 from railgauge.diagnosis.folding import folded
@@ -59,6 +59,7 @@ from railgauge.diagnosis.notes import notes
 from railgauge.diagnosis.one_node import of_one_node
 from railgauge.diagnosis.ordering import by_harm
 from railgauge.diagnosis.over_paths import is_path
+from railgauge.diagnosis.paths_again import over_any_nic
 from railgauge.diagnosis.peers import STRAGGLER, with_items, with_stragglers, without_slow_partners
 from railgauge.diagnosis.reach import explains, goes_through, nodes_of
 from railgauge.diagnosis.rivals import with_rivals

@@ -35,8 +35,9 @@ from railgauge.diagnosis.asking import (
 from railgauge.diagnosis.confirmed import NOT_REPRODUCED
 from railgauge.diagnosis.effects import EFFECTS, Harm
 from railgauge.diagnosis.partners import good_nodes, partners, stand_ins
+from railgauge.diagnosis.paths_again import was_fast
 from railgauge.diagnosis.speed import DIRECTION
-from railgauge.diagnosis.telling_apart import telling_apart, third_partner, was_fast
+from railgauge.diagnosis.telling_apart import telling_apart, third_partner
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.forecast import FOLLOW_UPS

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from railgauge.core import naming
-from railgauge.diagnosis import elimination, gpu_alone, gpu_or_path
+from railgauge.diagnosis import elimination, gpu_alone, gpu_or_path, paths_again
 from railgauge.diagnosis.alike import CLEARLY
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.localise.nodes import listed
@@ -22,7 +22,7 @@ from railgauge.diagnosis.other_way import (
     with_its_back,
 )
 from railgauge.diagnosis.reach import nodes_of
-from railgauge.diagnosis.remeasured import line, rate, repeats
+from railgauge.diagnosis.remeasured import line, rate, repeats, suspects_of
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord
 
@@ -47,7 +47,13 @@ def with_confirmation(cause: Cause, results: Sequence[Confirmed], *, has_it: boo
     mine = [result for result in results if is_about(result.asked, cause)]
     if not mine:
         return cause
-    for decided in (_broken, gpu_alone.decided, gpu_or_path.decided, elimination.decided):
+    for decided in (
+        _broken,
+        paths_again.decided,
+        gpu_alone.decided,
+        gpu_or_path.decided,
+        elimination.decided,
+    ):
         if (told := decided(cause, mine)) is not None:
             is_narrower = told.confidence == OPEN and told.where != cause.where
             return with_confirmation(told, results, has_it=has_it) if is_narrower else told
@@ -108,25 +114,6 @@ def _turned(before: Cause, cause: Cause, results: Iterable[Confirmed]) -> Cause:
     return by_direction(replace(cause, confidence=LIKELY, would_decide=""), [*own, *back])
 
 
-def over_any_nic(cause: Cause, results: Iterable[Confirmed]) -> Cause:
-    """The cause; a path without its NIC if it was slow in some repeats only, measured again.
-
-    What was fine over other NICs, once each, may then be slow over them as well.
-    """
-    if cause.cause != PATH or cause.confidence == OPEN or not cause.where.device:
-        return cause
-    ends = (cause.where.node, cause.where.peer)
-    taken = list(results)
-    slow, all_ = repeats(result for result in taken if set(measured_nodes(result)) == {*ends})
-    if not 0 < slow < all_:
-        return cause
-    fine = (repeats(r for r in taken if r.asked.suspects == (end,))[1] for end in ends)
-    if (1 - slow / all_) ** min(fine) > _CHANCE:
-        return replace(cause, confidence=OPEN, would_decide=INTERMITTENT)
-    says = f"{cause.says}; it comes and goes: {slow} of {all_} repeats are slow, measured again"
-    return replace(cause, where=replace(cause.where, device=""), says=says)
-
-
 def _by_state(cause: Cause, mine: Sequence[Confirmed]) -> Cause:
     """The cause, by whether its suspects are slow again; a decided path also by its two ends."""
     of_path = bool(cause.where.peer) and cause.confidence == LIKELY
@@ -162,7 +149,7 @@ def _undecided(cause: Cause, mine: Sequence[Confirmed]) -> Cause:
 
 def _slow_pair(results: Sequence[Confirmed], node: str) -> tuple[str, ...]:
     """The pair that was slow again although the node was fine with a good one; empty if none."""
-    slow, fast = _suspects(results, missed=True), _suspects(results, missed=False)
+    slow, fast = suspects_of(results, missed=True), suspects_of(results, missed=False)
     pairs = [ends for ends in slow if len(ends) == _PAIR and node in ends]
     return pairs[0] if len(pairs) == 1 and (node,) in fast else ()
 
@@ -200,7 +187,7 @@ def _each_once(results: Iterable[Confirmed]) -> bool:
 
 def _at_one_end(results: Sequence[Confirmed]) -> bool:
     """Whether one suspect alone was slow again with a good partner, and fast with another one."""
-    ends = {one for one in _suspects(results, missed=True) if len(one) == 1}
+    ends = {one for one in suspects_of(results, missed=True) if len(one) == 1}
     return _state(results) == UNSTEADY and len(ends) == 1
 
 
@@ -288,7 +275,7 @@ def _ends(node: str, peer: str) -> frozenset[str]:
 
 
 def _state(results: Sequence[Confirmed]) -> str:
-    slow, fast = _suspects(results, missed=True), _suspects(results, missed=False)
+    slow, fast = suspects_of(results, missed=True), suspects_of(results, missed=False)
     if slow & fast:
         return UNSTEADY
     if slow:
@@ -308,17 +295,12 @@ def _may_be_an_end(cause: Cause, results: Iterable[Confirmed]) -> bool:
     return bool(single - {(node,) for node in nodes_of(cause.where.node)})
 
 
-def _suspects(results: Iterable[Confirmed], *, missed: bool) -> set[tuple[str, ...]]:
-    told = (result for result in results if not result.error and result.asked.suspects)
-    return {result.asked.suspects for result in told if result.missed is missed}
-
-
 def _decided(cause: Cause, results: Sequence[Confirmed]) -> Cause:
     """The cause, decided if exactly one of several suspects is slow with good partners.
 
     Two nodes that are fast with good partners, but slow together again, have a slow path.
     """
-    slow, fast = _suspects(results, missed=True), _suspects(results, missed=False)
+    slow, fast = suspects_of(results, missed=True), suspects_of(results, missed=False)
     each = {(node,) for node in nodes_of(cause.where.node)}
     # Several devices are suspects of each node: the rules tell which node, with these results.
     if "," in cause.where.device or not each <= slow | fast:

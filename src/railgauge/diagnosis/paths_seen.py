@@ -23,7 +23,7 @@ from railgauge.tools.metric import LOWER
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class PathRepeat:
     """One repeat: the path, whether it missed a limit, and its place in the order of all.
 
     ``devices`` are the NIC and the GPU of each of the two ``nodes``, ``None`` where a collective
@@ -47,13 +47,13 @@ class Repeat:
         return self.nodes.index(node) if node in self.nodes else -1
 
 
-def repeats_of_paths(results: RunResults, nodes: Collection[str]) -> list[Repeat]:
+def repeats_of_paths(results: RunResults, nodes: Collection[str]) -> list[PathRepeat]:
     """The repeats of these nodes; of several message sizes they are one, slow if one of them is."""
     planned = (record for record in results.records.values() if not is_added(record.id))
     records = [*planned, *records_of(results, results.confirmed)]
     shares, wanted = Shares(records), set(nodes)
     flows = results.platform.measurements
-    found: dict[tuple[str, int], Repeat] = {}
+    found: dict[tuple[str, int], PathRepeat] = {}
     for record in records:
         case = next((q.case for q in record.questions if q.kind == LIMITS and q.case), None)
         is_pair = len(record.nodes) == _PAIR and len(set(record.nodes)) == _PAIR
@@ -75,7 +75,7 @@ def _repeats(
     starts: Sequence[str],
     shares: Shares,
     flows: Measurements,
-) -> Iterator[Repeat]:
+) -> Iterator[PathRepeat]:
     judged = next(filter(_is_rate, record.judgements), None)
     if judged is None or what(record, judged) is None:
         return
@@ -87,7 +87,7 @@ def _repeats(
     values = _of_repeats(judged, case.repeats)
     for number, slow in enumerate(missed_repeats(judged, case.repeats)):
         start = starts[number] if len(starts) == case.repeats else ""
-        yield Repeat(
+        yield PathRepeat(
             item=record.id,
             subject=record.subject,
             number=number,

@@ -61,3 +61,9 @@ def is_alike(one: Confirmed, other: Confirmed) -> bool:
     """Whether both are of one measurement, so that their values can be compared."""
     cases = one.asked.question.case, other.asked.question.case
     return None not in cases and len({case.measurement for case in cases if case}) == 1
+
+
+def suspects_of(results: Iterable[Confirmed], *, missed: bool) -> set[tuple[str, ...]]:
+    """The suspects of the results that were slow, or of those that were not."""
+    told = (result for result in results if not result.error and result.asked.suspects)
+    return {result.asked.suspects for result in told if result.missed is missed}

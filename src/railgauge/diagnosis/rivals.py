@@ -22,7 +22,7 @@ from railgauge.diagnosis.alike import CLEARLY
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.course import DIRECTION
 from railgauge.diagnosis.model import AGAIN, CERTAIN, OPEN, Cause, RunResults, Where
-from railgauge.diagnosis.paths_seen import Repeat, repeats_of_paths
+from railgauge.diagnosis.paths_seen import PathRepeat, repeats_of_paths
 from railgauge.diagnosis.reach import devices_of
 
 _KINDS = ("slow-node", "slow-nic", DIRECTION, "slow-path")
@@ -36,7 +36,7 @@ _MOST = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SlowPart:
     """A node, some of its devices, one direction (``way``) of either, or a path to ``peer``."""
 
     node: str
@@ -44,7 +44,7 @@ class Part:
     way: str = ""
     peer: str = ""
 
-    def holds(self, one: Repeat) -> bool:
+    def holds(self, one: PathRepeat) -> bool:
         """Whether the repeat used the part."""
         at = one.at(self.node)
         if at < 0 or (self.peer and self.peer not in one.nodes):
@@ -52,12 +52,12 @@ class Part:
         over = one.devices is None or self.devices <= one.devices[at]
         return over and self.way in ("", *one.ways[at])
 
-    def would_show(self, one: Repeat) -> bool:
+    def would_show(self, one: PathRepeat) -> bool:
         """Whether its slowness would make the repeat slow; sums and collectives may hide it."""
         hides = one.devices is None or (self.way and len(one.ways[one.at(self.node)]) > 1)
         return self.holds(one) and not hides
 
-    def contains(self, other: Part) -> bool:
+    def contains(self, other: SlowPart) -> bool:
         """Whether all that uses the other part uses this one."""
         ends = {self.node, self.peer} - {""} <= {other.node, other.peer}
         return ends and self.devices <= other.devices and self.way in ("", other.way)
@@ -90,7 +90,7 @@ def with_rivals(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
     return [_compared(one, parts, repeats) if id(one) in parts else one for one in causes]
 
 
-def repeats_near(results: RunResults, causes: Iterable[Cause]) -> list[Repeat]:
+def repeats_near(results: RunResults, causes: Iterable[Cause]) -> list[PathRepeat]:
     """The repeats of the nodes of these causes, and of the nodes that were slow with them."""
     nodes = {name for cause in causes for name in (cause.where.node, cause.where.peer)} - {""}
     if not nodes:
@@ -111,7 +111,7 @@ def is_compared(cause: Cause) -> bool:
     )
 
 
-def _compared(cause: Cause, parts: Mapping[int, Part], repeats: Sequence[Repeat]) -> Cause:
+def _compared(cause: Cause, parts: Mapping[int, SlowPart], repeats: Sequence[PathRepeat]) -> Cause:
     own = parts[id(cause)]
     near = {name for one in repeats if one.slow and own.holds(one) for name in one.nodes}
     repeats = [one for one in repeats if near.intersection(one.nodes)]
@@ -142,13 +142,13 @@ def _undecided(cause: Cause, near: Sequence[str]) -> Cause:
     return replace(cause, says=says, confidence=OPEN, would_decide=AGAIN.format(str(cause.where)))
 
 
-def part_of(cause: Cause, repeats: Sequence[Repeat]) -> Part:
+def part_of(cause: Cause, repeats: Sequence[PathRepeat]) -> SlowPart:
     """The part that the cause names, in one direction if that alone was slow.
 
     A direction of a node is that of most of its slow repeats, as a sum may hold the other one.
     """
     place, ids = cause.where, set(cause.evidence)
-    part = Part(place.node, frozenset(devices_of(place.device)), peer=place.peer)
+    part = SlowPart(place.node, frozenset(devices_of(place.device)), peer=place.peer)
     if not place.peer and cause.cause != DIRECTION:
         return part
     slow = [r for r in repeats if r.slow and part.holds(r)]
@@ -161,7 +161,9 @@ def part_of(cause: Cause, repeats: Sequence[Repeat]) -> Part:
     return replace(part, way=single[0][0]) if single else part
 
 
-def _chances(own: Part, shown: Collection[str], free: Sequence[Repeat]) -> dict[Part, float]:
+def _chances(
+    own: SlowPart, shown: Collection[str], free: Sequence[PathRepeat]
+) -> dict[SlowPart, float]:
     """How likely each part is that holds all slow repeats of ``own``; empty without any.
 
     ``shown`` are the ids of the cause's items.
@@ -169,11 +171,11 @@ def _chances(own: Part, shown: Collection[str], free: Sequence[Repeat]) -> dict[
     own_slow = [r for r in free if r.slow and own.holds(r)]
     alike = _alike([r for r in free if r.slow], own_slow, shown)
     fine = [r for r in free if _is_fine(r, own_slow)]
-    seen: dict[frozenset[int], Part] = {}
+    seen: dict[frozenset[int], SlowPart] = {}
     for part in _parts([r for r in alike if own.holds(r)], own):
         seen.setdefault(frozenset(i for i, r in enumerate(fine) if part.would_show(r)), part)
     every = [r for r in alike if any(part.holds(r) for part in seen.values())]
-    found: dict[Part, float] = {}
+    found: dict[SlowPart, float] = {}
     for those, part in seen.items():
         slow = [r for r in every if part.holds(r)]
         another = _ANOTHER if len(slow) < len(every) else 1.0
@@ -181,7 +183,7 @@ def _chances(own: Part, shown: Collection[str], free: Sequence[Repeat]) -> dict[
     return found
 
 
-def _beyond(other: Part, own: Part, repeats: Iterable[Repeat]) -> list[Repeat]:
+def _beyond(other: SlowPart, own: SlowPart, repeats: Iterable[PathRepeat]) -> list[PathRepeat]:
     """The repeats with what they lost more than another slow part costs.
 
     How much that is, its repeats show that are none of ``own``. Those that lost no more show that
@@ -205,18 +207,20 @@ def _beyond(other: Part, own: Part, repeats: Iterable[Repeat]) -> list[Repeat]:
     return found
 
 
-def _alike(slow: Iterable[Repeat], own: Sequence[Repeat], shown: Collection[str]) -> list[Repeat]:
+def _alike(
+    slow: Iterable[PathRepeat], own: Sequence[PathRepeat], shown: Collection[str]
+) -> list[PathRepeat]:
     """Those that lost about as much as the slow ones of the items ``shown``, or of all ``own``."""
     lost = [_lost(one) for one in own if one.share is not None and one.item in shown]
     usual = median(lost or map(_lost, own)) if own else 0.0
     return [r for r in slow if r.share is None or usual <= _LIKE * _lost(r) <= _LIKE**2 * usual]
 
 
-def _lost(one: Repeat) -> float:
+def _lost(one: PathRepeat) -> float:
     return 1 - (one.share if one.share is not None else 0.0)
 
 
-def _is_fine(one: Repeat, slow: Sequence[Repeat]) -> bool:
+def _is_fine(one: PathRepeat, slow: Sequence[PathRepeat]) -> bool:
     """Whether the repeat lost clearly less than these; one that lost somewhat tells nothing.
 
     Nor does any where a slow one lost no more than noise.
@@ -228,7 +232,7 @@ def _is_fine(one: Repeat, slow: Sequence[Repeat]) -> bool:
     return not one.slow and (one.share is None or _lost(one) < most)
 
 
-def _parts(slow: Sequence[Repeat], own: Part) -> Iterator[Part]:
+def _parts(slow: Sequence[PathRepeat], own: SlowPart) -> Iterator[SlowPart]:
     """All parts that hold these slow repeats, first ``own``; none without any."""
     if not slow:
         return
@@ -240,18 +244,18 @@ def _parts(slow: Sequence[Repeat], own: Part) -> Iterator[Part]:
         ways = {one.ways[one.at(node)] for one in slow if one.devices is not None}
         way = next(iter(ways)) if len(ways) == 1 else ()
         for devices in dict.fromkeys((frozenset(), *map(_only, sorted(common)), common)):
-            yield Part(node, devices)
+            yield SlowPart(node, devices)
             if len(way) == 1:
-                yield Part(node, devices, way[0])
+                yield SlowPart(node, devices, way[0])
     if len(nodes) > 1:
-        yield Part(nodes[0], frozenset(), "", nodes[1])
+        yield SlowPart(nodes[0], frozenset(), "", nodes[1])
 
 
 def _only(device: str) -> frozenset[str]:
     return frozenset({device})
 
 
-def _likelihood(slow: Sequence[Repeat], fine: Sequence[Repeat]) -> float:
+def _likelihood(slow: Sequence[PathRepeat], fine: Sequence[PathRepeat]) -> float:
     """The probability of these slow and fine repeats of one part, if it is a slow one."""
     of = len(slow) + len(fine)
     if not fine:
@@ -261,11 +265,11 @@ def _likelihood(slow: Sequence[Repeat], fine: Sequence[Repeat]) -> float:
     return since + _AT_TIMES / ((of + 1) * math.comb(of, len(slow)))
 
 
-def _is_named(cause: Cause, part: Part) -> bool:
+def _is_named(cause: Cause, part: SlowPart) -> bool:
     return (cause.cause, cause.where.device) == (part.cause, part.device)
 
 
-def _named(cause: Cause, part: Part) -> Cause:
+def _named(cause: Cause, part: SlowPart) -> Cause:
     """The cause with the rival in its place."""
     kind = CATALOGUE[part.cause]
     says = f"{cause.says}; {part} explains the same, and what was fine, far better"

@@ -10,8 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from railgauge.core.terms import Flow, Rung
+from railgauge.core.terms import Rung
 from railgauge.diagnosis import (
+    CERTAIN,
     OPEN,
     UNDIAGNOSED,
     Cause,
@@ -22,7 +23,6 @@ from railgauge.diagnosis import (
     nodes_of,
 )
 from railgauge.diagnosis.again import records_of
-from railgauge.diagnosis.alike import CLEARLY
 from railgauge.diagnosis.asking import (
     asked_again,
     asks,
@@ -37,12 +37,11 @@ from railgauge.diagnosis.asking import (
 from railgauge.diagnosis.gpu_or_path import elsewhere, suspected_path
 from railgauge.diagnosis.history import nic_of
 from railgauge.diagnosis.late_paths import is_late
-from railgauge.diagnosis.localise import ways
 from railgauge.diagnosis.model import GOOD, LIKELY, TOOL
-from railgauge.diagnosis.over_paths import Measurements, flow_of, has_rate, is_path
+from railgauge.diagnosis.over_paths import has_rate, is_path
 from railgauge.diagnosis.partners import good_nodes, partners, spare_nodes, stand_ins
+from railgauge.diagnosis.paths_again import is_fine_back, one_way
 from railgauge.diagnosis.reach import goes_through
-from railgauge.diagnosis.shares import Shares
 from railgauge.diagnosis.speed import DIRECTION
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.record import ItemRecord
@@ -227,7 +226,7 @@ def _unseen_way(
     mine = [r for r in own if place.node in r.nodes and is_path(r)]
     rates = (r for r in mine if r.asserted and has_rate(r))  # traffic alone is not fast or slow
     over = [r for r in rates if goes_through(place.device, r.part_at(place.node))]
-    seen = {w for r in over for w in _ways(r, place.node, flows)}  # a sum shows no direction
+    seen = {w for r in over for w in one_way(r, place.node, flows)}  # a sum shows no direction
     shown = [r for r in mine if r.id in cause.evidence]
     worst = worst_item(r for r in shown if is_path(r) and is_one_way(results, r))
     if worst is not None and len(seen) == 1:
@@ -249,14 +248,14 @@ def _fine_way(results: RunResults, cause: Cause, good: Sequence[str]) -> Iterato
     if cause.cause != DIRECTION or cause.confidence != LIKELY or cause.confirmation:
         return
     shown = [results.records[item] for item in cause.evidence if item in results.records]
-    slow = {w for r in shown for w in _ways(r, place.node, flows)}
+    slow = {w for r in shown for w in one_way(r, place.node, flows)}
     fine = (
         record
         for record in results.records.values()
         if record.outcome in GOOD and place.node in record.nodes and is_path(record)
         if has_rate(record) and is_one_way(results, record) and asks(record) is not None
         if goes_through(place.device, record.part_at(place.node))
-        if slow.isdisjoint(_ways(record, place.node, flows))
+        if slow.isdisjoint(one_way(record, place.node, flows))
     )
     ordered = sorted(fine, key=lambda record: not set(good).intersection(record.nodes))
     for record in ordered[:1]:
@@ -331,13 +330,13 @@ def _ends_of_path(
     An end that was measured again once is measured with another node. Where another slow part is on
     the way as well, this tells nothing.
     """
-    if not cause.where.peer or cause.confidence != LIKELY:
+    if not cause.where.peer or cause.confidence == CERTAIN:
         return
     ends = {cause.where.node, cause.where.peer}
     others = {item for one in causes if one != cause for item in one.evidence}
     shown = [results.records[i] for i in cause.evidence if i in results.records and i not in others]
     worst = worst_item(r for r in shown if set(r.nodes) == ends and is_path(r))
-    if worst is None:
+    if worst is None or (cause.confidence == OPEN and is_fine_back(results, cause, worst)):
         return
     fit = [name for name in good if name not in ends]
     asked = [one for end in worst.nodes for one in _end_again(results, cause, end, worst, fit)]
@@ -362,27 +361,3 @@ def _met_again(results: RunResults, end: str, ends: set[str]) -> set[str]:
     alone = [one for one in results.confirmed if one.asked.suspects == (end,)]
     cases = [one.asked.question.case for one in alone]
     return {name for case in cases if case for name in case.nodes if case.repeats == 1} - ends
-
-
-def _ways(record: ItemRecord, node: str, flows: Measurements) -> tuple[str, ...]:
-    found = ways((record.nodes[0], record.nodes[1]), node, flow_of(record, flows))
-    return found if len(found) == 1 else ()
-
-
-def was_fast(results: RunResults, slow: ItemRecord) -> bool:
-    """Whether another test moved its payload the same way over the same path, and was fast."""
-    flows = results.platform.measurements
-
-    def way(record: ItemRecord) -> tuple[tuple[str, ...], str]:
-        backwards = flow_of(record, flows) is Flow.BACKWARD
-        return record.nodes[::-1] if backwards else record.nodes, record.pairing
-
-    same = (
-        record
-        for record in results.records.values()
-        if record.rung == slow.rung and way(record) == way(slow)
-        if record.outcome in GOOD and has_rate(record) and is_one_way(results, record)
-    )
-    shares = Shares(results.records.values())
-    reached = (shares.levels([one], slow.nodes) or shares.levels([one], ()) for one in same)
-    return any(min(levels, default=1.0) > CLEARLY for levels in reached)
