@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from testing.diagnose_scenes import asking, causes, collective, findings, path
+from testing.diagnose_scenes import asking, causes, collective, findings, measured, path
 
 from railgauge.diagnosis.model import Cause, Where
 from railgauge.diagnosis.paths_seen import repeats_of_paths
 from railgauge.diagnosis.rivals import with_rivals
 from railgauge.diagnosis.unexplained import not_held
+from railgauge.judging.confirmation import Confirmed, Remeasurement
 
 FINE, SLOW, SLOWER = 392.0, 314.0, 250.0
 NIC, OTHER = "mlx5_0", "mlx5_1"
@@ -121,6 +122,28 @@ def test_the_slower_end_of_a_path_hides_the_other():
     sends = named(found, "slow-direction", "n1", shown=lambda r: r.nodes[1] in ("n2", "n3"))
     other = named(found, "slow-node", "n4")
     assert compared(found, sends, other)[0] == ("slow-direction", "n1", "likely")
+
+
+@pytest.mark.parametrize(("with_others", "found_as"), [(FINE, "slow-path"), (SLOW, "slow-node")])
+def test_a_nic_that_is_slow_since_a_moment_does_not_hide_a_slow_path(with_others, found_as):
+    """All over n1:n2 was slow, and when it was measured again, n1 was slow with others too."""
+    nics = [f"mlx5_{number}" for number in range(8)]
+    results = scene(
+        *(path("n1", "n2", nic, SLOW) for nic in nics),
+        *(path("n1", "n3", nic, with_others) for nic in nics),
+    )
+    again = [
+        Confirmed(
+            Remeasurement("slow-node", "n1", "", "", ("n1",), question),
+            measured(path("n1", name, NIC, SLOWER), SLOWER).judgements,
+        )
+        for name in ("n4", "n3")
+        for question in asking(path("n1", name, NIC, SLOWER)).questions
+    ]
+    results = replace(results, confirmed=tuple(again))
+    node = named(results, "slow-node", "n1")
+    ((kind, *_),) = compared(results, node)
+    assert kind == found_as
 
 
 def test_items_that_no_decided_part_holds_are_listed():

@@ -166,21 +166,41 @@ def _chances(
 ) -> dict[SlowPart, float]:
     """How likely each part is that holds all slow repeats of ``own``; empty without any.
 
-    ``shown`` are the ids of the cause's items.
+    So is a path of all of the cause's items, whose ids are ``shown``, if it is far likelier, and
+    another fault made the other repeats slow.
     """
     own_slow = [r for r in free if r.slow and own.holds(r)]
     alike = _alike([r for r in free if r.slow], own_slow, shown)
     fine = [r for r in free if _is_fine(r, own_slow)]
-    seen: dict[frozenset[int], SlowPart] = {}
-    for part in _parts([r for r in alike if own.holds(r)], own):
-        seen.setdefault(frozenset(i for i, r in enumerate(fine) if part.would_show(r)), part)
+    held = [r for r in alike if own.holds(r)]
+    paths = [p for p in _parts([r for r in held if r.item in shown], own) if p.peer]
+    seen: dict[tuple[frozenset[int], frozenset[int]], SlowPart] = {}
+    for part in (*_parts(held, own), *paths):
+        those = frozenset(i for i, r in enumerate(fine) if part.would_show(r))
+        seen.setdefault((those, _held(part, held)), part)
     every = [r for r in alike if any(part.holds(r) for part in seen.values())]
     found: dict[SlowPart, float] = {}
-    for those, part in seen.items():
+    for (those, _), part in seen.items():
         slow = [r for r in every if part.holds(r)]
         another = _ANOTHER if len(slow) < len(every) else 1.0
-        found[part] = part.prior * another * _likelihood(slow, [fine[i] for i in those])
+        rest = _of_another([r for r in held if not part.holds(r)], own, fine)
+        chance = part.prior * another * rest * _likelihood(slow, [fine[i] for i in those])
+        if rest == 1.0 or chance * (1 - _FAR_BETTER) > found[own]:
+            found[part] = chance
     return found
+
+
+def _of_another(slow: Sequence[PathRepeat], own: SlowPart, fine: Sequence[PathRepeat]) -> float:
+    """How likely it is that one other part made these repeats slow; 1 without any."""
+    each = (
+        part.prior * _likelihood(slow, [r for r in fine if part.would_show(r)])
+        for part in _parts(slow, own)
+    )
+    return max(each, default=1.0)
+
+
+def _held(part: SlowPart, repeats: Sequence[PathRepeat]) -> frozenset[int]:
+    return frozenset(i for i, r in enumerate(repeats) if part.holds(r))
 
 
 def _beyond(other: SlowPart, own: SlowPart, repeats: Iterable[PathRepeat]) -> list[PathRepeat]:
