@@ -33,6 +33,17 @@ def test_a_direction_that_only_a_slow_node_was_measured_with_is_unknown():
     assert lines["n3"] == (("paths to other nodes",), "measured only with slow-node (n3)")
 
 
+def test_a_sum_that_is_fine_does_not_show_a_direction_that_only_a_slow_node_was_measured_with():
+    """Both directions with n2 are within the limit of their sum, which allows one to be slow."""
+    sums = paths([("n1", "n2")], NICS, {}, "host_write_bandwidth_bidirectional")
+    ring = [("n1", "n2"), ("n2", "n3"), ("n3", "n1")]
+    found = run(*paths(ring, NICS, {"n3": 300.0}), *sums, nodes=3)
+    lines = dict(hidden(found, answered(found, lambda case: 300.0 if "n3" in case.nodes else FINE)))
+    assert lines["n1"] == (
+        ("host memory paths, receiving over 4 NICs",), "measured only with slow-node (n3)"
+    )  # fmt: skip
+
+
 def test_a_direction_whose_only_partner_was_behind_a_gate_is_unknown():
     """n1 received from n4, and would have sent to n2, whose port is down."""
     down = fact("n2", "port_state", "mlx5_7")

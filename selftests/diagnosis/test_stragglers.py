@@ -24,8 +24,10 @@ from testing.straggler_scenes import FEW, GOOD, MANY, NICS, rates, run
 
 from railgauge.core.model import Case, Outcome
 from railgauge.core.question import LIMITS, Question
+from railgauge.core.terms import Rung
 from railgauge.diagnosis import diagnose
-from railgauge.diagnosis.peers.standing import shortfalls, spread, standings
+from railgauge.diagnosis.peers import rule
+from railgauge.diagnosis.peers.standing import Standing, shortfalls, spread, standings
 from railgauge.verdict.decision import decide
 
 
@@ -264,3 +266,14 @@ def test_the_cost_of_a_hundred_thousand_items_is_linear():
 
     took_s(50)
     assert took_s(400) < 8 * 4 * max(took_s(50), 0.01)
+
+
+@pytest.mark.parametrize(
+    ("suspects", "undecided"), [({"n1"}, "another partner than n1"), (set(), "")]
+)
+def test_a_node_with_one_partner_is_not_told_from_the_path_between_them(suspects, undecided):
+    """Over a NIC that no other node used with the partner, it is a suspect; alone, the node is."""
+    one = Standing("n2", "s", NICS[0], Rung.NETWORK, 0.06, 1, frozenset({"n1"}), frozenset(), ())
+    other = replace(one, part=NICS[1], cleared=frozenset(), suspects=frozenset(suspects))
+    assert undecided in rule.doubt_of([one, other], lone=False, shared=())
+    assert bool(undecided) is bool(rule.doubt_of([one, other], lone=False, shared=()))

@@ -105,3 +105,13 @@ def test_the_slow_pair_turned_round_does_not_tell_of_the_node():
     fine = again("n2", "n1", figure=FINE, outcome=Outcome.PASSED)
     found = direction(own, pair, fine)
     assert (found.cause, found.confidence) == ("slow-direction", "likely")
+
+
+def test_fewer_suspects_are_no_gain_if_one_of_them_was_slow_again_without_the_others():
+    found = scene("n2")
+    (cause,) = [c for c in diagnose(found) if c.where.node == "n2"]
+    alone = replace(cause, confidence="open")
+    among = replace(alone, where=replace(cause.where, node="n2|n3"))
+    assert is_clearer(found, [alone], [among])
+    n3_again = replace(found, confirmed=(again("n3", "n4", values=(SLOW, FINE, FINE)),))
+    assert not is_clearer(n3_again, [alone], [among])

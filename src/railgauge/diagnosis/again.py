@@ -180,7 +180,8 @@ def is_clearer(results: RunResults, causes: Sequence[Cause], before: Sequence[Ca
     """Whether fewer causes are undecided, or slow parts of fewer nodes, or fewer causes suffice.
 
     More undecided causes are clearer too if more slow parts are decided and fewer nodes are
-    suspects. They must account for all that went wrong and that the causes ``before`` account for.
+    suspects. They must account for all that went wrong and that the causes ``before`` account for,
+    and name a node of each slow result of which those name one.
     Where all are decided and as many, those that all results together show are the better ones.
     """
     doubt, earlier = _doubt(causes), _doubt(before)
@@ -189,12 +190,31 @@ def is_clearer(results: RunResults, causes: Sequence[Cause], before: Sequence[Ca
     less = doubt < earlier and (doubt[0] < earlier[0] or decided >= was)
     more = decided > was and doubt[1] < earlier[1]
     is_whole = _items(results, before) <= _items(results, causes)
+    is_whole = is_whole and _slow_results(results, before) <= _slow_results(results, causes)
     return is_whole and (less or is_decided or more)
 
 
 def _items(results: RunResults, causes: Sequence[Cause]) -> set[str]:
     wrong = {record.id for record in results.records.values() if record.outcome in WENT_WRONG}
     return {item for cause in causes for item in (*cause.evidence, *cause.explains)} & wrong
+
+
+def _slow_results(results: RunResults, causes: Sequence[Cause]) -> set[int]:
+    """The numbers of the results, slow at least at times, of which a slow part's cause has a node.
+
+    A path is at fault only where both of its ends take part.
+    """
+    ends = [
+        ({cause.where.node, cause.where.peer}, 2) if cause.where.peer else (nodes, 1)
+        for cause in causes
+        if cause.cause.startswith("slow-") and (nodes := nodes_of(cause.where.node))
+    ]
+    return {
+        number
+        for number, result in enumerate(results.confirmed)
+        if result.missed and (case := result.asked.question.case)
+        if any(len(nodes.intersection(case.nodes)) >= least for nodes, least in ends)
+    }
 
 
 def _decided(causes: Iterable[Cause]) -> int:

@@ -40,18 +40,19 @@ _What = tuple[tuple[str, ...], str]
 def hidden(results: RunResults, causes: Sequence[Cause]) -> Iterator[tuple[str, _What]]:
     """Yield each node with the directions of its parts that a slow part elsewhere hides."""
     blamed = _blamed(causes)
-    behind: dict[_End, list[Cause | None]] = defaultdict(list)
-    alone: set[_End] = set()
+    alone: dict[_End, list[Cause | None]] = defaultdict(list)
+    in_sums: dict[_End, list[Cause | None]] = defaultdict(list)
     missing: dict[_End, None] = {}  # in order, so that every reader gives the same lines
     for record in results.records.values():
         for end in _ends(results, record):
             if _tells(record):
                 found = blamed.get(record.id)
-                behind[end].append(found if found and _hides(found, end[0]) else None)
-                if flow_of(record, results.platform.measurements) is not Flow.BOTH:
-                    alone.add(end)
+                is_sum = flow_of(record, results.platform.measurements) is Flow.BOTH
+                into = in_sums if is_sum else alone
+                into[end].append(found if found and _hides(found, end[0]) else None)
             elif not record.asserted and _COUNTERS.isdisjoint(record.ways):
                 missing[end] = None
+    behind = in_sums | alone  # a sum tells nothing of a direction that was measured by itself
     lines: dict[tuple[str, str, str, str], int] = defaultdict(int)
     for (node, part, way), found_ in behind.items():
         if all(found_) and found_[0]:

@@ -292,7 +292,7 @@ def _proven(
         if not _is_far(own, scale):
             return None
     seen = [run for run in runs if _score(run, scale) >= _SEEN]
-    doubt = _doubt(some, lone=lone, shared=shared)
+    doubt = doubt_of(some, lone=lone, shared=shared)
     return Straggler(
         suspects=(some[0].node, *sorted(shared)),
         device=part.device,
@@ -307,14 +307,14 @@ def _proven(
     )
 
 
-def _doubt(some: Sequence[Standing], *, lone: bool, shared: Iterable[str]) -> str:
+def doubt_of(some: Sequence[Standing], *, lone: bool, shared: Iterable[str]) -> str:
     """What would decide, if something is undecided."""
     if shared:
         return "measure each of them with another partner"
     if lone:
         return "one measurement shows it: measure it again"
     cleared = {name for one in some for name in one.cleared}
-    alone = any(not one.cleared for one in some)
+    alone = any(not one.cleared and not one.suspects for one in some)
     if len(cleared) >= _PROOF or alone:
         return ""
     return f"measure {some[0].node} with another partner than {next(iter(cleared))}"
