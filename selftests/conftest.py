@@ -35,14 +35,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # What runs the ladder or real programs takes minutes in few tests: begun last, it would be all that
 # one worker does at the end while the others have nothing.
 _LONG = ["endtoend", "netlab", "slurm", "subnet", "bundle", "transport", "report", "jenkins"]
-_LONG += ["site", "trend", "matrix"]  # last of them: it fills what the others leave
+_LONG += ["launchers", "site", "trend", "leases", "matrix"]  # matrix fills what the others leave
 # All files of these look at the same runs: on one worker they are made once.
 _SHARED_RUNS = frozenset({"bundle", "report", "trend"})
 # Each test of these is a unit of its own: together they would keep one worker for minutes.
 _ALONE = ("matrix/test_fault_matrix.py", "transport/test_transport_contract.py")
 # These wait for processes, daemons and links far longer than they use a CPU: one worker begins with
 # them, so that the others have the CPUs meanwhile.
-_WAITING = frozenset({"netlab", "slurm", "subnet", "transport"})
+_WAITING = frozenset({"launchers", "leases", "netlab", "slurm", "subnet", "transport"})
 _FEWEST_FOR_WAITING = 4
 
 
