@@ -35,11 +35,15 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # What runs the ladder or real programs takes minutes in few tests: begun last, it would be all that
 # one worker does at the end while the others have nothing.
 _LONG = ["endtoend", "netlab", "slurm", "subnet", "bundle", "transport", "report", "jenkins"]
-_LONG += ["site", "trend", "matrix"]  # last of them: it fills what the others leave
+_LONG += ["launchers", "site", "trend", "leases", "matrix"]  # matrix fills what the others leave
 # All files of these look at the same runs: on one worker they are made once.
 _SHARED_RUNS = frozenset({"bundle", "report", "trend"})
 # Each test of these is a unit of its own: together they would keep one worker for minutes.
-_ALONE = frozenset({"test_fault_matrix.py", "test_transport_contract.py"})
+_ALONE = ("matrix/test_fault_matrix.py", "transport/test_transport_contract.py")
+# These wait for processes, daemons and links far longer than they use a CPU: one worker begins with
+# them, so that the others have the CPUs meanwhile.
+_WAITING = frozenset({"launchers", "leases", "netlab", "slurm", "subnet", "transport"})
+_FEWEST_FOR_WAITING = 4
 
 
 Railgauge = Callable[..., tuple[object, str, str]]
@@ -49,19 +53,45 @@ class LongFirst(LoadFileScheduling):
     """A file stays with one worker, so that what its tests share is made once.
 
     So does a folder whose files share their runs. Each test of the fault matrix and of the
-    transports' contract is a unit of its own: they share nothing.
+    transports' contract is a unit of its own: they share nothing. The last of several workers takes
+    what waits before anything else, the others after everything else.
     """
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
         super().__init__(config, log)
         config.option.loadscopereorder = False  # xdist's own order goes by the number of tests
+        self._places: dict[str, int] = {}
 
     def _split_scope(self, nodeid: str) -> str:
-        file = Path(nodeid.partition("::")[0])
-        if file.name in _ALONE:
+        file = nodeid.partition("::")[0]
+        if file.endswith(_ALONE):
             return nodeid
-        folder = file.parent
-        return str(folder) if folder.name in _SHARED_RUNS else super()._split_scope(nodeid)
+        folder = file.rpartition("/")[0]
+        return folder if folder.rpartition("/")[2] in _SHARED_RUNS else file
+
+    def _assign_work_unit(self, node: Any) -> None:
+        """As xdist does, which looks for the place of each test in the list of all."""
+        if not self._places:
+            self._places = {nodeid: at for at, nodeid in enumerate(self.collection or ())}
+        scope = self._next_for(node)
+        unit = self.workqueue.pop(scope)
+        mine = self.assigned_work.setdefault(node, {})
+        for ended in [name for name, tests in mine.items() if all(tests.values())]:
+            del mine[ended]
+        mine[scope] = unit
+        node.send_runtest_some(
+            [self._places[test] for test, is_done in unit.items() if not is_done]
+        )
+
+    def _next_for(self, node: Any) -> str:
+        nodes = self.nodes
+        waits = len(nodes) >= _FEWEST_FOR_WAITING and node is nodes[-1]
+        found = (scope for scope in self.workqueue if _waits(scope) == waits)
+        return next(found, next(iter(self.workqueue)))
+
+
+def _waits(scope: str) -> bool:
+    return not _WAITING.isdisjoint(scope.split("/"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from testing import bundle_bench as bench
+from testing import commands
 from testing import forger_bench as forger
 from testing.bundle_bench import Bundled
 
 from railgauge.bundle import signing
-from railgauge.cli import main
+from railgauge.cli import main, merge
 
+_SESSION = merge._session
 Verify = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _reports_of_merged_runs() -> Iterator[None]:
+    """``merge`` writes them by a pytest that need not import anything; see ``own_interpreter``."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("railgauge.cli.merge._session", commands.session)
+        yield
+
+
+@pytest.fixture
+def own_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``merge`` starts an interpreter for its reports, as at a user's."""
+    monkeypatch.setattr("railgauge.cli.merge._session", _SESSION)
 
 
 @pytest.fixture(scope="session")

@@ -239,6 +239,7 @@ def test_a_merged_run_is_merged_again_with_what_it_lacks(shards, merged, tmp_pat
     assert {name: one["outcome"] for name, one in records(three).items()} == due
 
 
+@pytest.mark.usefixtures("own_interpreter")
 def test_folders_of_the_ladder_are_merged_too(project, tmp_path):
     healthy = (*HOMELAB, *SMOKE, *BARE)
     runs = []

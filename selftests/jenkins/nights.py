@@ -170,6 +170,7 @@ def record(folder: Path, jars: Sequence[str], asked: Mapping[str, Request]) -> d
         [
             "java",
             "-XX:TieredStopAtLevel=1",
+            "-XX:+UseSerialGC",
             "--add-opens=java.base/java.lang=ALL-UNNAMED",
             "-cp",
             classes,

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
-from testing.lab_bench import Bench, transcript
+from testing.lab_bench import Bench, StartLab, transcript
+
+from railgauge.lab import tree
+
+LAUNCH = Path(tree.__file__).with_name("launch.py")
 
 # Options of client and server in the document; the cross GPU/NIC run uses two NICs.
 TABLES = {
@@ -236,3 +243,40 @@ def test_each_node_has_its_own_identity(metax: Bench) -> None:
     device = "sys/class/infiniband/mlx5_0/device"
     assert metax.read(0, f"{device}/current_link_speed") == "32.0 GT/s PCIe\n"
     assert metax.read(0, "sys/bus/pci/devices/0000:12:00.0/vendor") == "0x15b3\n"
+
+
+# --- ethtool -S, which a shell prints ---
+
+
+@pytest.mark.parametrize("platform", ["h100-tcpx", "mi300x"])
+def test_a_shell_prints_what_the_simulated_ethtool_prints(
+    platform: str, start_lab: StartLab
+) -> None:
+    bench = start_lab(platform)
+    home = bench.home(0)
+    for path in home.glob("root/sys/class/net/*/statistics/*"):
+        path.write_text(f"{len(path.name)}\n")
+    for path in home.glob("ethtool/*/*"):
+        path.write_text(f"{2**63 + len(path.name)}\n")
+    netdevs = sorted(path.name for path in home.glob("root/sys/class/net/*"))
+    assert netdevs
+    for words in (
+        *(("-S", name) for name in netdevs),
+        ("-S", "absent"),
+        ("-S",),
+        ("-i", netdevs[0]),
+    ):
+        told = bench.run(0, "ethtool", *words)
+        launch = [sys.executable, "-SE", LAUNCH, "ethtool", home / "node", *words]
+        due = subprocess.run(launch, capture_output=True, text=True, check=False)
+        assert (told.stdout, told.stderr, told.returncode) == (
+            due.stdout, due.stderr, due.returncode
+        )  # fmt: skip
+
+
+def test_an_ethtool_that_is_broken_or_may_be_is_the_simulated_one(start_lab: StartLab) -> None:
+    plain, broken, comes = (
+        start_lab("h100-tcpx", *faults).home(0) / "bin" / "ethtool"
+        for faults in ((), ("tool-silent@tcpx01:ethtool",), ("slow-gpu@tcpx01,p=0.5",))
+    )
+    assert [path.is_symlink() for path in (plain, broken, comes)] == [False, True, True]

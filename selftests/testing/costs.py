@@ -64,7 +64,10 @@ def spent_s() -> float:
 
 
 def _of_process_s(process: int) -> float:
-    text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    try:
+        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    except FileNotFoundError:  # it has ended, and its time is that of a child that was waited for
+        return 0.0
     return sum(map(int, text.rpartition(")")[2].split()[11:15])) / _TICKS
 
 

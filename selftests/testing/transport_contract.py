@@ -16,7 +16,7 @@ import pytest
 
 from railgauge.core.errors import BadInput, CommandTimedOut, ConnectionLost, PortInUse, ToolFailed
 from railgauge.core.model import Command
-from railgauge.transport import Session, capture, shell
+from railgauge.transport import Session, capture, job, shell
 from testing.waiting import pass_time, wait_until
 
 AWKWARD = (
@@ -99,6 +99,15 @@ def group_of_timeout(process: Path) -> int:
     return group
 
 
+def interrupt_when_there(path: Path) -> None:
+    """Interrupt this process when the file has two process IDs; also when it never has."""
+    try:
+        pids_in(path)
+        pass_time(0.1, "the other thread is waiting for the command by then")
+    finally:
+        os.kill(os.getpid(), signal.SIGINT)
+
+
 def pids_in(path: Path) -> list[int]:
     wait_until(lambda: path.exists() and len(path.read_text().split()) == 2, 5, f"pids in {path}")
     return [int(word) for word in path.read_text().split()]
@@ -107,9 +116,14 @@ def pids_in(path: Path) -> list[int]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Less patience with processes that ignore TERM, and with zombies that init reaps late."""
-    monkeypatch.setattr(shell, "KILL_AFTER_S", 1)
-    monkeypatch.setattr(shell, "_TERM_POLLS", 5)
+    monkeypatch.setattr(shell, "KILL_AFTER_S", 0.4)
+    monkeypatch.setattr(shell, "_TERM_POLLS", 2)
     monkeypatch.setattr(shell, "_KILL_POLLS", 5)
+    monkeypatch.setattr(job, "_QUIET_S", 0.3)
+
+
+# Each way to a node waits these times out in a third of the tests.
+pytestmark = pytest.mark.usefixtures("impatient")
 
 
 # --- run ---
@@ -232,7 +246,6 @@ def test_time_limit_ends_the_remote_process(session: Session) -> None:
     assert not is_alive(int(transcript.stdout))
 
 
-@pytest.mark.usefixtures("impatient")
 def test_time_limit_ends_what_ignores_term(session: Session, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     transcript = session.run(python(STUBBORN, str(pids), time_limit_s=0.5))
@@ -240,11 +253,10 @@ def test_time_limit_ends_what_ignores_term(session: Session, tmp_path: Path) -> 
     assert not any(map(is_alive, pids_in(pids)))
 
 
-@pytest.mark.usefixtures("impatient")
 def test_time_limit_ends_silent_grandchildren(session: Session, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     running = session.start(python(DETACHED, str(pids), time_limit_s=1.0))
-    pass_time(2, "it is over when somebody asks")
+    wait_until(lambda: running.has_ended, 10, "the time limit")  # before somebody waits for it
     transcript = running.wait(10)
     assert (transcript.exit_code, transcript.error) == (None, "command-timed-out")
     assert not any(map(is_alive, pids_in(pids)))
@@ -269,7 +281,6 @@ def test_output_that_was_cut_is_never_taken_for_all(
     assert running.wait(10).error == "output-too-large"
 
 
-@pytest.mark.usefixtures("impatient")
 def test_what_a_command_leaves_running_is_ended(session: Session) -> None:
     transcript = session.run(command("sh", "-c", "sleep 60 & echo $!"))
     assert transcript.exit_code == 0
@@ -435,7 +446,6 @@ def test_without_a_tag_nothing_is_said(session: Session) -> None:
 # --- stopping ---
 
 
-@pytest.mark.usefixtures("impatient")
 def test_stop_ends_grandchildren(session: Session, tmp_path: Path) -> None:
     running = session.start(python(STUBBORN, str(tmp_path / "pids")))
     pids = pids_in(tmp_path / "pids")
@@ -459,7 +469,6 @@ def test_stop_after_the_end_changes_nothing(session: Session) -> None:
     assert running.stop() == transcript
 
 
-@pytest.mark.usefixtures("impatient")
 def test_close_leaves_no_process(session: Session, tmp_path: Path, free_port: int) -> None:
     session.start(python(STUBBORN, str(tmp_path / "pids")))
     server = session.start(python(SERVER, str(free_port), listens_on=free_port))
@@ -474,7 +483,6 @@ def test_close_leaves_no_process(session: Session, tmp_path: Path, free_port: in
         session.run(command("true"))
 
 
-@pytest.mark.usefixtures("impatient")
 def test_interrupt_during_a_wait_leaves_the_command_in_hand(
     session: Session, tmp_path: Path
 ) -> None:
@@ -488,10 +496,11 @@ def test_interrupt_during_a_wait_leaves_the_command_in_hand(
     assert not any(map(is_alive, pids))
 
 
-@pytest.mark.usefixtures("impatient")
 def test_interrupt_during_run_ends_the_command(session: Session, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
-    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    interrupter = threading.Thread(target=interrupt_when_there, args=(pids,))
+    interrupter.start()
     with pytest.raises(KeyboardInterrupt):
         session.run(python(STUBBORN, str(pids)))
+    interrupter.join()
     assert not any(map(is_alive, pids_in(pids)))

@@ -16,7 +16,7 @@ from testing.logins import rights, sudoers
 from testing.namespaces import namespaces
 from testing.noisy_shells import START_FILES, installed, noisy
 from testing.throwaway_sshd import SshServer, start_server
-from testing.transport_contract import RUN
+from testing.transport_contract import RUN, impatient  # noqa: F401 - also for files beside it
 
 from railgauge.core.model import Command, Node, Transcript
 from railgauge.transport import Running, Session

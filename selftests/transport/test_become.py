@@ -38,6 +38,8 @@ from railgauge.transport import Session
 from railgauge.transport.registry import connect
 from railgauge.transport.sessions import Sessions
 
+pytestmark = pytest.mark.usefixtures("impatient")
+
 Without = Callable[[str], NoReturn]
 
 

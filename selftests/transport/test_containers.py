@@ -32,6 +32,8 @@ from railgauge.transport import Session
 from railgauge.transport.registry import connect
 from railgauge.transport.tag import Tag
 
+pytestmark = pytest.mark.usefixtures("impatient")
+
 Without = Callable[[str], NoReturn]
 START_S = 60  # of a container, on a machine that other tests use as well
 RUN = f"containers-{os.getpid()}"  # other selftests on this machine sweep runs of their own

@@ -23,6 +23,8 @@ from railgauge.core.model import Command, Node
 from railgauge.transport import Session
 from railgauge.transport.registry import connect
 
+pytestmark = pytest.mark.usefixtures("impatient")
+
 # --- a node with its own network and processes ---
 
 

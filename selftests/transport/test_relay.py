@@ -26,6 +26,8 @@ from railgauge.transport.relay import DaemonRequest, request
 from railgauge.transport.sessions import Sessions
 from railgauge.transport.tag import Tag
 
+pytestmark = pytest.mark.usefixtures("impatient")
+
 ADDRESSES = {"10.0.0.1": "n1", "10.0.0.2": "n2", "n3.site.example": "n3"}
 TAG = Tag("r42", "main")
 AGENT = '"$HYDRA_LAUNCHER_EXEC"'
@@ -147,7 +149,10 @@ def started(folder: Path) -> int:
     return int((folder / "daemon").read_text())
 
 
-def test_a_daemon_that_stays_is_ended_with_its_launcher(launch: Launch, tmp_path: Path) -> None:
+def test_a_daemon_that_stays_is_ended_with_its_launcher(
+    launch: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relay, "_LEAVE_S", 0.3)
     wait = f"while [ ! -s {tmp_path}/daemon ]; do sleep 0.1; done"
     script = f'{AGENT} 10.0.0.2 "{stubborn(tmp_path)}" & {wait}'
     done = launch(script)

@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -87,7 +87,12 @@ def _reported(folder: Path, *, quiet: bool) -> int:
     # Pytest takes half a second to rewrite the asserts of a plugin.
     plain = "--assert=plain"
     place = ("-c", os.devnull, "--rootdir", str(folder), "--noconftest")
-    command = [sys.executable, "-m", "pytest", *plugins, plain, *place, "--merged", str(folder)]
+    return _session(folder, (*plugins, plain, *place, "--merged", str(folder)), quiet=quiet)
+
+
+def _session(folder: Path, words: Sequence[str], *, quiet: bool) -> int:
+    """Run pytest with these arguments in the folder; return its exit code."""
+    command = [sys.executable, "-m", "pytest", *words]
     stdout = subprocess.DEVNULL if quiet else None
     done = subprocess.run(command, cwd=folder, env=_environment(), stdout=stdout, check=False)
     return done.returncode

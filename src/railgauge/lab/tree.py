@@ -10,12 +10,13 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from railgauge.lab import files, net_files
-from railgauge.lab.sim import stored
+from railgauge.lab.sim import ethtool, stored
 
 CORE_UTILITIES = (  # noqa: SIM905 - read as words
     "sh timeout env cat grep sed awk head tail cut tr sort uniq wc ls readlink basename dirname"
@@ -56,6 +57,7 @@ class NodeFolders:
             shown = variant | own | {"address": node["address"]}
             stored.write(str(home / f"node.{number}"), shown)
         self._link_executables(home / "bin", node["tools"])
+        self._write_statistics(home / "bin" / "ethtool", described)
         self._write_root(root, described)
         for path, text in net_files.ethtool(described).items():
             counter = home / "ethtool" / path
@@ -81,6 +83,17 @@ class NodeFolders:
                 (folder / name).symlink_to(target)
         for name in tools:
             (folder / name).symlink_to(self._wrapper)
+
+    def _write_statistics(self, tool: Path, node: dict[str, Any]) -> None:
+        """Have a shell print what ``ethtool -S`` prints: a run asks for it around each measurement.
+
+        The simulated tool does the rest, and all of it where a fault may be in its way.
+        """
+        is_plain = node["tools"].get(tool.name) == tool.name
+        if is_plain and tool.name not in node["broken_tools"] and "courses" not in node:
+            tool.unlink()
+            tool.write_text(_statistics(ethtool.drivers(node)), encoding="utf-8")
+            tool.chmod(0o755)
 
     def _write_root(self, root: Path, node: dict[str, Any]) -> None:
         made: set[str] = set()
@@ -120,5 +133,35 @@ def _find(name: str) -> tuple[str, str] | None:
 
 
 def _wrapper() -> str:
+    return f"#!/bin/sh\n{_start()}\n"
+
+
+def _start() -> str:
+    """Return the line of a script in ``bin/`` that becomes the simulated tool."""
     python, launch = shlex.quote(sys.executable), shlex.quote(str(_LAUNCH))
-    return f'#!/bin/sh\nexec {python} -SE {launch} "${{0##*/}}" "${{0%/*}}/../node" "$@"\n'
+    return f'exec {python} -SE {launch} "${{0##*/}}" "${{0%/*}}/../node" "$@"'
+
+
+# As ``sim/ethtool.py`` prints it; a counter that has no file yet is 0. A shell starts in a tenth of
+# the time that an interpreter takes.
+_STATISTICS = """\
+#!/bin/sh
+case $#$1/$2 in {known}) ;; *) {start} ;; esac
+LC_ALL=C
+show() {{ count=; {{ read -r count <"$2"; }} 2>/dev/null; echo "     $1: ${{count:-0}}"; }}
+home=${{0%/*}}/..
+echo "NIC statistics:"
+for name in {shown}; do show $name "$home/root/sys/class/net/$2/statistics/$name"; done
+if [ -d "$home/ethtool/$2" ]; then
+  for path in "$home/ethtool/$2"/*; do show "${{path##*/}}" "$path"; done
+else
+  for name in {absent}; do echo "     $name: 0"; done
+fi
+"""
+
+
+def _statistics(netdevs: Iterable[str]) -> str:
+    known = "|".join(f"2-S/{name}" for name in netdevs) or "none"
+    return _STATISTICS.format(
+        known=known, start=_start(), shown=" ".join(ethtool.SHOWN), absent=" ".join(ethtool.ABSENT)
+    )

@@ -7,7 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from statistics import median
 
 from railgauge.core.terms import Rung
@@ -239,7 +239,12 @@ _SEPARATORS = re.compile(r">|(?<=\d)-(?=[a-z])")
 
 def devices(one: Standing) -> tuple[str, ...]:
     """The NIC and GPUs of a part; none for a path between two rails, which has two of each."""
-    return tuple(_SEPARATORS.split(one.part)) if one.part and ":" not in one.part else ()
+    return _named_in(one.part)
+
+
+@cache  # a part is asked about thousands of times
+def _named_in(part: str) -> tuple[str, ...]:
+    return tuple(_SEPARATORS.split(part)) if part and ":" not in part else ()
 
 
 def _stands_out(part: _Part, some: Sequence[Standing], mine: Sequence[Standing]) -> bool:

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
     Node = dict[str, Any]
 
-_SHOWN = ("rx_packets", "tx_packets", "rx_bytes", "tx_bytes", "rx_dropped", "tx_dropped")
+SHOWN = ("rx_packets", "tx_packets", "rx_bytes", "tx_bytes", "rx_dropped", "tx_dropped")
+# What a device without counters of its own shows.
+ABSENT = ("rx_discards_phy", "tx_discards_phy", "rx_out_of_buffer")
 _NO_DEVICE = 71
 _VERSION = {"gve": "1.4.3", "mlx5_core": "24.10-1.1.4", "hv_netvsc": "5.15.0"}
 
@@ -23,7 +25,7 @@ def run(_tool: str, arguments: list[str], node: Node) -> int:
     words = [word for word in arguments if not word.startswith("-")]
     flags = [word for word in arguments if word.startswith("-")]
     name = words[0] if words else ""
-    known = _drivers(node)
+    known = drivers(node)
     if name not in known:
         sys.stderr.write("Cannot get driver information: No such device\n")
         return _NO_DEVICE
@@ -36,7 +38,7 @@ def run(_tool: str, arguments: list[str], node: Node) -> int:
     return 0
 
 
-def _drivers(node: Node) -> dict[str, str]:
+def drivers(node: Node) -> dict[str, str]:
     found = {nic["netdev"]: "mlx5_core" for nic in node["devices"].values()}
     return found | {name: netdev["driver"] for name, netdev in node["netdevs"].items()}
 
@@ -67,12 +69,12 @@ def _driver(node: Node, name: str, driver: str) -> list[str]:
 
 def _statistics(node: Node, name: str) -> list[str]:
     folder = f"{node['root']}/sys/class/net/{name}/statistics"
-    counts = {key: value(f"{folder}/{key}") for key in _SHOWN}
+    counts = {key: value(f"{folder}/{key}") for key in SHOWN}
     own = f"{os.path.dirname(node['root'])}/ethtool/{name}"  # noqa: PTH120 - see main.py
     if os.path.isdir(own):  # noqa: PTH112 - see main.py
         counts |= {key: value(f"{own}/{key}") for key in sorted(os.listdir(own))}  # noqa: PTH208
     else:
-        counts |= {"rx_discards_phy": 0, "tx_discards_phy": 0, "rx_out_of_buffer": 0}
+        counts |= dict.fromkeys(ABSENT, 0)
     return ["NIC statistics:", *(f"     {key}: {count}" for key, count in counts.items())]
 
 
