@@ -29,7 +29,8 @@ class LightItem(pytest.Function):
     ``_place`` is its place among the rows.
     """
 
-    __slots__ = ("_is_whole", "_pattern", "_place", "_row")
+    __slots__ = ("_is_whole", "_own_id", "_pattern", "_place", "_row")
+    _own_id: str
     _pattern: Any
     _place: int
     _row: tuple[Any, ...]
@@ -37,18 +38,19 @@ class LightItem(pytest.Function):
 
     @classmethod
     def made_after(
-        cls, pattern: pytest.Function, name: str, place: int, row: tuple[Any, ...]
+        cls, pattern: pytest.Function, own_id: str, place: int, row: tuple[Any, ...]
     ) -> LightItem:
         made = cls.__new__(cls)
         made._pattern, made._place, made._row, made._is_whole = pattern, place, row, False
-        made.name, made.parent, made.path = name, pattern.parent, pattern.path
+        made._own_id = own_id
+        made.parent, made.path = pattern.parent, pattern.path
         made.config, made.session = pattern.config, pattern.session
         return made
 
     @property
     def nodeid(self) -> str:
-        assert self.parent is not None
-        return f"{self.parent.nodeid}::{self.name}"
+        """The id, which stays the same object: allure-pytest knows an item by that."""
+        return self._own_id
 
     def __hash__(self) -> int:
         """pytest's own hash is that of the id, which a light item does not keep."""
@@ -62,6 +64,8 @@ class LightItem(pytest.Function):
         if name in LightItem.__slots__ or self._is_whole:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         match name:
+            case "name":
+                return self._own_id[len(self._pattern.nodeid) - len(self._pattern.name) :]
             case "callspec":
                 return self._callspec()
             case "originalname" | "fixturenames" | "_fixtureinfo":
@@ -82,10 +86,10 @@ class LightItem(pytest.Function):
         )
 
     def _become_whole(self) -> None:
-        kept, like, callspec = self.stash, self._pattern, self._callspec()
+        kept, name, like, callspec = self.stash, self.name, self._pattern, self._callspec()
         self._is_whole = True
         self.__init__(  # type: ignore[misc]
-            self.name,
+            name,
             self.parent,
             callspec=callspec,
             keywords={callspec.id: True},
@@ -144,6 +148,6 @@ def _is_pattern(made: Any, rows: TestRows) -> bool:
 
 
 def _made_after(pattern: pytest.Function, rows: TestRows) -> Iterator[LightItem]:
+    function = pattern.nodeid.removesuffix(f"[{rows.ids[0]}]")
     for place, (row, row_id) in enumerate(zip(rows.values, rows.ids, strict=True)):
-        name = f"{pattern.originalname}[{row_id}]"
-        yield LightItem.made_after(pattern, name, place, row)
+        yield LightItem.made_after(pattern, f"{function}[{row_id}]", place, row)
