@@ -39,7 +39,8 @@ from railgauge.plugin import (
 from railgauge.plugin.ahead import AheadOfItems
 from railgauge.plugin.complaints import refuse_complaints
 from railgauge.plugin.items import ABOUT, describe
-from railgauge.plugin.light_items import LightRows
+from railgauge.plugin.kept_reports import KeptReports
+from railgauge.plugin.light_items import LightItem, LightRows
 from railgauge.plugin.opening import COMPLAINTS, ENDING, SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, Draft
 from railgauge.plugin.starting import SessionStart
@@ -135,6 +136,7 @@ def _become_controller(config: pytest.Config, kind: type[session.Controller]) ->
     register = config.pluginmanager.register
     register(holds, "railgauge-holding")
     register(controller, "railgauge-controller")
+    register(KeptReports(config), "railgauge-kept-reports")
     register(workers.WorkerSupervisor(config, run), "railgauge-worker-supervisor")
     if settings.at_once > 1:
         register(AheadOfItems(), "railgauge-ahead")
@@ -287,7 +289,11 @@ def pytest_report_collectionfinish(
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     if ABOUT in item.stash:
         item.stash.setdefault(DRAFT, Draft())
-    return (yield)
+    result = yield
+    if isinstance(item, LightItem):
+        held_items.forget(item)
+        item.let_go()
+    return result
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

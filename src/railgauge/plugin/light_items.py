@@ -4,7 +4,7 @@ pytest holds 3.5 KiB for an item, and a sign-off of 128 nodes has 330,000 of the
 differ in nothing but their parameters. Here pytest makes one item of a test, with all of its
 checks, and the other rows are made after this pattern: each has its name and its values. The first
 time that anything else of it is asked for, such as its markers or its fixtures, pytest's own
-constructor makes it whole.
+constructor makes it whole. After its run it is light again.
 
 Example: the rows of ``test_x[a:b-mlx5_0]`` are ``test_x[a:b-mlx5_0]``, ``test_x[a:b-mlx5_1]``, …
 """
@@ -20,6 +20,9 @@ import pytest
 from railgauge.plugin.items import TestRows, rows_of
 from railgauge.run.settings import RunSettings
 
+# Attributes of an item that its constructor does not set.
+_NOTED_BY_PYTEST = ("_instance", "location")
+_PYTESTS_ID = "_id" if hasattr(pytest.Item, "_id") else "_nodeid"
 _ALONE = 1  # a test of one row is made by pytest
 
 
@@ -71,8 +74,10 @@ class LightItem(pytest.Function):
             case "originalname" | "fixturenames" | "_fixtureinfo":
                 return getattr(self._pattern, name)
             case "stash":
-                self.stash = pytest.Stash()
-                return self.stash
+                return self._store
+            case "_store":
+                self._store = pytest.Stash()
+                return self._store
         self._become_whole()
         return getattr(self, name)
 
@@ -86,7 +91,7 @@ class LightItem(pytest.Function):
         )
 
     def _become_whole(self) -> None:
-        kept, name, like, callspec = self.stash, self.name, self._pattern, self._callspec()
+        kept, name, like, callspec = self._store, self.name, self._pattern, self._callspec()
         self._is_whole = True
         self.__init__(  # type: ignore[misc]
             name,
@@ -97,6 +102,23 @@ class LightItem(pytest.Function):
             originalname=like.originalname,
         )
         self.stash = self._store = kept
+
+    def let_go(self) -> None:
+        """Become light again: the item has run, and its reports say what is known of it.
+
+        What a plugin of the site has noted on the item stays.
+        """
+        if not self._is_whole:
+            return
+        known = {*vars(self._pattern), *_NOTED_BY_PYTEST}
+        kept = {name: value for name, value in vars(self).items() if name not in known}
+        self._store = self.stash
+        vars(self).clear()  # which ends the circles of references between what it had
+        del self.__dict__, self.name
+        delattr(self, _PYTESTS_ID)
+        self._is_whole = False
+        for name, value in kept.items():
+            setattr(self, name, value)
 
 
 class LightRows:
