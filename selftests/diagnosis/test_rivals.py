@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
-from testing.diagnose_scenes import asking, causes, collective, findings, path
+from testing.diagnose_scenes import asking, causes, collective, findings, measured, path
 
-from railgauge.diagnosis.model import Cause, Where
+from railgauge.diagnosis.model import Cause, Course, Where
 from railgauge.diagnosis.paths_seen import repeats_of_paths
 from railgauge.diagnosis.rivals import with_rivals
 from railgauge.diagnosis.unexplained import not_held
+from railgauge.judging.confirmation import Confirmed, Remeasurement
 
 FINE, SLOW, SLOWER = 392.0, 314.0, 250.0
 NIC, OTHER = "mlx5_0", "mlx5_1"
@@ -75,7 +77,7 @@ def test_a_path_of_which_an_end_was_fine_too_few_times_is_undecided():
     ((_, _, confidence),) = compared(found, path_)
     assert confidence == "open"
     (told,) = with_rivals(found, [path_])
-    assert "may be at fault as well" in told.says
+    assert "the evidence fits each of n1:n2" in told.says
 
 
 def test_collectives_alone_name_no_direction():
@@ -121,6 +123,54 @@ def test_the_slower_end_of_a_path_hides_the_other():
     sends = named(found, "slow-direction", "n1", shown=lambda r: r.nodes[1] in ("n2", "n3"))
     other = named(found, "slow-node", "n4")
     assert compared(found, sends, other)[0] == ("slow-direction", "n1", "likely")
+
+
+@pytest.mark.parametrize(("with_others", "found_as"), [(FINE, "slow-path"), (SLOW, "slow-node")])
+def test_a_nic_that_is_slow_since_a_moment_does_not_hide_a_slow_path(with_others, found_as):
+    """All over n1:n2 was slow, and when it was measured again, n1 was slow with others too."""
+    nics = [f"mlx5_{number}" for number in range(8)]
+    results = scene(
+        *(path("n1", "n2", nic, SLOW) for nic in nics),
+        *(path("n1", "n3", nic, with_others) for nic in nics),
+    )
+    again = [
+        Confirmed(
+            Remeasurement("slow-node", "n1", "", "", ("n1",), question),
+            measured(path("n1", name, NIC, SLOWER), SLOWER).judgements,
+        )
+        for name in ("n4", "n3")
+        for question in asking(path("n1", name, NIC, SLOWER)).questions
+    ]
+    results = replace(results, confirmed=tuple(again))
+    node = named(results, "slow-node", "n1")
+    ((kind, *_),) = compared(results, node)
+    assert kind == found_as
+
+
+def test_items_of_one_other_partner_do_not_make_a_slow_direction_the_whole_node():
+    """n1 receives slowly each time; what it sent to n4 alone was slow as well, once."""
+    results = scene(
+        *(path(n, "n1", nic, SLOW) for n in ("n2", "n3") for nic in (NIC, OTHER)),
+        *(path("n1", n, nic, FINE) for n in ("n2", "n3", "n4") for nic in (NIC, OTHER)),
+        path("n1", "n4", "mlx5_2", SLOW),
+    )
+    cause = named(results, "slow-node", "n1")
+    assert compared(results, cause) == [("slow-node", "n1", "open")]
+    (told,) = with_rivals(results, [cause])
+    assert "fits each of n1, n1 receiving" in told.says
+
+
+@pytest.mark.parametrize(("other", "confidence"), [(SLOW, "likely"), (SLOWER, "open")])
+def test_one_part_that_comes_and_goes_costs_each_partner_the_same(other, confidence):
+    slow = {("n1", "n2", NIC): SLOW, ("n3", "n1", OTHER): other, ("n1", "n3", NIC): other}
+    pairs = [*permutations(("n1", "n2"), 2), *permutations(("n1", "n3"), 2)]
+    results = scene(
+        *(path(*p, nic, slow.get((*p, nic), FINE)) for p in pairs for nic in (NIC, OTHER))
+    )
+    cause = replace(named(results, "slow-node", "n1"), course=Course(3, 8))
+    (told,) = with_rivals(results, [cause])
+    assert told.confidence == confidence
+    assert ("fits each of n1, n1:n2, n1:n3" in told.says) is (confidence == "open")
 
 
 def test_items_that_no_decided_part_holds_are_listed():

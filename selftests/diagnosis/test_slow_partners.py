@@ -38,8 +38,8 @@ def cause_of(found):
     return replace(cause, confidence="likely", course=None)
 
 
-def again(*nodes, figure=SLOW, suspects=()):
-    question = Question(LIMITS, Case(WRITE, nodes, Pairing(NIC), (), 3))
+def again(*nodes, figure=SLOW, suspects=(), of=WRITE):
+    question = Question(LIMITS, Case(of, nodes, Pairing(NIC), (), 3))
     asked = Remeasurement("slow-direction", "n1|n2", "", "", suspects, question)
     item = replace(path(*nodes, NIC, figure), judgements=())
     return Confirmed(asked, measured(item, figure).judgements)
@@ -125,6 +125,19 @@ def test_a_partner_that_costs_more_tells_nothing_of_the_other_direction(
     told = by_direction(cause, [*own, again("n2", partner, figure=figure)])
     assert (told.cause, told.confidence) == (named, confidence)
     assert ("n2" in told.would_decide) is (confidence == "open")
+
+
+@pytest.mark.parametrize(("both", "confidence"), [(True, "likely"), (False, "open")])
+def test_a_direction_that_costs_more_with_several_good_nodes_is_the_nodes_own(both, confidence):
+    """n2 is slow, and receives slower still; with one partner alone, that may be the partner's."""
+    slower, send = 300.0, "host_send_bandwidth"
+    results = [again("n2", "n3", suspects=("n2",)), again("n4", "n2", figure=slower)]
+    if both:
+        results.append(again("n3", "n2", figure=slower, suspects=("n2",), of=send))
+        results.append(again("n2", "n4", of=send))
+    cause = replace(cause_of(scene(RECEIVES)), cause="slow-node")
+    told = by_direction(cause, results)
+    assert (told.cause, told.confidence) == ("slow-node", confidence)
 
 
 def path_of(found):

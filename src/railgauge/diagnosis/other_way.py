@@ -33,7 +33,9 @@ def by_direction(cause: Cause, results: Iterable[Confirmed]) -> Cause:
     if back and not (fit := [r for r in back if not _is_with_slower(r, own, node)]):
         return replace(cause, confidence=OPEN, would_decide=AGAIN.format(node))
     back = fit if back else back
-    if (cause.course is None and any(map(at_times, back))) or _are_slower(back, own):
+    # A partner costs more, unless the slower direction was measured with other good nodes as well.
+    is_partners = _are_slower(back, own) and not _are_slower(own, back)
+    if (cause.course is None and any(map(at_times, back))) or is_partners:
         return replace(cause, confidence=OPEN, would_decide=INTERMITTENT)
     goes = cause.course is not None
     is_slow = all(always(result) or (goes and at_times(result)) for result in back)

@@ -32,6 +32,7 @@ _ANOTHER = 0.05  # one more fault, for slow repeats that the part does not hold
 _SURE, _FAR_BETTER = 0.82, 0.95
 _HALF, _LIKE = 0.5, 2.5
 _FEW, _NOISE = 0.25, 0.02
+_UNEVEN = 1.3
 _MOST = 2
 
 
@@ -122,7 +123,9 @@ def _compared(cause: Cause, parts: Mapping[int, SlowPart], repeats: Sequence[Pat
     if whole := next((one for one in known if one.contains(own)), None):
         slow = [one for one in repeats if one.slow and own.holds(one)]
         if any(own.would_show(one) and _is_fine(one, slow) for one in repeats):
-            return _undecided(cause, [str(whole)])
+            return _undecided(cause, own, [str(whole)])
+    if cause.course is not None and not cause.course.since and _is_uneven(own, repeats):
+        return _undecided(cause, own, _slow_paths(own, repeats))
     chances = _chances(own, cause.evidence, repeats)
     total = sum(chances.values())
     if not total or chances[own] >= _SURE * total:
@@ -134,11 +137,25 @@ def _compared(cause: Cause, parts: Mapping[int, SlowPart], repeats: Sequence[Pat
         shown = [one for one in repeats if one.item in cause.evidence]
         if all(one.devices is not None and best.holds(one) for one in shown):
             return _named(cause, best)
-    return _undecided(cause, [str(part) for part in ordered if part != own][:_MOST])
+    return _undecided(cause, own, [str(part) for part in ordered if part != own][:_MOST])
 
 
-def _undecided(cause: Cause, near: Sequence[str]) -> Cause:
-    says = f"{cause.says}; {listed(near)} may be at fault as well"
+def _is_uneven(own: SlowPart, repeats: Iterable[PathRepeat]) -> bool:
+    """Whether the slow repeats lost clearly different shares: one part costs each the same."""
+    slow = [r for r in repeats if r.slow and own.would_show(r)]
+    lost = [_lost(r) for r in slow if r.share is not None and len(r.ways[0]) == 1]
+    return bool(lost) and max(lost) > max(_UNEVEN * min(lost), min(lost) + _NOISE)
+
+
+def _slow_paths(own: SlowPart, repeats: Iterable[PathRepeat]) -> list[str]:
+    """The paths from its node to each partner that it was slow with."""
+    slow = (r for r in repeats if r.slow and own.holds(r))
+    partners = dict.fromkeys(name for r in slow for name in sorted(r.nodes) if name != own.node)
+    return [str(SlowPart(own.node, peer=name)) for name in partners]
+
+
+def _undecided(cause: Cause, own: SlowPart, near: Sequence[str]) -> Cause:
+    says = f"{cause.says}; the evidence fits each of {listed([str(own), *near])}"
     return replace(cause, says=says, confidence=OPEN, would_decide=AGAIN.format(str(cause.where)))
 
 
@@ -166,21 +183,52 @@ def _chances(
 ) -> dict[SlowPart, float]:
     """How likely each part is that holds all slow repeats of ``own``; empty without any.
 
-    ``shown`` are the ids of the cause's items.
+    So is a path of all of the cause's items, whose ids are ``shown``, or a part of all but a few
+    of two nodes, if it is far likelier, and another fault made the other repeats slow.
     """
     own_slow = [r for r in free if r.slow and own.holds(r)]
     alike = _alike([r for r in free if r.slow], own_slow, shown)
     fine = [r for r in free if _is_fine(r, own_slow)]
-    seen: dict[frozenset[int], SlowPart] = {}
-    for part in _parts([r for r in alike if own.holds(r)], own):
-        seen.setdefault(frozenset(i for i, r in enumerate(fine) if part.would_show(r)), part)
+    held = [r for r in alike if own.holds(r)]
+    paths = [p for p in _parts([r for r in held if r.item in shown], own) if p.peer]
+    less = [p for some in _without_a_pair(held, shown) for p in _parts(some, own)]
+    seen: dict[tuple[frozenset[int], frozenset[int]], SlowPart] = {}
+    for part in (*_parts(held, own), *paths, *less):
+        those = frozenset(i for i, r in enumerate(fine) if part.would_show(r))
+        seen.setdefault((those, _held(part, held)), part)
     every = [r for r in alike if any(part.holds(r) for part in seen.values())]
     found: dict[SlowPart, float] = {}
-    for those, part in seen.items():
+    for (those, _), part in seen.items():
         slow = [r for r in every if part.holds(r)]
         another = _ANOTHER if len(slow) < len(every) else 1.0
-        found[part] = part.prior * another * _likelihood(slow, [fine[i] for i in those])
+        rest = _of_another([r for r in held if not part.holds(r)], own, fine)
+        chance = part.prior * another * rest * _likelihood(slow, [fine[i] for i in those])
+        if rest == 1.0 or chance * (1 - _FAR_BETTER) > found[own]:
+            found[part] = chance
     return found
+
+
+def _without_a_pair(
+    repeats: Sequence[PathRepeat], shown: Collection[str]
+) -> Iterator[list[PathRepeat]]:
+    """The repeats without those of two nodes of the plan that are less than half of the items."""
+    pairs = Counter(frozenset(r.nodes) for r in repeats if r.item in shown)
+    for pair, items in pairs.items():
+        if 2 * items < pairs.total():
+            yield [r for r in repeats if frozenset(r.nodes) != pair]
+
+
+def _of_another(slow: Sequence[PathRepeat], own: SlowPart, fine: Sequence[PathRepeat]) -> float:
+    """How likely it is that one other part made these repeats slow; 1 without any."""
+    each = (
+        part.prior * _likelihood(slow, [r for r in fine if part.would_show(r)])
+        for part in _parts(slow, own)
+    )
+    return max(each, default=1.0)
+
+
+def _held(part: SlowPart, repeats: Sequence[PathRepeat]) -> frozenset[int]:
+    return frozenset(i for i, r in enumerate(repeats) if part.holds(r))
 
 
 def _beyond(other: SlowPart, own: SlowPart, repeats: Iterable[PathRepeat]) -> list[PathRepeat]:
