@@ -29,9 +29,7 @@ PER_NODE = 8 * 3
 _TEST = "tests/network/test_rdma.py::test_write_bandwidth"
 # Nodes, and the targets in seconds and MiB.
 SIGNOFFS = ((64, 25.0, 250.0), (128, 60.0, 500.0))
-_HELD = (
-    "what is left is what pytest holds for an item, 3.5 KiB, and one is collected for each place"
-)
+_HELD = "what is left is what is kept of an item, 1.2 KiB, and one is collected for each place"
 _PLAN = "import sys; from railgauge.cli import main; sys.exit(main())"
 
 _PLAIN = """

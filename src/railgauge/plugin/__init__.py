@@ -39,6 +39,8 @@ from railgauge.plugin import (
 from railgauge.plugin.ahead import AheadOfItems
 from railgauge.plugin.complaints import refuse_complaints
 from railgauge.plugin.items import ABOUT, describe
+from railgauge.plugin.kept_reports import KeptReports
+from railgauge.plugin.light_items import LightItem, LightRows
 from railgauge.plugin.opening import COMPLAINTS, ENDING, SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, Draft
 from railgauge.plugin.starting import SessionStart
@@ -96,6 +98,7 @@ def _open(config: pytest.Config) -> None:
         raise
     reporters.quieten(config)
     config.pluginmanager.register(_Messages(), "railgauge-messages")
+    config.pluginmanager.register(LightRows(config.stash[SETTINGS]), "railgauge-light-rows")
     if config.stash[SETTINGS].is_worker:
         _become_worker(config, config.stash[SERVICES])
         return
@@ -133,6 +136,7 @@ def _become_controller(config: pytest.Config, kind: type[session.Controller]) ->
     register = config.pluginmanager.register
     register(holds, "railgauge-holding")
     register(controller, "railgauge-controller")
+    register(KeptReports(config), "railgauge-kept-reports")
     register(workers.WorkerSupervisor(config, run), "railgauge-worker-supervisor")
     if settings.at_once > 1:
         register(AheadOfItems(), "railgauge-ahead")
@@ -217,11 +221,6 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: objec
     return None if wanted else []
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if settings := metafunc.config.stash.get(SETTINGS, None):
-        items.parametrize(settings, metafunc)
-
-
 @pytest.hookimpl(optionalhook=True, trylast=True)
 def pytest_metadata(metadata: dict[str, Any]) -> None:
     """Mask what pytest-metadata collects of the CI server, which pytest-html reports."""
@@ -258,7 +257,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         store = config.stash[SERVICES].store if settings.is_worker else None
         refuse_complaints(complaints, settings.platform.path, store)
     for item, about in describe(settings.platform, items):
-        item.stash[ABOUT], item.stash[DRAFT] = about, Draft()
+        item.stash[ABOUT] = about
     items.sort(key=lambda item: item.stash[ABOUT].rung if ABOUT in item.stash else -1)
     for place, item in enumerate(items):
         item.stash[_PLACE] = place
@@ -284,6 +283,17 @@ def pytest_report_collectionfinish(
 ) -> list[str]:
     line = held_items.told(items) if SETTINGS in config.stash else ""
     return [line] if line else []
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    if ABOUT in item.stash:
+        item.stash.setdefault(DRAFT, Draft())
+    result = yield
+    if isinstance(item, LightItem):
+        held_items.forget(item)
+        item.let_go()
+    return result
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

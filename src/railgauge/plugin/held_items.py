@@ -27,7 +27,7 @@ from railgauge.judging.record import ItemRecord, from_json, worst
 from railgauge.planning.held import id_at
 from railgauge.plugin import gating, recording
 from railgauge.plugin.items import ABOUT, shown, with_values
-from railgauge.plugin.opening import SERVICES
+from railgauge.plugin.opening import SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, Draft
 
 CONTROLLER = "railgauge-controller"
@@ -168,6 +168,21 @@ def observe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
     if report.when == "teardown":
         told[recording.ROWS] = rows.sent
     report.railgauge = told  # type: ignore[attr-defined]
+
+
+def forget(item: pytest.Item) -> None:
+    """Forget what was noted while the item ran, of which its records have what is to stay.
+
+    In a run of very many items that is all that plugins keep in an item's stash.
+    """
+    if item.config.stash[SETTINGS].holds_items:
+        kept, item.stash = item.stash, pytest.Stash()
+        item.stash[ABOUT] = kept[ABOUT]
+        return
+    of_run: tuple[pytest.StashKey[Any], ...] = (DRAFT, _ROWS)
+    for key in of_run:
+        if key in item.stash:
+            del item.stash[key]
 
 
 def _not_called(item: pytest.Item) -> NoEvidence:

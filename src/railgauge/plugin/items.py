@@ -85,11 +85,29 @@ def applies(
     return all(way in wanted for way in ways_of(arguments))
 
 
-def parametrize(settings: RunSettings, metafunc: pytest.Metafunc) -> None:
-    """Give a test of the ladder its rows: one item for each piece of declared hardware."""
+@dataclass(frozen=True, slots=True)
+class TestRows:
+    """The rows of a test: the names of its arguments, and of each row their values and its id."""
+
+    __test__ = False
+
+    names: Sequence[str]
+    values: Sequence[tuple[Any, ...]]
+    ids: Sequence[str]
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether pytest takes the ids as they are: it escapes some, and numbers equal ones."""
+        every = "".join(self.ids)
+        is_plain = every.isascii() and every.isprintable() and "\\" not in every
+        return is_plain and len({*self.ids}) == len(self.ids)
+
+
+def rows_of(settings: RunSettings, metafunc: pytest.Metafunc) -> TestRows | None:
+    """The rows of a test of the ladder: one for each piece of declared hardware."""
     subject = subject_of(list(metafunc.definition.iter_markers()))
     if subject is None:
-        return
+        return None
     names = [name for name in ARGUMENTS if name in metafunc.fixturenames]
     may_hold = settings.holds_items and not _fixtures_ask_for(held.ARGUMENTS, metafunc)
     choices = [_parameters(settings, subject, name, may_hold=may_hold) for name in names]
@@ -104,7 +122,7 @@ def parametrize(settings: RunSettings, metafunc: pytest.Metafunc) -> None:
         over = plan.paths(settings.platform, measurement, settings.level.name)
         turn = plan.turns(settings.level, over)
         rows.sort(key=lambda row: turn(row[0][pair], _first(row[0][pairing])))
-    metafunc.parametrize(names, [row for row, _ in rows], ids=[name for _, name in rows])
+    return TestRows(names, [row for row, _ in rows], [name for _, name in rows])
 
 
 # The arguments over which a test may be parametrized, in the order of the ids. Pairs are ordered by

@@ -1,0 +1,75 @@
+"""What a run keeps of its items and of pytest's reports, when they have been told."""
+
+import json
+
+import pytest
+from testing.acceptance import make_project
+
+CONFTEST = """\
+import json
+from pathlib import Path
+
+import pytest
+from pytest_html.basereport import BaseReport
+
+NOTED = pytest.StashKey()
+
+
+@pytest.fixture(autouse=True)
+def noting(request):
+    request.node.stash[NOTED] = request.node.name
+    print("of the setup" if "kernel" in request.node.name else "", end="")
+    yield
+
+
+def ended(session):
+    config = session.config
+    stats = config.pluginmanager.getplugin("terminalreporter").stats
+    pages = [one for one in config.pluginmanager.get_plugins() if isinstance(one, BaseReport)]
+    return {
+        "untold": [[r.nodeid, r.when, r.sections] for r in stats.get("", ())],
+        "passed": len(stats["passed"]), "of pages": len(pages[0]._reports),
+        "keywords": any(report.keywords for report in stats["passed"]),
+        "whole": sum("keywords" in vars(item) for item in session.items),
+        "noted": sum(NOTED in item.stash for item in session.items),
+        "items": len(session.items),
+    }
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session):
+    result = yield
+    Path(str(session.config.rootpath), "ended.json").write_text(json.dumps(ended(session)))
+    return result
+"""
+OPTIONS = ("tests/preflight/test_host.py", "--level", "smoke", "--lab-nodes", "2")
+
+
+@pytest.fixture(scope="module", params=[(), ("--most-items", "0")], ids=["few", "many"])
+def run(tmp_path_factory, request):
+    project = make_project(tmp_path_factory.mktemp("run") / "site")
+    project.write("tests/conftest.py", CONFTEST)
+    done = project.run(*OPTIONS, *request.param)
+    assert set(done.outcomes.values()) == {"passed"}, done.output
+    told = json.loads((done.latest.parents[1] / "ended.json").read_text())
+    return done, told, bool(request.param)
+
+
+def test_a_run_keeps_no_report_that_nobody_shows(run):
+    done, told, _ = run
+    assert told["passed"] == told["items"] == len(done.outcomes)
+    assert told["of pages"] == 0
+    assert not told["keywords"]
+
+
+def test_what_was_captured_is_kept(run):
+    _, told, _ = run
+    assert told["untold"]
+    assert all("of the setup" in str(sections) for _, _, sections in told["untold"])
+
+
+def test_an_item_that_has_run_is_light_again(run):
+    """In a run of few items, what a plugin has noted in its stash stays."""
+    _, told, is_of_many = run
+    assert told["whole"] <= 1  # the one of a test with a single item
+    assert told["noted"] == (0 if is_of_many else told["items"])
