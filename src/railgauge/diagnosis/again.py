@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from railgauge.core.model import Outcome
 from railgauge.core.naming import listed
+from railgauge.core.terms import Rung
 from railgauge.diagnosis.confirmed import is_about
 from railgauge.diagnosis.gpu_or_path import suspected_path
 from railgauge.diagnosis.model import (
@@ -202,7 +203,8 @@ def _items(results: RunResults, causes: Sequence[Cause]) -> set[str]:
 def _slow_results(results: RunResults, causes: Sequence[Cause]) -> set[int]:
     """The numbers of the results, slow at least at times, of which a slow part's cause has a node.
 
-    A path is at fault only where both of its ends take part.
+    They are those of host memory, which ``unexplained`` lists only if each repeat was slow. A path
+    is at fault only where both of its ends take part.
     """
     ends = [
         ({cause.where.node, cause.where.peer}, 2) if cause.where.peer else (nodes, 1)
@@ -213,6 +215,8 @@ def _slow_results(results: RunResults, causes: Sequence[Cause]) -> set[int]:
         number
         for number, result in enumerate(results.confirmed)
         if result.missed and (case := result.asked.question.case)
+        if (measurement := results.platform.measurements.get(case.measurement))
+        if measurement.rung == Rung.NETWORK
         if any(len(nodes.intersection(case.nodes)) >= least for nodes, least in ends)
     }
 

@@ -21,7 +21,6 @@ FALSE_ALARMS = 1e-5
 
 _MOST = 2 / 3  # of the measurements of a part must show it; the others may be bound elsewhere
 _SEEN = 2.0  # standard deviations from which a single measurement counts as behind
-_PROOF = 2  # cleared partners: with one, the path to it may be at fault
 _ROUNDING = 1e-9
 _POOL = 16  # values that show whether a lone measurement is quiet
 
@@ -320,9 +319,10 @@ def doubt_of(some: Sequence[Standing], *, lone: bool, shared: Iterable[str]) -> 
         return "one measurement shows it: measure it again"
     cleared = {name for one in some for name in one.cleared}
     alone = any(not one.cleared and not one.suspects for one in some)
-    if len(cleared) >= _PROOF or alone:
+    if len(cleared) != 1 or alone:
         return ""
-    return f"measure {some[0].node} with another partner than {next(iter(cleared))}"
+    (partner,) = cleared  # the path to it may be at fault
+    return f"measure {some[0].node} with another partner than {partner}"
 
 
 def _runs(some: Iterable[Standing]) -> list[list[Standing]]:
