@@ -99,6 +99,12 @@ def test_the_share_of_what_good_nodes_reach_decides(value, over_another, cause):
     assert len(found.confirmation.seen) == 3
 
 
+def test_good_nodes_that_are_slower_than_the_suspect_tell_nothing():
+    """Their path, which nothing measured so far, is slow: 230 of 284 Gb/s."""
+    (found,) = causes_after(317.0, 260.0, 230.0)
+    assert (found.where.device, found.confidence) == ("gpu3,gpu3-mlx5_3", "open")
+
+
 def test_a_gpu_that_is_hardly_behind_its_limit_stays_undecided():
     (found,) = causes_after(370.0, 280.0, 284.0)
     assert found.confidence == "open"

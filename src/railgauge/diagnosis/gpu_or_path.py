@@ -31,6 +31,7 @@ from railgauge.planning.pairing import CLOSENESS
 _NIC = "slow-nic"
 _MOST_SHARE = 0.97  # of its limit: a pairing that is less behind says little of how slow it is
 _CLEAR, _SAME = 0.97, 0.995  # of what good nodes reach: clearly less, and the same
+_TOO_FAST = 1.05  # of what good nodes reach: the path between them is slow
 
 
 def suspected_path(cause: Cause) -> str:
@@ -86,7 +87,9 @@ def decided(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
         return None
     slow, other, peer = again[0], others[0], good[0]
     reached, share = _of_limit(slow), _share(other, peer)
-    if reached is None or share is None or (reached > _MOST_SHARE and _CLEAR < share < _SAME):
+    if reached is None or share is None or share > _TOO_FAST:
+        return None
+    if reached > _MOST_SHARE and _CLEAR < share < _SAME:
         return None
     is_gpu = share < min((1 + reached) / 2, _CLEAR if reached > _MOST_SHARE else 1.0)
     name, device = ("slow-gpu", path.partition("-")[0]) if is_gpu else ("slow-pcie-path", path)
