@@ -22,6 +22,7 @@ from testing.diagnose_scenes import (
 )
 
 from railgauge.core.model import Outcome
+from railgauge.core.naming import among
 from railgauge.core.question import LIMITS
 from railgauge.diagnosis import diagnose
 from railgauge.diagnosis.confirm import confirmations
@@ -205,8 +206,10 @@ def test_a_second_measurement_is_shown_with_its_figures(slow_node, speed, state,
 def test_slow_with_only_one_of_two_partners_is_unsteady(slow_node):
     first, second = confirmations(slow_node, diagnose(slow_node))
     (one,), (two,) = (set(a.question.case.nodes) - {"n3"} for a in (first, second))
-    (cause,) = diagnose(again(slow_node, {("n3", one): 200.0, ("n3", two): 390.0}))
+    cause, again_slow = diagnose(again(slow_node, {("n3", one): 200.0, ("n3", two): 390.0}))
     assert (cause.confirmation.state, cause.confidence) == ("unsteady", "open")
+    assert (again_slow.where.node, again_slow.confidence) == (among(sorted(("n3", one))), "open")
+    assert "when measured again, which no other cause explains" in again_slow.says
 
 
 def test_the_only_suspect_that_is_slow_again_is_the_cause():
@@ -232,14 +235,14 @@ def test_a_second_measurement_does_not_improve_the_verdict(slow_node, speed):
     assert all(r.outcome is not Outcome.FLAKY for r in confirmed.records.values())
 
 
-def test_results_apply_only_to_their_own_cause(slow_node):
+@pytest.mark.parametrize(
+    "change", [{"node": "n4"}, {"device": "mlx5_0"}, {"cause": "slow-nic"}, {"peer": "n1"}]
+)
+def test_results_apply_only_to_their_own_cause(slow_node, change):
     answered = again(slow_node, {("n3",): 390.0})
-    other = tuple(
-        replace(one, asked=replace(one.asked, **change))
-        for one in answered.confirmed[:1]
-        for change in ({"node": "n4"}, {"device": "mlx5_0"}, {"cause": "slow-nic"}, {"peer": "n1"})
-    )
-    (cause,) = diagnose(replace(answered, confirmed=other))
+    first, *_ = answered.confirmed
+    other = replace(first, asked=replace(first.asked, **change))
+    (cause,) = diagnose(replace(answered, confirmed=(other,)))
     assert (cause.confirmation, cause.confidence) == (None, "likely")
 
 

@@ -12,6 +12,7 @@ from railgauge.core.errors import NodeUnreachable
 from railgauge.core.model import Outcome
 from railgauge.diagnosis import diagnose, elimination
 from railgauge.diagnosis.confirm import follow_ups
+from railgauge.diagnosis.confirmed import with_confirmation
 from railgauge.diagnosis.model import OPEN, Cause, Where
 from railgauge.diagnosis.telling_apart import telling_apart
 from railgauge.judging.confirmation import Confirmed
@@ -88,12 +89,64 @@ def test_each_path_is_measured_once_with_a_good_node():
     assert {one.asked.question.case.nodes for one in results} == {("n1", "n2")}
 
 
-@pytest.mark.parametrize("slow", [PATHS[:1], PATHS[1:], PATHS])
+@pytest.mark.parametrize("slow", [PATHS[1:], PATHS])
 def test_the_slow_paths_are_what_is_left(slow):
     names = [str(one.asked.question.case.pairing) for one in measured(slow)]
     cause = elimination.decided(of_paths(*names), measured(slow))
     assert cause.where.device == ",".join(name for name in names if name in slow)
     assert cause.confidence == "likely"
+
+
+def test_one_slow_path_may_be_its_gpu_that_is_slow_at_times():
+    cause = elimination.decided(of_paths(*PATHS), measured(PATHS[:1]))
+    assert (cause.where.device, cause.confidence) == ("gpu0,gpu0-mlx5_0", "open")
+    assert cause.would_decide == "measure gpu0 over another NIC"
+
+
+def test_one_slow_path_of_two_of_a_gpu_is_that_path():
+    names = ("gpu0-mlx5_0", "gpu0-mlx5_1")
+    results = []
+    for one, name in zip(measured(PATHS[:1]), names, strict=False):
+        case = one.asked.question.case
+        pairing = replace(case.pairing, gpu=0, nic=name.partition("-")[2])
+        question = replace(one.asked.question, case=replace(case, pairing=pairing))
+        results.append(replace(one, asked=replace(one.asked, question=question)))
+    cause = elimination.decided(of_paths(*names), results)
+    assert (cause.where.device, cause.confidence) == ("gpu0-mlx5_0", "likely")
+
+
+def reached(request, value, floor):
+    outcome = Outcome.PASSED if value >= floor else Outcome.FAILED
+    return Confirmed(request, (judgement(outcome, unit="Gb/s", worst=value, floor=floor),))
+
+
+FAR = 284.0
+"""What a good node reaches over the next NIC of gpu0."""
+
+
+@pytest.mark.parametrize(
+    ("over_another", "cause"),
+    [(FAR, ("slow-pcie-path", "gpu0-mlx5_0")), (150.0, ("slow-gpu", "gpu0"))],
+)
+def test_the_gpu_of_the_path_that_is_left_is_measured_over_another_nic(over_another, cause):
+    """Collectives of n1 are slow; over mlx5_0, gpu0 alone is. The first round asks for each GPU."""
+    suspected = of_paths(*PATHS)
+    pairs = [("n1", "n2"), ("n2", "n3"), ("n3", "n1")]
+    found = findings(list(map(asking, paths(pairs, ["gpu3-mlx5_3"], {}))), nodes=("n1", "n2", "n3"))
+    first = tuple(
+        reached(one, SLOW if str(one.question.case.pairing) == PATHS[0] else 392.0, 372.4)
+        for one in telling_apart(found, [], suspected, ("n2", "n3"))
+    )
+    narrowed = with_confirmation(suspected, first)
+    assert (narrowed.where.device, narrowed.confidence) == ("gpu0,gpu0-mlx5_0", "open")
+    later = replace(found, confirmed=first)
+    asked = list(telling_apart(later, [], narrowed, ("n2", "n3")))
+    over = [(str(one.question.case.pairing), one.question.case.nodes[0]) for one in asked]
+    assert over[1:3] == [("gpu0-mlx5_1", "n1"), ("gpu0-mlx5_1", "n3")]
+    values = zip(asked[1:3], (over_another, FAR), strict=True)
+    second = [reached(one, value, 100.0) for one, value in values]
+    told = with_confirmation(suspected, (*first, *second))
+    assert (told.cause, told.where.device, told.confidence) == (*cause, "likely")
 
 
 # --- all paths of a NIC, and host memory over it ---
@@ -137,9 +190,9 @@ def test_slow_paths_of_a_nic_that_is_fine_now_are_paths():
     assert cause.where.device == ",".join(OF_NICS[1:])
 
 
-def test_one_of_two_paths_of_a_nic_is_a_path():
+def test_one_of_two_paths_of_a_nic_is_no_nic():
     cause = decided({"n1 gpu5-mlx5_1"}, over_nics())
-    assert (cause.cause, cause.where.device) == ("slow-pcie-path", "gpu5-mlx5_1")
+    assert (cause.cause, cause.where.device) == ("slow-pcie-path", "gpu5,gpu5-mlx5_1")
 
 
 def test_without_host_memory_it_may_be_the_nic():

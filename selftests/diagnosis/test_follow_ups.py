@@ -49,10 +49,13 @@ def test_nothing_is_measured_again_if_no_partner_is_missing():
 
 
 def test_a_slow_node_that_met_two_others_is_measured_with_a_third():
-    """Its paths to both may be slow: then it is fine with the third, and undecided."""
+    """Its paths to both may be slow: then it is fine with the third, and undecided.
+
+    It received from one of them, and sent to the other one, so both directions are measured.
+    """
     found = scene({"n2"}, gated="")
-    assert planned_again(found) == [(("n2",), ("n4", "n2"))]
-    assert [one.question.case.repeats for one in follow_ups(found, diagnose(found))] == [3]
+    assert planned_again(found) == [(("n2",), ("n4", "n2")), ((), ("n2", "n4"))]
+    assert [one.question.case.repeats for one in follow_ups(found, diagnose(found))] == [3, 3]
     for slow, confidence in (([{"n2"}], "likely"), ([("n1", "n2"), ("n2", "n3")], "open")):
         (cause,) = answered(found, slow)
         assert (cause.cause, cause.where.node, cause.confidence) == ("slow-node", "n2", confidence)

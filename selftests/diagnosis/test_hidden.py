@@ -97,3 +97,30 @@ def test_the_collectives_of_a_node_with_an_idle_nic_say_nothing_of_the_paths_to_
     assert dict(hidden(found, diagnose(found))) == dict.fromkeys(
         ("n2", "n4"), (("speed of its collectives with other nodes",), why)
     )
+
+
+def test_a_direction_that_only_lower_limits_were_measured_of_is_unknown_to_the_higher_ones():
+    """n2 sends to n3 alone, which is slow; reads from it are fine, and have a lower limit."""
+    nic = NICS[:1]
+    slow = {"n3": 300.0}
+    writes = paths([("n2", "n3"), ("n3", "n1"), ("n1", "n4"), ("n4", "n1")], nic, slow)
+    reads = paths([("n1", "n2"), ("n4", "n1")], nic, {}, "host_read_bandwidth")
+    reads = [
+        replace(item, judgements=tuple(replace(j, floor=340.0) for j in item.judgements))
+        for item in reads
+    ]
+    found = run(*writes, *reads, nodes=4)
+    lines = dict(hidden(found, answered(found, lambda case: 300.0 if "n3" in case.nodes else FINE)))
+    assert lines["n2"] == (
+        ("host memory paths, sending over 1 NIC, by host_write_bandwidth",),
+        "measured only with slow-node (n3)",
+    )
+
+
+def test_a_direction_that_as_high_a_limit_was_measured_of_is_known():
+    nic = NICS[:1]
+    writes = paths([("n2", "n3"), ("n3", "n1"), ("n1", "n4"), ("n4", "n1")], nic, {"n3": 300.0})
+    reads = paths([("n1", "n2"), ("n4", "n1")], nic, {}, "host_read_bandwidth")
+    found = run(*writes, *reads, nodes=4)
+    lines = dict(hidden(found, answered(found, lambda case: 300.0 if "n3" in case.nodes else FINE)))
+    assert "n2" not in lines

@@ -140,7 +140,7 @@ def _diagnosed(results: RunResults) -> tuple[Cause, ...]:
     all_ = of_one_node(results, folded(claims))
     of_items = [again.doubted(claim, all_) for claim in again.of_items(results, all_)]
     causes = [_confirmed(results, claim) for claim in of_items]
-    causes += [_confirmed(results, claim) for claim in residue.left_over(results, causes)]
+    causes += [_of_rest(results, claim, causes) for claim in residue.left_over(results, causes)]
     causes = with_rivals(results, doubted(results, causes))
     causes = list(without_slow_partners(causes, results))
     left = (*unexplained.slow_again(results, causes), *unexplained.not_held(results, causes))
@@ -164,6 +164,17 @@ def _confirmed(results: RunResults, claim: CauseClaim) -> Cause:
         found = doubted_path(results, found)
     shown = [results.records[i] for i in found.evidence]
     return with_partner(found, shown, results.confirmed)
+
+
+def _of_rest(results: RunResults, claim: CauseClaim, causes: Sequence[Cause]) -> Cause:
+    """The cause of what other causes do not explain; undecided if it would be one of them again.
+
+    That such a part was slow when it was measured again is no news.
+    """
+    found = _confirmed(results, claim)
+    known = {(one.cause, one.where) for one in causes if one.confidence != OPEN}
+    is_known = found.confidence != OPEN and (found.cause, found.where) in known
+    return replace(_cause(claim, results), confirmation=found.confirmation) if is_known else found
 
 
 def _may_be_all(where: Where, before: Cause, evidence: Sequence[ItemRecord]) -> bool:

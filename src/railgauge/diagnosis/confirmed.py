@@ -34,6 +34,7 @@ UNKNOWN = "not measured"
 DIRECTION, PATH = "slow-direction", "slow-path"
 
 _PAIR = 2
+_TIMES = 3
 _MOST_PATHS = 3
 _CHANCE = 0.05
 
@@ -55,8 +56,9 @@ def with_confirmation(cause: Cause, results: Sequence[Confirmed], *, has_it: boo
         elimination.decided,
     ):
         if (told := decided(cause, mine)) is not None:
+            again = (*results, *gpu_or_path.carried(told, mine))
             is_narrower = told.confidence == OPEN and told.where != cause.where
-            return with_confirmation(told, results, has_it=has_it) if is_narrower else told
+            return with_confirmation(told, again, has_it=has_it) if is_narrower else told
     mine = gpu_alone.between_nodes(cause, mine)
     if not mine:
         return cause
@@ -84,7 +86,7 @@ def with_partner(
     state = cause.confirmation.state if cause.confirmation else ""
     is_open = state == NOT_REPRODUCED or (bool(state) and cause.confidence == OPEN)
     slow = cause.cause.startswith("slow-") and not cause.where.peer
-    if is_open and slow and len(common) == 1:
+    if is_open and slow and common == [cause.where.node]:
         return _with_paths(cause, shown)
     if not is_open or not slow or len(common) != _PAIR:
         return cause
@@ -213,8 +215,17 @@ def _found_again(cause: Cause, results: Sequence[Confirmed]) -> Cause:
         if cause.where.peer:
             return replace(told, confidence=LIKELY, would_decide="")
         both = sorted(nodes_of(cause.where.node))
-        return _between(told, *both) if len(both) == _PAIR else told
+        return _between(told, *both) if len(both) == _PAIR else _back_alone(told, results)
     return told
+
+
+def _back_alone(cause: Cause, results: Sequence[Confirmed]) -> Cause:
+    """The cause as one of the other direction, if that was always slow again, and this one fine."""
+    own = [r for r in results if cause.where.node in r.asked.suspects]
+    back = [r for r in results if not r.asked.suspects]
+    (slow, all_), (slow_back, all_back) = repeats(own), repeats(back)
+    is_back = not slow and slow_back == all_back and min(all_, all_back) >= _TIMES
+    return named_as(DIRECTION, cause) if is_back else cause
 
 
 def _at(cause: Cause, node: str, results: Iterable[Confirmed]) -> Cause:

@@ -17,17 +17,19 @@ from railgauge.core.model import Judgement
 from railgauge.core.naming import listed
 from railgauge.core.terms import Flow
 from railgauge.diagnosis.alike import evidence_of, is_steady, lies_on, rates
+from railgauge.diagnosis.few_ways import doubt_of_ways
 from railgauge.diagnosis.history import History
 from railgauge.diagnosis.model import AGAIN, CERTAIN, GOOD, OPEN, Cause, RunResults, missed
-from railgauge.diagnosis.over_paths import flow_of, has_rate, is_path
+from railgauge.diagnosis.over_paths import flow_of, is_path
 from railgauge.diagnosis.reach import goes_through
 from railgauge.diagnosis.remeasured import at_times
-from railgauge.diagnosis.shares import What
+from railgauge.diagnosis.shares import Shares, What
 from railgauge.diagnosis.their_partners import named_too
 from railgauge.judging.confirmation import Confirmed
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.metric import LOWER
 
+_ENOUGH = 2  # partners that a part was slow with
 _ALIKE = 0.985  # healthy like parts differ by up to 1.04 % in document 002
 
 
@@ -164,7 +166,8 @@ def _rests_on_sums(results: RunResults, cause: Cause) -> bool:
 
 def _rests_on_slow_nics(results: RunResults, cause: Cause, causes: Sequence[Cause]) -> bool:
     node = cause.where.node
-    if cause.cause != "slow-node" or not is_steady(cause) or not cause.confirmation:
+    is_whole = cause.cause in ("slow-node", "slow-direction") and not cause.where.device
+    if not is_whole or not is_steady(cause):
         return False
     again = (one.asked.question.case for one in results.confirmed if one.asked.suspects == (node,))
     paths = [case.path_at(node) for case in again if case is not None and case.pairing]
@@ -187,8 +190,8 @@ def _doubted(results: RunResults, path: Cause, causes: Iterable[Cause]) -> Cause
         if _is_unsteady(results, name, ends, lost):
             says = f"{path.says}; {name} was slow with others, measured again"
             return replace(path, says=says, confidence=OPEN, would_decide=AGAIN.format(name))
-    if path.where.device and not _is_fine_elsewhere(results, path):
-        says = f"{path.says}; nothing is known of the path over other NICs"
+    if (doubt := doubt_of_ways(results, path, mine)) is not None:
+        says = f"{path.says}; {doubt}"
         return replace(path, says=says, confidence=OPEN, would_decide=AGAIN.format(str(path.where)))
     if (whole := _unknown_end(results, path, causes)) is not None:
         said = path.says.partition("; measured again")[0]
@@ -203,11 +206,23 @@ def _doubted(results: RunResults, path: Cause, causes: Iterable[Cause]) -> Cause
         apart = [record for record in evidence_of(results, end) if record not in mine]
         worst = _worst(apart)
         on_it = bool(end.where.peer) or all(lies_on(end, record) for record in mine)
-        if on_it and any(lost[a] >= _ALIKE * worst[a] for a in lost.keys() & worst.keys()):
+        is_as_slow = any(lost[a] >= _ALIKE * worst[a] for a in lost.keys() & worst.keys())
+        if on_it and (is_as_slow or _is_a_slow_direction(results, end, path)):
             says = f"{path.says}; {end.cause} ({end.where}) costs as much"
             decide = AGAIN.format(listed(sorted((path.where.node, path.where.peer))))
             return replace(path, says=says, confidence=OPEN, would_decide=decide)
     return path
+
+
+def _is_a_slow_direction(results: RunResults, end: Cause, path: Cause) -> bool:
+    """Whether an end is behind its peers in one direction, by as much as the path is slow.
+
+    Most of its measurements are within their limits, and of other kinds than those of the path.
+    """
+    shares, name = Shares(results.records.values()), [end.where.node]
+    own = shares.levels([r for r in evidence_of(results, end) if r.outcome in GOOD], name)
+    slow = shares.levels(evidence_of(results, path), name)
+    return end.cause == "slow-direction" and bool(own and slow) and min(slow) >= _ALIKE * min(own)
 
 
 def paths_that_meet(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
@@ -266,19 +281,6 @@ def _unknown_end(results: RunResults, path: Cause, causes: Iterable[Cause]) -> s
     return None
 
 
-def _is_fine_elsewhere(results: RunResults, path: Cause) -> bool:
-    """Whether the two nodes of a path reached their limits over another NIC."""
-    ends = {path.where.node, path.where.peer}
-    return any(
-        set(record.nodes) == ends
-        and record.outcome in GOOD
-        and is_path(record)
-        and has_rate(record)
-        and not goes_through(path.where.device, record.pairing)
-        for record in results.records.values()
-    )
-
-
 def _is_unsteady(results: RunResults, end: str, ends: set[str], lost: Mapping[What, float]) -> bool:
     """Whether an end of a path was slow with a node off the path: at times, or as slow as it."""
     worst = {(subject, metric): value for (subject, metric, _, _), value in lost.items()}
@@ -311,7 +313,8 @@ def whole_paths(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
             ids = {record.id for record in over}
             evidence = tuple(dict.fromkeys((*path.evidence, *ids)))
             whole = replace(path, where=replace(path.where, device=""), evidence=evidence)
-            kept = [_without(cause, ids, path) for cause in found if not _is_of(whole, cause, path)]
+            rest = [cause for cause in found if not _is_of(whole, cause, path)]
+            kept = [_without(results, cause, ids, path) for cause in rest]
             found = [whole if cause is path else cause for cause in kept]
     return found
 
@@ -341,10 +344,17 @@ def _lost_alike(records: Sequence[ItemRecord], own: Mapping[What, float]) -> boo
     return bool(pairs) and all(_ALIKE <= one / other <= 1 / _ALIKE for one, other in pairs)
 
 
-def _without(cause: Cause, ids: set[str], path: Cause) -> Cause:
-    """The cause; undecided if it rests on these items, which the path explains."""
+def _without(results: RunResults, cause: Cause, ids: set[str], path: Cause) -> Cause:
+    """The cause; undecided if it rests on these items, which the path explains.
+
+    It does not if it was slow with two other nodes as well.
+    """
     if cause is path or not is_steady(cause) or ids.isdisjoint(cause.evidence):
         return cause
+    kept = tuple(item for item in cause.evidence if item not in ids)
+    shown = evidence_of(results, replace(cause, evidence=kept))
+    if len({frozenset(record.nodes) for record in shown if missed(record)}) >= _ENOUGH:
+        return replace(cause, evidence=kept)
     says = f"{cause.says}; the path between {path.where.node} and {path.where.peer} costs as much"
     return replace(cause, says=says, confidence=OPEN, would_decide=AGAIN.format(str(cause.where)))
 

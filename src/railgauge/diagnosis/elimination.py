@@ -4,7 +4,8 @@
   they are fast, the first is slow.
 - Several GPUs of a node, or paths between a GPU and a NIC, of which a collective says that one is
   slow: each is measured by itself. Several slow paths of one NIC are the NIC if host memory over
-  it, which was fine before, is slow now.
+  it, which was fine before, is slow now. One slow path may be its GPU, which is slow at times: it
+  is undecided until the GPU was measured over another NIC.
 
 Example: ``n1`` is slow with ``n2`` and with ``n3``, and ``n4`` did not answer. ``n2`` reaches its
 limit with ``n3``, so ``n1`` is slow.
@@ -33,7 +34,8 @@ from railgauge.judging.record import ItemRecord
 _MOST_PARTS = 8
 _MOST_NODES = 3
 _FEW = 2  # nodes that other rules tell apart
-_PART = {"slow-pcie-path": re.compile(r"gpu\d+-.+"), "slow-gpu": re.compile(r"gpu\d+")}
+_PCIE = "slow-pcie-path"
+_PART = {_PCIE: re.compile(r"gpu\d+-.+"), "slow-gpu": re.compile(r"gpu\d+")}
 _BEHIND = 0.985  # of what the other suspects reach; healthy like parts differ by up to 1.04 %
 _NEAR = "near"
 _NODE = "slow-node"
@@ -82,7 +84,7 @@ def on_parts(
 
 def nics_of_paths(cause: Cause) -> tuple[str, ...]:
     """The NICs of several suspected paths; empty for other suspects."""
-    paths = _parts(cause) if cause.cause == "slow-pcie-path" else ()
+    paths = _parts(cause) if cause.cause == _PCIE else ()
     return tuple(dict.fromkeys(path.partition("-")[2] for path in paths))
 
 
@@ -106,10 +108,33 @@ def decided(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
     if not _parts(cause):
         return _node_left(cause, results)
     host = [result for result in results if is_host_memory(result)]
-    left = _among_parts(cause, [result for result in results if result not in host])
+    of_gpus = [result for result in results if result not in host]
+    left = _among_parts(cause, of_gpus)
     if left and left.cause == _NODE:  # no part is slow now, but a NIC may be
         return _of_slow_nics(cause, host) or left
-    return _of_nics(cause, left, host) if left else None
+    return _or_its_gpu(_of_nics(cause, left, host), of_gpus) if left else None
+
+
+def _or_its_gpu(cause: Cause, results: Sequence[Confirmed]) -> Cause:
+    """The cause; undecided if it is one path that misses its limit, as its GPU may at times.
+
+    What cleared the GPU before tells nothing of a GPU that is slow at times.
+    """
+    path = cause.where.device
+    gpu = path.partition("-")[0]
+    slow = {_path(result) for result in results if result.missed}
+    is_told = any(_path(r).startswith(f"{gpu}-") for r in results if _path(r) != path)
+    if cause.cause != _PCIE or cause.confidence == OPEN or path not in slow or is_told:
+        return cause
+    where = replace(cause.where, device=f"{gpu},{path}")
+    return replace(
+        cause, where=where, confidence=OPEN, would_decide=f"measure {gpu} over another NIC"
+    )
+
+
+def _path(result: Confirmed) -> str:
+    case = result.asked.question.case
+    return str(case.pairing) if case else ""
 
 
 def _node_left(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:

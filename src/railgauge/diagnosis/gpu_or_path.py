@@ -107,6 +107,16 @@ def decided(cause: Cause, results: Sequence[Confirmed]) -> Cause | None:
     )
 
 
+def carried(cause: Cause, results: Sequence[Confirmed]) -> list[Confirmed]:
+    """The results of the suspected path and its NIC, as if they had been asked for this cause.
+
+    The run asked for them to find the path among others, and does not measure them twice.
+    """
+    path = suspected_path(cause)
+    fit = [r for r in results if path and _pairing(r) in (path, path.rpartition("-")[2])]
+    return [replace(r, asked=replace(r.asked, device=cause.where.device)) for r in fit]
+
+
 def is_host_memory(result: Confirmed) -> bool:
     """Whether a remeasurement is between nodes over a NIC alone, without a GPU."""
     case = result.asked.question.case

@@ -23,6 +23,7 @@ from railgauge.diagnosis.localise import ways
 from railgauge.diagnosis.model import OPEN, Cause, RunResults
 from railgauge.diagnosis.over_paths import flow_of, has_rate, is_path
 from railgauge.diagnosis.reach import nodes_of
+from railgauge.diagnosis.shares import Shares
 from railgauge.judging.record import ItemRecord
 
 _NO_PARTNER = "not measured in this direction: its partner was behind a gate, or lost"
@@ -33,6 +34,9 @@ _COMPARED = (Outcome.PASSED, Outcome.FAILED)
 _COLLECTIVES = ("speed of its collectives with other nodes",)
 _End = tuple[str, str, str]
 """A node, its NIC, and a direction."""
+_Seen = tuple[ItemRecord, "Cause | None"]
+"""A measurement of an end, and the slow part that hides the end from it."""
+_TIGHTER = 0.01  # of a healthy rate
 _What = tuple[tuple[str, ...], str]
 """What is unknown, and why."""
 
@@ -40,8 +44,8 @@ _What = tuple[tuple[str, ...], str]
 def hidden(results: RunResults, causes: Sequence[Cause]) -> Iterator[tuple[str, _What]]:
     """Yield each node with the directions of its parts that a slow part elsewhere hides."""
     blamed = _blamed(causes)
-    alone: dict[_End, list[Cause | None]] = defaultdict(list)
-    in_sums: dict[_End, list[Cause | None]] = defaultdict(list)
+    alone: dict[_End, list[_Seen]] = defaultdict(list)
+    in_sums: dict[_End, list[_Seen]] = defaultdict(list)
     missing: dict[_End, None] = {}  # in order, so that every reader gives the same lines
     for record in results.records.values():
         for end in _ends(results, record):
@@ -49,16 +53,18 @@ def hidden(results: RunResults, causes: Sequence[Cause]) -> Iterator[tuple[str, 
                 found = blamed.get(record.id)
                 is_sum = flow_of(record, results.platform.measurements) is Flow.BOTH
                 into = in_sums if is_sum else alone
-                into[end].append(found if found and _hides(found, end[0]) else None)
+                into[end].append((record, found if found and _hides(found, end[0]) else None))
             elif not record.asserted and _COUNTERS.isdisjoint(record.ways):
                 missing[end] = None
     behind = in_sums | alone  # a sum tells nothing of a direction that was measured by itself
-    lines: dict[tuple[str, str, str, str], int] = defaultdict(int)
-    for (node, part, way), found_ in behind.items():
-        if all(found_) and found_[0]:
-            lines[node, _kind(part), way, _said(found_[0])] += 1
-    for (node, kind, way, cause), count in lines.items():
-        yield node, (_words(kind, way, count), f"measured only with {cause}")
+    lines: dict[tuple[str, str, str, str, str], int] = defaultdict(int)
+    shares = Shares(results.records.values() if blamed else ())
+    for (node, part, way), some in behind.items():
+        if told := _hidden(shares, some):
+            cause, by = told
+            lines[node, _kind(part), way, cause, by] += 1
+    for (node, kind, way, cause, by), count in lines.items():
+        yield node, (_words(kind, way, count, by), f"measured only with {cause}")
     yield from _in_collectives(results, blamed)
     for slow in (one for one in _decided(causes) if _is_slow_node(one, behind)):
         yield slow.where.node, (("paths to other nodes",), f"measured only with {_said(slow)}")
@@ -68,6 +74,32 @@ def hidden(results: RunResults, causes: Sequence[Cause]) -> Iterator[tuple[str, 
     )
     for (node, kind, way, why), count in half.items():
         yield node, (_words(kind, way, count), why)
+
+
+def _hidden(shares: Shares, some: Sequence[_Seen]) -> tuple[str, str] | None:
+    """The cause that hides a direction, and the measurements it hides it from: none for all."""
+    known = [record for record, cause in some if cause is None]
+    best = max((_tightness(shares, record) for record in known), default=0.0)
+    behind = [
+        (record.subject, cause)
+        for record, cause in some
+        if cause is not None and (not known or _tightness(shares, record) > best + _TIGHTER)
+    ]
+    if not behind:
+        return None
+    names = dict.fromkeys(subject for subject, _ in behind)
+    return _said(behind[0][1]), listed(list(names)) if known else ""
+
+
+def _tightness(shares: Shares, record: ItemRecord) -> float:
+    """The limit of a rate as a share of what healthy ones reach; 0 if that is unknown."""
+    found = (
+        judged.floor * share / judged.worst
+        for judged in record.judgements
+        if judged.floor and judged.worst
+        if (share := shares.of(record, judged, record.nodes) or shares.of(record, judged))
+    )
+    return max(found, default=0.0)
 
 
 def _in_collectives(
@@ -107,9 +139,10 @@ def _kind(part: str) -> str:
     return "pairing" if part.startswith("gpu") else "NIC"
 
 
-def _words(kind: str, way: str, count: int) -> tuple[str, ...]:
+def _words(kind: str, way: str, count: int, by: str = "") -> tuple[str, ...]:
     topic = "host memory paths" if kind == "NIC" else "GPU memory RDMA"
-    return (f"{topic}, {way} over {count} {kind}{'s' * (count > 1)}",)
+    said = f"{topic}, {way} over {count} {kind}{'s' * (count > 1)}"
+    return (f"{said}, by {by}" if by else said,)
 
 
 def _half(

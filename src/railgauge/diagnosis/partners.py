@@ -34,7 +34,7 @@ def good_nodes(
     suspects: set[str] = set()
     explained: set[str] = set()
     for cause in causes:
-        if cause not in harmless and _reaches(cause):
+        if cause not in harmless and _reaches(cause) and not _is_of_groups(results, cause):
             suspects |= _named(cause)
         if cause.where.node and cause.cause != UNDIAGNOSED:
             explained |= {*cause.evidence, *cause.explains}
@@ -45,6 +45,13 @@ def good_nodes(
     names = [node.name for node in results.cluster.nodes if node.name not in suspects]
     proven = _proven(results) if names else set()
     return tuple(sorted(names, key=lambda name: name not in proven))
+
+
+def _is_of_groups(results: RunResults, cause: Cause) -> bool:
+    """Whether only collectives of more than two nodes show it, which suspect none in particular."""
+    shown = [results.records[item] for item in cause.evidence if item in results.records]
+    groups = [record for record in shown if len(set(record.nodes)) > _PAIR]
+    return cause.confidence == OPEN and bool(shown) and len(groups) == len(shown)
 
 
 def _proven(results: RunResults) -> set[str]:

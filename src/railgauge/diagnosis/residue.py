@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from railgauge.core.naming import among, listed
 from railgauge.core.terms import Flow, Rung
+from railgauge.diagnosis import again
 from railgauge.diagnosis.alike import (
     evidence_of,
     is_steady,
@@ -22,10 +23,12 @@ from railgauge.diagnosis.alike import (
     pairs_behind,
     slower_than_others,
 )
-from railgauge.diagnosis.course import DIRECTION
+from railgauge.diagnosis.course import DIRECTION, SLOW
 from railgauge.diagnosis.history import nic_of
 from railgauge.diagnosis.localise import ways
 from railgauge.diagnosis.model import (
+    AGAIN,
+    CERTAIN,
     LIKELY,
     OPEN,
     Cause,
@@ -38,13 +41,16 @@ from railgauge.diagnosis.over_paths import flow_of, is_path
 from railgauge.diagnosis.pattern import worst_of
 from railgauge.diagnosis.reach import nodes_of
 from railgauge.diagnosis.shares import Shares
+from railgauge.diagnosis.unexplained import is_back
 from railgauge.judging.record import ItemRecord
 from railgauge.tools import flow
 from railgauge.tools.metric import LOWER
 
+_COST = SLOW | {"slow-gpu-link"}
 _PAIR = 2
 _MUCH = 0.05  # of a limit
 _SOME = 2
+_LESS = 0.98  # of the best like item; healthy like parts differ by up to 1.04 %
 _FAR = 0.85  # of the best share
 
 
@@ -59,12 +65,13 @@ def left_over(results: RunResults, causes: Sequence[Cause]) -> Iterator[CauseCla
     for cause in steady:
         others = [one for one in causes if (one.cause, one.where) != (cause.cause, cause.where)]
         shown = evidence_of(results, cause)
-        less = (*slower_than_others(shown), *pairs_behind(shown))
+        less = (*_slower(results, cause, shown), *pairs_behind(shown))
         far = _much_slower(results, shares, cause, shown)
         slower = [
             record
             for record in dict.fromkeys((*less, *far, *_back(results, cause, shown)))
-            if len(set(record.nodes)) == _PAIR and not any(lies_on(o, record) for o in others)
+            if len(set(record.nodes)) == _PAIR
+            if not any(lies_on(o, record) and not is_back(results, o, record) for o in others)
         ]
         if _has_others(results, cause) and (claim := _of_one_nic(results, cause, slower)):
             yield claim
@@ -75,6 +82,14 @@ def left_over(results: RunResults, causes: Sequence[Cause]) -> Iterator[CauseCla
         found[frozenset(record.nodes)].append((record, cause))
     for nodes, some in found.items():
         yield _claim(sorted(nodes), some)
+
+
+def _slower(results: RunResults, cause: Cause, shown: Sequence[ItemRecord]) -> Iterator[ItemRecord]:
+    """The items that are slower than others, or than what was measured again of the same node."""
+    mine = [one for one in results.confirmed if one.asked.suspects == (cause.where.node,)]
+    added = [record for record in again.records_of(results, mine) if lies_on(cause, record)]
+    known = set(shown)
+    return (one for one in slower_than_others((*shown, *added), _LESS) if one in known)
 
 
 def _much_slower(
@@ -151,13 +166,19 @@ def _of_one_nic(
 
 
 def _of_groups(results: RunResults, causes: Sequence[Cause]) -> Iterator[tuple[ItemRecord, Cause]]:
-    """Collectives of a group that missed their limit by far more than its slow parts cost pairs."""
+    """Collectives of a group that missed their limit by far more than its slow parts cost pairs.
+
+    Or those of one node, by far more than its slow links cost.
+    """
     for record in results.records.values():
-        lost = _margin([record]) if len(set(record.nodes)) > _PAIR else 0.0
+        of_all = record.rung >= Rung.INTRANODE and not record.pairing
+        is_group = of_all and len(set(record.nodes)) != _PAIR
+        lost = _margin([record]) if is_group else 0.0
         on = [one for one in causes if lost and record.id in (*one.evidence, *one.explains)]
-        if not on or not all(map(is_steady, on)):
+        if not on or not all(one.cause in _COST and one.confidence != CERTAIN for one in on):
             continue
-        pairs = [r for one in on for r in evidence_of(results, one) if len(set(r.nodes)) <= _PAIR]
+        shown = [r for one in on for r in evidence_of(results, one) if r.id != record.id]
+        pairs = [r for r in shown if len(set(r.nodes)) <= _PAIR]
         if pairs and lost < _margin(pairs) - _MUCH:
             yield record, on[0]
 
@@ -173,4 +194,6 @@ def _claim(nodes: Sequence[str], found: Sequence[tuple[ItemRecord, Cause]]) -> C
     causes = listed(list(dict.fromkeys(f"{one.cause} ({one.where})" for _, one in found)))
     says = f"{worst_of(records)}; that is slower than {causes} explains"
     decide = f"measure {listed(nodes)} with nodes that are known to be good"
+    if len(nodes) == 1:
+        decide = AGAIN.format(f"the GPUs of {nodes[0]} and the links between them")
     return CauseClaim("slow-node", Where(among(nodes)), says, records, OPEN, decide)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from railgauge.core.naming import listed
+from railgauge.diagnosis.again import is_added
 from railgauge.diagnosis.alike import CLEARLY
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.course import DIRECTION
@@ -33,7 +34,7 @@ _SURE, _FAR_BETTER = 0.82, 0.95
 _HALF, _LIKE = 0.5, 2.5
 _FEW, _NOISE = 0.25, 0.02
 _UNEVEN = 1.3
-_MOST = 2
+_MOST, _TIMES = 2, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +130,36 @@ def _compared(cause: Cause, parts: Mapping[int, SlowPart], repeats: Sequence[Pat
     chances = _chances(own, cause.evidence, repeats)
     total = sum(chances.values())
     if not total or chances[own] >= _SURE * total:
-        return cause
+        return _undecided(cause, own, []) if total and _is_at_odds(cause, own, repeats) else cause
     best, *_ = ordered = sorted(chances, key=lambda part: -chances[part])
     if chances[best] >= _FAR_BETTER * total and best.node == own.node and best.cause:
         if _is_named(cause, best):
             return cause
         shown = [one for one in repeats if one.item in cause.evidence]
-        if all(one.devices is not None and best.holds(one) for one in shown):
+        is_held = all(one.devices is not None and best.holds(one) for one in shown)
+        if is_held and not _is_more(own, best, repeats):
             return _named(cause, best)
     return _undecided(cause, own, [str(part) for part in ordered if part != own][:_MOST])
+
+
+def _is_at_odds(cause: Cause, own: SlowPart, repeats: Iterable[PathRepeat]) -> bool:
+    """Whether one direction was always fine when measured again, which no cause that stays is."""
+    shown = [one for one in repeats if own.would_show(one)]
+    slow = [one for one in shown if one.slow]
+    again = [one for one in shown if is_added(one.item)]
+    by_way: dict[str, list[bool]] = {}
+    for one in again if slow and cause.course is None and not own.way else ():
+        for way in one.ways[one.at(own.node)]:
+            by_way.setdefault(way, []).append(_is_fine(one, slow))
+    return any(len(fine) >= _TIMES and all(fine) for fine in by_way.values())
+
+
+def _is_more(own: SlowPart, part: SlowPart, repeats: Iterable[PathRepeat]) -> bool:
+    """Whether ``own`` was nearly as slow where ``part`` is not used, and met a low limit."""
+    taken = [one for one in repeats if own.holds(one)]
+    least = min((_lost(one) for one in taken if one.slow and part.holds(one)), default=1.0)
+    known = (one for one in taken if one.share is not None and not part.holds(one))
+    return any(not one.slow and _lost(one) > _HALF * least for one in known)
 
 
 def _is_uneven(own: SlowPart, repeats: Iterable[PathRepeat]) -> bool:

@@ -95,6 +95,7 @@ def _gpu_or_path(
     """
     path, node = suspected_path(cause), cause.where.node
     shown = [results.records[i] for i in cause.evidence if i in results.records]
+    shown += records_of(results, results.confirmed)  # or it was found when measured again
     worst = worst_item(r for r in shown if r.nodes.count(node) == 1 and r.part_at(node) == path)
     if not path or worst is None:
         return
@@ -141,6 +142,8 @@ def _missing_partners(
     """
     suspects = nodes_of(cause.where.node)
     shown = [results.records[i] for i in cause.evidence if i in results.records]
+    if not shown:  # only a repeat shows it
+        shown = [r for r in records_of(results, results.confirmed) if suspects == {*r.nodes}]
     pairs = [r for r in shown if len(r.nodes) == _PAIR and suspects.intersection(r.nodes)]
     is_open = cause.confidence == OPEN and not cause.where.peer
     most = _MOST_NODES_OF_A_TOOL if cause.cause == TOOL else _MOST_NODES
@@ -299,7 +302,7 @@ def third_partner(
     """
     place, others = cause.where, {item for one in causes if one != cause for item in one.evidence}
     is_whole = cause.cause in _BOTH_WAYS and cause.confidence == LIKELY and not place.peer
-    if not is_whole or cause.confirmation or cause.course:
+    if not is_whole or cause.confirmation or (cause.course and cause.course.since):
         return
     shown = [results.records[i] for i in cause.evidence if i in results.records and i not in others]
     worst = worst_item(r for r in shown if place.node in r.nodes and is_path(r) and has_rate(r))
@@ -312,6 +315,25 @@ def third_partner(
         third = (fit or stand_ins(results, causes, worst, met))[:1]
         for again in with_each(cause, place.node, worst, third):
             yield _several_times(again)
+        if is_one_way(results, worst) and _has_one_partner_in_a_way(results, cause, shown):
+            (other,) = set(worst.nodes) - {place.node}
+            for partner in third:
+                yield from turned(cause, worst, {other: partner})
+
+
+def _has_one_partner_in_a_way(
+    results: RunResults, cause: Cause, shown: Sequence[ItemRecord]
+) -> bool:
+    """Whether a node that was slow in both directions was slow with one partner only in one.
+
+    They may be two slow directions, of the node and of this partner.
+    """
+    node, flows = cause.where.node, results.platform.measurements
+    met: dict[str, set[str]] = defaultdict(set)
+    for record in (r for r in shown if node in r.nodes and is_path(r) and has_rate(r)):
+        for way in one_way(record, node, flows):
+            met[way].update({*record.nodes} - {node})
+    return len(met) == _PAIR and any(len(partners_) == 1 for partners_ in met.values())
 
 
 def _several_times(asked: Remeasurement) -> Remeasurement:

@@ -74,12 +74,28 @@ def _explains(results: RunResults, cause: Cause, record: ItemRecord) -> bool:
     Over which device is left open: the node may be slow over all of them since a moment.
     """
     place, nodes = cause.where, set(record.nodes)
-    is_there = {place.node, place.peer} <= nodes if place.peer else nodes & nodes_of(place.node)
+    named = nodes & nodes_of(place.node)
+    if cause.confidence == OPEN:
+        named = {node for node in named if not _is_cleared(results, node, record)}
+    is_there = {place.node, place.peer} <= nodes if place.peer else named
     is_slower = cause.cause == STRAGGLER and _is_slower(record, evidence_of(results, cause))
-    return bool(is_there) and not is_slower and not _is_back(results, cause, record)
+    return bool(is_there) and not is_slower and not is_back(results, cause, record)
 
 
-def _is_back(results: RunResults, cause: Cause, record: ItemRecord) -> bool:
+def _is_cleared(results: RunResults, node: str, record: ItemRecord) -> bool:
+    """Whether the same measurement of the node was fine again with another partner, each time."""
+    place = record.nodes.index(node)
+    cases = (one.asked.question.case for one in results.confirmed if not (one.missed or one.error))
+    return any(
+        case.measurement == record.subject
+        and str(case.pairing or "") == record.pairing
+        and case.nodes.index(node) == place
+        for case in cases
+        if case is not None and node in case.nodes and set(case.nodes) != set(record.nodes)
+    )
+
+
+def is_back(results: RunResults, cause: Cause, record: ItemRecord) -> bool:
     """Whether the record moved its payload only the other way than a slow direction's items did."""
     node = cause.where.node
     if cause.cause != DIRECTION or cause.confidence == OPEN or node not in record.nodes:
