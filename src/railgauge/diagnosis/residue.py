@@ -48,7 +48,7 @@ from railgauge.tools.metric import LOWER
 
 _COST = SLOW | {"slow-gpu-link"}
 _PAIR = 2
-_MUCH = 0.05  # of a limit
+_MUCH = 0.04  # of a limit
 _SOME = 2
 _LESS = 0.98  # of the best like item; healthy like parts differ by up to 1.04 %
 _FAR = 0.85  # of the best share

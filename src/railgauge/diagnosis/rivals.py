@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -89,7 +89,11 @@ def with_rivals(results: RunResults, causes: Sequence[Cause]) -> list[Cause]:
     compared = [cause for cause in causes if is_compared(cause)]
     repeats = repeats_near(results, compared)
     parts = {id(cause): part_of(cause, repeats) for cause in compared}
-    return [_compared(one, parts, repeats) if id(one) in parts else one for one in causes]
+    open_ = [part_of(one, repeats) for one in causes if _is_suspected(one)] if parts else []
+    slow = (list(parts.values()), open_)
+    return [
+        _compared(one, parts[id(one)], slow, repeats) if id(one) in parts else one for one in causes
+    ]
 
 
 def repeats_near(results: RunResults, causes: Iterable[Cause]) -> list[PathRepeat]:
@@ -103,23 +107,39 @@ def repeats_near(results: RunResults, causes: Iterable[Cause]) -> list[PathRepea
 
 def is_compared(cause: Cause) -> bool:
     """Whether it is a decided slow node, NIC, direction or path."""
+    return cause.confidence not in (OPEN, CERTAIN) and _names_a_part(cause)
+
+
+def _names_a_part(cause: Cause) -> bool:
     place = cause.where
     return (
         cause.cause in _KINDS
-        and cause.confidence not in (OPEN, CERTAIN)
         and not place.device.startswith("gpu")
         and "," not in place.device
-        and "[" not in place.node
+        and place.node != ""
+        and not set("[|,") & set(place.node)
     )
 
 
-def _compared(cause: Cause, parts: Mapping[int, SlowPart], repeats: Sequence[PathRepeat]) -> Cause:
-    own = parts[id(cause)]
+def _is_suspected(cause: Cause) -> bool:
+    """Whether it is one undecided node or NIC: what is undecided is only how it is slow."""
+    return cause.confidence == OPEN and not cause.where.peer and _names_a_part(cause)
+
+
+def _compared(
+    cause: Cause,
+    own: SlowPart,
+    slow: tuple[Sequence[SlowPart], Sequence[SlowPart]],
+    repeats: Sequence[PathRepeat],
+) -> Cause:
+    """The cause beside the ``slow`` parts: the decided ones, and undecided ones of other nodes."""
+    decided, open_ = slow
     near = {name for one in repeats if one.slow and own.holds(one) for name in one.nodes}
     repeats = [one for one in repeats if near.intersection(one.nodes)]
-    others = (one for one in parts.values() if {one.node, one.peer} & near)
+    others = (one for one in decided if {one.node, one.peer} & near)
     known = [one for one in others if one != own and not own.contains(one)]
-    for other in known:
+    suspected = [one for one in open_ if one.node != own.node and one.node in near]
+    for other in (*known, *suspected):
         repeats = _beyond(other, own, repeats)
     if whole := next((one for one in known if one.contains(own)), None):
         slow = [one for one in repeats if one.slow and own.holds(one)]
