@@ -13,7 +13,7 @@ from testing.waiting import stays, wait_until
 
 from railgauge.core.question import CaseResult
 from railgauge.planning.pairing import tournament
-from railgauge.planning.work_queue import Unit
+from railgauge.planning.work_queue import Unit, WorkQueue
 from railgauge.run.engine import CaseEngine, EngineWork
 
 LIMIT_S = 20.0
@@ -39,10 +39,14 @@ class Bench:
         self._changed = threading.Condition()
         of = {u: case(nodes=u.nodes, measurement=u.case) for u in self.units if u.case}
         self.case_of, self.cases_of = of, {unit: (one,) for unit, one in of.items()}
+        self.queue = WorkQueue(self.units)
         self.engine = CaseEngine(self.measure, self.interrupted, self.at_once)
 
     def work(self) -> EngineWork:
-        return EngineWork(self.units, self.cases_of, lambda unit: unit not in self.closed)
+        cases_of = self.cases_of
+        return EngineWork(
+            self.queue, lambda unit: cases_of.get(unit, ()), lambda unit: unit not in self.closed
+        )
 
     def measure(self, wanted) -> CaseResult:
         with self._changed:
