@@ -129,9 +129,15 @@ def _run_all(session: pytest.Session, queue: WorkQueue, run: RunItem) -> None:
         lambda unit: gating.is_measured(items[unit.items[0]]),
     )
     with engine.begin(work):
-        while (unit := engine.next_unit()) is not None:
-            _run(session, unit, engine, run)
-            engine.judged(unit)
+        try:
+            while (unit := engine.next_unit()) is not None:
+                _run(session, unit, engine, run)
+                engine.judged(unit)
+        except (session.Failed, session.Interrupted):
+            for unit in engine.stop():  # or there would be evidence without a judgement
+                for place in unit.items:
+                    run(place, cast("pytest.Item", session))
+            raise
 
 
 def _cases(item: pytest.Item) -> tuple[Case, ...]:

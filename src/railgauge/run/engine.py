@@ -63,6 +63,7 @@ class CaseEngine:
         self._is_over = False
         self._running: set[Unit] = set()
         self._ready: deque[Unit] = deque()
+        self._judging: Unit | None = None
         self._made: dict[Case, Future[dict[Case, CaseResult]]] = {}
         self._broken: Exception | None = None
 
@@ -76,15 +77,13 @@ class CaseEngine:
         """Measure the work ahead while the block runs; an error in the block ends all of it."""
         self._work = work
         threads, was_s = ThreadPoolExecutor(self.at_once, "measuring"), sys.getswitchinterval()
-        self._submit = threads.submit
+        self._submit, self._threads = threads.submit, threads
         if self.at_once > _FEW:
             sys.setswitchinterval(_SWITCH_S)
         try:
             yield
         except BaseException:
-            with self._interrupted():
-                self._is_over = True
-                threads.shutdown(cancel_futures=True)
+            self._end()
             raise
         finally:
             sys.setswitchinterval(was_s)
@@ -101,10 +100,27 @@ class CaseEngine:
                     raise self._broken
                 self._start()
                 if self._ready:
-                    return self._ready.popleft()
+                    self._judging = self._ready.popleft()
+                    return self._judging
                 if not self._running and not self._work.queue:
                     return None
                 self._changed.wait(_LOOK_S)
+
+    @property
+    def was_measured(self) -> bool:
+        """Whether the unit that ``next_unit`` returned last has results, or an error, of its own.
+
+        They are on disk, so they are judged even if the run was stopped meanwhile.
+        """
+        return bool(self._judging and self._has_results(self._judging))
+
+    def stop(self) -> Iterator[Unit]:
+        """End what is measured now, and yield the units that have been, to be judged."""
+        self._end()
+        while self._ready:
+            self._judging = self._ready.popleft()
+            if self._has_results(self._judging):
+                yield self._judging
 
     def upcoming(self) -> Unit | None:
         """Return what ``next_unit`` would return now without waiting."""
@@ -122,6 +138,15 @@ class CaseEngine:
         """Have ``next_unit`` look into its queue again: something was added to it."""
         with self._changed:
             self._changed.notify()
+
+    def _end(self) -> None:
+        with self._interrupted():
+            self._is_over = True
+            self._threads.shutdown(cancel_futures=True)
+
+    def _has_results(self, unit: Unit) -> bool:
+        made = [self._made.get(case) for case in self._work.cases_of(unit)]
+        return any(one and one.done() and not _is_ended(one) for one in made)
 
     def _start(self) -> None:
         """Start the units that can start now; those without a measurement are ready at once."""
@@ -165,3 +190,8 @@ class CaseEngine:
             except Exception as error:  # no other thread can be started; nobody here would see it
                 self._broken = error
             self._changed.notify()
+
+
+def _is_ended(made: Future[dict[Case, CaseResult]]) -> bool:
+    """Whether a measurement was ended before it had a result."""
+    return made.cancelled() or made.exception() is not None
