@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from measuring import ROOT, Row, cpu_s, python
 
-from railgauge.planning.work_queue import Unit, WorkerQueue, WorkQueue
+from railgauge.planning.work_queue import Unit, WorkQueue
 
 TITLE = "Makespan and overhead of measurements"
 ABOUT = """Real runs of pytest with `-n K`: every pair of 2 K nodes is measured, in 2 K - 1
@@ -25,8 +26,8 @@ costs none on the machine that runs the suite. The script writes down when it be
 The makespan is from the first begin to the last end of any, so without the start of the workers;
 the lower bound is the number of rounds times that. The overhead is what lies between the end of
 one measurement and the begin of the next in a run without workers: judging, writing down,
-reporting, and starting the next one. Handing out is the choice of the next unit for each of
-eight workers, in CPU time. That no node was in two measurements at a time is checked."""
+reporting, and starting the next one. Handing out is the choice of the next of eight units
+at once, in CPU time. That no node was in two measurements at a time is checked."""
 
 WORKERS = (2, 4, 8)
 LASTS_S = 2.0
@@ -149,16 +150,16 @@ def clashes(spans: list[Span]) -> Iterator[tuple[Span, Span]]:
 
 
 def hand_out(units: int) -> None:
-    """This many units of 1,250 nodes in rounds of pairs, given to eight workers in turn."""
+    """This many units of 1,250 nodes in rounds of pairs, eight at once."""
     pairs = [(f"n{2 * i:04}", f"n{2 * i + 1:04}") for i in range(625)]
     handout = WorkQueue(Unit((i,), 1, pairs[i % 625], f"m[{i}]") for i in range(units))
-    queues: list[list[Unit]] = [[] for _ in range(8)]
-    for turn in range(units):
-        own = queues[turn % 8]
-        others = [WorkerQueue(queue, 0.5) for queue in queues if queue is not own]
-        unit = handout.take(WorkerQueue(own), others)
-        assert unit
-        own[:] = [*own[-1:], unit]
+    running: deque[Unit] = deque()
+    for _ in range(units):
+        if len(running) == 8:
+            ended = running.popleft()
+            handout.measured(ended)
+            handout.judged(ended)
+        running.extend(handout.start(1))
     assert not handout
 
 

@@ -25,6 +25,8 @@ SCENARIOS = {
     ),
     "stopped": Scenario((*PATH, "-n", "0")),
     "stopped in a worker": Scenario((*PATH, "-n", "2")),
+    "stopped at once": Scenario((*PATH, "--at-once", "4")),
+    "stopped in workers at once": Scenario((*PATH, "-n", "2", "--at-once", "4")),
     "gated": Scenario((*METAX, *SMOKE, *SOME, *SLOW, "--lab-fault", "port-down@mx03")),
 }
 

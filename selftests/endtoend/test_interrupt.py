@@ -12,7 +12,8 @@ from testing.acceptance import HOMELAB, Project, Run, assert_clean
 from testing.waiting import wait_until
 
 NIGHTLY = (*HOMELAB, "--level", "signoff", "--rounds", "3")
-WAYS = ((), ("-n", "2"), ("--lab-nodes", "6", "--at-once", "3"))
+SIX = ("--lab-nodes", "6", "--at-once", "3")
+WAYS = {"alone": (), "xdist": ("-n", "2"), "at once": SIX, "shared": (*SIX, "-n", "2")}
 START_LIMIT_S = 40.0
 END_LIMIT_S = 30.0
 
@@ -62,7 +63,7 @@ class Running:
         return Run(self.project, code, text, "", time.monotonic() - started)
 
 
-@pytest.mark.parametrize("options", WAYS, ids=["alone", "xdist", "at once"])
+@pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
 def test_ctrl_c(project: Project, options: tuple[str, ...]) -> None:
     running = Running(project, *options)
     run = running.end(signal.SIGINT)
@@ -80,7 +81,7 @@ def test_ctrl_c(project: Project, options: tuple[str, ...]) -> None:
     assert [path.name for path in running.temporary.glob("railgauge-lab-*")] == []
 
 
-@pytest.mark.parametrize("options", WAYS, ids=["alone", "xdist", "at once"])
+@pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
 def test_killed(project: Project, options: tuple[str, ...]) -> None:
     running = Running(project, *options)
     run = running.end(signal.SIGKILL)

@@ -37,7 +37,9 @@ FAULTS = tuple(word for node in SLOW for word in ("--lab-fault", f"slow-node@{no
 MANY = (*HOMELAB, *BARE_SMOKE, "--lab-nodes", str(NODES), "--rounds", "2")
 WORKERS = ("-n", "4" if NODES <= FEW else "8")
 AT_ONCE = ("--at-once", "4" if NODES <= FEW else str(NODES // 2))
-WAYS = {"workers": WORKERS, "one process": AT_ONCE}
+# In each of two workers: two measurements at once of eight nodes.
+BOTH = ("-n", "2", *AT_ONCE)
+WAYS = {"workers": WORKERS, "one process": AT_ONCE, "workers at once": BOTH}
 SOME = measuring(
     "connectx4-homelab", "host_write_bandwidth", "host_send_bandwidth", "host_send_latency"
 )
@@ -96,6 +98,38 @@ def test_nodes_were_measured_at_the_same_time(run: Run) -> None:
     assert any(
         later[1] < earlier[2] and later[3] != earlier[3] for earlier, later in pairwise(found)
     )
+
+
+def at_a_time(run: Run) -> int:
+    """The most measurements that ran at one time."""
+    spans: dict[str, tuple[datetime, datetime]] = {}
+    for _, begun, ended, case in uses(run):
+        first, last = spans.get(case, (begun, ended))
+        spans[case] = (min(first, begun), max(last, ended))
+    return max(
+        sum(other <= begun < end for other, end in spans.values()) for begun, _ in spans.values()
+    )
+
+
+def test_workers_with_a_share_each_measure_as_many_at_once_as_were_asked_for(runs: Runs) -> None:
+    most = int(AT_ONCE[1])
+    assert 2 < at_a_time(runs["workers at once"]) <= most
+    assert at_a_time(runs["one process"]) <= most
+
+
+def test_workers_and_one_process_judge_alike(runs: Runs) -> None:
+    """The same items, outcomes, numbers of measurements and verdict."""
+    one, *others = (runs[way] for way in WAYS)
+    for other in others:
+        assert other.outcomes == one.outcomes
+        assert other.transcripts.keys() == one.transcripts.keys()
+        assert other.verdict["verdict"] == one.verdict["verdict"]
+        assert other.verdict["counts"] == one.verdict["counts"]
+        named = [
+            [(each["cause"], each["where"]) for each in run.verdict["causes"]]
+            for run in (one, other)
+        ]
+        assert named[0] == named[1]
 
 
 if NODES > FEW:  # fewer healthy nodes are tested elsewhere

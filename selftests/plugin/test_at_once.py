@@ -8,17 +8,22 @@ from types import SimpleNamespace
 import pytest
 from testing.core_values import cluster
 
-from railgauge.core.errors import BadInput
 from railgauge.core.model import Pair
 from railgauge.planning.plan import Level
-from railgauge.plugin.options import at_once
+from railgauge.plugin.options import at_once, workers
 
 NODES = ("a", "b", "c", "d")
 LEVEL = Level("smoke", ((Pair("a", "b"), Pair("c", "d")),), NODES, {})
 
 
 def config(asked=None, tx=None, replay=None, **more):
-    return SimpleNamespace(option=SimpleNamespace(at_once=asked, tx=tx, replay=replay), **more)
+    option = SimpleNamespace(at_once=asked, tx=tx, replay=replay)
+    return SimpleNamespace(option=option, getvalue=lambda name: getattr(option, name), **more)
+
+
+def worker(count, asked=None, **more):
+    """In a worker of pytest-xdist, of so many."""
+    return config(asked, workerinput={"workercount": count}, **more)
 
 
 @pytest.mark.parametrize(
@@ -32,14 +37,25 @@ def test_the_option_counts_before_the_hostfile_and_the_hostfile_up_to_a_round(
     assert at_once(config(asked), site, LEVEL) == expected
 
 
-def test_a_worker_and_a_replay_make_one_at_a_time():
+def test_a_replay_makes_one_at_a_time_and_one_in_each_worker():
     site = replace(cluster(*NODES), independent_pairs=2)
-    assert at_once(config(tx=["popen"]), site, LEVEL) == 1
-    assert at_once(config(workerinput={}), site, LEVEL) == 1
     assert at_once(config(2, replay="bundle"), site, LEVEL) == 1
+    assert at_once(config(2, tx=["3*popen"], replay="bundle"), site, LEVEL) == 3
+    assert at_once(worker(3, 9, replay="bundle"), site, LEVEL) == 1
 
 
-def test_workers_and_several_at_once_cannot_be_combined():
-    with pytest.raises(BadInput, match="each worker makes one measurement at a time"):
-        at_once(config(2, tx=["popen"]), cluster(*NODES), LEVEL)
-    assert at_once(config(1, tx=["popen"]), cluster(*NODES), LEVEL) == 1
+@pytest.mark.parametrize(
+    ("asked", "count", "expected"),
+    [(None, 2, 1), (4, 2, 2), (5, 2, 3), (8, 3, 3), (2, 2, 1), (2, 4, 1), (1, 4, 1), (7, 1, 7)],
+)
+def test_each_worker_has_its_share_of_what_is_asked_for(asked, count, expected):
+    """Their sum may be more: the controller hands out no more than that in all."""
+    site = replace(cluster(*NODES), independent_pairs=16)
+    assert at_once(worker(count, asked), site, LEVEL) == expected
+    assert at_once(config(asked, tx=count * ["popen"]), site, LEVEL) == (asked or count)
+
+
+def test_workers_are_counted_as_xdist_does():
+    assert workers(config()) == 0
+    assert workers(config(tx=["popen", "3*popen"])) == 4
+    assert workers(worker(3)) == 3

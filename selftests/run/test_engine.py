@@ -13,7 +13,7 @@ from testing.waiting import stays, wait_until
 
 from railgauge.core.question import CaseResult
 from railgauge.planning.pairing import tournament
-from railgauge.planning.work_queue import Unit
+from railgauge.planning.work_queue import Unit, WorkQueue
 from railgauge.run.engine import CaseEngine, EngineWork
 
 LIMIT_S = 20.0
@@ -39,10 +39,14 @@ class Bench:
         self._changed = threading.Condition()
         of = {u: case(nodes=u.nodes, measurement=u.case) for u in self.units if u.case}
         self.case_of, self.cases_of = of, {unit: (one,) for unit, one in of.items()}
+        self.queue = WorkQueue(self.units)
         self.engine = CaseEngine(self.measure, self.interrupted, self.at_once)
 
     def work(self) -> EngineWork:
-        return EngineWork(self.units, self.cases_of, lambda unit: unit not in self.closed)
+        cases_of = self.cases_of
+        return EngineWork(
+            self.queue, lambda unit: cases_of.get(unit, ()), lambda unit: unit not in self.closed
+        )
 
     def measure(self, wanted) -> CaseResult:
         with self._changed:
@@ -215,6 +219,34 @@ def test_an_interrupt_ends_what_runs_and_begins_nothing_else():
         interrupt()
     assert bench.running == set()
     assert len(bench.log) == 4
+
+
+def test_a_stop_gives_what_was_measured_and_ends_the_rest():
+    """Or a result would be on disk that nobody has judged."""
+    bench = Bench(units(*a_round(8), (0, "z")), held={"n06"})
+    quick, (stuck, none) = bench.units[:3], bench.units[3:]
+    with bench.engine.begin(bench.work()):
+        first = bench.engine.next_unit()
+        while first == none:
+            bench.engine.judged(none)
+            first = bench.engine.next_unit()
+        assert bench.engine.was_measured
+        wait_until(lambda: len(bench.log) == 4 and len(bench.running) == 2, LIMIT_S, "the others")
+        wait_until(lambda: len(bench.engine._ready) >= 2, LIMIT_S, "their ends")
+        left = list(bench.engine.stop())
+        assert bench.engine.next_unit() is None
+    assert {first, *left} == set(quick)
+    assert stuck not in left
+    assert bench.running == set()
+
+
+def test_a_unit_without_a_measurement_was_not_measured():
+    some = units((0, "a"), (1, "bc"))
+    bench = Bench(some, closed=frozenset(some[1:]))
+    with bench.engine.begin(bench.work()):
+        found = [bench.engine.was_measured]
+        bench.judge_all(lambda _: found.append(bench.engine.was_measured))
+    assert found == [False, False, False]
 
 
 def test_a_unit_that_cannot_be_started_by_the_thread_before_it_ends_the_run(monkeypatch):

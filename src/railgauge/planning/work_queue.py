@@ -1,34 +1,32 @@
-"""Choose which unit of work is next: for a worker of pytest-xdist, or for an engine. Pure.
+"""What may run next: the one description that decides it, in one process and with ``-n``.
 
-A worker gets units ahead, so that it seldom waits for nodes (``take``). An engine, which measures
-many units in one process, gets those that can start now (``start``).
+The engine of one process asks it which measurements to start, and the controller of pytest-xdist
+which units to hand to workers that have room. A unit may start when
 
-Leases and gates ensure that no node is used twice and that rungs run in order, whichever unit is
-chosen. The choice here only reduces waiting.
+- all units on the lower rungs of its nodes have been judged; if it has no nodes, all of the run;
+- none of its nodes is in another unit. If they will be free within half a unit, they are kept for
+  it, so that rounds of disjoint pairs stay together and no node waits long for a late partner.
 
-A deadlock is not possible: a unit waits only for earlier units of its worker and for lower rungs on
-its nodes, and both were assigned before it. The units of a worker that died go to a worker with an
-empty queue, in the order in which they were first assigned. Behind another unit they could wait for
-that unit while it waits for them.
+A deadlock is not possible: what was started waits for nothing that was not.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 
-# How many open units are searched for one that need not wait. This is many times the number of
-# workers of a large run, so that it covers a round or two; the search costs about 1 us per unit.
+# How many units are searched for those that can start: many times what runs at once, so that it
+# covers a round or two; the search costs about 1 us per unit.
 _WINDOW = 128
-# A unit with at most this many nodes, all of them free, is taken at once.
 _PAIR = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Items that one worker runs together: those of a case, or those of a node on rung 0.
+    """Items that run together: those of a case, or those of a node on rung 0.
 
     ``items`` are indices into the collection, rising. ``case`` names the tool run that the items
     share; it is empty if they share none.
@@ -45,126 +43,135 @@ class Unit:
         return self.case.partition("[")[0]
 
 
+@dataclass(slots=True)
+class _Open:
+    """The units that have not been judged: their number by rung, of each node and of the run."""
+
+    by_node: dict[str, Counter[int]] = field(default_factory=dict)
+    all: Counter[int] = field(default_factory=Counter)
+
+    def add(self, unit: Unit, number: int) -> None:
+        for count in self._of(unit):
+            count[unit.rung] += number
+            if not count[unit.rung]:
+                del count[unit.rung]
+
+    def may_start(self, unit: Unit) -> bool:
+        """Whether no unit on a lower rung of its nodes is open; without nodes, none of the run."""
+        counts = self._of(unit)[:-1] or (self.all,)
+        return all(min(count, default=unit.rung) >= unit.rung for count in counts)
+
+    def _of(self, unit: Unit) -> tuple[Counter[int], ...]:
+        return (*(self.by_node.setdefault(node, Counter()) for node in unit.nodes), self.all)
+
+
 @dataclass(frozen=True, slots=True)
-class WorkerQueue:
-    """A worker's queue, and the estimated share of its first unit that is left, from 0 to 1."""
+class _Start:
+    """When a unit was started, and its place in the order of the ladder."""
 
-    units: Sequence[Unit] = ()
-    left: float = 1.0
-
-    @property
-    def ends(self) -> Iterator[tuple[Unit, float]]:
-        """Yield each unit with its estimated end, counted in units from now."""
-        return ((unit, self.left + place) for place, unit in enumerate(self.units))
-
-    @property
-    def length(self) -> float:
-        return self.left + len(self.units) - 1 if self.units else 0.0
+    at_s: float
+    number: int
 
 
 class WorkQueue:
-    """The units that no worker has yet, by rung; each is given out once, and none is lost."""
+    """The units of a run: which of them wait, keep their nodes busy, or were judged."""
 
-    def __init__(self, units: Iterable[Unit]) -> None:
-        ordered = sorted(units, key=lambda unit: unit.rung)
-        self._open = OrderedDict(enumerate(ordered))
-        self._given: dict[int, int] = {}
-        self._returned: list[tuple[int, Unit]] = []
+    def __init__(
+        self, units: Iterable[Unit] = (), clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
+        self._waiting: OrderedDict[int, Unit] = OrderedDict()
+        self._open = _Open()
+        self._running: dict[Unit, _Start] = {}
+        self._typical_s: dict[str, float] = {}
+        self._added = 0
+        # A group comes after the pairs of its rung: nothing else on its nodes runs beside it.
+        for unit in sorted(units, key=lambda unit: (unit.rung, len(unit.nodes) > _PAIR)):
+            self.add(unit)
 
     def __bool__(self) -> bool:
-        """Whether a unit is left for a worker that already has others."""
-        return bool(self._open)
-
-    @property
-    def returned(self) -> bool:
-        """Whether units of dead workers wait for a worker with an empty queue."""
-        return bool(self._returned)
+        """Whether a unit waits to be started."""
+        return bool(self._waiting)
 
     def left(self) -> Iterator[Unit]:
-        """Yield all units that no worker has."""
-        yield from (unit for _, unit in self._returned)
-        yield from self._open.values()
+        """Yield all units that wait to be started."""
+        yield from self._waiting.values()
 
-    def take(self, own: WorkerQueue, others: Iterable[WorkerQueue]) -> Unit | None:
-        """Take the next unit for a worker with the queue ``own``, given the queues of ``others``.
+    def drop(self) -> None:
+        """Forget all units that wait to be started."""
+        self._waiting.clear()
 
-        Among the next units, choose the one that waits for the fewest units of other workers. Among
-        equals, choose the one with fewer nodes, because many workers wait for a large group, and
-        then the first, so that rounds of disjoint pairs stay together. Waiting is rounded to whole
-        units, so that a small lead of one worker does not break up a round. ``None`` if no unit is
-        ready.
-        """
-        free, ready = _free_after(others), own.length
-        best, least = None, (0, 0)
-        for number, unit in self._ready():
-            wait = round(max((free.get(node, 0.0) for node in unit.nodes), default=0.0) - ready)
-            cost = (max(wait, 0), len(unit.nodes))
-            if best is None or cost < least:
-                best, least = number, cost
-            if wait <= 0 and len(unit.nodes) <= _PAIR:
-                break
-        return None if best is None else self._give(best)
+    def add(self, unit: Unit) -> None:
+        """Add a unit behind all others."""
+        self._waiting[self._added] = unit
+        self._added += 1
+        self._open.add(unit, 1)
 
-    def start(
-        self, busy: Mapping[str, float], may: Callable[[Unit], bool], most: int
-    ) -> list[Unit]:
+    def start(self, most: int, may: Callable[[Unit], bool] | None = None) -> list[Unit]:
         """Take up to ``most`` units that can start now, in the order of the ladder.
 
-        ``busy`` gives for each busy node how long it will be, counted in units; all other nodes are
-        free. A unit starts if ``may`` allows it and all its nodes are free. If they will be free
-        within half a unit, they are kept for it: rounds of disjoint pairs stay together, and no
-        node waits long for a partner that is late.
+        Their nodes are busy until ``measured`` or ``freed``. ``may`` leaves out more of them.
         """
-        taken, until = list[int](), dict(busy)
-        window = max(_WINDOW, len(busy))  # as many pairs as two rounds of the busy nodes have
-        for number, unit in islice(self._open.items(), window):
-            if len(taken) == most:
+        taken, until = list[int](), self._busy()
+        window = max(_WINDOW, len(until))  # as many pairs as two rounds of the busy nodes have
+        for number, unit in islice(self._waiting.items(), window):
+            if len(taken) >= most:
                 break
             wait = max((until.get(node, 0.0) for node in unit.nodes), default=0.0)
-            if round(wait) > 0 or not may(unit):
+            if round(wait) > 0 or not self._open.may_start(unit) or (may and not may(unit)):
                 continue
             until.update(dict.fromkeys(unit.nodes, wait + 1.0))
             if wait == 0:
                 taken.append(number)
-        return [self._give(number) for number in taken]
+        return [self._begin(number) for number in taken]
 
-    def take_returned(self) -> list[Unit]:
-        """Take all units of dead workers, for a worker with an empty queue."""
-        units = [unit for _, unit in sorted(self._returned, key=lambda one: one[0])]
-        self._returned.clear()
-        return units
+    def measured(self, unit: Unit) -> None:
+        """A unit has been measured: its nodes are free, and its duration is typical of its kind."""
+        lasted_s = self._clock() - self._running[unit].at_s
+        self._typical_s[unit.kind] = (self._typical_s.get(unit.kind, lasted_s) + lasted_s) / 2
+        self.freed(unit)
 
-    def give_back(self, unit: Unit, left: Sequence[int]) -> None:
-        """Return ``left``, the items of a unit that a dead worker did not finish."""
-        turn = self._given[unit.items[0]]
+    def freed(self, unit: Unit) -> None:
+        """The nodes of a unit that was not measured are free."""
+        del self._running[unit]
+
+    def judged(self, unit: Unit) -> None:
+        """All items of a unit have ended: what waits for its rung may start."""
+        self._open.add(unit, -1)
+
+    def give_back(self, unit: Unit, left: Sequence[int]) -> Unit:
+        """Return what has to be started again if only the items ``left`` of a unit have not ended.
+
+        Its nodes are free, and it waits in front of the others.
+        """
+        number = self._running.pop(unit).number
         rest = Unit(tuple(left), unit.rung, unit.nodes, unit.case)
-        self._given[rest.items[0]] = turn
-        self._returned.append((turn, rest))
+        self._waiting[number] = rest
+        self._waiting.move_to_end(number, last=False)
+        return rest
 
-    def _give(self, number: int) -> Unit:
-        unit = self._open.pop(number)
-        self._given[unit.items[0]] = len(self._given)
+    def _begin(self, number: int) -> Unit:
+        unit = self._waiting.pop(number)
+        self._running[unit] = _Start(self._clock(), number)
         return unit
 
-    def _ready(self) -> Iterator[tuple[int, Unit]]:
-        """Yield the next open units, without those that wait for an open unit of a lower rung."""
-        below: set[str] = set()
-        same: set[str] = set()
-        rung: int | None = None
-        for number, unit in islice(self._open.items(), _WINDOW):
-            if unit.rung != rung:
-                below |= same
-                same, rung = set(), unit.rung
-            same.update(unit.nodes)
-            if below.isdisjoint(unit.nodes):
-                yield number, unit
+    def _busy(self) -> dict[str, float]:
+        """For each busy node how long it will be, counted in units; all other nodes are free."""
+        now_s = self._clock()
+        left = {unit: self._left(unit, now_s - begun.at_s) for unit, begun in self._running.items()}
+        return {node: until for unit, until in left.items() for node in unit.nodes}
+
+    def _left(self, unit: Unit, lasted_s: float) -> float:
+        """How long a unit will last, counted in units of its kind.
+
+        One that is late will be later: nobody may wait for a node that hangs.
+        """
+        typical_s = self._typical_s.get(unit.kind, 0.0)
+        if not typical_s:
+            return 1.0
+        return max(abs(1 - lasted_s / typical_s), 1e-3)
 
 
-def _free_after(loads: Iterable[WorkerQueue]) -> dict[str, float]:
-    """Return for each busy node the number of units until it is free; other nodes are free."""
-    free: dict[str, float] = {}
-    for load in loads:
-        for unit, end in load.ends:
-            for node in unit.nodes:
-                free[node] = max(end, free.get(node, 0.0))
-    return free
+def share(at_once: int, workers: int) -> int:
+    """Return the most units of one worker, if all workers together have ``at_once``."""
+    return -(-at_once // workers)

@@ -36,7 +36,7 @@ from railgauge.plugin import (
     signals,
     workers,
 )
-from railgauge.plugin.ahead import AheadOfItems
+from railgauge.plugin.ahead import AheadInWorker, AheadOfItems
 from railgauge.plugin.complaints import refuse_complaints
 from railgauge.plugin.items import ABOUT, describe
 from railgauge.plugin.kept_reports import KeptReports
@@ -123,6 +123,7 @@ def _become_worker(config: pytest.Config, run: RunServices) -> None:
     signals.hear_interrupts()
     reporters.direct_reports(config.option, run.store.folder, is_worker=True)
     config.pluginmanager.register(workers.WorkerReporting(run.store), "railgauge-worker-reporting")
+    config.pluginmanager.register(AheadInWorker(), "railgauge-ahead")
 
 
 def _become_controller(config: pytest.Config, kind: type[session.Controller]) -> None:
@@ -137,8 +138,8 @@ def _become_controller(config: pytest.Config, kind: type[session.Controller]) ->
     register(holds, "railgauge-holding")
     register(controller, "railgauge-controller")
     register(KeptReports(config), "railgauge-kept-reports")
-    register(workers.WorkerSupervisor(config, run), "railgauge-worker-supervisor")
-    if settings.at_once > 1:
+    register(workers.WorkerSupervisor(config, run, settings.at_once), "railgauge-worker-supervisor")
+    if settings.at_once > 1 and not options.workers(config):
         register(AheadOfItems(), "railgauge-ahead")
 
 

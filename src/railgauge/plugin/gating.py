@@ -30,11 +30,13 @@ _CLOSED = pytest.StashKey[tuple[str, ...]]()
 def pass_gate(item: pytest.Item) -> None:
     """Wait for the rungs below the item; skip it if the run was stopped or an item blocks it.
 
+    What had been measured before the run was stopped is judged.
     A collective whose results can still be checked is not skipped yet; see ``behind_gate``.
     """
     item.stash[_CLOSED] = ()  # a row of an item may have another answer than the one before it
     blockers = _blockers(item)
-    if why := item.config.stash[SERVICES].gates.stopped:
+    run = item.config.stash[SERVICES]
+    if not run.engine.was_measured and (why := run.gates.stopped):
         _never(item, why)
     if not blockers:
         return

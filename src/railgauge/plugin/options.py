@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 
 import pytest
+from xdist.workermanage import parse_tx_spec_config
 
 from railgauge.config.thresholds import LEVELS
 from railgauge.core.errors import BadInput
@@ -15,6 +16,7 @@ from railgauge.core.units import format_size, parse_size
 from railgauge.planning.demand import DemandInputs, count
 from railgauge.planning.held import MOST_ITEMS
 from railgauge.planning.plan import Level
+from railgauge.planning.work_queue import share
 from railgauge.run import room
 
 LEVEL = "nightly"
@@ -136,8 +138,9 @@ def add(parser: pytest.Parser) -> None:
         "--at-once",
         type=_positive,
         metavar="K",
-        help="number of measurements to make at once from this process, never two on one node "
-        "(default: the pairs that the hostfile says to be independent, else 1)",
+        help="number of measurements to make at once, never two on one node; with -n W they are "
+        "those of all workers together (default: the pairs that the hostfile says to be "
+        "independent, else 1; with -n W: W)",
     )
     group.addoption(
         "--most-items",
@@ -227,21 +230,23 @@ def _seconds(text: str) -> float:
     return value
 
 
+def workers(config: pytest.Config) -> int:
+    """Return the number of workers of pytest-xdist that the run has; 0 if it has none."""
+    if hasattr(config, "workerinput"):
+        return int(config.workerinput["workercount"])
+    return len(parse_tx_spec_config(config)) if getattr(config.option, "tx", None) else 0
+
+
 def at_once(config: pytest.Config, cluster: Cluster, level: Level) -> int:
-    """Return how many measurements this process makes at once.
+    """Return how many measurements the run makes at once; in a worker, how many this one makes.
 
     By default these are the pairs of a round, as far as the hostfile says that they are
-    independent. Raises ``BadInput`` with the workers of pytest-xdist, each of which makes one.
+    independent; with the workers of pytest-xdist, one of each.
     """
-    asked: int | None = config.option.at_once
-    has_workers = bool(getattr(config.option, "tx", None)) or hasattr(config, "workerinput")
-    if asked and asked > 1 and has_workers and not hasattr(config, "workerinput"):
-        raise BadInput(
-            "each worker makes one measurement at a time",
-            where=f"--at-once {asked} with -n",
-            remedy="omit one of the two; --at-once needs less memory and processor time",
-        )
-    if has_workers or config.option.replay:
+    count, asked = workers(config), None if config.option.replay else config.option.at_once
+    if count:
+        return share(asked or count, count) if hasattr(config, "workerinput") else asked or count
+    if config.option.replay:
         return 1
     widest = max((len(pairs) for pairs in level.rounds), default=1)
     return asked or min(cluster.independent_pairs, widest) or 1

@@ -1,8 +1,7 @@
-"""Hands items to the workers of pytest-xdist, case by case, in the order of ``WorkQueue``.
+"""Hands units to the workers of pytest-xdist, as soon as ``WorkQueue`` says that they may start.
 
-A worker of xdist starts the last item of its queue only when another item arrives or it is told to
-shut down. Therefore each worker has its current unit and one more. When no unit is left, it is told
-to shut down and finishes its queue.
+A worker has as many units as its share of the measurements at once. It starts all of them when they
+arrive (``plugin.ahead``), and none waits for another one.
 """
 
 from __future__ import annotations
@@ -16,10 +15,8 @@ import pytest
 from xdist.report import report_collection_diff
 from xdist.workermanage import parse_tx_spec_config
 
-from railgauge.planning.work_queue import Unit, WorkerQueue, WorkQueue
+from railgauge.planning.work_queue import Unit, WorkQueue, share
 
-# The units in a worker's queue: the current one and the next.
-_AHEAD = 2
 # After this many workers have died at an item, it is given up.
 _DEATHS = 2
 
@@ -41,14 +38,14 @@ class Worker(Protocol):
 class Loss:
     """The unfinished items of a worker that ended, as indices into the collection.
 
-    ``running`` is the item that the worker was running, ``workers`` are all workers that died at
-    that item, and ``given_up`` are the items that are not tried again. A worker that ended by
-    itself, because of Ctrl-C or of a failure that stops the run, has ``running`` ``None``; none of
-    its items is run again.
+    ``running`` are the items that the worker was running: one of each of its units. ``workers`` are
+    all workers that died at the only one of them, and ``given_up`` are the items that are not tried
+    again. A worker that ended by itself, because of Ctrl-C or of a failure that stops the run, was
+    ``running`` nothing; none of its items is run again.
     """
 
     worker: Worker
-    running: int | None
+    running: tuple[int, ...]
     undone: tuple[int, ...]
     workers: tuple[str, ...] = ()
     given_up: tuple[int, ...] = ()
@@ -56,31 +53,34 @@ class Loss:
 
 @dataclass(slots=True)
 class _Work:
-    """A unit in a worker's queue, and those of its items that have not ended, in order."""
+    """A unit of a worker, and those of its items that have not ended, in order."""
 
     unit: Unit
     left: dict[int, None]
 
 
 @dataclass(slots=True)
-class _Queue:
-    """The queue of a worker; ``since`` is the time at which it started its first unit."""
+class _Desk:
+    """What a worker has to do. ``suspect``: its only unit is one at which a worker has died."""
 
     works: list[_Work] = field(default_factory=list)
-    since: float = 0.0
-
-    @property
-    def units(self) -> list[Unit]:
-        return [work.unit for work in self.works]
+    suspect: bool = False
 
     @property
     def items(self) -> tuple[int, ...]:
         return tuple(item for work in self.works for item in work.left)
 
-    def done(self, item: int) -> None:
-        for work in self.works:
-            work.left.pop(item, None)
-        self.works = [work for work in self.works if work.left]
+    def done(self, item: int) -> _Work | None:
+        """Note that an item has ended, and return its work if that was the last item."""
+        work = next((work for work in self.works if item in work.left), None)
+        if work is None:
+            return None
+        del work.left[item]
+        if work.left:
+            return None
+        self.works.remove(work)
+        self.suspect = False
+        return work
 
 
 class CaseScheduling:
@@ -89,29 +89,35 @@ class CaseScheduling:
     def __init__(
         self,
         config: pytest.Config,
+        at_once: int,
         units: Callable[[], Sequence[Unit]],
         lost: Callable[[Loss], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``units`` is called once, after collection; ``lost`` for each worker with open items."""
+        """``at_once`` is the most units of all workers together.
+
+        ``units`` is called once, after collection; ``lost`` for each worker with open items.
+        """
         self.collection: list[str] | None = None
         self._config = config
+        self._at_once = at_once
         self._units = units
         self._lost = lost
         self._expected = len(parse_tx_spec_config(config))
+        self._share = share(at_once, self._expected)
         self._collections: dict[Worker, list[str]] = {}
-        self._queues: dict[Worker, _Queue] = {}
+        self._desks: dict[Worker, _Desk] = {}
         self._reported: dict[Worker, int] = {}
         self._deaths: dict[int, list[str]] = {}
-        self._handout = WorkQueue(())
+        self._suspects: set[Unit] = set()
         self._clock = clock
-        self._typical_s: dict[str, float] = {}
+        self._queue = WorkQueue()
 
     # --- properties that xdist reads ---
 
     @property
     def nodes(self) -> list[Worker]:
-        return list(self._queues)
+        return list(self._desks)
 
     @property
     def collection_is_completed(self) -> bool:
@@ -119,70 +125,65 @@ class CaseScheduling:
 
     @property
     def tests_finished(self) -> bool:
-        """Whether only the last items of the queues are left, which run when workers shut down."""
-        if self.collection is None or self._handout or self._handout.returned:
-            return False
-        return all(len(queue.items) < _AHEAD for queue in self._queues.values())
+        return self.collection is not None and not self.has_pending
 
     @property
     def has_pending(self) -> bool:
-        works = any(queue.works for queue in self._queues.values())
-        return bool(self._handout or self._handout.returned or works)
+        return bool(self._queue) or any(desk.works for desk in self._desks.values())
 
     def left(self) -> list[int]:
-        """The items that are in no worker's queue."""
-        return [item for unit in self._handout.left() for item in unit.items]
+        """The items that no worker has."""
+        return [item for unit in self._queue.left() for item in unit.items]
 
     # --- events from xdist ---
 
     def add_node(self, node: Worker) -> None:
-        self._queues[node] = _Queue()
+        self._desks[node] = _Desk()
 
     def add_node_collection(self, node: Worker, collection: Sequence[str]) -> None:
         self._collections[node] = list(collection)
         if self.collection is not None and self._differs(node, self.collection):
-            self._lost(Loss(node, None, tuple(self.left())))
-            self._handout = WorkQueue(())
+            self._lost(Loss(node, (), tuple(self.left())))
+            self._queue.drop()
 
     def schedule(self) -> None:
         """Hand out units, after all workers have collected, and after a replacement worker has."""
         if self.collection is None:
             self._begin()
-        for _ in range(_AHEAD):
-            for node in self.nodes:
-                self._hand_out(node)
+        self._hand_out()
 
     def reported(self, node: Worker, item_index: int) -> None:
         """Note that an item has ended: it is not run again even if its worker dies now."""
         self._reported[node] = item_index
 
     def mark_test_complete(self, node: Worker, item_index: int, duration: float = 0) -> None:  # noqa: ARG002
-        queue = self._queues[node]
-        first = queue.works[0].unit
-        queue.done(item_index)
-        if first not in queue.units:
-            self._time(first, queue)
-        while len(queue.works) < _AHEAD and self._hand_out(node):
-            pass
+        if work := self._desks[node].done(item_index):
+            self._queue.measured(work.unit)
+            self._queue.judged(work.unit)
+            self._hand_out()
 
     def mark_test_pending(self, item: str) -> None:
         """Not used: ``remove_node`` takes back the items of a dead worker."""
         raise NotImplementedError
 
-    def remove_pending_tests_from_node(self, node: Worker, indices: Sequence[int]) -> None:
-        raise NotImplementedError
+    def remove_pending_tests_from_node(self, node: Worker, indices: Sequence[int]) -> None:  # noqa: ARG002
+        """A worker has room: as time passes, more may start, though nothing has ended."""
+        self._hand_out()
 
     def remove_node(self, node: Worker) -> None:
         """Take back the items of a worker that has ended; if it died, another worker runs them."""
-        queue = self._queues.pop(node)
+        desk = self._desks.pop(node)
         self._collections.pop(node, None)
-        queue.done(self._reported.pop(node, -1))
-        if not queue.works:
+        if work := desk.done(self._reported.pop(node, -1)):
+            self._end(work.unit)
+        if not desk.works:
             return
         if hasattr(node, "workeroutput"):  # it ended in an orderly way
-            self._lost(Loss(node, None, queue.items))
+            for work in desk.works:  # the others find the run stopped, and nothing waits for these
+                self._end(work.unit)
+            self._lost(Loss(node, (), desk.items))
         else:
-            self._lost(self._taken_back(node, queue))
+            self._lost(self._taken_back(node, desk))
 
     # --- implementation ---
 
@@ -190,7 +191,7 @@ class CaseScheduling:
         collection = self.collection = next(iter(self._collections.values()))
         differing = [worker for worker in self._collections if self._differs(worker, collection)]
         if collection and not differing:
-            self._handout = WorkQueue(self._units())
+            self._queue = WorkQueue(self._units(), self._clock)
 
     def _differs(self, node: Worker, collection: list[str]) -> bool:
         """Whether a worker has collected other items than the first one; reports the difference."""
@@ -205,48 +206,51 @@ class CaseScheduling:
         self._config.hook.pytest_collectreport(report=report)
         return True
 
-    def _hand_out(self, node: Worker) -> bool:
-        """Give a worker one more unit, or all units of a dead one; return whether there was one."""
-        if node.shutting_down:
-            return False
-        queue = self._queues[node]
-        units = [] if queue.works else self._handout.take_returned()
-        if not units and len(queue.works) < _AHEAD:
-            others = [self._load(other) for of, other in self._queues.items() if of is not node]
-            units = [unit] if (unit := self._handout.take(self._load(queue), others)) else []
-        if not queue.works:
-            queue.since = self._clock()
-        for unit in units:
-            queue.works.append(_Work(unit, dict.fromkeys(unit.items)))
+    def _hand_out(self) -> None:
+        """Give what may start now to the workers with room, first to those with the least."""
+        while (node := self._idlest()) and (unit := self._next_for(self._desks[node])):
+            desk = self._desks[node]
+            desk.works.append(_Work(unit, dict.fromkeys(unit.items)))
+            desk.suspect = unit in self._suspects
             node.send_runtest_some(unit.items)
-        if not self._handout:
-            node.shutdown()
-        return bool(units)
 
-    def _time(self, unit: Unit, queue: _Queue) -> None:
-        """Update the typical duration of a unit's kind when a unit has ended."""
-        now = self._clock()
-        lasted = now - queue.since
-        self._typical_s[unit.kind] = (self._typical_s.get(unit.kind, lasted) + lasted) / 2
-        queue.since = now
+    def _idlest(self) -> Worker | None:
+        if sum(len(desk.works) for desk in self._desks.values()) >= self._at_once:
+            return None
+        able = [
+            (len(desk.works), node)
+            for node, desk in self._desks.items()
+            if node in self._collections
+            and not node.shutting_down
+            and not desk.suspect
+            and len(desk.works) < self._share
+        ]
+        return min(able, key=lambda one: one[0])[1] if able else None
 
-    def _load(self, queue: _Queue) -> WorkerQueue:
-        units = queue.units
-        typical_s = self._typical_s.get(units[0].kind, 0.0) if units else 0.0
-        if not typical_s:
-            return WorkerQueue(units)
-        return WorkerQueue(units, max(0.0, 1 - (self._clock() - queue.since) / typical_s))
+    def _next_for(self, desk: _Desk) -> Unit | None:
+        """The next unit; a suspect runs alone, so that a second death is known to be its own."""
+        found = self._queue.start(1, lambda unit: not desk.works or unit not in self._suspects)
+        return found[0] if found else None
 
-    def _taken_back(self, node: Worker, queue: _Queue) -> Loss:
-        undone, running = queue.items, queue.items[0]
-        deaths = self._deaths.setdefault(running, [])
-        deaths.append(node.gateway.id)
+    def _end(self, unit: Unit) -> None:
+        """A unit is over without an end of its measurement."""
+        self._queue.freed(unit)
+        self._queue.judged(unit)
+
+    def _taken_back(self, node: Worker, desk: _Desk) -> Loss:
+        undone, running = desk.items, tuple(next(iter(work.left)) for work in desk.works)
+        for item in running:
+            self._deaths.setdefault(item, []).append(node.gateway.id)
+        dead = tuple(self._deaths[running[0]])
         given_up: tuple[int, ...] = ()
-        if len(deaths) >= _DEATHS:
-            work = queue.works[0]
-            given_up = tuple(work.left) if work.unit.case else (running,)
-        for work in queue.works:
-            left = [item for item in work.left if item not in given_up]
-            if left:
-                self._handout.give_back(work.unit, left)
-        return Loss(node, running, undone, tuple(deaths), given_up)
+        if len(dead) >= _DEATHS:
+            given_up = desk.items if desk.works[0].unit.case else running
+        for work in reversed(desk.works):
+            self._return(work, given_up)
+        return Loss(node, running, undone, dead, given_up)
+
+    def _return(self, work: _Work, given_up: Sequence[int]) -> None:
+        if left := [item for item in work.left if item not in given_up]:
+            self._suspects.add(self._queue.give_back(work.unit, left))
+        else:
+            self._end(work.unit)

@@ -240,9 +240,7 @@ class Controller:
         """Measure the rounds of a soak, unless somebody ended the run before its last item."""
         may = self._may_ask(session) and not self._stopped_itself()
         about = (self.settings, self.run, self._findings, self._printer())
-        workers = int(self.config.getoption("numprocesses", None) or 1)
-        at_once = max(workers, self.settings.at_once)
-        if not soaking.soaked(*about, may_begin=may, at_once=at_once):
+        if not soaking.soaked(*about, may_begin=may):
             session.exitstatus = pytest.ExitCode.INTERRUPTED
 
     def _measured_again(self, session: pytest.Session, asked: Sequence[Remeasurement]) -> bool:

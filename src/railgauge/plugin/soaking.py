@@ -20,12 +20,11 @@ def soaked(
     tell: Tell,
     *,
     may_begin: bool,
-    at_once: int,
 ) -> bool:
     """Carry out the soak that was asked for; return ``False`` if an interrupt ended it.
 
-    ``findings`` gives the results of the ladder; ``may_begin``: it was run to its end. Up to
-    ``at_once`` measurements are made at a time.
+    ``findings`` gives the results of the ladder; ``may_begin``: it was run to its end. As
+    many measurements are made at a time as in the ladder.
     """
     soak = settings.soak
     if soak is None:
@@ -44,7 +43,7 @@ def soaked(
             run.measure_in,
             tell,
             between=between,
-            at_once=at_once,
+            at_once=settings.at_once,
             interrupted=run.interrupted,
         )
     return True

@@ -1,4 +1,4 @@
-"""The workers of ``-n K``: they get items, and the items of a dead worker are not lost.
+"""The workers of ``-n W``: they get items, and the items of a dead worker are not lost.
 
 All workers are on the machine on which the run was started. There the kernel kills a worker when
 its controller dies, and the locks in the run's folder are kernel locks. On another machine neither
@@ -53,15 +53,17 @@ def _is_here(spec: str) -> bool:
 class WorkerSupervisor:
     """Plugin of the controller: schedules items, and handles those of workers that die."""
 
-    def __init__(self, config: pytest.Config, run: RunServices) -> None:
+    def __init__(self, config: pytest.Config, run: RunServices, at_once: int) -> None:
         self._config = config
         self._run = run
+        self._at_once = at_once
         self._scheduling: CaseScheduling | None = None
         self._told: list[str] = []
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config) -> CaseScheduling:
-        self._scheduling = CaseScheduling(config, lambda: self._sheet.units, self._lost)
+        about = (config, self._at_once, lambda: self._sheet.units)
+        self._scheduling = CaseScheduling(*about, self._lost)
         return self._scheduling
 
     @pytest.hookimpl(tryfirst=True)
@@ -76,11 +78,11 @@ class WorkerSupervisor:
     # --- a worker that has ended with items in its queue ---
 
     def _lost(self, loss: Loss) -> None:
-        if loss.running is None:
+        if not loss.running:
             self._run.gates.stop(NEVER_RAN)  # so that no gate waits for its items
             return
-        running = set(self._sheet.ids_of(loss.running, self._id(loss.running)))
-        # The item may have been judged without a report; the next attempt counts instead.
+        running = {one for item in loss.running for one in self._sheet.ids_of(item, self._id(item))}
+        # An item may have been judged without a report; the next attempt counts instead.
         self._run.store.take_out(MEASUREMENTS, lambda line: line["id"] in running)
         replaced = self._is_replaced()
         self._tell(loss, again=replaced and not loss.given_up)
@@ -92,26 +94,29 @@ class WorkerSupervisor:
             self._never(self._scheduling.left())
 
     def _tell(self, loss: Loss, *, again: bool) -> None:
-        worker, running = loss.workers[-1], self._id(loss.running)
-        then = "another worker runs it" if again else "it is given up"
-        self._told.append(f"worker {worker} died while it ran {running}; {then}")
-        self._run.store.append(
-            _LOG,
-            {
-                "schema_version": 1,
-                "at": datetime.now(timezone.utc).isoformat(),
-                "worker": worker,
-                "item": running,
-                "again": again,
-            },
-        )
+        worker, running = loss.workers[-1], [self._id(item) for item in loss.running]
+        more = f" and measured for {len(running) - 1} more" if len(running) > 1 else ""
+        other = "other workers run them, one by one" if more else "another worker runs it"
+        then = other if again else "it is given up"
+        self._told.append(f"worker {worker} died while it ran {running[0]}{more}; {then}")
+        for item in running:
+            self._run.store.append(
+                _LOG,
+                {
+                    "schema_version": 1,
+                    "at": datetime.now(timezone.utc).isoformat(),
+                    "worker": worker,
+                    "item": item,
+                    "again": again,
+                },
+            )
         tell(self._config, self._told[-1])
 
     def _report(self, loss: Loss, item: int) -> None:
         """Report an item at which several workers died as an error, to every reporter."""
         item_id = self._id(item)
         error = NoEvidence(
-            f"{len(loss.workers)} workers died while they ran {self._id(loss.running)}: "
+            f"{len(loss.workers)} workers died while they ran {self._id(loss.running[0])}: "
             f"{', '.join(loss.workers)}",
             remedy="check the kernel log of this machine, for example for lack of memory",
         )
@@ -140,10 +145,9 @@ class WorkerSupervisor:
         xdist: Any = self._config.pluginmanager.getplugin("dsession")
         return not xdist.shouldstop and (most is None or len(self._told) < most)
 
-    def _id(self, item: int | None) -> str:
+    def _id(self, item: int) -> str:
         assert self._scheduling
         assert self._scheduling.collection
-        assert item is not None
         return self._scheduling.collection[item]
 
     # --- the end ---

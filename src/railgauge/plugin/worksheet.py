@@ -106,7 +106,7 @@ def units_of(items: Sequence[pytest.Item]) -> list[Unit]:
     found: dict[object, list[int]] = {}
     for place, item in enumerate(items):
         found.setdefault(_shared(item) or place, []).append(place)
-    return [_unit(items[places[0]], tuple(places)) for places in found.values()]
+    return [unit_of(items[places[0]], tuple(places)) for places in found.values()]
 
 
 def _shared(item: pytest.Item) -> str:
@@ -125,7 +125,8 @@ def _shared(item: pytest.Item) -> str:
     return f"{about.subject.name}[{nodes}{f'-{pairing}' if pairing else ''}]"
 
 
-def _unit(first: pytest.Item, places: tuple[int, ...]) -> Unit:
+def unit_of(first: pytest.Item, places: tuple[int, ...]) -> Unit:
+    """Return the unit of these items, or of those of them that are left."""
     about = first.stash.get(ABOUT, None)
     if about is None:
         return Unit(places, -1, ())

@@ -1,23 +1,22 @@
 """Measures many cases at once in one process, ahead of the items that judge them.
 
-``begin`` gets the units of a run. Threads measure their cases, never two on one node. The caller
-judges a unit when ``next_unit`` returns it, and then calls ``judged``: a unit starts only after all
-units on the lower rungs of its nodes were judged. Results are kept in memory until then.
+``begin`` gets a queue of units, which says what may start next: that of the run, or in a worker of
+pytest-xdist what the controller has handed to it. Threads measure the cases of the units. The
+caller judges a unit when ``next_unit`` returns it, and then calls ``judged``. Results are kept in
+memory until then.
 
-A process without an engine's units, such as a worker of pytest-xdist, measures each case when an
-item asks for it.
+A process without a queue measures each case when an item asks for it.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from railgauge.core.model import Case
 from railgauge.core.question import CaseResult
@@ -35,37 +34,15 @@ _FEW = 16
 
 @dataclass(frozen=True, slots=True)
 class EngineWork:
-    """What an engine needs to know of a run: its units, and the cases of each that has some.
+    """What an engine needs to know of a run: the queue of its units, and the cases of each unit.
 
-    ``is_measured`` says of a unit, when its lower rungs have ended, whether a gate keeps it from
-    being measured.
+    ``is_measured`` says of a unit with cases, when its lower rungs have ended, whether a gate keeps
+    it from being measured.
     """
 
-    units: Iterable[Unit]
-    cases_of: Mapping[Unit, tuple[Case, ...]]
+    queue: WorkQueue
+    cases_of: Callable[[Unit], tuple[Case, ...]]
     is_measured: Callable[[Unit], bool]
-
-
-@dataclass(slots=True)
-class _Open:
-    """The units that have not been judged: their number by rung, of each node and of the run."""
-
-    by_node: dict[str, Counter[int]] = field(default_factory=dict)
-    all: Counter[int] = field(default_factory=Counter)
-
-    def add(self, unit: Unit, number: int) -> None:
-        for count in self._of(unit):
-            count[unit.rung] += number
-            if not count[unit.rung]:
-                del count[unit.rung]
-
-    def may_start(self, unit: Unit) -> bool:
-        """Whether no unit on a lower rung of its nodes is open; without nodes, none of the run."""
-        counts = self._of(unit)[:-1] or (self.all,)
-        return all(min(count, default=unit.rung) >= unit.rung for count in counts)
-
-    def _of(self, unit: Unit) -> tuple[Counter[int], ...]:
-        return (*(self.by_node.setdefault(node, Counter()) for node in unit.nodes), self.all)
 
 
 class CaseEngine:
@@ -76,21 +53,17 @@ class CaseEngine:
         measure: Callable[[Case], CaseResult],
         interrupted: Callable[[], AbstractContextManager[None]],
         at_once: int,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``interrupted`` ends the measurements of all threads while its block runs."""
         self.at_once = at_once
         self._measure = measure
         self._interrupted = interrupted
-        self._clock = clock
         self._changed = threading.Condition()
-        self._queue = WorkQueue(())
-        self._cases_of: Mapping[Unit, tuple[Case, ...]] = {}
-        self._is_measured: Callable[[Unit], bool] = lambda _: True
-        self._open = _Open()
-        self._running: dict[Unit, float] = {}  # since when
-        self._typical_s: dict[str, float] = {}
+        self._work = EngineWork(WorkQueue(), lambda _: (), lambda _: True)
+        self._is_over = False
+        self._running: set[Unit] = set()
         self._ready: deque[Unit] = deque()
+        self._judging: Unit | None = None
         self._made: dict[Case, Future[dict[Case, CaseResult]]] = {}
         self._broken: Exception | None = None
 
@@ -102,21 +75,15 @@ class CaseEngine:
     @contextmanager
     def begin(self, work: EngineWork) -> Iterator[None]:
         """Measure the work ahead while the block runs; an error in the block ends all of it."""
-        units = list(work.units)
-        self._queue, self._cases_of = WorkQueue(units), work.cases_of
-        self._is_measured = work.is_measured
-        for unit in units:
-            self._open.add(unit, 1)
+        self._work = work
         threads, was_s = ThreadPoolExecutor(self.at_once, "measuring"), sys.getswitchinterval()
-        self._submit = threads.submit
+        self._submit, self._threads = threads.submit, threads
         if self.at_once > _FEW:
             sys.setswitchinterval(_SWITCH_S)
         try:
             yield
         except BaseException:
-            with self._interrupted():
-                self._queue = WorkQueue(())
-                threads.shutdown(cancel_futures=True)
+            self._end()
             raise
         finally:
             sys.setswitchinterval(was_s)
@@ -133,10 +100,27 @@ class CaseEngine:
                     raise self._broken
                 self._start()
                 if self._ready:
-                    return self._ready.popleft()
-                if not self._running and not self._queue:
+                    self._judging = self._ready.popleft()
+                    return self._judging
+                if not self._running and not self._work.queue:
                     return None
                 self._changed.wait(_LOOK_S)
+
+    @property
+    def was_measured(self) -> bool:
+        """Whether the unit that ``next_unit`` returned last has results, or an error, of its own.
+
+        They are on disk, so they are judged even if the run was stopped meanwhile.
+        """
+        return bool(self._judging and self._has_results(self._judging))
+
+    def stop(self) -> Iterator[Unit]:
+        """End what is measured now, and yield the units that have been, to be judged."""
+        self._end()
+        while self._ready:
+            self._judging = self._ready.popleft()
+            if self._has_results(self._judging):
+                yield self._judging
 
     def upcoming(self) -> Unit | None:
         """Return what ``next_unit`` would return now without waiting."""
@@ -146,32 +130,48 @@ class CaseEngine:
     def judged(self, unit: Unit) -> None:
         """All items of a unit have ended: what waits for its rung may start."""
         with self._changed:
-            self._open.add(unit, -1)
-            for case in self._cases_of.get(unit, ()):
+            self._work.queue.judged(unit)
+            for case in self._work.cases_of(unit):
                 self._made.pop(case, None)
+
+    def look(self) -> None:
+        """Have ``next_unit`` look into its queue again: something was added to it."""
+        with self._changed:
+            self._changed.notify()
+
+    def _end(self) -> None:
+        with self._interrupted():
+            self._is_over = True
+            self._threads.shutdown(cancel_futures=True)
+
+    def _has_results(self, unit: Unit) -> bool:
+        made = [self._made.get(case) for case in self._work.cases_of(unit)]
+        return any(one and one.done() and not _is_ended(one) for one in made)
 
     def _start(self) -> None:
         """Start the units that can start now; those without a measurement are ready at once."""
-        while (room := self._room()) and (units := self._can_start(room)):
+        queue = self._work.queue
+        while (room := self._room()) and (units := queue.start(room)):
             measured = [unit for unit in units if self._needs_measuring(unit)]
-            self._ready.extend(unit for unit in units if unit not in measured)
-            # All of them are busy before the first one ends, which may start others.
-            self._running.update(dict.fromkeys(measured, self._clock()))
-            for unit in measured:
-                self._begin(unit)
+            # All of them count as running before the first one ends, which may start others.
+            self._running.update(measured)
+            for unit in units:
+                if unit in self._running:
+                    self._begin(unit)
+                else:
+                    queue.freed(unit)
+                    self._ready.append(unit)
 
     def _needs_measuring(self, unit: Unit) -> bool:
-        return unit in self._cases_of and self._is_measured(unit)
+        return bool(self._work.cases_of(unit)) and self._work.is_measured(unit)
 
     def _room(self) -> int:
         waiting = len(self._running) + len(self._ready)
-        return min(self.at_once - len(self._running), self.at_once + _MOST_WAITING - waiting)
-
-    def _can_start(self, most: int) -> list[Unit]:
-        return self._queue.start(self._busy(), self._open.may_start, most)
+        most = min(self.at_once - len(self._running), self.at_once + _MOST_WAITING - waiting)
+        return 0 if self._is_over else most
 
     def _begin(self, unit: Unit) -> None:
-        cases = self._cases_of[unit]
+        cases = self._work.cases_of(unit)
         made = self._submit(self._measured, cases)
         self._made.update(dict.fromkeys(cases, made))
         made.add_done_callback(lambda _: self._ended(unit))
@@ -182,9 +182,8 @@ class CaseEngine:
     def _ended(self, unit: Unit) -> None:
         """Called by the thread that has measured a unit."""
         with self._changed:
-            lasted_s = self._clock() - self._running.pop(unit)
-            typical_s = self._typical_s.get(unit.kind, lasted_s)
-            self._typical_s[unit.kind] = (typical_s + lasted_s) / 2
+            self._running.discard(unit)
+            self._work.queue.measured(unit)
             self._ready.append(unit)
             try:
                 self._start()
@@ -192,18 +191,7 @@ class CaseEngine:
                 self._broken = error
             self._changed.notify()
 
-    def _busy(self) -> dict[str, float]:
-        """For each busy node how long it will be, counted in units."""
-        now_s = self._clock()
-        left = {unit: self._left(unit, now_s - at_s) for unit, at_s in self._running.items()}
-        return {node: until for unit, until in left.items() for node in unit.nodes}
 
-    def _left(self, unit: Unit, lasted_s: float) -> float:
-        """How long a unit will last, counted in units of its kind.
-
-        One that is late will be later: nobody may wait for a node that hangs.
-        """
-        typical_s = self._typical_s.get(unit.kind, 0.0)
-        if not typical_s:
-            return 1.0
-        return max(abs(1 - lasted_s / typical_s), 1e-3)
+def _is_ended(made: Future[dict[Case, CaseResult]]) -> bool:
+    """Whether a measurement was ended before it had a result."""
+    return made.cancelled() or made.exception() is not None

@@ -33,7 +33,8 @@ class RunSettings:
     to wait for nodes that another run holds, ``disk_limit_bytes`` what its folder may take.
     ``deviations`` are those that somebody has accepted.
     ``operator`` is who runs it. ``measures`` is the part of the level that it measures, ``None``
-    for all of it. ``at_once`` is the number of measurements that the process makes at a time.
+    for all of it. ``at_once`` is the number of measurements that are made at a time: in all,
+    or in a worker by that worker.
     ``holds_items``: all pairings and sizes of a test at one place are one item of pytest.
     """
 
