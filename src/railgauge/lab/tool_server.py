@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 ASK = "ask"
 ANSWER = 3  # where the waiting shell has the pipe for the exit code
-TAKEN = (
-    b"+"  # before the exit code: a tool whose fork was killed with this process does not begin anew
-)
+# Before the exit code: a tool whose fork was killed with this process does not begin anew.
+TAKEN = b"+"
 NEVER = "never"  # a pipe that nobody writes to: a shell waits there until it is ended
 # The modules of sim whose tools are forked; the tools of the others start programs or are rare.
 FORKED = frozenset((
