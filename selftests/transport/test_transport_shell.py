@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -138,6 +139,32 @@ def test_a_connection_from_the_port_is_no_server(program: str, free_port: int) -
         run, script = [program, "-c", sent.line], sent.script.encode()
         done = subprocess.run(run, input=script, capture_output=True, check=True, timeout=20)
     assert pieces([done.stdout])[1][1:] == ["exit 0"]
+
+
+@pytest.mark.parametrize("program", ["sh", "bash"])
+@pytest.mark.parametrize(
+    ("counted", "is_read"),
+    [
+        ("TCP6: inuse 0\nUDP6: inuse 4\n", False),
+        ("TCP6: inuse 10\n", True),
+        ("", True),
+        (None, True),
+    ],
+)
+def test_the_table_of_ipv6_is_read_unless_the_kernel_says_that_it_is_empty(
+    program: str, counted: str | None, is_read: bool, free_port: int, tmp_path: Path
+) -> None:
+    row = f"  0: {0:032X}:{free_port:04X} {0:032X}:0000 0A 0:0 0:0 0 0 0\n"
+    for name, text in {"tcp": "sl\n", "tcp6": f"sl\n{row}", "sockstat6": counted}.items():
+        if text is not None:
+            (tmp_path / name).write_text(text)
+    sent = command_line(Command("n01", ("true",), listens_on=free_port), NONCE)
+    script = sent.script.replace("/proc/net/", f"{tmp_path}/")
+    done = subprocess.run(
+        [program], input=script.encode(), capture_output=True, check=False, timeout=20
+    )
+    words = [word.split()[0] for word in pieces([done.stdout])[1]]
+    assert words == (["pid", "in-use"] if is_read else ["pid", "exit"])
 
 
 LOGIN = {"LC_ALL": "C.UTF-8", "A": "login"}

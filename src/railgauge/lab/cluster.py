@@ -188,7 +188,8 @@ def _write(
         )
     path = folder / "server"
     gone = str(removes.resolve()) if removes else ""
-    stored.write(str(path), {"folder": str(folder), "nodes": served, "removes": gone})
+    asked = {"folder": str(folder), "tools": str(folders.shared), "nodes": served, "removes": gone}
+    stored.write(str(path), asked)
     return path
 
 

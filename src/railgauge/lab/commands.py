@@ -9,6 +9,8 @@ import os
 import re
 import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from railgauge.lab.sessions import until_either_ends
 _PR_SET_CHILD_SUBREAPER = 36
 _REAP_AGAIN_S = 0.02
 _SHELL = "/bin/sh"
+_TOOL_SERVER = Path(__file__).with_name("tool_server.py")
 _BECOMES = re.compile(r"exec((?: [A-Za-z0-9][\w./-]*| -[A-Za-z0-9]+)+)", re.ASCII)
 
 
@@ -32,6 +35,17 @@ class Children:
     def __init__(self) -> None:
         self._own: set[int] = set()
         self._starting = 0
+
+    def serve_tools(self, folder: str) -> None:
+        """Start the process whose forks are the simulated tools; it ends with this one."""
+        if hasattr(os, "pidfd_open"):
+            self._tools = subprocess.Popen(
+                [sys.executable, "-SE", str(_TOOL_SERVER), folder],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                cwd="/",
+            )
+            self._own.add(self._tools.pid)
 
     async def start(
         self, command: str, home: str, environment: dict[str, str]

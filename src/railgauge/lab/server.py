@@ -24,6 +24,7 @@ import asyncssh
 from railgauge.lab.commands import Children, CommandRunner, end_descendants
 from railgauge.lab.sessions import SERVER_OPTIONS, undelayed
 from railgauge.lab.sim import stored
+from railgauge.lab.tool_server import ASK
 
 _END_LIMIT_S = 8.0
 
@@ -125,23 +126,24 @@ async def serve(config: dict[str, Any]) -> None:
     _watch_end(ended)
     client_key = asyncssh.generate_private_key("ssh-ed25519")
     children = Children()
+    children.serve_tools(config["tools"])
     children.adopt_orphans()
     sites = [Site(node, client_key, children) for node in config["nodes"]]
     ports = {site.name: await site.open() for site in sites}
     _write_keys(folder, client_key, [site.known_host(ports[site.name]) for site in sites])
     print(json.dumps({"ports": ports}), flush=True)
     await ended.wait()
-    _end_for_certain(config["removes"])
+    _end_for_certain(config)
     for site in sites:
         site.close()
 
 
-def _end_for_certain(removes: str) -> None:
+def _end_for_certain(config: dict[str, Any]) -> None:
     """Exit after a time limit even if a task keeps the event loop from ending."""
 
     def leave() -> None:
-        end_descendants()
-        _remove(removes)
+        _end_processes(config["tools"])
+        _remove(config["removes"])
         os._exit(0)
 
     timer = threading.Timer(_END_LIMIT_S, leave)
@@ -176,8 +178,13 @@ def main() -> None:
         with contextlib.suppress(KeyboardInterrupt):
             asyncio.run(serve(config))
     finally:
-        end_descendants()
+        _end_processes(config["tools"])
         _remove(config["removes"])
+
+
+def _end_processes(tools: str) -> None:
+    Path(tools, ASK).unlink(missing_ok=True)  # tools that are started from now on do not wait
+    end_descendants()
 
 
 def _remove(folder: str) -> None:

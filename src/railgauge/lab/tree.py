@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from railgauge.lab import files, net_files
+from railgauge.lab import files, net_files, tool_server
 from railgauge.lab.sim import ethtool, stored
 
 CORE_UTILITIES = (  # noqa: SIM905 - read as words
@@ -33,11 +33,21 @@ class NodeFolders:
         self._folder = folder
         self._shared = folder / "shared"
         self._shared.mkdir(parents=True)
-        self._wrapper = self._shared / "tool"
-        self._wrapper.write_text(_wrapper(), encoding="utf-8")
-        self._wrapper.chmod(0o755)
+        self._forked = self._script("forked", _forked(self._shared))
+        self._started = self._script("tool", f"#!/bin/sh\n{_start()}\n")
         self._core = [found for name in CORE_UTILITIES if (found := _find(name))]
         self._pool: dict[str, str] = {}
+
+    @property
+    def shared(self) -> Path:
+        """The folder of the files that all nodes have."""
+        return self._shared
+
+    def _script(self, name: str, text: str) -> Path:
+        path = self._shared / name
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o755)
+        return path
 
     def write(self, node: dict[str, Any]) -> Path:
         """Write the node's home and return its path.
@@ -81,8 +91,9 @@ class NodeFolders:
         for name, target in self._core:
             if name not in tools:
                 (folder / name).symlink_to(target)
-        for name in tools:
-            (folder / name).symlink_to(self._wrapper)
+        for name, module in tools.items():
+            is_forked = module in tool_server.FORKED
+            (folder / name).symlink_to(self._forked if is_forked else self._started)
 
     def _write_statistics(self, tool: Path, node: dict[str, Any]) -> None:
         """Have a shell print what ``ethtool -S`` prints: a run asks for it around each measurement.
@@ -132,8 +143,31 @@ def _find(name: str) -> tuple[str, str] | None:
     return (name, found) if found else None
 
 
-def _wrapper() -> str:
-    return f"#!/bin/sh\n{_start()}\n"
+# A fork of the lab's tool server is the tool (tool_server.py), where it has one.
+_FORKED = """\
+#!/bin/sh
+lab={lab}
+if [ -p "$lab/{ask}" ]; then
+  code=$(
+    exec {answer}>&1
+    read -r asking _ </proc/self/stat
+    echo $$ $asking 1<>"$lab/{ask}"
+    read -r code <"$lab/{never}"
+  )
+  case $code in
+  {taken}) kill -s KILL $$ ;;
+  {taken}-*) kill -s "${{code#{taken}-}}" $$ ;;
+  {taken}*) exit "${{code#{taken}}}" ;;
+  esac
+fi
+{start}
+"""
+
+
+def _forked(shared: Path) -> str:
+    names = {"ask": tool_server.ASK, "never": tool_server.NEVER, "answer": tool_server.ANSWER}
+    names["taken"] = tool_server.TAKEN.decode()
+    return _FORKED.format(lab=shlex.quote(str(shared)), start=_start(), **names)
 
 
 def _start() -> str:
