@@ -129,11 +129,11 @@ def _is_suspected(cause: Cause) -> bool:
 def _compared(
     cause: Cause,
     own: SlowPart,
-    slow: tuple[Sequence[SlowPart], Sequence[SlowPart]],
+    parts: tuple[Sequence[SlowPart], Sequence[SlowPart]],
     repeats: Sequence[PathRepeat],
 ) -> Cause:
-    """The cause beside the ``slow`` parts: the decided ones, and undecided ones of other nodes."""
-    decided, open_ = slow
+    """The cause beside the slow ``parts``: the decided ones, and undecided ones of other nodes."""
+    decided, open_ = parts
     near = {name for one in repeats if one.slow and own.holds(one) for name in one.nodes}
     repeats = [one for one in repeats if near.intersection(one.nodes)]
     others = (one for one in decided if {one.node, one.peer} & near)
