@@ -50,6 +50,8 @@ _HIDING = frozenset({"gpu-missing", "nic-missing"})
 _SWAPPED = frozenset({"duplicate-lid", "duplicate-gid"})
 # These faults show only if another node, the first or the second, answers as well.
 _OF_TWINS = frozenset({*_SWAPPED, "one-machine", "cloned-image"})
+# These faults take the LID from a NIC, so that no other one can have the same.
+_NO_LID = frozenset({"no-sm", "nic-missing", "port-down"})
 _NO_ANSWER = frozenset({"unreachable", "wrong-key", "host-key-changed", "node-stops"})
 
 
@@ -155,7 +157,9 @@ def _clash(one: Injection, other: Injection) -> bool:
         swapped = len(names) == 1 and names <= _SWAPPED and one.device == other.device
         ends = {one.node, _device(one)} == {other.node, _device(other)}
         exchanged = ends and names <= _OF_TWINS  # each would have what the other had
-        return swapped or exchanged or bool(names & _OF_TWINS and names & _NO_ANSWER)
+        has_none = "duplicate-lid" in names and names & _NO_LID and one.device == other.device
+        unseen = has_none or (names & _OF_TWINS and names & _NO_ANSWER)
+        return swapped or exchanged or bool(unseen)
     if len(names) == 1 and len(devices) == 1:
         return True
     if names == {"slow-send", "slow-receive"} and len(devices) == 1:

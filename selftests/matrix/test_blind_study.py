@@ -341,7 +341,7 @@ def test_a_study_can_be_repeated_and_its_runs_are_independent() -> None:
 
 @pytest.fixture(scope="module")
 def many() -> list[DrawnRun]:
-    return [drawn(7, number, "smoke") for number in range(1500)]
+    return [drawn(7, n, "smoke") for n in range(1500)] + [drawn(398667, 164, "smoke")]
 
 
 def test_two_faults_that_undo_each_other_are_not_drawn(many: list[DrawnRun]) -> None:
@@ -363,6 +363,15 @@ def test_a_fault_of_two_nodes_is_not_drawn_beside_a_node_that_does_not_answer(
     for each in many:
         lost = {one.node for one in each.injected if one.name in silent}
         assert all(lost <= {one.node} for one in each.injected if one.name in twins), each.command
+
+
+def test_no_nic_has_the_lid_of_one_that_lost_it(many: list[DrawnRun]) -> None:
+    """As the last of these runs once had: no two NICs have the same LID then."""
+    lost = {"port-down", "no-sm", "nic-missing"}
+    for each in many:
+        gone = {(one.node, one.device) for one in each.injected if one.name in lost}
+        for twin in (one for one in each.injected if one.name == "duplicate-lid"):
+            assert {node for node, nic in gone if nic == twin.device} <= {twin.node}, each.command
 
 
 def test_a_tool_fault_is_not_measured_on_a_node_that_is_gone() -> None:
