@@ -95,6 +95,15 @@ def test_a_pair_measures_and_neither_starts_an_interpreter(served: Bench) -> Non
     assert "BW average[" in out
 
 
+@pytest.fixture
+def hears_hangups() -> Iterator[None]:
+    """A process that this one starts ends by SIGHUP, also where nohup has started the tests."""
+    was = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, was)
+
+
+@pytest.mark.usefixtures("hears_hangups")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGHUP])
 def test_it_ends_with_its_shell(served: Bench, number: signal.Signals) -> None:
     with listening(served) as (shell, port):

@@ -35,8 +35,8 @@ AWKWARD = (
 )
 SERVER = """
 import os, signal, socket, sys, time
+print("up", flush=True)  # before it listens: a test may stop it as soon as it does
 listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-print("up", flush=True)
 time.sleep(60)
 """
 SLOW_SERVER = "import time; time.sleep(0.4)\n" + SERVER
