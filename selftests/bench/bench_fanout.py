@@ -10,6 +10,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from secrets import token_bytes
 from statistics import median
@@ -24,7 +25,7 @@ from railgauge.leases.holder import Holder
 from railgauge.leases.nodes import NodeLeases, Terms
 from railgauge.transport.registry import connect
 from railgauge.transport.sessions import Sessions
-from railgauge.transport.shell import command_line
+from railgauge.transport.shell import Sent, command_line
 from railgauge.transport.tag import Tag
 
 TITLE = "Fan-out"
@@ -32,13 +33,13 @@ ABOUT = """`true` on 1, 32 and 128 nodes of the lab at once: seconds of wall clo
 has answered, over connections that are open. Ours goes through the threads of the suite, 64 at a
 time; OpenSSH's `ssh` with ControlMaster is started by `xargs -P 64`. Both go to the same servers,
 one Python process on the same machine, whose work is in both sides. *Bare* is `true` and nothing
-else. *With its limits* is the line that the suite sends for every command, sent by both: `timeout`,
-a process group of its own, markers for its end and its exit code, the name of the run; it starts
-two processes more on the node. Connecting compares with `ssh -fNM`, the same key exchange and the
-same known_hosts, which has a line for each of the 128 nodes; then all of them with files of one
-line (each node its own), 128 and 5,000 lines, in which those of the nodes are spread evenly.
-Leases: `flock` on every node, taken, and let go of with a look for what is left of the run; CPU
-seconds of the suite, of the server and of what ran on the nodes."""
+else. *With its limits* is the line, and the script as its input, that the suite sends for every
+command, sent by both: `timeout`, a process group of its own, markers for its end and its exit code,
+the name of the run; it starts two processes more on the node. Connecting compares with `ssh -fNM`,
+the same key exchange and the same known_hosts, which has a line for each of the 128 nodes; then all
+of them with files of one line (each node its own), 128 and 5,000 lines, in which those of the nodes
+are spread evenly. Leases: `flock` on every node, taken, and let go of with a look for what is left
+of the run; CPU seconds of the suite, of the server and of what ran on the nodes."""
 
 NODES = (1, 32, 128)
 AT_ONCE = 64
@@ -77,10 +78,13 @@ class Site:
         every = f"Host *\nBatchMode yes\nKexAlgorithms {_KEX}\nControlPath {self.folder}/%n\n"
         self.configuration.write_text("".join([*hosts, every]), encoding="utf-8")
 
-    def ssh(self, *arguments: str, nodes: int) -> None:
-        """Run ``ssh`` to the first nodes, 64 at a time."""
+    def ssh(self, *arguments: str, nodes: int, script: str = "") -> None:
+        """Run ``ssh`` to the first nodes, 64 at a time, each with this script as its input."""
         names = "".join(f"{node.name}\n" for node in self.cluster.nodes[:nodes])
-        command = ["xargs", "-P", str(AT_ONCE), "-I{}", "ssh", "-F", str(self.configuration)]
+        given = self.folder / "script"
+        given.write_text(script, encoding="utf-8")
+        start = ("sh", "-c", 'exec ssh "$@" <"$0"', str(given)) if script else ("ssh",)
+        command = ["xargs", "-P", str(AT_ONCE), "-I{}", *start, "-F", str(self.configuration)]
         done = subprocess.run(
             [*command, *arguments],
             input=names,
@@ -188,24 +192,25 @@ def _strangers(many: int, block: int) -> str:
 Act = Callable[[str], object]
 
 
-def _ways(sessions: Sessions) -> Iterator[tuple[str, Act, str, dict[int, float]]]:
-    """The command, how the suite runs it on a node, the line for ``ssh``, and the targets."""
+def _ways(sessions: Sessions) -> Iterator[tuple[str, Act, Sent, dict[int, float]]]:
+    """The command, how the suite runs it on a node, what ``ssh`` is given, and the targets."""
+    true = Sent("true", "")
 
     def bare(name: str) -> None:
         link = sessions[name]._session._link  # the shell that a session sends its lines to
-        assert link.execute("true").drain(bytes, bytes) == 0
+        assert link.execute(true).drain(bytes, bytes) == 0
 
     def limited(name: str) -> None:
         done = sessions[name].run(Command(name, ("true",)))
         assert done.exit_code == 0, done
 
-    yield "a command, bare", bare, "true", dict.fromkeys(NODES, BARE)
-    line = command_line(Command("n", ("true",)), "0" * 16, Tag("bench", "main").on("n"))
-    yield "a command, with its limits", limited, line, LIMITED
+    yield "a command, bare", bare, true, dict.fromkeys(NODES, BARE)
+    sent = command_line(Command("n", ("true",)), "0" * 16, Tag("bench", "main").on("n"))
+    yield "a command, with its limits", limited, sent, LIMITED
 
 
 def _commands(
-    site: Site, what: str, act: Act, line: str, targets: dict[int, float]
+    site: Site, what: str, act: Act, sent: Sent, targets: dict[int, float]
 ) -> Iterator[Row]:
     for nodes in NODES:
         times = REPEATS[nodes]
@@ -214,7 +219,8 @@ def _commands(
             return wall_s(lambda: [_at_once(act, site, nodes) for _ in range(times)]) / times
 
         def theirs(nodes: int = nodes, times: int = times) -> float:
-            return wall_s(lambda: [site.ssh("{}", line, nodes=nodes) for _ in range(times)]) / times
+            one = partial(site.ssh, "{}", sent.line, nodes=nodes, script=sent.script)
+            return wall_s(lambda: [one() for _ in range(times)]) / times
 
         both = compare(ours, theirs, turns=TURNS)
         yield Row(
