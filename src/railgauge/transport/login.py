@@ -36,6 +36,17 @@ _LOOK_S = 2.0
 _FOREIGN = (paramiko.SSHException, OSError, EOFError, ValueError, TypeError)
 
 
+class _Connection(fabric.Connection):  # type: ignore[misc]
+    """A connection whose attributes are no settings.
+
+    fabric looks up each that is assigned in a list of all names, and writes what is not there into
+    the configuration, which connections share.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+
 def open_hops(node: Node) -> tuple[Any, ...]:
     """Open fabric connections to the jump hosts of ``node``, in order, then to the node itself.
 
@@ -110,7 +121,7 @@ def _connection(node: Node, host: str, **login: Any) -> Any:
     _refuse_nameless_user(node)
     try:
         config = ssh_config.for_host(node, **login)
-        connection = fabric.Connection(host, config=config, gateway=False, **login)
+        connection = _Connection(host, config=config, gateway=False, **login)
     except ValueError as error:
         raise BadInput(f"cannot use the host {host!r}: {error}", where=node.name) from error
     connection.connect_timeout = None  # fabric would truncate it to whole seconds

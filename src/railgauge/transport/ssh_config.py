@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,9 @@ def for_host(node: Node, user: str | None = None, port: int | None = None) -> fa
     them. Raises ``BadInput``, here or at the look-up of a host.
     """
     path = node.ssh.config and str(Path(node.ssh.config).expanduser())
-    if shutil.which("ssh") and not _is_empty(path):
+    if _is_empty(path):
+        return _without_settings()
+    if shutil.which("ssh"):
         answers = _OpenSsh(node.name, path, user, port)
         return fabric.Config(lazy=True, ssh_config=answers)
     # Lazy, so that the user's fabric.yaml, which is for other purposes, is not read.
@@ -50,6 +53,12 @@ def for_host(node: Node, user: str | None = None, port: int | None = None) -> fa
     except (OSError, paramiko.ConfigParseError) as error:
         raise _unreadable(node.name, str(error)) from error
     return config
+
+
+@cache
+def _without_settings() -> fabric.Config:
+    """The configuration of an empty file, one for all connections, which only read it."""
+    return fabric.Config(lazy=True, ssh_config=paramiko.SSHConfig())
 
 
 def _is_empty(path: str | None) -> bool:

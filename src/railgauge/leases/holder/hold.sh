@@ -10,6 +10,7 @@
 root=$1 who=$2 tag=$3 beat_s=$4
 unset file folder sleeping
 trap '' PIPE
+umask 0
 
 cannot() {
   printf 'cannot %s\n' "$1"
@@ -43,10 +44,13 @@ look_at() {
   [ -n "$owner" ]
 }
 
-# Our folder is one like /tmp: 1 if it was just deleted, or is just being made.
+# Our folder is one like /tmp: 1 if it was just deleted, or is just being made. Sets new if this
+# script has made it, so that no other user may delete or replace what the script makes in it.
 open_folder() {
-  if [ ! -e "$folder" ] && [ ! -L "$folder" ]; then
-    (umask 0 && mkdir -m 1777 "$folder") 2>/dev/null
+  new=
+  if [ ! -e "$folder" ] && [ ! -L "$folder" ] && mkdir -m 1777 "$folder" 2>/dev/null; then
+    new=yes
+    return
   fi
   look_at "$folder" || return 1
   case $mode in
@@ -81,13 +85,18 @@ is_ours() { [ ! -L "$file" ] && [ "$file" -ef /proc/self/fd/9 ]; }
 # Opens the file for reading only: in such folders the kernel refuses to open another user's file for
 # writing, even to root (fs.protected_regular).
 open_file() {
+  made=
   if [ ! -e "$file" ] && [ ! -L "$file" ]; then
-    (umask 0 && set -C && : >"$file") 2>/dev/null
+    set -C
+    if command : >"$file"; then made=$new; fi
+    set +C
   fi
   if [ -L "$file" ] || { [ -e "$file" ] && [ ! -f "$file" ]; }; then
     forged "$file is not a regular file"
   fi
-  command exec 9<"$file" && look_at -L /proc/self/fd/9 || return 1
+  command exec 9<"$file" || return 1
+  [ -z "$made" ] || return 0
+  look_at -L /proc/self/fd/9 || return 1
   case $links in
     0) return 1 ;; # its holder has just deleted it
     1) ;;
@@ -142,10 +151,12 @@ leave() {
   trap '' TERM HUP INT
   # shellcheck disable=SC2086 # no word if there was no sleep yet
   kill $sleeping 2>/dev/null # it has our output open
+  # One program for both, where rm knows -d. A folder in which another script has a file stays.
+  if is_ours; then rm -fd "$file" "$folder" 2>/dev/null; fi
   if is_ours; then
     rm -f "$file" 2>/dev/null || : | dd of=/proc/self/fd/9 conv=nocreat 2>/dev/null
   fi
-  rmdir "$folder" 2>/dev/null
+  if [ -d "$folder" ]; then rmdir "$folder" 2>/dev/null; fi
   exit 0
 }
 
