@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -17,23 +18,44 @@ from measuring import ROOT, Row, cpu_s, python
 from railgauge.planning.work_queue import Unit, WorkQueue
 
 TITLE = "Makespan and overhead of measurements"
-ABOUT = """Real runs of pytest with `-n K`: every pair of 2 K nodes is measured, in 2 K - 1
-rounds of K disjoint pairs; and with `--at-once K`, a few rounds of the pairs of 2 K nodes in one
-process, with the processor time of that process and of the shells that it starts. The tool is a
-shell script that sleeps for two seconds (20 with more than 64) and prints the table of a
-collective test, over the transport `local`: it costs next to no CPU time, as a tool on a node
-costs none on the machine that runs the suite. The script writes down when it began and ended.
-The makespan is from the first begin to the last end of any, so without the start of the workers;
-the lower bound is the number of rounds times that. The overhead is what lies between the end of
-one measurement and the begin of the next in a run without workers: judging, writing down,
-reporting, and starting the next one. Handing out is the choice of the next of eight units
-at once, in CPU time. That no node was in two measurements at a time is checked."""
+ABOUT = """Real runs of pytest with `-n K`: every pair of 2 K nodes is measured, in 2 K - 1 rounds
+of K disjoint pairs; and with `--at-once K`, a few rounds of the pairs of 2 K nodes in one process,
+with the processor time of that process and of the shells that it starts. The tool is a shell script
+that sleeps for two seconds (20 with more than 64) and prints the table of a collective test, over
+the transport `local`: it costs next to no CPU time, as a tool on a node costs none on the machine
+that runs the suite. The script writes down when it began and ended. The makespan is from the first
+begin to the last end of any, so without the start of the workers; the lower bound is the number of
+rounds times that, and so is the plan's estimate. The processor time of a measurement is that of the
+process, without the shells that stand for nodes, and without its start and survey: what a run of
+all rounds costs more than one of the first; the memory is its peak. The overhead is what lies
+between the end of one measurement and the begin of the next in a run without workers: judging,
+writing down, reporting, and starting the next one. Handing out is the choice of the next of eight
+units at once, in CPU time. That no node was in two measurements at a time is checked."""
 
 WORKERS = (2, 4, 8)
 LASTS_S = 2.0
 TARGET = 1.1
-# K, how long the tool lasts, rounds, and the most of the bound.
-AT_ONCE = ((8, 2.0, 10, 1.1), (64, 2.0, 10, 1.1), (256, 20.0, 3, 1.1), (625, 20.0, 3, 1.15))
+
+
+@dataclass(frozen=True)
+class AtOnce:
+    """K measurements at once, how long the tool lasts, and the most of what is measured."""
+
+    many: int
+    lasts_s: float
+    rounds: int
+    of_bound: float
+    memory_mib: float | None = None
+    cpu_ms: float | None = None
+    of_plan: float | None = None
+
+
+AT_ONCE = (
+    AtOnce(8, 2.0, 10, 1.1),
+    AtOnce(64, 2.0, 10, 1.1),
+    AtOnce(256, 20.0, 3, 1.1, 200.0, 8.0),
+    AtOnce(625, 20.0, 3, 1.15, 300.0, 10.0, 1.2),
+)
 _WHY = """what is above the bound is CPU time of this machine between two measurements (the row
 below), which K workers share on its cores"""
 
@@ -45,6 +67,15 @@ import pytest
 def test_all_reduce(pair, size, measure, check):
     \"\"\"The GPUs of two nodes reduce at the rate of the fabric.\"\"\"
     check(measure(pair), size)
+"""
+# Appended to the project's conftest.py: what the process itself has cost, without its children.
+_COSTS = """
+
+def pytest_unconfigure():
+    import os, pathlib, resource
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    words = used.ru_utime + used.ru_stime, used.ru_maxrss
+    pathlib.Path("costs").write_text(" ".join(map(str, words)))
 """
 _INI = "[pytest]\ntestpaths = tests\naddopts = -p no:cacheprovider\n"
 _TOOL = """#!/bin/bash
@@ -71,7 +102,20 @@ class Span:
     nodes: frozenset[str]
 
 
-def platform() -> dict[str, object]:
+@dataclass(frozen=True)
+class Ran:
+    """Spans in the order of their begins, and what the process itself has cost."""
+
+    spans: tuple[Span, ...]
+    cpu_s: float
+    peak_mib: float
+
+    @property
+    def makespan_s(self) -> float:
+        return max(span.ended_s for span in self.spans) - self.spans[0].begun_s
+
+
+def platform(lasts_s: float) -> dict[str, object]:
     nic = {
         "name": "mlx5_0", "model": "MT4129", "rate_gbps": 400, "link_layer": "InfiniBand",
         "pcie": {"generation": 5, "width": 16}, "basis": _BASIS,
@@ -90,7 +134,7 @@ def platform() -> dict[str, object]:
         "measurements": {
             "pair_all_reduce": {
                 "rung": 4, "tool": "ccl-tests", "command": "all_reduce_perf", "scope": "pair",
-                "asserts": ["busbw"], "time_limit_s": 60, "typical_s": 2,
+                "asserts": ["busbw"], "time_limit_s": 60, "typical_s": max(1, round(lasts_s)),
                 "levels": {name: {"sizes": ["8MiB"]} for name in ("smoke", "nightly", "signoff")},
                 "limits": [{"metric": "busbw", "unit": "GB/s", "floor": 40, "basis": _BASIS}],
             }
@@ -105,7 +149,9 @@ def project(folder: Path, nodes: int, lasts_s: float) -> None:
     for name in ("thresholds", "hostfiles"):
         schema = (ROOT / name / "schema.json").read_text(encoding="utf-8")
         (folder / name / "schema.json").write_text(schema, encoding="utf-8")
-    (folder / "thresholds" / "sleeper.json").write_text(json.dumps(platform()), encoding="utf-8")
+    (folder / "thresholds" / "sleeper.json").write_text(
+        json.dumps(platform(lasts_s)), encoding="utf-8"
+    )
     # All nodes are this machine, which can be leased only once, so there is no folder for leases.
     hostfile = (
         "cluster: sleepers\nplatform: sleeper\ntransport: local\n"
@@ -113,15 +159,16 @@ def project(folder: Path, nodes: int, lasts_s: float) -> None:
     )
     (folder / "hostfiles" / "sleepers.yaml").write_text(hostfile, encoding="utf-8")
     (folder / "tests" / "collective" / "test_pairs.py").write_text(_TEST, encoding="utf-8")
-    (folder / "conftest.py").write_bytes((ROOT / "conftest.py").read_bytes())
+    loads = (ROOT / "conftest.py").read_text(encoding="utf-8")
+    (folder / "conftest.py").write_text(loads + _COSTS, encoding="utf-8")
     (folder / "tox.ini").write_text(_INI, encoding="utf-8")
     tool = folder / "bin" / "mpirun"
     tool.write_text(_TOOL.format(lasts_s=lasts_s, log=folder / "spans"), encoding="utf-8")
     tool.chmod(0o755)
 
 
-def measured(nodes: int, lasts_s: float, *options: str) -> list[Span]:
-    """Every pair of this many nodes, in the order in which they began."""
+def measured(nodes: int, lasts_s: float, *options: str) -> Ran:
+    """A run of pairs of this many nodes: all rounds unless the options say otherwise."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         project(folder, nodes, lasts_s)
@@ -130,9 +177,21 @@ def measured(nodes: int, lasts_s: float, *options: str) -> list[Span]:
             "-m", "pytest", "--hostfile=hostfiles/sleepers.yaml", *options, cwd=folder, PATH=path
         )
         lines = (folder / "spans").read_text(encoding="utf-8").splitlines()
+        cpu_s, peak_kib = map(float, (folder / "costs").read_text().split())
     spans = sorted((_span(line) for line in lines), key=lambda span: span.begun_s)
     assert not list(clashes(spans))
-    return spans
+    return Ran(tuple(spans), cpu_s, peak_kib / 1024)
+
+
+def planned_s(case: AtOnce) -> float:
+    """The plan's estimate of a run of these."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        project(folder, 2 * case.many, case.lasts_s)
+        options = ("--at-once", str(case.many), "--rounds", str(case.rounds), "--json")
+        suite = str(Path(sys.executable).with_name("railgauge"))
+        told = python(suite, "plan", "--hostfile=hostfiles/sleepers.yaml", *options, cwd=folder)
+    return float(json.loads(told.stdout)["workers"][str(case.many)]["estimate_s"])
 
 
 def _span(line: str) -> Span:
@@ -141,7 +200,7 @@ def _span(line: str) -> Span:
     return Span(float(begun), float(ended), names)
 
 
-def clashes(spans: list[Span]) -> Iterator[tuple[Span, Span]]:
+def clashes(spans: Sequence[Span]) -> Iterator[tuple[Span, Span]]:
     """Measurements that shared a node at the same time."""
     for place, one in enumerate(spans):
         for other in spans[place + 1 :]:
@@ -163,20 +222,30 @@ def hand_out(units: int) -> None:
     assert not handout
 
 
-def at_once_rows() -> Iterator[Row]:
-    for at_once, lasts_s, rounds, target in AT_ONCE:
-        before = sum(os.times()[2:4])
-        options = ("--at-once", str(at_once), "--rounds", str(rounds))
-        spans = measured(2 * at_once, lasts_s, *options)
-        each_s = (sum(os.times()[2:4]) - before) / len(spans)
-        assert len(spans) == rounds * at_once
-        took_s = max(span.ended_s for span in spans) - spans[0].begun_s
-        bound_s = rounds * lasts_s
+def at_once_rows(case: AtOnce) -> Iterator[Row]:
+    ran, first = _ran(case, case.rounds), _ran(case, 1)
+    assert len(ran.spans) == case.rounds * case.many
+    of = (case.many, "at once")
+    bound_s = case.rounds * case.lasts_s
+    yield Row(
+        f"{case.rounds} rounds of K pairs in one process", *of, ran.makespan_s, "s",
+        target=case.of_bound, why=_WHY, compared_with=f"rounds x {case.lasts_s:g} s",
+        baseline=bound_s, ratio=ran.makespan_s / bound_s,
+    )  # fmt: skip
+    each_ms = 1000 * (ran.cpu_s - first.cpu_s) / (len(ran.spans) - len(first.spans))
+    yield Row("processor time of a measurement", *of, each_ms, "ms", target=case.cpu_ms)
+    yield Row("peak memory", *of, ran.peak_mib, "MiB", target=case.memory_mib)
+    if case.of_plan:
+        plan_s = planned_s(case)
         yield Row(
-            f"{rounds} rounds of K pairs in one process", at_once, "at once", took_s, "s",
-            target=target, why=_WHY, compared_with=f"rounds x {lasts_s:g} s", baseline=bound_s,
-            ratio=took_s / bound_s, shown=f"{1000 * each_s:.0f} ms of a CPU each, survey included",
+            "makespan", *of, ran.makespan_s, "s", target=case.of_plan,
+            compared_with="the plan's estimate", baseline=plan_s, ratio=ran.makespan_s / plan_s,
         )  # fmt: skip
+
+
+def _ran(case: AtOnce, rounds: int) -> Ran:
+    options = ("--at-once", str(case.many), "--rounds", str(rounds))
+    return measured(2 * case.many, case.lasts_s, *options)
 
 
 def rows() -> Iterator[Row]:
@@ -187,14 +256,15 @@ def rows() -> Iterator[Row]:
     for workers in WORKERS:
         nodes = 2 * workers
         bound_s = (nodes - 1) * LASTS_S
-        spans = measured(nodes, LASTS_S, f"-n{workers}")
-        assert len(spans) == nodes * (nodes - 1) // 2
-        took_s = max(span.ended_s for span in spans) - spans[0].begun_s
+        ran = measured(nodes, LASTS_S, f"-n{workers}")
+        assert len(ran.spans) == nodes * (nodes - 1) // 2
         yield Row(
-            "all pairs of 2 K nodes", workers, "workers", took_s, "s", target=TARGET, why=_WHY,
-            compared_with="rounds x 2 s", baseline=bound_s, ratio=took_s / bound_s,
+            "all pairs of 2 K nodes", workers, "workers", ran.makespan_s, "s",
+            target=TARGET, why=_WHY, compared_with="rounds x 2 s", baseline=bound_s,
+            ratio=ran.makespan_s / bound_s,
         )  # fmt: skip
-    yield from at_once_rows()
-    spans = measured(8, 0.1)
+    for case in AT_ONCE:
+        yield from at_once_rows(case)
+    spans = measured(8, 0.1).spans
     between_s = median(after.begun_s - one.ended_s for one, after in pairwise(spans))
     yield Row("overhead of a measurement", len(spans), "measurements", between_s, "s", target=0.1)

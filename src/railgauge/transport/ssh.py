@@ -77,10 +77,18 @@ class SshPipes:
         self._take(stdout, stderr)  # output that arrived between the last poll and the end
 
     def _take(self, stdout: Sink, stderr: Sink) -> None:
-        while self._channel.recv_ready():
-            stdout(self._channel.recv(_CHUNK_BYTES))
-        while self._channel.recv_stderr_ready():
-            stderr(self._channel.recv_stderr(_CHUNK_BYTES))
+        """Pass on all that has arrived.
+
+        stdout is looked at again after stderr: paramiko signals both by one pipe, and without a
+        lock between them. Emptying one may take away the signal of the other, and then nothing
+        would be read before there is more of it.
+        """
+        channel = self._channel
+        while channel.recv_ready() or channel.recv_stderr_ready():
+            if channel.recv_ready():
+                stdout(channel.recv(_CHUNK_BYTES))
+            if channel.recv_stderr_ready():
+                stderr(channel.recv_stderr(_CHUNK_BYTES))
 
 
 def _give(channel: paramiko.Channel, script: bytes) -> None:
