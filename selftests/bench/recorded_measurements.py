@@ -20,6 +20,7 @@ from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Case, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.run import services
+from railgauge.run.few_places import made_once
 from railgauge.run.store import Store
 
 Measure = Callable[[Case], CaseResult]
@@ -74,7 +75,7 @@ def _into(_runners: object, kept: Store, _folder: str) -> Measure:
         except NoEvidence as error:
             return kept.save(case, CaseResult((), error))
 
-    return services._of_few_cases(measure)
+    return made_once(measure)
 
 
 # Before any hook of the suite: its services are built in the first of them.

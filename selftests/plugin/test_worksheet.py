@@ -91,6 +91,17 @@ def test_an_item_that_holds_others_has_their_ids_and_records(store):
         assert [record.size_bytes for record in found] == 2 * [2, 4 * 2**20]
 
 
+def test_items_of_the_same_cases_follow_each_other_if_some_hold_others():
+    def held(test, nodes):
+        about = replace(measured(1, "write", nodes), held=HELD[:1])
+        return item(f"{test}[{nodes}]", about, pairing=HELD[0])
+
+    tests = [held(test, nodes) for test in ("bandwidth", "traffic") for nodes in ("ab", "cd")]
+    order = worksheet.by_case([*ITEMS[:3], *tests, ITEMS[-1]])
+    assert order == [*ITEMS[:3], tests[0], tests[2], tests[1], tests[3], ITEMS[-1]]
+    assert worksheet.by_case(ITEMS) == ITEMS
+
+
 def test_it_is_written_once(store):
     worksheet.write(store, ITEMS)
     worksheet.write(store, ITEMS[:1])

@@ -6,6 +6,7 @@ import pytest
 from testing.core_values import case, transcript
 
 from railgauge.core.codec import to_plain
+from railgauge.core.model import Outcome
 from railgauge.core.question import CaseResult
 from railgauge.core.redaction import MASK
 from railgauge.leases.files import Leases
@@ -25,6 +26,19 @@ def test_the_text_is_that_of_the_whole(count):
     rest = {"case": {"key": NASTY}, "error": None, "schema_version": 1}
     plain = {**rest, "runs": to_plain(runs(count))}
     assert whole_text({**rest, "runs": []}, made) == json_text(plain)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"b": [1, -2.5, 1e300, True, None, []], "a": {}, "é": {"x": ("y", {"z": NASTY})}},
+        [float("nan"), float("inf"), Outcome.PASSED, 2**70, (), {Outcome.PASSED: 0}],
+        {1: "whole", 2: ["numbers"], 10: "as keys"},
+        "\x7f\u2028\ud800",
+    ],
+)
+def test_it_is_the_json_of_the_library(data):
+    assert json_text(data) == json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 def test_a_repeat_without_transcripts_is_kept():

@@ -42,6 +42,15 @@ def test_what_was_masked_is_counted(large: Path) -> None:
     assert peak_of(lambda: masks.counted(large)) < _MOST_BYTES
 
 
+def test_a_mask_at_the_end_of_a_piece_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / record.FILE).write_text(f"{MASK} and {MASK}{MASK}")
+    for size in range(1, 40):
+        monkeypatch.setattr(masks, "_PIECE_BYTES", size)
+        assert masks.counted(tmp_path) == {"records": 3}
+
+
 def test_the_manifest_has_the_digest(large: Path) -> None:
     assert peak_of(lambda: Store(large).write_manifest({})) < _MOST_BYTES
     digest = hashlib.sha256((_LINE * _LINES).encode()).hexdigest()

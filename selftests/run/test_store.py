@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 import threading
 from pathlib import Path
 
@@ -112,16 +113,18 @@ def test_a_write_that_fails_leaves_the_old_version(tmp_path, monkeypatch):
     path = tmp_path / "file"
     write_whole(path, "old")
 
-    def broken(self, *args, **options):
-        with self.open("w") as file:
-            file.write("ha")
+    write = os.write
+
+    def broken(file, data):
+        write(file, data[:2])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", broken)
+    monkeypatch.setattr(os, "write", broken)
     with pytest.raises(OSError, match="No space"):
         write_whole(path, "new text")
     monkeypatch.undo()
     assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 # --- lines ---

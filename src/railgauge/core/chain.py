@@ -16,13 +16,28 @@ from typing import Any
 
 FIELD = "chain"
 _DIGITS = 32
+_encoded = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
 
 def bound(line: Mapping[str, Any], before: str) -> dict[str, Any]:
     """Return the line with its digest; ``before`` is the previous line's, empty for the first."""
     plain = {name: value for name, value in line.items() if name != FIELD}
-    text = json.dumps(plain, ensure_ascii=False, sort_keys=True)
-    return {**plain, FIELD: hashlib.sha256(f"{before}\n{text}".encode()).hexdigest()[:_DIGITS]}
+    return {**plain, FIELD: _digest(before, _encoded(plain))}
+
+
+def bound_text(line: Mapping[str, Any], before: str) -> tuple[str, str]:
+    """Return the JSON of ``bound``, and its digest; the line is encoded once for both."""
+    parts = [
+        _encoded({name: value for name, value in line.items() if name < FIELD})[1:-1],
+        _encoded({name: value for name, value in line.items() if name > FIELD})[1:-1],
+    ]
+    digest = _digest(before, f"{{{', '.join(filter(None, parts))}}}")
+    parts.insert(1, f'"{FIELD}": "{digest}"')
+    return f"{{{', '.join(filter(None, parts))}}}", digest
+
+
+def _digest(before: str, text: str) -> str:
+    return hashlib.sha256(f"{before}\n{text}".encode()).hexdigest()[:_DIGITS]
 
 
 def rebound(lines: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -17,6 +17,7 @@ import re
 import urllib.parse
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -31,9 +32,10 @@ _SHELL_ESCAPED = re.compile(r'["\\$`]')
 _MOST_RECURRING = 200  # characters
 _MOST_CLEAN = 100_000  # of them
 _MOST_LINES = 20_000
+_MOST_KEYS = 1024  # all files of a run have some hundred
 _FEW = 16
 _HINTS = frozenset(hint for form in FORMS for hint in (*form.hints, *form.beside))
-_BARE = (int, float, bool, type(None))
+_BARE = frozenset((int, float, bool, type(None)))
 # Stands between the words of a command; it is white space to every expression.
 _BETWEEN = "\x1f"
 
@@ -114,6 +116,8 @@ class Redactor:
         self._values = tuple(values)
         # Keys and short values recur thousands of times in the files of a run.
         self._clean: set[str] = set()
+        self._known: AbstractSet[str] = self._clean if pseudonyms is None else frozenset()
+        self._harmless: set[str] = set()  # keys
         self._unhinted: set[str] = set()  # lines
         self._long: deque[str] = deque(maxlen=_FEW)  # outputs are masked where they come and go
         self.counts: Counter[str] = Counter()
@@ -179,10 +183,25 @@ class Redactor:
         if kind in _BARE:
             return data
         if kind is dict or isinstance(data, Mapping):
-            return {self.text(key): self._entry(key, item) for key, item in data.items()}
+            return self._fields(data)
         if isinstance(data, (list, tuple)):
             return [self.data(item) for item in data]
         return self.text(data) if isinstance(data, str) else data
+
+    def _fields(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Return redacted fields; records have the same ones, nearly all with known texts."""
+        made: dict[str, Any] = {}
+        for key, item in data.items():
+            if key in self._harmless:
+                kind = type(item)
+                known = kind in _BARE or (kind is str and item in self._known)
+                made[key] = item if known else self.data(item)
+            else:
+                made[name := self.text(key)] = self._entry(key, item)
+                few = len(self._harmless) < _MOST_KEYS
+                if few and name in self._known and not _is_secret_field(name):
+                    self._harmless.add(name)
+        return made
 
     def _entry(self, key: str, item: Any) -> Any:
         if isinstance(item, str) and item and item != MASK and _is_secret_field(key):
@@ -196,7 +215,7 @@ def _hints_of(text: str) -> set[str]:
     return {hint for hint in _HINTS if hint in folded}
 
 
-@lru_cache(1024)  # all files of a run have some hundred keys
+@lru_cache(_MOST_KEYS)
 def _is_secret_field(key: str) -> bool:
     return bool(SECRET_FIELD.fullmatch(key))
 

@@ -78,6 +78,8 @@ def hidden(results: RunResults, causes: Sequence[Cause]) -> Iterator[tuple[str, 
 
 def _hidden(shares: Shares, some: Sequence[_Seen]) -> tuple[str, str] | None:
     """The cause that hides a direction, and the measurements it hides it from: none for all."""
+    if not any(cause for _, cause in some):
+        return None  # of all ends nearly all
     known = [record for record, cause in some if cause is None]
     best = max((_tightness(shares, record) for record in known), default=0.0)
     behind = [

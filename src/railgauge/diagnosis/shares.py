@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from statistics import median
 
 from railgauge.core.model import Judgement
 from railgauge.core.units import format_value
@@ -25,6 +24,9 @@ _BEHIND = 0.985  # of the peers' value; healthy like parts differ by up to 1.04 
 
 What = tuple[str, str, "int | None", float]
 """Subject, metric, message size and limit: values that agree in these can be compared."""
+
+_Peer = tuple[tuple[str, ...], float]
+"""The nodes of an item that passed, and its value."""
 
 
 def bound(judged: Judgement) -> float | None:
@@ -40,15 +42,47 @@ def what(record: ItemRecord, judged: Judgement) -> What | None:
     return record.subject, judged.metric, judged.size_bytes or record.size_bytes, limit
 
 
+class _Ordered:
+    """Values of peers in rising order, and where those of each node are in it."""
+
+    def __init__(self, peers: Iterable[_Peer]) -> None:
+        in_order = sorted(peers, key=lambda peer: peer[1])
+        self._values = [value for _, value in in_order]
+        self._places: dict[str, list[int]] = {}
+        for place, (nodes, _) in enumerate(in_order):
+            for node in nodes:
+                self._places.setdefault(node, []).append(place)
+
+    def median(self, without: Collection[str]) -> float | None:
+        """The median of the values of other nodes; ``None`` if there are none."""
+        out = sorted({place for node in without for place in self._places.get(node, ())})
+        left = len(self._values) - len(out)
+        if not left:
+            return None
+        low, high = (self._values[_place((left - few) // 2, out)] for few in (1, 0))
+        return low if left % 2 else (low + high) / 2
+
+
+def _place(number: int, out: Sequence[int]) -> int:
+    """The place of what has this number if the places ``out``, which rise, are left out."""
+    for place in out:
+        if place > number:
+            break
+        number += 1
+    return number
+
+
 class Shares:
     """What the items that passed tell about healthy values."""
 
     def __init__(self, records: Iterable[ItemRecord]) -> None:
-        self._good: dict[What, list[tuple[ItemRecord, float]]] = {}
+        self._good: dict[What, dict[str, list[_Peer]]] = {}
+        self._in_order: dict[tuple[What, str | None], _Ordered] = {}
         for record in records:
             for judged in record.judgements if record.outcome in GOOD else ():
                 if (about := what(record, judged)) and judged.worst is not None:
-                    self._good.setdefault(about, []).append((record, judged.worst))
+                    alike = self._good.setdefault(about, {}).setdefault(record.pairing, [])
+                    alike.append((record.nodes, judged.worst))
 
     def of(
         self, record: ItemRecord, judged: Judgement, without: Collection[str] = ()
@@ -60,13 +94,21 @@ class Shares:
         about = what(record, judged)
         if about is None or judged.worst is None:
             return None
-        peers = [one for one in self._good.get(about, ()) if not set(one[0].nodes) & set(without)]
-        alike = [value for peer, value in peers if peer.pairing == record.pairing]
-        values = alike or [value for _, value in peers]
-        if not values:
+        usual = self._ordered(about, record.pairing).median(without)
+        if usual is None:
+            usual = self._ordered(about, None).median(without)
+        if usual is None:
             return None
-        usual = median(values)
         return usual / judged.worst if judged.better == LOWER else judged.worst / usual
+
+    def _ordered(self, about: What, pairing: str | None) -> _Ordered:
+        """The peers of a pairing; ``None`` for those of all pairings."""
+        key = about, pairing
+        if key not in self._in_order:
+            good = self._good.get(about, {})
+            chosen = good.values() if pairing is None else [good.get(pairing, [])]
+            self._in_order[key] = _Ordered(peer for peers in chosen for peer in peers)
+        return self._in_order[key]
 
     def is_behind(self, record: ItemRecord, without: Collection[str]) -> bool:
         """Whether an item that passed is clearly below its peers."""

@@ -156,7 +156,8 @@ def limits(
             physical, best = slot or physical_ceiling(*of), ideal(*of)
             limit = in_its_unit(limit, whole(*of))
             judged = _judged(measured, limit, size_bytes, placement, physical)
-            judgements.append(replace(judged, ideal=None if best == physical else best))
+            is_own = best is not None and best != physical
+            judgements.append(replace(judged, ideal=best) if is_own else judged)
         except NoEvidence as error:
             errors.append(error)
     return Assessment(tuple(judgements), tuple(errors))
@@ -180,7 +181,8 @@ def _judged(
     refuse_other_sizes(measured.runs, limit)
     samples = samples_of(measured.runs, limit.metric, size_bytes, placement)
     judged = judge(samples, limit, _declared(measured, limit), size_bytes, physical)
-    judgement = replace(judged, not_shown=_not_shown(measured))
+    not_shown = _not_shown(measured)
+    judgement = replace(judged, not_shown=not_shown) if not_shown else judged
     doubt = stability_doubt(
         measured.runs,
         limit,

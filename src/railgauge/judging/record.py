@@ -130,17 +130,18 @@ def settled(
 
     A failed judgement outranks an error, and an error outranks a judgement that is record only.
     """
-    item = replace(begun, judgements=tuple(judgements), by_evidence=True)
+    known: dict[str, Any] = {"judgements": tuple(judgements), "by_evidence": True}
     failed = [judged for judged in judgements if judged.outcome is Outcome.FAILED]
     if failed:
         reason, beside = "; ".join(j.reason for j in failed), str(error) if error else ""
-        return replace(item, outcome=Outcome.FAILED, reason=reason, beside=beside)
+        return replace(begun, **known, outcome=Outcome.FAILED, reason=reason, beside=beside)
     if error is not None:
-        return with_error(item, error)
+        return with_error(replace(begun, **known), error)
     if any(judged.outcome is Outcome.RECORD_ONLY for judged in judgements):
-        return replace(item, outcome=Outcome.RECORD_ONLY, reason=record_only(judgements))
+        reason = record_only(judgements)
+        return replace(begun, **known, outcome=Outcome.RECORD_ONLY, reason=reason)
     reason = "; ".join(judged.reason for judged in judgements if judged.reason)
-    return replace(item, outcome=worst_of(judgements), reason=reason)
+    return replace(begun, **known, outcome=worst_of(judgements), reason=reason)
 
 
 def record_only(judgements: Sequence[Judgement]) -> str:

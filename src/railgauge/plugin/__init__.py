@@ -35,6 +35,7 @@ from railgauge.plugin import (
     session,
     signals,
     workers,
+    worksheet,
 )
 from railgauge.plugin.ahead import AheadInWorker, AheadOfItems
 from railgauge.plugin.complaints import refuse_complaints
@@ -249,7 +250,10 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Sort the items by rung, lowest first, independent of folder names."""
+    """Sort the items by rung, lowest first, independent of folder names.
+
+    In a large run those that hold the same cases follow each other, as with ``--at-once``.
+    """
     settings = config.stash.get(SETTINGS, None)
     if settings is None:
         return
@@ -260,6 +264,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item, about in describe(settings.platform, items):
         item.stash[ABOUT] = about
     items.sort(key=lambda item: item.stash[ABOUT].rung if ABOUT in item.stash else -1)
+    items[:] = worksheet.by_case(items)
     for place, item in enumerate(items):
         item.stash[_PLACE] = place
 

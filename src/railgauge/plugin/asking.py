@@ -15,12 +15,12 @@ from railgauge.judging.correctness import judge_corruption
 from railgauge.judging.record import record_only
 from railgauge.plugin.opening import SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, note
+from railgauge.run.few_places import FewPlaces
 
 # The question for each case that was read. Records keep theirs to the end of the run, so that those
 # of all rows of a case are one.
 _READS = pytest.StashKey[dict[Case, Question]]()
-# What was read last: the items of a case follow each other.
-_LAST = pytest.StashKey[tuple[CaseResult, Measured]]()
+_READ = pytest.StashKey[FewPlaces[tuple[CaseResult, Measured]]]()
 
 
 def measured(item: pytest.Item, case: Case) -> Measured:
@@ -71,11 +71,12 @@ def _obtained(item: pytest.Item, case: Case) -> CaseResult:
 
 def _read(item: pytest.Item, case: Case, result: CaseResult) -> Measured:
     stash = item.config.stash
-    of, last = stash.get(_LAST, (None, None))
-    if last is None or of is not result or last.case != case:
-        last = assess.read(stash[SETTINGS].platform, case, result, stash[SERVICES].found)
-        stash[_LAST] = result, last
-    return last
+    kept = stash.setdefault(_READ, FewPlaces())
+    of, found = kept.get(case) or (None, None)
+    if found is None or of is not result:
+        found = assess.read(stash[SETTINGS].platform, case, result, stash[SERVICES].found)
+        kept.keep(case, (result, found))
+    return found
 
 
 def _stop(item: pytest.Item, question: Question, error: DataCorrupted) -> None:

@@ -14,6 +14,7 @@ from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.held import All, id_at
+from railgauge.planning.marks import MEASURES
 from railgauge.planning.work_queue import Unit
 from railgauge.plugin.items import ABOUT, shown
 from railgauge.run.store import Store, write_whole
@@ -107,6 +108,24 @@ def units_of(items: Sequence[pytest.Item]) -> list[Unit]:
     for place, item in enumerate(items):
         found.setdefault(_shared(item) or place, []).append(place)
     return [unit_of(items[places[0]], tuple(places)) for places in found.values()]
+
+
+def by_case(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Return the items so that those of the same cases follow each other, if some hold others.
+
+    What was measured and read for the first of them need not be read again for the next one.
+    """
+    about = [item.stash.get(ABOUT, None) for item in items]
+    if not any(one and one.held for one in about):
+        return [*items]
+    first: dict[str, int] = {}
+
+    def place(at: int) -> int:
+        one = about[at]
+        is_measured = one is not None and one.subject.kind == MEASURES
+        return first.setdefault(_shared(items[at]), at) if is_measured else at
+
+    return [items[at] for at in sorted(range(len(items)), key=place)]
 
 
 def _shared(item: pytest.Item) -> str:

@@ -54,9 +54,10 @@ class Appended:
         """Append a line with one more field: a digest that chains it to all lines before it."""
         with self._alone() as file:
             end = os.fstat(file).st_size
-            bound = chain.bound(data, self._digest if end == self._end else _last_digest(file, end))
-            self._write(file, end, line_of(bound))
-            self._digest = bound[chain.FIELD]
+            before = self._digest if end == self._end else _last_digest(file, end)
+            text, digest = chain.bound_text(data, before)
+            self._write(file, end, f"{text}\n")
+            self._digest = digest
 
     @contextmanager
     def _alone(self) -> Iterator[int]:
@@ -98,7 +99,7 @@ def add_durably(path: Path, data: Mapping[str, Any]) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
         end = os.fstat(file).st_size
-        line = line_of(chain.bound(data, _last_digest(file, end)))
+        line = f"{chain.bound_text(data, _last_digest(file, end))[0]}\n"
         _written(file, end, line if _is_at_line_start(file, end) else f"\n{line}")
         os.fsync(file)
     finally:

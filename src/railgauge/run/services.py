@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Generic, Protocol, TypeVar
@@ -24,6 +24,7 @@ from railgauge.leases.files import Leases
 from railgauge.planning import plan, telemetry
 from railgauge.run import control_host
 from railgauge.run.engine import CaseEngine
+from railgauge.run.few_places import made_once
 from railgauge.run.gates import Gates
 from railgauge.run.holding import read_tag
 from railgauge.run.reboots import Watch
@@ -43,8 +44,6 @@ from railgauge.verdict.decision import RunPlan
 
 # Added to the longest measurement: time to connect, wait for leases, and stop hanging commands.
 _GATE_SPARE_S = 300.0
-# Of a case that was measured nothing changes any more, and its items follow each other.
-_of_few_cases = lru_cache(4)
 
 Measure = Callable[[Case], CaseResult]
 _Made = TypeVar("_Made")
@@ -246,7 +245,7 @@ class _Runners:
         ``folder`` is the folder of confirmations, or empty for the run's own measurements.
         """
         runner = Once(lambda: self._runner(kept, folder))
-        return _of_few_cases(lambda case: runner().measure(case))
+        return made_once(lambda case: runner().measure(case))
 
     def _runner(self, kept: Store, folder: str) -> Runner:
         leases = Leases(self.store.folder / "leases")
@@ -312,7 +311,7 @@ def _replaying(recorded: ReplayedRun, store: Store) -> Measure:
     def measure(case: Case) -> CaseResult:
         return store.load(case) or store.save(case, _recorded(case, recorded))
 
-    return _of_few_cases(measure)
+    return made_once(measure)
 
 
 def _recorded(case: Case, recorded: ReplayedRun) -> CaseResult:

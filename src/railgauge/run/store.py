@@ -74,6 +74,7 @@ class Store:
         survey.
         """
         self.folder = folder
+        self._name = str(folder)
         self._evidence = evidence
         self._redactor = Redactor(values=secrets)
         self._room = room or Room(folder)
@@ -149,10 +150,13 @@ class Store:
 
         A process that is killed in between leaves the older file, whose digest is recorded too.
         """
-        path = self.folder / VOUCHED
-        digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        add_durably(path, versions.stamped(VOUCHED, {"name": name, "sha256": digest}))
+        digest = hashlib.sha256(text.encode(*_UTF8)).hexdigest()
+        line = versions.stamped(VOUCHED, {"name": name, "sha256": digest})
+        try:
+            add_durably(self.folder / VOUCHED, line)
+        except FileNotFoundError:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            add_durably(self.folder / VOUCHED, line)
 
     def _masked_error(self, error: RailgaugeError | None) -> RailgaugeError | None:
         said = None if error is None else to_json(error)
@@ -238,12 +242,13 @@ class Store:
 
         An incomplete line is left out, so its item counts as one without a result.
         """
-        path = self.folder / name
-        if not path.exists():
+        try:
+            file = os.open(f"{self._name}/{name}", os.O_RDONLY)  # asked for each row of a run
+        except FileNotFoundError:
             return [], offset
-        with path.open("rb") as file:
-            file.seek(offset)
-            data = file.read()
+        with os.fdopen(file, "rb", buffering=0) as opened:
+            opened.seek(offset)
+            data = opened.read()
         whole = data[: data.rfind(b"\n") + 1]
         return list(_whole_values(whole)), offset + len(whole)
 
@@ -271,17 +276,33 @@ def _whole_values(data: bytes) -> Iterator[Any]:
 
 def write_whole(path: Path, text: str, *, durable: bool = False) -> None:
     """Write a file atomically; with ``durable`` its content survives a power failure."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        beside.write_text(text, encoding="utf-8", errors="replace")
-        if durable:
-            with beside.open("rb") as file:
-                os.fsync(file.fileno())
+        _write(_created(beside), text.encode(*_UTF8), durable=durable)
         beside.replace(path)
     except OSError:
         beside.unlink(missing_ok=True)
         raise
+
+
+def _created(path: Path) -> int:
+    """Open a new file; in most cases its folder is there."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    try:
+        return os.open(path, flags, 0o666)  # less the umask
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return os.open(path, flags, 0o666)
+
+
+def _write(file: int, data: bytes, *, durable: bool) -> None:
+    try:
+        while data:
+            data = data[os.write(file, data) :]
+        if durable:
+            os.fsync(file)
+    finally:
+        os.close(file)
 
 
 def identity(case: Case) -> Identity:

@@ -1,0 +1,33 @@
+"""What was made of the cases at the last few places is kept, and no more."""
+
+from railgauge.core.model import Case, Pairing
+from railgauge.run.few_places import FewPlaces, made_once
+
+
+def case(measurement="write", nodes="ab", nic="mlx5_0"):
+    return Case(measurement, tuple(nodes), Pairing(nic), (65536,))
+
+
+def test_a_place_keeps_all_its_pairings():
+    kept = FewPlaces()
+    pairings = [case(nic=f"mlx5_{number}") for number in range(64)]
+    for number, one in enumerate(pairings):
+        assert kept.keep(one, number) == number
+    assert [kept.get(one) for one in pairings] == list(range(64))
+    assert kept.get(case(nodes="ba")) is None
+
+
+def test_the_place_that_was_used_first_is_forgotten():
+    kept = FewPlaces()
+    for measurement in ("write", "read", "write", "send"):
+        kept.keep(case(measurement), measurement)
+    assert [kept.get(case(name)) for name in ("write", "read", "send")] == ["write", None, "send"]
+
+
+def test_a_case_is_made_once_while_its_place_is_kept():
+    asked = []
+    made = made_once(lambda one: asked.append(one) or len(asked))
+    assert [made(case()), made(case(nic="mlx5_1")), made(case())] == [1, 2, 1]
+    made(case(nodes="cd"))
+    made(case(nodes="ef"))
+    assert made(case()) == 5

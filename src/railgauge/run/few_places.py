@@ -1,0 +1,48 @@
+"""What was made of the cases at the last few places: the items of a place follow each other.
+
+A place is the nodes of a measurement. Its items ask for the same cases, one for each pairing, and
+nothing changes of a case that was measured. Two places are kept, because an item may compare two
+measurements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Generic, TypeVar
+
+from railgauge.core.model import Case
+
+_Made = TypeVar("_Made")
+_MOST_PLACES = 2
+
+
+class FewPlaces(Generic[_Made]):
+    """A value for each case at the last few places. Several threads may use it at once."""
+
+    def __init__(self) -> None:
+        self._changing = Lock()
+        self._places: dict[tuple[str, tuple[str, ...]], dict[Case, _Made]] = {}
+
+    def get(self, case: Case) -> _Made | None:
+        return self._places.get((case.measurement, case.nodes), {}).get(case)
+
+    def keep(self, case: Case, value: _Made) -> _Made:
+        """Keep the value, and forget all values of the place that was kept first."""
+        place = case.measurement, case.nodes
+        with self._changing:
+            self._places[place] = {**self._places.pop(place, {}), case: value}
+            if len(self._places) > _MOST_PLACES:
+                del self._places[next(iter(self._places))]
+        return value
+
+
+def made_once(make: Callable[[Case], _Made]) -> Callable[[Case], _Made]:
+    """Return ``make`` with its values kept for the items that follow."""
+    kept = FewPlaces[_Made]()
+
+    def made(case: Case) -> _Made:
+        found = kept.get(case)
+        return kept.keep(case, make(case)) if found is None else found
+
+    return made
