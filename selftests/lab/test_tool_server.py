@@ -75,6 +75,10 @@ CLOCK = re.compile(r"\d\d:\d\d:\d\d")
         (("mpirun", "-np", "2", "all_reduce_perf", "-b", "8", "-e", "8"), {"USER": "root"}),
         (("gemm-bench",), {"HIP_VISIBLE_DEVICES": "x=y"}),
         (("ibv_devinfo", "-d", "absent"), {}),
+        (("dd", "if=root/proc/sys/kernel/hostname", "bs=1", "count=2", "status=none"), {}),
+        (("ethtool", "-i", "absent"), {}),
+        (("iperf3", "--version"), {}),
+        (("vllm", "serve", "a b", "--port"), {}),
     ],
 )
 def test_it_says_what_one_of_an_own_interpreter_says(

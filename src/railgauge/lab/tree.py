@@ -33,7 +33,8 @@ class NodeFolders:
         self._folder = folder
         self._shared = folder / "shared"
         self._shared.mkdir(parents=True)
-        self._forked = self._script("forked", _forked(self._shared))
+        self._become = _forked(self._shared)
+        self._forked = self._script("forked", f"#!/bin/sh\n{self._become}")
         self._started = self._script("tool", f"#!/bin/sh\n{_start()}\n")
         self._core = [found for name in CORE_UTILITIES if (found := _find(name))]
         self._pool: dict[str, str] = {}
@@ -103,7 +104,8 @@ class NodeFolders:
         is_plain = node["tools"].get(tool.name) == tool.name
         if is_plain and tool.name not in node["broken_tools"] and "courses" not in node:
             tool.unlink()
-            tool.write_text(_statistics(ethtool.drivers(node)), encoding="utf-8")
+            text = _statistics(ethtool.drivers(node), self._become)
+            tool.write_text(text, encoding="utf-8")
             tool.chmod(0o755)
 
     def _write_root(self, root: Path, node: dict[str, Any]) -> None:
@@ -145,7 +147,6 @@ def _find(name: str) -> tuple[str, str] | None:
 
 # A fork of the lab's tool server is the tool (tool_server.py), where it has one.
 _FORKED = """\
-#!/bin/sh
 lab={lab}
 if [ -p "$lab/{ask}" ]; then
   code=$(
@@ -180,7 +181,11 @@ def _start() -> str:
 # the time that an interpreter takes.
 _STATISTICS = """\
 #!/bin/sh
-case $#$1/$2 in {known}) ;; *) {start} ;; esac
+case $#$1/$2 in
+{known}) ;;
+*)
+{become} ;;
+esac
 LC_ALL=C
 show() {{ count=; {{ read -r count <"$2"; }} 2>/dev/null; echo "     $1: ${{count:-0}}"; }}
 home=${{0%/*}}/..
@@ -194,8 +199,7 @@ fi
 """
 
 
-def _statistics(netdevs: Iterable[str]) -> str:
+def _statistics(netdevs: Iterable[str], become: str) -> str:
     known = "|".join(f"2-S/{name}" for name in netdevs) or "none"
-    return _STATISTICS.format(
-        known=known, start=_start(), shown=" ".join(ethtool.SHOWN), absent=" ".join(ethtool.ABSENT)
-    )
+    shown, absent = " ".join(ethtool.SHOWN), " ".join(ethtool.ABSENT)
+    return _STATISTICS.format(known=known, become=become, shown=shown, absent=absent)
