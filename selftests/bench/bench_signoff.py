@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,10 +18,14 @@ with all reports: survey, leases, judging, records, plots, report.html, junit.xm
 verdict. Only the measuring is replaced: outputs, counters and telemetry were recorded on two nodes
 before, and are stored, parsed and judged anew for every pair (`bench/recorded_measurements.py`).
 Processor time and peak memory of the process, divided by the judgements; the lab's server is not in
-it. The targets are those of a sign-off of 64 nodes: 400 s and 1 GiB for 520,099 judgements."""
+it. The targets are those of a sign-off of 64 nodes: 400 s and 1 GiB for 520,099 judgements.
+`railgauge verify` reads the unsigned bundles of runs that were measured on the lab: it parses and
+judges every transcript anew. Its target is 120 s for 500,000 judgements."""
 
+MEASURED = (2, 3, 4)
 NODES = (2, 4, 8)
 _AIM = 520_099
+_VERIFY_MS = 120_000 / 500_000
 _TARGET_MS, _TARGET_KIB = round(400_000 / _AIM, 2), round(2**20 / _AIM, 1)
 _SKELETON = ("conftest.py", "tox.ini", "tests", "thresholds", "hostfiles")
 _SLOW = (
@@ -28,6 +33,7 @@ _SLOW = (
     "of items, masked and stored in 22 %; counters are judged in 8 %, and records and lines of "
     "measurements.jsonl made and written in 13 %"
 )
+_VERIFIED = "_VERIFIED"
 _LARGE = (
     "the run's start is in it, and items of rung 0, each of which pytest collects and reports; the "
     "record of a row takes 1 KiB, and is kept for verdict and reports"
@@ -40,8 +46,9 @@ def rows() -> Iterator[Row]:
         (folder / "reports").mkdir()
         for part in _SKELETON:
             _copy(ROOT / part, folder / part)
-        _run(folder, 2)
-        recorded = (folder / "reports" / "latest").resolve()
+        recorded = _measured(folder, 2)
+        for nodes in MEASURED:
+            yield _verified(folder, nodes, recorded if nodes == 2 else _measured(folder, nodes))
         for nodes in NODES:
             yield from _of(folder, nodes, recorded)
 
@@ -62,6 +69,24 @@ def _of(folder: Path, nodes: int, recorded: Path) -> Iterator[Row]:
         "memory of a judgement", items, "judgements", 1024 * made.peak_rss_mib / items, "KiB",
         target=_TARGET_KIB if nodes == NODES[-1] else None, why=_LARGE,
         shown=f"{made.peak_rss_mib:.0f} MiB in all",
+    )  # fmt: skip
+
+
+def _measured(folder: Path, nodes: int) -> Path:
+    """The folder of a run that was measured on the lab."""
+    _run(folder, nodes)
+    return (folder / "reports" / "latest").resolve()
+
+
+def _verified(folder: Path, nodes: int, run: Path) -> Row:
+    suite, bundle = str(Path(sys.executable).with_name("railgauge")), f"{nodes}.railgauge"
+    python(suite, "bundle", str(run), "--unsigned", "-o", bundle, cwd=folder)
+    made = python(suite, "verify", bundle, "--unsigned", cwd=folder)
+    items = len(FolderContents(run).records())
+    return Row(
+        "verifying a judgement", items, "judgements", 1000 * made.cpu_s / items, "ms",
+        target=_VERIFY_MS if nodes == MEASURED[-1] else None, why=_VERIFIED,
+        shown=f"{made.cpu_s:.0f} s and {made.peak_rss_mib:.0f} MiB in all",
     )  # fmt: skip
 
 

@@ -24,6 +24,8 @@ from testing.acceptance import (
 )
 from testing.fewer import EXPECTED, measuring
 
+from railgauge.cli import main
+
 NODES = ("viper", "columbia")
 GROWTH = {f"counters::growth[{node}]" for node in NODES}
 LOGS = {f"kernel::kernel_log[{node}]" for node in NODES}
@@ -35,6 +37,7 @@ FEW = measuring(
 )
 OF_GPUS = measuring("h100-tcpx", "node_all_reduce", expected=(*EXPECTED, "gpu_ecc_errors"))
 OF_PAIRS = measuring("h100-tcpx", "gpu_host_bandwidth", "node_all_reduce", "pair_all_reduce")
+STOPPED = (*BARE, "-x", "--lab-fault", "governor@columbia")
 DENIED = ("--lab-fault", "kernel-log-denied@columbia")
 XID = ("--lab-fault", "gpu-xid@tcpx02:3", "--lab-fault", "slow-gpu@tcpx02:3")
 
@@ -56,7 +59,8 @@ SCENARIOS = {
     "denied": Scenario((*ONE_PAIR, *BARE, *DENIED), FEW),
     "root": Scenario((*ONE_PAIR, *BARE, *DENIED), with_root),
     "lost": Scenario((*ONE_PAIR, *BARE, "--lab-fault", "kernel-log-lost@columbia"), FEW),
-    "stopped": Scenario((*ONE_PAIR, *BARE, "-x", "--lab-fault", "governor@columbia"), FEW),
+    "stopped": Scenario((*ONE_PAIR, *STOPPED), FEW),
+    "stopped workers": Scenario((*ONE_PAIR, *STOPPED, "-n", "2"), FEW),
     "xid": Scenario((*TCPX, *TWO, *XID), OF_PAIRS),
 }  # fmt: skip
 
@@ -199,11 +203,14 @@ def test_lost_lines_are_an_error(runs: Runs) -> None:
     assert causes(run) == [("kernel-log-unread", "columbia", "")]
 
 
-def test_a_run_that_stops_itself_reads_the_logs(runs: Runs) -> None:
-    run = runs["stopped"]
+@pytest.mark.parametrize("way", ["stopped", "stopped workers"])
+def test_a_run_that_stops_itself_reads_the_logs(runs: Runs, way: str, tmp_path: Path) -> None:
+    run = runs[way]
     assert_sound(run)
     assert run.verdict["verdict"] == "rejected"
-    assert {run.junit[item].outcome for item in LOGS} == {"passed"}
+    assert {run.junit[item].outcome for item in LOGS | GROWTH} == {"passed"}
+    path = bundled(run.latest, tmp_path / "stopped.railgauge")
+    assert main(["verify", str(path), "--unsigned"]) == 1
 
 
 def test_what_is_slow_on_a_gpu_with_an_xid_has_the_xid_as_its_cause(runs: Runs) -> None:

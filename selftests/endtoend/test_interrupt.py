@@ -8,8 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
+from test_confirm import bundled
 from testing.acceptance import HOMELAB, Project, Run, assert_clean
 from testing.waiting import wait_until
+
+from railgauge.cli import main
 
 NIGHTLY = (*HOMELAB, "--level", "signoff", "--rounds", "3")
 SIX = ("--lab-nodes", "6", "--at-once", "3")
@@ -78,6 +81,8 @@ def test_ctrl_c(project: Project, options: tuple[str, ...]) -> None:
     assert "INCOMPLETE" in run.html
     assert run.manifest
     assert processes_of(running.temporary) == []
+    path = bundled(run.latest, project.folder / "stopped.railgauge")
+    assert main(["verify", str(path), "--unsigned"]) == 10
     assert [path.name for path in running.temporary.glob("railgauge-lab-*")] == []
 
 

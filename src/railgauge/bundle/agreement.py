@@ -11,7 +11,7 @@ from railgauge.bundle.inputs import SurveyHeader
 from railgauge.bundle.statement import NAME, RUN
 from railgauge.core import chain
 from railgauge.core.codec import to_plain
-from railgauge.core.model import Cluster
+from railgauge.core.model import Cluster, Outcome
 from railgauge.facts import FactsByNode, NodeFacts
 from railgauge.judging import inventory, record, stamp
 from railgauge.judging.record import ItemRecord
@@ -64,10 +64,11 @@ def refuse_other_measurements(
 ) -> None:
     """Raise ``NotVerified`` unless ``measurements.jsonl`` has exactly the records' judgements.
 
-    Lines of a planned item without a record are accepted: the item was interrupted.
+    Lines of a planned item without a record, or of one that was *not run*, are accepted: the item
+    was interrupted.
     """
     due: dict[str, list[Any]] = {}
-    for item in ended:
+    for item in (one for one in ended if one.outcome is not Outcome.NOT_RUN):
         made = [
             {**record.measurement(item, one), "evidence": run.evidence} for one in item.judgements
         ]

@@ -12,7 +12,7 @@ from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.statement import RUN
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
-from railgauge.core.model import Case, Cluster, Outcome
+from railgauge.core.model import Case, Cluster, Outcome, Pairing
 from railgauge.core.nodeset import expanded
 from railgauge.core.question import LIMITS, TRANSPORT
 from railgauge.diagnosis import RunResults
@@ -86,17 +86,28 @@ def refuse_gaps(
     bundle may then have transcripts that no record uses.
     """
     planned = {item for item in run.planned if not is_of_soak(item)}
-    nodes, used = {node.name for node in cluster.nodes}, set[str]()
+    nodes, used, begun = {node.name for node in cluster.nodes}, set[str](), set[str]()
     for item in records.values():
         if not set(item.nodes) <= nodes:
             _fail(item, "is about a node that the cluster does not have")
         _refuse_no_evidence(item, records, planned)
+        begun |= set(_begun(item))
         for question in item.questions:
             used |= {case_file(case) for case in (question.case, question.other) if case}
     for name in sorted(used - transcripts):
         raise NotVerified("is missing, and an item is based on it", where=f"{RUN}{name}")
-    if planned == set(records) and (unused := sorted(transcripts - used)):
+    if planned == set(records) and (unused := sorted(transcripts - used - begun)):
         raise NotVerified("belongs to no item", where=f"{RUN}{unused[0]}")
+
+
+def _begun(item: ItemRecord) -> Iterator[str]:
+    """The files of an item that was stopped while it was measured, or read from a node.
+
+    It has no question, and is *not run*: what is left out or added there accepts nothing.
+    """
+    if item.outcome is Outcome.NOT_RUN and item.nodes:
+        for pairing in (None, Pairing(item.pairing) if item.pairing else None):
+            yield case_file(Case(item.subject, item.nodes, pairing, ()))
 
 
 def refuse_other_confirmations(

@@ -227,28 +227,31 @@ class Controller:
 
     def _read_closing(self, session: pytest.Session) -> None:
         """Read counters and kernels' logs, unless somebody ended the run."""
-        ended = self._is_interrupted or session.exitstatus == pytest.ExitCode.INTERRUPTED
-        if not self.run.found or (ended and not self._stopped_itself()):
+        if not self.run.found or (self._is_interrupted and not self._stopped_itself()):
             return
         try:
             closing.read(self.settings, self.run, self._findings)
         except KeyboardInterrupt:
             self._printer()("counters and kernels' logs were not read: interrupted")
-            session.exitstatus = pytest.ExitCode.INTERRUPTED
+            self._note_interrupt(session)
+
+    def _note_interrupt(self, session: pytest.Session) -> None:
+        self._is_interrupted = True
+        session.exitstatus = pytest.ExitCode.INTERRUPTED
 
     def _soak(self, session: pytest.Session) -> None:
         """Measure the rounds of a soak, unless somebody ended the run before its last item."""
         may = self._may_ask(session) and not self._stopped_itself()
         about = (self.settings, self.run, self._findings, self._printer())
         if not soaking.soaked(*about, may_begin=may):
-            session.exitstatus = pytest.ExitCode.INTERRUPTED
+            self._note_interrupt(session)
 
     def _measured_again(self, session: pytest.Session, asked: Sequence[Remeasurement]) -> bool:
         """Whether all these measurements were made; an interrupt ends them."""
         again = confirming.Again(self.run.found, self.run.measure_again)
         assessor = Assessor(self.settings.platform, again)
         if asked and not confirming.ask_again(asked, self.run.store, assessor, self._printer()):
-            session.exitstatus = pytest.ExitCode.INTERRUPTED
+            self._note_interrupt(session)
             return False
         return True
 
