@@ -169,6 +169,15 @@ def test_what_is_no_secret_stays(text):
     assert redactor.data({"output_token_throughput": text}) == {"output_token_throughput": text}
 
 
+def test_a_line_that_recurs_with_another_number_is_looked_at_if_a_number_may_tell():
+    redactor = Redactor()
+    counters = "\n".join(f"port_{number}_xmit_data:{number}" for number in range(40))
+    assert redactor.text(f"{counters}\nprice $") == f"{counters}\nprice $"
+    assert redactor._hints_in(f"{counters}7\nprice $2") == {"$2"}
+    assert redactor._hints_in(f"{counters}8\nHF_TOKEN=") >= {"token"}
+    assert redactor._hints_in(f"{counters}9\nHF_TOKEN=12") >= {"token"}
+
+
 def test_what_recurs_is_masked_and_counted_each_time():
     redactor = Redactor(Pseudonyms(["mx01"]), ["s3cret-value"])
     texts = ["innocent mx01", "token=abc123", "has s3cret-value"] * 3

@@ -54,9 +54,8 @@ def _read_text(text: str, collector: OutputCollector) -> tuple[dict[str, object]
     whole = sum(1 for table in tables if table.rows)
     if whole > _SIDES or (whole == _SIDES and _are_of_one_side(text)):
         collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
-    rows = [row for table in tables for row in table.rows]
     summary = read_summary(text) | ({"tables": whole} if whole else {})
-    return summary, {row.size_bytes: row.iterations for row in rows}
+    return summary, {size: n for table in tables for size, n in table.iterations.items()}
 
 
 _SIDES = 2
