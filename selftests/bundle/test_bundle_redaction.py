@@ -17,6 +17,7 @@ from railgauge.core.errors import ToolFailed
 from railgauge.core.model import Case, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.core.redaction import MASK, Pseudonyms, Redactor, is_secret_name, secret_values
+from railgauge.core.secret_writings import FORMS
 from railgauge.run.store import Store, case_file, identity
 
 
@@ -167,6 +168,21 @@ def test_what_is_no_secret_stays(text):
     redactor = Redactor()
     assert redactor.text(text) == text
     assert redactor.data({"output_token_throughput": text}) == {"output_token_throughput": text}
+
+
+def test_every_hint_has_more_than_numbers():
+    assert all(
+        hint.strip("0123456789. \t") for form in FORMS for hint in (*form.hints, *form.beside)
+    )
+
+
+def test_a_line_that_recurs_with_another_number_is_looked_at_if_a_number_may_tell():
+    redactor = Redactor()
+    counters = "\n".join(f"port_{number}_xmit_data:{number}" for number in range(40))
+    assert redactor.text(f"{counters}\nprice $") == f"{counters}\nprice $"
+    assert redactor._hints_in(f"{counters}7\nprice $2") == {"$2"}
+    assert redactor._hints_in(f"{counters}8\nHF_TOKEN=") >= {"token"}
+    assert redactor._hints_in(f"{counters}9\nHF_TOKEN=12") >= {"token"}
 
 
 def test_what_recurs_is_masked_and_counted_each_time():

@@ -35,6 +35,9 @@ _MOST_LINES = 20_000
 _MOST_KEYS = 1024  # all files of a run have some hundred
 _FEW = 16
 _HINTS = frozenset(hint for form in FORMS for hint in (*form.hints, *form.beside))
+_DIGITS = "0123456789"
+_OF_ROWS = f"{_DIGITS}. \t"  # of which no hint consists
+_BEFORE_DIGITS = tuple({hint.rstrip(_DIGITS) for hint in _HINTS if hint[-1] in _DIGITS})
 _BARE = frozenset((int, float, bool, type(None)))
 # Stands between the words of a command; it is white space to every expression.
 _BETWEEN = "\x1f"
@@ -160,18 +163,25 @@ class Redactor:
         return text
 
     def _hints_in(self, text: str) -> set[str]:
-        """The hints in a text. No hint has a line end, and most lines of outputs recur."""
+        """The hints in a text. No hint has a line end, and most lines of outputs recur.
+
+        Lines of counters recur but for the number at their end. Rows of numbers alone have none.
+        """
         if len(text) <= _MOST_RECURRING:
             return _hints_of(text)
         lines = text.replace(_BETWEEN, "\n").split("\n")
-        new = [line for line in lines if line not in self._unhinted]
+        new = [
+            line
+            for line in lines
+            if line.strip(_OF_ROWS) and line.rstrip(_DIGITS) not in self._unhinted
+        ]
         hints = _hints_of("\n".join(new))
         if len(self._unhinted) >= _MOST_LINES:
             self._unhinted.clear()
         self._unhinted.update(
-            line
+            line.rstrip(_DIGITS)
             for line in new
-            if len(line) <= _MOST_RECURRING and not any(hint in line.casefold() for hint in hints)
+            if len(line) <= _MOST_RECURRING and not _may_have(line, hints)
         )
         return hints
 
@@ -208,6 +218,12 @@ class Redactor:
             self.counts["secret field"] += 1
             return MASK
         return self.data(item)
+
+
+def _may_have(line: str, hints: Iterable[str]) -> bool:
+    """Whether a line has one of the hints, or would have one with another number at its end."""
+    folded = line.casefold()
+    return any(hint in folded for hint in hints) or folded.rstrip(_DIGITS).endswith(_BEFORE_DIGITS)
 
 
 def _hints_of(text: str) -> set[str]:

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 _MOST_LAYERS = 4
 # A prefix is shorter; only this much of a line is looked at.
@@ -146,12 +146,11 @@ def without_prefixes(text: str, *, is_log: bool = False) -> str:
 def _common(lines: Sequence[str], forms: Sequence[Prefix]) -> Prefix | None:
     """Return the form that most lines have, if all that could be rows have it."""
     printed = [line[:_LONGEST_PREFIX] for line in lines if line.strip()]
-    first_of = _either(forms).match
-    counts = Counter(found.lastgroup for line in printed if (found := first_of(line)))
+    counts = Counter(filter(None, map(_first_of(forms), printed)))
     if not counts:
         return None
     name, count = counts.most_common(1)[0]
-    form = forms[int(str(name)[1:])]
+    form = forms[int(name[1:])]
     matches = [form.pattern.match(line) for line in printed]
     if count * 2 <= len(printed) or not _is_a_name(printed, matches, form):
         return None
@@ -179,14 +178,22 @@ def _has_no_gap(lines: Sequence[str], matches: Sequence[re.Match[str] | None]) -
 
 
 @cache
-def _either(forms: Sequence[Prefix]) -> re.Pattern[str]:
-    """Return one pattern for all; the name of the group is ``f`` and the place of the first form.
+def _first_of(forms: Sequence[Prefix]) -> Callable[[str], str | None]:
+    """Return a function that names the first form of a line: ``f`` and its place.
 
-    Every line of every output is looked at: a pattern for each form takes seven times as long.
+    Every line of every output is looked at: a pattern for each form takes seven times as long. More
+    than half of the lines are those of earlier outputs.
     """
     patterns = (form.pattern.pattern.replace("(?P<who>", "(?:") for form in forms)
     either = "|".join(f"(?P<f{place}>{pattern})" for place, pattern in enumerate(patterns))
-    return re.compile(either, re.ASCII)
+    match = re.compile(either, re.ASCII).match
+
+    @lru_cache(4096)
+    def first_of(line: str) -> str | None:
+        found = match(line)
+        return found and found.lastgroup
+
+    return first_of
 
 
 def _is_a_name(lines: Sequence[str], matches: Sequence[re.Match[str] | None], form: Prefix) -> bool:

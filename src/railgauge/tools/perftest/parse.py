@@ -54,9 +54,8 @@ def _read_text(text: str, collector: OutputCollector) -> tuple[dict[str, object]
     whole = sum(1 for table in tables if table.rows)
     if whole > _SIDES or (whole == _SIDES and _are_of_one_side(text)):
         collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
-    rows = [row for table in tables for row in table.rows]
     summary = read_summary(text) | ({"tables": whole} if whole else {})
-    return summary, {row.size_bytes: row.iterations for row in rows}
+    return summary, {size: n for table in tables for size, n in table.iterations.items()}
 
 
 _SIDES = 2
@@ -114,6 +113,11 @@ _GPU_BUS = re.compile(
     r"PCI Bus ID: 0x(?P<bus>[0-9a-fA-F]{1,2}),"
     r"|CUDA device (?P<index>[0-9]{1,3}): PCIe address is (?P<listed>[0-9a-fA-F]{2}):"
 )
+# One of these is in every text that one of the three expressions fits.
+_GPU_SIGNS = (
+    *("Device with ID: ", "Picking device No. ", "[pid = ", "device name = ["),
+    *("PCI Bus ID: 0x", "CUDA device "),
+)
 _CUDA = ("initializing CUDA", "creating CUDA Ctx", "CUDA_MEM_DEVICE")
 _VERBS = {"RDMA_Write": "write", "RDMA_Read": "read", "Send": "send", "Atomic": "atomic"}
 _NAMES = {
@@ -133,7 +137,7 @@ _DMA_BUF = ("using DMA-BUF for GPU buffer", "ibv_reg_dmabuf_mr(")
 
 
 def read_version(text: str) -> str | None:
-    match = _VERSION.search(text)
+    match = _VERSION.search(text) if "Version: " in text else None
     return match[1] if match else None
 
 
@@ -183,7 +187,8 @@ def _test(title: str) -> dict[str, object]:
 
 
 def _gpu(text: str, fields: dict[str, str]) -> dict[str, object]:
-    named = list(_GPU.finditer(text))
+    of_gpus = text if any(sign in text for sign in _GPU_SIGNS) else ""
+    named = list(_GPU.finditer(of_gpus))
     match = named[0] if named else None
     memory = memory_of(fields)
     if match and match[1]:
@@ -196,10 +201,10 @@ def _gpu(text: str, fields: dict[str, str]) -> dict[str, object]:
         return {}
     gpus = tuple(dict.fromkeys(int(one[2] or one[3]) for one in named))
     gpu = {"gpu": gpus[0] if len(gpus) == 1 else gpus} if gpus else {}
-    model = _GPU_MODEL.search(text)
+    model = _GPU_MODEL.search(of_gpus)
     named_as = {"gpu_model": model[1] or model[2]} if model else {}
     by_dmabuf = {"dmabuf": any(sign in text for sign in _DMA_BUF)} if memory != "host" else {}
-    return {"memory": memory, **gpu, **named_as, **by_dmabuf, **_gpu_bus(text, gpu.get("gpu"))}
+    return {"memory": memory, **gpu, **named_as, **by_dmabuf, **_gpu_bus(of_gpus, gpu.get("gpu"))}
 
 
 def _gpu_bus(text: str, gpu: object) -> dict[str, object]:

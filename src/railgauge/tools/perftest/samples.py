@@ -78,7 +78,8 @@ def collect(tables: list[Table], collector: OutputCollector) -> None:
     """Add the samples of all tables; each bandwidth has the unit that its message rate shows."""
     for table in tables:
         _complain_of_units(table, collector)
-        figures = list(map(_figures, table.rows))
+        places = table.heading.index("bw_average"), table.heading.index("msg_rate")
+        figures = [_figures(row, *places) for row in table.rows]
         unit = _bandwidth_unit(table, [one for one in figures if one], collector)
         for row, one in zip(table.rows, figures, strict=True):
             _collect_row(row, one, unit, collector)
@@ -108,11 +109,11 @@ def _bandwidth_unit(
     return actual
 
 
-def _figures(row: Row) -> Figures | None:
-    average, rate = row.token("bw_average"), row.token("msg_rate")
-    if average is None or rate is None:
+def _figures(row: Row, at_average: int | None, at_rate: int | None) -> Figures | None:
+    if at_average is None or at_rate is None:
         return None
-    bandwidth, rate_mpps = float(average), float(rate)
+    average = row.tokens[at_average]
+    bandwidth, rate_mpps = float(average), float(row.tokens[at_rate])
     if not (math.isfinite(bandwidth) and math.isfinite(rate_mpps) and bandwidth > 0):
         return None
     decimals = len(average.partition(".")[2])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
@@ -115,6 +116,7 @@ def is_heading(line: str) -> bool:
     return "#bytes" in line or "#iterations" in line
 
 
+@lru_cache(256)  # of nearly all outputs it is one of a few
 def read_heading(line: str) -> Heading | None:
     """Return a heading's columns; ``None`` if it has a column that perftest does not print."""
     if _LABEL.sub("", line).strip():
@@ -186,15 +188,6 @@ class Row:
     def size_bytes(self) -> int:
         return int(self.tokens[0])
 
-    @property
-    def iterations(self) -> int:
-        labels = [column.label for column in self.heading.columns]
-        return int(self.tokens[labels.index("#iterations")])
-
-    def token(self, metric: str) -> str | None:
-        index = self.heading.index(metric)
-        return None if index is None else self.tokens[index]
-
 
 @dataclass(slots=True)
 class Table:
@@ -205,6 +198,12 @@ class Table:
     is_closed: bool = False
     # If both sides print to one terminal, two headings follow each other.
     is_superseded: bool = False
+
+    @property
+    def iterations(self) -> dict[int, int]:
+        """The number of iterations of each size."""
+        place = [column.label for column in self.heading.columns].index("#iterations")
+        return {row.size_bytes: int(row.tokens[place]) for row in self.rows}
 
 
 def read_tables(text: str, collector: OutputCollector) -> list[Table]:
