@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 import pytest
 from testing.acceptance import BARE_SMOKE, SMOKE, make_project
@@ -26,10 +27,23 @@ def new(project, path, *options):
     return main(["platform", "new", "mine", *words])
 
 
-def described(project, folder, platform):
-    """Write ``mine`` from a survey of a healthy lab."""
-    with standing_lab(folder, platform) as lab:
-        assert new(project, hostfile(lab, project)) == 0
+@pytest.fixture(scope="module")
+def surveyed(tmp_path_factory):
+    """``surveyed(platform)``: the text of ``mine`` from a survey of a healthy lab, made once."""
+
+    @cache
+    def made(platform):
+        folder = tmp_path_factory.mktemp(platform)
+        project = make_project(folder / "project")
+        with standing_lab(folder / "lab", platform) as lab:
+            assert new(project, hostfile(lab, project)) == 0
+        return platform_file(project).read_text(encoding="utf-8")
+
+    return made
+
+
+def platform_file(project):
+    return project.folder / "thresholds" / "mine.json"
 
 
 @pytest.mark.parametrize("platform", LABS)
@@ -47,30 +61,29 @@ def test_a_healthy_cluster_is_accepted_by_the_file_of_its_own_survey(platform, t
 
 
 @pytest.mark.parametrize(
-    ("platform", "fault", "cause", "node"),
+    ("platform", "fault", "found"),
     [
-        ("connectx4-homelab", "link-rate@columbia:mlx5_0", "link-rate-degraded", "columbia"),
-        ("connectx4-homelab", "slow-path@viper:columbia", "slow-node", "viper"),
-        ("metax-c500", "gdr-disabled@mx02", "gpudirect-rdma-disabled", "mx02"),
+        ("connectx4-homelab", "link-rate@columbia:mlx5_0", ("link-rate-degraded", "columbia")),
+        ("connectx4-homelab", "slow-path@viper:columbia", ("slow-node", "viper")),
+        ("metax-c500", "gdr-disabled@mx02", ("gpudirect-rdma-disabled", "mx02")),
     ],
 )
-def test_a_fault_is_rejected_and_named_all_the_same(platform, fault, cause, node, tmp_path):
+def test_a_fault_is_rejected_and_named_all_the_same(platform, fault, found, surveyed, tmp_path):
     project = make_project(tmp_path / "project")
-    described(project, tmp_path / "healthy", platform)
+    platform_file(project).write_text(surveyed(platform), encoding="utf-8")
     with standing_lab(tmp_path / "faulty", platform, "--fault", fault) as lab:
         run = project.run("--hostfile", hostfile(lab, project).name, *BARE_SMOKE)
     assert run.code == 1, run.output
-    first = run.verdict["causes"][0]
+    (cause, node), first = found, run.verdict["causes"][0]
     assert first["cause"] == cause
     assert node in json.dumps(first["where"])
 
 
-def test_the_first_screens_say_that_no_limit_is_calibrated(tmp_path):
+def test_the_first_screens_say_that_no_limit_is_calibrated(surveyed, tmp_path):
     project = make_project(tmp_path / "project")
+    platform_file(project).write_text(surveyed("connectx4-homelab"), encoding="utf-8")
     with standing_lab(tmp_path / "lab", "connectx4-homelab") as lab:
-        path = hostfile(lab, project)
-        assert new(project, path) == 0
-        run = project.run("--hostfile", path.name, *SMOKE)
+        run = project.run("--hostfile", hostfile(lab, project).name, *SMOKE)
     said = "LIMITS NOT CALIBRATED: "
     header, _, rest = run.stdout.partition("collected ")
     assert said in header
