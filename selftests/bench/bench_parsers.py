@@ -54,22 +54,24 @@ def talkative(most_bytes: int) -> str:
 
 
 def transferbench(most_bytes: int) -> str:
-    """Tests of 8 GPUs: an executor's line, and those of its seven transfers."""
+    """Whole tests of 8 GPUs: for each an executor's line, those of its transfers, and the total."""
+    count = max(1, most_bytes // len(_transfer_test(1)))
+    return "TransferBench v1.60.00\n" + "".join(_transfer_test(n) for n in range(1, count + 1))
 
-    def line(n: int) -> str:
-        gpu, other = n // 8 % 8, n % 8
-        if other == 0:
-            return (
-                f" Executor: GPU {gpu:02} |  329.392 GB/s |    1.426 ms |    469762048 bytes"
-                " | 329.392 GB/s (sum)"
-            )
-        target = (gpu + other) % 8
-        return (
-            f"     Transfer {n:02}  |   47.056 GB/s |    1.426 ms |     67108864 bytes"
-            f" | F{gpu} -> G{gpu:03}:008 -> F{target}"
+
+def _transfer_test(number: int) -> str:
+    executor = "|  329.392 GB/s |    1.426 ms |    469762048 bytes | 329.392 GB/s (sum)"
+    transfer = "|   47.056 GB/s |    1.426 ms |     67108864 bytes |"
+    lines = [f"Test {number}:"]
+    for gpu in range(8):
+        lines.append(f" Executor: GPU {gpu:02} {executor}")
+        through = f"F{gpu} -> G{gpu:03}:008 ->"
+        lines += (
+            f"     Transfer {7 * gpu + n:02}  {transfer} {through} F{(gpu + n) % 8}"
+            for n in range(1, 8)
         )
-
-    return "TransferBench v1.60.00\nTest 1:\n" + _rows(line, most_bytes)
+    total = "| 2635.136 GB/s |    1.426 ms |   3758096384 bytes | Overhead: 0.101 ms"
+    return "\n".join([*lines, f" Aggregate (CPU)  {total}", ""])
 
 
 def nvbandwidth(most_bytes: int) -> str:

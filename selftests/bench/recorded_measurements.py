@@ -3,17 +3,22 @@
 Only the measuring is replaced. The lab, its survey, leases, judging, storing and reporting are
 those of any run, so that its cost is that of the suite itself. ``RAILGAUGE_RECORDED`` names the
 folder of a run of two nodes with the same limits. A case of more nodes was not recorded, and ends
-in an error.
+in an error. ``RAILGAUGE_END_CPU`` names a file for the CPU seconds from the end of the last item to
+that of the process: closing items, verdict, and all reports.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 from railgauge.bundle.contents import FolderContents
 from railgauge.core.errors import NoEvidence
@@ -76,6 +81,15 @@ def _into(_runners: object, kept: Store, _folder: str) -> Measure:
             return kept.save(case, CaseResult((), error))
 
     return made_once(measure)
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtestloop() -> Generator[None, object, object]:
+    result = yield
+    ended_s = time.process_time()
+    told = Path(os.environ["RAILGAUGE_END_CPU"])
+    atexit.register(lambda: told.write_text(str(time.process_time() - ended_s)))
+    return result
 
 
 # Before any hook of the suite: its services are built in the first of them.

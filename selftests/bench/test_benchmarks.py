@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import bench_parsers
 import benchmarks
 import measuring
 import pytest
@@ -122,3 +123,9 @@ def test_the_page_is_that_of_the_results():
     docs = measuring.ROOT / "docs"
     results = json.loads((docs / "benchmarks.json").read_text(encoding="utf-8"))
     assert page(results) == (docs / "benchmarks.md").read_text(encoding="utf-8"), "run: make bench"
+
+
+@pytest.mark.parametrize("what", bench_parsers.TEXTS)
+def test_every_parser_reads_the_text_that_its_benchmark_gives_it(what):
+    name, text = bench_parsers.TEXTS[what]
+    assert bench_parsers.parsed(what, name, text(20_000)).measured > 0

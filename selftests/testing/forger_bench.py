@@ -91,7 +91,6 @@ class _Held(Contents):
 
     def __init__(self, content: Files) -> None:
         self._content = content
-        self.found = self._found()
 
     def __contains__(self, name: str) -> bool:
         return f"run/{name}" in self._content

@@ -68,7 +68,6 @@ class Contents:
         """``at`` is the folder of the run in the archive: that of the bundle's, or of a part."""
         self._archive = archive
         self._at = at
-        self.found = self._found()
 
     def __contains__(self, name: str) -> bool:
         return f"{self._at}{name}" in self._archive
@@ -155,7 +154,8 @@ class Contents:
             lines = strict.lines(file, f"{self._at}{record.FILE}")
             return tuple(inputs.record_in(data, place) for place, data in lines)
 
-    def _found(self) -> dict[str, NodeAnswer]:
+    @cached_property
+    def found(self) -> dict[str, NodeAnswer]:
         """The survey's answer of each node; empty if the run ended before its survey."""
         if FACTS not in self:
             return {}
@@ -357,7 +357,6 @@ class FolderContents(Contents):
     def __init__(self, folder: Path, at: str = RUN) -> None:
         self.folder = folder
         self._at = at
-        self.found = self._found()
 
     def _part(self, below: str) -> Contents:
         return FolderContents(self.folder / below, f"{self._at}{below}")

@@ -70,11 +70,12 @@ class _Part:
 
 def unknown(results: RunResults, causes: Sequence[Cause]) -> tuple[Unknown, ...]:
     """Return what the items of a run left open on each node: by node, then by reason."""
-    nodes = _by_node(results)
+    records = _by_node(results)
     reasons = _Reasons.of(causes)
     lines: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for node in [*(node.name for node in results.cluster.nodes), ""]:
-        for what, why in _of_node(nodes.get(node, {}), reasons):
+        # Node by node: a run that answered little has hundreds of open parts on each.
+        for what, why in _of_node(_parts(node, records[node], results), reasons):
             lines.setdefault((what, why), []).append(node)
     for node, line in hidden(results, causes):
         lines.setdefault(line, []).append(node)
@@ -90,15 +91,22 @@ def folded(lines: Mapping[tuple[tuple[str, ...], str], Sequence[str]]) -> Iterat
 _Parts = dict[tuple[Topic, str], _Part]
 
 
-def _by_node(results: RunResults) -> dict[str, _Parts]:
-    found: dict[str, _Parts] = defaultdict(dict)
+def _by_node(results: RunResults) -> dict[str, list[ItemRecord]]:
+    found: dict[str, list[ItemRecord]] = defaultdict(list)
     for record in results.records.values():
+        for node in record.nodes or ("",):
+            found[node].append(record)
+    return found
+
+
+def _parts(node: str, records: Iterable[ItemRecord], results: RunResults) -> _Parts:
+    found: _Parts = {}
+    for record in records:
         measurement = results.platform.measurements.get(record.subject)
         for topic in topics(record, measurement):
-            for node in record.nodes or ("",):
-                key = (topic, _part(topic, record, node))
-                part = found[node].setdefault(key, _Part(set(), set(), {}))
-                _note(part, topic, record)
+            key = (topic, _part(topic, record, node))
+            part = found.setdefault(key, _Part(set(), set(), {}))
+            _note(part, topic, record)
     return found
 
 

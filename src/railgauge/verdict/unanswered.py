@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 
 from railgauge.core.model import Outcome
 from railgauge.core.units import format_size
@@ -47,14 +48,24 @@ def _record(demand: Demand, why: str) -> ItemRecord:
         id=f"{key.subject}::{key.way}[{where}]",
         rung=demand.rung,
         subject=key.subject,
-        title=f"{key.subject}, {key.way}",
+        title=_title(key.subject, key.way),
         outcome=Outcome.NOT_RUN,
         nodes=key.nodes,
         pairing=key.part,
         size_bytes=key.size_bytes,
         reason=demand.why_not or why,
-        ways=(key.way,),
+        ways=_ways(key.way),
     )
+
+
+@cache  # a run that answers little has a record for each of half a million demands
+def _title(subject: str, way: str) -> str:
+    return f"{subject}, {way}"
+
+
+@cache
+def _ways(way: str) -> tuple[str, ...]:
+    return (way,)
 
 
 def is_of_a_test(item_id: str) -> bool:
