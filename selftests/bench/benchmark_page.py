@@ -90,12 +90,13 @@ def verdict(row: Row, growth: float | None) -> str:
 
 
 def reasons(rows: Sequence[Row]) -> Iterator[str]:
-    """Why targets were missed, once for each series."""
+    """Why targets were missed, once for each series: by the largest size that missed."""
     growth = growths(rows)
     for what in growth:
         of = [row for row in rows if row.what == what]
-        if any(row.missed or too_fast(row, growth[what]) for row in of):
-            why = next((row.why for row in of if row.why), "not explained yet")
+        missed = [row for row in of if row.missed or too_fast(row, growth[what])]
+        if missed:
+            why = next((row.why for row in reversed(missed) if row.why), "not explained yet")
             yield f"{what}: {why}"
 
 

@@ -11,7 +11,7 @@ import bench_parsers
 import benchmarks
 import measuring
 import pytest
-from benchmark_page import page
+from benchmark_page import page, reasons
 from measuring import Row, compare, exponent, python
 
 SIZES = (1_000, 2_000, 4_000)
@@ -123,6 +123,13 @@ def test_the_page_is_that_of_the_results():
     docs = measuring.ROOT / "docs"
     results = json.loads((docs / "benchmarks.json").read_text(encoding="utf-8"))
     assert page(results) == (docs / "benchmarks.md").read_text(encoding="utf-8"), "run: make bench"
+
+
+def test_the_reason_is_that_of_the_largest_size_that_missed():
+    rows = [replace(row, target=2_500.0, why=f"at {row.size}") for row in series(float)]
+    assert list(reasons(rows)) == ["reading: at 4000"]
+    rows = [replace(row, target=row.size - 1 if row.size < 3_000 else None) for row in rows]
+    assert list(reasons(rows)) == ["reading: at 2000"]
 
 
 @pytest.mark.parametrize("what", bench_parsers.TEXTS)
