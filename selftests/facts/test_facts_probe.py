@@ -185,6 +185,31 @@ def test_tool_that_reads_its_input_gets_none(node):
     }
 
 
+@pytest.mark.parametrize(
+    "text", ["odd name\n", "  odd name", "odd name  \n", "odd \\n name\n", "-n odd\n", "%s odd\n"]
+)
+def test_a_file_of_one_line_is_read_as_cat_reads_it(node, text):
+    (node.root / "sys/class/dmi/id/bios_version").write_text(text)
+    assert node.facts(METAX).bios == text.strip()
+
+
+def test_a_file_of_one_line_that_is_empty_is_no_value(node):
+    (node.root / "sys/class/dmi/id/bios_version").write_text("")
+    facts = node.facts(METAX)
+    assert facts.bios is None
+    assert "bios" in facts.missing
+
+
+def test_a_file_of_one_line_that_cannot_be_read_says_why(node):
+    path = node.root / "proc/sys/kernel/hostname"
+    path.unlink()
+    path.mkdir()
+    facts = node.facts(METAX)
+    assert facts.hostname is None
+    assert "cat: " in facts.missing["hostname"]
+    assert "Is a directory" in facts.missing["hostname"]
+
+
 def test_governors_are_distinct_and_sorted(node):
     node.write({"sys/devices/system/cpu/cpu2/cpufreq/scaling_governor": "powersave"})
     assert node.facts(METAX).governors == ("performance", "powersave")

@@ -65,7 +65,7 @@ def reading_argv(
         *path,
         *lines_of("sections.sh"),
         *lines_of("counters.sh"),
-        "section boot_id show proc/sys/kernel/random/boot_id",
+        "section boot_id one_line proc/sys/kernel/random/boot_id",
         "section uptime cat /proc/uptime",  # the kernel's own, as beside samples of GPUs
         f"section ports ports {' '.join(PORT_COUNTERS)}",
         "section aer aer",

@@ -1,7 +1,9 @@
 # All facts of a node in one round trip, in the frame of sections.sh. Comment lines are not sent.
 count() {
   cd "$R/sys/devices/system/$1" 2>/dev/null || absent "sys/devices/system/$1"
-  cat online 2>/dev/null || printf '%s\n' "$1"[0-9]*
+  value=
+  { read -r value <online; } 2>/dev/null
+  if [ -n "$value" ]; then printf '%s\n' "$value"; else printf '%s\n' "$1"[0-9]*; fi
 }
 # The lines of /proc/cpuinfo that name the processor, on x86, Arm and POWER; other lines differ from
 # CPU to CPU.
@@ -192,17 +194,17 @@ ethtool_i() {
 }
 
 section clock date +%s
-section hostname show proc/sys/kernel/hostname
-section kernel show proc/sys/kernel/osrelease
-section boot_id show proc/sys/kernel/random/boot_id
+section hostname one_line proc/sys/kernel/hostname
+section kernel one_line proc/sys/kernel/osrelease
+section boot_id one_line proc/sys/kernel/random/boot_id
 section kernel_log kernel_log
-section machine_id show etc/machine-id
+section machine_id one_line etc/machine-id
 section os show etc/os-release
-section product show sys/class/dmi/id/product_name
+section product one_line sys/class/dmi/id/product_name
 section virtual virtual
-section bios show sys/class/dmi/id/bios_version
+section bios one_line sys/class/dmi/id/bios_version
 section cpus count cpu
-section cpus_present show sys/devices/system/cpu/present
+section cpus_present one_line sys/devices/system/cpu/present
 section cpu_model cpu_model
 section memory_mib show proc/meminfo
 section numa_nodes count node

@@ -22,3 +22,12 @@ asked() {
 }
 absent() { printf '/%s: no such file\n' "$1"; exit 66; }
 show() { [ -e "$R/$1" ] || absent "$1"; cat "$R/$1"; }
+# A file of one line, by the shell itself: a program would cost the node several times as much. What
+# the shell cannot read cat reads, or says why not. Not for numbers in /proc/sys: the kernel gives a
+# reader only what its first call takes, and shells ask for one byte at a time.
+one_line() {
+  [ -e "$R/$1" ] || absent "$1"
+  value=
+  { IFS= read -r value <"$R/$1"; } 2>/dev/null
+  if [ -n "$value" ]; then printf '%s\n' "$value"; else cat "$R/$1"; fi
+}

@@ -124,6 +124,7 @@ async def serve(config: dict[str, Any]) -> None:
     folder = Path(config["folder"])
     ended = asyncio.Event()
     _watch_end(ended)
+    _wait_without_threads()
     client_key = asyncssh.generate_private_key("ssh-ed25519")
     children = Children()
     children.serve_tools(config["tools"])
@@ -162,6 +163,14 @@ def _watch_end(ended: asyncio.Event) -> None:
             ended.set()
 
     loop.add_reader(0, readable)
+
+
+def _wait_without_threads() -> None:
+    """Wait for commands by their descriptors; before 3.12 asyncio starts a thread for each."""
+    if sys.version_info < (3, 12) and hasattr(os, "pidfd_open"):
+        watcher = asyncio.PidfdChildWatcher()
+        watcher.attach_loop(asyncio.get_running_loop())
+        asyncio.set_child_watcher(watcher)
 
 
 def _write_keys(folder: Path, client_key: asyncssh.SSHKey, known_hosts: list[str]) -> None:
