@@ -40,10 +40,9 @@ _LONG += ["launchers", "site", "trend", "leases", "matrix"]  # matrix fills what
 _SHARED_RUNS = frozenset({"bundle", "report", "trend"})
 # Each test of these is a unit of its own: together they would keep one worker for minutes.
 _ALONE = ("matrix/test_fault_matrix.py", "transport/test_transport_contract.py")
-# These wait for processes, daemons and links far longer than they use a CPU: the last worker begins
-# with the first of them, and the one before it with transport. The others have the CPUs meanwhile.
-# One alone would need longer for them than all the others together for everything else.
-_WAITING = ({"launchers", "leases", "netlab", "slurm", "subnet"}, {"transport"})
+# These wait for processes, daemons and links far longer than they use a CPU: one worker begins with
+# them, so that the others have the CPUs meanwhile.
+_WAITING = frozenset({"launchers", "leases", "netlab", "slurm", "subnet", "transport"})
 _FEWEST_FOR_WAITING = 4
 
 
@@ -54,8 +53,8 @@ class LongFirst(LoadFileScheduling):
     """A file stays with one worker, so that what its tests share is made once.
 
     So does a folder whose files share their runs. Each test of the fault matrix and of the
-    transports' contract is a unit of its own: they share nothing. The last two of several workers
-    each take a part of what waits before anything else, the others after everything else.
+    transports' contract is a unit of its own: they share nothing. The last of several workers takes
+    what waits before anything else, the others after everything else.
     """
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
@@ -85,21 +84,14 @@ class LongFirst(LoadFileScheduling):
         )
 
     def _next_for(self, node: Any) -> str:
-        """What waits in the place of this worker, then what does not wait, then anything."""
         nodes = self.nodes
-        last = len(nodes) - 1 - nodes.index(node)
-        is_for_waiting = len(nodes) >= _FEWEST_FOR_WAITING and last < len(_WAITING)
-        for wanted in (last, None) if is_for_waiting else (None,):
-            for scope in self.workqueue:
-                if _waiting(scope) == wanted:
-                    return str(scope)
-        return str(next(iter(self.workqueue)))
+        waits = len(nodes) >= _FEWEST_FOR_WAITING and node is nodes[-1]
+        found = (scope for scope in self.workqueue if _waits(scope) == waits)
+        return next(found, next(iter(self.workqueue)))
 
 
-def _waiting(scope: str) -> int | None:
-    """Which part of what waits a scope is in; ``None`` for what does not wait."""
-    folders = scope.split("/")
-    return next((n for n, part in enumerate(_WAITING) if not part.isdisjoint(folders)), None)
+def _waits(scope: str) -> bool:
+    return not _WAITING.isdisjoint(scope.split("/"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

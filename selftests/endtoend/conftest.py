@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from testing.acceptance import Background, Project, Runs, make_project
 
-_AT_ONCE = 1  # in each worker of pytest-xdist
+_AT_ONCE = 2  # in each worker of pytest-xdist
 
 
 @pytest.fixture

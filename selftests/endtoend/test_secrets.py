@@ -48,6 +48,7 @@ class Watch:
     found: set[str] = field(default_factory=set)
     looks: int = 0
     seen: set[str] = field(default_factory=set)
+    known: set[bytes] = field(default_factory=set)
     over: threading.Event = field(default_factory=threading.Event)
 
     def look(self) -> None:
@@ -60,9 +61,13 @@ class Watch:
 
     def _read(self, process: Path) -> None:
         try:
-            said = (process / "cmdline").read_bytes().decode(errors="replace")
+            given = (process / "cmdline").read_bytes()
         except OSError:
             return
+        if given in self.known:
+            return
+        self.known.add(given)
+        said = given.decode(errors="replace")
         self.seen.update(word for word in ("mpirun", "ib_write_bw") if word in said)
         self.found.update(value for value in self.wanted if value in said)
 
