@@ -34,8 +34,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # What runs the ladder or real programs takes minutes in few tests: begun last, it would be all that
 # one worker does at the end while the others have nothing.
-_LONG = ["endtoend", "netlab", "slurm", "subnet", "bundle", "transport", "report", "jenkins"]
-_LONG += ["launchers", "site", "trend", "leases", "matrix"]  # matrix fills what the others leave
+_LONG = ["endtoend", "netlab", "launchers", "leases", "slurm", "subnet", "bundle", "transport"]
+_LONG += ["report", "jenkins", "site", "trend", "matrix"]  # matrix fills what the others leave
 # All files of these look at the same runs: on one worker they are made once.
 _SHARED_RUNS = frozenset({"bundle", "report", "trend"})
 # Each test of these is a unit of its own: together they would keep one worker for minutes.

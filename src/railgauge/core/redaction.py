@@ -35,6 +35,9 @@ _MOST_LINES = 20_000
 _MOST_KEYS = 1024  # all files of a run have some hundred
 _FEW = 16
 _HINTS = frozenset(hint for form in FORMS for hint in (*form.hints, *form.beside))
+_SHORTEST = [hint for hint in _HINTS if not any(one != hint and one in hint for one in _HINTS)]
+# Hints with "key" in them need not be searched for in a text without "key".
+_WITH = {short: [hint for hint in _HINTS if short in hint] for short in _SHORTEST}
 _DIGITS = "0123456789"
 _OF_ROWS = f"{_DIGITS}. \t"  # of which no hint consists
 _BEFORE_DIGITS = tuple({hint.rstrip(_DIGITS) for hint in _HINTS if hint[-1] in _DIGITS})
@@ -228,7 +231,8 @@ def _may_have(line: str, hints: Iterable[str]) -> bool:
 
 def _hints_of(text: str) -> set[str]:
     folded = text.casefold()
-    return {hint for hint in _HINTS if hint in folded}
+    maybe = [longer for short, longer in _WITH.items() if short in folded]
+    return {hint for longer in maybe for hint in longer if hint in folded}
 
 
 @lru_cache(_MOST_KEYS)

@@ -7,7 +7,7 @@ were broken on purpose. Those of Open MPI 5 and of mismatched versions are from 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from railgauge.core.problems import ProblemKind
 
@@ -98,21 +98,38 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
     ),
 )
 _COMPILED = tuple((kind, re.compile(sign)) for kind, sign in _SIGNS)
-# Patterns that may begin with anything are tried at each place of a text, which takes ten times as
-# long as all others. One of the words is in each text that they match.
-_WORDS = {
+# A sign is searched for only where one of its words is: a healthy output has none of them, and to
+# try each sign at each place of it takes several times as long. Each alternative has a word.
+_WORDS: Mapping[ProblemKind, tuple[str, ...]] = {
+    ProblemKind.TOOL_MISSING: ("unable to launch the", "HYDU_create_process", "railgauge: rank "),
     ProblemKind.VERSION_MISMATCH: ("mismatch", "version string", "unknown option", " of Open MPI"),
+    ProblemKind.HOST_KEY: (" host key is known", "Host key ", "HOST IDENTIFICATION"),
     ProblemKind.LOGIN_REFUSED: ("Permission denied", "Too many authentication failures"),
+    ProblemKind.UNKNOWN_HOST: (
+        "resolve hostname", "service not known", "name resolution", "HYDU_getfull", "getaddrinfo",
+    ),
+    ProblemKind.HOST_UNREACHABLE: ("connect to host",),
+    ProblemKind.RUN_AS_ROOT: ("run as root",),
+    ProblemKind.BINDING_OVERLOAD: ("result in binding more",),
+    ProblemKind.NOT_ENOUGH_SLOTS: ("slots available", "processes than the "),
     ProblemKind.LAUNCHER_DAEMON_MISSING: ("not found", "No such file", "Permission denied"),
-}
+    ProblemKind.LAUNCHER_DAEMON_LOST: ("control_cb",),
+    ProblemKind.LAUNCHER_DAEMON: (
+        "railgauge: launch: ", "start one or more", "ORTE daemon", "has lost comm", "A daemon ",
+        "reach one or more", "tcp_peer_send", "HYDU_sock", "unable to connect", "start a daemon",
+    ),
+    ProblemKind.RANK_DIED: (
+        "exited on signal", "BAD TERMINATION", "KILLED BY", "exit code", "non-zero status",
+    ),
+}  # fmt: skip
 
 
 def find(text: str) -> Iterator[tuple[ProblemKind, str]]:
     """Yield each kind of failure in ``text`` with the text that shows it, most specific first."""
     seen: set[ProblemKind] = set()
-    for kind, sign in _COMPILED:
-        may_be = kind not in seen and any(word in text for word in _WORDS.get(kind, ("",)))
-        if may_be and (found := sign.search(text)):
+    may_be = {kind for kind, words in _WORDS.items() if any(word in text for word in words)}
+    for kind, sign in _COMPILED if may_be else ():
+        if kind in may_be - seen and (found := sign.search(text)):
             seen.add(kind)
             yield kind, " ".join(_context(text, found).split())
 

@@ -52,7 +52,13 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
         r"Task launch for \S{1,255} failed on node |Unable to contact slurm controller",
     ),
 )
-_ANY = re.compile("|".join(sign for _, sign in _SIGNS))
+# Each alternative of a sign has one of these; a healthy output has none of them.
+_WORDS = (
+    "DUE TO ", "error: Node failure", "been cancelled", "been revoked", "oom", "ut of ", "ut Of ",
+    "OUT_OF_MEMORY", "slurmstepd", "Invalid MPI type", "PMI support", "PMIx library",
+    "Invalid node name", "confirm allocation", "Invalid job id", "already completing", "permitted",
+    "can not be satisfied", "Requested node", "Only allocated", "Task launch for", "contact slurm",
+)  # fmt: skip
 # With --kill-on-bad-exit the first rank that fails ends the others: Slurm reports them as
 # terminated, and the step as cancelled, as if a user had cancelled it.
 _DIED = re.compile(
@@ -65,7 +71,7 @@ _CANCELLED = re.compile(r"\*\*\* (?:STEP|JOB) [^\n]{0,80} CANCELLED AT ")
 
 def find(text: str) -> Iterator[tuple[ProblemKind, int]]:
     """Yield each kind of failure in ``text`` and its position, the most specific first."""
-    for kind, sign in _SIGNS if _ANY.search(text) else ():
+    for kind, sign in _SIGNS if any(word in text for word in _WORDS) else ():
         if found := re.search(sign, text):
             yield kind, found.start()
     died, cancelled = _DIED.search(text), _CANCELLED.search(text)
