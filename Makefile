@@ -25,12 +25,12 @@ export PYTHONDONTWRITEBYTECODE :=
 accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
 
-# Real daemons have time limits, which four workers on two cores may exceed: what failed is run once
+# Real daemons have time limits, which five workers on two cores may exceed: what failed is run once
 # more by itself, and fails if it fails again. The first summary keeps the names.
 FAILED := .cache/failed-selftests
 test: $(VENV)/.ready
 	@rm -f $(FAILED)
-	$(BIN)/python -m pytest selftests -n 4 $(ARGS) || { test -s $(FAILED) && \
+	$(BIN)/python -m pytest selftests -n 5 $(ARGS) || { test -s $(FAILED) && \
 		echo 'make test: what failed above is run once more, one test after the other' >&2 && \
 		$(BIN)/python -m pytest @$(FAILED); }
 

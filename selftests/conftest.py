@@ -40,10 +40,10 @@ _LONG += ["report", "jenkins", "site", "trend", "matrix"]  # matrix fills what t
 _SHARED_RUNS = frozenset({"bundle", "report", "trend"})
 # Each test of these is a unit of its own: together they would keep one worker for minutes.
 _ALONE = ("matrix/test_fault_matrix.py", "transport/test_transport_contract.py")
-# These wait for processes, daemons and links far longer than they use a CPU: one worker begins with
-# them, so that the others have the CPUs meanwhile.
+# These wait for processes, daemons and links far longer than they use a CPU: two workers begin with
+# them, so that the others have the CPUs meanwhile. They are as long for one as all the others.
 _WAITING = frozenset({"launchers", "leases", "netlab", "slurm", "subnet", "transport"})
-_FEWEST_FOR_WAITING = 4
+_BEGIN_WITH_WAITING = slice(3, 5)  # of the workers
 
 
 Railgauge = Callable[..., tuple[object, str, str]]
@@ -53,8 +53,8 @@ class LongFirst(LoadFileScheduling):
     """A file stays with one worker, so that what its tests share is made once.
 
     So does a folder whose files share their runs. Each test of the fault matrix and of the
-    transports' contract is a unit of its own: they share nothing. The last of several workers takes
-    what waits before anything else, the others after everything else.
+    transports' contract is a unit of its own: they share nothing. The fourth and the fifth worker
+    take what waits before anything else, the others after everything else.
     """
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
@@ -84,8 +84,7 @@ class LongFirst(LoadFileScheduling):
         )
 
     def _next_for(self, node: Any) -> str:
-        nodes = self.nodes
-        waits = len(nodes) >= _FEWEST_FOR_WAITING and node is nodes[-1]
+        waits = node in self.nodes[_BEGIN_WITH_WAITING]
         found = (scope for scope in self.workqueue if _waits(scope) == waits)
         return next(found, next(iter(self.workqueue)))
 

@@ -84,8 +84,14 @@ def test_of_few_workers_each_takes_what_waits_last(pytestconfig: pytest.Config) 
         assert sorted(those, key=waits) == those
 
 
-def test_the_last_of_several_workers_begins_with_what_waits(pytestconfig: pytest.Config) -> None:
-    *others, last = carried_out(pytestconfig, 4)
-    assert {waits(test) for test in last} == {True, False}
-    assert sorted(last, key=lambda test: not waits(test)) == last
-    assert not any(waits(test) for those in others for test in those)
+@pytest.mark.parametrize("count", [4, 5, 7])
+def test_the_fourth_and_the_fifth_worker_begin_with_what_waits(
+    pytestconfig: pytest.Config, count: int
+) -> None:
+    had = carried_out(pytestconfig, count)
+    for those in had[3:5]:
+        assert waits(those[0])
+        assert sorted(those, key=lambda test: not waits(test)) == those
+    for those in (*had[:3], *had[5:]):
+        assert not waits(those[0])
+        assert sorted(those, key=waits) == those
