@@ -151,10 +151,12 @@ def test_waiting_takes_what_comes_free_and_says_who_has_it(site):
 def test_nothing_behind_an_awaited_node_is_held(site):
     """Otherwise two waiting runs could each hold what the other wants."""
     site.holders = {"n03": "r9"}
-    leases = site.leases("r1")
+    told = []
+    leases = site.leases("r1", told=told)
     waiting = threading.Thread(target=leases.take, args=(NAMES, 30.0))
     waiting.start()
-    wait_until(lambda: site.held_by("r1") == ["n01", "n02"], 10, "the first two nodes")
+    # All nodes are asked at once; it says so when what it got behind the third is free again.
+    wait_until(lambda: told, 10, "the run to say what it waits for")
     stays(lambda: site.held_by("r1") == ["n01", "n02"], 0.2, "the third is awaited")
     site.free("n03")
     waiting.join(10)
