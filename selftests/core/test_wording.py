@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from railgauge.core.wording import digits, of_metric, shown, spelled
+from railgauge.core.wording import digits, shown, spelled
 
 
 @pytest.mark.parametrize(
@@ -30,14 +30,6 @@ def test_values_have_four_significant_digits(written, read):
 )  # fmt: skip
 def test_what_is_no_value_with_a_unit_stays(text):
     assert shown(text) == text
-
-
-def test_a_pcie_link_is_named_by_generation_and_width():
-    missed = "pcie_link is 32.0, 8, should be declared: 32.0, 16"
-    assert shown(missed) == "PCIe 5.0 x8, expected PCIe 5.0 x16"
-    assert of_metric("pcie_link", "declared: 16.0, 16") == "declared: PCIe 4.0 x16"
-    assert of_metric("pcie_link", "7.0, 2") == "PCIe 7.0 GT/s x2"
-    assert of_metric("bw", "32.0, 8") == "32.0, 8"
 
 
 def test_numbers_of_every_size():

@@ -103,6 +103,18 @@ def test_as_declared_is_what_the_hardware_section_says():
     assert outcome(at("gpus.#", declared="gpus.count"), "as_declared") is FAILED
 
 
+def test_a_pcie_link_must_carry_the_rate_or_what_the_declared_slot_can():
+    link = at("nics.mlx5_0.pcie_speed_gts", "nics.mlx5_0.pcie_width")
+    assert link.node == "n1"
+    slots = {(32.0, 16): PASSED, (64.0, 16): PASSED, (32.0, 8): FAILED, (16.0, 16): FAILED}
+    for (gts, width), expected in slots.items():
+        nic = replace(N1.nics[0], pcie_speed_gts=gts, pcie_width=width)
+        nodes = (replace(N1, nics=(nic, *N1.nics[1:])),)
+        assert outcome(link, "carries_rate", True, nodes=nodes) is expected
+    with pytest.raises(FactMissing, match="declares no nics.mlx5_9"):
+        judged(at("nics.mlx5_9.firmware"), "carries_rate", True)
+
+
 def test_what_the_file_does_not_declare_is_an_error():
     with pytest.raises(FactMissing, match="metax-c500: the platform file declares no gpus"):
         judged(at("kernel", declared="gpus.colour"), "as_declared")

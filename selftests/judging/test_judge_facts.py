@@ -56,6 +56,40 @@ def test_rules(rule, value, wanted, expected):
     assert outcome(rule, value, wanted) is expected
 
 
+@pytest.mark.parametrize(
+    ("link", "need", "expected"),
+    [
+        ((8.0, 8), 32.0, PASSED),  # PCIe 3.0 x8, 63 Gb/s
+        ((8.0, 16), 32.0, PASSED),
+        ((16.0, 16), 32.0, PASSED),
+        ((8.0, 4), 32.0, FAILED),  # 31.5 Gb/s
+        ((16.0, 16), 400.0, FAILED),
+        ((32.0, 16), 400.0, PASSED),
+        ((64.0, 16), 400.0, PASSED),
+        ((7.0, 16), 32.0, FAILED),  # no specification has 7 GT/s
+        ((32.0, "16"), 32.0, FAILED),
+        ((32.0,), 32.0, FAILED),
+        (None, 32.0, FAILED),
+        ((32.0, 16), None, FAILED),
+    ],
+)
+def test_a_pcie_link_is_wide_enough_or_a_fault_and_never_too_wide(link, need, expected):
+    assert outcome("carries_rate", link, True, declared=need) is expected
+
+
+def test_a_missed_pcie_link_is_named_by_generation_width_and_rate():
+    rule = Expectation("pcie_link", "carries_rate", True, Basis("derived", "test"), "/expected")
+    missed = judge_fact(rule, (32.0, 8), declared=400.0)
+    assert missed.reason == "pcie_link is PCIe 5.0 x8 (252.1 Gb/s), should be at least 400 Gb/s"
+
+
+def test_at_least_what_is_declared():
+    assert outcome("at_least", 8, "declared", declared=8) is PASSED
+    assert outcome("at_least", 9, "declared", declared=8) is PASSED
+    assert outcome("at_least", 7, "declared", declared=8) is FAILED
+    assert outcome("at_least", 7, "declared") is FAILED
+
+
 def test_as_declared_needs_a_declaration():
     assert outcome("as_declared", 8, declared=8) is PASSED
     assert outcome("as_declared", 7, declared=8) is FAILED

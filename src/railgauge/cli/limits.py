@@ -9,7 +9,7 @@ from dataclasses import asdict
 from railgauge.cli import text
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Expectation, Measurement, Platform
-from railgauge.config.thresholds.model import FabricLimits
+from railgauge.config.thresholds.model import CARRIES, FabricLimits
 from railgauge.config.thresholds.physics import nic_ceiling_gbps
 from railgauge.core.limits import Bound, Curve, Limit
 from railgauge.core.units import format_size, format_sweep
@@ -62,7 +62,7 @@ def _page(platform: Platform) -> Iterator[str]:
 
 def _expected(expectation: Expectation) -> str:
     rule, value = expectation.rule.replace("_", " "), expectation.value
-    if expectation.rule == "as_declared":
+    if expectation.rule in ("as_declared", CARRIES):
         return rule
     shown = ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
     known = f"; measured with {expectation.measured_with[0]}" if expectation.measured_with else ""

@@ -82,7 +82,7 @@ def _surveyed(
     for name, field in (("generation", "pcie_max_gen"), ("width", "pcie_max_width")):
         best = {getattr(gpu, field) for one in every for gpu in one.gpus}
         if len(best) == 1 and (value := next(iter(best))):
-            yield f"gpu_pcie_{name}", {"equals": value}
+            yield f"gpu_pcie_{name}", {"at_least": value}
     shown = stack is not None and all(stack.peer_memory in one.peer_memory for one in every)
     if stack and shown and fabric and fabric[0].is_rdma:
         yield "peer_memory", {"contains": [stack.peer_memory]}

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from railgauge.config.thresholds import Expectation, Platform
+from railgauge.config.thresholds.model import CARRIES
+from railgauge.config.thresholds.physics import slot_need_gbps
 from railgauge.core.errors import FactMissing, NoEvidence, VersionUndeclared
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.question import FactAt
@@ -63,9 +65,11 @@ def _declared(at: FactAt, expectation: Expectation, platform: Platform, facts: N
     """The wanted value where the expectation itself does not hold it, else ``None``."""
     if expectation.rule == "by_model" and isinstance(expectation.value, Mapping):
         return _of_model(at, expectation.value, facts)
+    if expectation.rule == CARRIES:
+        return _slot_need(at, platform)
     if at.declared:
         return declared_at(platform, at.declared)
-    if expectation.rule != "as_declared":
+    if not expectation.is_declared or expectation.rule == "by_model":
         return None
     if not at.same_as:
         raise FactMissing(
@@ -74,6 +78,15 @@ def _declared(at: FactAt, expectation: Expectation, platform: Platform, facts: N
             remedy="write what it must be: equals, one_of, at_least or at_most",
         )
     return _at(facts, at.same_as, "")
+
+
+def _slot_need(at: FactAt, platform: Platform) -> float:
+    """What the NIC of ``nics.mlx5_0.pcie_width`` needs of its slot, in Gb/s."""
+    name = at.paths[0].split(".")[1]
+    need = slot_need_gbps(platform, name) if declared_at(platform, f"nics.{name}") else None
+    if need is None:
+        raise FactMissing(f"the platform file declares no slot of {name[:80]}", where=platform.name)
+    return need
 
 
 def _of_model(at: FactAt, by_model: Mapping[str, object], facts: NodeFacts) -> object:

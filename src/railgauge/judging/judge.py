@@ -17,7 +17,8 @@ from dataclasses import replace
 from sys import intern
 
 from railgauge.config.thresholds.limits import bound_at
-from railgauge.config.thresholds.model import Expectation, Transport
+from railgauge.config.thresholds.model import CARRIES, PCIE_GTS, Expectation, Transport
+from railgauge.config.thresholds.physics import pcie_gbps
 from railgauge.core.errors import Implausible, MetricMissing, NoEvidence
 from railgauge.core.limits import Dispersion, Limit
 from railgauge.core.model import Judgement, Outcome, Parsed, Sample
@@ -235,25 +236,24 @@ def judge_fact(
 ) -> Judgement:
     """Judge one fact of a node by the platform file's expectation.
 
-    ``declared`` is the wanted value for the rules ``as_declared`` and ``by_model``; ``peers``, for
+    ``declared`` is the wanted value where the expectation itself does not hold it; ``peers``, for
     the rule ``alike``, is the same fact of every node or device, including this one.
     """
-    wanted = expectation.value
-    if expectation.rule in ("as_declared", "by_model"):
-        wanted = declared
-    elif expectation.rule == "alike":
+    wanted = declared if expectation.is_declared else expectation.value
+    if expectation.rule == "alike":
         wanted = _majority(peers)
     holds = RULES[expectation.rule](value, wanted)
     if expectation.rule == "contains" and isinstance(value, Collection):
         value = [item for item in expectation.value if item in value]  # type: ignore[attr-defined]
-    words = f"{_RULE_WORDS[expectation.rule]} {_text(wanted)}".strip()
-    reason = "" if holds else f"{expectation.name} is {_text(value)}, should be {words}"
+    text = _TEXTS.get(expectation.rule, _text)
+    words = f"{_RULE_WORDS[expectation.rule]} {text(wanted)}".strip()
+    reason = "" if holds else f"{expectation.name} is {text(value)}, should be {words}"
     if expectation.rule == "alike":
         reason = _difference(expectation.name, value, peers) or reason
     return Judgement(
         metric=expectation.name,
         outcome=Outcome.PASSED if holds else Outcome.FAILED,
-        measured=_text(value),
+        measured=text(value),
         limit=words,
         basis=str(expectation.basis),
         reason=reason,
@@ -272,6 +272,30 @@ def _at_least(value: object, wanted: object) -> bool:
     return isinstance(value, (int, float)) and isinstance(wanted, (int, float)) and value >= wanted
 
 
+def _carries(value: object, wanted: object) -> bool:
+    """Whether a PCIe link, ``[GT/s of a lane, lanes]``, carries ``wanted`` Gb/s one way."""
+    slot = _slot(value)
+    return slot is not None and _at_least(pcie_gbps(*slot), wanted)
+
+
+def _slot(link: object) -> tuple[int, int] | None:
+    """Generation and width of a PCIe link; ``None`` if no specification has it."""
+    match link:
+        case [float() | int() as gts, int(width)] if gts in _GENERATIONS:
+            return _GENERATIONS[gts], width
+    return None
+
+
+def _slot_text(value: object) -> str:
+    """``PCIe 3.0 x4 (31.51 Gb/s)`` for a link, ``32 Gb/s`` for what it must carry."""
+    if slot := _slot(value):
+        return f"PCIe {slot[0]}.0 x{slot[1]} ({pcie_gbps(*slot):.4g} Gb/s)"
+    return f"{value:.4g} Gb/s" if isinstance(value, float) else _text(value)
+
+
+_GENERATIONS = {gts: generation for generation, gts in PCIE_GTS.items()}
+
+
 def _contains(value: object, wanted: object) -> bool:
     if not isinstance(wanted, Collection) or not wanted or not isinstance(value, Collection):
         return False
@@ -287,6 +311,7 @@ RULES: dict[str, Callable[[object, object], bool]] = {
     "at_least": _at_least,
     "at_most": lambda value, wanted: _at_least(wanted, value),
     "as_declared": lambda value, wanted: wanted is not None and _equal(value, wanted),
+    CARRIES: _carries,
     "by_model": lambda value, wanted: wanted is not None and _equal(value, wanted),
     "alike": lambda value, wanted: wanted is not None and _equal(value, wanted),
 }
@@ -298,6 +323,7 @@ _RULE_WORDS = {
     "at_most": "at most",
     "by_model": "declared:",
     "as_declared": "declared:",
+    CARRIES: "at least",
     "alike": "the same as most:",
 }
 
@@ -317,6 +343,7 @@ def _difference(name: str, value: object, peers: Collection[object]) -> str:
     )
 
 
+_TEXTS = {CARRIES: _slot_text}
 _MOST_OTHERS = 4
 
 

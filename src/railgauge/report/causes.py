@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from railgauge.core.wording import in_words
 from railgauge.diagnosis import UNDIAGNOSED, Cause
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.soak import is_of_soak
@@ -39,7 +38,7 @@ def about(cause: Cause) -> list[tuple[str, Sequence[str]]]:
         ("basis", [cause.basis]),
     ]
     shown = [
-        (label, [one for t in said if (one := printable(in_words(t)))]) for label, said in lines
+        (label, [one for t in said if (one := printable(t))]) for label, said in lines
     ]
     return [(label, said) for label, said in shown if said]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.units import format_value
-from railgauge.core.wording import of_metric, shown
+from railgauge.core.wording import shown
 from railgauge.judging.record import ItemRecord
 from railgauge.report.certificate import summary
 from railgauge.report.lines import ReportLines
@@ -172,7 +172,7 @@ def _lines(item: ItemRecord, told: Callable[[Judgement], str]) -> list[str]:
 
 
 def _measured(judged: Judgement) -> str:
-    return of_metric(judged.metric, judged.measured)
+    return shown(judged.measured)
 
 
 def _limit(judged: Judgement) -> str:
@@ -183,4 +183,4 @@ def _limit(judged: Judgement) -> str:
         for name, value in beside.items()
         if value is not None
     ]
-    return ", ".join([of_metric(judged.metric, judged.limit), *said])
+    return ", ".join([shown(judged.limit), *said])

@@ -70,6 +70,10 @@ class Gpus:
     to_switch: bool = False
 
 
+# The rule of a PCIe link, and the value of ``at_least`` that stands for what is declared.
+CARRIES, DECLARED = "carries_rate", "declared"
+
+
 @dataclass(frozen=True, slots=True)
 class Expectation:
     """The required value of a fact of a node. ``rule`` is one of ``judge.RULES``
@@ -88,6 +92,11 @@ class Expectation:
     fact: str = ""
     per: str = ""
     measured_with: tuple[str, ...] = ()
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether another place holds the required value: the hardware section, or another fact."""
+        return self.rule in ("as_declared", "by_model", CARRIES) or self.value == DECLARED
 
 
 @dataclass(frozen=True, slots=True)

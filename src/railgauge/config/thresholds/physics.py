@@ -129,6 +129,18 @@ def pcie_gbps(generation: int, width: int) -> float:
     return PCIE_GTS[generation] * width * _PCIE_ENCODING[generation]
 
 
+def slot_need_gbps(platform: Platform, name: str) -> float | None:
+    """Return what the PCIe link of a NIC must carry one way, in Gb/s; ``None`` without a slot.
+
+    That is the rate of all ports of its card, or what the declared slot carries if that is less.
+    """
+    nic = platform.nic(name)
+    if nic.pcie_generation is None or nic.pcie_width is None:
+        return None
+    ports = sum(port.data_rate_gbps for port in platform.nics if port.card == nic.card)
+    return min(ports, pcie_gbps(nic.pcie_generation, nic.pcie_width))
+
+
 def nic_ceiling_gbps(nic: Nic) -> float:
     """Return ``min(link, PCIe)`` in Gb/s one way: no valid measurement of this NIC is above it."""
     if nic.pcie_generation is None or nic.pcie_width is None:

@@ -9,7 +9,7 @@ from statistics import median
 
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.units import format_size, format_value
-from railgauge.core.wording import of_metric, shown, spelled
+from railgauge.core.wording import shown, spelled
 from railgauge.diagnosis import Cause
 from railgauge.diagnosis.model import GOOD
 from railgauge.judging.record import ItemRecord
@@ -195,7 +195,7 @@ def checked(records: Iterable[ItemRecord]) -> list[CheckedRow]:
 
 def _checked(name: str, made: Sequence[Judgement], silent: Sequence[Outcome]) -> CheckedRow:
     outcomes = [*(one.outcome for one in made), *silent]
-    limit = _alike(of_metric(one.metric, one.limit) for one in made) if made else ""
+    limit = _alike(shown(one.limit) for one in made) if made else ""
     basis = made[0].basis if made else ""
     return CheckedRow(name, len(outcomes), limit, basis, result(outcomes), _is_good(outcomes))
 
