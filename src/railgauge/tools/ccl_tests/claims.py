@@ -39,7 +39,8 @@ _WORDS = {
 
 
 def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
-    """Compare collective, data type, reduction, iterations, graph, checks, ranks, hosts, GPUs.
+    """Compare collective, data type, reduction, iterations, graph, checks, ranks, processes, hosts,
+    GPUs.
 
     If the command places the ranks beside their GPUs, also the CPUs on which they run.
     """
@@ -64,7 +65,28 @@ def _claims(asked: ToolRequest, parsed: Parsed) -> Iterator[Claim]:
     gpus = asked.platform.gpus
     each = asked.option("gpus_per_node", gpus.count if gpus else None)
     yield from claims_of_ranks(asked, each, said, said.get("gpus"), "GPUs")
-    yield from claims_of_devices(asked, said.get("devices", ()))
+    yield _of_processes(asked, said)
+    yield from claims_of_devices(asked, _devices(said))
+
+
+def _of_processes(asked: ToolRequest, said: Mapping[str, object]) -> Claim:
+    """Claim the GPUs of each process: several share one where there should be one each, or not.
+
+    The header names them, and the list of ranks by its process numbers.
+    """
+    threads, each = said.get("threads", 1), said.get("gpus_per_process")
+    shown = {threads * each} if isinstance(threads, int) and isinstance(each, int) else set[int]()
+    listed = [one for one in _devices(said) if one.pid]
+    if listed and len(listed) == said.get("nranks"):
+        shown |= set(Counter((one.host, one.pid) for one in listed).values())
+    wanted = {asked.option("gpus_per_process", 1)}
+    told = ", ".join(map(str, sorted(shown))) or None
+    return Claim("GPUs of each process", str(*wanted), told, not shown or shown == wanted)
+
+
+def _devices(said: Mapping[str, object]) -> list[RankDevice]:
+    listed = said.get("devices")
+    return [one for one in listed if isinstance(one, RankDevice)] if isinstance(listed, tuple) else []
 
 
 def _joined(said: object) -> str | None:
@@ -149,10 +171,8 @@ def _on(value: bool) -> str:
 _DISTINCT, _OF_NODE = "GPU of each rank", "GPUs of the nodes"
 
 
-def claims_of_devices(asked: ToolRequest, listed: object) -> Iterator[Claim]:
-    """Claim distinct GPUs, addresses and models; ``listed`` are the devices in the output."""
-    entries = listed if isinstance(listed, tuple) else ()
-    devices = [one for one in entries if isinstance(one, RankDevice)]
+def claims_of_devices(asked: ToolRequest, devices: Sequence[RankDevice]) -> Iterator[Claim]:
+    """Claim distinct GPUs, addresses and models of the devices in the output."""
     yield _distinct(asked, devices)
     yield _known(asked, devices)
     models = same_models(

@@ -68,13 +68,17 @@ _LONGEST = 1000
 
 @dataclass(frozen=True, slots=True)
 class RankDevice:
-    """One rank's GPU, with its process's number; ``bus`` and ``model`` as printed, or empty."""
+    """One rank's GPU, by its number in its process; ``bus`` and ``model`` as printed, or empty.
+
+    ``pid`` is the process, 0 if it was not printed.
+    """
 
     rank: int
     host: str
     number: int
     bus: str
     model: str
+    pid: int = 0
 
 
 @dataclass(slots=True)
@@ -175,7 +179,7 @@ class Facts:
         self.repeated_ranks += rank in self.ranks
         self.ranks[rank] = match[4]
         number, bus, model = int(match[5]), match[6] or "", (match[7] or "").strip()
-        self.devices.append(RankDevice(rank, match[4], number, bus, model))
+        self.devices.append(RankDevice(rank, match[4], number, bus, model, int(match[3])))
         if match[2] is not None:
             self.groups.add(int(match[2]))
 
@@ -279,6 +283,7 @@ _NUMBERS = (
     "warmup",
     "iterations",
     "aggregated",
+    "threads",
     "gpus_per_process",
 )
 
@@ -291,8 +296,8 @@ def summarise(rows: list[CclRow], facts: Facts, log: Log) -> dict[str, object]:
     ``rows_checkable``, ``reduces``, ``rooted`` and ``checked_in_place`` (properties of the
     collective that the columns show), ``choices`` (RCCL's ``algo``, ``proto`` and ``nchannels`` by
     size, from the last row of each size), ``graph``, ``validation``, ``minimum_bytes``,
-    ``maximum_bytes``, ``warmup``, ``iterations``, ``aggregated``, ``gpus_per_process``, ``nranks``,
-    ``hosts``, ``devices`` (a ``RankDevice`` for each listed rank), ``nnodes`` and ``gpus`` by host
+    ``maximum_bytes``, ``warmup``, ``iterations``, ``aggregated``, ``threads`` and
+    ``gpus_per_process`` (of each thread), ``nranks``, ``hosts``, ``devices`` (a ``RankDevice`` for each listed rank), ``nnodes`` and ``gpus`` by host
     (if all ranks are listed), ``placed`` (a ``PlacedRank`` for each rank that says where it runs),
     ``library``, ``library_version``, and from the library's log ``transports``,
     ``channel_paths`` (number of lines by path), ``network`` and ``channels``.

@@ -34,8 +34,12 @@ _FLAGS = {
     "graph": "-G",
     "check": "-c",
 }
-_OWN = ("gpus_per_node", "launcher_args", "factor", "debug")
+_OWN = ("gpus_per_node", "gpus_per_process", "launcher_args", "factor", "debug")
 _OPTIONS = frozenset({*_FLAGS, *_OWN})
+_LEAST = {
+    "gpus_per_node": 1, "gpus_per_process": 1, "factor": 2, "iterations": 1, "warmup": 0,
+    "cycles": 0, "graph": 0, "check": 0,
+}  # fmt: skip
 _FACTOR = 2
 _VISIBLE = {
     "nvidia": "CUDA_VISIBLE_DEVICES",
@@ -47,11 +51,11 @@ _VARIABLE_PREFIX = {"RCCL": "NCCL"}
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001
-    """Return one command on the first node: the launcher, with one process per GPU on every node.
+    """Return one command on the first node: the launcher, with its processes on every node.
 
     There is no server: ``port`` is not used. Options: ``dtype``, ``iterations``, ``warmup``,
     ``cycles``, ``graph``, ``check``, ``gpus_per_node`` (all of the platform's by default),
-    ``launcher_args`` (a list, or one by launcher), ``factor`` of the sweep (2) and ``debug``,
+    ``gpus_per_process`` (1), ``launcher_args`` (a list, or one by launcher), ``factor`` of the sweep (2) and ``debug``,
     which makes the library log its transports.
 
     Raises ``BadInput`` for other options and for sizes that are not a sweep.
@@ -61,10 +65,10 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     program = (_program(setting), *_arguments(setting))
     is_placed = _is_placed(setting, options)
     launch = Launch(
-        hosts=hosts(setting, _ranks_per_node(setting)),
+        hosts=hosts(setting, _gpus_per_node(setting) // _gpus_per_process(setting)),
         program=_beside_gpu(setting, program) if is_placed else program,
         environment=_environment(setting),
-        bind="none" if is_placed else "numa",
+        bind="none" if is_placed or _gpus_per_process(setting) > 1 else "numa",
         options=options,
         network=setting.cluster.mpi_network,
         allow_run_as_root=may_be_root(setting),
@@ -74,9 +78,13 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
 
 
 def _is_placed(setting: Setting, options: tuple[str, ...]) -> bool:
-    """Whether the suite binds the ranks: neither the hostfile nor a measurement says otherwise."""
+    """Whether the suite binds the ranks: neither the hostfile nor a measurement says otherwise.
+
+    A process with several GPUs is beside none of them.
+    """
     own = any(word.partition("=")[0] in OWN_PLACEMENT for word in options)
-    return setting.cluster.ranks == RankPlace.BESIDE_GPU and not own
+    alone = _gpus_per_process(setting) == 1
+    return setting.cluster.ranks == RankPlace.BESIDE_GPU and alone and not own
 
 
 def _beside_gpu(setting: Setting, program: tuple[str, ...]) -> tuple[str, ...]:
@@ -94,10 +102,12 @@ def _check(setting: Setting) -> None:
     if unknown := sorted(set(measurement.options) - _OPTIONS):
         known = f"ccl-tests takes {', '.join(sorted(_OPTIONS))}"
         _refuse(setting, f"unknown option {', '.join(unknown)}", known)
-    for name in ("gpus_per_node", "factor", "iterations", "warmup", "cycles", "graph", "check"):
-        lowest = 2 if name == "factor" else 1 if name in {"gpus_per_node", "iterations"} else 0
+    for name, lowest in _LEAST.items():
         _number(setting, name, lowest)
-    if _ranks_per_node(setting) * len(setting.case.nodes) < 2:  # noqa: PLR2004
+    if _gpus_per_node(setting) % _gpus_per_process(setting):
+        what = f"{_gpus_per_node(setting)} GPUs a node are not shared by processes of "
+        _refuse(setting, f"{what}{_gpus_per_process(setting)}", "give a divisor as gpus_per_process")
+    if _gpus_per_node(setting) * len(setting.case.nodes) < 2:  # noqa: PLR2004
         _refuse(setting, "a collective needs 2 ranks or more", "use more nodes or more GPUs a node")
 
 
@@ -116,7 +126,13 @@ def _number(setting: Setting, name: str, lowest: int) -> None:
         _refuse(setting, f"{name} is {value!r}", f"give a whole number of {lowest} or more")
 
 
-def _ranks_per_node(setting: Setting) -> int:
+def _gpus_per_process(setting: Setting) -> int:
+    """Return the GPUs of one process (``-g``): as many ranks, in NCCL's sense."""
+    count = setting.measurement.options.get("gpus_per_process", 1)
+    return count if isinstance(count, int) else 1
+
+
+def _gpus_per_node(setting: Setting) -> int:
     gpus = setting.platform.gpus
     if gpus is None or setting.stack is None:
         _refuse(setting, "the platform declares no GPUs", "remove the measurement")
@@ -132,7 +148,7 @@ def _ranks_per_node(setting: Setting) -> int:
 
 def _arguments(setting: Setting) -> tuple[str, ...]:
     options = setting.measurement.options
-    flags = [*_size_flags(setting), "-g", "1"]
+    flags = [*_size_flags(setting), "-g", str(_gpus_per_process(setting))]
     for name, flag in _FLAGS.items():
         if name in options:
             value = options[name]
@@ -159,9 +175,9 @@ def _environment(setting: Setting) -> dict[str, str]:
 
 
 def _visible(setting: Setting) -> dict[str, str]:
-    """Return the variable that selects the GPU, if there is one rank a node; otherwise nothing."""
+    """Return the variable that selects the GPU, if a node uses one; otherwise nothing."""
     gpus, pairing = setting.platform.gpus, setting.case.pairing
-    if gpus is None or _ranks_per_node(setting) != 1 or gpus.vendor not in _VISIBLE:
+    if gpus is None or _gpus_per_node(setting) != 1 or gpus.vendor not in _VISIBLE:
         return {}
     if pairing is None or pairing.gpu is None:
         return {_VISIBLE[gpus.vendor]: "0"}  # any GPU does, by whatever number
