@@ -131,6 +131,31 @@ def test_peer_memory(node, expect):
     expect(node)
 
 
+@pytest.mark.expects("mm_kobj")
+@pytest.mark.needs("metax gpus", "rdma")
+def test_mm_kobj(node, expect):
+    """The kernel exports mm_kobj, without which the RDMA stack has no list of peer memory clients.
+
+    Pass: The symbol is exported.
+    Fail: The kernel does not export it: the RDMA stack is built without memory_peers, and GPU
+        memory is copied through host memory.
+    Remedy: Boot a kernel that exports it, with the RDMA stack built for that kernel.
+    """
+    expect(node)
+
+
+@pytest.mark.expects("gpu_topology")
+@pytest.mark.needs("linked gpus")
+def test_gpu_topology(node, gpu, expect):
+    """The GPU is connected to each other GPU of its node as declared.
+
+    Pass: The row of the topology matrix is the declared one.
+    Fail: A connection is another one: a link is down, or a GPU is in another slot or island.
+    Remedy: Compare the matrix with that of a good node; reseat the GPU or its bridge.
+    """
+    expect(node, gpu=gpu)
+
+
 @pytest.mark.expects("gpu_nic_link")
 @pytest.mark.needs("nics")
 def test_gpu_nic_link(node, gpu, nic, expect):

@@ -14,6 +14,17 @@ def test_cpu_governor(node, expect):
     expect(node)
 
 
+@pytest.mark.expects("cpu_boost")
+def test_cpu_boost(node, expect):
+    """The CPUs may run above their base frequency (turbo, boost).
+
+    Pass: Boost is active.
+    Fail: Boost is off: what waits for a CPU takes longer.
+    Remedy: Switch it on in the BIOS, or write 0 into intel_pstate/no_turbo (1 into cpufreq/boost).
+    """
+    expect(node)
+
+
 @pytest.mark.expects("numa_balancing")
 def test_numa_balancing(node, expect):
     """Automatic NUMA balancing is off.

@@ -122,7 +122,7 @@ def _state(records: Iterable[ItemRecord]) -> str:
 
 def peer_memory(scene: Scene) -> Iterator[CauseClaim]:
     """The path from NIC to GPU memory: a module is not loaded, or a driver is not registered."""
-    for node, records in _missed_on(scene, "kernel_module", "peer_memory").items():
+    for node, records in _missed_on(scene, *_PEER_FACTS).items():
         lacking = _lacking(scene, node)
         modules = [name for name in lacking if name in PEER_MODULES]
         says = "; ".join(record.reason for record in records)
@@ -131,7 +131,7 @@ def peer_memory(scene: Scene) -> Iterator[CauseClaim]:
             yield CauseClaim(
                 "peer-memory-module-missing", Where(node, device), says, tuple(records)
             )
-        elif any(record.subject == "peer_memory" and missed(record) for record in records):
+        elif any(record.subject in _PEER_FACTS[1:] and missed(record) for record in records):
             differs = [r for name in ("kernel", "os") for r in _that_differ(scene, node, name)]
             updated = "; the node's kernel is not that of the others" if differs else ""
             updated += _OF_DMA_BUF if DMA_BUF in lacking else ""
@@ -142,6 +142,7 @@ def peer_memory(scene: Scene) -> Iterator[CauseClaim]:
             yield CauseClaim("kernel-module-missing", Where(node, device), says, tuple(records))
 
 
+_PEER_FACTS = ("kernel_module", "peer_memory", "mm_kobj")
 _OF_DMA_BUF = "; DMA-BUF needs Linux 5.12 or newer and the driver's open kernel module"
 
 
@@ -233,6 +234,7 @@ _BY_SUBJECT = {
     "memlock": "memlock-limited",
     "acs": "acs-enabled",
     "cpu_governor": "cpu-governor",
+    "cpu_boost": "cpu-governor",
     "numa_balancing": "numa-balancing-enabled",
     "numa_daemons": "numa-daemon",
     "boot_module": "module-not-at-boot",
@@ -242,6 +244,7 @@ _BY_SUBJECT = {
     "nic_model": "hardware-differs",
     "link_layer": "hardware-differs",
     "gpu_nic_link": "hardware-differs",
+    "gpu_topology": "hardware-differs",
     "netdev_numa": "wrong-numa-node",
     "nic_numa": "wrong-numa-node",
     "gpu_numa": "wrong-numa-node",

@@ -170,6 +170,19 @@ def parse_governors(text: str) -> tuple[str, ...] | None:
     return tuple(sorted(set(words))) if words and all(map(_GOVERNOR.fullmatch, words)) else None
 
 
+def parse_boost(text: str) -> bool | None:
+    """Return whether CPUs may run above their base frequency."""
+    return _BOOST.get(text.strip())
+
+
+_BOOST = {
+    "intel_pstate/no_turbo 0": True,
+    "intel_pstate/no_turbo 1": False,
+    "cpufreq/boost 1": True,
+    "cpufreq/boost 0": False,
+}
+
+
 def parse_ofed(text: str) -> str | None:
     """Return the release in ``ofed_info -s``: ``MLNX_OFED_LINUX-23.10-0.5.5.0`` and a colon."""
     match = _OFED.fullmatch(parse_line(text) or "")

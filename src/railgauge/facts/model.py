@@ -113,6 +113,7 @@ class NodeFacts:
     machine is a guest of a hypervisor, whose load is read with each measurement then.
     ``numa_cpus`` maps ``0`` to the CPUs of that NUMA node, ``0-51,104-155``.
     ``nvmes`` are the NVMe disks, ``nvme0n1``. ``governors`` are the distinct ones, sorted.
+    ``cpu_boost`` is whether the CPUs may run above their base frequency.
     ``memlock`` is ``unlimited`` or a number of bytes in digits.
     ``numa_daemons`` run now or start at boot. ``boot_modules`` are loaded at each boot, whether or
     not they are loaded now.
@@ -150,6 +151,7 @@ class NodeFacts:
     numa_cpus: Mapping[str, str] = field(default_factory=dict)
     nvmes: tuple[str, ...] = ()
     governors: tuple[str, ...] = ()
+    cpu_boost: bool | None = None
     numa_balancing: int | None = None
     memlock: str | None = None
     numa_daemons: tuple[str, ...] = ()
@@ -168,6 +170,18 @@ class NodeFacts:
     failed_logins: tuple[str, ...] | None = None
     parts: tuple[InventoryPart, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
+
+
+    @property
+    def gpu_topology(self) -> Mapping[str, str]:
+        """The row of each GPU in the matrix of GPUs: ``{"0": "X MX NODE NODE", …}``."""
+        names = [f"gpu{gpu.index}" for gpu in self.gpus]
+        rows = {name: {name: "X", **self.topology.get(name, {})} for name in names}
+        return {
+            name.removeprefix("gpu"): " ".join(row[other] for other in names)
+            for name, row in rows.items()
+            if row.keys() >= set(names)
+        }
 
 
 NodeAnswer = NodeFacts | NoEvidence
@@ -238,7 +252,7 @@ def _remedy(reason: str) -> str:
 # Fields that the facts of earlier versions do not have.
 _LATER = (
     "machine_id", "clock_offset_s", "bios", "cpus_present", "cpu_model", "memory_mib",
-    "failed_logins", "kernel_log", "parts", "virtual",
+    "failed_logins", "kernel_log", "parts", "virtual", "cpu_boost",
 )  # fmt: skip
 _NOT_ASKED = "the version that collected these facts did not ask for it"
 

@@ -44,6 +44,7 @@ _HOST: dict[str, tuple[Callable[[str], Any], Any]] = {
     "numa_cpus": (host.parse_numa_cpus, {}),
     "nvmes": (host.parse_nvmes, ()),
     "governors": (host.parse_governors, ()),
+    "cpu_boost": (host.parse_boost, None),
     "numa_balancing": (host.parse_flag, None),
     "memlock": (host.parse_memlock, None),
     "numa_daemons": (host.parse_numa_daemons, ()),

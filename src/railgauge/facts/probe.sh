@@ -20,6 +20,14 @@ virtual() {
   done
   exit 0
 }
+# Intel's own driver says whether turbo is off, the others whether boost is on.
+boost() {
+  cd "$R/sys/devices/system/cpu" 2>/dev/null || absent sys/devices/system/cpu
+  for file in intel_pstate/no_turbo cpufreq/boost; do
+    { read -r value <"$file"; } 2>/dev/null && { printf '%s %s\n' "$file" "$value"; exit 0; }
+  done
+  absent sys/devices/system/cpu/cpufreq/boost
+}
 governors() {
   cd "$R/sys/devices/system/cpu" 2>/dev/null || absent sys/devices/system/cpu
   set -- cpu[0-9]*/cpufreq/scaling_governor
@@ -209,6 +217,7 @@ section cpu_model cpu_model
 section memory_mib show proc/meminfo
 section numa_nodes count node
 section governors governors
+section cpu_boost boost
 section nvmes nvmes
 section numa_cpus numa_cpus
 section numa_balancing show proc/sys/kernel/numa_balancing

@@ -32,6 +32,7 @@ from railgauge.lab.sim.directions import RECEIVES, SENDS
 _WHOLE_NODE = frozenset(
     [
         *("unreachable", "host-key-changed", "wrong-key", "slow-node", "governor", "memlock"),
+        *("boost-off",),
         *("numa-balancing", "gdr-disabled", "peermem-missing", "tcp-fallback"),
         *("background-diagnostics", "numad", "modules-by-hand", "clocks-unlocked", "nvme-missing"),
         *("cpus-offline", "cpu-model", "cpu-steal", "memory-missing"),
@@ -97,6 +98,7 @@ _FAULTS = {
     ),
     "corrupt": _Kind("GPU number DEVICE computes wrong results", hard.corrupt),
     "governor": _Kind("the CPU governor is powersave", soft.governor),
+    "boost-off": _Kind("the CPUs do not run above their base frequency", soft.boost_off),
     "numa-balancing": _Kind("automatic NUMA balancing is on", soft.numa_balancing),
     "numad": _Kind("numad runs and moves pages between NUMA nodes", soft.numad),
     "modules-by-hand": _Kind(

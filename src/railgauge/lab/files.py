@@ -113,6 +113,9 @@ def _proc(node: dict[str, Any]) -> Files:
         "proc/modules": "".join(
             f"{module} 32768 0 - Live 0x0000000000000000\n" for module in host["modules"]
         ),
+        "proc/kallsyms": "".join(
+            f"0000000000000000 r __ksymtab_{symbol}\n" for symbol in ("kfree", *host.get("symbols", ()))
+        ),
         "proc/cpuinfo": _cpuinfo(host),
         "proc/meminfo": _meminfo(host["memory_gib"]),
         "proc/self/limits": _limits(host["memlock"]),
@@ -163,6 +166,7 @@ def _system(host: dict[str, Any]) -> Files:
     found = {f"{_CPU}/{name}": cpus for name in ("possible", "present")}
     found[f"{_CPU}/online"] = f"0-{_online(host) - 1}\n"
     found[f"{_CPU}/cpufreq/policy0/scaling_governor"] = f"{host['governor']}\n"
+    found[f"{_CPU}/cpufreq/boost"] = f"{int(host.get('boost', True))}\n"
     found["sys/devices/system/node/online"] = online
     found["sys/class/dmi/id/product_name"] = "railgauge lab node\n"
     found["sys/class/dmi/id/bios_version"] = f"{host['bios']}\n"

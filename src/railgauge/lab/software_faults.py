@@ -85,6 +85,11 @@ def governor(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
     node["host"]["governor"] = "powersave"
 
 
+def boost_off(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
+    """Switch CPU boost off; no document gives a figure of what that costs."""
+    node["host"]["boost"] = False
+
+
 def numa_balancing(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
     node["host"]["numa_balancing"] = 1
 
@@ -104,12 +109,15 @@ def memlock(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
     node["host"]["memlock"] = "65536"
 
 
+_OF_KERNEL = ("kernel", "os_release", "symbols")
+
+
 def gdr_disabled(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
     change = platform["faults"].get(fault.name)
     if change is None:
         raise inapplicable(fault, "the platform's GPU driver has no file under memory_peers")
     node["peer_memory"].pop(change["peer_memory"], None)
-    node["host"].update({key: change[key] for key in ("kernel", "os_release") if key in change})
+    node["host"].update({key: change[key] for key in _OF_KERNEL if key in change})
 
 
 def peermem_missing(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:

@@ -62,6 +62,7 @@ def _adapter(field: str, declared: str = "", absent: str = "") -> FactPaths:
 EXPECTATIONS: Mapping[str, FactPaths] = {
     # the host
     "cpu_governor": _node("governors"),
+    "cpu_boost": _node("cpu_boost"),
     "numa_balancing": _node("numa_balancing"),
     "numa_daemons": _node("numa_daemons"),
     "memlock": _node("memlock"),
@@ -118,6 +119,10 @@ EXPECTATIONS: Mapping[str, FactPaths] = {
     "gpu_numa": _gpu("numa_node"),
     "gpu_processes": _node("gpu_processes"),
     "peer_memory": _node("peer_memory"),
+    "mm_kobj": _node("gpu_software.mm_kobj"),
+    "gpu_topology": FactPaths(
+        ("gpu_topology.{gpu}",), (GPU,), declared="gpus.topology.{gpu}"
+    ),
     "gpu_nic_link": FactPaths(
         ("topology.gpu{gpu}.{nic}",), (GPU, NIC), declared="affinity.{gpu}.{nic}"
     ),

@@ -31,6 +31,15 @@ _PROCESS = re.compile(r"\|\s+(\d{1,4})\s+(\d{1,10})\s+(\S.*?)\s+(\d{1,9})\s*(?:M
 # A line of -L: GPU#0  MXC500  0000:08:00.0  Available (UUID: GPU-...)
 _LISTED = re.compile(r"GPU ?#?(\d{1,4})\b.*\(UUID: ([^()\s]{1,80})\)\s*")
 _LONGEST_LINE = 300
+# The kernel exports mm_kobj, or the RDMA stack is built without memory_peers (000, 5.2). kfree, which
+# every kernel exports, shows that the list names exported symbols at all.
+_ASK_MM_KOBJ = (
+    "grep -oE '__ksymtab_(mm_kobj|kfree)$' \"$R/proc/kallsyms\""
+    ' || grep -E "[[:space:]](mm_kobj|kfree)[[:space:]]"'
+    ' "$R/usr/src/kernels/$(cat "$R/proc/sys/kernel/osrelease")/Module.symvers"'
+)
+_EXPORTED = re.compile(r"(?:__ksymtab_|\s)(mm_kobj|kfree)\b")
+_NO_SYMBOLS = "neither /proc/kallsyms nor Module.symvers lists what the kernel exports"
 _VERSIONS = {
     "driver": re.compile(r"Kernel Mode Driver Version:\s*([\w.\-]+)"),
     "mx-smi": re.compile(r"MX-SMI\s+([\w.\-]+)"),
@@ -50,6 +59,7 @@ class MetaX:
             "mx-smi-topo": "mx-smi topo -n",
             "mx-smi-list": "mx-smi -L",
             "metax-mccl": library_builds("libmccl"),
+            "mm-kobj": _ASK_MM_KOBJ,
         }
     )
     collective_prefix: str = "MCCL"
@@ -68,7 +78,11 @@ class MetaX:
         driver = found.get("driver")
         maca = (found.get("maca"), table.failure or _silent("MACA version"))
         mccl = library_build(section(sections, "metax-mccl"), "libmccl")
-        software, unknown = versions({"runtime": maca, "collective_library": mccl})
+        symbols = section(sections, "mm-kobj")
+        mm_kobj = (parse_mm_kobj(symbols.text), symbols.failure or _NO_SYMBOLS)
+        software, unknown = versions(
+            {"runtime": maca, "collective_library": mccl, "mm_kobj": mm_kobj}
+        )
         topology = parse_topology(section(sections, "mx-smi-topo").text)
         gpus = _placed(parse_gpus(text), topology, found.get("bios"))
         processes = parse_processes(text)
@@ -94,6 +108,12 @@ class MetaX:
 
     def perftest_memory_flags(self, gpu: int) -> tuple[str, ...]:
         return (f"--use_maca={gpu}",)
+
+
+def parse_mm_kobj(text: str) -> str | None:
+    """Return ``exported`` or ``not exported``; ``None`` if no list of exported symbols is there."""
+    found = set(_EXPORTED.findall(text))
+    return ("exported" if "mm_kobj" in found else "not exported") if found else None
 
 
 def parse_versions(text: str) -> dict[str, str]:

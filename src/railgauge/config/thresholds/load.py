@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -102,6 +102,13 @@ def _refuse(path: Path, json_path: str, what: str) -> NoReturn:
     raise ThresholdError(what, where=f"{path}: {json_path}")
 
 
+def _is_matrix(rows: Sequence[str], count: int) -> bool:
+    """Whether there are ``count`` rows of as many words, and ``X`` stands on the diagonal alone."""
+    words = [row.split() for row in rows]
+    own = [[index for index, word in enumerate(row) if word == "X"] for row in words]
+    return own == [[gpu] for gpu in range(count)] and all(len(row) == count for row in words)
+
+
 class _Reader:
     """Converts a document that satisfies the schema to values; errors name the file ``path``."""
 
@@ -171,6 +178,10 @@ class _Reader:
         if bus_ids and len(bus_ids) != gpus["count"]:
             what = f"{len(bus_ids)} bus ids for {gpus['count']} GPUs"
             _refuse(self.path, "$/hardware/gpus/bus_ids", what)
+        topology = tuple(" ".join(row.split()) for row in gpus.get("topology", ()))
+        if topology and not _is_matrix(topology, gpus["count"]):
+            what = f"is no row for each of {gpus['count']} GPUs, with X for the GPU itself"
+            _refuse(self.path, "$/hardware/gpus/topology", what)
         return Gpus(
             gpus["vendor"],
             gpus["model"],
@@ -179,6 +190,7 @@ class _Reader:
             bus_ids,
             gpus.get("link", {}).get("gb_per_s"),
             gpus.get("link", {}).get("to") == "switch",
+            topology,
         )
 
     def _affinity(

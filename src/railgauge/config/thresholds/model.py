@@ -57,6 +57,7 @@ class Nic:
 class Gpus:
     """The declared GPUs of one node: all of one model, numbered from 0.
 
+    ``topology`` is a row for each GPU, ``X MX MX NODE``, if declared.
     ``link_gb_per_s`` is the raw rate of one link, one way, if known. A GPU has one link to each
     other GPU, or, with ``to_switch``, one link over which it reaches all others.
     """
@@ -68,6 +69,7 @@ class Gpus:
     bus_ids: tuple[str, ...] = ()
     link_gb_per_s: float | None = None
     to_switch: bool = False
+    topology: tuple[str, ...] = ()
 
 
 # The rule of a PCIe link, and the value of ``at_least`` that stands for what is declared.

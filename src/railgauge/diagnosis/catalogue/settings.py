@@ -9,8 +9,9 @@ from railgauge.diagnosis.catalogue.kind import Kind
 KINDS: Mapping[str, Kind] = {
     "gpudirect-rdma-disabled": Kind(
         "the GPU driver is not registered with the RDMA stack: payload goes through host memory",
-        "boot the kernel that the RDMA stack was built for, or rebuild the stack, until the GPU "
-        "driver's file under /sys/kernel/mm/memory_peers is back (000: RHEL 9.4 instead of 9.6)",
+        "boot a kernel that exports mm_kobj and that the RDMA stack was built for, until the GPU "
+        "driver's file under /sys/kernel/mm/memory_peers is back (000: RHEL 9.4 instead of 9.6; "
+        "there the stack was rebuilt first, which cannot help on a kernel without mm_kobj)",
         "000: a kernel without mm_kobj, no memory_peers/mxcd/version: 4.57 instead of 24.4 GB/s",
         folds=True,
     ),
@@ -46,8 +47,9 @@ KINDS: Mapping[str, Kind] = {
         folds=True,
     ),
     "cpu-governor": Kind(
-        "the CPU governor lowers the clock of the cores",
-        "cpupower frequency-set -g performance",
+        "the CPU governor, or boost that is off, lowers the clock of the cores",
+        "cpupower frequency-set -g performance; switch boost on in the BIOS, or under "
+        "/sys/devices/system/cpu (intel_pstate/no_turbo, cpufreq/boost)",
         "004: cpupower frequency-set -g performance before measuring",
         folds=True,
         prepared_by="cpu_governor",

@@ -79,13 +79,13 @@ _SHOWN = {
 
 
 def _relaxed_ordering(asked: ToolRequest, parsed: Parsed) -> Iterator[Claim]:
-    """Claim relaxed ordering off, if asked for or if perftest says the CPU does not comply."""
+    """Claim relaxed ordering as asked, and off if perftest says the CPU does not comply."""
     said = parsed.summary.get("relaxed_ordering")
     if any(problem.kind == ProblemKind.RELAXED_ORDERING for problem in parsed.problems):
         wanted = "off, because this CPU is not compliant"
         yield Claim("relaxed ordering", wanted, "on", False, remedy=_DISABLE)
-    elif asked.option("disable_pcie_relaxed"):
-        yield equal("relaxed ordering", False, said)
+    elif asked.option("disable_pcie_relaxed") or said is not None:
+        yield equal("relaxed ordering", not asked.option("disable_pcie_relaxed"), said)
 
 
 _DISABLE = "add 'disable_pcie_relaxed' to the measurement's options"
