@@ -1,12 +1,17 @@
 """Each entry of a platform file is used by a test."""
 
+from dataclasses import replace
+
 import pytest
 from testing.core_values import ROOT, document, limit_of, measurement_of, put
 
 from railgauge.config import thresholds
+from railgauge.config.thresholds.model import Expectation
 from railgauge.core.errors import BadInput
+from railgauge.core.limits import Basis
+from railgauge.planning.expectations import EXPECTATIONS
 from railgauge.planning.marks import marked_tests
-from railgauge.planning.soundness import complaints
+from railgauge.planning.soundness import complaints, undeclared
 
 TESTS = """\
 import pytest
@@ -54,9 +59,9 @@ def test_tests_use_every_entry_of_the_projects_platform_files(name):
 
 def test_an_expectation_without_a_test_is_reported(tmp_path):
     doc = bench()
-    doc["expected"]["gpu_driver"] = {"equals": "999.99", "basis": BASIS}
+    doc["expected"]["kernel"] = {"equals": "6.1", "basis": BASIS}
     (line,) = found(tmp_path, doc)
-    assert "/expected/gpu_driver" in line
+    assert "/expected/kernel" in line
     assert "no test" in line
 
 
@@ -75,7 +80,57 @@ def test_an_expectation_of_undeclared_parts_is_reported(tmp_path):
     doc["expected"]["gpu_model"] = {"as_declared": True, "basis": BASIS}
     more = '\n@pytest.mark.expects("gpu_model")\ndef test_model(node, gpu, expect):\n    pass\n'
     (line,) = found(tmp_path, doc, TESTS + more)
-    assert "declares no part of a node" in line
+    assert line.startswith("/expected/gpu_model: the platform declares no GPU")
+
+
+# Of GPUs and NICs, though the names do not begin with ``gpu_``, ``nic_`` and ``netdev``.
+OF_GPUS = {"collective_library", "peer_memory"}
+OF_NICS = {
+    *("port_state", "physical_state", "port_address", "link_rate", "link_layer", "active_mtu"),
+    *("lid", "subnet_manager", "gid", "pcie_link", "ofed"),
+}
+
+
+def reported(**hardware):
+    """The ladder's expectations that are reported on a platform without a part of its hardware."""
+    basis = Basis("site", "for a test")
+    every = {
+        name: Expectation(name, "equals", 1, basis, f"/expected/{name}") for name in EXPECTATIONS
+    }
+    base = thresholds.load("h200", ROOT / "thresholds")
+    lacking = replace(base, expected=every, measurements={}, **hardware)
+    return {line.split(":")[0].removeprefix("/expected/") for line in undeclared(lacking, TESTED)}
+
+
+TESTED = marked_tests(ROOT)
+
+
+def test_an_expectation_of_hardware_that_is_not_declared_is_reported():
+    """Of every fact, also one of the node itself, such as gpu_driver; not a list of names."""
+    always = {name for name in EXPECTATIONS if name.startswith("netdev")}  # of Ethernet
+    always |= {"gpu_compute_partition", "gpu_memory_partition"}  # of AMD's GPUs
+    assert reported() == always
+    of_gpus = {name for name in EXPECTATIONS if name.startswith("gpu_")} | OF_GPUS
+    assert reported(gpus=None, affinity={}) == always | of_gpus
+    of_nics = {name for name in EXPECTATIONS if name.startswith("nic_")} | OF_NICS
+    found = reported(nics=(), affinity={0: {}})
+    assert found - {"peer_memory"} == always | of_nics | {"gpu_nic_link"}
+
+
+def test_an_expectation_of_a_site_needs_what_has_its_fact(tmp_path):
+    doc = bench()
+    own = TESTS + '\n@pytest.mark.expects("own")\ndef test_own(node, expect):\n    expect(node)\n'
+    doc["expected"]["own"] = {"fact": "gpu_software.runtime", "equals": "12.4", "basis": BASIS}
+    (line,) = found(tmp_path, doc, own)
+    assert line.startswith("/expected/own: the platform declares no GPU")
+
+
+def test_rdma_of_nics_without_rdma_is_reported(tmp_path):
+    doc = bench()
+    doc["hardware"]["nics"][0]["rdma"] = False
+    doc["expected"]["port_state"] = {"equals": "ACTIVE", "basis": BASIS}
+    more = '\n@pytest.mark.expects("port_state")\ndef test_port(node, nic, expect):\n    pass\n'
+    assert any("declares no NIC with RDMA" in line for line in found(tmp_path, doc, TESTS + more))
 
 
 def test_a_measurement_without_a_test_is_reported(tmp_path):

@@ -171,7 +171,6 @@ class NodeFacts:
     parts: tuple[InventoryPart, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
 
-
     @property
     def gpu_topology(self) -> Mapping[str, str]:
         """The row of each GPU in the matrix of GPUs: ``{"0": "X MX NODE NODE", …}``."""

@@ -114,7 +114,8 @@ def _proc(node: dict[str, Any]) -> Files:
             f"{module} 32768 0 - Live 0x0000000000000000\n" for module in host["modules"]
         ),
         "proc/kallsyms": "".join(
-            f"0000000000000000 r __ksymtab_{symbol}\n" for symbol in ("kfree", *host.get("symbols", ()))
+            f"0000000000000000 r __ksymtab_{symbol}\n"
+            for symbol in ("kfree", *host.get("symbols", ()))
         ),
         "proc/cpuinfo": _cpuinfo(host),
         "proc/meminfo": _meminfo(host["memory_gib"]),

@@ -18,6 +18,15 @@ from railgauge.core.question import FactAt
 # An adapter is any declared NIC; a NIC here is one of the fabric, which carries the tests' payload.
 GPU, NIC, ADAPTER = "gpu", "nic", "adapter"
 
+# What must be declared for a node to have the facts that begin with these names.
+GPUS, NICS, RDMA = "gpus", "nics", "rdma"
+_FACTS_OF = {
+    **dict.fromkeys(("gpus", "gpu_driver", "gpu_software", "gpu_processes"), GPUS),
+    **dict.fromkeys(("topology", "peer_memory"), GPUS),
+    "nics": RDMA,
+    "netdevs": NICS,
+}
+
 NodePart = Mapping[str, object]
 """A part of a node, such as ``{"gpu": 3, "nic": "mlx5_0"}``; empty for the node itself."""
 
@@ -120,9 +129,7 @@ EXPECTATIONS: Mapping[str, FactPaths] = {
     "gpu_processes": _node("gpu_processes"),
     "peer_memory": _node("peer_memory"),
     "mm_kobj": _node("gpu_software.mm_kobj"),
-    "gpu_topology": FactPaths(
-        ("gpu_topology.{gpu}",), (GPU,), declared="gpus.topology.{gpu}"
-    ),
+    "gpu_topology": FactPaths(("gpu_topology.{gpu}",), (GPU,), declared="gpus.topology.{gpu}"),
     "gpu_nic_link": FactPaths(
         ("topology.gpu{gpu}.{nic}",), (GPU, NIC), declared="affinity.{gpu}.{nic}"
     ),
@@ -155,6 +162,17 @@ def asked(expectation: Expectation) -> FactPaths | None:
     if expectation.fact:
         return FactPaths((expectation.fact,), (expectation.per,) if expectation.per else ())
     return EXPECTATIONS.get(expectation.name)
+
+
+def hardware_of(found: FactPaths) -> tuple[str, ...]:
+    """Return the needs (``needs.KNOWN``) without which no node has these facts.
+
+    An adapter may be any NIC, also one that is not of the fabric.
+    """
+    if ADAPTER in found.per:
+        return ()
+    roots = (path.partition(".")[0] for path in found.paths)
+    return tuple(dict.fromkeys(_FACTS_OF[root] for root in roots if root in _FACTS_OF))
 
 
 def fact_at(platform: Platform, name: str, node: str, part: NodePart) -> FactAt:

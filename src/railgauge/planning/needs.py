@@ -16,6 +16,7 @@ from railgauge.config.thresholds.site import NODE_LOGIN
 from railgauge.core.errors import BadInput
 from railgauge.planning import at_end
 from railgauge.planning.demand import SUBNET
+from railgauge.planning.expectations import GPUS, NICS, RDMA
 from railgauge.planning.marks import MEASURES, MarkedTest
 from railgauge.planning.plan import Level
 from railgauge.stacks import vendors
@@ -56,7 +57,13 @@ def unknown(tests: Iterable[MarkedTest]) -> Iterator[BadInput]:
 
 def lacking(platform: Platform, level: Level) -> dict[str, str]:
     """Return every need that the declared hardware does not meet, with the reason."""
-    reasons = {need: why(platform, level) for need, why in _CHECKS.items()}
+    reasons = {need: why(platform, level) for need, why in _OF_CLUSTER.items()}
+    return {**undeclared(platform), **{need: reason for need, reason in reasons.items() if reason}}
+
+
+def undeclared(platform: Platform) -> dict[str, str]:
+    """Return every need that the platform file alone does not meet, with the reason."""
+    reasons = {need: why(platform) for need, why in _OF_HARDWARE.items()}
     return {need: reason for need, reason in reasons.items() if reason}
 
 
@@ -96,29 +103,29 @@ def _open(platform: Platform, level: Level, tests: Iterable[Candidate]) -> Itera
 NO_PAIR = "the hostfile has no pair to measure"
 NO_GROUP = "the hostfile has no group of more than two nodes to measure"
 
-_Check = Callable[[Platform, Level], str]
+_Check = Callable[[Platform], str]
 
 
-def _gpus(platform: Platform, _: Level) -> str:
+def _gpus(platform: Platform) -> str:
     return "" if platform.gpus else "the platform declares no GPU"
 
 
-def _linked_gpus(platform: Platform, level: Level) -> str:
+def _linked_gpus(platform: Platform) -> str:
     alone = platform.gpus and platform.gpus.count == 1
-    return "the platform declares one GPU a node" if alone else _gpus(platform, level)
+    return "the platform declares one GPU a node" if alone else _gpus(platform)
 
 
 def _gpus_of(vendor: str) -> _Check:
-    def check(platform: Platform, level: Level) -> str:
+    def check(platform: Platform) -> str:
         if platform.gpus and platform.gpus.vendor != vendor:
             return f"the platform declares GPUs of {platform.gpus.vendor}, none of {vendor}"
-        return _gpus(platform, level)
+        return _gpus(platform)
 
     return check
 
 
 def _nic(what: str, suits: Callable[[Nic], bool]) -> _Check:
-    def check(platform: Platform, _: Level) -> str:
+    def check(platform: Platform) -> str:
         return "" if any(map(suits, platform.fabric_nics)) else f"the platform declares no {what}"
 
     return check
@@ -145,17 +152,19 @@ def no_scan(_: Platform, level: Level) -> str:
     return "the hostfile names no node that scans the subnet, and no declared topology (fabric:)"
 
 
-_CHECKS: Mapping[str, _Check] = {
-    "gpus": _gpus,
+_OF_HARDWARE: Mapping[str, _Check] = {
+    GPUS: _gpus,
     "linked gpus": _linked_gpus,
     **{f"{vendor} gpus": _gpus_of(vendor) for vendor in vendors()},
-    "nics": _nic("NIC of the fabric", lambda _: True),
-    "rdma": _nic("NIC with RDMA", lambda nic: nic.rdma),
+    NICS: _nic("NIC of the fabric", lambda _: True),
+    RDMA: _nic("NIC with RDMA", lambda nic: nic.rdma),
     "infiniband": _nic("InfiniBand NIC", lambda nic: nic.link_layer == "InfiniBand"),
     "ethernet": _nic("Ethernet NIC", lambda nic: nic.link_layer == "Ethernet"),
+}
+_OF_CLUSTER: Mapping[str, Callable[[Platform, Level], str]] = {
     "subnet": no_scan,
     "two nodes": _two_nodes,
     "three nodes": _three_nodes,
     "logins": _logins,
 }
-KNOWN = tuple(_CHECKS)
+KNOWN = (*_OF_HARDWARE, *_OF_CLUSTER)

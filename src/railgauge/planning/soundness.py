@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 
 from railgauge.config.thresholds import Measurement, Platform, limits_in_use
 from railgauge.core.question import FACT
-from railgauge.planning import at_end
+from railgauge.planning import at_end, needs
 from railgauge.planning.demand import ways
-from railgauge.planning.expectations import asked, parts
-from railgauge.planning.marks import MarkedTest
+from railgauge.planning.expectations import asked, hardware_of, parts
+from railgauge.planning.marks import EXPECTS, MEASURES, MarkedTest
 
 Asks = Mapping[str, Set[str]]
 """Subject -> the ways in which some test asks for it."""
@@ -22,9 +22,11 @@ Asks = Mapping[str, Set[str]]
 
 def complaints(platform: Platform, tests: Iterable[MarkedTest]) -> Iterator[str]:
     """Yield a message for each entry of a platform file that no run would compare with anything."""
+    every = tuple(tests)
     yield from dangling(platform)
     yield from idle_limits(platform)
-    yield from unasked(platform, _asks(tests))
+    yield from unasked(platform, _asks(every))
+    yield from undeclared(platform, every)
 
 
 def _asks(tests: Iterable[MarkedTest]) -> Asks:
@@ -73,14 +75,39 @@ def unasked(platform: Platform, asks: Asks) -> Iterator[str]:
             yield _line("expected", name, "")
         elif asked(expectation) is None:
             yield f"/expected/{name}: the ladder knows no fact for it; name one with 'fact'"
-        elif not any(True for _ in parts(platform, expectation)):
-            yield f"/expected/{name}: the platform declares no part of a node that has this fact"
     closing = at_end.limited(platform)
     for name in platform.not_applicable:
         if name not in asks and name not in at_end.SUBJECTS:
             yield f"/not_applicable/{name}: no test under tests/ has this subject; remove it"
         elif name in platform.measurements or name in platform.expected or name in closing:
             yield f"/not_applicable/{name}: is also measured or expected; remove one of the two"
+
+
+def undeclared(platform: Platform, tests: Iterable[MarkedTest]) -> Iterator[str]:
+    """Yield a message for each entry that asks for hardware that the platform does not declare.
+
+    The hardware is what the tests of the entry need, and for an expectation what has its facts.
+    """
+    absent = needs.undeclared(platform)
+    found = {(one.kind, one.name): one.needs for one in needs.candidates(tests)}
+    for name in platform.measurements:
+        yield from _lacking("measurements", name, found.get((MEASURES, name), ()), absent)
+    for name, expectation in platform.expected.items():
+        facts = asked(expectation)
+        if facts is None:
+            continue  # ``unasked`` names it
+        needed = (*found.get((EXPECTS, name), ()), *hardware_of(facts))
+        if not any(need in absent for need in needed) and not list(parts(platform, expectation)):
+            yield f"/expected/{name}: the platform declares no part of a node that has this fact"
+        yield from _lacking("expected", name, needed, absent)
+
+
+def _lacking(
+    section: str, name: str, needed: Iterable[str], absent: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield one message for the first need that is not met."""
+    for why in [absent[need] for need in needed if need in absent][:1]:
+        yield f"/{section}/{name}: {why}; declare it under hardware, or remove the entry"
 
 
 def _line(section: str, name: str, how: str) -> str:

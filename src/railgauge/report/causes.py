@@ -37,9 +37,7 @@ def about(cause: Cause) -> list[tuple[str, Sequence[str]]]:
         ("explains", [f"{len(cause.explains)} more items"] if cause.explains else []),
         ("basis", [cause.basis]),
     ]
-    shown = [
-        (label, [one for t in said if (one := printable(t))]) for label, said in lines
-    ]
+    shown = [(label, [one for t in said if (one := printable(t))]) for label, said in lines]
     return [(label, said) for label, said in shown if said]
 
 

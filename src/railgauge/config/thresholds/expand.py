@@ -92,10 +92,28 @@ _PART = re.compile(r"(?:[^,\[\]]|\[[^\[\]]*\])+")
 _BASIS = re.compile(r"([0-9]{3}|datasheet|standard|derived|calibration|site): (.+)", re.DOTALL)
 
 
+# Of each of these sets an entry has one: what an expectation asks for, and how growth is limited.
+_EITHER = (
+    frozenset(
+        {"equals", "one_of", "contains", "at_least", "at_most", "as_declared", "carries_rate",
+         "alike", "distinct", "within", "by_model"}
+    ),
+    frozenset({"ceiling", "per_hour"}),
+)  # fmt: skip
+# Keys that only one of the forms has.
+_OF_FORM = {"measured_with": "alike"}
+
+
 def _merged(below: Any, above: Any) -> Any:
-    """Merge ``above`` into ``below``: objects key by key; any other value, also ``null``, wins."""
+    """Merge ``above`` into ``below``: objects key by key; any other value, also ``null``, wins.
+
+    A form of an expectation replaces the one below, whatever that is: two never stand together.
+    """
     if not isinstance(below, Mapping) or not isinstance(above, Mapping):
         return above
+    replaced = {key for forms in _EITHER if _gives(above, forms) for key in forms}
+    replaced |= {key for key, form in _OF_FORM.items() if form in replaced and form not in above}
+    below = {key: value for key, value in below.items() if key not in replaced or key in above}
     return {
         **below,
         **{
@@ -103,6 +121,12 @@ def _merged(below: Any, above: Any) -> Any:
             for key, value in above.items()
         },
     }
+
+
+def _gives(entry: JsonObject, forms: frozenset[str]) -> bool:
+    """Whether an entry has one of these forms, and not only ``null``, which removes it."""
+    given = (key for key, value in entry.items() if value is not None or key == "equals")
+    return not forms.isdisjoint(given)
 
 
 class _Unfolding:

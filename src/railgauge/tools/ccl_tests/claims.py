@@ -86,7 +86,9 @@ def _of_processes(asked: ToolRequest, said: Mapping[str, object]) -> Claim:
 
 def _devices(said: Mapping[str, object]) -> list[RankDevice]:
     listed = said.get("devices")
-    return [one for one in listed if isinstance(one, RankDevice)] if isinstance(listed, tuple) else []
+    return (
+        [one for one in listed if isinstance(one, RankDevice)] if isinstance(listed, tuple) else []
+    )
 
 
 def _joined(said: object) -> str | None:

@@ -106,7 +106,9 @@ def _check(setting: Setting) -> None:
         _number(setting, name, lowest)
     if _gpus_per_node(setting) % _gpus_per_process(setting):
         what = f"{_gpus_per_node(setting)} GPUs a node are not shared by processes of "
-        _refuse(setting, f"{what}{_gpus_per_process(setting)}", "give a divisor as gpus_per_process")
+        _refuse(
+            setting, f"{what}{_gpus_per_process(setting)}", "give a divisor as gpus_per_process"
+        )
     if _gpus_per_node(setting) * len(setting.case.nodes) < 2:  # noqa: PLR2004
         _refuse(setting, "a collective needs 2 ranks or more", "use more nodes or more GPUs a node")
 
