@@ -43,7 +43,8 @@ def test_healthy_node_has_every_fact(node):
     assert facts.kernel_log == "41"
     assert facts.machine_id == parse_machine_id("4d3e0f6a9b1c4f7e8a2d5c6b7e8f9a0b\n")
     assert "4d3e0f6a9b1c4f7e8a2d5c6b7e8f9a0b" not in str(facts)
-    assert (facts.governors, facts.numa_balancing) == (("performance",), 0)
+    assert (facts.governors, facts.cpu_boost) == (("performance",), True)
+    assert facts.numa_balancing == 0
     assert facts.nvmes == ("nvme0n1", "nvme1n1")
     assert (facts.memlock, facts.modules) == ("unlimited", ("ib_core", "metax"))
     assert (facts.acs_enabled, facts.peer_memory) == ((), ("mxcd",))
@@ -53,9 +54,10 @@ def test_healthy_node_has_every_fact(node):
     )
     assert facts.gpu_driver == "3.5.0"
     assert facts.gpu_software == {
-        "runtime": "2.32.0.6", "collective_library": "libmccl.so of 4 bytes",
+        "runtime": "2.32.0.6", "collective_library": "libmccl.so of 4 bytes", "mm_kobj": "exported",
     }  # fmt: skip
     assert facts.topology["gpu0"] == {"gpu1": "MX", "mlx5_0": "PXB"}
+    assert facts.gpu_topology == {"0": "X MX", "1": "MX X"}
     assert facts.gpu_processes == ()
 
 
@@ -173,7 +175,7 @@ def test_tools_are_limited_to_20_seconds(node):
     node.script("timeout", 'echo "$*" >>limits.txt\nshift 3\nexec "$@"\n')
     node.facts(METAX)
     limits = (node.root.parent / "limits.txt").read_text().splitlines()
-    assert len(limits) == 7
+    assert len(limits) == 8
     assert {line.split(" sh ")[0] for line in limits} == {"-k 5 20"}
 
 
@@ -208,6 +210,30 @@ def test_a_file_of_one_line_that_cannot_be_read_says_why(node):
     assert facts.hostname is None
     assert "cat: " in facts.missing["hostname"]
     assert "Is a directory" in facts.missing["hostname"]
+
+
+@pytest.mark.parametrize(
+    ("file", "value", "boost"),
+    [("intel_pstate/no_turbo", "1", False), ("cpufreq/boost", "0", False), ("cpufreq/boost", "1", True),
+     ("cpufreq/boost", "yes", None), ("", "", None)],
+)  # fmt: skip
+def test_boost_is_read_from_the_driver_that_has_it(node, file, value, boost):
+    cpu = node.root / "sys/devices/system/cpu"
+    shutil.rmtree(cpu / "intel_pstate")
+    if file:
+        (cpu / file).parent.mkdir(exist_ok=True)
+        (cpu / file).write_text(f"{value}\n")
+    assert node.facts(METAX).cpu_boost is boost
+
+
+def test_symbols_are_read_of_the_kernels_build_where_the_kernel_lists_none(node):
+    (node.root / "proc/kallsyms").write_text("0000000000000000 T _text\n")
+    assert "mm_kobj" not in node.facts(METAX).gpu_software
+    release = (node.root / "proc/sys/kernel/osrelease").read_text().strip()
+    built = node.root / "usr/src/kernels" / release / "Module.symvers"
+    built.parent.mkdir(parents=True)
+    built.write_text("0x037a0cba\tkfree\tvmlinux\tEXPORT_SYMBOL\n")
+    assert node.facts(METAX).gpu_software["mm_kobj"] == "not exported"
 
 
 def test_governors_are_distinct_and_sorted(node):

@@ -61,7 +61,7 @@ def readings() -> set[str]:
     return found
 
 
-SOFTWARE = ("runtime", "kernel_module", "collective_library", "fabric_manager")
+SOFTWARE = ("runtime", "kernel_module", "collective_library", "fabric_manager", "mm_kobj")
 
 
 def paths(asked: FactPaths) -> set[str]:
@@ -70,7 +70,7 @@ def paths(asked: FactPaths) -> set[str]:
     signs = ("pci_address", "name")
     templates = {path for path in (*asked.paths, asked.same_as) if path}
     found = {path.format(**words, sign=sign) for path in templates for sign in signs}
-    return {re.sub(r"^topology\..*", "topology", path) for path in found}
+    return {re.sub(r"^(gpu_)?topology\..*", "topology", path) for path in found}
 
 
 ASKED = {name: paths(asked) for name, asked in EXPECTATIONS.items()}

@@ -83,7 +83,13 @@ def test_a_platform_that_does_not_ask_for_it_is_told_so_too():
     claims = relaxed(platform, "host_write_bandwidth", read)
     assert [one.agrees for one in claims] == [False]
     quiet = tool("perftest").parse(table(PLATEAU, order="ON"))
-    assert relaxed(platform, "host_write_bandwidth", quiet) == []
+    assert [one.agrees for one in relaxed(platform, "host_write_bandwidth", quiet)] == [True]
+
+
+def test_relaxed_ordering_that_is_off_without_being_asked_for_is_another_test():
+    read = tool("perftest").parse(table(PLATEAU, order="OFF"))
+    platform = thresholds.load("metax-c500", ROOT / "thresholds")
+    assert [one.agrees for one in relaxed(platform, "host_write_bandwidth", read)] == [False]
 
 
 def relaxed(platform, name, read):

@@ -39,6 +39,7 @@ AS_DECLARED = {
     "gpu_power_limit": ("gpu", "gpus.3.power_limit_w", "", "gpus.3.power_default_w"),
     "gpu_pcie_generation": ("gpu", "gpus.3.pcie_gen", "", "gpus.3.pcie_max_gen"),
     "gpu_pcie_width": ("gpu", "gpus.3.pcie_width", "", "gpus.3.pcie_max_width"),
+    "gpu_topology": ("gpu", "gpu_topology.3", "gpus.topology.3", ""),
     "gpu_links": ("gpu", "gpus.3.links_up", "", "gpus.3.links_total"),
     "gpu_nic_link": ("gpu nic", "topology.gpu3.mlx5_0", "affinity.3.mlx5_0", ""),
     "nic_model": ("adapter", "nics.mlx5_2.hca_type", "nics.mlx5_2.model", ""),
@@ -50,7 +51,8 @@ AS_DECLARED = {
 # Facts whose value the platform file gives itself.
 BY_VALUE = {
     "": {
-        "cpu_governor": "governors", "numa_balancing": "numa_balancing", "memlock": "memlock",
+        "cpu_governor": "governors", "cpu_boost": "cpu_boost", "mm_kobj": "gpu_software.mm_kobj",
+        "numa_balancing": "numa_balancing", "memlock": "memlock",
         "numa_daemons": "numa_daemons", "boot_module": "boot_modules",
         "kernel_module": "modules", "acs": "acs_enabled", "cpus": "cpus",
         "numa_nodes": "numa_nodes", "numa_cpus": "numa_cpus", "kernel": "kernel", "os": "os",

@@ -108,7 +108,7 @@ TESTED = marked_tests(ROOT)
 def test_an_expectation_of_hardware_that_is_not_declared_is_reported():
     """Of every fact, also one of the node itself, such as gpu_driver; not a list of names."""
     always = {name for name in EXPECTATIONS if name.startswith("netdev")}  # of Ethernet
-    always |= {"gpu_compute_partition", "gpu_memory_partition"}  # of AMD's GPUs
+    always |= {"gpu_compute_partition", "gpu_memory_partition", "mm_kobj"}  # of AMD's, of MetaX's
     assert reported() == always
     of_gpus = {name for name in EXPECTATIONS if name.startswith("gpu_")} | OF_GPUS
     assert reported(gpus=None, affinity={}) == always | of_gpus

@@ -10,7 +10,7 @@ from testing.places import SHARED
 
 from railgauge.core.errors import BadInput
 from railgauge.stacks import GpuFacts, Section, stack
-from railgauge.stacks.metax import parse_gpus, parse_processes
+from railgauge.stacks.metax import parse_gpus, parse_mm_kobj, parse_processes
 from railgauge.stacks.readings import said
 from railgauge.stacks.topology import parse_topology
 
@@ -28,7 +28,10 @@ def text(name):
 
 def metax(table, topo="", code=0):
     mccl = Section("metax-mccl", "libmccl.so 41230336\n")
-    sections = {"mx-smi": Section("mx-smi", table, code), "metax-mccl": mccl}
+    symbols = Section("mm-kobj", "__ksymtab_kfree\n__ksymtab_mm_kobj\n")
+    sections = {
+        "mx-smi": Section("mx-smi", table, code), "metax-mccl": mccl, "mm-kobj": symbols,
+    }  # fmt: skip
     return stack("metax").parse(sections | {"mx-smi-topo": Section("mx-smi-topo", topo)})
 
 
@@ -68,8 +71,26 @@ def test_table_of_2_2_3():
     assert facts.driver == "3.5.0"
     assert facts.software == {
         "runtime": "2.32.0.6", "collective_library": "libmccl.so of 41230336 bytes",
+        "mm_kobj": "exported",
     }  # fmt: skip
     assert facts.processes == ()
+
+
+@pytest.mark.parametrize(
+    ("printed", "exported"),
+    [
+        ("__ksymtab_kfree\n__ksymtab_mm_kobj\n", "exported"),
+        ("__ksymtab_kfree\n", "not exported"),
+        ("0x4b1c5d2a\tmm_kobj\tvmlinux\tEXPORT_SYMBOL_GPL\n0x037a0cba\tkfree\tvmlinux\tEXPORT_SYMBOL\n",
+         "exported"),
+        ("0x037a0cba\tkfree\tvmlinux\tEXPORT_SYMBOL\t\n", "not exported"),
+        ("", None),
+        ("grep: Module.symvers: No such file or directory\n", None),
+    ],
+)  # fmt: skip
+def test_whether_the_kernel_exports_mm_kobj(printed, exported):
+    """Document 000, 5.2: RHEL 9.4 lists the symbol, 9.6 does not."""
+    assert parse_mm_kobj(printed) == exported
 
 
 def test_table_of_2_2_9():
@@ -124,7 +145,7 @@ def test_processes():
 def test_failed_tool_gives_no_facts_at_all():
     facts = metax(text(TABLE_223), code=1)
     assert (facts.gpus, facts.driver) == ((), None)
-    assert set(facts.software) == {"collective_library"}  # which mx-smi does not tell
+    assert set(facts.software) == {"collective_library", "mm_kobj"}  # mx-smi shows neither
     assert {"gpus", "gpu_driver", "gpu_software.runtime", "gpu_processes"} <= set(facts.missing)
 
 

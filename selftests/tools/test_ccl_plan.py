@@ -54,6 +54,25 @@ def test_two_nodes_of_eight():
     assert (made.node, made.time_limit_s, made.listens_on) == ("mx01", 300, None)
 
 
+def test_one_process_with_all_gpus_of_its_node_is_bound_to_none():
+    argv = command(cluster_with_ranks(), gpus_per_process=8).argv
+    assert argv[argv.index("-np") :][:4] == ("-np", "2", "--host", "10.0.0.1:1,10.0.0.2:1")
+    assert argv[argv.index("--bind-to") + 1] == "none"
+    assert argv[argv.index("-g") + 1] == "8"
+    assert "railgauge-rank" not in argv
+
+
+def cluster_with_ranks():
+    stack = SimpleNamespace(collective_prefix="MCCL", pci_vendor="0x9999")
+    return Given(cluster=BESIDE, stack=stack)
+
+
+@pytest.mark.parametrize("each", [3, 16, 0, "8"])
+def test_processes_that_do_not_share_the_gpus_of_a_node_are_refused(each):
+    with pytest.raises(BadInput, match="gpus_per_process|processes of"):
+        command(gpus_per_process=each)
+
+
 BESIDE = replace(CLUSTER, ranks=RankPlace.BESIDE_GPU)
 
 

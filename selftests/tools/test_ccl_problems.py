@@ -18,7 +18,9 @@ RANKS = "".join(
     f"#  Rank {rank:2d} Group  0 Pid  47{rank} on node{rank // 4} device  {rank % 4} [0x0f] GPU\n"
     for rank in range(8)
 )
-DEVICES = tuple(RankDevice(rank, f"node{rank // 4}", rank % 4, "0x0f", "GPU") for rank in range(8))
+DEVICES = tuple(
+    RankDevice(rank, f"node{rank // 4}", rank % 4, "0x0f", "GPU", 470 + rank) for rank in range(8)
+)
 HEADING = """\
 #                                                  out-of-place                in-place
 #   size    count   type  redop root   time  algbw  busbw #wrong   time  algbw  busbw #wrong
@@ -67,7 +69,8 @@ def test_the_whole_output_has_no_problem():
     assert len(parsed.samples) == 16
     assert parsed.summary == {
         "rows": 2, "collective": "all_reduce", "minimum_bytes": 8388608,
-        "maximum_bytes": 16777216, "warmup": 5, "iterations": 20, "gpus_per_process": 1,
+        "maximum_bytes": 16777216, "warmup": 5, "iterations": 20, "threads": 1,
+        "gpus_per_process": 1,
         "graph": True, "validation": True, "avg_busbw": 182.365, "out_of_bounds": 0,
         "dtypes": ("float",), "redops": ("sum",), "rows_checkable": 2, "rows_checked": 2,
         "aggregated": 1, "reduces": True, "rooted": False, "checked_in_place": True,

@@ -69,6 +69,7 @@ def collective(path: Path, said: Parsed) -> ToolRequest:
     options: dict[str, object] = {
         "dtype": summary.get("dtypes", ("float",))[0],
         "gpus_per_node": summary.get("nranks", len(hosts)) // len(hosts),
+        "gpus_per_process": summary.get("threads", 1) * summary.get("gpus_per_process", 1),
         "graph": bool(summary.get("graph")),
         "check": int(summary.get("validation") is not False and not unchecked),
     }

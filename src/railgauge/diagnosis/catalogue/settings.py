@@ -48,8 +48,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "cpu-governor": Kind(
         "the CPU governor, or boost that is off, lowers the clock of the cores",
-        "cpupower frequency-set -g performance; switch boost on in the BIOS, or under "
-        "/sys/devices/system/cpu (intel_pstate/no_turbo, cpufreq/boost)",
+        "cpupower frequency-set -g performance; switch boost on in the BIOS",
         "004: cpupower frequency-set -g performance before measuring",
         folds=True,
         prepared_by="cpu_governor",
