@@ -81,7 +81,11 @@ def test_a_basis_states_what_its_document_says(platform):
     ("source", "says", "odd"),
     [
         ("003", "The machine is an a3 with H100 GPUs.", ["a3", "H100"]),
-        ("003", "Section 2: NCCL_GPUDIRECTTCPX_SOCKET_IFNAME.", ["NCCL_GPUDIRECTTCPX_SOCKET_IFNAME"]),
+        (
+            "003",
+            "Section 2: NCCL_GPUDIRECTTCPX_SOCKET_IFNAME.",
+            ["NCCL_GPUDIRECTTCPX_SOCKET_IFNAME"],
+        ),
         ("003", "95 % of the peak of 78.36 GB/s", ["78.36"]),
         ("003", "95 % of the peak of 78.35 GB/s. Derived: 157 Gb/s on each NIC.", []),
         ("004", "ib_send_lat: average 1.15 us, ib_read_lat 2.3", ["2.3", "ib_read_lat"]),

@@ -15,7 +15,9 @@ HEADER = (
     "# nThread {threads} nGpus {gpus} minBytes 1024 maxBytes 1024 step: 2(factor) warmup iters: 5"
     " iters: 20 agg iters: 1 validation: 1 graph: 0\n#\n# Using devices\n"
 )
-RANK = "#  Rank {rank} Group  0 Pid {pid} on node0 device {rank} [0000:0c:00.0] AMD Instinct MI300X\n"
+RANK = (
+    "#  Rank {rank} Group  0 Pid {pid} on node0 device {rank} [0000:0c:00.0] AMD Instinct MI300X\n"
+)
 
 
 def said(pids, gpus=1, threads=1):

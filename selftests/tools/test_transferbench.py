@@ -252,7 +252,7 @@ def test_program_where_the_hostfile_says(given):
     ("sizes", "options", "words"),
     [
         ((4,), {"preset": "a2b"}, "a2a, p2p"),
-        ((4,), {"presets": "a2a"}, "takes preset, subexecutors"),
+        ((4,), {"presets": "a2a"}, "takes executor, memory, preset, subexecutors, unroll"),
         ((4,), {"subexecutors": 0}, "1 or more"),
         ((4,), {"subexecutors": True}, "1 or more"),
         ((6,), {}, "multiple of 4"),

@@ -52,6 +52,8 @@ def _summary(reading: Reading) -> dict[str, object]:
         "presets": tuple("a2a" if one.is_all_to_all else "p2p" for one in reading.matrices),
         "bytes_per_transfer": reading.size_bytes,
         "subexecutors": reading.subexecutors,
+        "settings": reading.settings,
+        "routes": tuple(sorted(reading.routes)),
         "gpus": len(gpus),
     }
     counts = {"matrices": len(reading.matrices), "warnings": len(reading.warnings)}

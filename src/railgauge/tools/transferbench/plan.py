@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from railgauge.core.model import Command
 from railgauge.tools import Setting
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal
@@ -25,7 +27,19 @@ METRICS = (
 
 PRESETS = ("a2a", "p2p")
 
-_OPTIONS = frozenset({"preset", "subexecutors"})
+# Options, the variables that ask for them, and the letters of the rows that show them.
+_EXECUTORS = {"gfx": ("0", "G"), "dma": ("1", "D")}
+_MEMORIES = {"fine": ("1", "F"), "coarse": ("0", "G")}
+_OPTIONS = frozenset({"preset", "subexecutors", "unroll", "executor", "memory"})
+# What each a2a transfer is, unless the environment says otherwise: a copy of whole buffers by any
+# compute unit of its source.
+_A2A = {
+    "A2A_LOCAL": "0",
+    "A2A_MODE": "0",
+    "USE_REMOTE_READ": "0",
+    "BYTE_OFFSET": "0",
+    "CU_MASK": "0",
+}
 _SUFFIXES = ((2**30, "G"), (2**20, "M"), (2**10, "K"))
 _WORD_BYTES = 4
 
@@ -33,10 +47,15 @@ _WORD_BYTES = 4
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
     """Return ``TransferBench a2a 64M 8`` on the case's node; the size is bytes per transfer.
 
-    Options: ``preset`` (``a2a`` or ``p2p``) and ``subexecutors`` (compute units per transfer,
-    default 8 for a2a, the tool's own for p2p). Raises ``BadInput`` for other options.
+    Options: ``preset`` (``a2a`` or ``p2p``), ``subexecutors`` (compute units per transfer, default
+    8 for a2a, the tool's own for p2p), ``unroll`` (a factor), ``executor`` (``gfx`` or ``dma``) and
+    ``memory`` (``fine`` or ``coarse``). Raises ``BadInput`` for other options.
     """
     options = read_options(setting, _OPTIONS)
+    for name, known in (("executor", _EXECUTORS), ("memory", _MEMORIES)):
+        if (value := options.text(name)) and value not in known:
+            options.refuse(f"{name} is {value!r}", f"use one of {', '.join(known)}")
+    options.count("unroll", None)
     preset = options.text("preset", "a2a")
     if preset not in PRESETS:
         options.refuse(f"preset is {preset!r}", f"use one of {', '.join(PRESETS)}")
@@ -46,7 +65,11 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     command = Command(
         node=setting.case.nodes[0],
         argv=(program(setting, "TransferBench"), preset, _size(setting, options), *position),
-        environment={**_variables(is_all, subexecutors), **setting.environment},
+        environment={
+            **_variables(is_all, subexecutors),
+            **_asked(setting.measurement.options),
+            **setting.environment,
+        },
         time_limit_s=setting.measurement.time_limit_s,
     )
     return (command,)
@@ -57,6 +80,17 @@ def _variables(is_all: bool, subexecutors: int | None) -> dict[str, str]:
     if subexecutors is None:
         return {}
     return {"NUM_SUB_EXEC" if is_all else "NUM_GPU_SE": str(subexecutors)}
+
+
+def _asked(options: Mapping[str, object]) -> dict[str, str]:
+    """Return the variables of the options, which the printed configuration repeats."""
+    executor, memory = options.get("executor"), options.get("memory")
+    found = {
+        "GFX_UNROLL": str(options["unroll"]) if "unroll" in options else None,
+        "USE_DMA_EXEC": _EXECUTORS[str(executor)][0] if executor else None,
+        "USE_FINE_GRAIN": _MEMORIES[str(memory)][0] if memory else None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _size(setting: Setting, options: Options) -> str:
@@ -70,7 +104,10 @@ def _size(setting: Setting, options: Options) -> str:
 
 
 def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
-    """Compare preset, bytes per transfer, compute units per transfer and number of GPUs."""
+    """Compare preset, bytes, compute units, executor, memory and unrolling of the transfers, GPUs.
+
+    Executor and memory stand in the printed configuration and in each row of a transfer.
+    """
     said = sides[0].parsed.summary
     preset = asked.option("preset", "a2a")
     units = asked.option("subexecutors", 8 if preset == "a2a" else None)
@@ -82,7 +119,33 @@ def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ..
         found.append(equal("compute units", units, _one(said.get("subexecutors"))))
     if asked.platform.gpus:
         found.append(equal("GPUs", asked.platform.gpus.count, said.get("gpus")))
-    return tuple(found)
+    return (*found, *_of_configuration(asked, said), *_of_routes(asked, said))
+
+
+def _of_configuration(asked: ToolRequest, said: Mapping[str, object]) -> Iterator[Claim]:
+    printed = said.get("settings")
+    shown = printed if isinstance(printed, Mapping) else {}
+    for name, value in _asked(asked.measurement.options).items():
+        yield equal(name, value, shown.get(name))
+    if asked.option("preset", "a2a") == "a2a":
+        yield from (equal(name, _A2A[name], shown[name]) for name in _A2A if name in shown)
+
+
+def _of_routes(asked: ToolRequest, said: Mapping[str, object]) -> Iterator[Claim]:
+    """Claim the executor and the memories of the rows, where the options name them."""
+    routes = said.get("routes")
+    rows = routes if isinstance(routes, tuple) else ()
+    executors, memories = (
+        {row[1] for row in rows},
+        {one for row in rows for one in (row[0], row[2])},
+    )
+    for name, known, shown in (
+        ("executor", _EXECUTORS, executors),
+        ("memory", _MEMORIES, memories),
+    ):
+        if asked.option(name):
+            wanted = known[str(asked.option(name))][1]
+            yield equal(f"{name} of the transfers", wanted, ", ".join(sorted(shown)) or None)
 
 
 def _one(said: object) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from railgauge.core.problems import ProblemKind
@@ -140,6 +141,12 @@ _SUBEXECUTORS = re.compile(
     r"|^NUM_(?:SUB_EXEC|GPU_SE) {1,20}= {1,20}(\d{1,6}) :|\[GFX:(\d{1,6})\]",
     re.MULTILINE,
 )
+# A line of the printed configuration.
+_SETTING = re.compile(r"^([A-Z][A-Z0-9_]{2,30}) {1,20}= {1,20}(\S{1,40}) :", re.MULTILINE)
+# Memory of the source, executor, and memory of the destination: F0 -> G000:008 -> F1.
+_ROUTE = re.compile(
+    r"\| ([A-Z])\d{1,4} -> ([A-Z])\d{1,4}:\d{1,6} -> ([A-Z])\d{1,4}\s*$", re.MULTILINE
+)
 _MEANS = re.compile(
     r"Averages \(During\s{1,3}(Uni|Bi)Dir\):((?:\s{1,12}(?:\d{1,9}\.\d\d|N/A)){4})\s*$"
 )
@@ -176,12 +183,15 @@ class Reading:
     """All that was read. ``closings`` are (metric, value, unit), ``means`` the four of p2p.
 
     ``directions`` counts the announcements of p2p matrices; ``subexecutors`` are the compute units
-    per transfer that the text names.
+    per transfer that the text names, ``settings`` the printed configuration, ``routes`` the kinds
+    of transfers: memory of the source, executor, memory of the destination.
     """
 
     version: str | None = None
     size_bytes: int | None = None
     subexecutors: tuple[int, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    routes: frozenset[tuple[str, str, str]] = frozenset()
     is_announced: bool = False
     directions: int = 0
     matrices: list[PeerMatrix] = field(default_factory=list)
@@ -211,6 +221,8 @@ def read(text: str) -> Reading:
     )
     found = (int(one[one.lastindex or 1]) for one in _SUBEXECUTORS.finditer(text))
     reading.subexecutors = tuple(dict.fromkeys(found))
+    reading.settings = dict(_SETTING.findall(text))
+    reading.routes = frozenset(_ROUTE.findall(text))
     reading.is_announced = "All-To-All benchmark" in text or bool(_DIRECTION.search(text))
     state = _State()
     for line, is_whole in lines(text, _LONGEST_LINE):
