@@ -72,6 +72,15 @@ def test_other_json_is_refused(data):
         from_json(data)
 
 
+def test_a_gpu_of_an_earlier_version_has_no_device_id():
+    plain = to_plain(NodeFacts("n", gpus=(GpuFacts(0, "H200", None, None, device_id="2335"),)))
+    del plain["gpus"][0]["device_id"]
+    assert from_json(plain).gpus[0].device_id is None
+    del plain["gpus"][0]["fabric"]
+    with pytest.raises(BadInput, match="not the facts of a node"):
+        from_json(plain)
+
+
 LATER = (
     "machine_id", "clock_offset_s", "bios", "cpus_present", "cpu_model", "memory_mib",
     "failed_logins", "virtual",

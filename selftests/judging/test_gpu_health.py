@@ -22,7 +22,7 @@ H200 = thresholds.load("h200", ROOT / "thresholds")
 OF_Q = (
     "gpu_model", "gpu_memory", "gpu_ecc_errors", "gpu_ecc_mode", "gpu_row_remap",
     "gpu_remap_failure", "gpu_remapped_rows", "gpu_power_limit", "gpu_clock_max",
-    "gpu_pcie_generation", "gpu_pcie_width", "gpu_fabric_state", "gpu_mig", "gpu_vbios",
+    "gpu_pcie_generation", "gpu_pcie_width", "gpu_fabric_state", "gpu_mig", "gpu_vbios", "gpu_device_id",
 )  # fmt: skip
 
 
@@ -64,6 +64,7 @@ SICK = {
     "gpu_pcie_width": ("<current_link_width>16x", "<current_link_width>8x"),
     "gpu_fabric_state": ("<state>Completed", "<state>In Progress"),
     "gpu_model": ("<product_name>NVIDIA H200", "<product_name>NVIDIA H20"),
+    "gpu_device_id": ("<pci_device_id>233510DE", "<pci_device_id>233010DE"),
 }
 
 
@@ -96,6 +97,7 @@ SILENT = {
     "gpu_fabric_state": ("fabric",),
     "gpu_mig": ("mig_mode",),
     "gpu_vbios": ("vbios_version",),
+    "gpu_device_id": ("pci_device_id",),
 }
 
 

@@ -66,6 +66,7 @@ BY_VALUE = {
         "bios": "bios", "node_login": "failed_logins",
     },
     "gpu": {
+        "gpu_device_id": "gpus.3.device_id",
         "gpu_vbios": "gpus.3.vbios", "gpu_persistence_mode": "gpus.3.persistence_mode",
         "gpu_ecc_errors": "gpus.3.ecc_uncorrected", "gpu_ecc_mode": "gpus.3.ecc_enabled",
         "gpu_row_remap": "gpus.3.remap_pending", "gpu_remap_failure": "gpus.3.remap_failed",

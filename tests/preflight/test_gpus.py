@@ -28,6 +28,18 @@ def test_gpu_model(node, gpu, expect):
     expect(node, gpu=gpu)
 
 
+@pytest.mark.expects("gpu_device_id")
+@pytest.mark.needs("nvidia gpus")
+def test_gpu_device_id(node, gpu, expect):
+    """The GPU's PCI device id is that of the declared model.
+
+    Pass: The device id is the declared one.
+    Fail: Another GPU of the family is installed, whatever name the driver shows.
+    Remedy: Compare the id with the PCI ID Repository; use the platform file of that model.
+    """
+    expect(node, gpu=gpu)
+
+
 @pytest.mark.expects("gpu_memory")
 def test_gpu_memory(node, gpu, expect):
     """The GPU has the full memory of its model.

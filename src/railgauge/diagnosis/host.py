@@ -239,6 +239,7 @@ _BY_SUBJECT = {
     "numa_daemons": "numa-daemon",
     "boot_module": "module-not-at-boot",
     "gpu_model": "hardware-differs",
+    "gpu_device_id": "hardware-differs",
     "gpu_memory": "hardware-differs",
     "gpu_bus_id": "hardware-differs",
     "nic_model": "hardware-differs",

@@ -272,12 +272,29 @@ def from_json(data: object) -> NodeFacts:
         ) from error
 
 
+# Fields of a GPU that earlier versions do not have; as any other that was not read they are None.
+_LATER_OF_GPU = ("device_id",)
+
+
+def _given(saved: dict[str, Any], data: object) -> dict[str, Any]:
+    """``saved`` without the later fields of GPUs that ``data`` does not have."""
+    listed = data.get("gpus") if isinstance(data, Mapping) else None
+    if not isinstance(listed, list):
+        return saved
+    gpus = [
+        {name: value for name, value in gpu.items() if name in was or name not in _LATER_OF_GPU}
+        for gpu, was in zip(saved["gpus"], listed, strict=True)
+    ]
+    return {**saved, "gpus": gpus}
+
+
 def as_saved(facts: NodeFacts, data: object) -> NodeFacts:
     """Return facts that were read from ``data``, with a reason for each that it does not have.
 
     Raises ``BadInput`` unless every field is given that the version which saved it collected.
     """
     absent = [name for name in _LATER if isinstance(data, Mapping) and name not in data]
-    if {name: value for name, value in to_plain(facts).items() if name not in absent} != data:
+    saved = {name: value for name, value in to_plain(facts).items() if name not in absent}
+    if _given(saved, data) != data:
         raise BadInput("some fields are not given")
     return replace(facts, missing={**facts.missing, **dict.fromkeys(absent, _NOT_ASKED)})

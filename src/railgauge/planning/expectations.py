@@ -104,6 +104,7 @@ EXPECTATIONS: Mapping[str, FactPaths] = {
     # its GPUs
     "gpu_count": _node("gpus.#", declared="gpus.count"),
     "gpu_model": _gpu("model", declared="gpus.model"),
+    "gpu_device_id": _gpu("device_id"),
     "gpu_memory": _gpu("memory_mib", declared="gpus.memory_mib"),
     "gpu_bus_id": _gpu("bus_id", declared="gpus.bus_ids.{gpu}"),
     "gpu_persistence_mode": _gpu("persistence_mode"),

@@ -24,7 +24,8 @@ class GpuFacts:
     the rate of the slowest, decimal Gb/s in one direction. ``pcie_gen`` may be below its maximum
     while the GPU is idle. ``mig_enabled`` is whether the GPU is partitioned (MIG; sGPU of MetaX);
     ``compute_partition`` is ``SPX``, ``CPX``, …. ``fabric`` is the state and status of the GPU's
-    registration with the NVLink fabric: ``Completed, Success``.
+    registration with the NVLink fabric: ``Completed, Success``. ``device_id`` is that of PCI: the
+    models of one family differ in it, whatever name the driver shows.
     """
 
     index: int
@@ -55,6 +56,7 @@ class GpuFacts:
     compute_partition: str | None = None
     memory_partition: str | None = None
     fabric: str | None = None
+    device_id: str | None = None
 
 
 def unread(gpus: tuple[GpuFacts, ...], why: Callable[[str], str]) -> dict[str, str]:

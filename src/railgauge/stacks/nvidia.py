@@ -61,7 +61,9 @@ _SOURCES = {
     "pcie_max_width": "pcie.link.width.max",
     "mig_enabled": "mig.mode.current",
     "fabric": "fabric",
+    "device_id": "pci.device_id",
 }
+_DEVICE_ID = re.compile(r"(?:0x)?([0-9A-Fa-f]{4})10[Dd][Ee]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,14 @@ def _gpu(index: int, raw: Raw, topology: GpuTopology, links: Mapping[int, Links]
         pcie_max_width=read.width(raw.get("pcie.link.width.max")),
         mig_enabled=read.switch(raw.get("mig.mode.current")),
         fabric=_fabric(raw),
+        device_id=_device_id(raw.get("pci.device_id", "")),
     )
+
+
+def _device_id(text: str) -> str | None:
+    """Return ``2335`` for ``0x233510DE``, device and vendor."""
+    match = _DEVICE_ID.fullmatch(text)
+    return match[1].lower() if match else None
 
 
 def _identity(raw: Raw) -> GpuIdentity:

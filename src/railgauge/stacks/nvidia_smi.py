@@ -30,6 +30,7 @@ _CSV_NAMES = {"clocks.current.sm": "clocks.sm", "pcie.link.gen.gpucurrent": "pci
 _PLACES: dict[str, tuple[str, ...]] = {
     "name": ("product_name", "Product Name"),
     "pci.bus_id": ("pci/pci_bus_id", "PCI/Bus Id"),
+    "pci.device_id": ("pci/pci_device_id", "PCI/Device Id"),
     "memory.total": ("fb_memory_usage/total", "FB Memory Usage/Total"),
     "persistence_mode": ("persistence_mode", "Persistence Mode"),
     "power.limit": (
