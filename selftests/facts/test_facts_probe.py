@@ -214,8 +214,8 @@ def test_a_file_of_one_line_that_cannot_be_read_says_why(node):
 
 @pytest.mark.parametrize(
     ("file", "value", "boost"),
-    [("intel_pstate/no_turbo", "1", False), ("cpufreq/boost", "0", False), ("cpufreq/boost", "1", True),
-     ("cpufreq/boost", "yes", None), ("", "", None)],
+    [("intel_pstate/no_turbo", "1", False), ("cpufreq/boost", "0", False),
+     ("cpufreq/boost", "1", True), ("cpufreq/boost", "yes", None), ("", "", None)],
 )  # fmt: skip
 def test_boost_is_read_from_the_driver_that_has_it(node, file, value, boost):
     cpu = node.root / "sys/devices/system/cpu"

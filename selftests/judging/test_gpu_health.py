@@ -22,7 +22,8 @@ H200 = thresholds.load("h200", ROOT / "thresholds")
 OF_Q = (
     "gpu_model", "gpu_memory", "gpu_ecc_errors", "gpu_ecc_mode", "gpu_row_remap",
     "gpu_remap_failure", "gpu_remapped_rows", "gpu_power_limit", "gpu_clock_max",
-    "gpu_pcie_generation", "gpu_pcie_width", "gpu_fabric_state", "gpu_mig", "gpu_vbios", "gpu_device_id",
+    "gpu_pcie_generation", "gpu_pcie_width", "gpu_fabric_state", "gpu_mig", "gpu_vbios",
+    "gpu_device_id",
 )  # fmt: skip
 
 

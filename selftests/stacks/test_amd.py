@@ -133,8 +133,8 @@ def test_both_tools_make_one_gpu():
     assert facts.topology == {"gpu0": {"gpu1": "XGMI"}, "gpu1": {"gpu0": "XGMI"}}
     assert facts.processes == ("python3 (pid 104225, 1024 MiB)",)
     assert facts.peer_memory == ("dma-buf",)
-    lacking = ("persistence_mode", "power_default_w", "remapped_rows", "mig_enabled", "fabric", "device_id",
-               "clock_mhz")  # fmt: skip
+    lacking = ("persistence_mode", "power_default_w", "remapped_rows", "mig_enabled", "fabric",
+               "clock_mhz", "device_id")  # fmt: skip
     assert set(facts.missing) == {f"gpus.*.{name}" for name in lacking} | {
         "gpu_software.collective_library"
     }

@@ -69,7 +69,7 @@ def cluster_with_ranks():
 
 @pytest.mark.parametrize("each", [3, 16, 0, "8"])
 def test_processes_that_do_not_share_the_gpus_of_a_node_are_refused(each):
-    with pytest.raises(BadInput, match="gpus_per_process|processes of"):
+    with pytest.raises(BadInput, match=r"gpus_per_process|processes of"):
         command(gpus_per_process=each)
 
 

@@ -31,8 +31,8 @@ _PROCESS = re.compile(r"\|\s+(\d{1,4})\s+(\d{1,10})\s+(\S.*?)\s+(\d{1,9})\s*(?:M
 # A line of -L: GPU#0  MXC500  0000:08:00.0  Available (UUID: GPU-...)
 _LISTED = re.compile(r"GPU ?#?(\d{1,4})\b.*\(UUID: ([^()\s]{1,80})\)\s*")
 _LONGEST_LINE = 300
-# The kernel exports mm_kobj, or the RDMA stack is built without memory_peers (000, 5.2). kfree, which
-# every kernel exports, shows that the list names exported symbols at all.
+# The kernel exports mm_kobj, or the RDMA stack is built without memory_peers (000, 5.2). kfree,
+# which every kernel exports, shows that the list names exported symbols at all.
 _ASK_MM_KOBJ = (
     "grep -oE '__ksymtab_(mm_kobj|kfree)$' \"$R/proc/kallsyms\""
     ' || grep -E "[[:space:]](mm_kobj|kfree)[[:space:]]"'

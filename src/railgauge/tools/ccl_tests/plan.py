@@ -55,8 +55,8 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
 
     There is no server: ``port`` is not used. Options: ``dtype``, ``iterations``, ``warmup``,
     ``cycles``, ``graph``, ``check``, ``gpus_per_node`` (all of the platform's by default),
-    ``gpus_per_process`` (1), ``launcher_args`` (a list, or one by launcher), ``factor`` of the sweep (2) and ``debug``,
-    which makes the library log its transports.
+    ``gpus_per_process`` (1), ``launcher_args`` (a list, or one by launcher), ``factor`` of the
+    sweep (2) and ``debug``, which makes the library log its transports.
 
     Raises ``BadInput`` for other options and for sizes that are not a sweep.
     """
