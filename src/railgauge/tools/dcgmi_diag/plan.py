@@ -11,6 +11,8 @@ from railgauge.tools.options import program, read_options
 
 _RUN = re.compile(r"[1-4]|[a-z_]{1,40}")
 _IDS = "GPU Device IDs Detected"
+_DRIVER, _EUD = "Driver Version Detected", "EUD Test Version"
+_EUD_RELEASE = re.compile(r"eud\.(\d{1,4})\..{1,40}")
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
@@ -29,13 +31,24 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
 
 
 def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
-    """Compare the level that ran and the number of GPUs: a pass of fewer GPUs is not enough."""
+    """Compare the level that ran, the number of GPUs, the driver, and the release of EUD with it.
+
+    A pass of fewer GPUs is not enough. EUD is made for the driver of its own release (document 001:
+    eud.550.26 with driver 550.90.07).
+    """
     summary = sides[0].parsed.summary
-    run = equal("run level", asked.option("run"), summary.get("run"))
-    gpus = asked.platform.gpus
-    return (run, equal("GPUs", gpus.count, _detected(summary.get("details")))) if gpus else (run,)
+    said = summary.get("details")
+    details = said if isinstance(said, dict) else {}
+    found = [equal("run level", asked.option("run"), summary.get("run"))]
+    if gpus := asked.platform.gpus:
+        found.append(equal("GPUs", gpus.count, _detected(details.get(_IDS))))
+    facts, driver = asked.facts(asked.case.nodes[0]), details.get(_DRIVER)
+    if driver and facts and facts.gpu_driver:
+        found.append(equal("driver", facts.gpu_driver, driver))
+    if driver and (eud := _EUD_RELEASE.fullmatch(details.get(_EUD, ""))):
+        found.append(equal("release of EUD", driver.partition(".")[0], eud[1]))
+    return tuple(found)
 
 
-def _detected(details: object) -> int | None:
-    ids = details.get(_IDS) if isinstance(details, dict) else None
+def _detected(ids: str | None) -> int | None:
     return len([word for word in ids.split(",") if word.strip()]) if ids else None
