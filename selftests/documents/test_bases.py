@@ -47,7 +47,8 @@ def unheld(says, text):
         is_shorter = "." in figure and any(one.startswith(figure) for one in printed)
         if figure not in printed and not is_shorter:
             yield figure
-    yield from (name for name in _NAME.findall(said) if name.lower() not in text)
+    names = (name.rstrip(".") for name in _NAME.findall(said))
+    yield from (name for name in names if name.lower() not in text)
     yield from (words for words in _QUOTED.findall(said) if words.lower() not in text)
 
 

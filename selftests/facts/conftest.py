@@ -173,6 +173,8 @@ HOST = {
     "proc/modules": "ib_core 450560 9 rdma_cm,ib_ipoib, Live 0x0000000000000000\n"
     "metax 12570624 0 - Live 0x0000000000000000 (OE)",
     "etc/os-release": 'NAME="Ubuntu"\nPRETTY_NAME="Ubuntu 22.04.4 LTS"',
+    "etc/security/limits.conf": "# * soft memlock 64\n* - nofile 1024\n* - memlock 64",
+    "etc/security/limits.d/99-hpc.conf": "* soft memlock unlimited\n* hard memlock unlimited",
     "proc/kallsyms": "0000000000000000 r __ksymtab_kfree\n0000000000000000 r __ksymtab_mm_kobj",
     "sys/devices/system/cpu/intel_pstate/no_turbo": "0",
     "sys/devices/system/cpu/online": "0-3",

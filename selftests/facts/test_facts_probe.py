@@ -47,6 +47,7 @@ def test_healthy_node_has_every_fact(node):
     assert facts.numa_balancing == 0
     assert facts.nvmes == ("nvme0n1", "nvme1n1")
     assert (facts.memlock, facts.modules) == ("unlimited", ("ib_core", "metax"))
+    assert facts.memlock_config == ("hard unlimited", "soft unlimited")
     assert (facts.acs_enabled, facts.peer_memory) == ((), ("mxcd",))
     assert facts.gpus == (
         GpuFacts(0, "MetaX C500", "0000:08:00.0", 65536, 0, vbios=BIOS, power_limit_w=350.0),
@@ -224,6 +225,22 @@ def test_boost_is_read_from_the_driver_that_has_it(node, file, value, boost):
         (cpu / file).parent.mkdir(exist_ok=True)
         (cpu / file).write_text(f"{value}\n")
     assert node.facts(METAX).cpu_boost is boost
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("* - memlock unlimited", ("hard unlimited", "soft unlimited")),
+        ("*\thard\tmemlock\t64 # less", ("hard 64",)),
+        ("@hpc soft memlock unlimited", ()),
+        ("#* - memlock unlimited", ()),
+        ("* soft\n* memlock", ()),
+    ],
+)
+def test_limits_of_every_login_are_read_from_files(node, line, found):
+    (node.root / "etc/security/limits.conf").unlink()
+    (node.root / "etc/security/limits.d/99-hpc.conf").write_text(f"{line}\n")
+    assert node.facts(METAX).memlock_config == found
 
 
 def test_symbols_are_read_of_the_kernels_build_where_the_kernel_lists_none(node):

@@ -70,6 +70,7 @@ def paths(asked: FactPaths) -> set[str]:
     signs = ("pci_address", "name")
     templates = {path for path in (*asked.paths, asked.same_as) if path}
     found = {path.format(**words, sign=sign) for path in templates for sign in signs}
+    found = {"netdevs.*.state" if path.startswith("ipoib.") else path for path in found}
     return {re.sub(r"^(gpu_)?topology\..*", "topology", path) for path in found}
 
 

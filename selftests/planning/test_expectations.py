@@ -53,6 +53,7 @@ BY_VALUE = {
     "": {
         "cpu_governor": "governors", "cpu_boost": "cpu_boost", "mm_kobj": "gpu_software.mm_kobj",
         "numa_balancing": "numa_balancing", "memlock": "memlock",
+        "memlock_config": "memlock_config",
         "numa_daemons": "numa_daemons", "boot_module": "boot_modules",
         "kernel_module": "modules", "acs": "acs_enabled", "cpus": "cpus",
         "numa_nodes": "numa_nodes", "numa_cpus": "numa_cpus", "kernel": "kernel", "os": "os",
@@ -81,7 +82,7 @@ BY_VALUE = {
         "port_state": "nics.mlx5_0.port_state", "physical_state": "nics.mlx5_0.physical_state",
         "active_mtu": "nics.mlx5_0.active_mtu_bytes", "lid": "nics.mlx5_0.lid",
         "subnet_manager": "nics.mlx5_0.sm_lid", "gid": "nics.mlx5_0.gids.#",
-        "port_address": "nics.mlx5_0.gids",
+        "port_address": "nics.mlx5_0.gids", "ipoib": "ipoib.mlx5_0",
         "nic_numa": "nics.mlx5_0.numa_node", "netdev": "netdevs.mlx5_0.state",
         "netdev_mtu": "netdevs.mlx5_0.mtu_bytes", "netdev_driver": "netdevs.mlx5_0.driver",
     },

@@ -48,6 +48,19 @@ def test_numa_daemons(node, expect):
     expect(node)
 
 
+@pytest.mark.expects("memlock_config")
+@pytest.mark.needs("rdma")
+def test_memlock_config(node, expect):
+    """A file below /etc/security gives every login unlimited locked memory, also after a reboot.
+
+    Pass: Its soft and hard limits for all users are the declared ones.
+    Fail: No file says so: the limit of this login was set by hand, or by its service alone.
+    Remedy: Write "* soft memlock unlimited" and "* hard memlock unlimited" into a file in
+        /etc/security/limits.d.
+    """
+    expect(node)
+
+
 @pytest.mark.expects("memlock")
 def test_locked_memory(node, expect):
     """A process may lock as much memory as RDMA has to pin.

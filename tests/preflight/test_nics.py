@@ -117,6 +117,18 @@ def test_gid(node, nic, expect):
     expect(node, nic=nic)
 
 
+@pytest.mark.expects("ipoib")
+@pytest.mark.needs("infiniband")
+def test_ipoib(node, nic, expect):
+    """The NIC's network device for IP over InfiniBand is up.
+
+    Pass: The device is there, and up.
+    Fail: It is down.
+    Remedy: Load ib_ipoib and bring the device up (ip link set ib0 up).
+    """
+    expect(node, nic=nic)
+
+
 @pytest.mark.expects("port_address")
 @pytest.mark.needs("two nodes")
 def test_port_address(node, nic, expect):

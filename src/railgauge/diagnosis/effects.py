@@ -68,7 +68,7 @@ _GONE = _STOPS | {Symptom.NO_DEVICE}
 ANY_FACT = "*"
 PORT_FACTS = frozenset(
     {"port_state", "physical_state", "link_rate", "lid", "subnet_manager", "gid", "active_mtu",
-     "netdev", "netdev_rate", "netdev_mtu"}
+     "netdev", "netdev_rate", "netdev_mtu", "ipoib"}
 )  # fmt: skip
 _NIC_FACTS = PORT_FACTS | {
     "nic_present", "nic_model", "nic_firmware", "nic_numa", "link_layer", "pcie_link",

@@ -232,6 +232,7 @@ _BY_SUBJECT = {
     "gpu_memory_partition": "gpu-partitioned",
     "gpu_persistence_mode": "persistence-mode-off",
     "memlock": "memlock-limited",
+    "memlock_config": "memlock-limited",
     "acs": "acs-enabled",
     "cpu_governor": "cpu-governor",
     "cpu_boost": "cpu-governor",

@@ -201,6 +201,24 @@ def parse_memlock(text: str) -> str | None:
     return match[1] if match else None
 
 
+def parse_memlock_config(text: str) -> tuple[str, ...] | None:
+    """Return ``hard unlimited``, … of ``* hard memlock unlimited``, for all users; the last counts.
+
+    ``-`` is both. ``None`` if a line is no limit.
+    """
+    lines = [line.split() for line in text.splitlines() if line.strip()]
+    if any(len(words) < _OF_A_LIMIT or words[2] != "memlock" for words in lines):
+        return None
+    found: dict[str, str] = {}
+    for domain, kind, _, value, *_ in lines:
+        if domain == "*":
+            found |= dict.fromkeys(("soft", "hard") if kind == "-" else (kind,), value)
+    return tuple(sorted(f"{kind} {value}" for kind, value in found.items()))
+
+
+_OF_A_LIMIT = 4
+
+
 def parse_modules(text: str) -> tuple[str, ...] | None:
     """Return the loaded modules in ``/proc/modules``, sorted; built-in ones are not listed."""
     lines = [line for line in text.splitlines() if line.strip()]

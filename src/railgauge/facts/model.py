@@ -114,7 +114,8 @@ class NodeFacts:
     ``numa_cpus`` maps ``0`` to the CPUs of that NUMA node, ``0-51,104-155``.
     ``nvmes`` are the NVMe disks, ``nvme0n1``. ``governors`` are the distinct ones, sorted.
     ``cpu_boost`` is whether the CPUs may run above their base frequency.
-    ``memlock`` is ``unlimited`` or a number of bytes in digits.
+    ``memlock`` is ``unlimited`` or a number of bytes in digits; ``memlock_config`` is what the
+    files of /etc/security give every login: ``hard unlimited``.
     ``numa_daemons`` run now or start at boot. ``boot_modules`` are loaded at each boot, whether or
     not they are loaded now.
     ``acs_enabled`` lists the PCI addresses of the devices whose access control redirects peer
@@ -154,6 +155,7 @@ class NodeFacts:
     cpu_boost: bool | None = None
     numa_balancing: int | None = None
     memlock: str | None = None
+    memlock_config: tuple[str, ...] = ()
     numa_daemons: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     boot_modules: tuple[str, ...] = ()
@@ -170,6 +172,13 @@ class NodeFacts:
     failed_logins: tuple[str, ...] | None = None
     parts: tuple[InventoryPart, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def ipoib(self) -> Mapping[str, str]:
+        """The state of the network device of each NIC that has one: ``{"mlx5_0": "up"}``."""
+        states = {netdev.name: netdev.state for netdev in self.netdevs}
+        found = ((nic.name, states.get(nic.netdev or "")) for nic in self.nics)
+        return {name: state for name, state in found if state}
 
     @property
     def gpu_topology(self) -> Mapping[str, str]:
@@ -252,6 +261,7 @@ def _remedy(reason: str) -> str:
 _LATER = (
     "machine_id", "clock_offset_s", "bios", "cpus_present", "cpu_model", "memory_mib",
     "failed_logins", "kernel_log", "parts", "virtual", "cpu_boost",
+    "memlock_config",
 )  # fmt: skip
 _NOT_ASKED = "the version that collected these facts did not ask for it"
 

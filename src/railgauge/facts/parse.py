@@ -47,6 +47,7 @@ _HOST: dict[str, tuple[Callable[[str], Any], Any]] = {
     "cpu_boost": (host.parse_boost, None),
     "numa_balancing": (host.parse_flag, None),
     "memlock": (host.parse_memlock, None),
+    "memlock_config": (host.parse_memlock_config, ()),
     "numa_daemons": (host.parse_numa_daemons, ()),
     "modules": (host.parse_modules, ()),
     "boot_modules": (host.parse_boot_modules, ()),

@@ -40,6 +40,13 @@ numa_cpus() {
   [ -e "$1" ] || absent 'sys/devices/system/node/node*/cpulist'
   grep -H '' "$@"
 }
+# What a login gets of locked memory, from the files that say so; none of them is an answer too.
+memlock_config() {
+  [ -d "$R/etc" ] || absent etc
+  cd "$R/etc/security" 2>/dev/null || exit 0
+  grep -hsE '^[^#]*[[:space:]]memlock[[:space:]]' limits.conf limits.d/*.conf
+  exit 0
+}
 # One namespace for each disk; partitions and the paths of a multipath disk are not listed.
 nvmes() {
   [ -d "$R/sys/block" ] || absent sys/block
@@ -222,6 +229,7 @@ section nvmes nvmes
 section numa_cpus numa_cpus
 section numa_balancing show proc/sys/kernel/numa_balancing
 section memlock show proc/self/limits
+section memlock_config memlock_config
 section numa_daemons numa_daemons
 section visible visible
 section modules show proc/modules

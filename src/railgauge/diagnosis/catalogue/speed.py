@@ -42,8 +42,8 @@ KINDS: Mapping[str, Kind] = {
     ),
     "slow-node": Kind(
         "a node is slow in all its pairs while its partners are not",
-        "compare clocks, power, BIOS settings and PCIe links with a good node; reboot it and measure "
-        "again: if it is fast then, what had gathered on it since its start was the cause (001)",
+        "compare clocks, power, BIOS settings and PCIe links with a good node; reboot it and "
+        "measure again: if it is fast then, the state it had gathered was the cause (001)",
         "derived: a pair is as fast as the slower of its two nodes",
     ),
     "straggler": Kind(
