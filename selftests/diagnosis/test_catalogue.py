@@ -70,7 +70,8 @@ def test_causes_of_settings_fold_and_those_of_parts_do_not():
 def test_each_expectation_of_each_platform_has_a_rule():
     ruled = {
         *host._BY_SUBJECT, *PORT_FACTS, "nic_present", "netdev_present", "gpu_count",
-        "kernel_module", "peer_memory", "mm_kobj", "gpu_processes", *doubles._CAUSES, *doubles._OF_CPUS,
+        "kernel_module", "peer_memory", "mm_kobj", "gpu_processes",
+        *doubles._CAUSES, *doubles._OF_CPUS,
     }  # fmt: skip
     expected = {n for name in PLATFORMS if name != "schema" for n in platform(name).expected}
     assert expected <= ruled
