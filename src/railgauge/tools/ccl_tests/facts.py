@@ -299,8 +299,8 @@ def summarise(rows: list[CclRow], facts: Facts, log: Log) -> dict[str, object]:
     ``maximum_bytes``, ``warmup``, ``iterations``, ``aggregated``, ``threads`` and
     ``gpus_per_process`` (of each thread), ``nranks``, ``hosts``, ``devices`` (a ``RankDevice`` for
     each listed rank), ``nnodes`` and ``gpus`` by host (if all ranks are listed), ``placed`` (a
-    ``PlacedRank`` for each rank that says where it runs), ``library``, ``library_version``, and from
-    the library's log ``transports``, ``channel_paths`` (number of lines by path), ``network`` and
+    ``PlacedRank`` for each rank that says where it runs), ``library``, ``library_version``, and
+    from the library's log ``transports``, ``channel_paths`` (number of lines by path), ``network`` and
     ``channels``.
     """
     summary: dict[str, object] = {"rows": len(rows), "collective": facts.named_collective}
