@@ -300,8 +300,8 @@ def summarise(rows: list[CclRow], facts: Facts, log: Log) -> dict[str, object]:
     ``gpus_per_process`` (of each thread), ``nranks``, ``hosts``, ``devices`` (a ``RankDevice`` for
     each listed rank), ``nnodes`` and ``gpus`` by host (if all ranks are listed), ``placed`` (a
     ``PlacedRank`` for each rank that says where it runs), ``library``, ``library_version``, and
-    from the library's log ``transports``, ``channel_paths`` (number of lines by path), ``network`` and
-    ``channels``.
+    from the library's log ``transports``, ``channel_paths`` (number of lines by path), ``network``
+    and ``channels``.
     """
     summary: dict[str, object] = {"rows": len(rows), "collective": facts.named_collective}
     summary |= {name: facts.numbers[name] for name in _NUMBERS if name in facts.numbers}
