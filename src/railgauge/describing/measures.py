@@ -8,6 +8,7 @@ from typing import Any
 
 from railgauge.config.thresholds.model import NEAR_LINKS, PCIE_GTS
 from railgauge.config.thresholds.physics import pcie_gbps
+from railgauge.config.thresholds.reach import is_slot
 from railgauge.describing.choice import Chosen
 from railgauge.describing.hardware import INFINIBAND, NicFound, affinity
 from railgauge.stacks import Stack
@@ -136,8 +137,7 @@ def _inside(count: int, stack: Stack, link: Mapping[str, Any] | None) -> dict[st
 
 def _is_slot(link: Mapping[str, Any]) -> bool:
     """Whether the data sheet's link is the slot of the GPU, which has no other."""
-    slots = (pcie_gbps(generation, 16) / _BITS for generation in PCIE_GTS)
-    return link.get("to") == "switch" and any(abs(link["gb_per_s"] - one) < 1 for one in slots)
+    return link.get("to") == "switch" and is_slot(link["gb_per_s"])
 
 
 def _between(kind: Chosen, link: Mapping[str, Any] | None, has_peer_memory: bool) -> dict[str, Any]:
@@ -187,10 +187,10 @@ def _gbps(nic: NicFound) -> float:
 
 
 def _slower_inside(share: float, factor: float) -> dict[str, Any]:
-    floor = int(share * factor * 100) / 100
+    floor = int(share * factor * 1000) / 1000
     basis = (
-        f"derived: {floor * 100:.0f} % of the ideal (docs/floors.md): {share * 100:.0f} % of what "
+        f"derived: {floor * 100:.1f} % of the ideal (docs/floors.md): {share * 100:.0f} % of what "
         "the links between the GPUs of a node carry, which is "
-        f"{factor * 100:.0f} % of what its NICs carry. Not yet calibrated."
+        f"{factor * 100:.1f} % of what its NICs carry. Not yet calibrated."
     )
     return {"limits": [{"floor": floor, "of": "ideal", "basis": basis}]}

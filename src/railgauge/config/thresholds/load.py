@@ -13,6 +13,7 @@ from railgauge.config.schema import complaints_of_json
 from railgauge.config.thresholds import source
 from railgauge.config.thresholds.expand import Origins, Written, expanded, is_short
 from railgauge.config.thresholds.growth import read_growth
+from railgauge.config.thresholds.loose import declared
 from railgauge.config.thresholds.model import (
     LEVELS,
     Assertion,
@@ -147,6 +148,7 @@ class _Reader:
             kernel_log=_kernel_log(document.get("kernel_log")),
             telemetry=telemetry,
             growth=growth,
+            loose=declared(document),
         )
 
     def _nic(self, nic: Mapping[str, Any]) -> Nic:
@@ -274,12 +276,13 @@ class _Reader:
         )
 
     def _limit(self, pointer: str, entry: Mapping[str, Any]) -> Limit:
+        measured = self._bound(pointer, entry["basis"].get("measured"))
         return Limit(
             metric=entry["metric"],
             unit=entry["unit"],
             floor=self._bound(pointer, entry.get("floor")),
             ceiling=self._bound(pointer, entry.get("ceiling")),
-            basis=_basis(entry["basis"]),
+            basis=replace(_basis(entry["basis"]), measured=measured),
             marginal=entry.get("marginal", 0.0),
             dispersion=Dispersion(**entry.get("dispersion", {})),
             record_only=entry.get("record_only", False),
