@@ -259,6 +259,7 @@ def _between(
     inside = _share_inside(platform, measurement)
     left = _MEETING if operation_of(measurement) == "alltoall" else _BETWEEN
     left = left if _has_rdma(platform) else _BY_CORES
+    left *= _left_inside(platform) if inside < 1 else 1.0
     return Reach(best * inside, "the ideal of the collective", left)
 
 
