@@ -201,6 +201,31 @@ def test_limits_of_counters_that_nothing_misses_are_named(name, key, changes):
     assert line.startswith(f"/measurements/{name}/{key}: ")
 
 
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("clock", {"floor": 1}),
+        ("clock", {"share": 1e-9}),
+        ("temperature", {"ceiling": 1e12}),
+        ("power", {"ceiling": 1e12}),
+    ],
+)
+def test_limits_of_a_gpus_sensors_that_nothing_misses_are_named(name, changes):
+    doc = long_form("h200")
+    doc["telemetry"][name].update(changes)
+    (line,) = complaints(doc)
+    assert line.startswith(f"/telemetry/{name}: ")
+    doc["telemetry"][name]["loose"] = SIGNED
+    assert complaints(doc) == []
+
+
+def test_a_packet_that_no_driver_puts_together_is_named():
+    doc = long_form("h100-tcpx")
+    doc["measurements"]["pair_all_reduce"]["traffic"]["devmem_packet"] = 10**9
+    (line,) = complaints(doc)
+    assert "no packet is longer than 65536" in line
+
+
 def test_a_part_far_behind_its_peers_is_named():
     doc = long_form(HOMELAB)
     basis = {"source": "site", "says": "made up for a test"}
@@ -229,6 +254,15 @@ def test_a_link_that_no_gpu_of_the_model_has_is_named(rate):
     doc = long_form("h200")
     doc["hardware"]["gpus"]["link"]["gb_per_s"] = rate
     assert any("a link of NVIDIA H200 carries 450 GB/s" in line for line in complaints(doc))
+
+
+def test_a_link_that_is_left_out_does_not_lower_what_a_known_gpu_reaches():
+    doc = long_form("h200")
+    floors_changed(doc, lambda floor: floor / 10)
+    declared = {line.partition(":")[0] for line in complaints(doc)}
+    doc["hardware"]["gpus"].pop("link")
+    of_share = {p for p, limit in limits_of(doc).items() if limit.get("of") == "link"}
+    assert declared - of_share <= {line.partition(":")[0] for line in complaints(doc)}
 
 
 def test_tcp_packets_that_are_sent_again_are_held_against_all(tmp_path):
@@ -271,6 +305,11 @@ def test_a_measured_value_at_most_a_third_above_the_floor_is_a_reason(source):
 )  # fmt: skip
 def test_another_basis_is_none(given):
     assert len(complaints(low(basis=given))) == 1
+
+
+def test_a_document_that_the_file_does_not_list_has_measured_nothing():
+    with pytest.raises(BadInput, match="document 999, which is not among the documents"):
+        complaints(low(basis=basis("999", measured=1000)))
 
 
 def test_the_measured_value_is_printed_with_the_basis():

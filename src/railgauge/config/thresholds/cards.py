@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from railgauge.config.thresholds.model import Nic, Platform
 
@@ -24,14 +25,14 @@ _NICS: Mapping[str, tuple[float, int]] = {
     "MT41692": (400, 5),  # BlueField-3
     "gVNIC": (200, 5),
 }
-# Model -> GB/s of a link one way (thresholds/shared/datasheets.json).
-_GPUS: Mapping[str, float] = {
-    "NVIDIA H100 80GB HBM3": 450,
-    "NVIDIA H200": 450,
-    "NVIDIA B200": 900,
-    "NVIDIA L40S": 31.5,
-    "AMD Instinct MI300X": 64,
-    "AMD Instinct MI325X": 64,
+# Model -> (GB/s of a link one way, whether it goes to a switch): thresholds/shared/datasheets.json.
+_GPUS: Mapping[str, tuple[float, bool]] = {
+    "NVIDIA H100 80GB HBM3": (450, True),
+    "NVIDIA H200": (450, True),
+    "NVIDIA B200": (900, True),
+    "NVIDIA L40S": (31.5, True),
+    "AMD Instinct MI300X": (64, False),
+    "AMD Instinct MI325X": (64, False),
 }
 # Line encoding leaves at least 8 of 10 bits. Less would lower the ceiling of every limit.
 _ENCODED_MIN = 0.8
@@ -43,12 +44,21 @@ def undeclarable(platform: Platform) -> Iterator[str]:
     for nic in platform.nics:
         yield from _of_nic(nic)
     gpus = platform.gpus
-    known = _GPUS.get(gpus.model) if gpus else None
+    known = _GPUS.get(gpus.model, (0.0, False))[0] if gpus else 0.0
     if gpus and gpus.link_gb_per_s and known and abs(gpus.link_gb_per_s / known - 1) > _NEAR:
         yield (
             f"/hardware/gpus/link: {gpus.link_gb_per_s:g} GB/s, but a link of {gpus.model} "
             f"carries {known:g} GB/s one way"
         )
+
+
+def with_known_link(platform: Platform) -> Platform:
+    """Return the platform with the link of its GPUs, if it does not declare it and we know it."""
+    gpus = platform.gpus
+    if gpus is None or gpus.link_gb_per_s is not None or gpus.model not in _GPUS:
+        return platform
+    rate, to_switch = _GPUS[gpus.model]
+    return replace(platform, gpus=replace(gpus, link_gb_per_s=rate, to_switch=to_switch))
 
 
 def _of_nic(nic: Nic) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -108,9 +108,10 @@ class _Reader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._documents: Collection[str] = ()
 
     def platform(self, document: Mapping[str, Any]) -> Platform:
-        hardware = document["hardware"]
+        hardware, self._documents = document["hardware"], document.get("documents", ())
         nics = tuple(map(self._nic, hardware["nics"]))
         affinity: dict[int, Mapping[str, str]] = {}
         measurements: dict[str, Measurement] = {}
@@ -276,7 +277,7 @@ class _Reader:
         )
 
     def _limit(self, pointer: str, entry: Mapping[str, Any]) -> Limit:
-        measured = self._bound(pointer, entry["basis"].get("measured"))
+        measured = self._measured(pointer, entry["basis"])
         return Limit(
             metric=entry["metric"],
             unit=entry["unit"],
@@ -292,6 +293,13 @@ class _Reader:
             of=entry.get("of", ""),
             over=self._sweep(pointer, entry.get("over")),
         )
+
+    def _measured(self, pointer: str, basis: Mapping[str, Any]) -> Bound | None:
+        source = basis["source"]
+        if "measured" in basis and source.isdigit() and source not in self._documents:
+            what = f"measured by document {source}, which is not among the documents of this file"
+            _refuse(self.path, f"${pointer}/basis", what)
+        return self._bound(pointer, basis.get("measured"))
 
     def _sweep(self, pointer: str, entry: Mapping[str, Any] | None) -> Sweep | None:
         if entry is None:

@@ -14,17 +14,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from railgauge.config.thresholds.cards import with_known_link
 from railgauge.config.thresholds.limits import at_size, bound_at, says_something
-from railgauge.config.thresholds.model import (
-    PCIE_GTS,
-    DeclaredLoose,
-    FabricLimits,
-    GrowthLimit,
-    Measurement,
-    Nic,
-    Platform,
-    Traffic,
-)
+from railgauge.config.thresholds.loose_counters import PACKET_BYTES, loose_counters
+from railgauge.config.thresholds.model import DeclaredLoose, Measurement, Platform
 from railgauge.config.thresholds.physics import (
     SHARES,
     nic_ceiling_gbps,
@@ -56,11 +49,7 @@ _CEILINGS_MAX = 2
 # Samples between half of what is reached and all of it never vary more (standard deviation over
 # mean: (1 - h) / (2 sqrt h) for h = 1/2), and their worst is never below half of their median.
 _CV_MAX, _WORST_MIN, _APART_MAX = 0.35, 0.5, 0.5
-# A path past the NICs moves nothing over them; an idle one is 100 % below the mean of all.
-_PAYLOAD_MIN, _PAYLOAD_MAX, _IDLE = 0.25, 100, 1.0
-_BEHIND_MAX = 0.5
 _ROUNDING = 0.999
-_SECONDS = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +70,13 @@ def complaints(platform: Platform) -> Iterator[str]:
 
 def loose(platform: Platform) -> Iterator[Loose]:
     """Yield every limit that is too loose, declared or not, once."""
+    platform = with_known_link(platform)
     for measurement in platform.measurements.values():
         for limit in measurement.limits:
             if not limit.record_only and (says := next(_of(platform, measurement, limit), "")):
                 yield Loose(limit.pointer, says)
-        where = f"/measurements/{measurement.name}"
-        for key, found in (
-            ("traffic", _of_traffic(measurement.traffic)),
-            ("fabric", _of_fabric(measurement.fabric)),
-        ):
-            if says := next(found, ""):
-                yield Loose(f"{where}/{key}", says)
-    for name, growth in (platform.growth or {}).items():
-        if says := _of_growth(platform, name, growth):
-            yield Loose(f"/growth/{name}", says)
-    if platform.peers and platform.peers.behind_max > _BEHIND_MAX:
-        says = f"a part may be {platform.peers.behind_max:.0%} behind its peers"
-        yield Loose("/peers", f"{says}, more than {_BEHIND_MAX:.0%}")
+    for pointer, says in loose_counters(platform):
+        yield Loose(pointer, says)
 
 
 def declared(document: Mapping[str, Any]) -> tuple[DeclaredLoose, ...]:
@@ -262,7 +241,7 @@ def _packets(place: _Place) -> float | None:
     if not is_known or place.pairing is None or place.size_bytes is not None:
         return None
     rate = nic_ceiling_gbps(place.platform.nic(place.pairing.nic)) * 1e9 / 8
-    return rate * float(str(duration)) / _PACKET_BYTES
+    return rate * float(str(duration)) / PACKET_BYTES
 
 
 def _of_dispersion(limit: Dispersion) -> Iterator[str]:
@@ -272,76 +251,3 @@ def _of_dispersion(limit: Dispersion) -> Iterator[str]:
         yield f"worst_over_median_min {limit.worst_over_median_min:g} finds no fault: below a half"
     if limit.groups_apart_max is not None and limit.groups_apart_max > _APART_MAX:
         yield f"groups_apart_max {limit.groups_apart_max:g} finds no fault: above a half"
-
-
-def _of_traffic(limit: Traffic | None) -> Iterator[str]:
-    if limit is None:
-        return
-    least, most = limit.share
-    if least < _PAYLOAD_MIN:
-        yield f"share from {least:g} finds no path that bypasses the NICs: below {_PAYLOAD_MIN}"
-    if most > _PAYLOAD_MAX:
-        yield f"share to {most:g} finds no foreign traffic: above {_PAYLOAD_MAX}"
-    if limit.spread is not None and limit.spread >= _IDLE:
-        yield f"spread {limit.spread:g} finds no idle NIC, which is 100 % below the mean"
-
-
-def _of_fabric(limit: FabricLimits | None) -> Iterator[str]:
-    if limit is None:
-        return
-    for counter, most in limit.most.items():
-        if most > _ERRORS.get(counter, math.inf):
-            yield f"{counter} {most:g} is above the {_ERRORS[counter]} of infiniband-diags"
-    if limit.bit_error_rate is not None and limit.bit_error_rate > BIT_ERRORS_MAX:
-        rate = f"bit_error_rate {limit.bit_error_rate:g}"
-        yield f"{rate} is above the {BIT_ERRORS_MAX:g} of the InfiniBand specification"
-
-
-# The thresholds of infiniband-diags (its file error_thresholds), for counters since a clearing.
-_ERRORS = {
-    **dict.fromkeys(("SymbolErrorCounter", "LinkErrorRecoveryCounter", "LinkDownedCounter"), 10),
-    **dict.fromkeys(("PortRcvErrors", "LocalLinkIntegrityErrors"), 10),
-    "ExcessiveBufferOverrunErrors": 10,
-    **dict.fromkeys(("PortRcvRemotePhysicalErrors", "PortRcvSwitchRelayErrors"), 100),
-    **dict.fromkeys(("PortXmitDiscards", "PortXmitConstraintErrors"), 100),
-    **dict.fromkeys(("PortRcvConstraintErrors", "VL15Dropped"), 100),
-}
-
-
-def _of_growth(platform: Platform, name: str, limit: GrowthLimit) -> str:
-    """Whether a group of counters may grow faster in an hour, or in a run, than is sound."""
-    allowed = limit.ceiling if limit.ceiling is not None else limit.per_hour or 0.0
-    most, why = _growth_max(platform, name)
-    if allowed <= math.ceil(most):
-        return ""
-    return f"{allowed:g} is above {math.ceil(most):g} an hour, {why}"
-
-
-def _growth_max(platform: Platform, name: str) -> tuple[float, str]:
-    links = max((nic_ceiling_gbps(nic) for nic in platform.nics), default=0.0)
-    slots = max(map(_slot_gbps, platform.nics), default=0.0)
-    standard = f"which a bit error rate of {BIT_ERRORS_MAX:g} gives"
-    if name in _OF_MEMORY:
-        return 0.0, "for each such error lost data or replaced memory"
-    if name in _OF_GPUS:
-        return 100.0, "ten times what is derived for a good GPU (docs/counters.md)"
-    if name in _OF_SLOTS:
-        of_gpu = PCIE_GTS[_NEWEST] * _LANES if platform.gpus else 0.0
-        return max(slots, of_gpu) * 1e9 * _SECONDS * BIT_ERRORS_MAX, standard
-    if name in _OF_CONGESTION:
-        return links * 1e9 / 8 / _PACKET_BYTES * _SECONDS / 100, "a hundredth of all packets"
-    return links * 1e9 * _SECONDS * BIT_ERRORS_MAX, standard
-
-
-def _slot_gbps(nic: Nic) -> float:
-    speed, width = nic.pcie_link or (0.0, 0)
-    return speed * width
-
-
-BIT_ERRORS_MAX = 1e-12
-_NEWEST, _LANES = 5, 16
-_PACKET_BYTES = 1448
-_OF_MEMORY = {"gpu_ecc_uncorrected", "gpu_remapped_rows", "gpu_retired_pages", "pcie_uncorrected"}
-_OF_GPUS = {"gpu_ecc_corrected", "gpu_link_errors"}
-_OF_SLOTS = {"gpu_pcie_replays", "pcie_corrected"}
-_OF_CONGESTION = {"congestion_notifications", "pause_frames", "rdma_receiver_not_ready"}
