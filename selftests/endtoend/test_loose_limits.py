@@ -1,4 +1,4 @@
-"""A run with a limit that finds no fault: refused, or declared, listed everywhere, and 11 at best."""
+"""A limit that finds no fault: refused, or declared, listed in every report, and 11 at best."""
 
 from __future__ import annotations
 
@@ -93,6 +93,23 @@ def test_the_certificate_metrics_and_the_verifier_say_it_too(runs: Runs, tmp_pat
     code, out = of(run, "verify", str(bundle), "--unsigned")
     assert code == 11, out
     assert f"deviation  {LISTED}: LOOSE LIMIT" in out
+
+
+def test_a_bundle_whose_loose_limit_is_not_declared_does_not_verify(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """As a suite that was changed would make it."""
+    run, whole = runs["declared"], tmp_path / "whole"
+    bench.bundle(run.latest, whole, "--unsigned")
+
+    def undeclare(document: Any) -> None:
+        document["measurements"]["host_write_bandwidth"]["limits"][0].pop("loose")
+
+    path = bench.forged(
+        whole, tmp_path / "forged", bench.edit_json("run/thresholds.json", undeclare)
+    )
+    code, out = of(run, "verify", str(path), "--unsigned")
+    assert (code, "finds no fault" in out) == (2, True), out
 
 
 @pytest.mark.parametrize(
