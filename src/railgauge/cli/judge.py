@@ -56,8 +56,8 @@ class JudgedOutput:
     """The result of judging one output.
 
     ``errors`` are the reasons why something could not be judged. ``unanswered`` are questions of a
-    run that an output alone cannot answer. ``loose`` are the limits that the platform file declares
-    as loose.
+    run that an output alone cannot answer. ``loose`` are its limits that the platform file declares as
+    loose.
     """
 
     measurement: str
@@ -113,8 +113,14 @@ def _find(
         tuple(judgements),
         tuple(errors),
         tuple(unanswered(measurement, evidence.case, parsed)),
-        loose_limits(platform),
+        _loose(platform, measurement),
     )
+
+
+def _loose(platform: Platform, measurement: Measurement) -> tuple[DeviationEffect, ...]:
+    """The loose limits of this measurement: its output says nothing of the others."""
+    own = f"/measurements/{measurement.name}/"
+    return tuple(one for one in loose_limits(platform) if one.deviation.item.startswith(own))
 
 
 def _named(judged: Judgement, placement: str | None) -> Judgement:
