@@ -135,6 +135,15 @@ def test_a_latency_or_a_spread_that_nothing_misses_is_named(changes, says):
     assert says in line
 
 
+@pytest.mark.parametrize(("ceiling", "count"), [(500, 0), (1e12, 1)])
+def test_the_largest_latency_may_be_that_of_a_busy_host(ceiling, count):
+    doc = long_form(HOMELAB)
+    longest = doc["measurements"]["host_send_latency"]["limits"][2]
+    assert longest["metric"] == "lat_max"
+    longest["ceiling"] = ceiling
+    assert len(complaints(doc)) == count
+
+
 def test_a_time_of_a_collective_that_nothing_misses_is_named():
     doc = long_form("metax-c500")
     (limit,) = (
