@@ -310,9 +310,11 @@ def test_a_measured_value_at_most_a_third_above_the_floor_is_a_reason(source):
         basis("derived", measured=1000),
         basis(measured={"curve": {"64KiB": 1200, "8MiB": 3000}}),
         basis(measured={"curve": {"64KiB": 1200, "512KiB": 1200}}),
+        basis(measured=999),
     ],
 )  # fmt: skip
 def test_another_basis_is_none(given):
+    """A site's word, a value too far above the floor or below it, at some of the sizes."""
     assert len(complaints(low(basis=given))) == 1
 
 

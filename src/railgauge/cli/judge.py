@@ -56,8 +56,8 @@ class JudgedOutput:
     """The result of judging one output.
 
     ``errors`` are the reasons why something could not be judged. ``unanswered`` are questions of a
-    run that an output alone cannot answer. ``loose`` are its limits that the platform file declares as
-    loose.
+    run that an output alone cannot answer. ``loose`` are its limits that the platform file declares
+    as loose.
     """
 
     measurement: str

@@ -191,7 +191,7 @@ def _low(place: _Place) -> str:
             return ""
         least, unit, shown = found, limit.unit, floor * of
     measured = place.measured
-    is_near = measured is not None and measured <= floor * _ABOVE_MAX
+    is_near = measured is not None and floor <= measured <= floor * _ABOVE_MAX
     if shown >= least * _ROUNDING or is_near:
         return ""
     best = reach(*place.of)
@@ -205,7 +205,7 @@ def _slow(place: _Place) -> str:
     if ceiling is None or derived is None or ceiling <= TIMES_MAX * derived:
         return ""
     measured, unit = place.measured, place.limit.unit
-    if measured is not None and ceiling <= measured * _ABOVE_MAX:
+    if measured is not None and measured <= ceiling <= measured * _ABOVE_MAX:
         return ""
     return (
         f"ceiling {ceiling:.4g} {unit}{place.at} finds no fault: above {TIMES_MAX} times the "
