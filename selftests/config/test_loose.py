@@ -1,6 +1,7 @@
 """A limit that finds no fault is bad input, unless a measurement or a signature is behind it."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,19 @@ def test_a_floor_at_a_tenth_of_what_it_was_is_named(name, change):
     held = {p for p, limit in changed.items() if limit["metric"] not in UNHELD}
     assert held - said <= (WEAKLY_HELD if name == "metax-c500" else set())
     assert said <= held
+
+
+def test_a_file_of_a_site_lowers_no_inherited_floor(tmp_path):
+    folder = tmp_path / "thresholds"
+    shutil.copytree(ROOT / "thresholds", folder)
+    low_one = {"floor": 28.8, "basis": "site: made up for a test"}
+    own = {
+        "schema_version": 1, "platform": "mine", "title": "Of a site", "extends": [HOMELAB],
+        "measurements": {"host_write_bandwidth": {"limits": [low_one]}},
+    }  # fmt: skip
+    (folder / "mine.json").write_text(json.dumps(own), encoding="utf-8")
+    (line,) = plan.complaints(thresholds.load("mine", folder))
+    assert line.startswith("/measurements/host_write_bandwidth/limits/0: floor 28.8 MiB/s")
 
 
 def test_a_complaint_names_the_place_the_numbers_and_the_remedy():
