@@ -211,7 +211,7 @@ def slower(content):
 
 def lower_limit(document):
     for limit in document["measurements"]["host_write_bandwidth"]["limits"]:
-        limit["floor"] = 1.0
+        limit["floor"] = 2000.0
 
 
 def accepted(verdict):

@@ -182,7 +182,7 @@ def test_a_size_between_the_spans_of_two_limits(tmp_path):
 
 def test_two_limits_for_one_number(tmp_path):
     doc = document()
-    measurement_of(doc)["limits"] = [limit_of(doc), dict(limit_of(doc), floor=1)]
+    measurement_of(doc)["limits"] = [limit_of(doc), dict(limit_of(doc), floor=300)]
     lines = complaints(tmp_path, doc)
     assert len(lines) == 3
     assert "has 2 limits: /measurements/host_write_bandwidth/limits/0, /meas" in lines[0]

@@ -146,7 +146,7 @@ def test_what_is_asserted_per_link_gpu_run_or_ratio_needs_a_limit(
 ):
     of = {"of": "busbw", "over": "another"} if per == "ratio" else {}
     asserts = [{"metric": metric, "per": per, **of}]
-    one = {"metric": metric, "unit": unit, "floor": 1}
+    one = {"metric": metric, "unit": unit, "floor": 60}
     assert complaints(tmp_path, collective(asserts, [one], tool=tool)) == []
     assert complaints(tmp_path, collective(asserts, [], tool=tool)) == [
         f"host_write_bandwidth: {metric} has no limit"
@@ -159,7 +159,7 @@ def test_what_is_asserted_per_link_gpu_run_or_ratio_needs_a_limit(
 def test_a_measurement_without_sizes_is_covered_by_its_run(tmp_path):
     levels = {"smoke": {}, "nightly": {}, "signoff": {}}
     whole = {"metric": "bw_received", "per": "run"}
-    limits = [{"metric": "bw_received", "unit": "Gb/s", "floor": 1}]
+    limits = [{"metric": "bw_received", "unit": "Gb/s", "floor": 200}]
     run = {"levels": levels, "tool": "iperf3"}
     assert complaints(tmp_path, collective([whole], limits, **run)) == []
     bare = complaints(tmp_path, collective(["bw_received"], limits, **run))

@@ -252,6 +252,10 @@ def test_the_marginal_band_begins_at_the_limit(value, outcome):
         assert made.reason == "within 2.0% of the limit"
 
 
+def test_a_wide_marginal_band_lets_nothing_below_the_limit_pass():
+    assert judged(samples(94.9), limit(floor=95.0, marginal=0.99)).outcome is Outcome.FAILED
+
+
 @pytest.mark.parametrize(
     ("value", "outcome"),
     [(1.94, Outcome.PASSED), (1.97, Outcome.MARGINAL), (2.0, Outcome.MARGINAL)],

@@ -117,6 +117,16 @@ def test_an_expectation_of_hardware_that_is_not_declared_is_reported():
     assert found - {"peer_memory"} == always | of_nics | {"gpu_nic_link"}
 
 
+def test_a_measurement_of_hardware_that_is_not_declared_is_reported_too():
+    homelab = thresholds.load("connectx4-homelab", ROOT / "thresholds")
+    h200 = thresholds.load("h200", ROOT / "thresholds")
+    tcp = thresholds.load("h100-tcpx", ROOT / "thresholds").measurements["host_tcp_bandwidth"]
+    of_gpus = h200.measurements["gpu_host_bandwidth"]
+    more = {**homelab.measurements, "gpu_host_bandwidth": of_gpus, "host_tcp_bandwidth": tcp}
+    (line,) = undeclared(replace(homelab, measurements=more), TESTED)
+    assert line.startswith("/measurements/gpu_host_bandwidth: the platform declares no GPU")
+
+
 def test_an_expectation_of_a_site_needs_what_has_its_fact(tmp_path):
     doc = bench()
     own = TESTS + '\n@pytest.mark.expects("own")\ndef test_own(node, expect):\n    expect(node)\n'

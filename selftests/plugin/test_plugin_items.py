@@ -167,7 +167,7 @@ def asserting(doc, measurement, *asserts):
     names = [one if isinstance(one, str) else one["metric"] for one in asserts]
     units = {"scaling": "1"}
     found["limits"] = [
-        {"metric": name, "unit": units.get(name, "GB/s"), "floor": 1, "basis": basis}
+        {"metric": name, "unit": units.get(name, "GB/s"), "floor": 5, "basis": basis}
         for name in names
     ]
     return doc

@@ -38,7 +38,11 @@ def loopback(document: dict[str, Any]) -> None:
     tcp = document["measurements"]["host_tcp_bandwidth"]
     del tcp["traffic"]
     tcp["options"] = {"duration_s": 1, "streams": 1}
-    tcp["limits"][0]["floor"] = 0.01
+    measured = "What a machine that does much else carries over it, in Gb/s."
+    tcp["limits"][0] |= {
+        "floor": 0.01,
+        "basis": {"source": "calibration", "says": measured, "measured": 0.01},
+    }
     left_out = [*document["expected"], *document["measurements"]]
     document["not_applicable"] |= {name: LOOPBACK for name in left_out if name not in KEPT}
     document["expected"] = kept

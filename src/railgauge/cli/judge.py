@@ -18,6 +18,7 @@ from railgauge.core.terms import Verdict
 from railgauge.core.units import format_size
 from railgauge.judging.assessor import Assessor
 from railgauge.run import inputs
+from railgauge.verdict.deviations import DeviationEffect, loose_limits
 
 HELP = "judge the output of a tool by the limits of a platform"
 EXAMPLE = "example: railgauge judge --platform metax-c500 --tool perftest ib_write_bw.log"
@@ -55,7 +56,8 @@ class JudgedOutput:
     """The result of judging one output.
 
     ``errors`` are the reasons why something could not be judged. ``unanswered`` are questions of a
-    run that an output alone cannot answer.
+    run that an output alone cannot answer. ``loose`` are its limits that the platform file declares
+    as loose.
     """
 
     measurement: str
@@ -63,6 +65,7 @@ class JudgedOutput:
     judgements: tuple[Judgement, ...]
     errors: tuple[str, ...]
     unanswered: tuple[str, ...]
+    loose: tuple[DeviationEffect, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -70,7 +73,9 @@ class JudgedOutput:
         if Outcome.FAILED in outcomes:
             return Verdict.REJECTED
         whole = outcomes and not self.errors and Outcome.RECORD_ONLY not in outcomes
-        return Verdict.ACCEPTED if whole else Verdict.INCOMPLETE
+        if not whole:
+            return Verdict.INCOMPLETE
+        return Verdict.WITH_DEVIATIONS if self.loose else Verdict.ACCEPTED
 
 
 def run(options: argparse.Namespace) -> int:
@@ -108,7 +113,14 @@ def _find(
         tuple(judgements),
         tuple(errors),
         tuple(unanswered(measurement, evidence.case, parsed)),
+        _loose(platform, measurement),
     )
+
+
+def _loose(platform: Platform, measurement: Measurement) -> tuple[DeviationEffect, ...]:
+    """The loose limits of this measurement: its output says nothing of the others."""
+    own = f"/measurements/{measurement.name}/"
+    return tuple(one for one in loose_limits(platform) if one.deviation.item.startswith(own))
 
 
 def _named(judged: Judgement, placement: str | None) -> Judgement:
@@ -123,6 +135,7 @@ def _print_json(findings: JudgedOutput) -> None:
         "judgements": [{**asdict(j), "outcome": str(j.outcome)} for j in findings.judgements],
         "errors": list(findings.errors),
         "not_judged": list(findings.unanswered),
+        **({"deviations": [one.to_json() for one in findings.loose]} if findings.loose else {}),
     }
     text.print_json(data)
 
@@ -145,5 +158,7 @@ def _print_text(findings: JudgedOutput) -> None:
         print(f"  error: {error}")
     for what in findings.unanswered:
         print(f"  not judged: {what}")
+    for one in findings.loose:
+        print(f"  {one.head}: {one.effect}; {one.signature}")
     asserted, errors = len(findings.judgements), len(findings.errors)
     print(f"{findings.verdict}: asserted {asserted} values, {errors} errors")

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from railgauge.cli import text
 from railgauge.config import thresholds
-from railgauge.config.thresholds import Expectation, Measurement, Platform
+from railgauge.config.thresholds import Expectation, Measurement, Platform, loose
 from railgauge.config.thresholds.model import CARRIES, FabricLimits
 from railgauge.config.thresholds.physics import nic_ceiling_gbps
 from railgauge.core.limits import Bound, Curve, Limit
@@ -55,9 +55,22 @@ def _page(platform: Platform) -> Iterator[str]:
         yield f"| {name} | {_expected(expected)} | {expected.basis} |"
     for measurement in sorted(platform.measurements.values(), key=lambda m: (m.rung, m.name)):
         yield from _measurement(measurement)
+    yield from _about_limits(platform)
     yield "\n### Not applicable\n\n| test | why |\n|---|---|"
     yield from (f"| {name} | {why} |" for name, why in sorted(platform.not_applicable.items()))
     yield ""
+
+
+def _about_limits(platform: Platform) -> Iterator[str]:
+    """Say which limits are loose, and which could not be held against the hardware."""
+    if platform.loose:
+        yield "\n### Loose limits\n\n| limit | how | why | who |\n|---|---|---|---|"
+    says = {one.pointer: one.says for one in loose.loose(platform)}
+    for one in platform.loose:
+        yield f"| {one.pointer} | {says.get(one.pointer, '')} | {one.reason} | {one.who} |"
+    if unheld := [f"{one.metric} ({one.pointer})" for one in loose.unheld(platform)]:
+        yield "\n### Not held against what the hardware reaches, which is not known\n"
+        yield f"{', '.join(unheld)}."
 
 
 def _expected(expectation: Expectation) -> str:

@@ -15,13 +15,13 @@ from typing import Any
 from railgauge.cli import text
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
+from railgauge.config.thresholds.reach import SHARE_MIN
 from railgauge.core import naming
 from railgauge.core.errors import BadInput, ThresholdError, Uncovered
 from railgauge.planning import plan
 from railgauge.run.newer import refuse_newer
 from railgauge.run.store import Store, write_whole
 from railgauge.trend.derive import (
-    CEILING_SHARE_MIN,
     FRACTION,
     DerivedLimit,
     Strictness,
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accept-below", type=_accepted, action="append", default=[], metavar="[NAME=]F",
         help="the lowest floor, as a share of the hardware's best: of all measurements, or of the "
-        f"one that is named; may be repeated (default: {CEILING_SHARE_MIN:g})",
+        f"one that is named; may be repeated (default: {SHARE_MIN:g})",
     )  # fmt: skip
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE",
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
 def _strictness(options: argparse.Namespace, platform: Platform) -> Strictness:
     """The strictness as asked. Raises ``BadInput`` for a measurement that does not exist."""
     shares = dict(options.accept_below)
-    every = shares.pop("", CEILING_SHARE_MIN)
+    every = shares.pop("", SHARE_MIN)
     if unknown := sorted(set(shares) - set(platform.measurements)):
         raise BadInput(
             f"--accept-below {unknown[0]}: {platform.name} has no such measurement",

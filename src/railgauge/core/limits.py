@@ -7,24 +7,36 @@ from sys import intern
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
-    """Where a number comes from: ``source`` (a document, ``derived``, …) and its statement."""
-
-    source: str
-    says: str
-
-    def __str__(self) -> str:
-        return intern(f"{self.source}: {self.says}")  # each judgement of a run keeps one
-
-
-@dataclass(frozen=True, slots=True)
 class Curve:
     """A bound by message size: points ``(size_bytes, value)``, linear between them on log axes."""
 
     points: tuple[tuple[int, float], ...]
 
+    def __str__(self) -> str:
+        return ", ".join(f"{value:g} at {size} B" for size, value in self.points)
+
 
 Bound = float | Curve
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """Where a number comes from: ``source`` (a document, ``derived``, …) and its statement.
+
+    ``measured`` is what a document or a calibration run measured on such a platform, in the unit of
+    the limit: a limit close to it needs no other reason to be where it is.
+    """
+
+    source: str
+    says: str
+    measured: Bound | None = None
+
+    def __str__(self) -> str:
+        said = f"{self.source}: {self.says}"
+        if self.measured is not None:
+            value = self.measured
+            said += f" (measured: {value if isinstance(value, Curve) else f'{value:g}'})"
+        return intern(said)  # each judgement of a run keeps one
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from railgauge.config.thresholds.model import NEAR_LINKS, PCIE_GTS
 from railgauge.config.thresholds.physics import pcie_gbps
+from railgauge.config.thresholds.reach import is_slot
 from railgauge.describing.choice import Chosen
 from railgauge.describing.hardware import INFINIBAND, NicFound, affinity
 from railgauge.stacks import Stack
@@ -23,8 +24,8 @@ _NODE = (
     "node_all_gather,node_reduce_scatter,node_alltoall",
     "node_sendrecv,node_broadcast,node_reduce",
 )
-_OPERATIONS = ("all_gather", "reduce_scatter", "alltoall", "sendrecv", "broadcast")
-_ALL_REDUCE = "all_reduce"
+_ALL_REDUCE, _SENDRECV = "all_reduce", "sendrecv"
+_OPERATIONS = ("all_gather", "reduce_scatter", "alltoall", _SENDRECV, "broadcast")
 # The shares of the templates in shared/derived, for an entry that asks for less.
 _SHARES, _OTHERS = {_ALL_REDUCE: 0.6, "alltoall": 0.35}, 0.45
 _BITS = 8
@@ -136,8 +137,7 @@ def _inside(count: int, stack: Stack, link: Mapping[str, Any] | None) -> dict[st
 
 def _is_slot(link: Mapping[str, Any]) -> bool:
     """Whether the data sheet's link is the slot of the GPU, which has no other."""
-    slots = (pcie_gbps(generation, 16) / _BITS for generation in PCIE_GTS)
-    return link.get("to") == "switch" and any(abs(link["gb_per_s"] - one) < 1 for one in slots)
+    return link.get("to") == "switch" and is_slot(link["gb_per_s"])
 
 
 def _between(kind: Chosen, link: Mapping[str, Any] | None, has_peer_memory: bool) -> dict[str, Any]:
@@ -152,11 +152,11 @@ def _between(kind: Chosen, link: Mapping[str, Any] | None, has_peer_memory: bool
     over = ("over_gpudirect" if has_peer_memory else "over_rdma") if rdma else "over_sockets"
     if gpus.count > 1 and link is None:
         return {_key(_ALL_REDUCE): {"extends": ["unknown_links", over]}}
-    factor = _factor(gpus.count, fabric, link)
     entries: dict[str, Any] = {_key(_ALL_REDUCE): {"extends": over}}
     entries |= {_key(name): {} if rdma else {"extends": "over_sockets"} for name in _OPERATIONS}
-    if factor < 1:
-        for name in (_ALL_REDUCE, *_OPERATIONS):
+    for name in (_ALL_REDUCE, *_OPERATIONS):
+        factor = _factor(gpus.count, fabric, link, one_link=name == _SENDRECV)
+        if factor < 1:
             entries[_key(name)] |= _slower_inside(_SHARES.get(name, _OTHERS), factor)
     return {**entries, **({"pair_all_reduce_one_gpu": {}} if rdma else {})}
 
@@ -171,13 +171,19 @@ def _between_hosts(fabric: tuple[NicFound, ...]) -> dict[str, Any]:
     return {"extends": "between_hosts", "options": arguments}
 
 
-def _factor(count: int, fabric: tuple[NicFound, ...], link: Mapping[str, Any] | None) -> float:
-    """Return what the GPUs' links carry as a share of what the NICs carry, at most 1."""
+def _factor(
+    count: int, fabric: tuple[NicFound, ...], link: Mapping[str, Any] | None, *, one_link: bool
+) -> float:
+    """Return what the GPUs' links carry as a share of what the NICs carry, at most 1.
+
+    ``one_link``: of a sendrecv, which goes over one link and one NIC.
+    """
     if link is None or count == 1:
         return 1.0
-    together = link["gb_per_s"] * (1 if link.get("to") == "switch" else count - 1)
-    nics = sum(_gbps(nic) for nic in fabric) / _BITS
-    return min(1.0, together / nics) if nics else 1.0
+    links = 1 if one_link or link.get("to") == "switch" else count - 1
+    rates = [_gbps(nic) / _BITS for nic in fabric]
+    nics = max(rates) if one_link else sum(rates)
+    return min(1.0, links * float(link["gb_per_s"]) / nics) if nics else 1.0
 
 
 def _gbps(nic: NicFound) -> float:
@@ -187,10 +193,10 @@ def _gbps(nic: NicFound) -> float:
 
 
 def _slower_inside(share: float, factor: float) -> dict[str, Any]:
-    floor = int(share * factor * 100) / 100
+    floor = float(f"{share * factor:.4g}")
     basis = (
-        f"derived: {floor * 100:.0f} % of the ideal (docs/floors.md): {share * 100:.0f} % of what "
+        f"derived: {floor * 100:.4g} % of the ideal (docs/floors.md): {share * 100:.0f} % of what "
         "the links between the GPUs of a node carry, which is "
-        f"{factor * 100:.0f} % of what its NICs carry. Not yet calibrated."
+        f"{factor * 100:.4g} % of what its NICs carry. Not yet calibrated."
     )
     return {"limits": [{"floor": floor, "of": "ideal", "basis": basis}]}

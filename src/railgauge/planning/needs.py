@@ -167,4 +167,6 @@ _OF_CLUSTER: Mapping[str, Callable[[Platform, Level], str]] = {
     "three nodes": _three_nodes,
     "logins": _logins,
 }
+# A measurement may be made over either if a site declares it: TCP goes over InfiniBand too.
+LINK_LAYERS = ("infiniband", "ethernet")
 KNOWN = (*_OF_HARDWARE, *_OF_CLUSTER)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from railgauge.config.thresholds import uncovered
+from railgauge.config.thresholds import loose, uncovered
+from railgauge.config.thresholds.cards import undeclarable
 from railgauge.config.thresholds.model import SIGNOFF, Measurement, Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Command, Container, Pair, Pairing
@@ -92,9 +93,11 @@ ALL = "all"
 
 
 def complaints(platform: Platform) -> Iterator[str]:
-    """Yield a message for each limit that is wrong, missing or without effect."""
+    """Yield a message for each limit that is wrong, missing, without effect or too loose."""
     yield from misdeclared(platform)
     yield from uncovered(platform)
+    yield from undeclarable(platform)
+    yield from loose.complaints(platform)
 
 
 def level(

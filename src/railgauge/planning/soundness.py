@@ -91,7 +91,8 @@ def undeclared(platform: Platform, tests: Iterable[MarkedTest]) -> Iterator[str]
     absent = needs.undeclared(platform)
     found = {(one.kind, one.name): one.needs for one in needs.candidates(tests)}
     for name in platform.measurements:
-        yield from _lacking("measurements", name, found.get((MEASURES, name), ()), absent)
+        over = [need for need in found.get((MEASURES, name), ()) if need not in needs.LINK_LAYERS]
+        yield from _lacking("measurements", name, over, absent)
     for name, expectation in platform.expected.items():
         facts = asked(expectation)
         if facts is None:

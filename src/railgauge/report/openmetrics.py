@@ -103,7 +103,8 @@ def families(run: FinishedRun) -> tuple[MetricFamily, ...]:
     """
     outcome = run.outcome
     covered = len({item for one in outcome.deviations for item in one.covers})
-    due = verdict_of(outcome.counts, covered, outcome.part)
+    has_loose = any(one.state is DeviationState.LOOSE for one in outcome.deviations)
+    due = verdict_of(outcome.counts, covered, outcome.part, has_loose=has_loose)
     tallied = [getattr(outcome.counts, name) for name in _OUTCOMES]
     is_sound = min(tallied) >= 0 and sum(tallied) == outcome.counts.planned
     if outcome.verdict is not due or not is_sound:

@@ -30,7 +30,7 @@ from railgauge.verdict.counts import (
     worst_measurements,
 )
 from railgauge.verdict.decision import limit_notes, subnet_notes
-from railgauge.verdict.deviations import DeviationEffect
+from railgauge.verdict.deviations import DeviationEffect, loose_limits
 
 _LETTERS = {
     Outcome.MARGINAL: ("marginal", "m", ("MARGINAL", {"yellow": True})),
@@ -64,6 +64,10 @@ def header(settings: RunSettings, folder: Path | None) -> list[str]:
     lines += [
         f"accepted deviation: {printable(f'{one.subject}: {one.what}, until {one.until}')}"
         for one in settings.deviations[:_MOST_LINES]
+    ]
+    lines += [
+        f"loose limit: {printable(f'{one.head}; {one.says}; {one.signature}')}"
+        for one in loose_limits(platform)[:_MOST_LINES]
     ]
     evidence = settings.evidence_of(())  # what is known before the survey
     if evidence != Evidence.HARDWARE:

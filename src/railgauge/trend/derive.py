@@ -18,6 +18,7 @@ from typing import Any
 
 from railgauge.config.thresholds.limits import says_something
 from railgauge.config.thresholds.model import Measurement, Platform
+from railgauge.config.thresholds.reach import LINK_DECIDES_BYTES, LINKS_DECIDE_BYTES, SHARE_MIN
 from railgauge.core import naming
 from railgauge.core.limits import Limit
 from railgauge.core.terms import Scope
@@ -25,17 +26,9 @@ from railgauge.core.units import format_size, format_value
 from railgauge.judging.dispersion import two_groups
 from railgauge.tools import declared_metric
 
-# docs/floors.md: the smallest share of the hardware's best that a derived floor may be.
-CEILING_SHARE_MIN = 0.5
 FRACTION = 0.95
 # With fewer samples one bad sample moves the median, and two groups cannot be detected.
 SAMPLES_MIN = 5
-# For smaller messages the message rate and not the link sets the bandwidth (docs/floors.md), so the
-# ceiling does not apply.
-_LINK_DECIDES_BYTES = 64 * 2**10
-# A collective cuts its message into a part for each step. The healthy tables of the documents reach
-# half of their ideal at 32 MiB (002) and 64 MiB (000, 5.3).
-_LINKS_DECIDE_BYTES = 64 * 2**20
 _SIGMA_OVER_MAD = 1.4826
 _SIGMAS = 3
 _DIGITS = 4
@@ -66,7 +59,7 @@ class Strictness:
     """
 
     fraction: float = FRACTION
-    ceiling_share: float = CEILING_SHARE_MIN
+    ceiling_share: float = SHARE_MIN
     ceiling_shares: Mapping[str, float] = field(default_factory=dict)
 
     def share_of(self, measurement: str) -> float:
@@ -106,7 +99,7 @@ class _Sought:
     limit: Limit
     lower: bool
     strictness: Strictness
-    large_bytes: int = _LINK_DECIDES_BYTES
+    large_bytes: int = LINK_DECIDES_BYTES
 
     @property
     def side(self) -> str:
@@ -166,7 +159,7 @@ def _derive(
     if declared is None:
         reason = f"is no metric of {measurement.tool}"
         return DerivedLimit(limit.pointer, limit.metric, "unknown", stays=reason)
-    large_bytes = _LINK_DECIDES_BYTES if measurement.scope == Scope.PATH else _LINKS_DECIDE_BYTES
+    large_bytes = LINK_DECIDES_BYTES if measurement.scope == Scope.PATH else LINKS_DECIDE_BYTES
     sought = _Sought(measurement.name, limit, declared.lower_is_better, strictness, large_bytes)
     was = _in_words(sought)
     try:
@@ -174,8 +167,14 @@ def _derive(
     except _Stays as reason:
         return DerivedLimit(limit.pointer, limit.metric, was, stays=str(reason))
     entry.pop("record_only", None)
-    entry[sought.side] = min(one.bound for one in levels) if sought.is_share else _bound(levels)
-    entry["basis"] = {"source": "calibration", "says": _says(sought, levels, values, evidence)}
+    bounds = {one.size_bytes: one.bound for one in levels}
+    medians = {one.size_bytes: float(f"{one.median:.{_DIGITS}g}") for one in levels}
+    entry[sought.side] = min(bounds.values()) if sought.is_share else _curve(bounds)
+    entry["basis"] = {
+        "source": "calibration",
+        "says": _says(sought, levels, values, evidence),
+        "measured": min(medians.values()) if sought.is_share else _curve(medians),
+    }
     return DerivedLimit(limit.pointer, limit.metric, was, now=_told(levels, sought))
 
 
@@ -321,10 +320,11 @@ def _best(sought: _Sought, bests: Sequence[float]) -> str:
     return sought.limit.of if sought.is_share else sought.said(max(bests))
 
 
-def _bound(levels: Sequence[SizeSpread]) -> Any:
-    if len(levels) == 1:
-        return levels[0].bound
-    return {"curve": {format_size(one.size_bytes or 0): one.bound for one in levels}}
+def _curve(values: Mapping[int | None, float]) -> Any:
+    """Return a value, or one for each message size."""
+    if len(values) == 1:
+        return next(iter(values.values()))
+    return {"curve": {format_size(size or 0): value for size, value in values.items()}}
 
 
 def _says(

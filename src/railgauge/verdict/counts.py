@@ -141,24 +141,32 @@ def scope_of(cluster: Cluster, platform: Platform) -> str:
     return ", ".join(name for name, is_so in lacks.items() if is_so)
 
 
-def verdict_of(counts: Counts, covered: int = 0, part: Mapping[str, str] | None = None) -> Verdict:
+def verdict_of(
+    counts: Counts,
+    covered: int = 0,
+    part: Mapping[str, str] | None = None,
+    *,
+    has_loose: bool = False,
+) -> Verdict:
     """``rejected`` if an item failed, ``accepted`` if all were asserted, else ``incomplete``.
 
     ``covered`` is how many of the failed items are accepted deviations. If all are, the run is
-    ``accepted with deviations``, but only if all items were asserted. Nodes that are measured alone
-    are ``qualified`` instead. A shard is ``incomplete`` at best: the rest of its cluster was not
-    measured. ``part`` is as in ``RunVerdict``.
+    ``accepted with deviations``, but only if all items were asserted. So is one with loose limits
+    (``has_loose``) in which no item failed. Nodes that are measured alone are ``qualified``
+    instead. A shard is ``incomplete`` at best: the rest of its cluster was not measured. ``part``
+    is as in ``RunVerdict``.
     """
-    found = _of_all(counts, covered, is_shard=part is not None and ONLY not in part)
+    is_shard = part is not None and ONLY not in part
+    found = _of_all(counts, covered, is_shard=is_shard, has_loose=has_loose)
     return found.of_nodes if part and ONLY in part else found
 
 
-def _of_all(counts: Counts, covered: int, *, is_shard: bool) -> Verdict:
+def _of_all(counts: Counts, covered: int, *, is_shard: bool, has_loose: bool) -> Verdict:
     if counts.failed > covered:
         return Verdict.REJECTED
     if is_shard or counts.planned == 0 or counts.asserted != counts.planned:
         return Verdict.INCOMPLETE
-    return Verdict.WITH_DEVIATIONS if counts.failed else Verdict.ACCEPTED
+    return Verdict.WITH_DEVIATIONS if counts.failed or has_loose else Verdict.ACCEPTED
 
 
 # The rungs whose tests run over declared GPU/NIC pairings.

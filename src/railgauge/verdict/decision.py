@@ -26,7 +26,7 @@ from railgauge.planning.plan import Level
 from railgauge.planning.soak import SoakPlan, is_of_soak
 from railgauge.verdict import closing, history
 from railgauge.verdict.counts import RunVerdict, count, coverage, scope_of, verdict_of
-from railgauge.verdict.deviations import covered, effects
+from railgauge.verdict.deviations import covered, effects, loose_limits
 from railgauge.verdict.history import MergedPart
 from railgauge.verdict.soaked import not_soaked, with_causes
 from railgauge.verdict.unanswered import unanswered
@@ -100,14 +100,15 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
     counts = count(dict.fromkeys([*planned, *absent, *last]), every)
     causes = with_causes(diagnose(results), results.soak, every)
     about = run.part.about if run.part else None
-    accepted = effects(results.deviations, causes, every, run.ended)
+    weak = loose_limits(platform)
+    accepted = (*weak, *effects(results.deviations, causes, every, run.ended))
     return RunVerdict(
         run_id=run.run_id,
         cluster=cluster.name,
         platform=platform.name,
         evidence=run.evidence,
         level=run.level,
-        verdict=verdict_of(counts, len(covered(accepted)), about),
+        verdict=verdict_of(counts, len(covered(accepted)), about, has_loose=bool(weak)),
         counts=counts,
         coverage=coverage(cluster, platform, ordered.values()),
         not_applicable=not_applicable(platform, level, run.tests),

@@ -4,6 +4,9 @@ A deviation changes the verdict and no item: what failed stays failed. It covers
 item was judged completely. What could not be measured, what did not run and wrong results are never
 covered. An item that several causes explain is covered only if all of them are accepted.
 
+A limit that the platform file declares as loose is a deviation too: of what is judged, and without
+an item that it covers.
+
 Example: ``mx07`` misses a limit because of ``link-rate-degraded``, which is accepted until
 2027-01-31. A run that ended on that day is *accepted with deviations*; one that ended on the next
 day is *rejected*.
@@ -17,7 +20,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from railgauge.config.deviations import Deviation, DeviationError
+from railgauge.config.deviations import THE_CLUSTER, Deviation, DeviationError
+from railgauge.config.thresholds import Platform, loose
 from railgauge.core.model import Cluster, Outcome
 from railgauge.core.terms import Term
 from railgauge.diagnosis import CATALOGUE, SUITE_ERROR, UNDIAGNOSED, Cause, nodes_of
@@ -40,6 +44,7 @@ class DeviationState(Term):
     EXPIRED = "expired"
     UNMATCHED = "matches nothing"
     REFUSED = "covers nothing"
+    LOOSE = "loose limit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,7 @@ class DeviationEffect:
             DeviationState.EXPIRED: f"EXPIRED on {until}, covers nothing",
             DeviationState.UNMATCHED: "MATCHES NOTHING in this run",
             DeviationState.REFUSED: "COVERS NOTHING",
+            DeviationState.LOOSE: "LOOSE LIMIT, which the platform file wants",
         }[self.state]
         return f"{said}; {self.says}" if self.says else said
 
@@ -117,6 +123,22 @@ def effects(
     scene = _Accepted(causes, records, [one for one in deviations if _counts(one, ended)])
     return tuple(
         scene.effect(one) if _counts(one, ended) else _past(one, ended) for one in deviations
+    )
+
+
+def loose_limits(platform: Platform) -> tuple[DeviationEffect, ...]:
+    """Return the limits that the platform file declares as loose: deviations of what is judged.
+
+    They cover no item, but what passes them is accepted with deviations at best.
+    """
+    says = {one.pointer: one.says for one in loose.loose(platform)}
+    return tuple(
+        DeviationEffect(
+            Deviation(THE_CLUSTER, one.reason, one.who, until="", item=one.pointer),
+            DeviationState.LOOSE,
+            says=says.get(one.pointer, ""),
+        )
+        for one in platform.loose
     )
 
 

@@ -81,7 +81,7 @@ def _complaint(
     found: list[Limit],
 ) -> str:
     distance = f" {pairing.distance}" if pairing else ""
-    subject = f"{measurement.name}: {metric}{_at(size_bytes)}{distance}"
+    subject = f"{measurement.name}: {metric}{at_size(size_bytes)}{distance}"
     if not found:
         return f"{subject} has no limit"
     return f"{subject} has {len(found)} limits: {', '.join(limit.pointer for limit in found)}"
@@ -183,7 +183,7 @@ def _contradiction(limit: Limit, size_bytes: int | None) -> Iterator[str]:
     floor, ceiling = bound_at(limit.floor, size_bytes), bound_at(limit.ceiling, size_bytes)
     if floor is not None and ceiling is not None and floor > ceiling:
         yield (
-            f"{limit.pointer}: floor {floor:g} {limit.unit}{_at(size_bytes)} "
+            f"{limit.pointer}: floor {floor:g} {limit.unit}{at_size(size_bytes)} "
             f"is above its own ceiling of {ceiling:g} {limit.unit}"
         )
 
@@ -203,7 +203,7 @@ def _beyond_physics(
         ceiling = _most(platform, measurement, pairing, limit)
         if ceiling is not None and floor > ceiling:
             yield (
-                f"{limit.pointer}: floor {floor:g} {limit.unit}{_at(size_bytes)} is above what "
+                f"{limit.pointer}: floor {floor:g} {limit.unit}{at_size(size_bytes)} is above what "
                 f"{pairing.nic if pairing else 'the hardware'} can carry "
                 f"({ceiling:.2f} {limit.unit})"
             )
@@ -219,5 +219,6 @@ def _most(
     return max((ceiling for ceiling in found if ceiling is not None), default=None)
 
 
-def _at(size_bytes: int | None) -> str:
+def at_size(size_bytes: int | None) -> str:
+    """Return `` at 8MiB``; empty without a size."""
     return "" if size_bytes is None else f" at {format_size(size_bytes)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -13,6 +13,7 @@ from railgauge.config.schema import complaints_of_json
 from railgauge.config.thresholds import source
 from railgauge.config.thresholds.expand import Origins, Written, expanded, is_short
 from railgauge.config.thresholds.growth import read_growth
+from railgauge.config.thresholds.loose import declared
 from railgauge.config.thresholds.model import (
     LEVELS,
     Assertion,
@@ -114,9 +115,10 @@ class _Reader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._documents: Collection[str] = ()
 
     def platform(self, document: Mapping[str, Any]) -> Platform:
-        hardware = document["hardware"]
+        hardware, self._documents = document["hardware"], document.get("documents", ())
         nics = tuple(map(self._nic, hardware["nics"]))
         affinity: dict[int, Mapping[str, str]] = {}
         measurements: dict[str, Measurement] = {}
@@ -154,6 +156,7 @@ class _Reader:
             kernel_log=_kernel_log(document.get("kernel_log")),
             telemetry=telemetry,
             growth=growth,
+            loose=declared(document),
         )
 
     def _nic(self, nic: Mapping[str, Any]) -> Nic:
@@ -286,12 +289,13 @@ class _Reader:
         )
 
     def _limit(self, pointer: str, entry: Mapping[str, Any]) -> Limit:
+        measured = self._measured(pointer, entry["basis"])
         return Limit(
             metric=entry["metric"],
             unit=entry["unit"],
             floor=self._bound(pointer, entry.get("floor")),
             ceiling=self._bound(pointer, entry.get("ceiling")),
-            basis=_basis(entry["basis"]),
+            basis=replace(_basis(entry["basis"]), measured=measured),
             marginal=entry.get("marginal", 0.0),
             dispersion=Dispersion(**entry.get("dispersion", {})),
             record_only=entry.get("record_only", False),
@@ -301,6 +305,13 @@ class _Reader:
             of=entry.get("of", ""),
             over=self._sweep(pointer, entry.get("over")),
         )
+
+    def _measured(self, pointer: str, basis: Mapping[str, Any]) -> Bound | None:
+        source = basis["source"]
+        if "measured" in basis and source.isdigit() and source not in self._documents:
+            what = f"measured by document {source}, which is not among the documents of this file"
+            _refuse(self.path, f"${pointer}/basis", what)
+        return self._bound(pointer, basis.get("measured"))
 
     def _sweep(self, pointer: str, entry: Mapping[str, Any] | None) -> Sweep | None:
         if entry is None:

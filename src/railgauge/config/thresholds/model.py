@@ -310,6 +310,15 @@ class KernelLog:
 
 
 @dataclass(frozen=True, slots=True)
+class DeclaredLoose:
+    """A limit that a site wants although it finds no fault: its JSON pointer, why, and who."""
+
+    pointer: str
+    reason: str
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
 class Platform:
     """A checked platform file. ``not_applicable`` maps a test's subject to the reason.
 
@@ -333,6 +342,7 @@ class Platform:
     kernel_log: KernelLog | None = None
     telemetry: Telemetry | None = None
     growth: Mapping[str, GrowthLimit] | None = None
+    loose: tuple[DeclaredLoose, ...] = ()
     devices: DeviceNames = AS_DECLARED
     text: str = field(default="", repr=False, compare=False)
 

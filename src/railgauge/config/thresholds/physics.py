@@ -177,11 +177,11 @@ def physical_ceiling(
     if measurement.scope == Scope.PATH and pairing is not None:
         ends = (platform.nic(end.nic) for end in pairing.ends)
         gbps = min(_path_gbps(platform, measurement, nic) for nic in ends)
-        return convert(_ways(measurement) * gbps, "Gb/s", limit.unit)
+        return convert(ways(measurement) * gbps, "Gb/s", limit.unit)
     if measurement.scope not in (Scope.PAIR, Scope.GROUP):
         return _link_ceiling(platform, limit)
     nics = [nic_ceiling_gbps(nic) for nic in platform.fabric_nics]
-    if _metric(limit) not in _BUS | _ALGORITHM:
+    if metric_of(limit) not in _BUS | _ALGORITHM:
         return convert(sum(nics), "Gb/s", limit.unit)
     return _collective(platform, measurement, limit, nodes, (most_busbw, nics))
 
@@ -198,7 +198,7 @@ def ideal(
     Between nodes it uses the NICs beside the GPUs that take part, inside a node the links of its
     GPUs. ``None`` if this is not a collective, or if its traffic or the link is not known.
     """
-    if _metric(limit) not in _BUS | _ALGORITHM:
+    if metric_of(limit) not in _BUS | _ALGORITHM:
         return None
     if measurement.scope == Scope.NODE:
         return _inside(platform, measurement, limit)
@@ -249,7 +249,7 @@ def _inside(platform: Platform, measurement: Measurement, limit: Limit) -> float
     gpus = platform.gpus
     if gpus is None or gpus.link_gb_per_s is None:
         return None
-    taking, operation = _gpus_per_node(platform, measurement), _operation(measurement)
+    taking, operation = gpus_per_node(platform, measurement), operation_of(measurement)
     found = ideal_inside(operation, taking, gpus.link_gb_per_s, to_switch=gpus.to_switch)
     return _as_asked(found, "GB/s", limit, (operation, taking))
 
@@ -267,8 +267,8 @@ def _collective(
     busbw, nics = by
     if not nics:
         return None
-    gpus, operation = _gpus_per_node(platform, measurement), _operation(measurement)
-    slots = _slots_gbps(platform, gpus)
+    gpus, operation = gpus_per_node(platform, measurement), operation_of(measurement)
+    slots = slots_gbps(platform, gpus)
     share = 1.0 if slots is None else min(1.0, slots / sum(nics))
     found = busbw(operation, gpus, nodes, [share * gbps for gbps in nics])
     return _as_asked(found, "Gb/s", limit, (operation, gpus * nodes))
@@ -278,19 +278,19 @@ def _as_asked(busbw: float | None, unit: str, limit: Limit, of: tuple[str, int])
     """Convert a bus bandwidth to the limit's metric and unit; ``of`` is (operation, ranks)."""
     if busbw is None:
         return None
-    factor = bus_factor(*of) if _metric(limit) in _ALGORITHM else None
+    factor = bus_factor(*of) if metric_of(limit) in _ALGORITHM else None
     return convert(busbw / (factor or 1.0), unit, limit.unit)
 
 
-def _operation(measurement: Measurement) -> str:
+def operation_of(measurement: Measurement) -> str:
     return measurement.command.removesuffix("_perf")
 
 
-def _metric(limit: Limit) -> str:
+def metric_of(limit: Limit) -> str:
     return limit.metric.partition("/")[0]
 
 
-def _gpus_per_node(platform: Platform, measurement: Measurement) -> int:
+def gpus_per_node(platform: Platform, measurement: Measurement) -> int:
     """Return the ranks per node: as the options ask, else one for each GPU, else 1."""
     asked = measurement.options.get("gpus_per_node", measurement.options.get("ranks_per_node"))
     if isinstance(asked, int):
@@ -302,7 +302,7 @@ def _beside(
     platform: Platform, measurement: Measurement, pairing: Pairing | None
 ) -> tuple[Nic, ...]:
     """Return the fabric NICs near the GPUs that take part, or all fabric NICs if none is near."""
-    count = _gpus_per_node(platform, measurement)
+    count = gpus_per_node(platform, measurement)
     alone = count == 1 and pairing is not None and pairing.gpu is not None
     taking = [pairing.gpu] if alone and pairing else range(count)
     links = [platform.affinity.get(gpu, {}) for gpu in taking if gpu is not None]
@@ -314,7 +314,7 @@ def _beside(
     return tuple(near) or platform.fabric_nics
 
 
-def _slots_gbps(platform: Platform, gpus: int) -> float | None:
+def slots_gbps(platform: Platform, gpus: int) -> float | None:
     """Return what the slots of ``gpus`` GPUs carry one way; ``None`` if no slot is declared."""
     names = ("gpu_pcie_generation", "gpu_pcie_width")
     expected = [platform.expected[name].value for name in names if name in platform.expected]
@@ -324,7 +324,7 @@ def _slots_gbps(platform: Platform, gpus: int) -> float | None:
     return None
 
 
-def _ways(measurement: Measurement) -> int:
+def ways(measurement: Measurement) -> int:
     return 2 if measurement.options.get("bidirectional") else 1
 
 

@@ -19,6 +19,7 @@ from railgauge.report.certificate import summary
 from railgauge.report.certificate.certified import CertifiedRun, duration, moment
 from railgauge.verdict.counts import Counts as Outcomes
 from railgauge.verdict.counts import RunVerdict, left_out
+from railgauge.verdict.deviations import DeviationState
 
 _MOST = 20
 _UNSAFE = re.compile(r"[^A-Za-z0-9 .,_-]")
@@ -119,9 +120,17 @@ def scope(verdict: RunVerdict) -> str:
     if verdict.verdict in (Verdict.WITH_DEVIATIONS, Verdict.QUALIFIED_WITH_DEVIATIONS):
         covered = len({one for effect in verdict.deviations for one in effect.covers})
         were = "was" if covered == 1 else "were"
-        what = f"{covered} failed and {were} accepted in writing, {_passed(counts)}"
+        failed = f"{covered} failed and {were} accepted in writing, {_passed(counts)}"
+        what = ", ".join(filter(None, (failed if covered else every, _weak(verdict))))
     reservation = f", {verdict.reservation}" if verdict.reservation else ""
     return f"{verdict.said}: {what}{reservation}{_limits_of(verdict)}"
+
+
+def _weak(verdict: RunVerdict) -> str:
+    """How many limits the platform file declares as loose; empty if none."""
+    weak = sum(effect.state is DeviationState.LOOSE for effect in verdict.deviations)
+    are = f"{weak} limits are" if weak > 1 else "1 limit is"
+    return f"{are} loose" if weak else ""
 
 
 def _limits_of(verdict: RunVerdict) -> str:
