@@ -236,11 +236,11 @@ def test_text_of_page_retirement():
 
 
 def test_nvlinks():
-    assert parse_nvlink(recorded("006-nvlink-s-h100.txt")) == {0: Links(18, 18, 212.496)}
-    eight = parse_nvlink(recorded("009-nvlink-s-a100-8gpu.txt"))
+    assert parse_nvlink(recorded("006-nvlink-s-h100.txt")).links == {0: Links(18, 18, 212.496)}
+    eight = parse_nvlink(recorded("009-nvlink-s-a100-8gpu.txt")).links
     assert eight == dict.fromkeys(range(8), Links(12, 12, 200.0))
     down = "GPU 0: x\nNVML: Unable to retrieve NVLink information as all links are inActive\n"
-    assert parse_nvlink(down) == {0: Links(0, None, None)}
+    assert parse_nvlink(down).links == {0: Links(0, None, None)}
 
 
 def test_topologies():
