@@ -107,6 +107,7 @@ _READ = {
     "amd-smi": Registered(_PROBED, is_family=True),
     "mx-smi": Registered(_PROBED, is_family=True),
     "ibstat": Registered(_PROBED, is_family=True),
+    "ibstatus": Registered(_PROBED, is_family=True),
     "ibv_devinfo": Registered(_PROBED, is_family=True),
     "rdma-link": Registered(_PROBED, is_family=True),
     "ethtool": Registered(_PROBED, is_family=True),

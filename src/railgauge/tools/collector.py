@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from railgauge.core.model import Parsed, Sample
 from railgauge.core.problems import Problem, ProblemKind
 from railgauge.core.terms import Severity
+from railgauge.tools.relations import Relation, contradictions
 from railgauge.tools.text import LONGEST_MESSAGE
 
 
@@ -39,12 +40,15 @@ _SEVERAL = "several outputs in one text; give the output of one run"
 class OutputCollector:
     """Samples in printed order; values with the same metric, size and placement are iterations.
 
-    ``size_bytes`` is the message size of the values that follow, ``None`` if they have none.
+    ``relations`` are what the tool says that holds between the values of a row; a row that breaks
+    one is ``inconsistent``. ``size_bytes`` is the message size of the values that follow, ``None``
+    if they have none.
     """
 
     size_bytes: int | None = None
     samples: list[Sample] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    relations: tuple[Relation, ...] = ()
     _seen: dict[tuple[str, int | None, str | None], int] = field(default_factory=dict)
 
     def add(
@@ -135,6 +139,8 @@ class OutputCollector:
 
         A number of the summary that is not finite is left out: no JSON may hold it.
         """
+        for what in contradictions(self.samples, self.relations):
+            self.error(ProblemKind.INCONSISTENT, what)
         told = {name: value for name, value in (summary or {}).items() if _is_finite(value)}
         return Parsed(tool, version, tuple(self.samples), told, one_a_kind(self.problems))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
+from railgauge.tools.relations import Spread
 from railgauge.tools.rvs import memory, peers
 from railgauge.tools.rvs.memory import Memory
 from railgauge.tools.rvs.products import Products
@@ -29,6 +30,7 @@ _PART = re.compile(
     r"RESULT *\] |\[RES|\[GPU:: |[A-Z]S \d|GBps  duration|pass: (?:TRUE|FALSE)|ramp up|^\d{1,9}$"
 )
 _TOLD = ("Start of GPU ramp up", "End of GPU ramp up", "GFLOPS", "Power(W)", memory.BEGIN)
+_RELATIONS = (Spread("(?P<of>babel_[a-z]{1,9})(?:_(?P<as>min|max))?", 0.01),)
 _OLD_ERROR = re.compile(r"RVS-ERROR (.{1,300})")
 
 
@@ -48,8 +50,8 @@ def parse(text: str) -> Parsed:
     """Read the results of GST, IET, BABEL and PBQT, and RVS's own verdicts. Never raises.
 
     ``gflops_bf16``, … or ``gflops`` (``GFLOP/s``) is GST's rate in each interval, by the format in
-    the action's name; ``babel_copy``, …, and ``babel_copy_min``, … (``MB/s`` or ``MiB/s``) are a
-    kernel's mean and its slowest run; ``p2p_bw`` and ``p2p_bw_bidirectional`` are decimal ``GB/s``
+    the action's name; ``babel_copy``, ``babel_copy_min``, ``babel_copy_max``, … (``MB/s`` or ``MiB/s``)
+    are a kernel's mean, its slowest and its fastest run; ``p2p_bw`` and ``p2p_bw_bidirectional`` are decimal ``GB/s``
     between two GPUs. The placement is ``gpu0`` in the order of RVS's list of GPUs, or RVS's own
     number without that list. ``summary.tests`` has each action on each GPU, as in ``NamedResult``;
     a failed one is the warning ``test-failed``. ``summary``: ``measured``, ``models``, ``peers``,
@@ -57,7 +59,7 @@ def parse(text: str) -> Parsed:
     is an action that a listed GPU did not end.
     """
     text = clean(text)
-    run, marks = RvsRun(OutputCollector()), _Marks()
+    run, marks = RvsRun(OutputCollector(relations=_RELATIONS)), _Marks()
     products, tables = Products(), Memory()
     started = run.collector.check_started(text, "rvs")
     for line in whole_lines(text):
