@@ -158,7 +158,7 @@ def _check(run: _Run, collector: OutputCollector) -> bool:
         collector.error(ProblemKind.SEVERAL_TABLES, message)
     elif run.is_udp or run.asked.get("protocol", "TCP") != "TCP":
         collector.error(ProblemKind.UNPARSABLE, "a test by UDP or SCTP: only TCP is read")
-    elif not run.ends or not run.totals:
+    elif not run.totals:
         collector.error(ProblemKind.TRUNCATED, f"the output ends before {_END!r}")
     else:
         _check_totals(run, collector)
@@ -166,6 +166,9 @@ def _check(run: _Run, collector: OutputCollector) -> bool:
         for rate in (*run.totals, *run.intervals):
             _check_rate(rate, collector)
     is_one = len(collector.problems) == before
+    if is_one and not run.ends:
+        message = f"no {_END!r}: the rows of both ends are there, and nothing says that they are all"
+        collector.warn(ProblemKind.NO_CLOSING_LINE, message)
     if is_one and not run.starts:
         message = "the output begins before this text: intervals may be missing"
         collector.warn(ProblemKind.NO_OPENING_LINE, message)

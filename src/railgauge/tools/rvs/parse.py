@@ -165,7 +165,13 @@ def _check(text: str, run: RvsRun, marks: _Marks, tables: Memory) -> None:
         run.collector.error(ProblemKind.TRUNCATED, "a table of BABEL without its closing rule")
     _check_gpus(run)
     peers.check(run)
-    if run.collector.is_empty and not (run.results or run.peers or marks.closing):
+    if marks.closing and not (run.results or run.peers or run.collector.samples):
+        message = "RVS's summary alone: the results of single GPUs are missing"
+        run.collector.warn(ProblemKind.NO_OPENING_LINE, message)
+        for status in _STATUS.values():
+            number = list(marks.closing.values()).count(status)
+            run.collector.add(f"tests_{status}", "count", number, may_be_zero=True)
+    elif run.collector.is_empty and not (run.results or run.peers):
         run.collector.nothing(text, "no result of RVS in this text")
 
 
