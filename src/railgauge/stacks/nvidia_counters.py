@@ -10,6 +10,7 @@ from railgauge.stacks.nvlink import parse_nvlink
 from railgauge.stacks.readings import Raw
 from railgauge.stacks.sections import Section, section
 
+
 def parse_counters(sections: Mapping[str, Section]) -> Mapping[int, GpuCounts]:
     """Read ``nvidia-smi -q -x`` and ``nvidia-smi nvlink -e``."""
     log, links = section(sections, "nvidia-smi-q"), section(sections, "nvidia-smi-nvlink-e")

@@ -22,7 +22,9 @@ _GPU = re.compile(r"GPU (\d{1,4}): .*")
 _OF_LINK = re.compile(r"Links? (\d{1,3})\b")
 _RATE = re.compile(r"Link (\d{1,3}): (?:(\d{1,5}(?:\.\d{1,6})?) GB/s|<inactive>)")
 # Counts, and the bit error rates of Blackwell: Link 0: Effective BER: 15e-255
-_COUNT = re.compile(r"Link (\d{1,3}): ([A-Z][\w -]{0,40}): (\d{1,18}|\d{1,4}(?:\.\d{1,9})?e-\d{1,3})")
+_COUNT = re.compile(
+    r"Link (\d{1,3}): ([A-Z][\w -]{0,40}): (\d{1,18}|\d{1,4}(?:\.\d{1,9})?e-\d{1,3})"
+)
 _REMOTE = re.compile(r"Link (\d{1,3}): Remote Device ([0-9a-fA-F:.]{7,20}): Link (\d{1,3})")
 _INACTIVE = "all links are inactive"
 _BITS_PER_BYTE = 8

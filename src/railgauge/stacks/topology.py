@@ -1,7 +1,8 @@
 """Parser for the matrix of distances that ``nvidia-smi topo -m`` and ``mx-smi topo -n`` print.
 
 It has a heading of device names, one row for each device, and a legend that gives the name of
-``NIC0``; older drivers have the name itself, ``mlx5_0``, in the heading. The row ``GPU0   X   NV18   PXB`` below ``GPU0   GPU1   NIC0`` becomes
+``NIC0``; older drivers have the name itself, ``mlx5_0``, in the heading. The row
+``GPU0   X   NV18   PXB`` below ``GPU0   GPU1   NIC0`` becomes
 ``{"gpu0": {"gpu1": "NV18", "mlx5_0": "PXB"}}``.
 """
 

@@ -31,8 +31,9 @@ def parse(text: str) -> Parsed:
     """Read one report. Never raises and takes time linear in the text.
 
     ``incidents_warning`` and ``incidents_failure`` count what was found; each is a warning
-    (``test-warned``, ``test-failed``), and ``summary.incidents`` has its entity (``GPU 0``), system,
-    status and words. ``summary.overall`` is DCGM's own verdict, which must be that of the worst.
+    (``test-warned``, ``test-failed``), and ``summary.incidents`` has its entity (``GPU 0``), its
+    system, status and words. ``summary.overall`` is DCGM's own verdict, which must be that of the
+    worst incident.
     """
     text = clean(text)
     collector = OutputCollector()

@@ -118,8 +118,9 @@ def parse(text: str) -> Parsed:
     """Read one run. Never raises and takes time linear in the text.
 
     ``gflops`` is the mean of each GPU over the run but its first seconds, ``gflops_min`` and
-    ``gflops_max`` its slowest and its fastest second (``GFLOP/s``), with the placement ``gpu3``. A GPU that the tool calls unhealthy
-    is the warning ``test-failed``, and ``summary.tests`` has the test ``GPU health`` of each GPU.
+    ``gflops_max`` its slowest and its fastest second (``GFLOP/s``), with the placement ``gpu3``. A
+    GPU that the tool calls unhealthy is the warning ``test-failed``, and ``summary.tests`` has the
+    test ``GPU health`` of each GPU.
     ``summary``: ``format`` (as printed: ``FP32``, ``BF16``, ``FP8``), ``measured``, ``models``,
     ``uuids``.
     """

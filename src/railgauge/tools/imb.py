@@ -81,11 +81,11 @@ class _Run:
 def parse(text: str) -> Parsed:
     """Read all benchmarks of one run. Never raises and takes time linear in the text.
 
-    ``latency``, ``latency_min``, ``latency_avg``, ``latency_max`` (``us``), ``bandwidth`` (``MB/s``,
-    which in old releases means ``MiB/s``) and ``message_rate`` (``1/s``) of each size, with the
-    placement ``Allreduce/16``: the benchmark and its number of processes. A bandwidth must follow
-    from size and time. ``defects`` of a check that are not 0 are ``data-corruption``; a run without
-    its last line is ``no-closing-line``.
+    ``latency``, ``latency_min``, ``latency_avg``, ``latency_max`` (``us``), ``bandwidth``
+    (``MB/s``, which in old releases means ``MiB/s``) and ``message_rate`` (``1/s``) of each size,
+    with the placement ``Allreduce/16``: the benchmark and its number of processes. A bandwidth must
+    follow from size and time. ``defects`` of a check that are not 0 are ``data-corruption``; a run
+    without its last line is ``no-closing-line``.
     """
     text = clean(text)
     collector, run = OutputCollector(relations=_RELATIONS), _Run()
@@ -159,10 +159,10 @@ def _add_bandwidth(
     times, time = _COUNTED.get(run.benchmark, (0, ""))
     means = ""
     if times and time in row:
-        fits = {
-            scale: not Quotient("bandwidth", time, scale / times, 0.01, 0.01).contradiction(row, size)
-            for scale in (1.0, _MEBI)
+        of_scale = {
+            scale: Quotient("bandwidth", time, scale / times, 0.01, 0.01) for scale in (1.0, _MEBI)
         }
+        fits = {scale: not one.contradiction(row, size) for scale, one in of_scale.items()}
         means = "MiB/s" if fits[_MEBI] and not fits[1.0] else ""
         if not any(fits.values()):
             what = f"{value} MB/s at {size} B do not follow from {row[time]} us"

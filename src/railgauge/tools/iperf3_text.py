@@ -193,7 +193,7 @@ def _check(run: _Run, collector: OutputCollector) -> bool:
             _check_rate(rate, collector)
     is_one = len(collector.problems) == before
     if is_one and not run.ends:
-        message = f"no {_END!r}: the rows of both ends are there, and nothing says that they are all"
+        message = f"no {_END!r}: the totals of both ends are there, intervals may be missing"
         collector.warn(ProblemKind.NO_CLOSING_LINE, message)
     if is_one and not run.starts:
         message = "the output begins before this text: intervals may be missing"

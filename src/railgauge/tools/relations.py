@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Protocol
 
 from railgauge.core.model import Sample
@@ -68,10 +68,12 @@ class Spread:
             (rank, *statistics[name]) for name in statistics if (rank := _rank(name)) is not None
         )
         means = [statistics[name] for name in statistics if name in _MEANS]
+        least = [(name, value) for rank, name, value in ranked if rank == _LEAST]
+        most = [(name, value) for rank, name, value in ranked if rank == _MOST]
         order = [
             *pairwise((name, value) for _, name, value in ranked),
-            *(((low, least), mean) for mean in means for rank, low, least in ranked[:1] if not rank),
-            *((mean, (high, most)) for mean in means for rank, high, most in ranked if rank == _MOST),
+            *product(least, means),
+            *product(means, most),
         ]
         for (low, less), (high, more) in order:
             if less > more + self.step + _EDGE * abs(more):

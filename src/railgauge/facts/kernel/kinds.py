@@ -218,7 +218,8 @@ KINDS: tuple[KernelKind, ...] = tuple(map(_kind, _ROWS))
 
 # A line with none of these words is of no kind of the table; looking for them first is cheaper.
 HINTS = re.compile(
-    r"Xid|NVRM|AER|PCIe Bus|available PCIe|IO_PAGE_FAULT|DMAR|DPC|pciehp|mlx5|NETDEV|[Ll]ink|amdgpu|ut of memory|Hardware Error|EDAC"
+    r"Xid|NVRM|AER|PCIe Bus|available PCIe|IO_PAGE_FAULT|DMAR"
+    r"|DPC|pciehp|mlx5|NETDEV|[Ll]ink|amdgpu|ut of memory|Hardware Error|EDAC"
     r"|Memory failure|BUG|watchdog|Oops|Kernel panic|blocked for|stall|nvme|above threshold"
 )
 

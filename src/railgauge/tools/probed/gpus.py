@@ -64,7 +64,9 @@ def _fail(those: Iterable[str], collector: OutputCollector) -> None:
 _MATRIX_CELL = re.compile(r"^[ \t]{0,80}GPU0[ \t]{1,80}(?:GPU1|X|CPU|NIC0|mlx)", re.MULTILINE)
 _OF_LINK = re.compile(r"^\s{0,40}Links? [0-9]{1,3}\b", re.MULTILINE)
 _GPU_HEADING = re.compile(r"^\s{0,40}(GPU [0-9]{1,4}): ", re.MULTILINE)
-_ROW = re.compile(r"^[ \t]{0,80}(GPU\d{1,4})[ \t]{1,80}(?!GPU|CPU|NIC|NUMA|Node|mlx)\S", re.MULTILINE)
+_ROW = re.compile(
+    r"^[ \t]{0,80}(GPU\d{1,4})[ \t]{1,80}(?!GPU|CPU|NIC|NUMA|Node|mlx)\S", re.MULTILINE
+)
 _METAX_CELL = re.compile(r"^[ \t]{0,80}GPU[01][^\n]{0,80}\bMX\b", re.MULTILINE)
 _NO_GPU = "No devices were found"
 

@@ -82,8 +82,8 @@ _NAME = r"[A-Za-z0-9_\[\]. -]{1,80}"
 _STATISTIC = re.compile(rf"(\s{{0,20}})({_NAME}): ([0-9]{{1,20}})\s{{0,20}}")
 # What the names of counters begin with: a line without indent may be any program's.
 _OF_COUNTER = re.compile(
-    r"\s{0,20}(?:\[\d{1,4}\] ?:? ?)?(?:[rt]x|ch|port|veb|vport|vf|queue|mac|module|link|phy|outbound"
-    r"|roce|tc|dev|q)\d{0,4}[_. \[-]"
+    r"\s{0,20}(?:\[\d{1,4}\] ?:? ?)?(?:[rt]x|ch|port|veb|vport|vf|queue|mac|module|link|phy"
+    r"|outbound|roce|tc|dev|q)\d{0,4}[_. \[-]"
 )
 
 

@@ -50,11 +50,12 @@ def parse(text: str) -> Parsed:
     """Read the results of GST, IET, BABEL and PBQT, and RVS's own verdicts. Never raises.
 
     ``gflops_bf16``, … or ``gflops`` (``GFLOP/s``) is GST's rate in each interval, by the format in
-    the action's name; ``babel_copy``, ``babel_copy_min``, ``babel_copy_max``, … (``MB/s`` or ``MiB/s``)
-    are a kernel's mean, its slowest and its fastest run; ``p2p_bw`` and ``p2p_bw_bidirectional`` are decimal ``GB/s``
-    between two GPUs. The placement is ``gpu0`` in the order of RVS's list of GPUs, or RVS's own
-    number without that list. ``summary.tests`` has each action on each GPU, as in ``NamedResult``;
-    a failed one is the warning ``test-failed``. ``summary``: ``measured``, ``models``, ``peers``,
+    the action's name; ``babel_copy``, ``babel_copy_min``, ``babel_copy_max``, … (``MB/s`` or
+    ``MiB/s``) are a kernel's mean, its slowest and its fastest run; ``p2p_bw`` and
+    ``p2p_bw_bidirectional`` are decimal ``GB/s`` between two GPUs. The placement is ``gpu0`` in the
+    order of RVS's list of GPUs, or RVS's own number without that list. ``summary.tests`` has each
+    action on each GPU, as in ``NamedResult``; RVS's closing table alone gives ``tests_pass``, ….
+    A failed one is the warning ``test-failed``. ``summary``: ``measured``, ``models``, ``peers``,
     ``actions``. An id or a value that is no number (the manual prints ``<result>``) is an error, as
     is an action that a listed GPU did not end.
     """
