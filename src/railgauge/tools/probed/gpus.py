@@ -18,6 +18,7 @@ from railgauge.tools.probed.program import (
     refuse,
     refuse_twins,
 )
+from railgauge.tools.relations import AtMost
 
 # --- tables for people ---
 
@@ -250,9 +251,13 @@ def _read_metax(text: str, collector: OutputCollector) -> Found:
     return {**(found or {}), "versions": metax.parse_versions(text)}
 
 
+_RELATIONS = (
+    *(AtMost(share, 100.0) for share in ("utilization", "memory_utilization", "memory_share")),
+    AtMost("memory_used", "memory_total"),
+)
 PROGRAMS = (
-    ProbedProgram("nvidia-smi", _read_nvidia),
-    ProbedProgram("rocm-smi", _read_rocm),
-    ProbedProgram("amd-smi", _read_amd),
-    ProbedProgram("mx-smi", _read_metax),
+    ProbedProgram("nvidia-smi", _read_nvidia, _RELATIONS),
+    ProbedProgram("rocm-smi", _read_rocm, _RELATIONS),
+    ProbedProgram("amd-smi", _read_amd, _RELATIONS),
+    ProbedProgram("mx-smi", _read_metax, _RELATIONS),
 )

@@ -17,6 +17,7 @@ from railgauge.tools import Setting, is_not_run
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.metric import Metric
+from railgauge.tools.relations import Relation
 from railgauge.tools.text import clean, is_torn
 
 Found = Mapping[str, object] | None
@@ -30,6 +31,7 @@ class ProbedProgram:
 
     name: str
     read: Reader
+    relations: tuple[Relation, ...] = ()
     METRICS: tuple[Metric, ...] = ()
 
     def commands(self, setting: Setting, port: int) -> NoReturn:
@@ -44,7 +46,7 @@ class ProbedProgram:
     def parse(self, text: str) -> Parsed:
         """Read the output. Never raises and takes time linear in the text."""
         text = clean(text)
-        collector = OutputCollector()
+        collector = OutputCollector(relations=self.relations)
         found: Found = None
         if collector.check_started(text, self.name.replace("rdma-link", "rdma")):
             found = self.read(text, collector)
