@@ -335,7 +335,7 @@ RIGHT: dict[tuple[str, str], tuple[str, Values | None]] = {
     ),
     ("nvidia-smi", "topo -p2p r"): ("\tGPU0\tGPU1\nGPU0\tX\tOK\nGPU1\tCNS\tX\n", None),
     ("nvidia-smi", "-L"): (_H200, None),
-    ("nvidia-smi", "dmon"): ("# gpu    pwr  gtemp\n# Idx      W      C\n    0    63     63\n", None),
+    ("nvidia-smi", "dmon"): ("# gpu    pwr  gtemp\n# Idx      W      C\n   0    6     6\n", None),
     ("nvidia-smi", "--query-gpu=name"): ("name, memory.total [MiB]\nNVIDIA H200, 1 MiB\n", None),
     ("nvidia-smi", "-q -d PERFORMANCE"): (
         NVIDIA_QUERY,

@@ -175,8 +175,9 @@ def test_a_part_is_at_most_its_whole():
 
 
 def test_figures_of_other_rows_are_not_compared():
-    rows = [Sample("lat_min", "us", 9.0, 8), Sample("lat_max", "us", 1.0, 16),
-            Sample("lat_max", "us", 1.0, 8, 1), Sample("lat_max", "us", 1.0, 8, 0, "gpu0")]  # fmt: skip
+    others = ((16, 0, None), (8, 1, None), (8, 0, "gpu0"))
+    rows = [Sample("lat_max", "us", 1.0, *other) for other in others]
+    rows.append(Sample("lat_min", "us", 9.0, 8))
     relations = (Spread("(?P<of>lat)_(?P<as>min|max)", 0.01),)
     assert not [*contradictions(rows, relations)]
     assert [*contradictions([*rows, Sample("lat_max", "us", 1.0, 8)], relations)]

@@ -112,11 +112,9 @@ def _take(line: str, run: _Run, collector: OutputCollector) -> None:
 
 
 def _is_row(line: str, run: _Run) -> bool:
-    """Return whether a line is a further row below the last line of names."""
+    """Return whether a line is a further row below the last line of names, whole or not."""
     cells = line.split(",")
-    if len(cells) != len(run.names):
-        run.names = ()
-    return len(cells) == len(run.names) and run.rate not in cells
+    return len(cells) > len(run.names) / 2 > 0 and run.rate not in cells
 
 
 def _take_values(line: str, run: _Run, collector: OutputCollector) -> None:

@@ -35,8 +35,9 @@ def parse(text: str) -> Parsed:
     Never raises and takes time linear in the text. Samples: ``time_us`` (``us``; ``cputime_us``
     with ``-C``), ``iteration_min_us``, … (with ``-I``), ``algbw`` and ``busbw`` (``GB/s``),
     ``wrong`` (``count``; absent where results were not checked), each with the placement
-    ``out_of_place`` or ``in_place`` and the size of the sweep (see ``asked_for``); rows with the same size are iterations. Rows that were
-    printed before an error are kept beside the error, which makes all values invalid.
+    ``out_of_place`` or ``in_place`` and the size of the sweep (see ``asked_for``); rows with the
+    same size are iterations. Rows that were printed before an error are kept beside the error,
+    which makes all values invalid.
 
     ``summarise`` describes ``summary``. An output in which rows were replaced by dots (``...``) is
     read with warnings.
