@@ -243,6 +243,15 @@ def test_nvlinks():
     assert parse_nvlink(down).links == {0: Links(0, None, None)}
 
 
+@pytest.mark.parametrize("line", ["Link 0: Data Tx: 9 KiB", "Link 0, P2P is supported: true"])
+def test_the_output_of_another_option_is_no_link_that_is_down(line):
+    found = parse_nvlink(f"GPU 0: x\n\t {line}\n")
+    assert (found.links, found.gpus) == ({}, ())
+    assert line in found.problem
+    errors = parse_nvlink("GPU 0: x\n\t Link 0: CRC Errors: 7\n")
+    assert (errors.links, errors.errors) == ({}, {0: {"link0_crc_errors": 7}})
+
+
 def test_topologies():
     one = parse_topology(recorded("005-topo-m-1gpu-ansi-escapes.txt"))
     assert (one.problem, one.cpus, one.numa_nodes) == ("", {"gpu0": "0-19"}, {"gpu0": 0})

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from testing.places import SHARED
+from testing.program_outputs import MX_228
 
 from railgauge.core.errors import BadInput
 from railgauge.stacks import GpuFacts, Section, stack
@@ -112,6 +113,14 @@ def test_node_that_reports_seven_gpus_has_seven():
     )
     assert "gpus" not in facts.missing
     assert 3 not in [gpu.index for gpu in facts.gpus]
+
+
+def test_a_gpu_that_cannot_be_used_is_an_error_of_its_node():
+    assert "gpus" not in metax(MX_228).missing
+    (gpu,) = metax(MX_228).gpus
+    assert (gpu.model, gpu.power_limit_w, gpu.persistence_mode) == ("MetaX C500", 350.0, True)
+    bad = metax(MX_228.replace("Available  ", "Unavailable"))
+    assert bad.missing["gpus"] == "mx-smi: GPU 0 is Unavailable"
 
 
 def test_processes():
