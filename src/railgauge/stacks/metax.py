@@ -115,7 +115,7 @@ def _gpu(raw: Raw) -> GpuFacts:
     return GpuFacts(
         index=int(raw["gpu"]),
         model=raw.get("name", ""),
-        bus_id=raw["bus_id"].lower(),
+        bus_id=read.bus_id(raw.get("bus_id")),
         memory_mib=int(memory[1]) if memory else None,
         power_limit_w=float(cap[1]) if cap else None,
         persistence_mode=read.switch(raw.get("persistence")),

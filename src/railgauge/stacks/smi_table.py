@@ -126,6 +126,9 @@ def parse_table(text: str) -> SmiTable:
         return SmiTable(problem=f"{len(tables) or 'no'} tables of GPUs are printed")
     heading, blocks = tables[0]
     columns = [_columns(cell) for line in heading for cell in line]
+    names = [name for cell in columns for name, _ in cell if name]
+    if len(set(names)) < len(names) or "gpu" not in names:
+        return SmiTable(problem="the heading names a column twice, or no GPU")
     if unknown := next((cell for line in heading for cell in line if _left_over(cell)), ""):
         return SmiTable(problem=f"the heading {' '.join(unknown.split())!r} is of no known release")
     if not blocks:

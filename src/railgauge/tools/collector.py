@@ -62,7 +62,7 @@ class OutputCollector:
     ) -> None:
         """Add a sample, or an error for a value that is negative, not finite or an invalid 0."""
         of = f"{metric} of {placement or 'the run'}"
-        if not math.isfinite(value) or value < 0:
+        if not _is_number(value) or value < 0:
             self.refuse(ProblemKind.NOT_A_NUMBER, f"{of} is {value}", metric, placement)
         elif value == 0 and not may_be_zero:
             self.refuse(ProblemKind.ZERO_VALUE, f"{of} is printed as 0", metric, placement)
@@ -143,6 +143,14 @@ class OutputCollector:
             self.error(ProblemKind.INCONSISTENT, what)
         told = {name: value for name, value in (summary or {}).items() if _is_finite(value)}
         return Parsed(tool, version, tuple(self.samples), told, one_a_kind(self.problems))
+
+
+def _is_number(value: float) -> bool:
+    """Return whether a value is finite as a float too: JSON has integers of any size."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def _is_finite(value: object) -> bool:
