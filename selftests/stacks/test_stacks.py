@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from testing.places import SHARED
-from testing.program_outputs import MX_228
+from testing.printed_tables import MX_228
 
 from railgauge.core.errors import BadInput
 from railgauge.stacks import GpuFacts, Section, stack

@@ -1,7 +1,7 @@
 """Another option, or another release, of a program gives figures that are right, or an error."""
 
 import pytest
-from testing.program_outputs import (
+from testing.printed_tables import (
     AMD_MONITOR,
     AMD_TABLE,
     AMD_TOPOLOGY,
@@ -14,10 +14,10 @@ from testing.program_outputs import (
     MX_229,
     NVIDIA_QUERY,
     NVIDIA_TABLE,
-    RIGHT,
     ROCM_TABLE,
     UDP,
 )
+from testing.program_outputs import RIGHT
 
 from railgauge import tools
 from railgauge.judging.evidence import DOUBTS

@@ -3,14 +3,14 @@
 import re
 
 import pytest
-from testing.program_outputs import AMD_MONITOR, IMB, UDP
+from testing.printed_tables import AMD_MONITOR, IMB, UDP
 from testing.read_only_outputs import BUS, TABLE
 from testing.recorded_outputs import recorded
 
 from railgauge import tools
 from railgauge.core.model import Sample
 from railgauge.tools import collector
-from railgauge.tools.relations import AtMost, Quotient, Spread, contradictions
+from railgauge.tools.relations import AtMost, Quotient, Statistics, contradictions
 
 LATENCY = """\
  #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]
@@ -148,7 +148,7 @@ def lat(**values):
 )
 def test_statistics_rise(row, what):
     statistics = "min|median|mean|average|avg|peak|max|p[0-9]+"
-    assert Spread(f"(?P<of>lat|bw)_(?P<as>{statistics})", 0.01).contradiction(row) == what
+    assert Statistics(f"(?P<of>lat|bw)_(?P<as>{statistics})", 0.01).contradiction(row) == what
 
 
 @pytest.mark.parametrize(
@@ -178,6 +178,6 @@ def test_figures_of_other_rows_are_not_compared():
     others = ((16, 0, None), (8, 1, None), (8, 0, "gpu0"))
     rows = [Sample("lat_max", "us", 1.0, *other) for other in others]
     rows.append(Sample("lat_min", "us", 9.0, 8))
-    relations = (Spread("(?P<of>lat)_(?P<as>min|max)", 0.01),)
+    relations = (Statistics("(?P<of>lat)_(?P<as>min|max)", 0.01),)
     assert not [*contradictions(rows, relations)]
     assert [*contradictions([*rows, Sample("lat_max", "us", 1.0, 8)], relations)]

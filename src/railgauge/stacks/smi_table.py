@@ -118,6 +118,12 @@ class SmiTable:
                 yield f"GPU {gpu.get('gpu', number)}: {', '.join(bad)}"
 
 
+_Cells = list[list[str]]
+"""Lines of cells."""
+_Columns = Sequence[tuple[str, str]]
+"""The names and patterns of the values in a cell."""
+
+
 def parse_table(text: str) -> SmiTable:
     """Parse the only table of GPUs in the text."""
     lines = [line[:_LONGEST_LINE].strip() for line in text.split("\n")]
@@ -125,30 +131,38 @@ def parse_table(text: str) -> SmiTable:
     if len(tables) != 1:
         return SmiTable(problem=f"{len(tables) or 'no'} tables of GPUs are printed")
     heading, blocks = tables[0]
-    columns = [_columns(cell) for line in heading for cell in line]
-    names = [name for cell in columns for name, _ in cell if name]
-    if len(set(names)) < len(names) or "gpu" not in names:
-        return SmiTable(problem="the heading names a column twice, or no GPU")
-    if unknown := next((cell for line in heading for cell in line if _left_over(cell)), ""):
-        return SmiTable(problem=f"the heading {' '.join(unknown.split())!r} is of no known release")
-    if not blocks:
-        return SmiTable(problem="the table has no GPU")
+    columns = [[_columns(cell) for cell in line] for line in heading]
+    problem = _wrong_heading(heading, columns) or ("" if blocks else "the table has no GPU")
     gpus: list[dict[str, str]] = []
     for block in blocks[:_MOST_GPUS]:
-        cells = [cell for line in block for cell in line]
-        if [len(line) for line in block] != [len(line) for line in heading]:
-            return SmiTable(problem=f"a GPU has other lines than the heading: {_shown(block)}")
-        gpus.append({})
-        for names, cell in zip(columns, cells, strict=True):
-            found = _values(names, cell)
-            if found is None:
-                return SmiTable(problem=f"{cell!r} below {', '.join(n for n, _ in names)!r}")
-            gpus[-1] |= found
-    return SmiTable(tuple(gpus))
+        found = _values(columns, block)
+        gpus.append({} if isinstance(found, str) else found)
+        problem = problem or (found if isinstance(found, str) else "")
+    return SmiTable(problem=problem) if problem else SmiTable(tuple(gpus))
 
 
-_Cells = list[list[str]]
-"""Lines of cells."""
+def _wrong_heading(heading: _Cells, columns: Sequence[Sequence[_Columns]]) -> str:
+    """Return why nothing can be said of what stands below a heading."""
+    unknown = next((cell for line in heading for cell in line if _left_over(cell)), "")
+    if unknown:
+        return f"the heading {' '.join(unknown.split())!r} is of no known release"
+    names = [name for line in columns for cell in line for name, _ in cell if name]
+    is_one = len(set(names)) == len(names) and "gpu" in names
+    return "" if is_one else "the heading names a column twice, or no GPU"
+
+
+def _values(columns: Sequence[Sequence[_Columns]], block: _Cells) -> dict[str, str] | str:
+    """Return the values of a GPU by name, or why its lines do not fit the heading."""
+    if [len(line) for line in block] != [len(line) for line in columns]:
+        return f"a GPU has other lines than the heading: {_shown(block)}"
+    found: dict[str, str] = {}
+    for of_line, line in zip(columns, block, strict=True):
+        for of_cell, cell in zip(of_line, line, strict=True):
+            own = _of_cell(of_cell, cell)
+            if own is None:
+                return f"{cell!r} below {', '.join(name for name, _ in of_cell)!r}"
+            found |= own
+    return found
 
 
 def _boxes(lines: Sequence[str]) -> Iterator[tuple[_Cells, list[_Cells]]]:
@@ -204,7 +218,7 @@ def _left_over(cell: str) -> str:
     return _WORDS.sub("", cell).strip()
 
 
-def _values(columns: Sequence[tuple[str, str]], cell: str) -> dict[str, str] | None:
+def _of_cell(columns: _Columns, cell: str) -> dict[str, str] | None:
     """Return the values of a cell by name; ``None`` if it does not hold exactly these."""
     named = [(name, pattern) for name, pattern in columns if name]
     whole = r"\s+".join(f"(?P<{name}>{pattern})" for name, pattern in named)

@@ -19,7 +19,7 @@ from railgauge.tools.claims import Claim, SideOutput, ToolRequest, claims_of_gpu
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.metric import HIGHER, several
 from railgauge.tools.options import program, read_options
-from railgauge.tools.relations import Spread
+from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean, is_torn, line_at, with_end
 
 __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
@@ -48,7 +48,7 @@ _COMPLAINT = re.compile(
     "^Error: (?!Some GPUs are not healthy)|^error: | panicked at ", re.MULTILINE
 )
 # A mean is printed without its fraction.
-_RELATIONS = (Spread("(?P<of>gflops)(?:_(?P<as>min|max))?", 1.0),)
+_RELATIONS = (Statistics("(?P<of>gflops)(?:_(?P<as>min|max))?", 1.0),)
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server

@@ -19,7 +19,7 @@ from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector, problem
-from railgauge.tools.relations import AtMost, Quotient, Relation, Spread
+from railgauge.tools.relations import AtMost, Quotient, Relation, Statistics
 from railgauge.tools.text import clean, lines
 from railgauge.tools.torn import complain, figures_at_an_end, is_figure
 
@@ -55,7 +55,7 @@ _COUNTED = {"PingPong": (1, "latency"), "PingPing": (1, "latency"), "Sendrecv": 
             "Exchange": (4, "latency_max")}  # fmt: skip
 _MEBI = 2**20 / 1e6
 _RELATIONS: tuple[Relation, ...] = (
-    Spread("(?P<of>latency)_(?P<as>min|avg|max)", 0.01),
+    Statistics("(?P<of>latency)_(?P<as>min|avg|max)", 0.01),
     AtMost("overlap", 100.0),
 )
 

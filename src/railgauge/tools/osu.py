@@ -13,7 +13,7 @@ from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
-from railgauge.tools.relations import Spread
+from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean, lines
 from railgauge.tools.torn import complain, figures_at_an_end, is_figure
 
@@ -35,7 +35,7 @@ _COLUMNS = {
 }
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,6})?")
 _SIZE = re.compile(r"[0-9]{1,15}")
-_RELATIONS = (Spread("(?P<of>latency)_(?P<as>min|avg|max)", 0.01),)
+_RELATIONS = (Statistics("(?P<of>latency)_(?P<as>min|avg|max)", 0.01),)
 
 
 @dataclass(slots=True)

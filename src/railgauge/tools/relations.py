@@ -3,7 +3,7 @@
 A column that is taken for another, a digit that a launcher lost and a value that was edited by hand
 break one of them::
 
-    >>> latency = Spread(r"(?P<of>lat)_(?P<as>min|typical|avg|max)", 0.01)
+    >>> latency = Statistics(r"(?P<of>lat)_(?P<as>min|typical|avg|max)", 0.01)
     >>> latency.contradiction({"lat_min": 9.0, "lat_typical": 2.0, "lat_max": 1.0})
     'lat_min is 9, but lat_typical is 2'
 """
@@ -40,7 +40,7 @@ class Relation(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Statistics:
     """Statistics of the same thing: minimum, percentiles and maximum rise, the mean is between.
 
     ``pattern`` matches their names: the group ``of`` is the thing, ``as`` the statistic (``min``,

@@ -15,7 +15,7 @@ from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
-from railgauge.tools.relations import Quotient, Spread
+from railgauge.tools.relations import Quotient, Statistics
 from railgauge.tools.squares import Square, read_squares
 from railgauge.tools.text import clean, is_torn, whole_lines, with_end
 from railgauge.tools.torn import complain, figures_at_an_end, is_figure
@@ -44,8 +44,8 @@ _FAILED = re.compile(
 _RELATIONS = (
     Quotient("avg_bw", "avg_time", 1e3, 0.001, 0.001),
     Quotient("peak_bw", "min_time", 1e3, 0.001, 0.001),
-    Spread("(?:bidirectional_)?(?P<as>avg|peak)_(?P<of>bw)", 0.001),
-    Spread("(?:bidirectional_)?(?P<as>min|avg)_(?P<of>time)", 0.001),
+    Statistics("(?:bidirectional_)?(?P<as>avg|peak)_(?P<of>bw)", 0.001),
+    Statistics("(?:bidirectional_)?(?P<as>min|avg)_(?P<of>time)", 0.001),
 )
 # Figures side by side that no other line has.
 _FEWEST = 2

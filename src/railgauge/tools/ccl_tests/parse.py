@@ -22,11 +22,11 @@ from railgauge.tools.ccl_tests.problems import find_problems
 from railgauge.tools.ccl_tests.rows import CclRow, Figure, Side
 from railgauge.tools.ccl_tests.tables import CclReading, read_lines
 from railgauge.tools.collector import OutputCollector
-from railgauge.tools.relations import Spread
+from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean
 
 # Times of single iterations (-I); from 10 ms on they have one decimal.
-_RELATIONS = (Spread("(?P<of>iteration)_(?P<as>min|p99|max)_us", 0.1),)
+_RELATIONS = (Statistics("(?P<of>iteration)_(?P<as>min|p99|max)_us", 0.1),)
 
 
 def parse(text: str) -> Parsed:

@@ -13,13 +13,13 @@ from railgauge.tools.collector import OutputCollector
 from railgauge.tools.perftest.problems import find_problems
 from railgauge.tools.perftest.samples import Figures, add, collect, fitting_unit
 from railgauge.tools.perftest.tables import read_tables
-from railgauge.tools.relations import Spread
+from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean
 
 # Rows have two decimals, those of slow links six.
 _RELATIONS = (
-    Spread("(?P<of>lat)_(?P<as>min|typical|avg|p99|p999|max)", 0.01),
-    Spread("(?P<of>bw)_(?P<as>average|peak)", 0.01),
+    Statistics("(?P<of>lat)_(?P<as>min|typical|avg|p99|p999|max)", 0.01),
+    Statistics("(?P<of>bw)_(?P<as>average|peak)", 0.01),
 )
 _STARTED = ("local address:", "Dual-port", "remote address:")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
-from railgauge.tools.relations import Spread
+from railgauge.tools.relations import Statistics
 from railgauge.tools.rvs import memory, peers
 from railgauge.tools.rvs.memory import Memory
 from railgauge.tools.rvs.products import Products
@@ -30,7 +30,7 @@ _PART = re.compile(
     r"RESULT *\] |\[RES|\[GPU:: |[A-Z]S \d|GBps  duration|pass: (?:TRUE|FALSE)|ramp up|^\d{1,9}$"
 )
 _TOLD = ("Start of GPU ramp up", "End of GPU ramp up", "GFLOPS", "Power(W)", memory.BEGIN)
-_RELATIONS = (Spread("(?P<of>babel_[a-z]{1,9})(?:_(?P<as>min|max))?", 0.01),)
+_RELATIONS = (Statistics("(?P<of>babel_[a-z]{1,9})(?:_(?P<as>min|max))?", 0.01),)
 _OLD_ERROR = re.compile(r"RVS-ERROR (.{1,300})")
 
 
