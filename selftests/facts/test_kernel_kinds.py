@@ -56,6 +56,19 @@ LINES = [
     ("leptonai/gpud, sxid/kmsg.go",
      "nvidia-nvswitch0: SXid (PCI:0000:00:00.0): 20034, Fatal, Link 30 LTSSM Fault Up",
      "sxid", "20034", "0000:00:00.0 link 30", FAULT),
+    ("stas00/ml-engineering, accelerator/nvidia/debug.md, with other figures",
+     "mlx5_core 0000:9f:00.0: 126.024 Gb/s available PCIe bandwidth, limited by 16.0 GT/s PCIe x8"
+     " link at 0000:9e:00.0 (capable of 252.048 Gb/s with 16.0 GT/s PCIe x16 link)",
+     "pcie-limited", "", "0000:9f:00.0", NOTE),
+    ("drivers/iommu/amd/iommu.c",
+     "nvidia 0000:4e:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0017 address=0xfd000000"
+     " flags=0x0030]", "iommu-fault", "", "gpu3", FAULT),
+    ("drivers/iommu/amd/iommu.c",
+     "AMD-Vi: Event logged [IO_PAGE_FAULT device=0000:4e:00.0 domain=0x0017 address=0xfd000000"
+     " flags=0x0030]", "iommu-fault", "", "gpu3", FAULT),
+    ("drivers/iommu/intel/dmar.c",
+     "DMAR: [DMA Read NO_PASID] Request device [3c:00.0] fault addr 0x1000 [fault reason 0x06] PTE"
+     " Read access is not set", "iommu-fault", "", "3c:00.0", FAULT),
     ("access.redhat.com/solutions/7128107",
      "pcieport 0000:00:1b.2: AER: Uncorrectable (Fatal) error message received from 0000:5c:00.0",
      "aer-uncorrected", "", "mlx5_0", FAULT),

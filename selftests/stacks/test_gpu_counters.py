@@ -8,7 +8,6 @@ from testing.places import SHARED
 
 from railgauge.config.thresholds.counter_groups import GROUPS
 from railgauge.stacks import Section, stack, vendors
-from railgauge.stacks.nvidia_counters import parse_link_errors
 
 CORPUS = SHARED / "corpus"
 NVLINK = """\
@@ -68,7 +67,7 @@ def test_an_m60_shows_none_of_what_it_does_not_have():
 
 
 def test_the_errors_of_nvlinks_are_read_link_by_link():
-    assert parse_link_errors(NVLINK) == {
+    assert nvidia("") == {
         0: {
             "link0_replay_errors": 0, "link0_recovery_errors": 0, "link0_crc_errors": 7,
             "link17_replay_errors": 3, "link17_recovery_errors": 0, "link17_crc_errors": 0,

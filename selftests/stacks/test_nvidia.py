@@ -236,11 +236,20 @@ def test_text_of_page_retirement():
 
 
 def test_nvlinks():
-    assert parse_nvlink(recorded("006-nvlink-s-h100.txt")) == {0: Links(18, 18, 212.496)}
-    eight = parse_nvlink(recorded("009-nvlink-s-a100-8gpu.txt"))
+    assert parse_nvlink(recorded("006-nvlink-s-h100.txt")).links == {0: Links(18, 18, 212.496)}
+    eight = parse_nvlink(recorded("009-nvlink-s-a100-8gpu.txt")).links
     assert eight == dict.fromkeys(range(8), Links(12, 12, 200.0))
     down = "GPU 0: x\nNVML: Unable to retrieve NVLink information as all links are inActive\n"
-    assert parse_nvlink(down) == {0: Links(0, None, None)}
+    assert parse_nvlink(down).links == {0: Links(0, None, None)}
+
+
+@pytest.mark.parametrize("line", ["Link 0: Data Tx: 9 KiB", "Link 0, P2P is supported: true"])
+def test_the_output_of_another_option_is_no_link_that_is_down(line):
+    found = parse_nvlink(f"GPU 0: x\n\t {line}\n")
+    assert (found.links, found.gpus) == ({}, ())
+    assert line in found.problem
+    errors = parse_nvlink("GPU 0: x\n\t Link 0: CRC Errors: 7\n")
+    assert (errors.links, errors.errors) == ({}, {0: {"link0_crc_errors": 7}})
 
 
 def test_topologies():

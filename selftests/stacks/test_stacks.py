@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from testing.places import SHARED
+from testing.printed_tables import MX_228
 
 from railgauge.core.errors import BadInput
 from railgauge.stacks import GpuFacts, Section, stack
@@ -108,22 +109,39 @@ def test_two_gpus_on_one_board_keep_their_own_numbers():
     assert [gpu.index for gpu in parse_gpus(table)] == list(range(8))
 
 
-def test_lost_row_is_not_a_smaller_node():
-    lines = text(TABLE_223).splitlines()
-    lost = "\n".join(line for line in lines if "0000:11:00.0" not in line)
-    facts = metax(lost)
+def without(table, bus_id, lines=2):
+    every = table.splitlines(keepends=True)
+    at = next(at for at, line in enumerate(every) if bus_id in line)
+    return "".join(every[:at] + every[at + lines :])
+
+
+def test_a_lost_gpu_is_not_a_smaller_node():
+    facts = metax(without(text(TABLE_223), "0000:11:00.0"))
     assert len(facts.gpus) == 7
     assert facts.missing["gpus"] == "mx-smi: reports 8 attached GPUs but lists 7"
 
 
+def test_a_lost_row_gives_no_gpu_the_values_of_another():
+    facts = metax(without(text(TABLE_223), "0000:11:00.0", lines=1))
+    assert facts.gpus == ()
+    assert "lists 0: a GPU has other lines than the heading" in facts.missing["gpus"]
+
+
 def test_node_that_reports_seven_gpus_has_seven():
-    lines = text(TABLE_223).splitlines()
-    lost = "\n".join(line for line in lines if "0000:11:00.0" not in line)
+    lost = without(text(TABLE_223), "0000:11:00.0")
     facts = metax(
         lost.replace("Attached GPUs                                     : 8", "Attached GPUs : 7")
     )
     assert "gpus" not in facts.missing
     assert 3 not in [gpu.index for gpu in facts.gpus]
+
+
+def test_a_gpu_that_cannot_be_used_is_an_error_of_its_node():
+    assert "gpus" not in metax(MX_228).missing
+    (gpu,) = metax(MX_228).gpus
+    assert (gpu.model, gpu.power_limit_w, gpu.persistence_mode) == ("MetaX C500", 350.0, True)
+    bad = metax(MX_228.replace("Available  ", "Unavailable"))
+    assert bad.missing["gpus"] == "mx-smi: GPU 0 is Unavailable"
 
 
 def test_processes():

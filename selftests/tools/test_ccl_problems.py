@@ -215,6 +215,12 @@ def test_per_iteration_and_timestamp_columns():
     parsed = parse(heading + row + "# Bitwise mismatches : 2 FAILED\n")
     assert [s.value for s in parsed.samples if s.metric == "busbw"] == [175.30, 169.40]
     assert [p.kind for p in parsed.errors] == ["bitwise-mismatch"]
+    times = {s.metric: s.value for s in parsed.samples if s.metric.startswith("iteration")}
+    assert times == {
+        "iteration_min_us": 80.10, "iteration_max_us": 90.20, "iteration_p99_us": 90.10,
+    }  # fmt: skip
+    swapped = heading + row.replace("80.10 90.20", "90.20 80.10")
+    assert "inconsistent" in {p.kind for p in parse(swapped).errors}
 
 
 def test_old_errors_marked_by_an_asterisk_are_corruption():

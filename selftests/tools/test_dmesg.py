@@ -42,12 +42,21 @@ def test_each_form_of_a_log_is_read(form):
     assert (event["gravity"], event["cause"], event["text"]) == ("fault", "gpu-xid", XID)
 
 
+@pytest.mark.parametrize("before", ["", "2026-01-02 03:04:05 [rank3] ERROR: "])
+def test_an_xid_that_another_log_quotes_is_a_note_with_its_place(before):
+    parsed = parse(f"step 1\n{before}{XID}\nstep 2\n")
+    (event,) = parsed.summary["events"]
+    assert (event["line"], event["kind"], event["device"]) == (2, "Xid 79", "0000:4e:00")
+    assert values(parsed) == {("lines", None): 0, ("faults", None): 0, ("notes", None): 1}
+    assert [problem.kind for problem in parsed.problems] == ["no-heading"]
+
+
 def test_a_line_that_a_program_wrote_is_a_note():
     assert values(parse(f"<11>[ 1.5] {XID}\n"))["notes", None] == 1
 
 
 @pytest.mark.parametrize(
-    ("text", "kind"), [("", "no-output"), (XID, "no-table"), ("hello\nworld\n", "no-table")]
+    ("text", "kind"), [("", "no-output"), ("NVRM: x\n", "no-table"), ("hello\n", "no-table")]
 )
 def test_what_is_no_log_is_an_error(text, kind):
     parsed = parse(text)

@@ -211,7 +211,9 @@ def test_mean_and_slowest_second_of_each_gpu():
     parsed = parse("gpu-fryer", FRY)
     assert values(parsed) == {
         ("gflops", "gpu0"): 730012, ("gflops_min", "gpu0"): 728988,
+        ("gflops_max", "gpu0"): 731187.49,
         ("gflops", "gpu1"): 725011, ("gflops_min", "gpu1"): 724590,
+        ("gflops_max", "gpu1"): 726789.0,
     }  # fmt: skip
     assert (parsed.summary["format"], parsed.problems) == ("BF16", ())
     assert [(t["status"], t["gpus"]) for t in parsed.summary["tests"]] == [

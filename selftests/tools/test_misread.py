@@ -102,7 +102,7 @@ def test_test_cases_that_may_be_missing_are_told(cut, kind):
 
 LINKS = """\
 CA: node0003 mlx5_0:
-      0x0000000000300031      6    1[  ] ==( 4X        53.125 Gbps Active/  LinkUp)==>       3    1[  ] "leaf02" (Could be 12X )
+      0x0000000000300031      6    1[  ] ==( 4X        53.125 Gbps Active/  LinkUp)==>       3    1[  ] "leaf02" ( )
 Switch: 0x0000000000100001 leaf02:
            3    1[  ] ==( 4X        53.125 Gbps Active/  LinkUp)==>       6    1[  ] "node0003 mlx5_0" ( )
            3    2[  ] ==(                Down/ Polling)==>             [  ] "" ( )
@@ -117,9 +117,18 @@ LONG = """\
 def test_iblinkinfo_is_read_with_and_without_l():
     plain, long = read("iblinkinfo", LINKS), read("iblinkinfo", LONG)
     assert plain == long
-    assert values(plain) == {("ports_up", None): 2, ("ports_down", None): 1}
+    counts = {"ports_up": 2, "ports_down": 1, "ports_degraded": 0}
+    assert values(plain) == {(name, None): count for name, count in counts.items()}
     assert not plain.problems
     assert [port.guid for port in plain.summary["ports"]] == [0x300031, 0x100001, 0x100001]
+
+
+@pytest.mark.parametrize("text", [LINKS, LONG])
+@pytest.mark.parametrize("said", ["(Could be 12X )", "( Could be 10.0 Gbps)"])
+def test_a_port_that_could_be_faster_is_degraded(text, said):
+    parsed = read("iblinkinfo", text.replace("( )", said, 1))
+    assert values(parsed)["ports_degraded", None] == 1
+    assert warnings(parsed) == {"tool-warning"}
 
 
 @pytest.mark.parametrize("text", [LINKS, LONG])

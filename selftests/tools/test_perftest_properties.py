@@ -87,7 +87,13 @@ def latency_tables(draw):
     shown = list(LATENCIES)[: draw(st.sampled_from([3, 5, 7]))]
     rows, expected = [], []
     for size in draw(sizes()):
-        tokens = [f"{draw(st.floats(0.01, 1e6)):<7.2f}".strip() for _ in shown]
+        rising = sorted(draw(st.lists(st.floats(0.01, 1e6), min_size=5, max_size=5)))
+        by_metric = dict(
+            zip(("lat_min", "lat_typical", "lat_p99", "lat_p999", "lat_max"), rising, strict=True)
+        )
+        by_metric["lat_avg"] = draw(st.floats(rising[0], rising[-1]))
+        by_metric["lat_stdev"] = draw(st.floats(0.01, 1e6))
+        tokens = [f"{by_metric[LATENCIES[column]]:<7.2f}".strip() for column in shown]
         rows.append([str(size), "1000", *tokens])
         for column, token in zip(shown, tokens, strict=True):
             expected.append((LATENCIES[column], size, float(token), "us", ""))

@@ -117,6 +117,10 @@ def _perftest(platform: Platform, measurement: Measurement, parsed: Parsed) -> _
         yield _declared("GPU", said.get("gpu"), list(platform.affinity))
 
 
+def _tcp(platform: Platform, measurement: Measurement, parsed: Parsed) -> _Sides:  # noqa: ARG001
+    yield "protocol", parsed.summary.get("protocol"), "TCP"
+
+
 def _diagnostic(platform: Platform, measurement: Measurement, parsed: Parsed) -> _Sides:  # noqa: ARG001
     yield "run level", parsed.summary.get("run"), measurement.options.get("run")
 
@@ -206,6 +210,7 @@ _AGREE: Mapping[str, Callable[[Platform, Measurement, Parsed], _Sides]] = {
     "perftest": _perftest,
     "ccl-tests": _collectives,
     "mpi-bench": _collectives,
+    "iperf3": _tcp,
     "dcgmi-diag": _diagnostic,
     "gemm-bench": _products,
 }

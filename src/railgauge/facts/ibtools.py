@@ -150,6 +150,23 @@ def parse_ibstat(text: str) -> tuple[HcaPort, ...]:
     return tuple(_read_ports(text, _CA, _CA_PORT))
 
 
+_STATUS = re.compile(r"Infiniband device '([^']{1,80})' port (\d{1,3}) status:")
+
+
+def parse_ibstatus(text: str) -> tuple[HcaPort, ...]:
+    """Parse every port of ``ibstatus``, with its fields: ``state``, ``rate``, ``link_layer``, …
+
+    Format: infiniband-diags, ibstatus, and outputs quoted in public repositories.
+    """
+    ports: list[tuple[str, int, dict[str, str]]] = []
+    for line in _lines(text):
+        if start := _STATUS.fullmatch(line):
+            ports.append((start[1], int(start[2]), {}))
+        elif ports and (match := _FIELD.fullmatch(line)):
+            ports[-1][2][match[1]] = match[2]
+    return tuple(HcaPort(name, port, fields=fields) for name, port, fields in ports)
+
+
 _LINK = re.compile(
     r"(?:\d{1,4}/\d{1,3}: )?(?:link )?(?P<name>[\w.\-]{1,80})/(?P<port>\d{1,3}):? "
     r"(?:[^\n]{0,200} )?state (?P<state>[A-Z]{1,20}) physical_state (?P<physical>[A-Z_]{1,30})"

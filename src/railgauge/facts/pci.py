@@ -18,6 +18,7 @@ _REDIRECTS = ("ReqRedir+", "CmpltRedir+", "EgressCtrl+")
 _PART = "[PN] Part number:"
 _SERIAL = "[SN] Serial number:"
 _SLOT = "Physical Slot:"
+_LINK = "LnkSta:"
 _SHORT_ADDRESS = len("17:00.0")
 
 
@@ -26,7 +27,7 @@ class PciReport:
     """``acs_enabled`` are the devices that redirect peer traffic.
 
     ``part_numbers`` and ``serials`` map a PCI address with its domain to what its product data say;
-    ``slots`` map it to the firmware's number of its slot.
+    ``slots`` map it to the firmware's number of its slot, ``links`` to the state of its link.
     ``problem`` is the reason if ``acs_enabled`` could not be read.
     """
 
@@ -35,6 +36,7 @@ class PciReport:
     problem: str = ""
     serials: Mapping[str, str] = field(default_factory=dict)
     slots: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
 
 
 def parse_lspci(text: str) -> PciReport:
@@ -43,7 +45,7 @@ def parse_lspci(text: str) -> PciReport:
     In the output of ``grep ACSCtl``, which has no addresses, bridges are ``bridge #n``, from 1.
     """
     enabled: list[str] = []
-    told: dict[str, dict[str, str]] = {_PART: {}, _SERIAL: {}, _SLOT: {}}
+    told: dict[str, dict[str, str]] = {_PART: {}, _SERIAL: {}, _SLOT: {}, _LINK: {}}
     address, bridges, devices, denied = "", 0, 0, False
     for line in text.splitlines():
         if match := _ADDRESS.fullmatch(line):
@@ -56,7 +58,8 @@ def parse_lspci(text: str) -> PciReport:
         elif address and (label := next((one for one in told if one in line), "")):
             told[label][address] = line.partition(label)[2].strip()
     problem = _problem(bridges, devices, denied and not enabled)
-    return PciReport(tuple(enabled), told[_PART], problem, told[_SERIAL], told[_SLOT])
+    found = (told[label] for label in (_SERIAL, _SLOT, _LINK))
+    return PciReport(tuple(enabled), told[_PART], problem, *found)
 
 
 def redirects(line: str) -> bool:

@@ -25,7 +25,8 @@ _VERSIONS = {
     "amdgpu": re.compile(r"amdgpu version: ([\w.\-+]{1,40})"),
     "vbios": re.compile(r"VBIOS version: ([\w.\-+]{1,40})"),
 }
-_STATUS_ROW = re.compile(r"GPU(\d{1,4})\s+(\S+)((?:\s+[UDX])+)")
+# Up, down, or disabled by the vendor; some releases have a column for the GPU itself.
+_STATUS_ROW = re.compile(r"GPU(\d{1,4})\s+(\S+)((?:\s+(?:[UDX]|SELF|N/A))+)")
 _METRIC_ROW = re.compile(
     r"GPU(\d{1,4})\s+(\S+)\s+(?:(\d{1,6}) Gb/s|N/A)\s+(?:(\d{1,6}) Gb/s|N/A)\s+(\S+)"
 )
@@ -138,7 +139,7 @@ def parse_xgmi(text: str) -> dict[int, Xgmi]:
     for line in (line[:_LONGEST_LINE].strip() for line in text.splitlines()):
         if row := _STATUS_ROW.fullmatch(line):
             known = found.get(int(row[1]), Xgmi())
-            up, down = row[3].count("U"), row[3].count("D")
+            up, down = (row[3].split().count(state) for state in "UD")
             found[int(row[1])] = Xgmi(up, up + down, known.rate_gbps)
         elif row := _METRIC_ROW.match(line):
             known = found.get(int(row[1]), Xgmi())

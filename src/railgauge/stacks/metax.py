@@ -1,12 +1,9 @@
-"""MetaX: ``mx-smi``, perftest with MACA memory, MCCL, and the peer memory driver ``mxcd``.
-
-mx-smi prints one of two tables: 2.2.3 shows ``GPU NAME``, 2.2.9 puts ``Board Name`` before ``GPU``.
-"""
+"""MetaX: ``mx-smi``, perftest with MACA memory, MCCL, and the peer memory driver ``mxcd``."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from railgauge.stacks import readings as read
@@ -14,18 +11,17 @@ from railgauge.stacks.counting import GpuCounters
 from railgauge.stacks.metax_counters import COUNTERS
 from railgauge.stacks.metax_sampler import SAMPLERS
 from railgauge.stacks.model import GpuFacts, GpuIdentity, StackFacts, unread
+from railgauge.stacks.readings import Raw
 from railgauge.stacks.sampling import Sampler
 from railgauge.stacks.sections import Section, section
+from railgauge.stacks.smi_table import parse_table
 from railgauge.stacks.topology import GpuTopology, parse_topology
 from railgauge.stacks.versions import library_build, library_builds, versions
 
-_BUS_ID = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
-_NUMBERED = re.compile(r"(\d{1,4})\s+(\S.*)")
-_MEMORY = re.compile(r"\d{1,9}\s*/\s*(\d{1,9})\s*MiB")
-_POWER = re.compile(r"(?:\d{1,3}C\s+)?\d{1,5}W\s*/\s*(\d{1,5})W")
-# GPU-Util and, in newer tables, whether the GPU is cut into slices (sGPU-M).
-_SLICED = re.compile(r"\d{1,3}%\s+(Enabled|Disabled)")
-_PERSISTENCE = re.compile(r"\d{1,4}\s+(On|Off)")
+_MEMORY = re.compile(r"/ {0,9}(\d{1,9}) ?MiB")
+_CAP = re.compile(r"/ {0,4}(\d{1,5})W")
+# What a GPU that can be used reads; 2.2.3 and older print no state.
+_USABLE = "Available"
 _ATTACHED = re.compile(r"^Attached GPUs\s*:\s*(\d{1,4})", re.MULTILINE)
 _PROCESS = re.compile(r"\|\s+(\d{1,4})\s+(\d{1,10})\s+(\S.*?)\s+(\d{1,9})\s*(?:MiB)?\s*\|")
 # A line of -L: GPU#0  MXC500  0000:08:00.0  Available (UUID: GPU-...)
@@ -123,11 +119,8 @@ def parse_versions(text: str) -> dict[str, str]:
 
 
 def parse_gpus(text: str) -> tuple[GpuFacts, ...]:
-    """Parse the GPUs of the default table; each has two rows, the second with the memory."""
-    rows = [_cells(line) for line in text.splitlines() if line.startswith("|")]
-    pairs = zip(rows, [*rows[1:], []], strict=False)
-    gpus = [gpu for first, second in pairs if (gpu := _gpu(first, second))]
-    return tuple(sorted(gpus, key=lambda gpu: gpu.index))
+    """Parse the GPUs of the default table; none if it is of an unknown release."""
+    return tuple(sorted(map(_gpu, parse_table(text).gpus), key=lambda gpu: gpu.index))
 
 
 def parse_list(listed: Section) -> dict[int, GpuIdentity]:
@@ -137,29 +130,16 @@ def parse_list(listed: Section) -> dict[int, GpuIdentity]:
     return {int(match[1]): GpuIdentity(uuid=match[2]) for match in found if match}
 
 
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line[:_LONGEST_LINE].strip("|\n ").split("|")]
-
-
-def _gpu(first: list[str], second: list[str]) -> GpuFacts | None:
-    where = next((i for i, cell in enumerate(first) if _BUS_ID.fullmatch(cell)), 0)
-    board = _NUMBERED.fullmatch(first[0])
-    if not where or not board:
-        return None
-    # Newer tables put the board's number first, and the GPU's own into the cell before the bus id.
-    own = _NUMBERED.fullmatch(first[where - 1])
-    memory = next((m for m in map(_MEMORY.fullmatch, second) if m), None)
-    power = next((m for m in map(_POWER.fullmatch, second) if m), None)
-    persistence = _PERSISTENCE.fullmatch(first[where - 1])
-    sliced = next((m for m in map(_SLICED.fullmatch, first) if m), None)
+def _gpu(raw: Raw) -> GpuFacts:
+    memory, cap = _MEMORY.search(raw.get("memory", "")), _CAP.search(raw.get("power", ""))
     return GpuFacts(
-        index=int(own[1]) if own else int(board[1]),
-        model=board[2],
-        bus_id=first[where].lower(),
+        index=int(raw["gpu"]),
+        model=raw.get("name", ""),
+        bus_id=read.bus_id(raw.get("bus_id")),
         memory_mib=int(memory[1]) if memory else None,
-        power_limit_w=float(power[1]) if power else None,
-        persistence_mode=read.switch(persistence[1]) if persistence else None,
-        mig_enabled=read.switch(sliced[1]) if sliced else None,
+        power_limit_w=float(cap[1]) if cap else None,
+        persistence_mode=read.switch(raw.get("persistence")),
+        mig_enabled=read.switch(raw.get("sliced")),
     )
 
 
@@ -191,9 +171,19 @@ def gpu_problem(text: str, gpus: tuple[GpuFacts, ...]) -> str:
     attached = _ATTACHED.search(text)
     if not attached:
         return "mx-smi: does not report how many GPUs are attached"
+    table = parse_table(text)
     if int(attached[1]) != len(gpus):
-        return f"mx-smi: reports {attached[1]} attached GPUs but lists {len(gpus)}"
-    return ""
+        why = f": {table.problem}" if table.problem else ""
+        return f"mx-smi: reports {attached[1]} attached GPUs but lists {len(gpus)}{why}"
+    bad = [*table.failed, *unusable(table.gpus)]
+    return f"mx-smi: {bad[0]}" if bad else ""
+
+
+def unusable(gpus: Iterable[Raw]) -> Iterator[str]:
+    """Yield each GPU whose state is not that of one that can be used."""
+    for raw in gpus:
+        if raw.get("state", _USABLE) != _USABLE:
+            yield f"GPU {raw['gpu']} is {raw['state']}"
 
 
 def _silent(what: str) -> str:

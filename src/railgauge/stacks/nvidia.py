@@ -22,7 +22,7 @@ from railgauge.stacks.nvidia_smi import (
     parse_log,
     parse_query,
 )
-from railgauge.stacks.nvlink import Links, parse_nvlink
+from railgauge.stacks.nvlink import Links, NvlinkReading, parse_nvlink
 from railgauge.stacks.readings import Raw
 from railgauge.stacks.sampling import Sampler
 from railgauge.stacks.sections import Section, section
@@ -99,9 +99,8 @@ class Nvidia:
         log = _asked(section(sections, "nvidia-smi-q"), parse_log)
         topology = section(sections, "nvidia-smi-topo")
         distances = parse_topology("" if topology.failure else topology.text)
-        links = section(sections, "nvidia-smi-nvlink")
         raws, problem = _merged(query, log)
-        gpus = _gpus(raws, distances, parse_nvlink("" if links.failure else links.text))
+        gpus = _gpus(raws, distances, _nvlink(sections).links)
         processes = _processes(section(sections, "nvidia-smi-apps"), log, gpus)
         driver = read.said(query.driver) or read.said(log.driver)
         software, unknown = versions(_software(log, sections))
@@ -295,14 +294,19 @@ def _silent(what: str, *logs: SmiLog) -> str:
     return next((log.problem for log in logs if log.problem), f"nvidia-smi: shows no {what}")
 
 
+def _nvlink(sections: Mapping[str, Section]) -> NvlinkReading:
+    links = section(sections, "nvidia-smi-nvlink")
+    return parse_nvlink("" if links.failure else links.text)
+
+
 def _absent(name: str, sections: Mapping[str, Section]) -> str:
     """Return why a value is missing that another subcommand than the inventory prints.
 
     Empty for values of the inventory.
     """
     if name.startswith("link"):
-        links = section(sections, "nvidia-smi-nvlink")
-        return links.failure or "nvidia-smi nvlink -s: shows no such link"
+        why = _nvlink(sections).problem or "shows no such link"
+        return section(sections, "nvidia-smi-nvlink").failure or f"nvidia-smi nvlink -s: {why}"
     if name == "numa_node":
         topology = section(sections, "nvidia-smi-topo")
         return topology.failure or "nvidia-smi topo -m: shows no NUMA affinity"

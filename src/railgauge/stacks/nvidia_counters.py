@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from railgauge.stacks.counting import GpuCounters, GpuCounts, numbers
 from railgauge.stacks.nvidia_smi import parse_log
+from railgauge.stacks.nvlink import parse_nvlink
 from railgauge.stacks.readings import Raw
 from railgauge.stacks.sections import Section, section
-
-_LONGEST_LINE = 300
-_GPU = re.compile(r"GPU (\d{1,4}): .*")
-_LINK = re.compile(r"Link (\d{1,3}): (Replay|Recovery|CRC) Errors: (\d{1,18})")
 
 
 def parse_counters(sections: Mapping[str, Section]) -> Mapping[int, GpuCounts]:
     """Read ``nvidia-smi -q -x`` and ``nvidia-smi nvlink -e``."""
     log, links = section(sections, "nvidia-smi-q"), section(sections, "nvidia-smi-nvlink-e")
     found = parse_log("" if log.failure else log.text)
-    errors = parse_link_errors("" if links.failure else links.text)
+    errors = _link_errors("" if links.failure else links.text)
     if found.problem:
         return errors
     return {
@@ -43,16 +39,20 @@ def _of_gpu(raw: Raw) -> dict[str, int]:
 _KINDS = ("correctable", "uncorrectable")
 
 
-def parse_link_errors(text: str) -> dict[int, dict[str, int]]:
-    """Parse ``nvidia-smi nvlink -e``: ``link3_crc_errors`` of each GPU, by its number."""
-    found: dict[int, dict[str, int]] = {}
-    counts: dict[str, int] = {}
-    for line in (line[:_LONGEST_LINE].strip() for line in text.splitlines()):
-        if start := _GPU.fullmatch(line):
-            counts = found.setdefault(int(start[1]), {})
-        elif error := _LINK.fullmatch(line):
-            counts[f"link{error[1]}_{error[2].lower()}_errors"] = int(error[3])
-    return found
+def _link_errors(text: str) -> dict[int, dict[str, int]]:
+    """Return ``link3_crc_errors`` of each GPU, by its number; not the counts of packets."""
+    found = parse_nvlink(text)
+    return {
+        gpu: {
+            name: int(count)
+            for name, count in found.errors.get(gpu, {}).items()
+            if name.endswith(_ERRORS)
+        }
+        for gpu in found.gpus
+    }
+
+
+_ERRORS = ("_replay_errors", "_recovery_errors", "_crc_errors")
 
 
 COUNTERS = GpuCounters(

@@ -103,6 +103,12 @@ _SUMS: dict[str, re.Pattern[str]] = {
         r"retired_pages/\w+/retired_count|Retired Pages/(?:Single|Double) Bit ECC"
     ),
 }
+# Reasons for a lower clock that are no choice of the user; ``slowed`` names those that are active.
+SLOWED = "slowed"
+_SLOWDOWN = re.compile(
+    r"(?:[\w ]{1,60}/){1,4}(?:clocks_(?:event|throttle)_reason_)?"
+    r"([HS]W (?:Thermal |Power Brake )?Slowdown|[hs]w_(?:thermal_|power_brake_)?slowdown)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +267,13 @@ def _raw(gpu: _Gpu) -> dict[str, str]:
         if any(place in gpu.values for place in places)
     }
     found.setdefault("pci.bus_id", gpu.bus_id)
-    return found | _sums(gpu)
+    return found | _sums(gpu) | _slowed(gpu)
+
+
+def _slowed(gpu: _Gpu) -> dict[str, str]:
+    told = {m[1]: gpu.values[m[0]] for m in map(_SLOWDOWN.fullmatch, gpu.values) if m}
+    active = sorted({name.replace("_", " ") for name, said in told.items() if said == "Active"})
+    return {SLOWED: ", ".join(active)} if told else {}
 
 
 def _sums(gpu: _Gpu) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Parser for the matrix of distances that ``nvidia-smi topo -m`` and ``mx-smi topo -n`` print.
 
 It has a heading of device names, one row for each device, and a legend that gives the name of
-``NIC0``. The row ``GPU0   X   NV18   PXB`` below ``GPU0   GPU1   NIC0`` becomes
+``NIC0``; older drivers have the name itself, ``mlx5_0``, in the heading. The row
+``GPU0   X   NV18   PXB`` below ``GPU0   GPU1   NIC0`` becomes
 ``{"gpu0": {"gpu1": "NV18", "mlx5_0": "PXB"}}``.
 """
 
@@ -11,8 +12,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-_DEVICE = re.compile(r"(?:GPU|NIC)\d{1,4}")
-_DISTANCE = re.compile(r"[A-Z][A-Z0-9/]*")
+_GPU = re.compile(r"GPU\d{1,4}")
+_NUMBERED = re.compile(r"(?:GPU|NIC)\d{1,4}")
+_DEVICE = re.compile(r"[A-Za-z][\w.-]{0,30}\d")
+# As the legends have it. Other matrices of the same form (topo -p2p) say what is supported: OK.
+_DISTANCE = re.compile(r"X|NV\d{1,3}|C2C|PIX|PXB|PSB|PHB|NODE|SYS|SOC|MX|ETH|NA")
 _AFFINITY = re.compile(r"(CPU|NUMA|Node) Affinity|GPU NUMA ID")
 _LONGEST_LINE = 4000
 _LEGEND = re.compile(r"\s*(NIC\d{1,4}):\s*(\S+)\s*")
@@ -37,6 +41,7 @@ def parse_topology(text: str) -> GpuTopology:
     lines = text.splitlines()
     columns = next(_headings(lines), ())
     names = {column: column.lower() for column in columns if column.startswith("GPU")}
+    names |= {column: column for column in columns if not _NUMBERED.fullmatch(column)}
     names |= {m[1]: m[2] for m in map(_LEGEND.fullmatch, lines) if m}
     rows = _rows(lines, columns)
     affinity = _affinities(lines, columns)
@@ -76,15 +81,11 @@ def _numa_node(cells: Mapping[str, str]) -> str:
 
 
 def _headings(lines: list[str]) -> Iterator[tuple[str, ...]]:
-    """Yield heading rows: they begin with two or more devices, or consist of one."""
+    """Yield the devices of heading rows: they begin with a GPU and have no distance."""
     for line in lines:
-        words = line.split()
-        if words and _DEVICE.fullmatch(words[0]) and (len(words) == 1 or _is_heading(words)):
-            yield tuple(dict.fromkeys(word for word in words if _DEVICE.fullmatch(word)))
-
-
-def _is_heading(words: list[str]) -> bool:
-    return bool(_DEVICE.fullmatch(words[1])) or words[1] in {"CPU", "Node", "NUMA"}
+        words = _AFFINITY.split(line[:_LONGEST_LINE], maxsplit=1)[0].split()
+        if words and _GPU.fullmatch(words[0]) and all(map(_DEVICE.fullmatch, words)):
+            yield tuple(dict.fromkeys(words))
 
 
 def _rows(lines: list[str], columns: tuple[str, ...]) -> dict[str, list[str]]:

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _LONGEST_LINE = 4000
-_HEAD = re.compile(r'Errors for (?:(0x[0-9a-f]{1,16}) )?"([^"]{0,200})"')
-_PORT = re.compile(r"\s+GUID (0x[0-9a-f]{1,16}) port (\d{1,4}):")
-_ALL_PORTS = re.compile(r"\s+GUID 0x[0-9a-f]{1,16} port ALL:")
-_PART_OF_SCAN = re.compile(r"^Errors for|^\s+GUID 0x|\[\w{1,60} ==| == \d{1,20}|^\s*\[")
+# A site's own tool may indent the lines, or begin them with a word of its own.
+_HEAD = re.compile(r'(?:^|\s)Errors for (?:(0x[0-9a-f]{1,16}) )?"([^"]{0,200})"')
+_PORT = re.compile(r"\s*GUID (0x[0-9a-f]{1,16}) port (\d{1,4}):")
+_ALL_PORTS = re.compile(r"\s*GUID 0x[0-9a-f]{1,16} port ALL:")
+_PART_OF_SCAN = re.compile(r"Errors for|^\s*GUID 0x|\[\w{1,60} ==| == \d{1,20}|^\s*\[")
+# Above the first node other text may stand.
+_PART_ABOVE = re.compile(r"^\s*GUID 0x|\[\w{1,60} ==| == \d{1,20}\]")
 _COUNTER = re.compile(r"\[(\w{1,60}) == (\d{1,20})(?: \([^)]{0,40}\))?\]")
 _SUMMARY = re.compile(r"## Summary: (\d{1,9}) nodes checked, \d{1,9} bad nodes found")
 _PORTS = re.compile(r"##\s+(\d{1,9}) ports checked, (\d{1,9}) ports have errors")
@@ -80,14 +83,15 @@ def parse_ibqueryerrors(text: str) -> ErrorScan:
     ports: list[PortErrors] = []
     node = part = ""
     for line in (line[:_LONGEST_LINE] for line in text.splitlines()):
-        if head := _HEAD.match(line):
+        if head := _HEAD.search(line):
             node = head[2].strip()
         elif node and (match := _PORT.match(line)):
             counters = {name: int(value) for name, value in _COUNTER.findall(line)}
             ports.append(PortErrors(int(match[1], 16), node, int(match[2]), counters))
             part = part or (line if len(counters) != line.count("[") else "")
-        elif not part and _PART_OF_SCAN.search(line) and not _ALL_PORTS.match(line):
-            part = line
+        elif not part and not _ALL_PORTS.match(line):
+            is_part = (_PART_OF_SCAN if node else _PART_ABOVE).search(line)
+            part = line if is_part else ""
     nodes, checked = _SUMMARY.search(text), _PORTS.search(text)
     return ErrorScan(
         tuple(ports),
@@ -114,7 +118,7 @@ def part_of_perfquery(text: str) -> str:
     The values of all counters begin in one column.
     """
     columns = set()
-    for line in filter(str.strip, text[:_LONGEST_LINE].splitlines()):
+    for line in (one[:_LONGEST_LINE] for one in text.splitlines() if one.strip()):
         if _PERFQUERY.match(line.strip()):
             continue
         field = _FIELD.fullmatch(line.strip())
@@ -130,5 +134,5 @@ def parse_perfquery(text: str) -> dict[str, int]:
     """Parse the counters of one port by name, with ``-E`` also their parts; ``{}`` if none."""
     if not _PERFQUERY.search(text):
         return {}
-    fields = (_FIELD.fullmatch(line.strip()) for line in text[:_LONGEST_LINE].splitlines())
+    fields = (_FIELD.fullmatch(line[:_LONGEST_LINE].strip()) for line in text.splitlines())
     return {m[1]: int(m[2], 16) if m[2] else int(m[3]) for m in fields if m}

@@ -23,6 +23,7 @@ _LINK = (
 )
 _LINE = re.compile(r'(0x[0-9a-f]{1,16}) "([^"]{0,200})"' + _LINK)
 _BELOW = re.compile(r"\s{1,200}(?:(0x[0-9a-f]{1,16})(?=\s))?" + _LINK)
+_COULD_BE = re.compile(r"\(\s{0,9}Could be (\S[^()]{0,60}?)\s{0,9}\)")
 _HEADING = re.compile(r"(?:CA|Switch|Router): (?:(0x[0-9a-f]{1,16}) )?(.{0,200}):\s{0,20}")
 
 
@@ -31,7 +32,8 @@ class LinkPort:
     """One port. ``guid`` is that of the switch, or that of the port of a channel adapter.
 
     ``state`` is ``Active``, ``Initialize``, ``Armed`` or ``Down``; a port that is down has no
-    ``width`` and no ``lane_gbps``, the signalling rate of one lane in Gb/s.
+    ``width`` and no ``lane_gbps``, the signalling rate of one lane in Gb/s. ``could_be`` is what
+    both ends of the cable can do, if that is more.
     """
 
     guid: int
@@ -41,6 +43,7 @@ class LinkPort:
     physical_state: str
     width: int | None
     lane_gbps: float | None
+    could_be: str = ""
 
 
 _Place = tuple[int, int]
@@ -104,5 +107,6 @@ def _row(
         physical_state=physical,
         width=int(width) if width else None,
         lane_gbps=float(lane) if lane else None,
+        could_be=could_be[1] if (could_be := _COULD_BE.search(match.string, match.end())) else "",
     )
     return port, (int(lid), int(number)), (int(peer_lid), int(peer)) if peer else None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from railgauge.core.model import Parsed, Sample
 from railgauge.core.problems import Problem, ProblemKind
 from railgauge.core.terms import Severity
+from railgauge.tools.relations import Relation, contradictions
 from railgauge.tools.text import LONGEST_MESSAGE
 
 
@@ -39,12 +40,15 @@ _SEVERAL = "several outputs in one text; give the output of one run"
 class OutputCollector:
     """Samples in printed order; values with the same metric, size and placement are iterations.
 
-    ``size_bytes`` is the message size of the values that follow, ``None`` if they have none.
+    ``relations`` are what the tool says that holds between the values of a row; a row that breaks
+    one is ``inconsistent``. ``size_bytes`` is the message size of the values that follow, ``None``
+    if they have none.
     """
 
     size_bytes: int | None = None
     samples: list[Sample] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    relations: tuple[Relation, ...] = ()
     _seen: dict[tuple[str, int | None, str | None], int] = field(default_factory=dict)
 
     def add(
@@ -58,7 +62,7 @@ class OutputCollector:
     ) -> None:
         """Add a sample, or an error for a value that is negative, not finite or an invalid 0."""
         of = f"{metric} of {placement or 'the run'}"
-        if not math.isfinite(value) or value < 0:
+        if not _is_number(value) or value < 0:
             self.refuse(ProblemKind.NOT_A_NUMBER, f"{of} is {value}", metric, placement)
         elif value == 0 and not may_be_zero:
             self.refuse(ProblemKind.ZERO_VALUE, f"{of} is printed as 0", metric, placement)
@@ -135,8 +139,18 @@ class OutputCollector:
 
         A number of the summary that is not finite is left out: no JSON may hold it.
         """
+        for what in contradictions(self.samples, self.relations):
+            self.error(ProblemKind.INCONSISTENT, what)
         told = {name: value for name, value in (summary or {}).items() if _is_finite(value)}
         return Parsed(tool, version, tuple(self.samples), told, one_a_kind(self.problems))
+
+
+def _is_number(value: float) -> bool:
+    """Return whether a value is finite as a float too: JSON has integers of any size."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def _is_finite(value: object) -> bool:

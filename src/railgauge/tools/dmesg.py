@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from railgauge.core.model import Parsed
+from railgauge.core.problems import ProblemKind
 from railgauge.facts.kernel.events import KernelEvent, event_of
 from railgauge.facts.kernel.log import KernelRecord
 from railgauge.facts.kernel.xids import Gravity
@@ -42,21 +43,31 @@ def parse(text: str) -> Parsed:
     """Read a log; never raises.
 
     Counts: ``lines``, ``faults`` and ``notes``. ``summary.events`` has each line of a known kind
-    with its kind, device, meaning and remedy, the first 200 of them. A text without a line of a
-    kernel's log has the error ``no-table``.
+    with its kind, device, meaning and remedy, the first 200 of them. A line of another log that
+    quotes an Xid is a note; without any line of a kernel's log it is so with the warning
+    ``no-heading``, and a text without either has the error ``no-table``.
     """
     collector = OutputCollector()
     records = list(_records(clean(text, is_log=True)))
     if not records:
         collector.nothing(text, "no line is one of a kernel's log")
         return collector.parsed(_TOOL)
+    of_log = [record for record in records if record.at_us != _QUOTED]
+    if not of_log:
+        message = "no line is one of a kernel's log: another log quotes it"
+        collector.warn(ProblemKind.NO_HEADING, message)
     found = [event for record in records if (event := event_of(record, {}))]
     faults = sum(event.gravity is Gravity.FAULT for event in found)
-    counts = {"lines": len(records), "faults": faults, "notes": len(found) - faults}
+    counts = {"lines": len(of_log), "faults": faults, "notes": len(found) - faults}
     for metric, value in counts.items():
         collector.add(metric, "count", float(value), may_be_zero=True)
     summary = {"events": [_shown(event) for event in found[:_MOST_EVENTS]]}
     return collector.parsed(_TOOL, None, summary)
+
+
+# What only the kernel writes first; a program's log that holds it quotes the kernel.
+_QUOTE = re.compile(r"(?:NVRM: Xid|nvidia-nvswitch\d{1,3}: SXid) \(")
+_QUOTED = -1
 
 
 def _records(text: str) -> Iterator[KernelRecord]:
@@ -67,6 +78,9 @@ def _records(text: str) -> Iterator[KernelRecord]:
             said = match["text"][:_LONGEST_TEXT]
             is_kernels = priority < _LEVELS
             yield KernelRecord(number, priority % _LEVELS, is_kernels, 0, said)
+        elif quote := _QUOTE.search(line[: 4 * _LONGEST_TEXT]):
+            said = line[quote.start() :][:_LONGEST_TEXT]
+            yield KernelRecord(number, _INFO, is_kernels=False, at_us=_QUOTED, text=said)
 
 
 def _shown(event: KernelEvent) -> dict[str, Any]:

@@ -55,7 +55,7 @@ _COMPLAINTS = {
     ProblemKind.GPU_FAILED: re.compile("No clients are alive!"),
     ProblemKind.OUT_OF_MEMORY: re.compile("out of memory|Low mem for result"),
     ProblemKind.TOOL_FAILED: re.compile(
-        "Couldn't init|Failure during compute|cuInit returned|No CUDA devices"
+        "Couldn't init|Failure during compute|cuInit returned (?!0 )|No CUDA devices"
         "|Not enough devices|Syntax error near"
     ),
 }
@@ -146,7 +146,7 @@ def parse(text: str) -> Parsed:
 def _take(line: str, burn: _Burn, collector: OutputCollector) -> None:
     if match := _LISTED.fullmatch(line):
         burn.listed[int(match[1])] = match[2], match[3]
-    elif match := _LENGTH.search(line):
+    elif match := _LENGTH.match(line):
         burn.lengths.append(int(match[1]))
     elif match := _STARTED.fullmatch(line):
         key = (match[2], "t" if match[3] else "")

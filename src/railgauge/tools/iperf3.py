@@ -1,4 +1,4 @@
-"""iperf3: TCP between two nodes, over one or more streams.
+"""iperf3: TCP between two nodes, over one or more streams; output of UDP is read too.
 
 Formats: the JSON (``-J``) of iperf 3.1 to 3.19, and the client's table (``iperf3_text``).
 """
@@ -17,9 +17,10 @@ from railgauge.tools import Setting
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.documents import Document, integer, items, number, part, read_document
-from railgauge.tools.iperf3_text import read_table
+from railgauge.tools.iperf3_text import add_datagrams, read_table
 from railgauge.tools.metric import HIGHER, LOWER, Metric, several
 from railgauge.tools.options import Options, check_port, one_size, program, read_options
+from railgauge.tools.relations import AtMost
 from railgauge.tools.text import clean
 
 _WAYS = ("", "_reverse")
@@ -107,6 +108,7 @@ _AGREEMENT = 0.01
 _SHORTEST_PART = 0.9
 _ENDINGS = {"": "", "_bidir_reverse": "_reverse"}
 _SIDES = ("sent", "received")
+_RELATIONS = (AtMost("lost", "datagrams"), AtMost("lost_reverse", "datagrams_reverse"))
 _VERSION = re.compile(r"iperf ([0-9][\w.+-]{0,20})")
 _KINDS = {
     ProblemKind.CONNECTION_REFUSED: (
@@ -135,14 +137,15 @@ def parse(text: str) -> Parsed:
     that was not omitted, all in decimal ``Gb/s`` (the tool's ``bits_per_second`` / 10^9), and
     ``retransmits`` (``count``, if the sender's kernel reports it). In a bidirectional test the
     other direction is ``bw_sent_reverse`` and ``bw_received_reverse``. ``size_bytes`` is the
-    length of a write (``blksize``). A bandwidth must equal bytes over seconds within 1 %.
+    length of a write (``blksize``). A bandwidth must equal bytes over seconds within 1 %. By UDP
+    ``jitter`` (``ms``), ``lost`` and ``datagrams`` (``count``) are those of the receiver.
 
     ``summary``: ``protocol``, ``streams``, ``reverse``, ``both_ways``, ``duration_s``,
     ``omitted_s`` and ``write_bytes`` as the command set them; ``seconds``, ``congestion``,
     ``cpu_host_percent`` and ``cpu_remote_percent`` as measured.
     """
     text = clean(text)
-    collector = OutputCollector()
+    collector = OutputCollector(relations=_RELATIONS)
     collector.check_started(text, "iperf3")
     document = read_document(text)
     if not isinstance(document, Document):
@@ -199,6 +202,7 @@ def _collect_end(end: dict[str, object], collector: OutputCollector) -> None:
             total = part(end, f"sum_{side}{name}")
             if total:
                 _collect_total(f"bw_{side}{ending}", total, collector)
+        _collect_datagrams(end, name, ending, collector)
         retransmits = integer(part(end, f"sum_sent{name}").get("retransmits"))
         if retransmits is not None:
             collector.add(f"retransmits{ending}", "count", retransmits, may_be_zero=True)
@@ -206,6 +210,20 @@ def _collect_end(end: dict[str, object], collector: OutputCollector) -> None:
         collector.error(
             ProblemKind.METRIC_MISSING, "the end section has neither sum_sent nor sum_received"
         )
+
+
+def _collect_datagrams(
+    end: dict[str, object], name: str, ending: str, collector: OutputCollector
+) -> None:
+    """Add what the receiver counted; releases before 3.7 have it in the only sum, the sender's."""
+    sums = (part(end, f"sum_received{name}"), part(end, f"sum{name}"))
+    total = next((one for one in sums if "jitter_ms" in one), {})
+    jitter, lost, every = (total.get(key) for key in ("jitter_ms", "lost_packets", "packets"))
+    told = number(jitter), integer(lost), integer(every)
+    if told[0] is not None and told[1] is not None and told[2] is not None:
+        if not part(end, f"sum_sent{name}"):
+            _collect_total(f"bw_sent{ending}", total, collector)
+        add_datagrams((told[0], told[1], told[2]), ending, collector)
 
 
 def _collect_total(metric: str, total: dict[str, object], collector: OutputCollector) -> None:

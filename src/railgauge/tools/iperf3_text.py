@@ -1,6 +1,7 @@
-"""The table that ``iperf3`` prints for people, of the client of a TCP test.
+"""The table that ``iperf3`` prints for people, of the client of a test by TCP or UDP.
 
-Formats: iperf 3.1 to 3.19, with any unit of ``-f``. Numbers have three digits, so that the values
+Formats: iperf 3.1 to 3.19, with any unit of ``-f``; by UDP those that print a total of either end
+(since 3.7; outputs quoted in public repositories). Numbers have three digits, so that the values
 are those of ``-J`` within half a unit of the third one.
 """
 
@@ -24,7 +25,9 @@ _LINE = re.compile(
     rf"(?P<start>{_NUMBER})- {{0,6}}(?P<end>{_NUMBER}) {{1,6}}sec {{1,9}}"
     rf"(?P<bytes>{_NUMBER}) (?P<scale>[KMGT]?)Bytes {{1,9}}"
     rf"(?P<rate>{_NUMBER}) (?P<prefix>[KMGT]?)(?P<unit>bits|Bytes)/sec"
-    rf"(?: {{1,12}}(?P<retransmits>[0-9]{{1,9}}))?(?: {{1,12}}{_NUMBER} [KMGT]?Bytes)?"
+    rf"(?: {{1,12}}(?P<jitter>{_NUMBER}) ms {{1,12}}(?P<lost>[0-9]{{1,12}})/ {{0,6}}"
+    r"(?P<datagrams>[0-9]{1,12}) \([0-9.e+-]{1,12}%\))?"
+    rf"(?: {{1,12}}(?P<retransmits>[0-9]{{1,12}}))?(?: {{1,12}}{_NUMBER} [KMGT]?Bytes)?"
     r" {0,40}(?P<said>sender|receiver|\(omitted\))?\s{0,20}"
 )
 _CONNECTED = re.compile(r"\[ {0,4}([0-9]{1,4})\] local \S{1,80} port [0-9]{1,5} connected to ")
@@ -42,7 +45,10 @@ _CLOCK_S = 0.01
 
 @dataclass(frozen=True, slots=True)
 class _Rate:
-    """A line of figures. ``half`` is half of the last printed digit of ``bits_per_s``."""
+    """A line of figures. ``half`` is half of the last printed digit of ``bits_per_s``.
+
+    ``datagrams`` are the jitter in ms, those that were lost, and all of them (UDP).
+    """
 
     stream: str
     role: str
@@ -54,6 +60,7 @@ class _Rate:
     half: float
     retransmits: int | None
     said: str
+    datagrams: tuple[float, int, int] | None = None
 
 
 @dataclass(slots=True)
@@ -89,10 +96,22 @@ def read_table(text: str, collector: OutputCollector) -> tuple[str | None, dict[
         collector.add(f"bw_{_SIDES[total.said]}{ending}", "Gb/s", total.bits_per_s / 1e9)
         if total.retransmits is not None:
             collector.add(f"retransmits{ending}", "count", total.retransmits, may_be_zero=True)
+        if total.datagrams is not None and total.said == "receiver":
+            add_datagrams(total.datagrams, ending, collector)
     for interval in _of_all(run.intervals):
         if _ENDINGS.get(interval.role) == "":
             collector.add("bw_interval", "Gb/s", interval.bits_per_s / 1e9, may_be_zero=True)
     return run.version, _summary(run)
+
+
+def add_datagrams(
+    datagrams: tuple[float, int, int], ending: str, collector: OutputCollector
+) -> None:
+    """Add what the receiver of a test by UDP counted: jitter, and lost ones of all datagrams."""
+    jitter_ms, lost, every = datagrams
+    collector.add(f"jitter{ending}", "ms", jitter_ms, may_be_zero=True)
+    collector.add(f"lost{ending}", "count", lost, may_be_zero=True)
+    collector.add(f"datagrams{ending}", "count", every, may_be_zero=True)
 
 
 def _take(line: str, run: _Run) -> None:
@@ -133,6 +152,9 @@ def _rate(found: re.Match[str]) -> _Rate:
         half=_half(found["rate"]) * unit,
         retransmits=int(found["retransmits"]) if found["retransmits"] else None,
         said=found["said"] or "",
+        datagrams=(float(found["jitter"]), int(found["lost"]), int(found["datagrams"]))
+        if found["jitter"]
+        else None,
     )
 
 
@@ -156,16 +178,23 @@ def _check(run: _Run, collector: OutputCollector) -> bool:
     if max(run.starts, run.ends) > 1:
         message = "the output of several runs; give the output of one run"
         collector.error(ProblemKind.SEVERAL_TABLES, message)
-    elif run.is_udp or run.asked.get("protocol", "TCP") != "TCP":
-        collector.error(ProblemKind.UNPARSABLE, "a test by UDP or SCTP: only TCP is read")
-    elif not run.ends or not run.totals:
+    elif run.asked.get("protocol", "TCP") not in ("TCP", "UDP"):
+        collector.error(ProblemKind.UNPARSABLE, "a test by SCTP: only TCP and UDP are read")
+    elif run.is_udp != any(rate.datagrams for rate in run.totals):
+        collector.error(ProblemKind.UNPARSABLE, "the columns of UDP, and rows without them")
+    elif not run.totals:
         collector.error(ProblemKind.TRUNCATED, f"the output ends before {_END!r}")
     else:
         _check_totals(run, collector)
+        if not run.ends and len(collector.problems) > before:
+            collector.error(ProblemKind.TRUNCATED, f"the output ends before {_END!r}")
         _check_intervals(run, collector)
         for rate in (*run.totals, *run.intervals):
             _check_rate(rate, collector)
     is_one = len(collector.problems) == before
+    if is_one and not run.ends:
+        message = f"no {_END!r}: the totals of both ends are there, intervals may be missing"
+        collector.warn(ProblemKind.NO_CLOSING_LINE, message)
     if is_one and not run.starts:
         message = "the output begins before this text: intervals may be missing"
         collector.warn(ProblemKind.NO_OPENING_LINE, message)
@@ -233,6 +262,7 @@ def _summary(run: _Run) -> dict[str, object]:
     streams = {rate.stream for rate in run.totals if rate.stream != "SUM"}
     roles = {rate.role for rate in run.totals if rate.role}
     found: dict[str, object] = {
+        "protocol": "UDP" if run.is_udp else None,
         **run.asked,
         "streams": len(streams) // max(1, len(roles)),
         "reverse": run.is_reverse,

@@ -13,6 +13,7 @@ from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
+from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean, lines
 from railgauge.tools.torn import complain, figures_at_an_end, is_figure
 
@@ -34,6 +35,7 @@ _COLUMNS = {
 }
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,6})?")
 _SIZE = re.compile(r"[0-9]{1,15}")
+_RELATIONS = (Statistics("(?P<of>latency)_(?P<as>min|avg|max)", 0.01),)
 
 
 @dataclass(slots=True)
@@ -55,7 +57,7 @@ def parse(text: str) -> Parsed:
     last line: the warning ``no-closing-line``.
     """
     run = _Run()
-    collector = OutputCollector()
+    collector = OutputCollector(relations=_RELATIONS)
     printed = clean(text)
     for line, is_whole in lines(printed, _LONGEST_LINE):
         _take(line, run, collector, is_whole=is_whole)
@@ -101,12 +103,6 @@ def _take_row(words: list[str], run: _Run, collector: OutputCollector, *, is_who
         metric, unit = _COLUMNS.get(name, ("", ""))
         if metric:
             collector.add(metric, unit, float(word))
-    latencies = [float(row[name]) for name in _IN_ORDER if name in row]
-    if latencies != sorted(latencies):
-        collector.error(ProblemKind.INCONSISTENT, f"min, mean and max at {size} B are out of order")
-
-
-_IN_ORDER = ("Min Latency(us)", "Avg Latency(us)", "Max Latency(us)")
 
 
 def _check(text: str, run: _Run, collector: OutputCollector) -> None:

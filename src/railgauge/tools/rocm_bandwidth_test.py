@@ -1,6 +1,6 @@
 """rocm-bandwidth-test (only read): device lists, tables by size, matrices of devices.
 
-Formats: version 2.6 (``-e``, ``-s … -d …``, ``-a``, ``-A``).
+Formats: versions 2.0.1 and 2.6 (``-e``, ``-s … -d …``, ``-a``, ``-A``).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
+from railgauge.tools.relations import Quotient, Statistics
 from railgauge.tools.squares import Square, read_squares
 from railgauge.tools.text import clean, is_torn, whole_lines, with_end
 from railgauge.tools.torn import complain, figures_at_an_end, is_figure
@@ -24,21 +25,28 @@ __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 _TOOL = "rocm-bandwidth-test"
 _VERSION = re.compile(r"RocmBandwidthTest Version: ([0-9][\w.]{0,20})\n")
 _LAUNCHED = re.compile(r"Launch Command is:[ \t]{0,9}([^\n]{1,300})\n")
-_TITLE = re.compile(r"=+\s+(Unidirectional|Bidirectional) Benchmark Result\s+=+")
+_TITLE = re.compile(r"=+\s+(Unidirectional|Bi?directional) Benchmark Result\s+=+")
 _SIDE = re.compile(r"=+ (Src|Dst) Device Id: (\d{1,4}) ")
 _HEADING = re.compile(r"Data Size\s{2,20}\S.{0,200}")
 _ROW = re.compile(r"(\d{1,9}) (Bytes|B|KB|MB|GB)((?:[ \t]{1,40}[^\s]{1,24}){1,12})[ \t]{0,40}")
 _COLUMN = re.compile(r"(Avg|Min|Max|Peak) (Time|BW)\((us|GB/s)\)")
 _SIZES = {"Bytes": 1, "B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30}
-_MATRIX = re.compile(r"(Unidirectional|Bidirectional) copy (peak|average) bandwidth (\S{1,10})")
-_NUMBER = re.compile(r"\d{1,9}\.\d{3}")
+_MATRIX = re.compile(r"(Unidirectional|Bi?directional) copy (peak|average) bandwidth (\S{1,10})")
+# 2.0.1 prints six decimals, and "Bdirectional".
+_ONE_WAY = "Unidirectional"
+_NUMBER = re.compile(r"\d{1,9}\.(?:\d{3}|\d{6})")
 _FIELD = re.compile(
     r"\s{1,12}(Device {1,2}(?:Index|Type|Name|BDF|UUID)|Allocatable [^:]{1,40}):(.{0,200})"
 )
 _FAILED = re.compile(
     r"^.{0,80}(?:\bHSA Error|\berror:|\bfailed\b|not supported).{0,120}", re.I | re.M
 )
-_ROUNDING = 0.0006
+_RELATIONS = (
+    Quotient("avg_bw", "avg_time", 1e3, 0.001, 0.001),
+    Quotient("peak_bw", "min_time", 1e3, 0.001, 0.001),
+    Statistics("(?:bidirectional_)?(?P<as>avg|peak)_(?P<of>bw)", 0.001),
+    Statistics("(?:bidirectional_)?(?P<as>min|avg)_(?P<of>time)", 0.001),
+)
 # Figures side by side that no other line has.
 _FEWEST = 2
 
@@ -67,9 +75,10 @@ def parse(text: str) -> Parsed:
     ``device0>device4`` with the tool's own numbers, in which CPUs come first. ``summary.devices``
     is the list that ``-e`` prints; a list without bandwidths is the warning ``no-bandwidth``.
     """
-    text = with_end(clean(text), decimals=3)
+    text = clean(text)
+    text = with_end(with_end(text, decimals=3), decimals=6)
     lines = whole_lines(text)
-    collector = OutputCollector()
+    collector = OutputCollector(relations=_RELATIONS)
     if collector.check_started(text, "rocm-bandwidth-test", "rocm_bandwidth_test") and (
         failed := _FAILED.search(text)
     ):
@@ -109,7 +118,7 @@ def _collect_tables(lines: list[str], collector: OutputCollector) -> None:
     for line in map(str.strip, lines):
         if title := _TITLE.fullmatch(line):
             _complain_if_empty(table, collector)
-            table = _Table(title[1] == "Bidirectional")
+            table = _Table(title[1] != _ONE_WAY)
         elif side := _SIDE.match(line):
             if table:
                 table.sides[side[1]] = side[2]
@@ -157,24 +166,7 @@ def _collect_row(table: _Table, row: re.Match[str], collector: OutputCollector) 
     prefix = "bidirectional_" if table.is_bidirectional else ""
     for (metric, unit), word in zip(table.columns, words, strict=True):
         collector.add(f"{prefix}{metric}", unit, float(word), table.placement)
-    if not prefix:
-        named = {
-            metric: float(word) for (metric, _), word in zip(table.columns, words, strict=True)
-        }
-        _check(collector, row[0], named.get("avg_time"), named.get("avg_bw"))
-        _check(collector, row[0], named.get("min_time"), named.get("peak_bw"))
     collector.size_bytes = None
-
-
-def _check(
-    collector: OutputCollector, row: str, time_us: float | None, printed: float | None
-) -> None:
-    """Report a bandwidth that differs from size over time by more than the rounding."""
-    if not time_us or printed is None or collector.size_bytes is None:
-        return
-    expected = collector.size_bytes / time_us / 1e3
-    if abs(expected - printed) > _ROUNDING * (1 + expected / time_us) + 1e-4 * expected:
-        collector.error(ProblemKind.INCONSISTENT, f"size over time is {expected:.3f} GB/s: {row}")
 
 
 def _collect_matrices(
@@ -206,7 +198,7 @@ def _collect_matrix(square: Square, collector: OutputCollector, summary: dict[st
     elif match[3] != "GB/s":
         collector.error(ProblemKind.UNIT_UNKNOWN, square.heading)
     else:
-        prefix = "bidirectional_" if match[1] == "Bidirectional" else ""
+        prefix = "bidirectional_" if match[1] != _ONE_WAY else ""
         _collect_cells(square, f"{prefix}{match[2]}_bw", collector)
 
 

@@ -11,6 +11,7 @@ from railgauge.tools import is_not_run as commands
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
+from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean, is_torn, whole_lines, with_end
 from railgauge.tools.torn import complain
 
@@ -46,6 +47,7 @@ _PART = re.compile(
     r"|_(?:to|and)_(?:c?pu|gpu)|by_(?:sm|dma)|(?:sm|dma|numa\d) \d{1,6}\.\d"
     r"|^\s*\d{0,9}\.?\d{1,9}\s*$"
 )
+_RELATIONS = (Statistics("(?P<of>.{1,60})_(?P<as>median|mean|min|max)", 0.0001),)
 _NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,12})?(?:e[+-]?\d{1,3})?")
 # Below this size the programs round small bandwidths and times to 0.
 _SMALL_BYTES = 65536
@@ -63,7 +65,7 @@ def parse(text: str) -> Parsed:
     the warning ``below-resolution`` and no sample.
     """
     text = with_end(clean(text), ends=("Result = PASS", "Result = FAIL"))
-    collector = OutputCollector()
+    collector = OutputCollector(relations=_RELATIONS)
     if collector.check_started(text, *_PROGRAMS) and (failed := _FAILED.search(text)):
         collector.error(ProblemKind.TOOL_FAILED, failed[0])
     programs = _collect(whole_lines(text), collector)

@@ -24,6 +24,8 @@ _PROMPT = re.compile(
     r"(?:\([\w.\-]{1,60}\) )?(?:\[[\w.\-]{1,80}@[\w.\-]{1,80} [^\]\n]{1,200}\]"
     r"|[\w.\-]{1,80}@[\w.\-]{1,80}:[^\n$#]{0,200})[$#] ?|\$ ?"
 )
+# What watch prints above an output: Every 5.0s: nvidia-smi   node1: Fri Dec 12 16:34:07 2025
+_WATCH = re.compile(r"\A\s{0,200}Every \d{1,6}(?:\.\d)?s: [^\n]{1,400}\n(?:[ \t]{0,200}\n)?")
 _BYTE_ORDER_MARK = "\ufeff"
 LONGEST_MESSAGE = 200
 
@@ -39,12 +41,17 @@ def clean(text: str, *, is_log: bool = False) -> str:
     if "\x1b" in text:
         text = _COLOUR.sub("", text)
     text = digits.of_ascii(text).replace("\r\n", "\n").replace("\r", "\n")
-    return _without_prompt(without_prefixes(text, is_log=is_log))
+    return _without_prompt(without_prefixes(_WATCH.sub("", text), is_log=is_log))
 
 
 def _without_prompt(text: str) -> str:
     whole, _, last = text.rpartition("\n")
     return f"{whole}\n" if _PROMPT.fullmatch(last) and whole else text
+
+
+def is_prompt(line: str) -> bool:
+    """Return whether a line is a shell's prompt, with or without a command behind it."""
+    return _PROMPT.match(line[:LONGEST_MESSAGE]) is not None and not line.startswith("$\t")
 
 
 def lines(text: str, longest: int = sys.maxsize) -> Iterator[tuple[str, bool]]:

@@ -59,6 +59,10 @@ _SLOT = (
     "check seating, riser and slot of the device; lspci -vvv shows its AER registers and its link;"
     " move the device to tell slot and device apart"
 )
+_REFUSED = (
+    "the IOMMU refused an access of a device to memory",
+    "boot with iommu=pt, or with the IOMMU off as the platform asks; update BIOS and drivers",
+)
 _CABLE = (
     "check cable and transceiver at both ends (mlxlink -d DEVICE -m -c), and the switch's log at"
     " that moment"
@@ -113,6 +117,20 @@ _ROWS: tuple[_Row, ...] = (
           rf"AER: (?:Multiple )?Correct(?:ed|able) error (?:message )?received"
           rf"(?: from|:) (?:id=\S+|{_PCI})", _NOTE,
           "a corrected error on the PCIe link", _SLOT, _SOURCES + "drivers/pci/pcie/aer.c"),
+    ("pcie-limited", PCIE_ERRORS,
+          rf"{_PCI}: \d+\.\d+ Gb/s available PCIe bandwidth, limited by", _NOTE,
+          "the PCIe link of the device, or one above it, carries less than the device can", _SLOT,
+          _SOURCES + "drivers/pci/pci.c, __pcie_print_link_status"),
+    ("iommu-fault", KERNEL_ERRORS,
+          rf"{_PCI}: AMD-Vi: Event logged \[IO_PAGE_FAULT", _FAULT, *_REFUSED,
+          _SOURCES + "drivers/iommu/amd/iommu.c"),
+    ("iommu-fault", KERNEL_ERRORS,
+          rf"AMD-Vi: Event logged \[IO_PAGE_FAULT(?: device={_PCI})?", _FAULT, *_REFUSED,
+          _SOURCES + "drivers/iommu/amd/iommu.c"),
+    ("iommu-fault", KERNEL_ERRORS,
+          rf"DMAR: (?:\[[^\]]*\] Request device \[{_PCI}\]|DRHD: handling fault)", _FAULT,
+          *_REFUSED,
+          _SOURCES + "drivers/iommu/intel/dmar.c"),
     # --- NICs ---
     ("cable-unplugged", LINK_FLAP,
           rf"mlx5_core {_PCI}: Port module event: module \d+, Cable unplugged", _FAULT,
@@ -200,7 +218,8 @@ KINDS: tuple[KernelKind, ...] = tuple(map(_kind, _ROWS))
 
 # A line with none of these words is of no kind of the table; looking for them first is cheaper.
 HINTS = re.compile(
-    r"Xid|NVRM|AER|PCIe Bus|DPC|pciehp|mlx5|NETDEV|[Ll]ink|amdgpu|ut of memory|Hardware Error|EDAC"
+    r"Xid|NVRM|AER|PCIe Bus|available PCIe|IO_PAGE_FAULT|DMAR"
+    r"|DPC|pciehp|mlx5|NETDEV|[Ll]ink|amdgpu|ut of memory|Hardware Error|EDAC"
     r"|Memory failure|BUG|watchdog|Oops|Kernel panic|blocked for|stall|nvme|above threshold"
 )
 

@@ -1,4 +1,4 @@
-"""The output of both programs: a line of names, and below it a line of values. Pure."""
+"""The output of both programs: a line of names, and below it lines of values. Pure."""
 
 from __future__ import annotations
 
@@ -56,6 +56,8 @@ class _Run:
     rate: str
     place: str | None = None
     names: tuple[str, ...] = ()
+    headings: int = 0
+    has_values: bool = True
     begun: list[tuple[str, int]] = field(default_factory=list)
     rows: list[str | None] = field(default_factory=list)
     asked: dict[str, str] = field(default_factory=dict)
@@ -92,7 +94,7 @@ def read(text: str, tool: str) -> Parsed:
 
 
 def _take(line: str, run: _Run, collector: OutputCollector) -> None:
-    if run.names:
+    if not run.has_values or _is_row(line, run):
         _take_values(line, run, collector)
     elif match := BEGIN.fullmatch(line):
         run.place = match[1]
@@ -103,12 +105,20 @@ def _take(line: str, run: _Run, collector: OutputCollector) -> None:
         run.devices[match[1]] = match[2].strip()
     elif f",{run.rate}," in f",{line}," and "," in line:
         run.names = tuple(_INDEX.sub("", line, count=1).split(","))
+        run.headings += 1
+        run.has_values = False
     elif "-Gflops" in line:
         collector.error(ProblemKind.UNKNOWN_COLUMN, f"no column {run.rate}: {line[:200]}")
 
 
+def _is_row(line: str, run: _Run) -> bool:
+    """Return whether a line is a further row below the last line of names, whole or not."""
+    cells = line.split(",")
+    return len(cells) > len(run.names) / 2 > 0 and run.rate not in cells
+
+
 def _take_values(line: str, run: _Run, collector: OutputCollector) -> None:
-    names, run.names = run.names, ()
+    names, run.has_values = run.names, True
     cells = [cell.strip() for cell in line.split(",")]
     run.rows.append(run.place)
     if len(cells) != len(names) or len(set(names)) != len(names):
@@ -185,11 +195,11 @@ def _check(text: str, run: _Run, collector: OutputCollector) -> None:
         collector.error(ProblemKind.SEVERAL_TABLES, said)
     if not run.rows and not run.begun and not collector.has_errors:
         collector.nothing(text, "no line of names and values in this text")
-    elif run.names or is_torn(text):
+    elif not run.has_values or is_torn(text):
         collector.error(ProblemKind.TRUNCATED, "the last line is incomplete")
     elif run.begun:
         _check_each(run, collector)
-    elif len(run.rows) > 1:
+    elif run.headings > 1:
         collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
 
 

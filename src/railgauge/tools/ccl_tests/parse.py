@@ -22,23 +22,28 @@ from railgauge.tools.ccl_tests.problems import find_problems
 from railgauge.tools.ccl_tests.rows import CclRow, Figure, Side
 from railgauge.tools.ccl_tests.tables import CclReading, read_lines
 from railgauge.tools.collector import OutputCollector
+from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean
+
+# Times of single iterations (-I); from 10 ms on they have one decimal.
+_RELATIONS = (Statistics("(?P<of>iteration)_(?P<as>min|p99|max)_us", 0.1),)
 
 
 def parse(text: str) -> Parsed:
     """Read the output of one run, as a table or as the JSON file of ``-J``.
 
     Never raises and takes time linear in the text. Samples: ``time_us`` (``us``; ``cputime_us``
-    with ``-C``), ``algbw`` and ``busbw`` (``GB/s``), ``wrong`` (``count``; absent where results
-    were not checked), each with the placement ``out_of_place`` or ``in_place`` and the size
-    of the sweep (see ``asked_for``); rows with the same size are iterations. Rows that were
-    printed before an error are kept beside the error, which makes all values invalid.
+    with ``-C``), ``iteration_min_us``, … (with ``-I``), ``algbw`` and ``busbw`` (``GB/s``),
+    ``wrong`` (``count``; absent where results were not checked), each with the placement
+    ``out_of_place`` or ``in_place`` and the size of the sweep (see ``asked_for``); rows with the
+    same size are iterations. Rows that were printed before an error are kept beside the error,
+    which makes all values invalid.
 
     ``summarise`` describes ``summary``. An output in which rows were replaced by dots (``...``) is
     read with warnings.
     """
     text = clean(text)
-    collector = OutputCollector()
+    collector = OutputCollector(relations=_RELATIONS)
     read = _read_json if is_json(text) else _read_text
     rows, facts, log, is_binary = read(text, collector)
     sizes = announced(facts)
@@ -83,6 +88,7 @@ def _take_row(row: CclRow, collector: OutputCollector, means: str) -> None:
         time = "cputime_us" if side.is_cpu_time else "time_us"
         wrong = None if side.wrong is None else Figure(side.wrong, 0, "count")
         figures = {time: side.time, "algbw": side.algbw, "busbw": side.busbw, "wrong": wrong}
+        figures |= {f"iteration_{name}_us": one for name, one in side.iterations.items()}
         for metric, figure in figures.items():
             if figure is not None:
                 _take_figure(metric, figure, side.placement, collector, means)

@@ -10,12 +10,13 @@ from railgauge.launchers.beside_gpu import OWN_PLACEMENT, beside_gpu
 from railgauge.tools import Setting, keys
 from railgauge.tools.ccl_tests.facts import COLLECTIVES
 from railgauge.tools.launching import hosts, launched, launcher_options, may_be_root
-from railgauge.tools.metric import HIGHER, LOWER, SWEEP, Metric
+from railgauge.tools.metric import HIGHER, LOWER, SWEEP, Metric, several
 from railgauge.tools.options import program
 
 METRICS = (
     Metric("time_us", ("us",), LOWER),
     Metric("cputime_us", ("us",), LOWER),
+    *several(tuple(f"iteration_{one}_us" for one in ("min", "p99", "max")), "us", LOWER),
     Metric("algbw", ("GB/s",), HIGHER),
     Metric("busbw", ("GB/s",), HIGHER),
     Metric("wrong", ("count",), LOWER, may_be_zero=True),

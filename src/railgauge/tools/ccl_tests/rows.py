@@ -60,7 +60,8 @@ class Side:
 
     ``max_error`` is the value that tools before 2022 print instead of ``wrong``; ``is_flagged`` is
     true if they mark it with an asterisk as too large. ``has_check`` is true if there is a column
-    for the check, whatever its cell holds.
+    for the check, whatever its cell holds. ``iterations`` are the times of single iterations with
+    ``-I``: their minimum (``min``), maximum and 99th percentile.
     """
 
     placement: str | None
@@ -73,6 +74,7 @@ class Side:
     is_flagged: bool = False
     different_bits: float = 0.0
     has_check: bool = False
+    iterations: Mapping[str, Figure] = field(default_factory=dict)
 
     @property
     def is_checked(self) -> bool:
@@ -102,7 +104,9 @@ TIMES = ("time", "cputime")
 _MEASURED = ("algbw", "busbw", "#wrong", "error", "#bitdiff", "i_min", "i_max", "i_p99", "i_cv%")
 _TRAILING = frozenset({"algo", "proto", "nchannels", "#iters", "timestamp"})
 _HAS_UNIT = frozenset({"size", "count", *TIMES, "algbw", "busbw", *_MEASURED[5:]})
+_ITERATIONS = {"i_min": "min", "i_max": "max", "i_p99": "p99"}
 _DEFAULT_UNITS = {"time": "us", "cputime": "us", "algbw": "GB/s", "busbw": "GB/s"}
+_DEFAULT_UNITS |= dict.fromkeys(_ITERATIONS, "us")
 _PLACEMENTS = ("out_of_place", "in_place")
 _GLUED = re.compile(r"([a-z][a-z0-9:_%]{0,20})\(([^)\s]{1,20})\)")
 _UNITS = re.compile(r"\(([^)]{1,20})\)")
@@ -329,6 +333,11 @@ def _side(placement: str | None, cells: dict[str, tuple[str, str]]) -> Side:
         is_flagged=any(cells[name][0].endswith("*") for name in _COUNTED & set(cells)),
         different_bits=_count(cells, "#bitdiff") or 0.0,
         has_check=not _CHECKS.isdisjoint(cells),
+        iterations={
+            statistic: figure
+            for column, statistic in _ITERATIONS.items()
+            if column in cells and (figure := _figure(*cells[column]))
+        },
     )
 
 

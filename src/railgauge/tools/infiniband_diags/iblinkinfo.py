@@ -20,6 +20,7 @@ __all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 METRICS = (
     Metric("ports_up", ("count",), HIGHER, may_be_zero=True),
     Metric("ports_down", ("count",), LOWER, may_be_zero=True),
+    Metric("ports_degraded", ("count",), LOWER, may_be_zero=True),
 )
 
 
@@ -29,8 +30,9 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
 
 @lru_cache(maxsize=4)
 def parse(text: str) -> Parsed:
-    """Return the counts ``ports_up`` and ``ports_down``; ``summary.ports`` holds every port.
+    """Return ``ports_up``, ``ports_down`` and ``ports_degraded``; ``summary`` holds every port.
 
+    A port that is up and narrower or slower than both ends can be (``Could be``) is degraded.
     A port that is listed twice is ``several-tables``. The program prints no closing line: if a port
     at the other end of a cable has no line, lines are missing, the warning ``no-closing-line``.
     """
@@ -43,6 +45,11 @@ def parse(text: str) -> Parsed:
         down = sum(port.state == "Down" for port in ports)
         collector.add("ports_up", "count", len(ports) - down, may_be_zero=True)
         collector.add("ports_down", "count", down, may_be_zero=True)
+        slow = [port for port in ports if port.could_be and port.state != "Down"]
+        collector.add("ports_degraded", "count", len(slow), may_be_zero=True)
+        for port in slow:
+            what = f"{port.node}/{port.port} could be {port.could_be}"
+            collector.warn(ProblemKind.TOOL_WARNING, what)
         _complain(text, table, collector)
     complain_of_nothing(text, collector)
     return collector.parsed("iblinkinfo", None, {"ports": ports} if ports else {})

@@ -11,6 +11,7 @@ from railgauge.core.model import Parsed
 from railgauge.core.problems import Problem, ProblemKind
 from railgauge.launchers.failures import find_failures
 from railgauge.tools.collector import OutputCollector, missing_program, problem
+from railgauge.tools.relations import Quotient
 from railgauge.tools.text import clean
 
 # A launcher that is missing is reported under its own name.
@@ -31,7 +32,8 @@ _NO_MPI4PY = re.compile(r"(?:ModuleNotFoundError|ImportError):[^\n]{0,120}mpi4py
 
 _FEWEST_RANKS = 2
 # Times have three decimals of a microsecond, bandwidths six of a GB/s.
-_STEP_US, _STEP_GB_S = 0.0005, 0.0000005
+_HALF_GB_S = 0.0000005
+_RELATIONS = (Quotient("algbw", "time_us", 1e3, 2 * _HALF_GB_S, 0.001),)
 _EDGE = 1e-6
 
 
@@ -94,7 +96,7 @@ def parse(text: str) -> Parsed:
     ``cycles``, ``library``.
     """
     text = clean(text)
-    collector, run = OutputCollector(), _Run()
+    collector, run = OutputCollector(relations=_RELATIONS), _Run()
     for kind, rest in _lines(text):
         _take(kind, rest, run, collector)
     collector.problems[:0] = _complaints(text)
@@ -165,23 +167,15 @@ def _take_row(rest: str, run: _Run, collector: OutputCollector) -> bool:
     collector.add("wrong", "count", wrong, may_be_zero=True)
     if wrong:
         collector.error(ProblemKind.DATA_CORRUPTION, f"{wrong} elements of {size} bytes are wrong")
-    if not _follows(size, time_us, algbw) or not _fits(run, algbw, busbw):
-        collector.error(ProblemKind.INCONSISTENT, f"time, algbw and busbw do not agree:{rest}")
+    if not _fits(run, algbw, busbw):
+        collector.error(ProblemKind.INCONSISTENT, f"algbw and busbw do not agree:{rest}")
     return True
-
-
-def _follows(size: int, time_us: float, algbw: float) -> bool:
-    """Return whether ``algbw`` is size over time within the printed digits."""
-    if time_us <= _STEP_US:
-        return False
-    low, high = (size / (time_us + way * _STEP_US) / 1e3 for way in (1, -1))
-    return low * (1 - _EDGE) - _STEP_GB_S <= algbw <= high * (1 + _EDGE) + _STEP_GB_S
 
 
 def _fits(run: _Run, algbw: float, busbw: float) -> bool:
     expected = factor(run.collective, run.ranks) if run.ranks else None
     return (
-        expected is not None and abs(busbw - expected * algbw) <= 2.5 * _STEP_GB_S + _EDGE * busbw
+        expected is not None and abs(busbw - expected * algbw) <= 2.5 * _HALF_GB_S + _EDGE * busbw
     )
 
 

@@ -13,8 +13,14 @@ from railgauge.tools.collector import OutputCollector
 from railgauge.tools.perftest.problems import find_problems
 from railgauge.tools.perftest.samples import Figures, add, collect, fitting_unit
 from railgauge.tools.perftest.tables import read_tables
+from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean
 
+# Rows have two decimals, those of slow links six.
+_RELATIONS = (
+    Statistics("(?P<of>lat)_(?P<as>min|typical|avg|p99|p999|max)", 0.01),
+    Statistics("(?P<of>bw)_(?P<as>average|peak)", 0.01),
+)
 _STARTED = ("local address:", "Dual-port", "remote address:")
 
 
@@ -35,7 +41,7 @@ def parse(text: str) -> Parsed:
     rows), ``rows`` (the number of sizes) and ``iterations`` by size.
     """
     text = clean(text)
-    collector = OutputCollector()
+    collector = OutputCollector(relations=_RELATIONS)
     read = _read_json if is_json(text) else _read_text
     summary, iterations = read(text, collector)
     measured = {"rows": len(iterations), "iterations": iterations} if iterations else {"rows": 0}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
+from railgauge.tools.relations import Statistics
 from railgauge.tools.rvs import memory, peers
 from railgauge.tools.rvs.memory import Memory
 from railgauge.tools.rvs.products import Products
@@ -29,6 +30,7 @@ _PART = re.compile(
     r"RESULT *\] |\[RES|\[GPU:: |[A-Z]S \d|GBps  duration|pass: (?:TRUE|FALSE)|ramp up|^\d{1,9}$"
 )
 _TOLD = ("Start of GPU ramp up", "End of GPU ramp up", "GFLOPS", "Power(W)", memory.BEGIN)
+_RELATIONS = (Statistics("(?P<of>babel_[a-z]{1,9})(?:_(?P<as>min|max))?", 0.01),)
 _OLD_ERROR = re.compile(r"RVS-ERROR (.{1,300})")
 
 
@@ -48,16 +50,17 @@ def parse(text: str) -> Parsed:
     """Read the results of GST, IET, BABEL and PBQT, and RVS's own verdicts. Never raises.
 
     ``gflops_bf16``, … or ``gflops`` (``GFLOP/s``) is GST's rate in each interval, by the format in
-    the action's name; ``babel_copy``, …, and ``babel_copy_min``, … (``MB/s`` or ``MiB/s``) are a
-    kernel's mean and its slowest run; ``p2p_bw`` and ``p2p_bw_bidirectional`` are decimal ``GB/s``
-    between two GPUs. The placement is ``gpu0`` in the order of RVS's list of GPUs, or RVS's own
-    number without that list. ``summary.tests`` has each action on each GPU, as in ``NamedResult``;
-    a failed one is the warning ``test-failed``. ``summary``: ``measured``, ``models``, ``peers``,
+    the action's name; ``babel_copy``, ``babel_copy_min``, ``babel_copy_max``, … (``MB/s`` or
+    ``MiB/s``) are a kernel's mean, its slowest and its fastest run; ``p2p_bw`` and
+    ``p2p_bw_bidirectional`` are decimal ``GB/s`` between two GPUs. The placement is ``gpu0`` in the
+    order of RVS's list of GPUs, or RVS's own number without that list. ``summary.tests`` has each
+    action on each GPU, as in ``NamedResult``; RVS's closing table alone gives ``tests_pass``, ….
+    A failed one is the warning ``test-failed``. ``summary``: ``measured``, ``models``, ``peers``,
     ``actions``. An id or a value that is no number (the manual prints ``<result>``) is an error, as
     is an action that a listed GPU did not end.
     """
     text = clean(text)
-    run, marks = RvsRun(OutputCollector()), _Marks()
+    run, marks = RvsRun(OutputCollector(relations=_RELATIONS)), _Marks()
     products, tables = Products(), Memory()
     started = run.collector.check_started(text, "rvs")
     for line in whole_lines(text):
@@ -163,7 +166,13 @@ def _check(text: str, run: RvsRun, marks: _Marks, tables: Memory) -> None:
         run.collector.error(ProblemKind.TRUNCATED, "a table of BABEL without its closing rule")
     _check_gpus(run)
     peers.check(run)
-    if run.collector.is_empty and not (run.results or run.peers or marks.closing):
+    if marks.closing and not (run.results or run.peers or run.collector.samples):
+        message = "RVS's summary alone: the results of single GPUs are missing"
+        run.collector.warn(ProblemKind.NO_OPENING_LINE, message)
+        for status in _STATUS.values():
+            number = list(marks.closing.values()).count(status)
+            run.collector.add(f"tests_{status}", "count", number, may_be_zero=True)
+    elif run.collector.is_empty and not (run.results or run.peers):
         run.collector.nothing(text, "no result of RVS in this text")
 
 

@@ -12,7 +12,7 @@ from railgauge.tools.options import Options, program, read_options
 
 FORMATS = ("fp64", "fp32", "fp16", "bf16", "fp8", "fp6", "fp4")
 KERNELS = ("read", "write", "copy", "mul", "add", "triad", "dot")
-_BANDWIDTHS = tuple(f"babel_{kernel}{end}" for kernel in KERNELS for end in ("", "_min"))
+_BANDWIDTHS = tuple(f"babel_{kernel}{end}" for kernel in KERNELS for end in ("", "_min", "_max"))
 METRICS = (
     *several(("gflops", *(f"gflops_{form}" for form in FORMATS)), "GFLOP/s", HIGHER),
     *several(("p2p_bw", "p2p_bw_bidirectional"), "GB/s", HIGHER),

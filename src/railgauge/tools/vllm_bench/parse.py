@@ -13,6 +13,7 @@ from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.documents import Document, integer, number, read_document
+from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean, lines
 from railgauge.tools.torn import complain
 from railgauge.tools.vllm_bench.checks import Load, check
@@ -53,6 +54,7 @@ _KEYS: dict[str, Meaning] = {
 _STATISTIC = r"(mean|median|std|min|max|p\d{1,3}(?:\.\d{1,3})?)"
 _LATENCY_LABEL = re.compile(_STATISTIC + r" (ttft|tpot|itl|e2el|e2e latency) \((ms|s)\)")
 _TIMES = ("ms", "s")
+_RELATIONS = (Statistics(r"(?P<of>ttft|tpot|itl|e2el)_(?P<as>mean|median|min|max|p\d{1,5})", 0.01),)
 # A value in which there is a label: what stands before it is another program's.
 _LABEL_BEHIND = re.compile(r":[ \t]{2,80}\S")
 _LATENCY_KEY = re.compile(_STATISTIC + r"_(ttft|tpot|itl|e2el|e2e_latency)_(ms|s)")
@@ -141,7 +143,7 @@ def parse(text: str) -> Parsed:
     that are not metrics, and ``asked``, the number of requests.
     """
     text = clean(text)
-    collector = OutputCollector()
+    collector = OutputCollector(relations=_RELATIONS)
     if text.lstrip().startswith("{"):
         return _parse_json(text, collector)
     blocks = _read_blocks(text)
