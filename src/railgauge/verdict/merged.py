@@ -1,9 +1,8 @@
 """Make the records of one run of the records of several. Pure.
 
 Every item comes from one run. A later run replaces an item only if it was made to measure one of
-the item's nodes again (``--only``); else an item that two runs have measured is refused. What was
-read from a node at the end of each run counts from all of them. What passed on another machine of
-the same name than that of a later run was not run.
+the item's nodes again (``--only``); else an item that two runs have measured is refused. What
+passed on another machine of the same name than that of a later run was not run.
 
 A gate is closed by what another run found too: an item that passed above a failure of its node on
 a lower rung is *blocked*, as it is in an undivided run. A failure stays a failure.
@@ -283,31 +282,3 @@ def _blocked_anew(item: ItemRecord, blockers: Sequence[str]) -> ItemRecord:
 
 def _blocked_by(blockers: Sequence[str]) -> str:
     return f"blocked by {listed(blockers, 1)}"
-
-
-# --- what was read from the nodes ---
-
-
-def combined(readings: Sequence[ItemRecord]) -> ItemRecord:
-    """Return one closing item of those that several runs give of a node: the worst of them."""
-    worst = max(readings, key=lambda item: list(Outcome).index(item.outcome))
-    alike = [item for item in readings if item.outcome is worst.outcome]
-    reasons = dict.fromkeys(item.reason for item in alike if item.reason)
-    judgements = tuple(judged for item in readings for judged in item.judgements)
-    return replace(worst, reason="; ".join(reasons), judgements=judgements)
-
-
-def read_in_parts(
-    parts: Sequence[PartRun], read: Sequence[Iterable[ItemRecord]]
-) -> dict[str, ItemRecord]:
-    """Return the closing items that were read; ``read`` are those of each run.
-
-    Those of a node that a later run measured again are of that run and of later ones.
-    """
-    found: dict[str, list[ItemRecord]] = defaultdict(list)
-    for part, items in zip(parts, read, strict=True):
-        for item in items:
-            if not set(item.nodes).isdisjoint(part.only):
-                found[item.id].clear()
-            found[item.id].append(item)
-    return {name: combined(items) for name, items in found.items()}
