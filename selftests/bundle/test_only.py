@@ -252,9 +252,12 @@ def test_a_bundle_without_such_an_end_does_not_verify(flapped, verify, tmp_path)
     folder, _, into = flapped
     bundle = tmp_path / "b.railgauge"
     bench.bundle(into, bundle, "--unsigned")
-    code, out, _ = verify(bundle)
-    assert code == 1
-    assert "verdict    rejected: it stands" in out
+    redacted = tmp_path / "redacted.railgauge"
+    bench.bundle(into, redacted, "--unsigned", "--redact", "hosts")
+    for path in (bundle, redacted):
+        code, out, _ = verify(path)
+        assert code == 1
+        assert "verdict    rejected: it stands" in out
     part = f"run/parts/{folder.name}/"
 
     def unread(files):
