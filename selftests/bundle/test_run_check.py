@@ -156,6 +156,9 @@ def test_values_that_the_evidence_does_not_give(run):
     assert said.endswith(f"{name} is recorded with values that differ from its evidence")
 
 
+OTHERS = ("0.0.1", "9.9.9")
+
+
 @pytest.mark.parametrize("field", ["title", "reason", "remedy"])
 def test_texts_are_compared_only_with_those_of_the_same_version(run, field):
     names = [SETTING.format(node) for node in small.NODES]
@@ -163,8 +166,9 @@ def test_texts_are_compared_only_with_those_of_the_same_version(run, field):
         run = small.recorded(run, name, **{field: "other words"})
     if field != "title":  # a test has one title, which is its protocol's
         assert "values that differ" in refused(run)
-    older = small.edited(run, "run.json", software="0.0.1")
-    assert checked(older, older.platform()).verdict.counts.failed == 2
+    for software in OTHERS:
+        other = small.edited(run, "run.json", software=software)
+        assert checked(other, other.platform()).verdict.counts.failed == 2
 
 
 def test_texts_of_judgements_too(run):
@@ -173,9 +177,10 @@ def test_texts_of_judgements_too(run):
     for field in ("reason", "limit"):
         other = small.recorded(run, name, judgements=[one | {field: "x"} for one in made])
         assert "values that differ" in refused(other)
-    older = small.edited(run, "run.json", software="0.0.1")
-    assert checked(older, older.platform()).verdict.counts.failed == 2
-    other = small.recorded(older, name, judgements=[one | {"measured": "x"} for one in made])
+    for software in OTHERS:
+        other = small.edited(run, "run.json", software=software)
+        assert checked(other, other.platform()).verdict.counts.failed == 2
+    other = small.recorded(other, name, judgements=[one | {"measured": "x"} for one in made])
     assert "values that differ" in refused(other)
 
 
