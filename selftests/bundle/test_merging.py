@@ -409,14 +409,17 @@ def test_parts_in_another_order(shards, into):
 
 def test_a_part_that_is_another_run_or_merged_itself(done, into):
     part = FolderContents(into / "parts" / "r2")
-    small.edited(part, "run.json", run_id="r9")
-    assert unverified(done) == "run/run.json: names r2, but its part is another run"
+    for run_id in ("r9", "r0"):
+        small.edited(part, "run.json", run_id=run_id)
+        line = unverified(FolderContents(into))
+        assert line == "run/run.json: names r2, but its part is another run"
     small.edited(part, "run.json", run_id="r2", parts=told(done)[:1], part=None)
     assert unverified(FolderContents(into)).startswith("run/run.json: names r2, but its part")
 
 
-def test_a_part_under_other_limits(done, into):
-    small.edited(FolderContents(into / "parts" / "r2"), "thresholds.json", title="other")
+@pytest.mark.parametrize("title", ["A", "~"])
+def test_a_part_under_other_limits(done, into, title):
+    small.edited(FolderContents(into / "parts" / "r2"), "thresholds.json", title=title)
     assert unverified(done) == "run/run.json: is merged of r2, which has other limits"
 
 

@@ -24,7 +24,7 @@ from railgauge.bundle.contents import (
     FolderContents,
 )
 from railgauge.bundle.errors import BadBundle, NotVerified
-from railgauge.bundle.merged import part_run
+from railgauge.bundle.parts import part_run
 from railgauge.bundle.redact import (
     ADDRESSES,
     HOSTS,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from railgauge.bundle.contents import PARTS, Contents
+from railgauge.bundle.parts import part_run
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput, FactMissing
 from railgauge.core.model import Case, Cluster
@@ -30,12 +31,6 @@ class Remade:
 
     records: Mapping[str, ItemRecord]
     parts: tuple[MergedPart, ...]
-
-
-def part_run(part: Contents) -> PartRun:
-    """A run that was or is to be merged, as values."""
-    asked = part.invocation()
-    return PartRun(part.plan(), part.records(), bool(asked and asked.no_gates), part.found)
 
 
 def remade(contents: Contents, run: RunPlan, platform: Platform, judge: Judge) -> Remade:

@@ -21,6 +21,7 @@ from railgauge.bundle.contents import (
     FolderContents,
 )
 from railgauge.bundle.errors import BadBundle, NotVerified, refused
+from railgauge.bundle.parts import part_run
 from railgauge.bundle.run_check import checked, decided_run
 from railgauge.config import deviations
 from railgauge.config.hostfile import cluster_to_json
@@ -96,10 +97,10 @@ def _of_folder(path: Path) -> Contents:
 
 def write(sources: Sequence[Contents], folder: Path) -> None:
     """Write the merged run into an empty folder, without its reports. Raises ``BadInput``."""
-    parts = sorted(_parts(sources), key=lambda part: began(merged.part_run(part)))
+    parts = sorted(_parts(sources), key=lambda part: began(part_run(part)))
     _refuse_unfit(parts)
     merged.refuse_apart(parts)
-    told = assemble([merged.part_run(part) for part in parts]).parts
+    told = assemble([part_run(part) for part in parts]).parts
     refuse_doubtful_partners([_checked(part) for part in parts])
     for part in parts:
         _copy(part, folder / PARTS / part.plan().run_id)
