@@ -12,13 +12,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from railgauge import __version__
-from railgauge.bundle.again import judged_again
+from railgauge.bundle import merging
+from railgauge.bundle.again import Judged, judged_again
 from railgauge.bundle.contents import CLUSTER, FACTS, PLATFORM, VERDICT, FolderContents
+from railgauge.bundle.errors import NotVerified
+from railgauge.bundle.run_check import checked
 from railgauge.config import deviations
 from railgauge.config.deviations import Deviation
 from railgauge.config.hostfile import cluster_to_json
 from railgauge.core.codec import to_plain
+from railgauge.core.errors import BadInput
 from railgauge.core.model import Transcript
 from railgauge.core.question import CaseResult
 from railgauge.facts import NodeFacts
@@ -226,3 +232,34 @@ def recorded(run: FolderContents, name: str, **fields: Any) -> FolderContents:
             lines.append(line | fields if line["id"] == name else line)
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
     return FolderContents(run.folder)
+
+
+# --- merged ---
+
+
+AGAIN = only("n1", partners=("n3",))
+
+
+def written(folder: Path, *runs: FolderContents) -> FolderContents:
+    """The run that these were merged to."""
+    merging.write(runs, folder)
+    return FolderContents(folder)
+
+
+def said(*runs: FolderContents, folder: Path) -> str:
+    """Why these runs cannot be merged."""
+    with pytest.raises(BadInput) as told:
+        merging.write(runs, folder)
+    assert not folder.exists()
+    return str(told.value)
+
+
+def judged(run: FolderContents) -> Judged:
+    return checked(run, run.platform())
+
+
+def unverified(run: FolderContents) -> str:
+    """Where and why a merged run does not verify."""
+    with pytest.raises(NotVerified) as told:
+        judged(run)
+    return f"{told.value.where}: {told.value.what}"
