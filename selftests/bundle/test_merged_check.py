@@ -7,6 +7,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
+from testing import bundle_bench
 from testing import small_runs as small
 from testing.small_runs import AGAIN, judged, said, unverified, written
 
@@ -141,6 +142,28 @@ def test_a_run_that_did_not_end(signed):
     assert told.value.remedy.startswith("carry it on with pytest --resume")
 
 
+def test_a_bundle_as_it_was_made(signed, tmp_path):
+    path, other = tmp_path / "b.railgauge", tmp_path / "c.railgauge"
+    bundle_bench.bundle(signed.folder, path, "--unsigned")
+    with merging.opened([path]) as (one,):
+        assert one.records() == signed.records()
+    edit = bundle_bench.edit_json("run/run.json", lambda data: data.update(operator="nobody"))
+    bundle_bench.changed(path, other, edit)
+    with pytest.raises(BadInput, match="its SHA-256 differs"), merging.opened([other]):
+        pass
+
+
+def test_what_cannot_be_read(tmp_path, monkeypatch):
+    def denied(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(merging.archive, "opened", denied)
+    (tmp_path / "y").touch()
+    with pytest.raises(BadInput, match="y: cannot be read: Permission denied"), \
+            merging.opened([tmp_path / "y"]):  # fmt: skip
+        pass
+
+
 def test_what_is_no_run(tmp_path):
     with pytest.raises(BadInput, match="does not exist"), merging.opened([tmp_path / "x"]):
         pass
@@ -263,3 +286,11 @@ def test_what_could_not_be_judged_beside_a_failure_is_compared_if_it_was_kept(ma
     assert judged(small.recorded(done, name, beside="")).records[name].beside == kept
     line = unverified(small.recorded(done, name, beside="something else"))
     assert line.endswith(f"{name} is recorded with values that differ from its evidence")
+
+
+def test_it_is_a_text_that_is_not_compared_with_that_of_another_version(make, into):
+    older = {"change": {"software": "0.0.1"}}
+    done = written(into, make("r1", 1, logged={"n1": small.FALLEN}, unread=["n2"], **older),
+                   make("r2", 2, part=AGAIN, unread=["n1"], **older))  # fmt: skip
+    name = LOG.format("n1")
+    assert judged(small.recorded(done, name, beside="other words")).records[name].beside

@@ -171,12 +171,21 @@ def test_texts_are_compared_only_with_those_of_the_same_version(run, field):
         assert checked(other, other.platform()).verdict.counts.failed == 2
 
 
-def test_texts_of_judgements_too(run):
+def test_the_title_of_a_closing_item_is_a_text_too(run):
+    for node in small.NODES:
+        run = small.recorded(run, LOG.format(node), title="other words")
+    assert "values that differ" in refused(run)
+    for software in OTHERS:
+        other = small.edited(run, "run.json", software=software)
+        assert checked(other, other.platform()).verdict.counts.failed == 2
+
+
+@pytest.mark.parametrize("field", ["reason", "limit"])
+def test_texts_of_judgements_too(run, field):
     name = SETTING.format("n2")
     made = to_plain(run.records()[name].judgements)
-    for field in ("reason", "limit"):
-        other = small.recorded(run, name, judgements=[one | {field: "x"} for one in made])
-        assert "values that differ" in refused(other)
+    other = small.recorded(run, name, judgements=[one | {field: "x"} for one in made])
+    assert "values that differ" in refused(other)
     for software in OTHERS:
         other = small.edited(run, "run.json", software=software)
         assert checked(other, other.platform()).verdict.counts.failed == 2

@@ -23,6 +23,7 @@ from railgauge.bundle.run_check import checked
 from railgauge.config import deviations
 from railgauge.config.deviations import Deviation
 from railgauge.config.hostfile import cluster_to_json
+from railgauge.core import chain, versions
 from railgauge.core.codec import to_plain
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Transcript
@@ -40,7 +41,7 @@ from railgauge.planning.pairing import DIRECTED
 from railgauge.planning.part import LevelPart, within
 from railgauge.run import resume
 from railgauge.run.resume import Invocation
-from railgauge.run.store import Store, case_file
+from railgauge.run.store import Store, case_file, lines_text, write_whole
 from railgauge.run.survey import found_to_json
 from railgauge.verdict import decision
 from railgauge.verdict.decision import RunPlan
@@ -161,6 +162,13 @@ def _recorded(contents: FolderContents, run: RunPlan, store: Store) -> FolderCon
     lines = ({"schema_version": record.SCHEMA_VERSION, **one.to_json()} for one in records.values())
     text = "".join(f"{json.dumps(line)}\n" for line in lines)
     (contents.folder / record.FILE).write_text(text, encoding="utf-8")
+    measured = (
+        to_plain({**record.measurement(one, judged), "evidence": run.evidence})
+        for one in records.values()
+        for judged in one.judgements
+    )
+    stamped = (versions.stamped(record.MEASUREMENTS, line) for line in measured)
+    write_whole(contents.folder / record.MEASUREMENTS, lines_text(chain.rebound(stamped)))
     written = FolderContents(contents.folder)
     verdict = decision.decide(run, written.results(records, platform))
     store.write_json(VERDICT, verdict.to_json())
