@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import unescape
 
 import pytest
 from testing import bundle_bench as bench
@@ -137,35 +138,47 @@ def test_a_node_that_still_fails_is_not_qualified(run, signed, tmp_path):
 # --- the sign-off that it completes ---
 
 
-def test_the_later_measurement_replaces_the_earlier_one_and_both_are_told(
-    completed, signed, qualified
-):
+def test_the_later_measurement_replaces_the_earlier_one(completed, signed, qualified):
     told = verdict(completed)
     assert told["verdict"] == "accepted"
     assert told["counts"]["asserted"] == told["counts"]["planned"] == 42
-    (line,) = [one for one in told["notes"] if one.startswith("MEASURED AGAIN, columbia: ")]
-    assert "12 blocked, 1 failed, 5 passed (cpu_governor is powersave" in line
-    assert f"in {signed.name}, ended 20" in line
-    assert f"18 passed in {qualified.name}" in line
-    for name in ("report.html",):
-        assert "MEASURED AGAIN, columbia" in (completed / name).read_text(encoding="utf-8")
+    assert [part["run_id"] for part in told["merged"]] == [signed.name, qualified.name]
+    (replaced,) = told["merged"][1]["replaces"]
+    assert (replaced["node"], replaced["run"]) == ("columbia", signed.name)
+    assert replaced["before"] == {"blocked": 12, "failed": 1, "passed": 5}
+    assert replaced["now"] == {"passed": 18}
+    assert replaced["reason"].startswith("cpu_governor is powersave")
     first = records(completed / "parts" / signed.name)
     assert {one["outcome"] for one in first.values()} >= {"failed", "blocked"}
 
 
-def test_the_certificate_tells_what_was_measured_again(completed, tmp_path, verify):
+AGAIN = "columbia: 1 failed, 12 blocked, 5 passed (cpu_governor is powersave"
+
+
+def test_every_report_begins_with_what_was_replaced_and_its_first_result(
+    completed, signed, qualified, tmp_path, verify
+):
     page, bundle = tmp_path / "c.html", tmp_path / "b.railgauge"
     assert main(["certificate", str(completed), "-o", str(page)]) == 0
-    text = page.read_text(encoding="utf-8")
-    assert "Acceptance certificate" in text
-    assert "MEASURED AGAIN, columbia: 12 blocked, 1 failed" in text
+    assert "Acceptance certificate" in page.read_text(encoding="utf-8")
     bench.bundle(completed, bundle, "--unsigned")
     code, out, _ = verify(bundle)
     assert code == 0
     assert "verdict    accepted: it stands, asserted 42 of 42" in out
+    assert f"again      {AGAIN}" in out
+    for path, after in (
+        (page, "<h2>Coverage"),
+        (completed / "report.html", "<h2>This run"),
+        (completed / "junit.xml", "<testcase"),
+        (completed / "allure-results" / "environment.properties", "Unknown = "),
+    ):
+        first = unescape(path.read_text(encoding="utf-8").partition(after)[0])
+        assert AGAIN in first, path
+        assert f"in {signed.name}, ended 20" in first
+        assert f"18 passed in {qualified.name}, begun 20" in first
 
 
-def test_a_bundle_that_hides_the_history_does_not_verify(completed, verify, tmp_path):
+def test_a_bundle_that_hides_the_history_does_not_verify(completed, verify, tmp_path, signed):
     bundle = tmp_path / "b.railgauge"
     bench.bundle(completed, bundle, "--unsigned")
 
@@ -175,12 +188,96 @@ def test_a_bundle_that_hides_the_history_does_not_verify(completed, verify, tmp_
     def turned(data):
         data["parts"] = data["parts"][::-1]
 
-    for change in (silent, turned):
-        edit = bench.edit_json("run/run.json", change)
+    def better(data):
+        data["merged"][1]["replaces"][0]["before"] = {"passed": 18}
+
+    def gone(data):
+        del data["merged"]
+
+    for name, change in [("run", silent), ("run", turned), ("verdict", better), ("verdict", gone)]:
+        edit = bench.edit_json(f"run/{name}.json", change)
         path = bench.forged(bundle, tmp_path / f"{change.__name__}.railgauge", edit)
         code, _, err = verify(path)
         assert code == 1
-        assert "NOT VERIFIED: run/run.json" in err
+        assert f"NOT VERIFIED: run/{name}.json" in err
+
+
+# --- what the end of a run shows ---
+
+
+FAULTS = (
+    *("--lab-fault", "link-flap@viper:mlx5_0"),
+    *("--lab-fault", "pcie-replays@viper"),
+)
+
+
+@pytest.fixture(scope="module")
+def flapped(project, run):
+    """A sign-off whose end shows two faults, of which one is accepted, and a run that is clean."""
+    accepted = project.folder / "accepted.yaml"
+    accepted.write_text(
+        "- {subject: 'viper, mlx5_0', cause: link-flap, reason: a cable is ordered, who: A. E.,"
+        " until: 2999-01-31}\n",
+        encoding="utf-8",
+    )
+    given = ("--deviations", str(accepted))
+    code, folder, _ = run(*PLAIN, *given, *FAULTS)
+    assert code == 1
+    code, again, done = run(*PLAIN, *given, "--only", "viper", "--partners-from", folder.name)
+    assert code == 0, done.output
+    into = folder.parent / "20300101-000000-flapped"
+    assert main(["merge", str(folder), str(again), "--into", str(into)]) == 1
+    return folder, again, into
+
+
+def test_a_clean_later_end_erases_no_earlier_one(flapped):
+    folder, again, into = flapped
+    assert verdict(again)["verdict"] == "qualified"
+    told = verdict(into)
+    assert told["verdict"] == "rejected"
+    assert {one["cause"] for one in told["causes"]} == {"link-flap", "pcie-errors"}
+    failed = {name: one for name, one in records(into).items() if one["outcome"] == "failed"}
+    assert set(failed) == {"kernel::kernel_log[viper]", "counters::growth[viper]"}
+    for one in failed.values():
+        assert one["reason"].endswith(f"(in {folder.name}); passed in {again.name}")
+        assert {judged["outcome"] for judged in one["judgements"]} == {"failed", "passed"}
+
+
+def test_such_an_end_can_be_accepted_in_writing(flapped):
+    (one,) = verdict(flapped[2])["deviations"]
+    assert (one["state"], one["covers"]) == ("applied", ["kernel::kernel_log[viper]"])
+
+
+def test_a_bundle_without_such_an_end_does_not_verify(flapped, verify, tmp_path):
+    folder, _, into = flapped
+    bundle = tmp_path / "b.railgauge"
+    bench.bundle(into, bundle, "--unsigned")
+    redacted = tmp_path / "redacted.railgauge"
+    bench.bundle(into, redacted, "--unsigned", "--redact", "hosts")
+    for path in (bundle, redacted):
+        code, out, _ = verify(path)
+        assert code == 1
+        assert "verdict    rejected: it stands" in out
+    part = f"run/parts/{folder.name}/"
+
+    def unread(files):
+        for name in [name for name in files if "growth" in name and name.startswith(part)]:
+            del files[name]
+
+    def passed(files):
+        """The record of the part as it is, and of the merged run as the later run's."""
+        lines = files["run/records.jsonl"].decode().splitlines()
+        made = [json.loads(line) for line in lines]
+        for one in made:
+            if one["outcome"] == "failed":
+                one |= {"outcome": "passed", "reason": "", "judgements": one["judgements"][-1:]}
+        files["run/records.jsonl"] = "".join(f"{json.dumps(one)}\n" for one in made).encode()
+
+    for change, where in ((unread, part), (passed, "run/records.jsonl")):
+        path = bench.forged(bundle, tmp_path / f"{change.__name__}.railgauge", change)
+        code, _, err = verify(path)
+        assert code == 1
+        assert f"NOT VERIFIED: {where}" in err
 
 
 # --- cherry-picking ---

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from testing.core_values import item, judgement
+from testing.core_values import item
 from testing.merged_runs import ITEM, PAIR, fact, pair, run
 
 from railgauge.core.errors import BadInput, NodeUnreachable
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung
+from railgauge.diagnosis import peers
 from railgauge.facts import NodeFacts
 from railgauge.facts.parts import InventoryPart, PartKind
 from railgauge.verdict import history
-from railgauge.verdict.merged import WHOLE, assemble, combined, in_order, read_in_parts
+from railgauge.verdict.merged import WHOLE, assemble, in_order
 
 
 def at(name, began, ended="", **more):
@@ -115,8 +116,8 @@ def test_a_later_run_of_a_node_replaces_what_the_earlier_one_measured_of_it():
     assert told.before == {"failed": 1, "passed": 1}
     assert told.reason == "odd"
     assert told.now == {"marginal": 1, "passed": 1}
-    (_, line) = history.notes(found.parts)
-    assert line.startswith("MEASURED AGAIN, a: 1 failed, 1 passed (odd) in r1, ended 2026-11-24")
+    (line,) = history.measured_again(found.parts)
+    assert line.startswith("a: 1 failed, 1 passed (odd) in r1, ended 2026-11-24")
     assert "1 marginal, 1 passed in r2, begun 2026-11-24T02" in line
 
 
@@ -148,7 +149,7 @@ def test_a_run_that_began_as_the_earlier_one_ended_is_later():
 
 
 def test_each_node_that_was_measured_again_is_told_by_itself():
-    """Nothing of ``c`` was replaced; the first item of ``a`` that was bad tells the reason."""
+    """Nothing of ``c`` was replaced; the first item of the worst outcome tells the reason."""
     first = run(
         "r1",
         1,
@@ -165,14 +166,44 @@ def test_each_node_that_was_measured_again_is_told_by_itself():
     ]
 
 
-def test_what_is_measured_again_is_told_of_the_latest_run_before():
+def test_a_run_that_failed_stays_listed_however_often_its_node_is_measured_again():
+    """What a run replaces is told of each run that had measured it, with that one's reason."""
     runs = [
-        run("r1", 1, fact("a"), pair("a", "b")),
-        run("r2", 2, pair("a", "b"), only=("a",)),
+        run("r1", 1, fact("a", Outcome.FAILED, reason="odd"), pair("a", "b", Outcome.BLOCKED)),
+        run("r2", 2, pair("a", "b", Outcome.FAILED, reason="slow"), only=("a",)),
         run("r3", 3, fact("a"), pair("a", "b"), only=("a",)),
     ]
-    (told,) = assemble(runs).parts[2].replaces
-    assert (told.run, told.ended) == ("r2", runs[1].plan.ended)
+    _, second, third = assemble(runs).parts
+    ((told,), (one, two)) = second.replaces, third.replaces
+    assert (told.run, told.before, told.now) == ("r1", {"blocked": 1}, {"failed": 1})
+    assert (one.run, one.ended, one.before, one.reason) == (
+        *("r1", runs[0].plan.ended),
+        *({"failed": 1}, "odd"),
+    )
+    assert (two.run, two.ended, two.before, two.reason) == (
+        *("r2", runs[1].plan.ended),
+        *({"failed": 1}, "slow"),
+    )
+    assert (one.now, two.now) == ({"passed": 1}, {"passed": 1})
+
+
+@pytest.mark.parametrize("again", [("a",), ("a", "b")])
+def test_a_node_that_was_behind_its_peers_is_told_with_what_was_measured_again(again):
+    """Its comparison is made anew of all measurements, also if the later run has made none."""
+
+    def compared(node, outcome, **more):
+        return item(peers.ITEMS.item_id(node), outcome, nodes=(node,), **more)
+
+    behind = compared("a", Outcome.FAILED, reason="40 % behind")
+    first = run("r1", 1, fact("a"), behind, compared("b", Outcome.PASSED), pair("a", "b"))
+    later = run("r2", 2, fact("a"), *(compared(n, Outcome.PASSED) for n in again), only=("a",))
+    found = assemble([first, later])
+    (told,) = found.parts[1].replaces
+    assert (told.before, told.reason) == ({"failed": 1, "passed": 1}, "40 % behind")
+    assert told.now == {"passed": 2}
+    assert not [name for name in found.records if name.startswith("peers::")]
+    (told,) = assemble([first, run("r2", 2, fact("a"), only=("a",))]).parts[1].replaces
+    assert (told.before, told.now) == ({"failed": 1, "passed": 1}, {"passed": 1})
 
 
 @pytest.mark.parametrize(("length", "shown"), [(160, "x" * 160), (161, "x" * 159 + "…")])
@@ -192,57 +223,6 @@ def test_the_latest_of_two_later_runs_counts():
     found = assemble(runs)
     assert found.records[ITEM.format("a")].outcome is Outcome.ERROR
     assert [part.replaces[0].run for part in found.parts[1:]] == ["r1", "r2"]
-
-
-# --- what was read from the nodes at the end ---
-
-
-def log(outcome, reason="", **more):
-    return item("kernel::kernel_log[a]", outcome, nodes=("a",), reason=reason, **more)
-
-
-@pytest.mark.parametrize("worst", [Outcome.FAILED, Outcome.ERROR, Outcome.NOT_RUN])
-def test_the_worst_reading_of_a_node_counts(worst):
-    told = combined([log(Outcome.PASSED), log(worst, "why"), log(Outcome.MARGINAL)])
-    assert told.outcome is worst
-    assert told.reason == "why"
-
-
-def test_one_reading_stays_as_it_is():
-    one = log(Outcome.MARGINAL, "why", judgements=(judgement(),))
-    assert combined([one]) == one
-
-
-def test_all_that_was_read_is_judged_and_the_reasons_of_the_worst_are_told_once():
-    judged = [judgement(metric=name) for name in "abcd"]
-    texts = [
-        (Outcome.FAILED, ""),
-        (Outcome.MARGINAL, "near"),
-        (Outcome.FAILED, "odd"),
-        (Outcome.FAILED, "slow"),
-        (Outcome.FAILED, "odd"),
-    ]
-    read = [
-        log(*text, judgements=(one,)) for text, one in zip(texts, [*judged, judged[0]], strict=True)
-    ]
-    told = combined(read)
-    assert (told.outcome, told.reason) == (Outcome.FAILED, "odd; slow")
-    assert told.judgements == (*judged, judged[0])
-
-
-def test_a_reading_of_no_run_is_a_mistake():
-    with pytest.raises(ValueError, match="zip"):
-        read_in_parts([run("r1", 1)], [[log(Outcome.PASSED)], [log(Outcome.FAILED)]])
-
-
-def test_readings_count_from_every_run_but_those_before_a_later_measurement():
-    one, two = run("r1", 1), run("r2", 2)
-    read = [[log(Outcome.FAILED)], [log(Outcome.PASSED)]]
-    assert read_in_parts([one, two], read)["kernel::kernel_log[a]"].outcome is Outcome.FAILED
-    again = run("r2", 2, only=("a",))
-    assert read_in_parts([one, again], read)["kernel::kernel_log[a]"].outcome is Outcome.PASSED
-    partner = run("r2", 2, only=("b",))
-    assert read_in_parts([one, partner], read)["kernel::kernel_log[a]"].outcome is Outcome.FAILED
 
 
 # --- nodes that are other machines ---

@@ -22,6 +22,7 @@ from railgauge.verdict.counts import (
     verdict_of,
 )
 from railgauge.verdict.counts import worst_measurements as worst
+from railgauge.verdict.history import MergedPart, Remeasured
 
 
 def counts(**changes):
@@ -134,13 +135,26 @@ def test_a_verdict_of_some_nodes_is_said_after_their_names(part, said):
 
 def test_verdict_json_has_soak_part_and_deviations_only_of_a_run_that_has_them():
     plain = listing("smoke", None)
-    assert not {"soak", "part", "deviations"} & set(plain.to_json())
+    assert not {"soak", "part", "deviations", "merged"} & set(plain.to_json())
     deviation = SimpleNamespace(to_json=lambda: "as data", __deepcopy__=lambda memo: None)
     full = replace(plain, soak={"rounds": 3}, part=SHARD, deviations=(deviation,)).to_json()
     assert (full["soak"], full["part"], full["deviations"]) == ({"rounds": 3}, SHARD, ["as data"])
     for name in ("soak", "part"):
         (other,) = {"soak", "part"} - {name}
         assert other not in replace(plain, **{name: {"a": "b"}}).to_json()
+
+
+def test_what_a_later_run_replaced_is_told_with_its_first_result():
+    one = Remeasured("n1", "r1", "then", {"passed": 2, "failed": 1}, {"passed": 3}, "odd")
+    two = Remeasured("n2", "r1", "then", {"not_run": 1, "error": 4}, {"marginal": 5})
+    parts = (MergedPart("r1", "", "then"), MergedPart("r2", "now", "later", replaces=(one, two)))
+    found = replace(listing("smoke", None), merged=parts)
+    assert found.measured_again == (
+        "n1: 1 failed, 2 passed (odd) in r1, ended then; 3 passed in r2, begun now",
+        "n2: 4 error, 1 not run in r1, ended then; 5 marginal in r2, begun now",
+    )
+    assert [part["run_id"] for part in found.to_json()["merged"]] == ["r1", "r2"]
+    assert listing("smoke", None).measured_again == ()
 
 
 def test_verdict_json_holds_its_version_and_its_causes_as_plain_data():

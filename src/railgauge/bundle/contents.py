@@ -12,7 +12,6 @@ from typing import Any, BinaryIO
 from railgauge.bundle import inputs, strict, unchanged
 from railgauge.bundle.archive import Archive
 from railgauge.bundle.errors import BadBundle
-from railgauge.bundle.parts import read_in_parts
 from railgauge.bundle.statement import RUN
 from railgauge.config import deviations, thresholds
 from railgauge.config.deviations import Deviation, DeviationError
@@ -260,7 +259,8 @@ class Contents:
             self.deviations(),
         )
         if self.parts:
-            return replace(found, read_in_parts=read_in_parts(self.parts, platform))
+            parts = {one.plan().run_id: one.results(one.records(), platform) for one in self.parts}
+            return replace(found, parts=parts)
         return replace(found, soak=self.soaked(found))
 
     def soaked(self, base: RunResults) -> SoakResults | None:

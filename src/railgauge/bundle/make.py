@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
@@ -24,6 +24,7 @@ from railgauge.bundle.contents import (
     FolderContents,
 )
 from railgauge.bundle.errors import BadBundle, NotVerified
+from railgauge.bundle.parts import part_run
 from railgauge.bundle.redact import (
     ADDRESSES,
     HOSTS,
@@ -35,6 +36,7 @@ from railgauge.bundle.redact import (
     versions_of,
 )
 from railgauge.bundle.statement import NAME, RUN, SIGNER, Redacted, RunInfo
+from railgauge.core.codec import to_plain
 from railgauge.core.digests import sha256_of
 from railgauge.core.errors import BadInput
 from railgauge.judging.inventory import FILE as INVENTORY
@@ -46,6 +48,8 @@ from railgauge.run.newer import refuse_newer
 from railgauge.run.store import MANIFEST
 from railgauge.verdict import decision
 from railgauge.verdict.decision import FILE as PLAN
+from railgauge.verdict.decision import RunPlan
+from railgauge.verdict.merged import assemble
 
 _NEEDED = (PLAN, RECORDS, VERDICT, PLATFORM, CLUSTER)
 _PASSING = ("leases",)
@@ -134,11 +138,15 @@ def _write(
         hosts, addresses=ADDRESSES in redact, serials=serials, versions=versions
     )
     redactor.know_digests(digested_keys(run, names))
+    contents = _Run(run, redactor, names)
+    made = {MANIFEST, VERDICT, INVENTORY, *((PLAN,) if redact and contents.parts else ())}
     with archive.written(path) as writer:
-        left_out = [name for name in names if not _add(writer, redactor, run, name)]
-        contents = _Run(run, redactor, names)
+        others = (name for name in names if name not in made)
+        left_out = [name for name in others if not _add(writer, redactor, run, name)]
         if INVENTORY in names:  # its quotes and remarks follow from the redacted facts
             writer.add(f"{RUN}{INVENTORY}", inventory(contents.found).csv().encode())
+        if PLAN in made:
+            writer.add(f"{RUN}{PLAN}", json_text(to_plain(_plan(contents))).encode())
         writer.add(f"{RUN}{VERDICT}", _verdict(contents) if redact else contents.bytes(VERDICT))
         digests = {name.removeprefix(RUN): digest for name, digest in writer.sha256.items()}
         manifest = json_text({"schema_version": 1, "sha256": digests})
@@ -151,12 +159,7 @@ def _write(
 
 
 def _add(writer: Writer, redactor: FileRedactor, run: Path, name: str) -> bool:
-    """Add a file and return ``True``, or ``False`` if it must be left out.
-
-    The manifest, the verdict and the inventory are skipped here: they are made at the end.
-    """
-    if name in (MANIFEST, VERDICT, INVENTORY):
-        return True
+    """Add a file and return ``True``, or ``False`` if it must be left out."""
     data = redactor.file(name, (run / name).read_bytes())
     if data is None:
         return False
@@ -164,10 +167,20 @@ def _add(writer: Writer, redactor: FileRedactor, run: Path, name: str) -> bool:
     return True
 
 
+def _plan(contents: _Run) -> RunPlan:
+    """The plan of the redacted run: of a merged one its parts are told in words, as a verdict is.
+
+    Pseudonyms sort in another order than the names, and a long reason is cut elsewhere.
+    """
+    plan = contents.plan()
+    parts = [part_run(part) for part in contents.parts]
+    return replace(plan, parts=assemble(parts).parts) if parts else plan
+
+
 def _verdict(contents: _Run) -> bytes:
     """The verdict of the redacted records: pseudonyms sort in another order than the names."""
     results = contents.results(contents.records(), contents.platform())
-    verdict = decision.decide(contents.plan(), results)
+    verdict = decision.decide(_plan(contents), results)
     was = strict.loads(contents.bytes(VERDICT), VERDICT)
     if (was["verdict"], was["counts"]) != (verdict.verdict, asdict(verdict.counts)):
         raise NotVerified("differs from the verdict of the run's records", where=VERDICT)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Protocol
 
-from railgauge.config.thresholds import Platform
-from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeAnswer
 from railgauge.judging.record import ItemRecord
 from railgauge.run.resume import Invocation
-from railgauge.verdict import closing, merged
 from railgauge.verdict.decision import RunPlan
 from railgauge.verdict.merged import PartRun
 
@@ -27,21 +24,9 @@ class PartContents(Protocol):
 
     def invocation(self) -> Invocation | None: ...
 
-    def results(self, records: Mapping[str, ItemRecord], platform: Platform) -> RunResults: ...
-
 
 def part_run(part: PartContents) -> PartRun:
     """A run that was or is to be merged, as values."""
     asked = part.invocation()
     no_gates = asked.no_gates if asked else False
     return PartRun(part.plan(), part.records(), no_gates, part.found)
-
-
-def read_in_parts(parts: Sequence[PartContents], platform: Platform) -> dict[str, ItemRecord]:
-    """The closing items of a merged run that were read from the nodes."""
-    runs = [part_run(part) for part in parts]
-    read = [
-        closing.read_items(part.results(run.records, platform))
-        for part, run in zip(parts, runs, strict=True)
-    ]
-    return merged.read_in_parts(runs, read)

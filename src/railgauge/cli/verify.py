@@ -181,6 +181,8 @@ def _print_text(report: Report) -> None:
         f"verdict    {verdict.verdict}: it stands, asserted {counts['asserted']} of "
         f"{counts['planned']}{lacking}"
     )
+    for line in verdict.measured_again:
+        print(text.printable(f"again      {line}"))
     for deviation in verdict.deviations:
         said = f"{deviation.head}: {deviation.effect}; {deviation.signature}"
         print(text.printable(f"deviation  {said}"))

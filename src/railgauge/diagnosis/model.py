@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from railgauge.config.deviations import Deviation
@@ -208,8 +208,8 @@ class RunResults:
     again. ``starts`` returns when each repeat of a case was started, ``kept`` its evidence.
     ``marks`` tell where the kernels' logs stood when the runs began that this one carries on.
     ``deviations`` are those that somebody has accepted; they change no cause. ``soak`` is ``None``
-    for a run without one, or before it is judged. ``read_in_parts`` are the closing items of a
-    merged run that were read from the nodes, as the runs that were merged give them.
+    for a run without one, or before it is judged. ``parts`` are those of the runs of which this one
+    was merged, by run id, oldest first; empty for a run that measured itself.
     """
 
     records: Mapping[str, ItemRecord]
@@ -223,7 +223,7 @@ class RunResults:
     marks: tuple[KernelMark, ...] = ()
     deviations: tuple[Deviation, ...] = ()
     soak: SoakResults | None = None
-    read_in_parts: Mapping[str, ItemRecord] | None = None
+    parts: Mapping[str, RunResults] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

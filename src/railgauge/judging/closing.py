@@ -5,12 +5,15 @@ Their records are made anew wherever a verdict is reached, so that a recorded on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from railgauge.core.model import Case, Outcome
 from railgauge.core.question import Question
 from railgauge.core.terms import Rung
 from railgauge.judging.record import ItemRecord
+
+_UNDECIDED = (Outcome.NOT_RUN, Outcome.BLOCKED, Outcome.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +57,24 @@ class ClosingItems:
             nodes=(node,),
             questions=(self.question_of(node),),
         )
+
+
+def combined(readings: Sequence[ItemRecord]) -> ItemRecord:
+    """Return one item of those that several runs give of a node: the worst of them.
+
+    It has the judgements of all. A failure beside which a reading is missing was not judged
+    completely, so that nobody can accept it.
+    """
+    worst = max(readings, key=lambda item: list(Outcome).index(item.outcome))
+    alike = [item for item in readings if item.outcome is worst.outcome]
+    missing = [item for item in readings if item.outcome in _UNDECIDED]
+    judgements = tuple(judged for item in readings for judged in item.judgements)
+    one = replace(worst, reason=_reasons(alike), judgements=judgements)
+    if worst.outcome is not Outcome.FAILED:
+        return one
+    besides = dict.fromkeys(item.beside for item in alike if item.beside)
+    return replace(one, beside="; ".join(filter(None, (*besides, _reasons(missing)))))
+
+
+def _reasons(items: Sequence[ItemRecord]) -> str:
+    return "; ".join(dict.fromkeys(item.reason for item in items if item.reason))

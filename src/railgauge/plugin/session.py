@@ -280,7 +280,8 @@ class Controller:
     def _write_junit(self, verdict: RunVerdict) -> None:
         took_s = time.monotonic() - self._began_s
         about = (self._began, took_s, platform.node(), self.run.surveyed.evidence)
-        session = junit.SessionInfo(*about, verdict.excluded, verdict.deviations)
+        told = (verdict.excluded, verdict.deviations, verdict.measured_again)
+        session = junit.SessionInfo(*about, *told)
         written.junit_files(self._junit_files, self._lines, session, self.ending)
 
     def _stopped_itself(self) -> bool:

@@ -40,8 +40,8 @@ _NOT_XML = re.compile(
 class SessionInfo:
     """When the session began, how long it took, on which machine, and what evidence it is.
 
-    ``excluded`` is what could have been tested there and was not, as ``RunVerdict`` says it, and
-    ``deviations`` are the accepted ones.
+    ``excluded`` is what could have been tested there and was not, and ``measured_again`` what a
+    later run replaced, as ``RunVerdict`` says them. ``deviations`` are the accepted ones.
     """
 
     began: datetime
@@ -50,6 +50,7 @@ class SessionInfo:
     evidence: str
     excluded: str = ""
     deviations: tuple[DeviationEffect, ...] = ()
+    measured_again: tuple[str, ...] = ()
 
 
 def document(lines: ReportLines, session: SessionInfo) -> str:
@@ -90,6 +91,8 @@ def _of_the_run(session: SessionInfo) -> Iterator[tuple[str, str]]:
     """The properties of the whole run."""
     if session.excluded:
         yield "not tested", session.excluded
+    for line in session.measured_again:
+        yield "measured again", line
     for one in session.deviations:
         yield "deviation", "; ".join((one.head, one.effect, one.signature))
 

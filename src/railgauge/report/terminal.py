@@ -143,6 +143,7 @@ def summary(
     for note in verdict.notes:
         _paragraph(out, "note", [note])
     _counts(out, verdict)
+    _measured_again(out, verdict.measured_again)
     _deviations(out, verdict.deviations)
 
 
@@ -228,6 +229,16 @@ def _unknown(out: pytest.TerminalReporter, unknown: Sequence[Unknown]) -> None:
         _paragraph(out, "unknown", [printable(f"{one.place}: {', '.join(one.what)}; {one.why}")])
     if len(unknown) > _MOST_LINES:
         out.write_line(f"    {len(unknown) - _MOST_LINES} more of these, see the report")
+
+
+def _measured_again(out: pytest.TerminalReporter, lines: Sequence[str]) -> None:
+    """Print what a later run replaced in a merged one, with its first result."""
+    for line in lines[:_MOST_LINES]:
+        for part in textwrap.wrap(printable(f"MEASURED AGAIN, {line}"), 96, subsequent_indent="  "):
+            out.write_line(part, yellow=True, bold=True)
+    if len(lines) > _MOST_LINES:
+        more = f"{len(lines) - _MOST_LINES} more that were measured again, see the report"
+        out.write_line(more, yellow=True)
 
 
 def _deviations(out: pytest.TerminalReporter, effects: Sequence[DeviationEffect]) -> None:

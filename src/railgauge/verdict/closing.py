@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from railgauge.config.thresholds import Platform
+from railgauge.core.model import Outcome
+from railgauge.core.naming import listed
 from railgauge.diagnosis import RunResults, peers
-from railgauge.judging.closing import ClosingItems
+from railgauge.judging.closing import ClosingItems, combined
 from railgauge.judging.growth import ITEMS as COUNTERS
 from railgauge.judging.kernel_log import ITEMS as KERNEL_LOGS
 from railgauge.judging.record import ItemRecord
@@ -56,27 +58,53 @@ def question_kinds() -> frozenset[str]:
 def closing(results: RunResults) -> Iterator[ItemRecord]:
     """The records of all closing items, made of the records of the other items."""
     for kind in KINDS:
-        in_parts = kind.items.is_read and results.read_in_parts is not None
-        yield from _in_parts(kind, results) if in_parts else kind.made_of(results)
+        of_parts = kind.items.is_read and results.parts
+        yield from _of_parts(kind, results) if of_parts else kind.made_of(results)
     if results.soak:
         yield from results.soak.items
 
 
-def read_items(results: RunResults) -> Iterator[ItemRecord]:
-    """The closing items whose evidence was read from the nodes at the end of the run."""
-    for kind in KINDS:
-        if kind.items.is_read:
-            yield from kind.made_of(results)
+def _of_parts(kind: ClosingKind, results: RunResults) -> Iterator[ItemRecord]:
+    """Those of a merged run, in which the readings of every run count.
 
-
-def _in_parts(kind: ClosingKind, results: RunResults) -> Iterator[ItemRecord]:
-    """Those of a merged run: a node that no part has read has not been."""
+    A later reading takes nothing away from an earlier one: what a node's kernel logged or its
+    counters counted in one run stands in no other. A node that no run has read has not been.
+    """
     if not kind.asked_by(results.platform):
         return
+    parts = {run: _without_closing(part) for run, part in results.parts.items()}
+    read = {run: {item.id: item for item in kind.made_of(part)} for run, part in parts.items()}
     for node in results.cluster.nodes:
         begun = kind.items.begun(node.name)
-        found = (results.read_in_parts or {}).get(begun.id)
-        yield found or never_ran(replace(begun, questions=()), NOT_READ)
+        found = {run: items[begun.id] for run, items in read.items() if begun.id in items}
+        yield _of_runs(found) if found else never_ran(replace(begun, questions=()), NOT_READ)
+
+
+def _without_closing(results: RunResults) -> RunResults:
+    """The results as they were when the closing items were judged."""
+    of_tests = {name: one for name, one in results.records.items() if not is_closing(name)}
+    return replace(results, records=of_tests)
+
+
+def _of_runs(found: Mapping[str, ItemRecord]) -> ItemRecord:
+    """One item of those that runs give of a node; if it did not pass, it names the runs."""
+    if len(found) == 1 or all(item.outcome is Outcome.PASSED for item in found.values()):
+        return combined(list(found.values()))
+    one = combined([_in_run(item, run) for run, item in found.items()])
+    others = [item.outcome for item in found.values() if item.outcome is not one.outcome]
+    runs = {what: [run for run, i in found.items() if i.outcome is what] for what in others}
+    more = (f"{str(what).replace('_', ' ')} in {listed(names)}" for what, names in runs.items())
+    return replace(one, reason="; ".join(filter(None, (one.reason, *more))))
+
+
+def _in_run(item: ItemRecord, run: str) -> ItemRecord:
+    """The item with its run behind each reason."""
+    named = (
+        replace(judged, reason=f"{judged.reason} (in {run})") if judged.reason else judged
+        for judged in item.judgements
+    )
+    reason = f"{item.reason} (in {run})" if item.reason else ""
+    return replace(item, judgements=tuple(named), reason=reason)
 
 
 NOT_READ = "no run that was merged has read it"

@@ -23,7 +23,9 @@ from railgauge.judging.stamp import Evidence
 from railgauge.planning.forecast import of_leaves
 from railgauge.planning.pairing import leaves
 from railgauge.planning.part import ONLY
+from railgauge.verdict import history
 from railgauge.verdict.deviations import DeviationEffect
+from railgauge.verdict.history import MergedPart
 
 SCHEMA_VERSION = 2
 NOT_LIMITED = "possible here, not limited"
@@ -60,7 +62,7 @@ class RunVerdict:
     ``deviations`` are all that were given with the run, with what each of them does in it. ``soak``
     holds the figures of the soak, ``None`` for a run without one. ``part`` tells which part of the
     level was measured: ``shard``, or the nodes that it qualifies (``only``) and their ``partners``;
-    ``None`` for all of it.
+    ``None`` for all of it. ``merged`` are the runs of which this one was merged; usually none.
     """
 
     run_id: str
@@ -80,6 +82,7 @@ class RunVerdict:
     deviations: tuple[DeviationEffect, ...] = ()
     soak: Mapping[str, Any] | None = None
     part: Mapping[str, str] | None = None
+    merged: tuple[MergedPart, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -98,6 +101,11 @@ class RunVerdict:
             return ""
         signed = "excluded from this sign-off, " if self.level == SIGNOFF else ""
         return f"{signed}{NOT_LIMITED}: {', '.join(self.not_limited)}"
+
+    @property
+    def measured_again(self) -> tuple[str, ...]:
+        """A line for each node of which a later run replaced results, with the first of them."""
+        return tuple(history.measured_again(self.merged))
 
     @property
     def reservation(self) -> str:
@@ -119,8 +127,8 @@ class RunVerdict:
             del data["not_limited"]
         if not self.deviations:  # runs without any, and those of earlier versions, have no list
             del data["deviations"]
-        for name in ("soak", "part"):
-            if data[name] is None:
+        for name in ("soak", "part", "merged"):
+            if not data[name]:
                 del data[name]
         return data
 

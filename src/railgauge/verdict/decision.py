@@ -128,6 +128,7 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
         deviations=accepted,
         soak=results.soak.about if results.soak else None,
         part=about,
+        merged=run.parts,
     )
 
 

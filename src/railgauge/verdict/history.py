@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from railgauge.core.model import Outcome
+
 
 @dataclass(frozen=True, slots=True)
 class Remeasured:
@@ -40,18 +42,27 @@ class MergedPart:
 
 
 def notes(parts: Sequence[MergedPart]) -> Iterator[str]:
-    """Yield the lines that every report of a merged run shows; none for any other run."""
+    """Yield the note that a run was merged, and of which runs; none for any other run."""
     if parts:
         told = ", ".join(f"{one.run_id} ({one.what}, {one.began})" for one in parts)
         yield f"MERGED of {len(parts)} runs: {told}"
+
+
+def measured_again(parts: Sequence[MergedPart]) -> Iterator[str]:
+    """Yield a line for each node and run of which results were replaced: the first, and the later.
+
+    ``mx07: 1 failed, 5 passed (the reason) in RUN, ended TIME; 6 passed in RUN, begun TIME``.
+    """
     for part in parts:
         for one in part.replaces:
             why = f" ({one.reason})" if one.reason else ""
             yield (
-                f"MEASURED AGAIN, {one.node}: {_counted(one.before)}{why} in {one.run}, ended "
+                f"{one.node}: {_counted(one.before)}{why} in {one.run}, ended "
                 f"{one.ended}; {_counted(one.now)} in {part.run_id}, begun {part.began}"
             )
 
 
 def _counted(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in counts.items())
+    """The outcomes of items, the worst first."""
+    told = ((counts.get(str(what), 0), what) for what in reversed(Outcome))
+    return ", ".join(f"{count} {str(what).replace('_', ' ')}" for count, what in told if count)

@@ -1,9 +1,8 @@
 """Make the records of one run of the records of several. Pure.
 
 Every item comes from one run. A later run replaces an item only if it was made to measure one of
-the item's nodes again (``--only``); else an item that two runs have measured is refused. What was
-read from a node at the end of each run counts from all of them. What passed on another machine of
-the same name than that of a later run was not run.
+the item's nodes again (``--only``); else an item that two runs have measured is refused. What
+passed on another machine of the same name than that of a later run was not run.
 
 A gate is closed by what another run found too: an item that passed above a failure of its node on
 a lower rung is *blocked*, as it is in an undivided run. A failure stays a failure.
@@ -20,6 +19,7 @@ from railgauge.core.errors import BadInput
 from railgauge.core.model import Outcome
 from railgauge.core.naming import listed
 from railgauge.core.question import FABRIC
+from railgauge.diagnosis import peers
 from railgauge.facts import FactsByNode, NodeFacts
 from railgauge.facts.identity import exchanged
 from railgauge.judging.record import ItemRecord, blank
@@ -32,6 +32,7 @@ WHOLE = "the whole level"
 _BLOCKING = (Outcome.FAILED, Outcome.ERROR)
 _BEHIND = (Outcome.PASSED, Outcome.MARGINAL, Outcome.RECORD_ONLY, Outcome.FLAKY)
 _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
+_ORDER = list(Outcome)
 _MOST_REASON = 160
 _ELSEWHERE = "it was measured on another machine of this name"
 
@@ -175,25 +176,29 @@ def _refuse_twice(item: ItemRecord, before: PartRun, part: PartRun) -> None:
 def _again(
     part: PartRun, replaced: Sequence[tuple[ItemRecord, ItemRecord, int]], parts: Sequence[PartRun]
 ) -> Iterator[Remeasured]:
+    """What the run has replaced of each of its nodes, by the run that had measured it before."""
     for node in part.only:
-        mine = [(old, new, number) for old, new, number in replaced if node in new.nodes]
-        if not mine:
-            continue
-        before = parts[max(number for _, _, number in mine)].plan
-        wrong = [old for old, _, _ in mine if old.outcome not in _GOOD]
-        yield Remeasured(
-            node,
-            before.run_id,
-            before.ended,
-            _counts(old for old, _, _ in mine),
-            _counts(new for _, new, _ in mine),
-            _short(wrong[0].reason) if wrong else "",
-        )
+        mine = [one for one in replaced if node in one[1].nodes]
+        for number in sorted({number for _, _, number in mine}):
+            earlier, pairs = parts[number], [one[:2] for one in mine if one[2] == number]
+            before = [*(old for old, _ in pairs), *_compared(node, earlier)]
+            now = [*(new for _, new in pairs), *_compared(node, part)]
+            worst = max(before, key=lambda item: _ORDER.index(item.outcome))
+            reason = "" if worst.outcome in _GOOD else _short(worst.reason)
+            plan = earlier.plan
+            yield Remeasured(node, plan.run_id, plan.ended, _counts(before), _counts(now), reason)
+
+
+def _compared(node: str, part: PartRun) -> Iterator[ItemRecord]:
+    """How the node compared with its peers in a run, which is judged anew of all measurements."""
+    item = part.records.get(peers.ITEMS.item_id(node))
+    if item is not None:
+        yield item
 
 
 def _counts(items: Iterable[ItemRecord]) -> dict[str, int]:
     found = Counter(item.outcome for item in items)
-    return {str(outcome): found[outcome] for outcome in reversed(Outcome) if found[outcome]}
+    return {str(outcome): count for outcome, count in found.items()}
 
 
 def _short(text: str) -> str:
@@ -283,31 +288,3 @@ def _blocked_anew(item: ItemRecord, blockers: Sequence[str]) -> ItemRecord:
 
 def _blocked_by(blockers: Sequence[str]) -> str:
     return f"blocked by {listed(blockers, 1)}"
-
-
-# --- what was read from the nodes ---
-
-
-def combined(readings: Sequence[ItemRecord]) -> ItemRecord:
-    """Return one closing item of those that several runs give of a node: the worst of them."""
-    worst = max(readings, key=lambda item: list(Outcome).index(item.outcome))
-    alike = [item for item in readings if item.outcome is worst.outcome]
-    reasons = dict.fromkeys(item.reason for item in alike if item.reason)
-    judgements = tuple(judged for item in readings for judged in item.judgements)
-    return replace(worst, reason="; ".join(reasons), judgements=judgements)
-
-
-def read_in_parts(
-    parts: Sequence[PartRun], read: Sequence[Iterable[ItemRecord]]
-) -> dict[str, ItemRecord]:
-    """Return the closing items that were read; ``read`` are those of each run.
-
-    Those of a node that a later run measured again are of that run and of later ones.
-    """
-    found: dict[str, list[ItemRecord]] = defaultdict(list)
-    for part, items in zip(parts, read, strict=True):
-        for item in items:
-            if not set(item.nodes).isdisjoint(part.only):
-                found[item.id].clear()
-            found[item.id].append(item)
-    return {name: combined(items) for name, items in found.items()}

@@ -2,12 +2,13 @@
 
 A node whose GPUs were not measured has no item, or one that is *not run* if its measurements were
 asked for. Samples of one measurement that cannot be read make the item an error, whatever the
-others show, unless they show that a limit was missed.
+others show, unless they show that a limit was missed. In a merged run the samples of all its runs
+count, also those of measurements that a later run made again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from railgauge.core.errors import NoEvidence
@@ -44,6 +45,16 @@ def made_of(results: RunResults) -> Iterator[ItemRecord]:
     if results.platform.telemetry is None:
         return
     nodes = {node.name: _OfGpus() for node in results.cluster.nodes}
+    for run, part in (results.parts or {"": results}).items():
+        _watch(nodes, part, f" in {run}" if run else "")
+    asked = _asked(results)
+    for node, of in nodes.items():
+        if node in asked:
+            yield _item(node, of, results)
+
+
+def _watch(nodes: Mapping[str, _OfGpus], results: RunResults, where: str) -> None:
+    """Add what the samples of a run show; ``where`` names the run if there are several."""
     boots = {node: _boots(node, results) for node in nodes}
     for case in _cases(results):
         kept = results.kept(case)
@@ -51,14 +62,10 @@ def made_of(results: RunResults) -> Iterator[ItemRecord]:
             shown = title(case) if case.repeats == 1 else f"run {number} of {title(case)}"
             for node in nodes.keys() & set(case.nodes):
                 try:
-                    found = watched(node, shown, run, results.platform, boots[node])
+                    found = watched(node, shown + where, run, results.platform, boots[node])
                     nodes[node].watched.append(found)
                 except NoEvidence as error:
                     nodes[node].add(error)
-    asked = _asked(results)
-    for node, of in nodes.items():
-        if node in asked:
-            yield _item(node, of, results)
 
 
 def _item(node: str, of: _OfGpus, results: RunResults) -> ItemRecord:

@@ -30,6 +30,7 @@ def write(
         "Level": verdict.level,
         "Run": verdict.run_id,
         **({"Not tested": verdict.excluded} if verdict.excluded else {}),
+        **({"Measured again": ". ".join(again)} if (again := verdict.measured_again) else {}),
         **({"Deviations": _deviations(verdict)} if verdict.deviations else {}),
         **({"Unknown": ". ".join(map(str, verdict.unknown))} if verdict.unknown else {}),
     }

@@ -1,0 +1,55 @@
+"""One closing item of those that several runs give of a node: the worst, and what all judged."""
+
+import pytest
+from testing.core_values import item, judgement
+
+from railgauge.core.model import Outcome
+from railgauge.judging.closing import combined
+
+
+def log(outcome, reason="", **more):
+    return item("kernel::kernel_log[a]", outcome, nodes=("a",), reason=reason, **more)
+
+
+@pytest.mark.parametrize("worst", [Outcome.FAILED, Outcome.ERROR, Outcome.NOT_RUN])
+def test_the_worst_reading_of_a_node_counts(worst):
+    told = combined([log(Outcome.PASSED), log(worst, "why"), log(Outcome.MARGINAL)])
+    assert told.outcome is worst
+    assert told.reason == "why"
+
+
+def test_one_reading_stays_as_it_is():
+    one = log(Outcome.MARGINAL, "why", judgements=(judgement(),))
+    assert combined([one]) == one
+    failed = log(Outcome.FAILED, "why", beside="a part of it is lost")
+    assert combined([failed]) == failed
+
+
+def test_all_that_was_read_is_judged_and_the_reasons_of_the_worst_are_told_once():
+    judged = [judgement(metric=name) for name in "abcd"]
+    texts = [
+        (Outcome.FAILED, ""),
+        (Outcome.MARGINAL, "near"),
+        (Outcome.FAILED, "odd"),
+        (Outcome.FAILED, "slow"),
+        (Outcome.FAILED, "odd"),
+    ]
+    read = [
+        log(*text, judgements=(one,)) for text, one in zip(texts, [*judged, judged[0]], strict=True)
+    ]
+    told = combined(read)
+    assert (told.outcome, told.reason, told.beside) == (Outcome.FAILED, "odd; slow", "")
+    assert told.judgements == (*judged, judged[0])
+
+
+@pytest.mark.parametrize("missing", [Outcome.ERROR, Outcome.NOT_RUN, Outcome.BLOCKED])
+def test_a_failure_beside_a_reading_that_is_missing_was_not_judged_completely(missing):
+    """Else an accepted deviation would cover what nobody has read."""
+    read = [log(missing, "lost"), log(Outcome.FAILED, "odd"), log(missing, "lost")]
+    told = combined([*read, log(Outcome.FAILED, "slow", beside="cut off")])
+    assert (told.outcome, told.reason) == (Outcome.FAILED, "odd; slow")
+    assert told.beside == "cut off; lost"
+
+
+def test_nothing_is_beside_what_did_not_fail():
+    assert combined([log(Outcome.ERROR, "lost"), log(Outcome.NOT_RUN, "no")]).beside == ""
