@@ -9,7 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from railgauge.bundle import inputs, strict, unchanged
+from railgauge.bundle import inputs, strict
 from railgauge.bundle.archive import Archive
 from railgauge.bundle.errors import BadBundle
 from railgauge.bundle.parts import read_in_parts
@@ -381,12 +381,3 @@ class FolderContents(Contents):
 
     def hostfiles(self) -> tuple[str, ...]:
         return tuple(sorted(path.name for path in self.folder.glob(f"{HOSTFILE}*")))
-
-    def changed(self) -> tuple[str, ...]:
-        """The files that are not as the run left them: changed, or removed.
-
-        Empty also if the run has no manifest, because it did not reach its end.
-        """
-        held = unchanged.digests(self.folder) or {}
-        absent = [name for name in held if name not in self]
-        return (*unchanged.changed(self.folder, held, set(held) - set(absent)), *absent)

@@ -12,7 +12,7 @@ from typing import BinaryIO
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from railgauge import __version__
-from railgauge.bundle import archive, check, signing, statement, strict, unchanged
+from railgauge.bundle import archive, check, signing, statement, strict
 from railgauge.bundle.archive import Writer
 from railgauge.bundle.contents import (
     AGAIN,
@@ -44,6 +44,7 @@ from railgauge.planning.soak import FOLDER as SOAK
 from railgauge.run.kept_text import json_text
 from railgauge.run.newer import refuse_newer
 from railgauge.run.store import MANIFEST
+from railgauge.run.unchanged import refuse_changed
 from railgauge.verdict import decision
 from railgauge.verdict.decision import FILE as PLAN
 
@@ -81,7 +82,7 @@ def make(
             remedy="name the folder of a run that reached a verdict",
         )
     refuse_newer(run)
-    refuse_changed(run, names)
+    refuse_changed(run, besides=tuple(without))
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -110,14 +111,6 @@ def _files(run: Path) -> Iterator[str]:
 
 def _is_left_out(name: str, without: Sequence[str]) -> bool:
     return name.endswith(_SUFFIX) or name.startswith(tuple(without))
-
-
-def refuse_changed(run: Path, names: Sequence[str]) -> None:
-    """Raise ``BadInput`` for a file that was changed after the run, by its manifest."""
-    held = unchanged.digests(run)
-    for name in unchanged.changed(run, held or {}, names):
-        remedy = "restore the file; a run cannot be corrected afterwards"
-        raise BadInput("was changed after the run", where=str(run / name), remedy=remedy)
 
 
 def _write(

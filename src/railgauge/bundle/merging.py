@@ -38,6 +38,7 @@ from railgauge.run.newer import refuse_newer
 from railgauge.run.store import MANIFEST, Store, lines_text, write_whole
 from railgauge.run.survey import found_to_json
 from railgauge.run.takeover import ELSEWHERE
+from railgauge.run.unchanged import refuse_changed
 from railgauge.verdict import decision
 from railgauge.verdict.decision import RunPlan
 from railgauge.verdict.known_good import DecidedRun, refuse_doubtful_partners
@@ -89,9 +90,7 @@ def _of_folder(path: Path) -> Contents:
     folder = FolderContents(path)
     if MANIFEST not in folder:
         raise BadInput(f"has no {MANIFEST}: the run did not end", where=str(path), remedy=_ENDED)
-    for name in folder.changed():
-        what = "was changed after the run" if name in folder else "is missing"
-        raise BadInput(what, where=str(path / name), remedy="restore the run as it was left")
+    refuse_changed(path)
     return folder
 
 

@@ -147,7 +147,7 @@ def built(
     room = Room(folder, settings.disk_limit_bytes)
 
     def store_in(place: Path) -> Store:
-        return Store(place, lambda: surveyed.evidence, secrets, room)
+        return Store(place, lambda: surveyed.evidence, secrets, room, folder)
 
     store, beside = map(store_in, places)
     tag = read_tag(folder, settings.part)

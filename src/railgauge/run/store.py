@@ -32,9 +32,12 @@ from railgauge.run.appended import NO_JSON, Appended, add_durably, line_of
 from railgauge.run.kept_text import KeptRuns, json_text, whole_text
 from railgauge.run.room import Room
 
-# The SHA-256 of each file of transcripts, written before the file itself. A run that carries this
-# one on takes over only files that are listed here.
+# The SHA-256 of each file of evidence, in a chain. It is written when the file is on the disk under
+# a temporary name, and before the file gets its own: so a file that is listed here is there.
 VOUCHED = "vouched.jsonl"
+TRANSCRIPTS = "transcripts"
+# What is kept of each run that this one carries on, beside its own evidence.
+EARLIER = "earlier"
 # The SHA-256 of every file of a run that has ended.
 MANIFEST = "manifest.json"
 _UTF8 = "utf-8", "replace"
@@ -68,14 +71,17 @@ class Store:
         evidence: Callable[[], str] = lambda: Evidence.HARDWARE,
         secrets: Sequence[str] = (),
         room: Room | None = None,
+        run: Path | None = None,
     ) -> None:
         """``secrets`` are values to mask in all that is written, beside what looks like one.
 
+        ``run`` is the folder of the run, which vouches for the files, if ``folder`` is below it.
         ``evidence`` is called at every write, because the kind of evidence is not known before the
         survey.
         """
         self.folder = folder
         self._name = str(folder)
+        self._run = run or folder
         self._evidence = evidence
         self._redactor = Redactor(values=secrets)
         self._clean: set[tuple[str, ...]] = set()
@@ -92,7 +98,7 @@ class Store:
 
     @property
     def transcripts(self) -> Path:
-        return self.folder / "transcripts"
+        return self.folder / TRANSCRIPTS
 
     def transcript_name(self, case: Case) -> str:
         """The path of a case's readable transcript, relative to the run's folder."""
@@ -108,16 +114,7 @@ class Store:
         A file that is incomplete, or has other sizes or another number of repeats, is ignored.
         Raises ``BadInput`` for a file that a newer version of the package made.
         """
-        try:
-            data = json.loads((self.folder / case_file(case)).read_text(encoding="utf-8"))
-        except (FileNotFoundError, *NO_JSON):
-            return None
-        versions.refuse_newer(versions.TRANSCRIPTS, data, str(self.folder / case_file(case)))
-        try:
-            kept = kept_of(data)
-        except BadInput:
-            return None
-        return CaseResult(kept.runs, kept.error) if kept.case == identity(case) else None
+        return kept_in(self.folder / case_file(case), case)
 
     def save(self, case: Case, result: CaseResult) -> CaseResult:
         """Store a case's transcripts, before they are parsed, as text and as JSON.
@@ -141,24 +138,30 @@ class Store:
         runs, error = self._kept.of(name, result.runs), self._masked_error(result.error)
         rest = self.plain(_stamped_kept(Kept(identity(case), (), error)))
         assert isinstance(rest, Mapping)
-        text = whole_text(rest, runs)
-        self._room.take(len(text))
-        self._vouch(name, text)
-        write_whole(self.folder / name, text, durable=True)
+        self._write_vouched(name, whole_text(rest, runs))
         return CaseResult(tuple(one.masked for one in runs), error)
 
-    def _vouch(self, name: str, text: str) -> None:
-        """Record a file's digest before the file is written.
+    def write_evidence(self, name: str, data: Mapping[str, Any]) -> None:
+        """Write a JSON file for which the run vouches, as for a file of transcripts."""
+        self._write_vouched(name, json_text(self.plain(versions.stamped(name, data))))
 
-        A process that is killed in between leaves the older file, whose digest is recorded too.
+    def _write_vouched(self, name: str, text: str) -> None:
+        """Write a file whole, vouch for it, and give it its name.
+
+        A process that is killed in between leaves it under its temporary name.
         """
+        self._room.take(len(text))
+        path = self.folder / name
+        beside = _written_beside(path, text, durable=True)
         digest = hashlib.sha256(text.encode(*_UTF8)).hexdigest()
-        line = versions.stamped(VOUCHED, {"name": name, "sha256": digest})
+        listed = path.relative_to(self._run).as_posix()
         try:
-            add_durably(self.folder / VOUCHED, line)
-        except FileNotFoundError:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            add_durably(self.folder / VOUCHED, line)
+            line = versions.stamped(VOUCHED, {"name": listed, "sha256": digest})
+            add_durably(self._run / VOUCHED, line)
+            beside.replace(path)
+        except OSError:
+            beside.unlink(missing_ok=True)
+            raise
 
     def _masked_error(self, error: RailgaugeError | None) -> RailgaugeError | None:
         said = None if error is None else to_json(error)
@@ -208,7 +211,10 @@ class Store:
             for path in sorted(found)
             if path.name != MANIFEST
         }
-        self.write_json(MANIFEST, {"sha256": digests, **more})
+        whole = versions.stamped(MANIFEST, {"sha256": digests, **more})
+        text = json_text(self.plain(whole))
+        self._room.take(len(text))
+        write_whole(self.folder / MANIFEST, text, durable=True)
 
     def append(self, name: str, data: Mapping[str, object]) -> None:
         """Append one line of JSON to a ``.jsonl`` file."""
@@ -261,6 +267,20 @@ class Store:
         return list(_whole_values(whole)), offset + len(whole)
 
 
+def kept_in(path: Path, case: Case) -> CaseResult | None:
+    """The repeats of a case in a JSON file of transcripts; as ``Store.load`` returns them."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, *NO_JSON):
+        return None
+    versions.refuse_newer(versions.TRANSCRIPTS, data, str(path))
+    try:
+        kept = kept_of(data)
+    except BadInput:
+        return None
+    return CaseResult(kept.runs, kept.error) if kept.case == identity(case) else None
+
+
 def kept_of(data: object) -> Kept:
     """The content of a JSON file of transcripts. Raises ``BadInput``."""
     plain = versions.unstamped(versions.TRANSCRIPTS, data) if isinstance(data, Mapping) else data
@@ -284,13 +304,23 @@ def _whole_values(data: bytes) -> Iterator[Any]:
 
 def write_whole(path: Path, text: str, *, durable: bool = False) -> None:
     """Write a file atomically; with ``durable`` its content survives a power failure."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside = _written_beside(path, text, durable=durable)
     try:
-        _write(_created(beside), text.encode(*_UTF8), durable=durable)
         beside.replace(path)
     except OSError:
         beside.unlink(missing_ok=True)
         raise
+
+
+def _written_beside(path: Path, text: str, *, durable: bool) -> Path:
+    """Write a file whole under a temporary name, and return that."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        _write(_created(beside), text.encode(*_UTF8), durable=durable)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
+    return beside
 
 
 def _created(path: Path) -> int:
