@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from railgauge.config.deviations import Deviation
@@ -209,7 +209,9 @@ class RunResults:
     ``marks`` tell where the kernels' logs stood when the runs began that this one carries on.
     ``deviations`` are those that somebody has accepted; they change no cause. ``soak`` is ``None``
     for a run without one, or before it is judged. ``read_in_parts`` are the closing items of a
-    merged run that were read from the nodes, as the runs that were merged give them.
+    merged run that were read from the nodes, as the runs that were merged give them. ``earlier``
+    are the runs that this one carries on, oldest first, each with its survey, with what was kept of
+    it apart from what this run took over, and with the records that no evidence of it shows.
     """
 
     records: Mapping[str, ItemRecord]
@@ -224,6 +226,7 @@ class RunResults:
     deviations: tuple[Deviation, ...] = ()
     soak: SoakResults | None = None
     read_in_parts: Mapping[str, ItemRecord] | None = None
+    earlier: Mapping[str, RunResults] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,6 +118,11 @@ class Earlier:
         self.folder = folder
         self.invocation = _read(folder)
 
+    @property
+    def runs(self) -> tuple[Path, ...]:
+        """The folders of the run and of those that it carried on, newest first."""
+        return tuple(self._folders)
+
     def refuse_unfinished(self) -> None:
         """Raise ``BadInput`` if the run is in progress, or its preparations are not undone.
 
@@ -168,6 +173,14 @@ class Earlier:
             if kept is not None:
                 return kept if is_of_soak(folder) else _without_lost_connections(kept)
         return None
+
+    def left(self, case: Case, taken: CaseResult | None) -> Iterator[tuple[str, CaseResult]]:
+        """What each run has measured of a case that is not in what was taken over of it."""
+        runs = taken.runs if taken else ()
+        for run in self._folders:
+            kept = self._kept(run, case)
+            if kept and kept.runs != runs[: len(kept.runs)]:
+                yield run.name, kept
 
     def _kept(self, run: Path, case: Case, folder: str = "") -> CaseResult | None:
         """What a run has stored of a case, also if it was killed while it did."""

@@ -24,12 +24,11 @@ from railgauge.core.model import Case, Transcript
 from railgauge.core.naming import title
 from railgauge.core.question import CaseResult
 from railgauge.core.redaction import Redactor, in_strings, mask_environment
-from railgauge.core.terms import Role
 from railgauge.judging import telemetry
 from railgauge.judging.stamp import Evidence
 from railgauge.leases.files import locked
 from railgauge.run.appended import NO_JSON, Appended, add_durably, line_of
-from railgauge.run.kept_text import KeptRuns, json_text, whole_text
+from railgauge.run.kept_text import KeptRuns, json_text, readable, whole_text
 from railgauge.run.room import Room
 
 # The SHA-256 of each file of evidence, in a chain. It is written when the file is on the disk under
@@ -123,9 +122,9 @@ class Store:
         """
         result = self.keep(case, result)
         self._kept.forget(case_file(case))
-        readable = [_readable(run, number) for number, run in enumerate(result.runs, 1)]
+        repeats = [readable(run, number) for number, run in enumerate(result.runs, 1)]
         ended = [f"### no more: {result.error}\n"] if result.error else []
-        text = "\n".join([f"### {title(case)}, {self.evidence} evidence", *readable, *ended])
+        text = "\n".join([f"### {title(case)}, {self.evidence} evidence", *repeats, *ended])
         self._room.take(len(text))
         write_whole(self.folder / self.transcript_name(case), text)
         if samples := telemetry.columns(result.runs):
@@ -291,6 +290,15 @@ def _stamped_kept(kept: Kept) -> dict[str, Any]:
     return versions.stamped(versions.TRANSCRIPTS, to_plain(kept))
 
 
+def objects(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a ``.jsonl`` file that hold objects, one by one: it may be gigabytes."""
+    if path.is_file():
+        with path.open("rb") as file:
+            for line in file:
+                if line.endswith(b"\n"):
+                    yield from (one for one in _whole_values(line) if isinstance(one, dict))
+
+
 def lines_text(lines: Iterable[Mapping[str, Any]]) -> str:
     """The text of a ``.jsonl`` file with these lines."""
     return "".join(map(line_of, lines))
@@ -383,28 +391,3 @@ def _slug(key: str) -> str:
     ``a_b:c`` are two different files.
     """
     return re.sub(r"[^A-Za-z0-9._+-]+", "_", key.replace(":", "+")).strip("_")
-
-
-def _readable(run: Sequence[Transcript], number: int) -> str:
-    return "\n".join(_command_text(transcript, number) for transcript in run)
-
-
-def _command_text(transcript: Transcript, number: int) -> str:
-    if transcript.role == Role.TELEMETRY:
-        transcript = replace(transcript, stdout=_first_lines(transcript.stdout))
-    ended = transcript.error or f"exit code {transcript.exit_code}"
-    head = f"### run {number}, {transcript.role} on {transcript.node}, {transcript.started_at}"
-    tail = f"### {ended}, {transcript.duration_s:.3f} s"
-    errors = f"### stderr\n{transcript.stderr.rstrip()}\n" if transcript.stderr.strip() else ""
-    return f"{head}\n$ {' '.join(transcript.argv)}\n{transcript.stdout}\n{errors}{tail}\n"
-
-
-_FEW_SAMPLES = 12
-
-
-def _first_lines(samples: str) -> str:
-    """The first lines of a sampler's output; the file of columns has all samples."""
-    lines = samples.splitlines()
-    rest = len(lines) - _FEW_SAMPLES
-    more = [f"... {rest} more lines"] if rest > 0 else []
-    return "\n".join([*lines[:_FEW_SAMPLES], *more])

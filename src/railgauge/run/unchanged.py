@@ -25,7 +25,7 @@ from railgauge.judging import record
 from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.planning.soak import FOLDER as SOAK
 from railgauge.run.prepare import JOURNAL
-from railgauge.run.store import EARLIER, MANIFEST, TRANSCRIPTS, VOUCHED, Store, case_file
+from railgauge.run.store import EARLIER, MANIFEST, TRANSCRIPTS, VOUCHED, Store, case_file, objects
 from railgauge.verdict.decision import FILE as PLAN
 
 # What ``railgauge undo`` writes in the folder of a run that has ended; it is no evidence.
@@ -163,9 +163,8 @@ def _vouched(run: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in _vouching(run):
         below = name.removesuffix(VOUCHED)
-        for line in _lines(run / name):
-            if isinstance(line, dict):
-                found[f"{below}{line.get('name')}"] = str(line.get("sha256"))
+        for line in objects(run / name):
+            found[f"{below}{line.get('name')}"] = str(line.get("sha256"))
     return found
 
 
@@ -176,9 +175,9 @@ def _transcripts(run: Path) -> Iterator[Path]:
 
 def _without_evidence(run: Path) -> Iterator[_Difference]:
     """What the run has judged by evidence that is not there any more, or has not told."""
-    measured = {line.get("id") for line in _objects(run / record.MEASUREMENTS)}
+    measured = {line.get("id") for line in objects(run / record.MEASUREMENTS)}
     ended, used = set[str](), dict[str, None]()
-    for item in _objects(run / record.FILE):
+    for item in objects(run / record.FILE):
         ended.add(str(item.get("id")))
         used |= dict.fromkeys(_files_of(item))
         if item.get("judgements") and item.get("id") not in measured:
@@ -203,10 +202,6 @@ def _files_of(item: Mapping[str, Any]) -> Iterator[str]:
         for case in (question.get("case"), question.get("other")):
             if case:
                 yield case_file(from_plain(Case, case))
-
-
-def _objects(path: Path) -> Iterator[dict[str, Any]]:
-    yield from (line for line in _lines(path) if isinstance(line, dict))
 
 
 def _lines(path: Path) -> list[Any]:
