@@ -233,7 +233,7 @@ def _beside(item: ItemRecord, run: str, old: ItemRecord) -> ItemRecord:
         judgements=(*item.judgements, *(replace(j, reason=f"{run}: {j.reason}") for j in more)),
         reason=f"{told}; {own}",
         by_evidence=item.by_evidence,
-        beside=item.reason if item.outcome is Outcome.ERROR else item.beside,
+        beside=item.reason if is_worse and item.outcome is Outcome.ERROR else item.beside,
         blocked_by=() if is_worse else item.blocked_by,
         earlier=(*item.earlier, EarlierResult(run, old.outcome, old.reason)),
     )

@@ -208,7 +208,7 @@ class Store:
         digests = {
             path.relative_to(self.folder).as_posix(): sha256_of(path)
             for path in sorted(found)
-            if path.name != MANIFEST
+            if path != self.folder / MANIFEST
         }
         whole = versions.stamped(MANIFEST, {"sha256": digests, **more})
         text = json_text(self.plain(whole))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +20,15 @@ from railgauge.leases.files import held_open
 from railgauge.run import reboots, resume
 from railgauge.run.resume import CLUSTER, Earlier, Invocation
 from railgauge.run.runner import EarlierResult
-from railgauge.run.store import EARLIER, TRANSCRIPTS, Store, lines_text, objects, write_whole
+from railgauge.run.store import (
+    EARLIER,
+    MANIFEST,
+    TRANSCRIPTS,
+    Store,
+    lines_text,
+    objects,
+    write_whole,
+)
 from railgauge.run.survey import FILE as SURVEY
 from railgauge.verdict.closing import KINDS
 
@@ -119,14 +128,22 @@ def keep_earlier(store: Store, before: Earlier) -> None:
     """Keep of each earlier run what this one reads anew: it counts, whatever is read now."""
     for run in before.runs:
         folder = store.folder / EARLIER / run.name
-        for name in (*_KEPT, *_readings(run)):
-            if (run / name).is_file():
+        own = (*run.glob("*"), *(run / TRANSCRIPTS).glob("*"))
+        for name in (path.relative_to(run).as_posix() for path in own if path.is_file()):
+            if is_read_anew(name):
                 write_whole(folder / name, (run / name).read_text(encoding="utf-8"))
         if lines := list(_wrong(run)):
             write_whole(folder / record.FILE, lines_text(lines))
 
 
-_KEPT = (resume.FILE, CLUSTER, SURVEY, boot.FILE, boot.MARKS)
+def is_read_anew(name: str) -> bool:
+    """Whether a run that carries another one on reads what this file of it holds by itself."""
+    return name in _READ_ANEW or bool(_READING.fullmatch(name))
+
+
+_READ_ANEW = (resume.FILE, CLUSTER, SURVEY, boot.FILE, boot.MARKS, MANIFEST)
+_SUBJECTS = "|".join(kind.items.subject for kind in KINDS if kind.items.is_read)
+_READING = re.compile(rf"{TRANSCRIPTS}/(?:{_SUBJECTS})_[^/]*\.json")
 
 
 class RecordedFiles(Protocol):
@@ -143,13 +160,6 @@ def keep_recorded(store: Store, earlier: Mapping[str, RecordedFiles]) -> None:
         for name in files.names():
             text = files.bytes(name).decode("utf-8", "replace")
             write_whole(store.folder / EARLIER / run / name, text)
-
-
-def _readings(run: Path) -> Iterator[str]:
-    """The transcripts of what a run has read of its nodes when it ended."""
-    for kind in (one for one in KINDS if one.items.is_read):
-        for path in (run / TRANSCRIPTS).glob(f"{kind.items.subject}_*.json"):
-            yield f"{TRANSCRIPTS}/{path.name}"
 
 
 def _wrong(run: Path) -> Iterator[dict[str, Any]]:
