@@ -78,6 +78,16 @@ def test_a_file_of_that_name_that_the_run_did_not_write_is_none(tmp_path):
     assert refused(tmp_path).startswith(f"{path}: is missing: it is in {VOUCHED}")
 
 
+def test_only_the_last_survey_was_being_written(tmp_path):
+    store, _ = measured(tmp_path)
+    path = store.folder / "environment.json"
+    store.write_evidence(path.name, {"nodes": {}})
+    killed_while_it_wrote(path)
+    Earlier(tmp_path / "old").refuse_changed()
+    store.save(case("n1", "n8"), CaseResult((GOOD,)))
+    assert refused(tmp_path).startswith(f"{path}: is missing: it is in {VOUCHED}")
+
+
 ENDED = pytest.mark.parametrize("ended", [False, True], ids=["killed", "ended"])
 
 

@@ -125,7 +125,8 @@ def _other_than_vouched(run: Path) -> Iterator[_Difference]:
     """Each file for which the run vouches, unless it is as the run wrote it last."""
     vouched, left = _vouched(run), unfinished(run)
     for name, digest in vouched.items():
-        if name in left:
+        # Nothing is measured before the survey has its name.
+        if name in left and (TRANSCRIPTS in Path(name).parts or name == next(reversed(vouched))):
             continue
         if not (run / name).is_file():
             yield _Difference(name, f"is missing: it is in {VOUCHED}")
