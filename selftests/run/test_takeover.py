@@ -173,6 +173,25 @@ def test_it_keeps_them_of_each_run_of_the_chain(tmp_path, old, new):
     assert kept(third) == kept(third, "new") == {"invocation.json"}
 
 
+@pytest.mark.parametrize("name", ["environment.json", "manifest.json", "cluster.json"])
+def test_another_run_in_the_place_of_the_first_one_is_refused(old, new, name):
+    """It is as it was left, and so is the run that has carried on the one before."""
+    for each in ("environment.json", "cluster.json"):
+        old.write_json(each, {"nodes": {}})
+    old.write_manifest({})
+    resume.write(new, replace(STARTED, resumes="old"))
+    takeover.keep_earlier(new, Earlier(old.folder))
+    new.write_manifest({})
+    Earlier(new.folder).refuse_changed()
+    if name == "manifest.json":
+        (old.folder / "more").touch()
+    else:
+        old.write_json(name, {"nodes": {"n1": {}}})
+    old.write_manifest({})
+    with pytest.raises(BadInput, match="differs from what new has kept of it"):
+        Earlier(new.folder).refuse_changed()
+
+
 @pytest.mark.parametrize(
     ("measured", "left"),
     [

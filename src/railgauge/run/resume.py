@@ -35,7 +35,7 @@ from railgauge.planning.soak import is_of_soak
 from railgauge.run import unchanged
 from railgauge.run.newer import refuse_newer
 from railgauge.run.prepare import JOURNAL
-from railgauge.run.store import Store, case_file, kept_in
+from railgauge.run.store import EARLIER, MANIFEST, Store, case_file, kept_in
 from railgauge.run.survey import FILE as SURVEY
 from railgauge.run.survey import found_from_json
 from railgauge.verdict.decision import FILE as PLAN
@@ -142,9 +142,14 @@ class Earlier:
                 raise BadInput("its preparations are not undone", where=where, remedy=remedy)
 
     def refuse_changed(self) -> None:
-        """Raise ``BadInput``, naming the file, if a run has not left its folder as it is."""
-        for folder in self._folders:
+        """Raise ``BadInput``, naming the file, if a run has not left its folder as it is.
+
+        Or if it is another run than the one of which a later one has kept files.
+        """
+        for number, folder in enumerate(self._folders):
             unchanged.refuse_changed(folder)
+            for later in self._folders[:number]:
+                _refuse_another(folder, later / EARLIER / folder.name)
 
     def refuse_other_items(self, planned: Sequence[str]) -> None:
         """Raise ``BadInput`` unless the run planned the same items, or ended before its plan."""
@@ -255,6 +260,18 @@ class Earlier:
             was = before.get(node)
             if was is not None:
                 yield node, was, now
+
+
+def _refuse_another(run: Path, kept: Path) -> None:
+    """Raise ``BadInput`` unless the files that a later run has kept of a run are those of it."""
+    for path in (one for name in _OF_ONE_RUN if (one := kept / name).is_file()):
+        own = run / path.name
+        if not own.is_file() or own.read_bytes() != path.read_bytes():
+            what = f"differs from what {kept.parent.parent.name} has kept of it"
+            raise BadInput(what, where=str(own), remedy=_AS_LEFT)
+
+
+_OF_ONE_RUN = (FILE, CLUSTER, SURVEY, MANIFEST)
 
 
 def _boot_id(found: Any) -> str | None:
