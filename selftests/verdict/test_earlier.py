@@ -18,7 +18,7 @@ from railgauge.core.question import LIMITS, READ, CaseResult, Question
 from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import KernelMark
-from railgauge.judging.record import EarlierResult, with_earlier
+from railgauge.judging.record import EarlierOutcome, with_earlier
 from railgauge.verdict import closing
 from railgauge.verdict.earlier import EarlierResults
 
@@ -44,7 +44,7 @@ def test_a_failure_of_an_earlier_run_stays_one_and_both_are_told():
     found = with_earlier(now(), [("night-1", then())])
     assert found.outcome is FAILED
     assert found.reason == "failed in night-1: 358 Gb/s, limit 372; now passed"
-    assert found.earlier == (EarlierResult("night-1", FAILED, "358 Gb/s, limit 372"),)
+    assert found.earlier == (EarlierOutcome("night-1", FAILED, "358 Gb/s, limit 372"),)
     assert [one.reason for one in found.judgements] == ["", "night-1: 358 Gb/s, limit 372"]
     assert found.by_evidence
 

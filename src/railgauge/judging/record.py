@@ -25,7 +25,7 @@ _ORDER = list(Outcome)
 
 
 @dataclass(frozen=True, slots=True)
-class EarlierResult:
+class EarlierOutcome:
     """What an earlier run has found of an item, kept beside the result of a later one."""
 
     run: str
@@ -67,7 +67,7 @@ class ItemRecord:
     by_evidence: bool = False
     ways: tuple[str, ...] = ()
     beside: str = ""
-    earlier: tuple[EarlierResult, ...] = ()
+    earlier: tuple[EarlierOutcome, ...] = ()
 
     def part_at(self, node: str) -> str:
         """The part of ``node``: its end of a path between two rails, else ``pairing``."""
@@ -235,7 +235,7 @@ def _beside(item: ItemRecord, run: str, old: ItemRecord) -> ItemRecord:
         by_evidence=item.by_evidence,
         beside=item.reason if is_worse and item.outcome is Outcome.ERROR else item.beside,
         blocked_by=() if is_worse else item.blocked_by,
-        earlier=(*item.earlier, EarlierResult(run, old.outcome, old.reason)),
+        earlier=(*item.earlier, EarlierOutcome(run, old.outcome, old.reason)),
     )
 
 

@@ -150,22 +150,21 @@ def finished(item: pytest.Item) -> ItemRecord:
     record = _record(item, draft)
     if draft.before is None:
         draft.before = tuple(earlier(item.config).of(record))
-        store = item.config.stash[SERVICES].store
         for judgement in with_earlier(record, draft.before).judgements[len(record.judgements) :]:
-            _keep(record, judgement, store)
+            _keep(record, judgement, item.config.stash[SERVICES].store)
     return with_earlier(record, draft.before)
 
 
 def earlier(config: pytest.Config) -> EarlierResults:
     """What the runs give that this one carries on: kept before the first item, and read once."""
-    if _EARLIER not in config.stash:
+    if EARLIER not in config.stash:
         kept = FolderContents(config.stash[SERVICES].store.folder)
         runs = earlier_results(kept, config.stash[SETTINGS].platform)
-        config.stash[_EARLIER] = EarlierResults(runs)
-    return config.stash[_EARLIER]
+        config.stash[EARLIER] = EarlierResults(runs)
+    return config.stash[EARLIER]
 
 
-_EARLIER = pytest.StashKey[EarlierResults]()
+EARLIER = pytest.StashKey[EarlierResults]()
 
 
 def _record(item: pytest.Item, draft: Draft) -> ItemRecord:
