@@ -15,12 +15,13 @@ from railgauge.core.errors import (
     ToolFailed,
 )
 from railgauge.core.question import CaseResult
+from railgauge.judging.record import MEASUREMENTS
 from railgauge.leases.files import Leases, held_open, is_held
 from railgauge.planning.pairing import ALTERNATING
 from railgauge.run import resume
 from railgauge.run.resume import Earlier, Invocation
 from railgauge.run.runner import Runner
-from railgauge.run.store import Store
+from railgauge.run.store import VOUCHED, Store, case_file
 from railgauge.transport.sessions import Sessions
 
 GOOD = (transcript(),)
@@ -120,6 +121,64 @@ def test_a_file_of_a_newer_version_is_refused(tmp_path, name, version):
     with pytest.raises(BadInput, match=rf"{name}: has schema version {version}, but") as caught:
         Earlier(tmp_path / "old").refuse_unfinished()
     assert "use the version of railgauge that made it" in str(caught.value.remedy)
+
+
+def measured(reports, times=1):
+    """A run that was interrupted after some cases; the path of the first case's transcripts."""
+    store = begun(reports, "old")
+    (store.folder / "leases").mkdir()
+    for number in range(times):
+        store.save(case("n1", f"n{number + 2}"), CaseResult((GOOD,)))
+        store.append_bound(MEASUREMENTS, {"id": f"item {number}", "values": [1.5, 2.0]})
+    return store, store.folder / case_file(case("n1", "n2"))
+
+
+def refused(reports):
+    with pytest.raises(BadInput) as caught:
+        Earlier(reports / "old").refuse_changed()
+    return str(caught.value)
+
+
+def edit(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize("ended", [False, True], ids=["cut off", "ended"])
+def test_transcripts_that_were_exchanged_are_refused_by_name(tmp_path, ended):
+    store, path = measured(tmp_path, times=2)
+    other = store.folder / case_file(case("n1", "n3"))
+    if ended:
+        store.write_manifest({})
+    one, two = path.read_text(), other.read_text()
+    path.write_text(two)
+    other.write_text(one)
+    assert refused(tmp_path).startswith(f"{path}: was changed after the run wrote it")
+    path.write_text(one)
+    other.write_text(two)
+    Earlier(tmp_path / "old").refuse_changed()
+    edit(path, '"exit_code": 0', '"exit_code": 1')
+    assert str(path) in refused(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "line"),
+    [
+        (MEASUREMENTS, lambda lines: [lines[0].replace("1.5", "9.5"), *lines[1:]], 1),
+        (MEASUREMENTS, lambda lines: [lines[0], lines[2]], 2),
+        (MEASUREMENTS, lambda lines: [lines[1], lines[0], lines[2]], 1),
+        (MEASUREMENTS, lambda lines: [lines[0], lines[0], *lines[1:]], 2),
+        (MEASUREMENTS, lambda lines: [lines[0], "garbage", *lines[2:]], 2),
+        (VOUCHED, lambda lines: lines[1:], 1),
+        (VOUCHED, lambda lines: [lines[0].replace("a", "b"), *lines[1:]], 1),
+    ],
+)
+def test_lines_that_were_changed_are_refused(tmp_path, name, change, line):
+    store, _ = measured(tmp_path, times=3)
+    path = store.folder / name
+    path.write_text("".join(f"{one}\n" for one in change(path.read_text().splitlines())))
+    assert refused(tmp_path).startswith(f"{path}: line {line} does not fit the lines before it")
 
 
 def test_what_the_survey_found_other_than_before(tmp_path):
