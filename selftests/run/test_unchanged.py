@@ -7,11 +7,13 @@ from test_resuming import GOOD, LOST, SLOW, edit, measured, refused
 from testing.core_values import case
 
 from railgauge.core.codec import to_plain
+from railgauge.core.errors import BadInput
 from railgauge.core.question import CaseResult
 from railgauge.judging.record import MEASUREMENTS
 from railgauge.run import resume
 from railgauge.run.resume import Earlier
 from railgauge.run.store import VOUCHED, Store, case_file
+from railgauge.run.unchanged import refuse_changed
 
 
 def test_what_was_left_as_it_was_is_taken_over(tmp_path):
@@ -277,3 +279,32 @@ def test_a_run_that_ended_has_a_manifest_of_all_that_is_taken_over(tmp_path):
         (store.folder / name).write_bytes(before + b" ")
         assert str(store.folder / name) in refused(tmp_path)
         (store.folder / name).write_bytes(before)
+
+
+def test_of_a_few_files_only_those_are_read(tmp_path):
+    """``compare`` and ``inventory`` read some files, also of a run that was reduced since."""
+    store, path = measured(tmp_path)
+    store.write_json("environment.json", {})
+    names = ("environment.json", "run.json")
+    refuse_changed(store.folder, names)  # it has not ended
+    store.write_manifest({})
+    path.unlink()
+    refuse_changed(store.folder, names)
+    store.write_json("environment.json", {"nodes": {}})
+    with pytest.raises(BadInput, match=r"environment\.json: was changed after the run wrote it"):
+        refuse_changed(store.folder, names)
+    (store.folder / "environment.json").unlink()
+    refuse_changed(store.folder, names)
+
+
+def test_files_that_are_not_read_may_differ(tmp_path):
+    store, path = measured(tmp_path)
+    (store.folder / "report.html").write_text("a page")
+    store.write_manifest({})
+    (store.folder / "report.html").unlink()
+    refuse_changed(store.folder, besides=("report.html", "plots/"))
+    with pytest.raises(BadInput, match=r"report\.html: is missing"):
+        refuse_changed(store.folder, besides=("plots/",))
+    path.unlink()
+    with pytest.raises(BadInput, match="is missing"):
+        refuse_changed(store.folder, besides=("report.html",))

@@ -8,6 +8,7 @@ from test_growth_items import results as counters
 from test_growth_items import window
 from test_kernel_items import BOOT, XID, facts, reading
 from test_kernel_items import results as logs
+from testing import assess_values
 from testing.core_values import case, cluster, item, judgement, transcript
 from testing.telemetry_scenes import HOT_PAIR
 from testing.telemetry_scenes import results as sampled
@@ -166,6 +167,21 @@ def test_what_was_taken_over_is_judged_there_and_once():
     measured = item("a", questions=asked, by_evidence=True)
     add = EarlierResults({"night-1": of_facts(surveyed())})
     assert add(measured) == measured
+
+
+@pytest.mark.parametrize(("value", "outcome"), [(390, PASSED), (200, FAILED)])
+def test_a_repeat_that_was_made_again_is_judged_as_well(monkeypatch, value, outcome):
+    """What is kept of it apart, such as one whose node was lost afterwards."""
+    assess_values.made_up_tool(monkeypatch)
+    kept = {assess_values.CASE: CaseResult(((assess_values.out(value),),))}
+    run = RunResults({}, surveyed(), assess_values.PLATFORM, cluster(*NODES), kept=kept.get)
+    asked = (Question(READ, assess_values.CASE), Question(LIMITS, assess_values.CASE, 8388608))
+    measured = item("a", questions=asked, by_evidence=True)
+    add = EarlierResults({"night-1": run})
+    assert add(measured).outcome is outcome
+    assert add.runs == {"night-1": run}
+    other = item("b", questions=(Question(READ, case("n1", "n3")),), by_evidence=True)
+    assert add(other) == other
 
 
 # --- what is read at the end of a run ---
