@@ -1,6 +1,8 @@
 """The folder of a run is as the run left it: which changes are refused, and which are none."""
 
+import os
 import shutil
+from pathlib import Path
 
 import pytest
 from test_resuming import GOOD, LOST, SLOW, edit, measured, refused
@@ -47,6 +49,23 @@ def test_a_file_that_was_being_written_when_the_run_was_killed_is_evidence(tmp_p
     path.write_bytes(before)  # the file of the repeat before
     Earlier(tmp_path / "old").refuse_changed()
     assert Earlier(tmp_path / "old")(case("n1", "n2")).runs == (GOOD, SLOW)
+
+
+def test_a_disk_that_fails_while_the_run_vouches_leaves_the_file(tmp_path, monkeypatch):
+    store, path = measured(tmp_path)
+    fsync = os.fsync
+
+    def fail(file):
+        if Path(f"/proc/self/fd/{file}").readlink().name == VOUCHED:
+            raise OSError(28, "No space left on device")
+        fsync(file)
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space"):
+        store.keep(case("n1", "n2"), CaseResult((GOOD, SLOW)))
+    Earlier(tmp_path / "old").refuse_changed()
+    assert Earlier(tmp_path / "old")(case("n1", "n2")).runs == (GOOD, SLOW)
+    assert path.is_file()
 
 
 def test_a_file_of_that_name_that_the_run_did_not_write_is_none(tmp_path):

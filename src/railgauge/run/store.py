@@ -147,20 +147,17 @@ class Store:
     def _write_vouched(self, name: str, text: str) -> None:
         """Write a file whole, vouch for it, and give it its name.
 
-        A process that is killed in between leaves it under its temporary name.
+        A process that is killed in between, or that the disk fails, leaves it under its temporary
+        name: the line that vouches for it may be there.
         """
         self._room.take(len(text))
         path = self.folder / name
         beside = _written_beside(path, text, durable=True)
         digest = hashlib.sha256(text.encode(*_UTF8)).hexdigest()
         listed = path.relative_to(self._run).as_posix()
-        try:
-            line = versions.stamped(VOUCHED, {"name": listed, "sha256": digest})
-            add_durably(self._run / VOUCHED, line)
-            beside.replace(path)
-        except OSError:
-            beside.unlink(missing_ok=True)
-            raise
+        line = versions.stamped(VOUCHED, {"name": listed, "sha256": digest})
+        add_durably(self._run / VOUCHED, line)
+        beside.replace(path)
 
     def _masked_error(self, error: RailgaugeError | None) -> RailgaugeError | None:
         said = None if error is None else to_json(error)
