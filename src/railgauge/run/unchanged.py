@@ -61,7 +61,7 @@ def refuse_changed(
     first = next(found, None)
     if first is None:
         return
-    count = 1 + sum(1 for _ in found)
+    count = len({first.name, *(one.name for one in found)})
     others = f" (files that are missing or changed: {count})" if count > 1 else ""
     raise BadInput(f"{first.what}{others}", where=str(run / first.name), remedy=_AS_LEFT)
 
