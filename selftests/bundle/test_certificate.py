@@ -155,7 +155,7 @@ def test_a_run_whose_files_were_changed_has_none(name, copied, certificate):
 
 def test_a_file_that_was_removed_is_named(copied, certificate):
     (copied / "junit.xml").unlink()
-    assert "junit.xml: was changed after the run" in certificate(copied)[3]
+    assert "junit.xml: is missing: it is in manifest.json" in certificate(copied)[3]
 
 
 @pytest.mark.parametrize("at", [0, -1])

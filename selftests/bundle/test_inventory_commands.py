@@ -11,6 +11,7 @@ import pytest
 from testing import bundle_bench as bench
 
 from railgauge.cli import main
+from railgauge.run.store import Store
 
 NODES = 3
 
@@ -179,7 +180,7 @@ def test_serial_numbers_are_redacted_on_request(healthy, tmp_path, verify, inven
 
 def test_a_serial_number_too_short_to_be_redacted_is_refused(copied, tmp_path, capsys):
     facts(copied, lambda nodes: part(nodes, "viper", "node").update(serial="mlx5"))
-    (copied / "manifest.json").unlink()
+    Store(copied).write_manifest({})
     target = tmp_path / "b.railgauge"
     options = ["--unsigned", "--redact", "serials"]
     assert main(["bundle", str(copied), "-o", str(target), *options]) == 2

@@ -4,15 +4,19 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from testing.core_values import case, item, judgement
+from testing.core_values import ROOT, case, cluster, item, judgement
 
+from railgauge.config import thresholds
 from railgauge.core.errors import FactMissing, LimitMissed, NodeUnreachable
 from railgauge.core.model import Outcome
 from railgauge.core.question import LIMITS, Question
+from railgauge.diagnosis import RunResults
 from railgauge.plugin import recording
 from railgauge.plugin.items import ABOUT, About, Subject
+from railgauge.plugin.opening import SERVICES
 from railgauge.plugin.recording import DRAFT, Draft
 from railgauge.run.store import Store
+from railgauge.verdict.earlier import EarlierResults
 
 ASKED = Question(LIMITS, case(), 8)
 GOOD, MISSED = judgement(), judgement(Outcome.FAILED, reason="358 Gb/s, limit 372")
@@ -44,7 +48,9 @@ def caught(error, by_test):
 @pytest.fixture
 def pytest_item():
     about = About(SUBJECT, ("size",), 1, "A title", ("n1", "n2"), "mlx5_0", 8)
-    return SimpleNamespace(nodeid="a", stash={DRAFT: Draft(), ABOUT: about}, obj=a_test)
+    config = SimpleNamespace(stash={recording.EARLIER: EarlierResults({})})
+    stash = {DRAFT: Draft(), ABOUT: about}
+    return SimpleNamespace(nodeid="a", stash=stash, obj=a_test, config=config)
 
 
 @pytest.fixture
@@ -67,6 +73,28 @@ def phase(pytest_item, tmp_path):
         return plain
 
     return run
+
+
+def test_what_an_earlier_run_found_wrong_is_told_in_every_phase_and_written_once(
+    phase, pytest_item, tmp_path
+):
+    low = judgement(Outcome.FAILED, reason="358 Gb/s, limit 372")
+    old = item("a", Outcome.FAILED, judgements=(low,), reason="358 Gb/s, limit 372")
+    platform = thresholds.load("connectx4-homelab", ROOT / "thresholds")
+    run = RunResults({"a": old}, {}, platform, cluster())
+    store = Store(tmp_path)
+    (tmp_path / "leases").mkdir()
+    pytest_item.config.stash |= {
+        recording.EARLIER: EarlierResults({"night-1": run}),
+        SERVICES: SimpleNamespace(store=store),
+    }
+    asked = {"judgements": [judgement()], "questions": [Question(LIMITS, case())]}
+    for when in ("call", "teardown"):
+        found = phase(when=when, **asked)
+        assert found["outcome"] == "failed"
+        assert found["reason"] == "failed in night-1: 358 Gb/s, limit 372; now passed"
+    (line,) = store.lines("measurements.jsonl")[0]
+    assert (line["id"], line["outcome"]) == ("a", "failed")
 
 
 def said(record):

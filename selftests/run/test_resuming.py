@@ -114,6 +114,15 @@ def test_repeats_are_kept_as_they_end(tmp_path):
     assert len(fakes.done("run")) == 1 + 1 + 2
 
 
+@pytest.mark.parametrize("name", ["run.json", "environment.json", "manifest.json"])
+@pytest.mark.parametrize("version", [99, "2"])
+def test_a_file_of_a_newer_version_is_refused(tmp_path, name, version):
+    begun(tmp_path, "old").write_json(name, {"schema_version": version})
+    with pytest.raises(BadInput, match=rf"{name}: has schema version {version}, but") as caught:
+        Earlier(tmp_path / "old").refuse_unfinished()
+    assert "use the version of railgauge that made it" in str(caught.value.remedy)
+
+
 def measured(reports, times=1):
     """A run that was interrupted after some cases; the path of the first case's transcripts."""
     store = begun(reports, "old")
@@ -136,34 +145,6 @@ def edit(path, old, new):
     path.write_text(text.replace(old, new))
 
 
-@pytest.mark.parametrize("name", ["run.json", "environment.json", "manifest.json"])
-@pytest.mark.parametrize("version", [99, "2"])
-def test_a_file_of_a_newer_version_is_refused(tmp_path, name, version):
-    store, _ = measured(tmp_path)
-    store.write_json(name, {"schema_version": version})
-    with pytest.raises(BadInput, match=rf"{name}: has schema version {version}, but") as caught:
-        Earlier(tmp_path / "old").refuse_unfinished()
-    assert "use the version of railgauge that made it" in str(caught.value.remedy)
-
-
-def test_what_was_left_as_it_was_is_taken_over(tmp_path):
-    store, path = measured(tmp_path, times=3)
-    again = Earlier(tmp_path / "old")
-    again.refuse_changed()
-    with (store.folder / MEASUREMENTS).open("a") as file:
-        file.write('{"id": "ite')  # the run was killed here, and another worker continued
-    again.refuse_changed()
-    store.append_bound(MEASUREMENTS, {"id": "more"})
-    with (store.folder / VOUCHED).open("a") as file:
-        file.write('{"na')
-    store.save(case("n1", "n9"), CaseResult((GOOD,)))
-    again.refuse_changed()
-    store.keep(case("n1", "n2"), CaseResult((GOOD, GOOD)))  # one repeat more
-    again.refuse_changed()
-    path.write_text(path.read_text()[:100])  # half a file: neither evidence nor a wrong result
-    again.refuse_changed()
-
-
 @pytest.mark.parametrize("ended", [False, True], ids=["cut off", "ended"])
 def test_transcripts_that_were_exchanged_are_refused_by_name(tmp_path, ended):
     store, path = measured(tmp_path, times=2)
@@ -179,26 +160,6 @@ def test_transcripts_that_were_exchanged_are_refused_by_name(tmp_path, ended):
     Earlier(tmp_path / "old").refuse_changed()
     edit(path, '"exit_code": 0', '"exit_code": 1')
     assert str(path) in refused(tmp_path)
-
-
-def test_a_transcript_that_nobody_wrote(tmp_path):
-    store, path = measured(tmp_path)
-    more = store.folder / case_file(case("n1", "n7"))
-    more.write_text(path.read_text())
-    assert str(more) in refused(tmp_path)
-    more.unlink()
-    (store.folder / VOUCHED).unlink()
-    what = "was changed after the run wrote it: its SHA-256 is not in"
-    assert f"{path}: {what} {VOUCHED}" in refused(tmp_path)
-
-
-def test_transcripts_of_suspects_are_vouched_for_as_well(tmp_path):
-    measured(tmp_path)
-    again = Store(tmp_path / "old" / "confirm")
-    again.save(case("n1", "n2"), CaseResult((GOOD,)))
-    Earlier(tmp_path / "old").refuse_changed()
-    edit(again.folder / case_file(case("n1", "n2")), '"exit_code": 0', '"exit_code": 1')
-    assert str(again.folder) in refused(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -218,28 +179,6 @@ def test_lines_that_were_changed_are_refused(tmp_path, name, change, line):
     path = store.folder / name
     path.write_text("".join(f"{one}\n" for one in change(path.read_text().splitlines())))
     assert refused(tmp_path).startswith(f"{path}: line {line} does not fit the lines before it")
-
-
-def test_lines_are_bound_anew_when_some_are_taken_out(tmp_path):
-    """The files of an item whose worker died, before the item runs again."""
-    store, _ = measured(tmp_path, times=3)
-    store.take_out(MEASUREMENTS, lambda line: line["id"] == "item 1")
-    store.append_bound(MEASUREMENTS, {"id": "item 1"})
-    Earlier(tmp_path / "old").refuse_changed()
-    ids = [line["id"] for line in store.lines(MEASUREMENTS)[0]]
-    assert ids == ["item 0", "item 2", "item 1"]
-
-
-def test_a_run_that_ended_has_a_manifest_of_all_that_is_taken_over(tmp_path):
-    store, _ = measured(tmp_path, times=2)
-    store.write_json("environment.json", {"nodes": {}})
-    store.write_manifest({})
-    Earlier(tmp_path / "old").refuse_changed()
-    for name in ("environment.json", MEASUREMENTS, resume.FILE):
-        before = (store.folder / name).read_bytes()
-        (store.folder / name).write_bytes(before + b" ")
-        assert str(store.folder / name) in refused(tmp_path)
-        (store.folder / name).write_bytes(before)
 
 
 def test_what_the_survey_found_other_than_before(tmp_path):

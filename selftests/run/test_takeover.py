@@ -122,6 +122,104 @@ def test_a_new_run_takes_nothing_over(new):
     assert not (new.folder / resume.LOG).exists()
 
 
+# --- what is read anew ---
+
+GOOD, LOST = (transcript(),), (transcript(exit_code=None, error="connection-lost"),)
+
+
+def line(name, outcome="passed", **more):
+    return {"id": name, "outcome": outcome, "by_evidence": True, **more}
+
+
+def kept(new, run="old"):
+    folder = new.folder / "earlier" / run
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix() for path in files}
+
+
+def test_of_an_earlier_run_it_keeps_what_it_reads_anew(old, new):
+    for name in ("cluster.json", "environment.json", "verdict.json", "manifest.json", "run.json"):
+        old.write_json(name, {"nodes": {}})
+    for name in ("kernel_log_n1", "growth_n1", "host_write_bandwidth_n1+n2"):
+        old.write_json(f"transcripts/{name}.json", {})
+        (old.folder / "transcripts" / f"{name}.txt").write_text("")
+    takeover.keep_earlier(new, Earlier(old.folder))
+    top = {"cluster.json", "environment.json", "invocation.json", "manifest.json"}
+    assert kept(new) == top | {f"transcripts/{n}_n1.json" for n in ("kernel_log", "growth")}
+
+
+def test_of_its_records_it_keeps_what_failed_and_what_ran_twice(old, new):
+    lines = [
+        line("passed"),
+        line("failed", "failed"),
+        line("twice", "error"),
+        line("failed by a test", "failed", by_evidence=False),
+        line("of a run before", "failed", by_evidence=False, earlier=[{"run": "first"}]),
+        line("twice"),
+    ]
+    for each in lines:
+        old.append("records.jsonl", each)
+    with (old.folder / "records.jsonl").open("a") as file:
+        file.write('{"id": "it was kil')
+    takeover.keep_earlier(new, Earlier(old.folder))
+    names = [one["id"] for one in Store(new.folder / "earlier/old").lines("records.jsonl")[0]]
+    assert names == ["failed", "twice", "failed by a test", "twice"]
+
+
+def test_it_keeps_them_of_each_run_of_the_chain(tmp_path, old, new):
+    resume.write(new, replace(STARTED, resumes="old"))
+    third = store_at(tmp_path / "third")
+    takeover.keep_earlier(third, Earlier(new.folder))
+    assert kept(third) == kept(third, "new") == {"invocation.json"}
+
+
+@pytest.mark.parametrize("name", ["environment.json", "manifest.json", "cluster.json"])
+def test_another_run_in_the_place_of_the_first_one_is_refused(old, new, name):
+    """It is as it was left, and so is the run that has carried on the one before."""
+    for each in ("environment.json", "cluster.json"):
+        old.write_json(each, {"nodes": {}})
+    old.write_manifest({})
+    resume.write(new, replace(STARTED, resumes="old"))
+    takeover.keep_earlier(new, Earlier(old.folder))
+    new.write_manifest({})
+    Earlier(new.folder).refuse_changed()
+    if name == "manifest.json":
+        (old.folder / "more").touch()
+    else:
+        old.write_json(name, {"nodes": {"n1": {}}})
+    old.write_manifest({})
+    with pytest.raises(BadInput, match="differs from what new has kept of it"):
+        Earlier(new.folder).refuse_changed()
+
+
+@pytest.mark.parametrize(
+    ("measured", "left"),
+    [
+        (CaseResult((GOOD, GOOD)), None),
+        (CaseResult((GOOD,)), None),
+        (CaseResult((), NodeUnreachable("no route")), None),
+        (CaseResult((GOOD, LOST)), (GOOD, LOST)),
+        (CaseResult((LOST,)), (LOST,)),
+    ],
+)
+def test_what_was_measured_and_is_not_taken_over_is_kept_beside(old, new, measured, left):
+    wanted = case(repeats=2)
+    old.save(wanted, measured)
+    takeover.taking_over(Earlier(old.folder), new)(wanted)
+    found = Store(new.folder / "earlier/old").load(wanted)
+    assert (found and found.runs) == left
+
+
+def test_what_the_first_run_lost_is_kept_also_if_the_second_has_measured_it(tmp_path, old, new):
+    old.save(case(), CaseResult((LOST,)))
+    resume.write(new, replace(STARTED, resumes="old"))
+    new.save(case(), CaseResult((GOOD,)))
+    third = store_at(tmp_path / "third")
+    assert takeover.taking_over(Earlier(new.folder), third)(case()).runs == (GOOD,)
+    assert Store(third.folder / "earlier/old").load(case()).runs == (LOST,)
+    assert Store(third.folder / "earlier/new").load(case()) is None
+
+
 # --- another machine ---
 
 GPU = InventoryPart(PartKind.GPU, "gpu0", uuid="GPU-1")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from railgauge.bundle import merged
 from railgauge.bundle.contents import Contents
+from railgauge.bundle.parts import earlier_results
 from railgauge.config.thresholds import Platform
 from railgauge.core.model import Outcome
 from railgauge.diagnosis import RunResults
@@ -16,6 +17,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.verdict import decision
 from railgauge.verdict.closing import is_closing
 from railgauge.verdict.counts import RunVerdict
+from railgauge.verdict.earlier import EarlierResults
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,8 @@ def _of_parts(contents: Contents, platform: Platform) -> Judged:
 
 def _own(contents: Contents, records: Mapping[str, ItemRecord], platform: Platform) -> Judged:
     assessor = Assessor(platform, contents, contents.cluster().fabric)
-    run = contents.plan()
-    judged = {name: judged_again(item, assessor) for name, item in records.items()}
+    run, before = contents.plan(), EarlierResults(earlier_results(contents, platform))
+    judged = {name: before(judged_again(item, assessor)) for name, item in records.items()}
     results = contents.results(judged, platform)
     last = {item.id: item for item in decision.closed(run, results)}
     judged |= {name: last.get(name, item) for name, item in records.items() if is_closing(name)}

@@ -19,11 +19,11 @@ from railgauge.judging import inventory, record
 from railgauge.report.certificate.certified import CertifiedRun
 from railgauge.run.newer import refuse_newer
 from railgauge.run.store import MANIFEST
+from railgauge.run.unchanged import refuse_changed
 from railgauge.verdict import decision
 from railgauge.verdict.counts import RunVerdict
 from railgauge.verdict.decision import RunPlan
 
-_RESTORE = "restore the file; a run cannot be corrected afterwards"
 _RESUME = "name a run that reached its end; carry an interrupted one on with --resume"
 _NO_BUNDLE = (
     "Nobody has signed the files of this run: railgauge bundle makes one signed file of them."
@@ -61,9 +61,7 @@ def _of_folder(path: Path) -> CertifiedRun:
     folder = FolderContents(path)
     if MANIFEST not in folder:
         raise BadInput(f"has no {MANIFEST}: the run did not end", where=str(path), remedy=_RESUME)
-    for name in folder.changed():
-        where = str(path / name)
-        raise BadInput("was changed after the run", where=where, remedy=_RESTORE)
+    refuse_changed(path)
     whole = hashlib.sha256(folder.bytes(MANIFEST)).hexdigest()
     return _certified(folder, (f"{MANIFEST}, the digests of all files", whole), (_NO_BUNDLE,))
 

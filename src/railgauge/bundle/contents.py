@@ -9,9 +9,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from railgauge.bundle import inputs, strict, unchanged
+from railgauge.bundle import inputs, strict
 from railgauge.bundle.archive import Archive
 from railgauge.bundle.errors import BadBundle
+from railgauge.bundle.parts import earlier_results
 from railgauge.bundle.statement import RUN
 from railgauge.config import deviations, thresholds
 from railgauge.config.deviations import Deviation, DeviationError
@@ -37,7 +38,7 @@ from railgauge.run import resume
 from railgauge.run.resume import Invocation
 from railgauge.run.soak.judged import judged as soak_of
 from railgauge.run.soak.rounds import RoundEvidence
-from railgauge.run.store import Kept, case_file, identity, text_file
+from railgauge.run.store import EARLIER, Kept, case_file, identity, text_file
 from railgauge.run.takeover import ELSEWHERE, Addresses
 from railgauge.verdict import decision
 from railgauge.verdict.decision import RunPlan
@@ -101,6 +102,18 @@ class Contents:
         """The runs of which this one was merged, oldest first; empty for any other run."""
         parts = self.plan().parts if decision.FILE in self else ()
         return tuple(self._part(f"{PARTS}{part.run_id}/") for part in parts)
+
+    @cached_property
+    def earlier(self) -> dict[str, Contents]:
+        """What was kept of the runs that this one carries on, by their names, oldest first."""
+        names = self.earlier_names()
+        if len(names) > _MOST_RUNS:
+            raise BadBundle(f"carries on {len(names)} runs", where=f"{self._at}{EARLIER}")
+        return {name: self._part(f"{EARLIER}/{name}/") for name in sorted(names)}
+
+    def earlier_names(self) -> set[str]:
+        below = (name.split("/") for name in self.names() if name.startswith(f"{EARLIER}/"))
+        return {words[1] for words in below}
 
     def _part(self, below: str) -> Contents:
         return Contents(self._archive, f"{self._at}{below}")
@@ -257,6 +270,7 @@ class Contents:
             self.kept,
             self.marks(),
             self.deviations(),
+            earlier=earlier_results(self, platform),
         )
         if self.parts:
             parts = {one.plan().run_id: one.results(one.records(), platform) for one in self.parts}
@@ -379,14 +393,8 @@ class FolderContents(Contents):
         found = (path for path in self.folder.rglob("*") if path.is_file())
         return (path.relative_to(self.folder).as_posix() for path in found)
 
+    def earlier_names(self) -> set[str]:
+        return {path.name for path in (self.folder / EARLIER).glob("*") if path.is_dir()}
+
     def hostfiles(self) -> tuple[str, ...]:
         return tuple(sorted(path.name for path in self.folder.glob(f"{HOSTFILE}*")))
-
-    def changed(self) -> tuple[str, ...]:
-        """The files that are not as the run left them: changed, or removed.
-
-        Empty also if the run has no manifest, because it did not reach its end.
-        """
-        held = unchanged.digests(self.folder) or {}
-        absent = [name for name in held if name not in self]
-        return (*unchanged.changed(self.folder, held, set(held) - set(absent)), *absent)

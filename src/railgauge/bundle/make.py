@@ -12,12 +12,10 @@ from typing import BinaryIO
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from railgauge import __version__
-from railgauge.bundle import archive, check, signing, statement, strict, unchanged
+from railgauge.bundle import archive, check, signing, statement, strict
 from railgauge.bundle.archive import Writer
 from railgauge.bundle.contents import (
-    AGAIN,
     CLUSTER,
-    PARTS,
     PLATFORM,
     TRANSCRIPTS,
     VERDICT,
@@ -42,10 +40,10 @@ from railgauge.core.errors import BadInput
 from railgauge.judging.inventory import FILE as INVENTORY
 from railgauge.judging.inventory import inventory
 from railgauge.judging.record import FILE as RECORDS
-from railgauge.planning.soak import FOLDER as SOAK
 from railgauge.run.kept_text import json_text
 from railgauge.run.newer import refuse_newer
 from railgauge.run.store import MANIFEST
+from railgauge.run.unchanged import refuse_changed
 from railgauge.verdict import decision
 from railgauge.verdict.decision import FILE as PLAN
 from railgauge.verdict.decision import RunPlan
@@ -85,7 +83,7 @@ def make(
             remedy="name the folder of a run that reached a verdict",
         )
     refuse_newer(run)
-    refuse_changed(run, names)
+    refuse_changed(run, besides=tuple(without))
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -114,14 +112,6 @@ def _files(run: Path) -> Iterator[str]:
 
 def _is_left_out(name: str, without: Sequence[str]) -> bool:
     return name.endswith(_SUFFIX) or name.startswith(tuple(without))
-
-
-def refuse_changed(run: Path, names: Sequence[str]) -> None:
-    """Raise ``BadInput`` for a file that was changed after the run, by its manifest."""
-    held = unchanged.digests(run)
-    for name in unchanged.changed(run, held or {}, names):
-        remedy = "restore the file; a run cannot be corrected afterwards"
-        raise BadInput("was changed after the run", where=str(run / name), remedy=remedy)
 
 
 def _write(
@@ -205,17 +195,21 @@ class _Run(FolderContents):
 
     def __init__(self, run: Path, redactor: FileRedactor, names: Sequence[str]) -> None:
         self._redactor = redactor
-        made = (name for name in names if name.startswith((AGAIN, TRANSCRIPTS, f"{SOAK}/")))
+        made = (name for name in names if TRANSCRIPTS in name)
         self._before = {redactor.name(name): name for name in made}
         self._written = tuple(names)
         super().__init__(run)
 
     def _part(self, below: str) -> _Run:
-        """One of the runs that were merged; ``below`` is the redacted name of its folder."""
-        folders = {"/".join(n.split("/")[:2]) for n in self._written if n.startswith(PARTS)}
+        """A run that this one was made of; ``below`` is the redacted name of its folder."""
+        place = f"{below.partition('/')[0]}/"
+        folders = {"/".join(n.split("/")[:2]) for n in self._written if n.startswith(place)}
         was = next(f"{one}/" for one in sorted(folders) if f"{self._redactor.name(one)}/" == below)
         inner = [name.removeprefix(was) for name in self._written if name.startswith(was)]
         return _Run(self.folder / was, self._redactor, inner)
+
+    def earlier_names(self) -> set[str]:
+        return set(map(self._redactor.name, super().earlier_names()))
 
     def __contains__(self, name: str) -> bool:
         return super().__contains__(self._before.get(name, name))

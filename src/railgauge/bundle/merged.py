@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from railgauge.bundle.contents import PARTS, Contents
-from railgauge.bundle.parts import part_run
+from railgauge.bundle.parts import earlier_results, part_run
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput, FactMissing
 from railgauge.core.model import Case, Cluster
@@ -18,6 +18,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.planning import part as parts_of_a_level
 from railgauge.verdict import decision
 from railgauge.verdict.decision import RunPlan
+from railgauge.verdict.earlier import EarlierResults
 from railgauge.verdict.history import MergedPart
 from railgauge.verdict.merged import PartRun, assemble, gated
 
@@ -38,8 +39,11 @@ def remade(contents: Contents, run: RunPlan, platform: Platform, judge: Judge) -
     found = assemble([part_run(part) for part in contents.parts])
     fabric = contents.cluster().fabric
     assessors = [Assessor(platform, _Own(part, contents), fabric) for part in contents.parts]
+    before = [EarlierResults(earlier_results(part, platform)) for part in contents.parts]
     judged = {
-        name: judge(item, assessors[found.part_of[name]]) for name, item in found.records.items()
+        name: before[of](judge(item, assessors[of]))
+        for name, item in found.records.items()
+        for of in (found.part_of[name],)
     }
     of_tests = {
         name: _linked(item, found.parts[found.part_of[name]].run_id)

@@ -35,9 +35,10 @@ from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
 from railgauge.run import resume
 from railgauge.run.newer import refuse_newer
-from railgauge.run.store import MANIFEST, Store, lines_text, write_whole
+from railgauge.run.store import EARLIER, MANIFEST, Store, lines_text, write_whole
 from railgauge.run.survey import found_to_json
 from railgauge.run.takeover import ELSEWHERE
+from railgauge.run.unchanged import refuse_changed
 from railgauge.verdict import decision
 from railgauge.verdict.decision import RunPlan
 from railgauge.verdict.known_good import DecidedRun, refuse_doubtful_partners
@@ -89,9 +90,7 @@ def _of_folder(path: Path) -> Contents:
     folder = FolderContents(path)
     if MANIFEST not in folder:
         raise BadInput(f"has no {MANIFEST}: the run did not end", where=str(path), remedy=_ENDED)
-    for name in folder.changed():
-        what = "was changed after the run" if name in folder else "is missing"
-        raise BadInput(what, where=str(path / name), remedy="restore the run as it was left")
+    refuse_changed(path)
     return folder
 
 
@@ -140,7 +139,8 @@ def _checked(part: Contents) -> DecidedRun:
 def _copy(part: Contents, folder: Path) -> None:
     for name in part.names():
         below = name.rpartition("/")[0]
-        if name in _FILES or (below and f"{below}/" in _FOLDERS):
+        is_earlier = name.startswith(f"{EARLIER}/")
+        if name in _FILES or is_earlier or (below and f"{below}/" in _FOLDERS):
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(part.bytes(name))

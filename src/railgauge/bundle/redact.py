@@ -116,14 +116,10 @@ def hosts_of(run: Path, names: Iterable[str]) -> set[str]:
 
 
 def _each(file: str, names: Iterable[str]) -> Iterator[str]:
-    """The file of the run with this name, and those of the runs that it was merged of."""
+    """The file of the run with this name, and those of the runs that it was made of."""
     for name in sorted(names):
-        is_of_part = name.startswith("parts/") and name.count("/") == _IN_PART
-        if name == file or (is_of_part and name.endswith(f"/{file}")):
+        if name == file or name.endswith(f"/{file}"):
             yield name
-
-
-_IN_PART = 2
 
 
 def _of_cluster(cluster: Mapping[str, Any]) -> Iterator[str]:

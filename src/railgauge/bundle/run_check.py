@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from railgauge import __version__
-from railgauge.bundle import again, merged, soak
+from railgauge.bundle import again, merged, soak, strict
 from railgauge.bundle.again import Judged, judged_anew
 from railgauge.bundle.agreement import refuse_other_stamp, refuse_other_survey
 from railgauge.bundle.binding import refuse_other_items
@@ -33,6 +33,8 @@ from railgauge.judging import record
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import part
 from railgauge.planning.plan import Level
+from railgauge.run.store import EARLIER, MANIFEST
+from railgauge.run.takeover import is_read_anew
 from railgauge.verdict import decision
 from railgauge.verdict.closing import question_kinds
 from railgauge.verdict.decision import FILE as PLAN
@@ -61,6 +63,8 @@ def _refuse_other_evidence(contents: Contents, platform: Platform) -> None:
     run, cluster, records = contents.plan(), contents.cluster(), contents.records()
     level, ladder = run.level_of(platform, cluster), soak.of_ladder(records)
     _refuse_other_part(run, level)
+    if run.software == __version__:  # earlier versions kept nothing
+        _refuse_other_earlier(contents)
     refuse_other_end(run, contents, records.values())
     refuse_other_items(ladder.values(), platform, level)
     refuse_gaps(run, cluster, ladder, contents.transcripts())
@@ -68,6 +72,29 @@ def _refuse_other_evidence(contents: Contents, platform: Platform) -> None:
     evidence = contents.transcripts(AGAIN)
     refuse_other_confirmations(run, cluster, platform, contents.asked(), evidence)
     _refuse_other_commands(contents, records.values())
+
+
+def _refuse_other_earlier(contents: Contents) -> None:
+    """Raise unless it has what was kept of each run that it carries on, and of no other one."""
+    due = set[str]()
+    asked = contents.invocation()
+    while asked and asked.resumes and asked.resumes not in due:
+        due.add(asked.resumes)
+        one = contents.earlier.get(asked.resumes)
+        if one is None:
+            _fail(f"{RUN}{EARLIER}/{asked.resumes[:80]}", "is missing: the run carries it on")
+        for name in _left(one):
+            if is_read_anew(name) and name not in one:
+                _fail(f"{RUN}{EARLIER}/{asked.resumes}/{name}", "is missing: the run left it")
+        asked = one.invocation()
+    if asked and (odd := sorted(contents.earlier.keys() - due)):
+        _fail(f"{RUN}{EARLIER}/{odd[0]}", "is of no run that this one carries on")
+
+
+def _left(one: Contents) -> Iterable[str]:
+    """The files that a run had left when it ended; none of one that was killed."""
+    data = strict.loads(one.bytes(MANIFEST), MANIFEST) if MANIFEST in one else {}
+    return data["sha256"] if isinstance(data, dict) and "sha256" in data else ()
 
 
 def _refuse_other_part(run: RunPlan, level: Level) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from railgauge.bundle import archive, check, strict
 from railgauge.bundle.contents import CLUSTER, PLATFORM, VERDICT, Contents, FolderContents
 from railgauge.bundle.errors import BadBundle, NotVerified, refused
-from railgauge.bundle.make import refuse_changed
 from railgauge.bundle.redact import HOSTS
 from railgauge.config.thresholds import Measurement, Platform
 from railgauge.core.codec import to_plain
@@ -19,6 +18,7 @@ from railgauge.core.model import Cluster
 from railgauge.judging.record import MEASUREMENTS
 from railgauge.planning.soak import is_of_soak
 from railgauge.run.store import MANIFEST
+from railgauge.run.unchanged import refuse_changed
 from railgauge.trend import lines
 from railgauge.trend.compared import RunSide
 from railgauge.trend.read import CALIBRATED_FROM

@@ -12,11 +12,19 @@ from railgauge.bundle.signing import Signature
 from railgauge.bundle.statement import RUN
 from railgauge.config import deviations
 from railgauge.facts import boot
-from railgauge.judging import confirmation
+from railgauge.judging import confirmation, record
 from railgauge.planning.soak import FOLDER as SOAK
+from railgauge.run.store import EARLIER
 from railgauge.verdict.decision import FILE as PLAN
 
-_NEEDED = frozenset({PLAN, CLUSTER, FACTS, PLATFORM, boot.FILE, confirmation.FILE, deviations.FILE})
+_NEEDED = frozenset(
+    {
+        *(PLAN, CLUSTER, FACTS, PLATFORM, boot.FILE, boot.MARKS, confirmation.FILE),
+        deviations.FILE,
+    }
+)
+_OF_EARLIER = frozenset({CLUSTER, FACTS, boot.FILE, boot.MARKS, record.FILE})
+_EARLIER = re.compile(rf"^{EARLIER}/[^/]+/")
 _ROUND = re.compile(rf"^{SOAK}/\d{{4,}}/(?=transcripts/)")
 
 
@@ -40,6 +48,8 @@ def unpack(archive: Archive, folder: Path) -> tuple[Signature, ...]:
 
 
 def _is_needed(name: str) -> bool:
+    if (inner := _EARLIER.sub("", name)) != name:
+        return inner in _OF_EARLIER or (_is_needed(inner) and inner.startswith(TRANSCRIPTS))
     parts = _ROUND.sub("", name.removeprefix(AGAIN)).split("/")
     if len(parts) == 1:
         return name in _NEEDED or name.startswith("hostfile.")  # only at the top level

@@ -16,6 +16,7 @@ from railgauge.judging.exchanged import PartChange, changes
 from railgauge.judging.inventory import VALUES, Inventory, inventory
 from railgauge.judging.stamp import Evidence
 from railgauge.run.survey import FILE as FACTS
+from railgauge.run.unchanged import refuse_changed
 
 HELP = "print the parts of a run's nodes with their serial numbers, or what was exchanged since"
 EXAMPLE = (
@@ -81,9 +82,16 @@ def _read(path: Path) -> _Source:
         if header is None:
             remedy = "name the folder of a run that surveyed its nodes, or a bundle of it"
             raise BadInput(f"has no {FACTS}", where=str(path), remedy=remedy)
-        if isinstance(held, FolderContents) and FACTS in held.changed():
-            print(f"railgauge: {path / FACTS} was CHANGED after the run", file=sys.stderr)
+        if isinstance(held, FolderContents):
+            _warn_of_change(held.folder)
         return _Source(header.cluster, held.plan().run_id, header.evidence, inventory(held.found))
+
+
+def _warn_of_change(folder: Path) -> None:
+    try:
+        refuse_changed(folder, (FACTS,))
+    except BadInput as error:
+        print(f"railgauge: {error.where} was CHANGED after the run", file=sys.stderr)
 
 
 # --- one inventory ---

@@ -209,7 +209,9 @@ class RunResults:
     ``marks`` tell where the kernels' logs stood when the runs began that this one carries on.
     ``deviations`` are those that somebody has accepted; they change no cause. ``soak`` is ``None``
     for a run without one, or before it is judged. ``parts`` are those of the runs of which this one
-    was merged, by run id, oldest first; empty for a run that measured itself.
+    was merged, by run id, oldest first; empty for a run that measured itself. ``earlier`` are the
+    runs that this one carries on, oldest first, each with its survey, with what was kept of it
+    apart from what this run took over, and with the records that no evidence of it shows.
     """
 
     records: Mapping[str, ItemRecord]
@@ -224,6 +226,7 @@ class RunResults:
     deviations: tuple[Deviation, ...] = ()
     soak: SoakResults | None = None
     parts: Mapping[str, RunResults] = field(default_factory=dict)
+    earlier: Mapping[str, RunResults] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,15 @@ _ORDER = list(Outcome)
 
 
 @dataclass(frozen=True, slots=True)
+class EarlierOutcome:
+    """What an earlier run has found of an item, kept beside the result of a later one."""
+
+    run: str
+    outcome: Outcome
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ItemRecord:
     """One test item: its subject, its outcome, and its evidence.
 
@@ -34,7 +43,8 @@ class ItemRecord:
     ``error_where`` is the node and tool of an error, ``NODE: TOOL``. ``questions`` are the item's
     questions, in order; ``by_evidence`` means that its outcome follows from them and the evidence
     alone. ``ways`` are the ways in which it asks for its subject, known before it runs. ``beside``
-    is what could not be judged of an item that failed; empty for other items.
+    is what could not be judged of an item that failed; empty for other items. ``earlier`` is what
+    the runs that this one carries on have found wrong with it.
     """
 
     id: str
@@ -57,6 +67,7 @@ class ItemRecord:
     by_evidence: bool = False
     ways: tuple[str, ...] = ()
     beside: str = ""
+    earlier: tuple[EarlierOutcome, ...] = ()
 
     def part_at(self, node: str) -> str:
         """The part of ``node``: its end of a path between two rails, else ``pairing``."""
@@ -120,6 +131,7 @@ def blank(item: ItemRecord) -> ItemRecord:
         remedy="",
         by_evidence=False,
         beside="",
+        earlier=(),
     )
 
 
@@ -182,3 +194,50 @@ def merged(earlier: ItemRecord | None, later: ItemRecord) -> ItemRecord:
         reason = f"passed only when run again; first: {earlier.reason or earlier.outcome}"
         return replace(later, outcome=Outcome.FLAKY, reason=reason)
     return max(later, earlier, key=lambda record: _ORDER.index(record.outcome))
+
+
+_COUNT = (Outcome.FAILED, Outcome.FLAKY)
+
+
+def with_earlier(item: ItemRecord, before: Iterable[tuple[str, ItemRecord]]) -> ItemRecord:
+    """The item with what earlier runs have found wrong with it, by their names: it counts.
+
+    Its outcome is the worst of all, and its reason tells each of them. What is wrong with it now as
+    it was then is told once.
+    """
+    for run, old in before:
+        if old.outcome in _COUNT and not _is_found(item, old):
+            item = _beside(item, run, old)
+    return item
+
+
+def _is_found(item: ItemRecord, old: ItemRecord) -> bool:
+    """Whether the item fails in all in which it failed in the earlier run."""
+    return bool(failed := _missed(old)) and not failed.keys() - _missed(item).keys()
+
+
+def _missed(item: ItemRecord) -> dict[tuple[object, ...], Judgement]:
+    wrong = (judged for judged in item.judgements if judged.outcome is Outcome.FAILED)
+    return {(judged.metric, judged.points_at): judged for judged in wrong}
+
+
+def _beside(item: ItemRecord, run: str, old: ItemRecord) -> ItemRecord:
+    known = _missed(item)
+    more = [judged for key, judged in _missed(old).items() if key not in known]
+    told = f"{old.outcome} in {run}{_because(old)}"
+    is_worse = _ORDER.index(old.outcome) > _ORDER.index(item.outcome)
+    own = item.reason if item.earlier else f"now {item.outcome}{_because(item)}"
+    return replace(
+        blank(item) if is_worse else item,
+        outcome=old.outcome if is_worse else item.outcome,
+        judgements=(*item.judgements, *(replace(j, reason=f"{run}: {j.reason}") for j in more)),
+        reason=f"{told}; {own}",
+        by_evidence=item.by_evidence,
+        beside=item.reason if is_worse and item.outcome is Outcome.ERROR else item.beside,
+        blocked_by=() if is_worse else item.blocked_by,
+        earlier=(*item.earlier, EarlierOutcome(run, old.outcome, old.reason)),
+    )
+
+
+def _because(item: ItemRecord) -> str:
+    return f": {item.reason}" if item.reason else ""

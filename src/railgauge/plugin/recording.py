@@ -11,12 +11,15 @@ the report's phase becomes ``setup``, which pytest shows as an error.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal, cast
 
 import pytest
 
+from railgauge.bundle.contents import FolderContents
+from railgauge.bundle.parts import earlier_results
 from railgauge.core.errors import LimitMissed, NoEvidence, RailgaugeError
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.question import Question
@@ -26,11 +29,14 @@ from railgauge.judging.record import (
     ItemRecord,
     measurement,
     settled,
+    with_earlier,
     with_error,
     worst_of,
 )
 from railgauge.plugin.items import ABOUT, About
+from railgauge.plugin.opening import SERVICES, SETTINGS
 from railgauge.run.store import Store
+from railgauge.verdict.earlier import EarlierResults
 
 
 @dataclass(slots=True)
@@ -40,6 +46,7 @@ class Draft:
     ``error`` is the first exception; ``in_test`` whether the test itself raised it.
     ``unanswered`` is the error that ended it, ``unchecked`` the one that kept the results of a
     blocked collective from being checked. ``never``: the run was stopped before the item.
+    ``before`` is what the runs that this one carries on give of it, once it has ended.
     """
 
     judgements: list[Judgement] = field(default_factory=list)
@@ -52,6 +59,7 @@ class Draft:
     unchecked: NoEvidence | None = None
     never: bool = False
     in_test: bool = False
+    before: tuple[tuple[str, ItemRecord], ...] | None = None
 
 
 DRAFT = pytest.StashKey[Draft]()
@@ -75,6 +83,15 @@ def keep_judgements(record: ItemRecord, store: Store) -> None:
     """Add the judgements of an item that no test made to ``measurements.jsonl``."""
     for judgement in record.judgements:
         _keep(record, judgement, store)
+
+
+def keep_judgements_alone(records: Iterable[ItemRecord], store: Store) -> None:
+    """The same for items that did not run, in place of what they have judged so far."""
+    judged = {record.id: record for record in records if record.judgements}
+    if judged:
+        store.take_out(MEASUREMENTS, lambda line: line["id"] in judged)
+    for record in judged.values():
+        keep_judgements(record, store)
 
 
 def _keep(record: ItemRecord, judgement: Judgement, store: Store) -> None:
@@ -129,7 +146,25 @@ def shorten(report: Any) -> None:
 
 def finished(item: pytest.Item) -> ItemRecord:
     """The record of an item, or of its row, that has ended."""
-    return _record(item, item.stash[DRAFT])
+    draft = item.stash[DRAFT]
+    record = _record(item, draft)
+    if draft.before is None:
+        draft.before = tuple(earlier(item.config).of(record))
+        for judgement in with_earlier(record, draft.before).judgements[len(record.judgements) :]:
+            _keep(record, judgement, item.config.stash[SERVICES].store)
+    return with_earlier(record, draft.before)
+
+
+def earlier(config: pytest.Config) -> EarlierResults:
+    """What the runs give that this one carries on: kept before the first item, and read once."""
+    if EARLIER not in config.stash:
+        kept = FolderContents(config.stash[SERVICES].store.folder)
+        runs = earlier_results(kept, config.stash[SETTINGS].platform)
+        config.stash[EARLIER] = EarlierResults(runs)
+    return config.stash[EARLIER]
+
+
+EARLIER = pytest.StashKey[EarlierResults]()
 
 
 def _record(item: pytest.Item, draft: Draft) -> ItemRecord:

@@ -311,12 +311,14 @@ class Controller:
         read = (kept.starts, kept.kept, kept.marks())
         accepted = self.settings.deviations
         found = RunResults(self.records, self.run.found, *known, *read, deviations=accepted)
-        return replace(found, soak=self._soaked)
+        return replace(found, soak=self._soaked, earlier=recording.earlier(self.config).runs)
 
     def _tell_absent(self, session: pytest.Session) -> None:
         """Add a record for each item that did not run, and the closing items."""
-        absent = demanded.never_came(self.run, session, self.planned, self.records)
+        never = demanded.never_came(self.run, session, self.planned, self.records)
+        absent = list(map(recording.earlier(self.config), never))
         self._keep(absent)
+        recording.keep_judgements_alone(absent, self.run.store)
         unasked = list(decision.not_run(self._run_plan(), self._findings()))
         self._keep(unasked)
         self.planned += [item.id for item in unasked]

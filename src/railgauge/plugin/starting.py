@@ -80,6 +80,7 @@ class SessionStart:
         self._prepare(cluster)
         found = self._found(cluster)
         self._refuse_other_machines(found)
+        self._keep_earlier()
         self._read_counters(cluster, found)
         survey.keep(found, self._run.store, self._settings)
         self._log_changes(found)
@@ -175,6 +176,14 @@ class SessionStart:
         if platform.growth is not None and not run.recorded:
             reader = CounterReader(platform, cluster, run.sessions(), run.store)
             reader.begin(found, run.earlier)
+
+    def _keep_earlier(self) -> None:
+        """Keep what earlier runs have found, by which items are judged as well."""
+        run = self._run
+        if run.earlier is not None:
+            takeover.keep_earlier(run.store, run.earlier)
+        if run.recorded:
+            takeover.keep_recorded(run.store, run.recorded.earlier)
 
     def _log_changes(self, found: Mapping[str, NodeAnswer]) -> None:
         """Record rebooted nodes, and what has changed since the run that is carried on."""

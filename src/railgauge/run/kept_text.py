@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from json.encoder import encode_basestring as _quoted
 from typing import Any
 
 from railgauge.core.model import Transcript
+from railgauge.core.terms import Role
 
 Repeat = tuple[Transcript, ...]
 _NO_RUNS = '\n "runs": []'
@@ -93,3 +94,29 @@ def whole_text(without_runs: Mapping[str, Any], kept: Sequence[KeptRun]) -> str:
 def indented(text: str) -> str:
     """The text as it stands two levels deeper; JSON has no line ends within its strings."""
     return text.replace("\n", "\n  ")
+
+
+def readable(run: Sequence[Transcript], number: int) -> str:
+    """A repeat as people read it."""
+    return "\n".join(_command_text(transcript, number) for transcript in run)
+
+
+def _command_text(transcript: Transcript, number: int) -> str:
+    if transcript.role == Role.TELEMETRY:
+        transcript = replace(transcript, stdout=_first_lines(transcript.stdout))
+    ended = transcript.error or f"exit code {transcript.exit_code}"
+    head = f"### run {number}, {transcript.role} on {transcript.node}, {transcript.started_at}"
+    tail = f"### {ended}, {transcript.duration_s:.3f} s"
+    errors = f"### stderr\n{transcript.stderr.rstrip()}\n" if transcript.stderr.strip() else ""
+    return f"{head}\n$ {' '.join(transcript.argv)}\n{transcript.stdout}\n{errors}{tail}\n"
+
+
+_FEW_SAMPLES = 12
+
+
+def _first_lines(samples: str) -> str:
+    """The first lines of a sampler's output; the file of columns has all samples."""
+    lines = samples.splitlines()
+    rest = len(lines) - _FEW_SAMPLES
+    more = [f"... {rest} more lines"] if rest > 0 else []
+    return "\n".join([*lines[:_FEW_SAMPLES], *more])

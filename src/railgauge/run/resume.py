@@ -22,23 +22,20 @@ from typing import Any, TypeVar
 from railgauge.config import deviations
 from railgauge.config.deviations import Deviation
 from railgauge.config.hostfile import cluster_from_json
-from railgauge.core import chain, versions
+from railgauge.core import versions
 from railgauge.core.codec import from_plain, to_plain
-from railgauge.core.digests import sha256_of
 from railgauge.core.errors import BadInput, CommandTimedOut, TransportError, from_json
 from railgauge.core.model import Case, Cluster, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.facts import NodeAnswer, boot
 from railgauge.facts.boot import KernelMark, Reboot
-from railgauge.judging.confirmation import FOLDER as AGAIN
-from railgauge.judging.record import MEASUREMENTS
 from railgauge.leases.files import is_held
 from railgauge.planning.pairing import ALTERNATING
-from railgauge.planning.soak import FOLDER as SOAK
 from railgauge.planning.soak import is_of_soak
+from railgauge.run import unchanged
 from railgauge.run.newer import refuse_newer
 from railgauge.run.prepare import JOURNAL
-from railgauge.run.store import MANIFEST, VOUCHED, Store
+from railgauge.run.store import EARLIER, MANIFEST, Store, case_file, kept_in
 from railgauge.run.survey import FILE as SURVEY
 from railgauge.run.survey import found_from_json
 from railgauge.verdict.decision import FILE as PLAN
@@ -51,8 +48,6 @@ LOG = "resumed.jsonl"
 
 CLUSTER = "cluster.json"
 _MOST_CHANGES = 8
-_TRANSCRIPTS = "transcripts/*.json"
-_READ = (FILE, PLAN, SURVEY, MEASUREMENTS, boot.FILE, deviations.FILE)
 _AS_LEFT = "restore it as the run left it, or start a new run"
 
 
@@ -94,7 +89,7 @@ class Invocation:
 
 
 def write(store: Store, invocation: Invocation) -> None:
-    store.write_json(FILE, to_plain(invocation))
+    store.write_evidence(FILE, to_plain(invocation))
 
 
 def find(named: str, reports: Path, here: Path) -> Path:
@@ -118,9 +113,15 @@ class Earlier:
     def __init__(self, folder: Path) -> None:
         """Raises ``BadInput`` if the invocation of a run is missing or has another version."""
         self._folders = list(earlier(folder))
+        self._unfinished = {run: unchanged.unfinished(run) for run in self._folders}
         self.name = folder.name
         self.folder = folder
         self.invocation = _read(folder)
+
+    @property
+    def runs(self) -> tuple[Path, ...]:
+        """The folders of the run and of those that it carried on, newest first."""
+        return tuple(self._folders)
 
     def refuse_unfinished(self) -> None:
         """Raise ``BadInput`` if the run is in progress, or its preparations are not undone.
@@ -141,21 +142,14 @@ class Earlier:
                 raise BadInput("its preparations are not undone", where=where, remedy=remedy)
 
     def refuse_changed(self) -> None:
-        """Raise ``BadInput``, naming the file, if a file is not as the run left it.
+        """Raise ``BadInput``, naming the file, if a run has not left its folder as it is.
 
-        A run that ended has a manifest of all its files. A run that was killed has written the
-        digest of each transcript before the transcript itself. An incomplete file is no evidence
-        and is not taken over.
+        Or if it is another run than the one of which a later one has kept files.
         """
-        for folder in self._folders:
-            manifest = _json(folder / MANIFEST)
-            if isinstance(manifest, dict):
-                _refuse_other_than(folder, manifest.get("sha256", {}))
-            else:
-                _refuse_unvouched(folder)
-                for place in (AGAIN, *_soak_folders(folder)):
-                    _refuse_unvouched(folder / place)
-                _refuse_unbound(folder / MEASUREMENTS)
+        for number, folder in enumerate(self._folders):
+            unchanged.refuse_changed(folder)
+            for later in self._folders[:number]:
+                _refuse_another(folder, later / EARLIER / folder.name)
 
     def refuse_other_items(self, planned: Sequence[str]) -> None:
         """Raise ``BadInput`` unless the run planned the same items, or ended before its plan."""
@@ -180,10 +174,23 @@ class Earlier:
         own cases. What went wrong in a soak happened once, and is not measured again.
         """
         for run in self._folders:
-            kept = Store(run / folder).load(case)
+            kept = self._kept(run, case, folder)
             if kept is not None:
                 return kept if is_of_soak(folder) else _without_lost_connections(kept)
         return None
+
+    def left(self, case: Case, taken: CaseResult | None) -> Iterator[tuple[str, CaseResult]]:
+        """What each run has measured of a case that is not in what was taken over of it."""
+        runs = taken.runs if taken else ()
+        for run in self._folders:
+            kept = self._kept(run, case)
+            if kept and kept.runs != runs[: len(kept.runs)]:
+                yield run.name, kept
+
+    def _kept(self, run: Path, case: Case, folder: str = "") -> CaseResult | None:
+        """What a run has stored of a case, also if it was killed while it did."""
+        name = (Path(folder) / case_file(case)).as_posix()
+        return kept_in(self._unfinished[run].get(name, run / name), case)
 
     def readings(self, case: Case) -> tuple[tuple[Transcript, ...], ...]:
         """What was read of the nodes themselves in each run, oldest first, under a closing case.
@@ -193,7 +200,7 @@ class Earlier:
         """
         found: list[tuple[Transcript, ...]] = []
         for run in reversed(self._folders):
-            kept = Store(run).load(case)
+            kept = self._kept(run, case)
             last = kept.runs[-1] if kept and kept.runs else ()
             found.append(tuple(takewhile(lambda said: not said.error, last)))
         return tuple(found)
@@ -255,50 +262,16 @@ class Earlier:
                 yield node, was, now
 
 
-def _refuse_other_than(folder: Path, sha256: Mapping[str, str]) -> None:
-    """Check every file that is taken over, or that decides what is, against the manifest."""
-    places = ("", AGAIN, *_soak_folders(folder))
-    transcripts = sorted(path for one in places for path in (folder / one).glob(_TRANSCRIPTS))
-    for path in (*transcripts, *(folder / name for name in _READ)):
-        if path.is_file() and sha256.get(path.relative_to(folder).as_posix()) != _digest(path):
-            raise _changed(path, MANIFEST)
+def _refuse_another(run: Path, kept: Path) -> None:
+    """Raise ``BadInput`` unless the files that a later run has kept of a run are those of it."""
+    for path in (one for name in _OF_ONE_RUN if (one := kept / name).is_file()):
+        own = run / path.name
+        if not own.is_file() or own.read_bytes() != path.read_bytes():
+            what = f"differs from what {kept.parent.parent.name} has kept of it"
+            raise BadInput(what, where=str(own), remedy=_AS_LEFT)
 
 
-def _soak_folders(folder: Path) -> list[str]:
-    """The folders of the rounds of a run's soak, relative to that of the run."""
-    return sorted(path.relative_to(folder).as_posix() for path in folder.glob(f"{SOAK}/*"))
-
-
-def _refuse_unvouched(folder: Path) -> None:
-    _refuse_unbound(folder / VOUCHED)
-    vouched = {(line.get("name"), line.get("sha256")) for line in _lines(folder / VOUCHED)}
-    for path in sorted(folder.glob(_TRANSCRIPTS)):
-        name = path.relative_to(folder).as_posix()
-        if (name, _digest(path)) not in vouched and _json(path) is not None:
-            raise _changed(path, VOUCHED)
-
-
-def _refuse_unbound(path: Path) -> None:
-    number = chain.first_broken(_lines(path))
-    if number is not None:
-        raise BadInput(
-            f"line {number} does not fit the lines before it: one of them was changed",
-            where=str(path),
-            remedy=_AS_LEFT,
-        )
-
-
-def _lines(path: Path) -> list[Any]:
-    return Store(path.parent).lines(path.name)[0]
-
-
-def _digest(path: Path) -> str:
-    return sha256_of(path)
-
-
-def _changed(path: Path, by: str) -> BadInput:
-    what = f"was changed after the run wrote it: its SHA-256 is not in {by}"
-    return BadInput(what, where=str(path), remedy=_AS_LEFT)
+_OF_ONE_RUN = (FILE, CLUSTER, SURVEY, MANIFEST)
 
 
 def _boot_id(found: Any) -> str | None:

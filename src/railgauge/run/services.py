@@ -35,7 +35,7 @@ from railgauge.run.sampling import GpuSampling
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
 from railgauge.run.survey import Surveyed, surveyed_again
-from railgauge.run.takeover import taking_over
+from railgauge.run.takeover import RecordedFiles, taking_over
 from railgauge.transport import Session
 from railgauge.transport.registry import connect
 from railgauge.transport.sessions import Sessions
@@ -81,6 +81,9 @@ class ReplayedRun(Protocol):
     def rounds(self) -> int: ...
 
     def result(self, case: Case, folder: str = "") -> CaseResult: ...
+
+    @property
+    def earlier(self) -> Mapping[str, RecordedFiles]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +150,7 @@ def built(
     room = Room(folder, settings.disk_limit_bytes)
 
     def store_in(place: Path) -> Store:
-        return Store(place, lambda: surveyed.evidence, secrets, room)
+        return Store(place, lambda: surveyed.evidence, secrets, room, folder)
 
     store, beside = map(store_in, places)
     tag = read_tag(folder, settings.part)

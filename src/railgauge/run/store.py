@@ -24,17 +24,19 @@ from railgauge.core.model import Case, Transcript
 from railgauge.core.naming import title
 from railgauge.core.question import CaseResult
 from railgauge.core.redaction import Redactor, in_strings, mask_environment
-from railgauge.core.terms import Role
 from railgauge.judging import telemetry
 from railgauge.judging.stamp import Evidence
 from railgauge.leases.files import locked
 from railgauge.run.appended import NO_JSON, Appended, add_durably, line_of
-from railgauge.run.kept_text import KeptRuns, json_text, whole_text
+from railgauge.run.kept_text import KeptRuns, json_text, readable, whole_text
 from railgauge.run.room import Room
 
-# The SHA-256 of each file of transcripts, written before the file itself. A run that carries this
-# one on takes over only files that are listed here.
+# The SHA-256 of each file of evidence, in a chain. It is written when the file is on the disk under
+# a temporary name, and before the file gets its own: so a file that is listed here is there.
 VOUCHED = "vouched.jsonl"
+TRANSCRIPTS = "transcripts"
+# What is kept of each run that this one carries on, beside its own evidence.
+EARLIER = "earlier"
 # The SHA-256 of every file of a run that has ended.
 MANIFEST = "manifest.json"
 _UTF8 = "utf-8", "replace"
@@ -68,14 +70,17 @@ class Store:
         evidence: Callable[[], str] = lambda: Evidence.HARDWARE,
         secrets: Sequence[str] = (),
         room: Room | None = None,
+        run: Path | None = None,
     ) -> None:
         """``secrets`` are values to mask in all that is written, beside what looks like one.
 
+        ``run`` is the folder of the run, which vouches for the files, if ``folder`` is below it.
         ``evidence`` is called at every write, because the kind of evidence is not known before the
         survey.
         """
         self.folder = folder
         self._name = str(folder)
+        self._run = run or folder
         self._evidence = evidence
         self._redactor = Redactor(values=secrets)
         self._clean: set[tuple[str, ...]] = set()
@@ -92,7 +97,7 @@ class Store:
 
     @property
     def transcripts(self) -> Path:
-        return self.folder / "transcripts"
+        return self.folder / TRANSCRIPTS
 
     def transcript_name(self, case: Case) -> str:
         """The path of a case's readable transcript, relative to the run's folder."""
@@ -108,16 +113,7 @@ class Store:
         A file that is incomplete, or has other sizes or another number of repeats, is ignored.
         Raises ``BadInput`` for a file that a newer version of the package made.
         """
-        try:
-            data = json.loads((self.folder / case_file(case)).read_text(encoding="utf-8"))
-        except (FileNotFoundError, *NO_JSON):
-            return None
-        versions.refuse_newer(versions.TRANSCRIPTS, data, str(self.folder / case_file(case)))
-        try:
-            kept = kept_of(data)
-        except BadInput:
-            return None
-        return CaseResult(kept.runs, kept.error) if kept.case == identity(case) else None
+        return kept_in(self.folder / case_file(case), case)
 
     def save(self, case: Case, result: CaseResult) -> CaseResult:
         """Store a case's transcripts, before they are parsed, as text and as JSON.
@@ -126,9 +122,9 @@ class Store:
         """
         result = self.keep(case, result)
         self._kept.forget(case_file(case))
-        readable = [_readable(run, number) for number, run in enumerate(result.runs, 1)]
+        repeats = [readable(run, number) for number, run in enumerate(result.runs, 1)]
         ended = [f"### no more: {result.error}\n"] if result.error else []
-        text = "\n".join([f"### {title(case)}, {self.evidence} evidence", *readable, *ended])
+        text = "\n".join([f"### {title(case)}, {self.evidence} evidence", *repeats, *ended])
         self._room.take(len(text))
         write_whole(self.folder / self.transcript_name(case), text)
         if samples := telemetry.columns(result.runs):
@@ -141,24 +137,27 @@ class Store:
         runs, error = self._kept.of(name, result.runs), self._masked_error(result.error)
         rest = self.plain(_stamped_kept(Kept(identity(case), (), error)))
         assert isinstance(rest, Mapping)
-        text = whole_text(rest, runs)
-        self._room.take(len(text))
-        self._vouch(name, text)
-        write_whole(self.folder / name, text, durable=True)
+        self._write_vouched(name, whole_text(rest, runs))
         return CaseResult(tuple(one.masked for one in runs), error)
 
-    def _vouch(self, name: str, text: str) -> None:
-        """Record a file's digest before the file is written.
+    def write_evidence(self, name: str, data: Mapping[str, Any]) -> None:
+        """Write a JSON file for which the run vouches, as for a file of transcripts."""
+        self._write_vouched(name, json_text(self.plain(versions.stamped(name, data))))
 
-        A process that is killed in between leaves the older file, whose digest is recorded too.
+    def _write_vouched(self, name: str, text: str) -> None:
+        """Write a file whole, vouch for it, and give it its name.
+
+        A process that is killed in between, or that the disk fails, leaves it under its temporary
+        name: the line that vouches for it may be there.
         """
+        self._room.take(len(text))
+        path = self.folder / name
+        beside = _written_beside(path, text, durable=True)
         digest = hashlib.sha256(text.encode(*_UTF8)).hexdigest()
-        line = versions.stamped(VOUCHED, {"name": name, "sha256": digest})
-        try:
-            add_durably(self.folder / VOUCHED, line)
-        except FileNotFoundError:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            add_durably(self.folder / VOUCHED, line)
+        listed = path.relative_to(self._run).as_posix()
+        line = versions.stamped(VOUCHED, {"name": listed, "sha256": digest})
+        add_durably(self._run / VOUCHED, line)
+        beside.replace(path)
 
     def _masked_error(self, error: RailgaugeError | None) -> RailgaugeError | None:
         said = None if error is None else to_json(error)
@@ -206,9 +205,12 @@ class Store:
         digests = {
             path.relative_to(self.folder).as_posix(): sha256_of(path)
             for path in sorted(found)
-            if path.name != MANIFEST
+            if path != self.folder / MANIFEST
         }
-        self.write_json(MANIFEST, {"sha256": digests, **more})
+        whole = versions.stamped(MANIFEST, {"sha256": digests, **more})
+        text = json_text(self.plain(whole))
+        self._room.take(len(text))
+        write_whole(self.folder / MANIFEST, text, durable=True)
 
     def append(self, name: str, data: Mapping[str, object]) -> None:
         """Append one line of JSON to a ``.jsonl`` file."""
@@ -261,6 +263,20 @@ class Store:
         return list(_whole_values(whole)), offset + len(whole)
 
 
+def kept_in(path: Path, case: Case) -> CaseResult | None:
+    """The repeats of a case in a JSON file of transcripts; as ``Store.load`` returns them."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, *NO_JSON):
+        return None
+    versions.refuse_newer(versions.TRANSCRIPTS, data, str(path))
+    try:
+        kept = kept_of(data)
+    except BadInput:
+        return None
+    return CaseResult(kept.runs, kept.error) if kept.case == identity(case) else None
+
+
 def kept_of(data: object) -> Kept:
     """The content of a JSON file of transcripts. Raises ``BadInput``."""
     plain = versions.unstamped(versions.TRANSCRIPTS, data) if isinstance(data, Mapping) else data
@@ -269,6 +285,15 @@ def kept_of(data: object) -> Kept:
 
 def _stamped_kept(kept: Kept) -> dict[str, Any]:
     return versions.stamped(versions.TRANSCRIPTS, to_plain(kept))
+
+
+def objects(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a ``.jsonl`` file that hold objects, one by one: it may be gigabytes."""
+    if path.is_file():
+        with path.open("rb") as file:
+            for line in file:
+                if line.endswith(b"\n"):
+                    yield from (one for one in _whole_values(line) if isinstance(one, dict))
 
 
 def lines_text(lines: Iterable[Mapping[str, Any]]) -> str:
@@ -284,13 +309,23 @@ def _whole_values(data: bytes) -> Iterator[Any]:
 
 def write_whole(path: Path, text: str, *, durable: bool = False) -> None:
     """Write a file atomically; with ``durable`` its content survives a power failure."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside = _written_beside(path, text, durable=durable)
     try:
-        _write(_created(beside), text.encode(*_UTF8), durable=durable)
         beside.replace(path)
     except OSError:
         beside.unlink(missing_ok=True)
         raise
+
+
+def _written_beside(path: Path, text: str, *, durable: bool) -> Path:
+    """Write a file whole under a temporary name, and return that."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        _write(_created(beside), text.encode(*_UTF8), durable=durable)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
+    return beside
 
 
 def _created(path: Path) -> int:
@@ -353,28 +388,3 @@ def _slug(key: str) -> str:
     ``a_b:c`` are two different files.
     """
     return re.sub(r"[^A-Za-z0-9._+-]+", "_", key.replace(":", "+")).strip("_")
-
-
-def _readable(run: Sequence[Transcript], number: int) -> str:
-    return "\n".join(_command_text(transcript, number) for transcript in run)
-
-
-def _command_text(transcript: Transcript, number: int) -> str:
-    if transcript.role == Role.TELEMETRY:
-        transcript = replace(transcript, stdout=_first_lines(transcript.stdout))
-    ended = transcript.error or f"exit code {transcript.exit_code}"
-    head = f"### run {number}, {transcript.role} on {transcript.node}, {transcript.started_at}"
-    tail = f"### {ended}, {transcript.duration_s:.3f} s"
-    errors = f"### stderr\n{transcript.stderr.rstrip()}\n" if transcript.stderr.strip() else ""
-    return f"{head}\n$ {' '.join(transcript.argv)}\n{transcript.stdout}\n{errors}{tail}\n"
-
-
-_FEW_SAMPLES = 12
-
-
-def _first_lines(samples: str) -> str:
-    """The first lines of a sampler's output; the file of columns has all samples."""
-    lines = samples.splitlines()
-    rest = len(lines) - _FEW_SAMPLES
-    more = [f"... {rest} more lines"] if rest > 0 else []
-    return "\n".join([*lines[:_FEW_SAMPLES], *more])

@@ -146,7 +146,7 @@ def _read(
 
 def keep(found: Mapping[str, NodeAnswer], store: Store, settings: RunSettings) -> None:
     """Write the survey's file. For all processes of the run the survey has ended with that."""
-    store.write_json(
+    store.write_evidence(
         FILE,
         {
             "schema_version": 1,

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
 
 from railgauge.core.codec import to_plain
 from railgauge.core.errors import BadInput
-from railgauge.core.model import Case, Cluster
+from railgauge.core.model import Case, Cluster, Outcome
 from railgauge.core.question import CaseResult
-from railgauge.facts import NodeAnswer, NodeFacts
-from railgauge.facts.boot import once
+from railgauge.facts import NodeAnswer, NodeFacts, boot
 from railgauge.facts.identity import exchanged
+from railgauge.judging import record
 from railgauge.leases.files import held_open
 from railgauge.run import reboots, resume
-from railgauge.run.resume import Earlier, Invocation
+from railgauge.run.resume import CLUSTER, Earlier, Invocation
 from railgauge.run.runner import EarlierResult
-from railgauge.run.store import Store
+from railgauge.run.store import (
+    EARLIER,
+    MANIFEST,
+    TRANSCRIPTS,
+    Store,
+    lines_text,
+    objects,
+    write_whole,
+)
+from railgauge.run.survey import FILE as SURVEY
+from railgauge.verdict.closing import KINDS
 
 # The node addresses of earlier runs that this one carries on: a line for each run whose addresses
 # differ from this one's.
@@ -90,7 +103,7 @@ def log_changes(
     tell: Callable[[str], None],
 ) -> None:
     """Print and record the facts that differ from the earlier survey, and the rebooted nodes."""
-    rebooted = once(before.reboots(facts))
+    rebooted = boot.once(before.reboots(facts))
     reboots.keep(store, rebooted)
     for reboot in rebooted:
         if reboot.after == before.name:
@@ -111,11 +124,67 @@ def _log_addresses(store: Store, before: Earlier, cluster: Cluster) -> None:
             store.append(ELSEWHERE, to_plain(then))
 
 
+def keep_earlier(store: Store, before: Earlier) -> None:
+    """Keep of each earlier run what this one reads anew: it counts, whatever is read now."""
+    for run in before.runs:
+        folder = store.folder / EARLIER / run.name
+        own = (*run.glob("*"), *(run / TRANSCRIPTS).glob("*"))
+        for name in (path.relative_to(run).as_posix() for path in own if path.is_file()):
+            if is_read_anew(name):
+                write_whole(folder / name, (run / name).read_text(encoding="utf-8"))
+        if lines := list(_wrong(run)):
+            write_whole(folder / record.FILE, lines_text(lines))
+
+
+def is_read_anew(name: str) -> bool:
+    """Whether a run that carries another one on reads what this file of it holds by itself."""
+    return name in _READ_ANEW or bool(_READING.fullmatch(name))
+
+
+_READ_ANEW = (resume.FILE, CLUSTER, SURVEY, boot.FILE, boot.MARKS, MANIFEST)
+_SUBJECTS = "|".join(kind.items.subject for kind in KINDS if kind.items.is_read)
+_READING = re.compile(rf"{TRANSCRIPTS}/(?:{_SUBJECTS})_[^/]*\.json")
+
+
+class RecordedFiles(Protocol):
+    """What was kept of an earlier run, in the recording of one that carried it on."""
+
+    def names(self) -> Iterable[str]: ...
+
+    def bytes(self, name: str) -> bytes: ...
+
+
+def keep_recorded(store: Store, earlier: Mapping[str, RecordedFiles]) -> None:
+    """Keep the same in a replay, of what the recorded run has kept."""
+    for run, files in earlier.items():
+        for name in files.names():
+            text = files.bytes(name).decode("utf-8", "replace")
+            write_whole(store.folder / EARLIER / run / name, text)
+
+
+def _wrong(run: Path) -> Iterator[dict[str, Any]]:
+    """The records of what failed, or ran twice; those of runs before it come from these."""
+    path = run / record.FILE
+    counts = Counter(line.get("id") for line in objects(path))
+    for line in objects(path):
+        is_own = line.get("by_evidence") or not line.get("earlier")
+        is_wrong = line.get("outcome") == Outcome.FAILED and is_own
+        if is_wrong or counts[line.get("id")] > 1:
+            yield line
+
+
 def taking_over(before: Earlier | None, store: Store, folder: str = "") -> EarlierResult:
-    """Return the function that gives the runner a case's earlier result, and records its use."""
+    """Return the function that gives the runner a case's earlier result, and records its use.
+
+    What was measured, and is not taken over, is kept beside the run.
+    """
 
     def take(case: Case) -> CaseResult | None:
         found = before(case, folder) if before else None
+        if before and not folder:
+            for run, left in before.left(case, found):
+                place = store.folder / EARLIER / run
+                Store(place, run=store.folder).keep(case, left)
         if before and found:
             key = f"{folder}/{case.key}" if folder else case.key
             taken = {"case": key, "run": before.name, "repeats": len(found.runs)}

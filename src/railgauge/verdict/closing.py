@@ -12,7 +12,7 @@ from railgauge.diagnosis import RunResults, peers
 from railgauge.judging.closing import ClosingItems, combined
 from railgauge.judging.growth import ITEMS as COUNTERS
 from railgauge.judging.kernel_log import ITEMS as KERNEL_LOGS
-from railgauge.judging.record import ItemRecord
+from railgauge.judging.record import ItemRecord, with_earlier
 from railgauge.judging.telemetry import ITEMS as TELEMETRY
 from railgauge.planning.soak import is_of_soak
 from railgauge.verdict import growth, kernel_log, telemetry
@@ -25,15 +25,36 @@ class ClosingKind:
 
     ``asked_by`` tells whether a platform file demands them; ``made_of`` gives the record of each
     node from the other results of a run, and none on a platform that does not demand them.
+    ``has_readings`` is false for items that only compare the records of others.
     """
 
     items: ClosingItems
     asked_by: Callable[[Platform], bool]
     made_of: Callable[[RunResults], Iterator[ItemRecord]]
+    has_readings: bool = True
+
+    def of_all(self, results: RunResults) -> Iterator[ItemRecord]:
+        """The records, with what was read in the runs that this one carries on."""
+        before = [(name, self._of(run, results)) for name, run in results.earlier.items()]
+        for item in self.made_of(results):
+            told = [(name, made[item.id]) for name, made in before if item.id in made]
+            yield with_earlier(item, told)
+
+    def _of(self, run: RunResults, results: RunResults) -> dict[str, ItemRecord]:
+        """Those of an earlier run, with the measurements that this one has taken over from it."""
+        if not self.has_readings:
+            return {}
+        run = replace(run, records=results.records, soak=results.soak)
+        if self.items.is_read:
+            own = run.kept
+            run = replace(run, kept=lambda case: own(case) or results.kept(case))
+        return {item.id: item for item in self.made_of(run)}
 
 
 KINDS = (
-    ClosingKind(peers.ITEMS, lambda platform: platform.peers is not None, peers.compared),
+    ClosingKind(
+        peers.ITEMS, lambda platform: platform.peers is not None, peers.compared, has_readings=False
+    ),
     ClosingKind(KERNEL_LOGS, lambda platform: platform.kernel_log is not None, kernel_log.made_of),
     ClosingKind(TELEMETRY, lambda platform: platform.telemetry is not None, telemetry.made_of),
     ClosingKind(COUNTERS, lambda platform: platform.growth is not None, growth.made_of),
@@ -59,7 +80,7 @@ def closing(results: RunResults) -> Iterator[ItemRecord]:
     """The records of all closing items, made of the records of the other items."""
     for kind in KINDS:
         of_parts = kind.items.is_read and results.parts
-        yield from _of_parts(kind, results) if of_parts else kind.made_of(results)
+        yield from _of_parts(kind, results) if of_parts else kind.of_all(results)
     if results.soak:
         yield from results.soak.items
 
@@ -73,7 +94,7 @@ def _of_parts(kind: ClosingKind, results: RunResults) -> Iterator[ItemRecord]:
     if not kind.asked_by(results.platform):
         return
     parts = {run: _without_closing(part) for run, part in results.parts.items()}
-    read = {run: {item.id: item for item in kind.made_of(part)} for run, part in parts.items()}
+    read = {run: {item.id: item for item in kind.of_all(part)} for run, part in parts.items()}
     for node in results.cluster.nodes:
         begun = kind.items.begun(node.name)
         found = {run: items[begun.id] for run, items in read.items() if begun.id in items}
