@@ -92,7 +92,7 @@ def test_a_plan_for_1250_nodes_fits_a_screen_and_takes_seconds(railgauge, log):
     assert "39 of 39 leaves, 624 of 19,344 pairs within leaves, 623 of 758,784" in words
     code, _, err = railgauge(*arguments, "--level", "signoff", "--rounds", 900, "--json")
     assert code == 2
-    assert "steps, too many to list; ask for fewer --rounds" in one_line(err)
+    assert "steps, and at most 100,000 are listed; ask for a part with --shard" in one_line(err)
 
 
 def test_many_rounds_are_counted(railgauge, log):

@@ -287,7 +287,7 @@ class Pseudonyms:
         """All names, longest first, where no letter or digit is next to them."""
         names = sorted(self._names, key=lambda name: (-len(name), name))
         one_of = "|".join(map(re.escape, names))
-        return re.compile(rf"(?<![A-Za-z0-9])(?:{one_of})(?![A-Za-z0-9])")
+        return re.compile(rf"(?<![^\W_])(?:{one_of})(?![^\W_])")
 
     def _set(self, text: str, counts: Counter[str]) -> str:
         """Replace a folded node set such as ``mx[01-16]`` if all of its hosts are known."""
@@ -337,7 +337,7 @@ def _alike(serial: str, number: int) -> str:
 # Node sets in ClusterShell's notation. Brackets alone are not a name, and are common in logs.
 _RANGE = r"\[\d[\d,-]{0,30000}\]"
 _SET = re.compile(
-    rf"(?<![\w.\]-])(?:[A-Za-z0-9][\w.-]{{0,200}}{_RANGE}[\w.-]{{0,200}}|{_RANGE}[\w.-]{{1,200}})"
+    rf"(?<![\w.\]-])(?:[^\W_][\w.-]{{0,200}}{_RANGE}[\w.-]{{0,200}}|{_RANGE}[\w.-]{{1,200}})"
 )
 _MOST_HOSTS = 4096
 

@@ -188,11 +188,11 @@ def shard(text: str, cluster: Cluster) -> LevelPart:
 def _shard_of(part: LevelPart, whole: Level) -> Level:
     shares = _Shares(whole, part.of)
     own, every = part.shard - 1, list(enumerate(whole.rounds))
-    nodes = tuple(node for node in whole.nodes if shares.of_node(node) == own)
+    nodes = dict.fromkeys(node for node in whole.nodes if shares.of_node(node) == own)
     rounds = (tuple(p for p in turn if shares.of_pair(p, number) == own) for number, turn in every)
     return replace(
         whole,
-        nodes=nodes,
+        nodes=tuple(nodes),
         alone=tuple(node for node in whole.measured if node in nodes),
         rounds=tuple(turn for turn in rounds if turn),
         turned=tuple(p for p in whole.turned if shares.of_pair(p, len(whole.rounds)) == own),

@@ -334,9 +334,9 @@ def digest(key: str) -> str:
 
 
 def _stem(case: Case) -> str:
-    """The key, or if that is too long the measurement, number of nodes and digest of the key."""
+    """The key; if it is too long, or not ASCII, the measurement, number of nodes and its digest."""
     slug = _slug(case.key)
-    if len(slug) <= _LONGEST_STEM:
+    if case.key.isascii() and len(slug) <= _LONGEST_STEM:
         return slug
     return f"{_slug(case.measurement)[:60]}-{len(case.nodes)}-nodes-{digest(case.key)}"
 
