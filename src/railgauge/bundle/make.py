@@ -133,7 +133,7 @@ def _write(
     redactor = FileRedactor(
         hosts, addresses=ADDRESSES in redact, serials=serials, versions=versions
     )
-    redactor.know_digests(digested_keys(run, names))
+    redactor.know_stems(digested_keys(run, names))
     with archive.written(path) as writer:
         left_out = [name for name in names if not _add(writer, redactor, run, name)]
         contents = _Run(run, redactor, names)
