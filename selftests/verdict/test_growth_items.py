@@ -114,6 +114,11 @@ def test_nothing_stored_is_not_run():
 
 PROVE_NOTHING = {
     "another node's": (window("n1"), "the output of another command"),
+    "the next node's": (window("n3"), "the output of another command"),
+    "no start": (
+        (said("n2", Role.COUNTERS_BETWEEN), said("n2", AFTER, at="13:00:00")),
+        "the output of another command",
+    ),
     "two ends": ((*window("n2"), said("n2", AFTER)), "the output of another command"),
     "roles": (tuple(reversed(window("n2"))), "the output of another command"),
     "command": (
@@ -143,6 +148,15 @@ def test_readings_that_prove_nothing_are_an_error(name):
     assert (item.outcome, item.error_kind) == (Outcome.ERROR, "counters-unread"), item.reason
     assert words in item.reason
     assert item.error_where == "n2"
+
+
+def test_readings_of_another_boot_are_refused_whichever_id_is_higher():
+    other = {"n2": NodeFacts("n2", boot_id=OTHER_BOOT)}
+    item = of_n2(window("n2", boot=BOOT), found=other)
+    assert item.outcome is Outcome.ERROR
+    assert "of another node, or of another boot" in item.reason
+    both = window("n2", boot=BOOT)[:1] + window("n2", boot=OTHER_BOOT)[1:]
+    assert "of another node, or of another boot" in of_n2(both, found=other).reason
 
 
 def test_a_node_that_cannot_be_reached_is_an_error_of_that_kind():
@@ -197,6 +211,19 @@ def test_readings_of_earlier_runs_that_are_taken_out_are_missed():
     assert "1 earlier runs, but readings of 0" in item.reason
 
 
+def test_each_earlier_run_needs_its_readings():
+    more = (*MARKS, KernelMark("n2", "run-2", BOOT, "11"))
+    item = of_n2(window("n2"), marks=more)
+    assert "2 earlier runs, but readings of 0" in item.reason
+    assert item.outcome is Outcome.ERROR
+
+
+@pytest.mark.parametrize("other", ["n1", "n3"])
+def test_earlier_runs_of_another_node_need_none_of_this_one(other):
+    marks = (KernelMark(other, "run-1", BOOT, "10"),)
+    assert of_n2(window("n2"), marks=marks).outcome is Outcome.PASSED
+
+
 def test_counters_that_show_nothing_have_their_own_cause():
     (cause,) = verdict(kept={"n2": CaseResult((window("n2", 3, first=4),))}).causes
     assert (cause.cause, cause.where.node) == ("counters-unread", "n2")
@@ -215,6 +242,12 @@ def test_a_clock_that_was_set_allows_no_more_errors(end):
     before, after = window("n2", 2, end=end)
     run = (with_uptime(before, "5000.00"), with_uptime(after, "5060.00"))
     assert of_n2(run, platform=hourly).outcome is Outcome.FAILED
+
+
+def test_an_uptime_that_stood_still_tells_no_time():
+    before, after = window("n2")
+    run = (with_uptime(before, "5000.00"), with_uptime(after, "5000.00"))
+    assert of_n2(run).outcome is Outcome.PASSED
 
 
 def test_an_uptime_that_went_back_is_that_of_a_new_container():
