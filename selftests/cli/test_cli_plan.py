@@ -111,6 +111,16 @@ def test_a_plan_for_twenty_thousand_nodes_takes_seconds(railgauge, log, platform
     )
 
 
+def test_one_shard_of_very_many_takes_seconds(railgauge, log):
+    """Its time grew with their number: each of them was made."""
+    hosts = log("cluster: big\nplatform: h200\nnodes: a[1-20000]\n", "20k.yaml")
+    start = time.process_time()
+    code, words, _ = railgauge("plan", "--root", ROOT, "--hostfile", hosts, "--shard", "5/2000")
+    assert time.process_time() - start < 5
+    assert code == 0
+    assert "shard 5/2000 uses a[" in words
+
+
 @pytest.mark.parametrize(
     ("nodes", "more", "says"),
     [

@@ -94,13 +94,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _shard(shard: LevelPart, whole: Level) -> dict[str, Any]:
     """The shard, the nodes that it uses, and the shards that can run at the same time."""
-    others = [two for two in part.together(whole, shard.of) if shard.shard in two]
     return {
         "shard": f"{shard.shard}/{shard.of}",
         "uses": list(part.used(part.of_level(shard, whole))),
-        "together_with": sorted(
-            number for two in others for number in two if number != shard.shard
-        ),
+        "together_with": part.together_with(shard, whole),
     }
 
 
