@@ -41,7 +41,7 @@ def output(count=0, boot=BOOT):
 
 def said(node, role, count=0, at="12:00:00", boot=BOOT, **changes):
     argv = counters.reading(node, ASKED, cluster(*NODES)).argv
-    started = f"2026-11-23T{at}.000+00:00"
+    started = f"2026-11-23T{at}+00:00"
     return replace(
         Transcript(node, argv, 0, output(count, boot), "", 1.0, started, role=role), **changes
     )
@@ -131,6 +131,10 @@ PROVE_NOTHING = {
     "reboot": (window("n2", boot=BOOT)[:1] + window("n2", boot=OTHER_BOOT)[1:], "was rebooted"),
     "other boot": (window("n2", boot=OTHER_BOOT), "of another node, or of another boot"),
     "no boot": ((said("n2", BEFORE, boot="x"), said("n2", AFTER)), "boot id is not known"),
+    "just before": (
+        (said("n2", BEFORE), said("n2", Role.COUNTERS_BETWEEN, at="11:59:59.500"), window("n2")[1]),
+        "not later than the one before it",
+    ),
     "earlier end": (window("n2", end="11:00:00"), "not later than the one before it"),
     "no time": ((said("n2", BEFORE, started_at=""), said("n2", AFTER)), "is not known"),
     "no offset": (
@@ -157,6 +161,10 @@ def test_readings_of_another_boot_are_refused_whichever_id_is_higher():
     assert "of another node, or of another boot" in item.reason
     both = window("n2", boot=BOOT)[:1] + window("n2", boot=OTHER_BOOT)[1:]
     assert "of another node, or of another boot" in of_n2(both, found=other).reason
+
+
+def test_a_second_between_two_readings_is_a_time():
+    assert of_n2(window("n2", end="12:00:01")).outcome is Outcome.PASSED
 
 
 def test_a_node_that_cannot_be_reached_is_an_error_of_that_kind():
@@ -191,7 +199,17 @@ def test_a_reboot_between_two_runs_is_told_and_accepted():
     earlier = window("n2", start="09:00:00", boot=OTHER_BOOT)[:1]
     item = of_n2(earlier, window("n2"), marks=MARKS)
     assert item.outcome is Outcome.MARGINAL
-    assert "earlier runs is lost" in item.reason
+    assert "counted in 1 earlier runs is lost" in item.reason
+
+
+def test_growth_of_several_runs_is_told_in_their_order():
+    first = window("n2", 1, start="08:00:00", end="08:30:00")
+    second = window("n2", 3, first=1, start="09:00:00", end="11:00:00")
+    marks = (*MARKS, KernelMark("n2", "run-2", BOOT, "11"))
+    said = of_n2(first, second, window("n2", 7, first=3), marks=marks).reason
+    of_runs = [said.index(f" in {hours} h of ") for hours in ("0.50", "2.00", "1.00")]
+    assert of_runs == sorted(of_runs)
+    assert said.count("an earlier run") == 2
 
 
 def test_a_reboot_during_an_earlier_run_is_told_and_accepted():
