@@ -163,6 +163,17 @@ def test_readings_of_another_boot_are_refused_whichever_id_is_higher():
     assert "of another node, or of another boot" in of_n2(both, found=other).reason
 
 
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [(NodeUnreachable("no route"), "no route"), (None, "the node was not surveyed")],
+)
+def test_readings_of_a_node_without_facts_prove_nothing(found, says):
+    """Whose boot they are of is not known."""
+    item = of_n2(window("n2"), found={"n2": found})
+    assert item.outcome is Outcome.ERROR
+    assert says in item.reason
+
+
 def test_a_second_between_two_readings_is_a_time():
     assert of_n2(window("n2", end="12:00:01")).outcome is Outcome.PASSED
 
