@@ -92,7 +92,52 @@ def test_a_plan_for_1250_nodes_fits_a_screen_and_takes_seconds(railgauge, log):
     assert "39 of 39 leaves, 624 of 19,344 pairs within leaves, 623 of 758,784" in words
     code, _, err = railgauge(*arguments, "--level", "signoff", "--rounds", 900, "--json")
     assert code == 2
-    assert "steps, too many to list; ask for fewer --rounds" in one_line(err)
+    assert "steps, and at most 100,000 are listed; ask for a part with --shard" in one_line(err)
+
+
+@pytest.mark.parametrize(
+    ("platform", "level"), [("h200", "smoke"), ("h200", "nightly"), ("connectx4-homelab", "smoke")]
+)
+def test_a_plan_for_twenty_thousand_nodes_takes_seconds(railgauge, log, platform, level):
+    """It took 15 to 40 s; the time grew with the square of the nodes."""
+    hosts = log(f"cluster: big\nplatform: {platform}\nnodes: a[1-20000]\n", "20k.yaml")
+    start = time.process_time()
+    code, words, _ = railgauge("plan", "--root", ROOT, "--hostfile", hosts, "--level", level)
+    assert time.process_time() - start < 5
+    assert code == 0
+    assert "nodes: a[1-20000]" in words
+    assert ("judges 10,440,013 items, and a run at most 10,000,000" in words) is (
+        (platform, level) == ("h200", "nightly")
+    )
+
+
+def test_one_shard_of_very_many_takes_seconds(railgauge, log):
+    """Its time grew with their number: each of them was made."""
+    hosts = log("cluster: big\nplatform: h200\nnodes: a[1-20000]\n", "20k.yaml")
+    start = time.process_time()
+    code, words, _ = railgauge("plan", "--root", ROOT, "--hostfile", hosts, "--shard", "5/2000")
+    assert time.process_time() - start < 5
+    assert code == 0
+    assert "shard 5/2000 uses a[" in words
+
+
+@pytest.mark.parametrize(
+    ("nodes", "more", "says"),
+    [
+        ("a[1-1000000]", (), "names 1,000,000 nodes, and at most 20,000 are read"),
+        ("a[1-20000]", ("--level", "signoff"), "199,990,000 pairs of 20,000 nodes, and at most"),
+        ("a[1-20000]", ("--rounds", 500), "nodes, and at most 1,000,000 are planned"),
+        ("a[1-20000]", ("--json",), "steps, and at most 100,000 are listed"),
+        ("a[1-9]\ngroups: {g: 'a[1-999999]'}", (), "names 999,999 nodes, and at most 20,000"),
+    ],
+)  # fmt: skip
+def test_a_plan_without_end_is_refused_in_a_line(railgauge, log, nodes, more, says):
+    hosts = log(f"cluster: big\nplatform: h200\nnodes: {nodes}\n", "endless.yaml")
+    start = time.process_time()
+    code, out, err = railgauge("plan", "--root", ROOT, "--hostfile", hosts, *more)
+    assert time.process_time() - start < 5
+    assert (code, out) == (2, "")
+    assert says in one_line(err)
 
 
 def test_many_rounds_are_counted(railgauge, log):

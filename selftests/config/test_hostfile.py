@@ -32,6 +32,56 @@ def names(cluster):
     return [node.name for node in cluster.nodes]
 
 
+# --- names ---
+
+INTERNATIONAL = """nodes: ['ノード[1-2]', bücher, {name: Ünit_3, address: ünit3.example}]
+groups: {a: "bücher,ノード[1-2]"}
+devices: {bücher: {mlx5_0: mlx5_bond_0}}
+nic_addresses: {mlx5_0: "{node}-ib"}
+"""
+
+
+def test_internationalized_names_are_names(tmp_path):
+    """Tools on the nodes get them as DNS has them, ssh and its configuration as written."""
+    cluster = load(tmp_path, HEAD + INTERNATIONAL)
+    assert names(cluster) == ["ノード1", "ノード2", "bücher", "Ünit_3"]
+    assert cluster.groups["a"] == ("bücher", "ノード1", "ノード2")
+    assert (cluster.nodes[2].address, cluster.nodes[2].data_address) == ("bücher", "xn--bcher-kva")
+    assert cluster.nodes[2].nic_addresses == {"mlx5_0": "xn--bcher-ib-65a"}
+    assert cluster.nodes[3].address == "ünit3.example"
+    assert cluster.nodes[3].data_address == "xn--nit3-zra.example"
+
+
+def test_a_plain_list_has_internationalized_names(tmp_path):
+    cluster = load(tmp_path, "root@bücher slots=8\nノード1:2222\n", "hosts", platform="h200")
+    assert [node.data_address for node in cluster.nodes] == ["xn--bcher-kva", "xn--1-mguo8p"]
+    assert "is not a host: it is read as 'n1' in DNS" in refusal(
+        tmp_path, "ｎ1\n", "hosts", platform="h200"
+    )
+
+
+@pytest.mark.parametrize("text", ["nodes: straße\n", "nodes:\n  - {name: straße}\n"])
+def test_a_name_that_dns_has_otherwise_is_refused_with_the_reason(tmp_path, text):
+    said = refusal(tmp_path, HEAD + text)
+    assert "'straße' cannot be a node's name: it is read as 'strasse' in DNS; give it a" in said
+
+
+def test_more_nodes_than_a_cluster_has_are_refused_however_they_are_written(tmp_path):
+    most = "and at most 20,000 are read"
+    assert f"names 1,000,000 nodes, {most}" in refusal(tmp_path, f"{HEAD}nodes: a[1-1000000]\n")
+    each = "".join(f"- n{i}x[1-2000]\n" for i in range(500))
+    assert "are more than 20000 together" in refusal(tmp_path, f"{HEAD}nodes:\n{each}")
+    plain = "".join(f"n{i}\n" for i in range(20_001))
+    assert "names 20001 hosts" in refusal(tmp_path, plain, "hosts", platform="h200")
+
+
+def test_a_group_of_strangers_is_told_in_a_short_line(tmp_path):
+    said = refusal(tmp_path, f"{HEAD}nodes: a[1-9]\ngroups: {{g: 'b[1-20000]'}}\n")
+    assert "group g has nodes that are not under 'nodes': b1, b2" in said
+    assert "and 19992 more" in said
+    assert len(said) < 500
+
+
 # --- how a launcher's daemons are started ---
 
 

@@ -17,6 +17,7 @@ from railgauge.planning.pairing import (
     DIRECTED,
     choose,
     leaves,
+    pair_count,
     ring,
     rounds,
     tournament,
@@ -306,3 +307,12 @@ def test_a_nic_far_from_all_gpus_is_still_measured(tmp_path):
     platform = thresholds.load("bench", put(tmp_path / "thresholds", doc))
     assert [str(pairing) for pairing in choose(platform, "gpu", "one_per_nic")] == ["gpu1-mlx5_0"]
     assert choose(platform, "gpu", "near") == ()
+
+
+@pytest.mark.parametrize("count", [None, 1, 2, 5, 50])
+@pytest.mark.parametrize("level", [PairLevel("all"), PairLevel("ring"), PairLevel("tournament", 2)])
+@pytest.mark.parametrize("nodes", [1, 2, 3, 4, 7, 8, 30])
+def test_the_pairs_are_counted_before_they_are_made(nodes, level, count):
+    """So that too many of them are refused and not made."""
+    made = rounds([f"n{i}" for i in range(nodes)], level, count)
+    assert pair_count(nodes, level, count) == sum(map(len, made))

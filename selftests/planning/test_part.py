@@ -87,8 +87,15 @@ def test_leaves_are_measured_at_the_same_time_and_then_the_pairs_between_them():
 def test_shards_of_disjoint_pairs_of_leaves_share_no_node():
     declared = site(16, 4)
     every = whole(declared, "signoff")
-    found = set(part.together(every, 10))
-    assert {(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4), (5, 6), (7, 8)} <= found
+    parts = [part.shard(f"{i}/10", declared) for i in range(1, 11)]
+    used = [set(part.used(part.of_level(one, every))) for one in parts]
+    found = [part.together_with(one, every) for one in parts]
+    assert found == [
+        [i for i, nodes in enumerate(used, 1) if i != one.shard and nodes.isdisjoint(own)]
+        for one, own in zip(parts, used, strict=True)
+    ]
+    assert {2, 3, 4} <= set(found[0])
+    assert (6 in found[4], 8 in found[6]) == (True, True)
 
 
 def test_a_block_is_split_by_rounds_when_there_are_more_shards():

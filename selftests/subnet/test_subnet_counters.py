@@ -1,5 +1,7 @@
 """Error counters between two scans: growth, rates, and unknown values. No program is run."""
 
+from dataclasses import replace
+
 import pytest
 from testing.simulated_subnet import net_file
 
@@ -126,13 +128,25 @@ LINE = (
 )
 
 
-def links(*ends, rate="4X        53.125 Gbps", state="Active/  LinkUp"):
-    """``iblinkinfo -l`` of leaf01, spine01 and the two hosts, without ``ends`` (name, port)."""
+RATE, UP = "4X        53.125 Gbps", "Active/  LinkUp"
+
+
+def links(*ends, rate=RATE, state=UP, only=None):
+    """``iblinkinfo -l`` of leaf01, spine01 and the two hosts, without ``ends`` (name, port).
+
+    ``rate`` and ``state`` are those of all ports, or of the one port ``only``.
+    """
     ports = [(0x100000, "leaf01", 1), (0x100000, "leaf01", 2), (0x100000, "leaf01", 3)]
     ports += [(0x200000, "spine01", 1), (0x300011, "node0001 mlx5_0", 1)]
     ports += [(0x300021, "node0002 mlx5_0", 1)]
     lines = [
-        LINE.format(guid=guid, name=name, port=port, rate=rate, state=state)
+        LINE.format(
+            guid=guid,
+            name=name,
+            port=port,
+            rate=rate if only in (None, (name, port)) else RATE,
+            state=state if only in (None, (name, port)) else UP,
+        )
         for guid, name, port in ports
         if (name, port) not in ends
     ]
@@ -160,6 +174,7 @@ def test_a_port_that_is_not_listed_is_not_up(end):
         ("4X        25.78125 Gbps", "4xEDR"),
         ("1X        53.125 Gbps", "1xHDR"),
         ("2X        53.125 Gbps", "2xHDR"),
+        ("4X        106.25 Gbps", "4xNDR"),
         ("4X        99.9 Gbps", "4x 99.9 Gb/s"),
     ],
 )
@@ -168,7 +183,66 @@ def test_a_link_at_another_width_or_speed_is_told(rate, said):
     assert f"runs at {said}, declared 4xHDR" in found["link_width_and_speed"]
 
 
-@pytest.mark.parametrize("state", ["Initialize/  LinkUp", "Armed/  LinkUp", "Active/ Recovery"])
+BOTH_ENDS = pytest.mark.parametrize(
+    ("end", "other"),
+    [
+        (("leaf01", 2), "node0002 mlx5_0"),
+        (("node0002 mlx5_0", 1), "leaf01 port 2"),
+        (("spine01", 1), "leaf01 port 3"),
+    ],
+)
+
+
+@BOTH_ENDS
+def test_either_end_of_a_slow_cable_is_told_with_the_other(end, other):
+    (reason,) = failed(linked(links(rate="1X        53.125 Gbps", only=end))).values()
+    name = end[0] if " " in end[0] else f"{end[0]} port {end[1]}"
+    assert reason == f"{name} (to {other}) runs at 1xHDR, declared 4xHDR"
+
+
+@BOTH_ENDS
+def test_either_end_of_a_cable_that_is_down_is_told_with_the_other(end, other):
+    (reason,) = failed(linked(links(state="Initialize/  LinkUp", only=end))).values()
+    name = end[0] if " " in end[0] else f"{end[0]} port {end[1]}"
+    assert reason == f"{name} (to {other}): Initialize/LinkUp"
+
+
+@pytest.mark.parametrize(
+    "changed", [{"rate": "1X        53.125 Gbps"}, {"state": "Armed/  LinkUp"}]
+)
+def test_the_other_end_does_not_depend_on_which_guid_is_higher(changed):
+    """That of the host is below that of its switch."""
+    low = replace(FABRIC, topology=FABRIC.topology.replace("30002", "00002"))
+    found = links(**changed, only=("node0002 mlx5_0", 1))
+    scanned = replace(found, text=found.text.replace("30002", "00002"))
+    (reason,) = failed(judge_scan(("iblinkinfo", "leaf01"), low, LIMITS, scanned)[0]).values()
+    assert reason.startswith("node0002 mlx5_0 (to leaf01 port 2)")
+
+
+def test_a_cable_that_is_slow_or_down_at_both_ends_is_told_once():
+    """Of the three cables of the switch."""
+    slow = linked(links(rate="1X        53.125 Gbps"))
+    assert [j.outcome for j in slow] == [Outcome.PASSED, *3 * [Outcome.FAILED]]
+    down = linked(links(state="Initialize/  LinkUp"))
+    assert [j.outcome for j in down] == [*3 * [Outcome.FAILED], Outcome.PASSED]
+
+
+def test_the_far_end_of_a_cable_is_read_where_the_near_one_is_not_listed():
+    slow = links(("leaf01", 2), rate="1X        53.125 Gbps", only=("node0002 mlx5_0", 1))
+    found = failed(linked(slow))
+    assert found["link_state"] == "leaf01 port 2 (to node0002 mlx5_0): is not in the subnet"
+    assert found["link_width_and_speed"].startswith("node0002 mlx5_0 (to leaf01 port 2) runs at")
+
+
+def test_a_scan_without_a_port_proves_nothing():
+    with pytest.raises(NoEvidence, match="iblinkinfo printed no port"):
+        linked(Scan("", NOON))
+
+
+STATES = ["Initialize/  LinkUp", "Armed/  LinkUp", "Active/ Recovery", "Active/ Disabled"]
+
+
+@pytest.mark.parametrize("state", STATES)
 def test_only_active_and_linkup_is_up(state):
     assert "link_state" in failed(linked(links(state=state)))
 

@@ -59,6 +59,28 @@ def test_growth_in_the_ladder_and_in_several_rounds_is_told_apart():
     assert "by 8 in the ladder, by 8 in round 2 of the soak" in reason
 
 
+def test_growth_after_the_last_round_is_told_apart():
+    assert "by 12 after the soak" in of_n2(run_of(0, 0, 0, 0, 0, 0, 3)).reason
+
+
+def test_a_round_that_begins_with_a_reading_belongs_to_both_its_sides():
+    times = ["12:10:00", "12:20:00"]
+    between = [said("n2", BETWEEN, count, at) for count, at in zip((1, 3), times, strict=True)]
+    reason = of_n2((said("n2", BEFORE), *between, said("n2", AFTER, 3, "13:00:00"))).reason
+    assert "by 4 in round 1 of the soak" in reason
+    assert "by 8 in rounds 1 to 2 of the soak" in reason
+
+
+def test_two_readings_at_one_moment_are_no_lie():
+    between = said("n2", BETWEEN, 0, "12:10:00")
+    run = (said("n2", BEFORE), between, between, said("n2", AFTER, 0, "13:00:00"))
+    assert of_n2(run).outcome is Outcome.PASSED
+
+
+def test_without_readings_between_the_rounds_no_round_is_named():
+    assert "of the soak" not in of_n2((said("n2", BEFORE), said("n2", AFTER, 3, "13:00:00"))).reason
+
+
 def test_readings_that_were_left_out_join_their_rounds():
     run = run_of(0, 0, 0, 0, 5, 5, 5)
     reason = of_n2((run[0], run[1], run[4], *run[5:])).reason

@@ -41,7 +41,7 @@ def output(count=0, boot=BOOT):
 
 def said(node, role, count=0, at="12:00:00", boot=BOOT, **changes):
     argv = counters.reading(node, ASKED, cluster(*NODES)).argv
-    started = f"2026-11-23T{at}.000+00:00"
+    started = f"2026-11-23T{at}+00:00"
     return replace(
         Transcript(node, argv, 0, output(count, boot), "", 1.0, started, role=role), **changes
     )
@@ -114,6 +114,11 @@ def test_nothing_stored_is_not_run():
 
 PROVE_NOTHING = {
     "another node's": (window("n1"), "the output of another command"),
+    "the next node's": (window("n3"), "the output of another command"),
+    "no start": (
+        (said("n2", Role.COUNTERS_BETWEEN), said("n2", AFTER, at="13:00:00")),
+        "the output of another command",
+    ),
     "two ends": ((*window("n2"), said("n2", AFTER)), "the output of another command"),
     "roles": (tuple(reversed(window("n2"))), "the output of another command"),
     "command": (
@@ -126,6 +131,10 @@ PROVE_NOTHING = {
     "reboot": (window("n2", boot=BOOT)[:1] + window("n2", boot=OTHER_BOOT)[1:], "was rebooted"),
     "other boot": (window("n2", boot=OTHER_BOOT), "of another node, or of another boot"),
     "no boot": ((said("n2", BEFORE, boot="x"), said("n2", AFTER)), "boot id is not known"),
+    "just before": (
+        (said("n2", BEFORE), said("n2", Role.COUNTERS_BETWEEN, at="11:59:59.500"), window("n2")[1]),
+        "not later than the one before it",
+    ),
     "earlier end": (window("n2", end="11:00:00"), "not later than the one before it"),
     "no time": ((said("n2", BEFORE, started_at=""), said("n2", AFTER)), "is not known"),
     "no offset": (
@@ -143,6 +152,30 @@ def test_readings_that_prove_nothing_are_an_error(name):
     assert (item.outcome, item.error_kind) == (Outcome.ERROR, "counters-unread"), item.reason
     assert words in item.reason
     assert item.error_where == "n2"
+
+
+def test_readings_of_another_boot_are_refused_whichever_id_is_higher():
+    other = {"n2": NodeFacts("n2", boot_id=OTHER_BOOT)}
+    item = of_n2(window("n2", boot=BOOT), found=other)
+    assert item.outcome is Outcome.ERROR
+    assert "of another node, or of another boot" in item.reason
+    both = window("n2", boot=BOOT)[:1] + window("n2", boot=OTHER_BOOT)[1:]
+    assert "of another node, or of another boot" in of_n2(both, found=other).reason
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [(NodeUnreachable("no route"), "no route"), (None, "the node was not surveyed")],
+)
+def test_readings_of_a_node_without_facts_prove_nothing(found, says):
+    """Whose boot they are of is not known."""
+    item = of_n2(window("n2"), found={"n2": found})
+    assert item.outcome is Outcome.ERROR
+    assert says in item.reason
+
+
+def test_a_second_between_two_readings_is_a_time():
+    assert of_n2(window("n2", end="12:00:01")).outcome is Outcome.PASSED
 
 
 def test_a_node_that_cannot_be_reached_is_an_error_of_that_kind():
@@ -177,7 +210,17 @@ def test_a_reboot_between_two_runs_is_told_and_accepted():
     earlier = window("n2", start="09:00:00", boot=OTHER_BOOT)[:1]
     item = of_n2(earlier, window("n2"), marks=MARKS)
     assert item.outcome is Outcome.MARGINAL
-    assert "earlier runs is lost" in item.reason
+    assert "counted in 1 earlier runs is lost" in item.reason
+
+
+def test_growth_of_several_runs_is_told_in_their_order():
+    first = window("n2", 1, start="08:00:00", end="08:30:00")
+    second = window("n2", 3, first=1, start="09:00:00", end="11:00:00")
+    marks = (*MARKS, KernelMark("n2", "run-2", BOOT, "11"))
+    said = of_n2(first, second, window("n2", 7, first=3), marks=marks).reason
+    of_runs = [said.index(f" in {hours} h of ") for hours in ("0.50", "2.00", "1.00")]
+    assert of_runs == sorted(of_runs)
+    assert said.count("an earlier run") == 2
 
 
 def test_a_reboot_during_an_earlier_run_is_told_and_accepted():
@@ -195,6 +238,19 @@ def test_readings_of_earlier_runs_that_are_taken_out_are_missed():
     item = of_n2(window("n2"), marks=MARKS)
     assert (item.outcome, item.error_kind) == (Outcome.ERROR, "counters-unread")
     assert "1 earlier runs, but readings of 0" in item.reason
+
+
+def test_each_earlier_run_needs_its_readings():
+    more = (*MARKS, KernelMark("n2", "run-2", BOOT, "11"))
+    item = of_n2(window("n2"), marks=more)
+    assert "2 earlier runs, but readings of 0" in item.reason
+    assert item.outcome is Outcome.ERROR
+
+
+@pytest.mark.parametrize("other", ["n1", "n3"])
+def test_earlier_runs_of_another_node_need_none_of_this_one(other):
+    marks = (KernelMark(other, "run-1", BOOT, "10"),)
+    assert of_n2(window("n2"), marks=marks).outcome is Outcome.PASSED
 
 
 def test_counters_that_show_nothing_have_their_own_cause():
@@ -215,6 +271,12 @@ def test_a_clock_that_was_set_allows_no_more_errors(end):
     before, after = window("n2", 2, end=end)
     run = (with_uptime(before, "5000.00"), with_uptime(after, "5060.00"))
     assert of_n2(run, platform=hourly).outcome is Outcome.FAILED
+
+
+def test_an_uptime_that_stood_still_tells_no_time():
+    before, after = window("n2")
+    run = (with_uptime(before, "5000.00"), with_uptime(after, "5000.00"))
+    assert of_n2(run).outcome is Outcome.PASSED
 
 
 def test_an_uptime_that_went_back_is_that_of_a_new_container():

@@ -21,9 +21,10 @@ from testing.telemetry_scenes import (
 
 from railgauge.core.errors import ConnectionLost, NodeUnreachable
 from railgauge.core.model import Outcome
-from railgauge.core.question import LIMITS, CaseResult, Question
+from railgauge.core.question import LIMITS, RATIO, CaseResult, Question
 from railgauge.core.terms import Rung
 from railgauge.diagnosis import diagnose
+from railgauge.facts import NodeFacts
 from railgauge.facts.boot import KernelMark, Reboot
 from railgauge.verdict.telemetry import made_of
 
@@ -102,6 +103,18 @@ def test_one_measurement_without_samples_is_no_pass():
     found = items({case(ON_NODE, "n1"): CaseResult(((client("n1"),),))})
     assert (found["n1"].outcome, found["n2"].outcome) == (Outcome.ERROR, Outcome.PASSED)
     assert "the GPUs were not sampled during gpu_matrix_bf16[n1]" in found["n1"].reason
+    assert "more measurements" not in found["n1"].reason
+
+
+@pytest.mark.parametrize("on", [BELOW, ON_PAIR])
+def test_the_other_measurement_of_a_ratio_needs_its_samples_too(on):
+    """Also that of a ratio whose own measurement loads no GPU."""
+    beside, below = case(ON_NODE, "n1", repeats=2), case(on, "n1", "n2")
+    ratio = replace(asked(on, "n1", "n2")[0], questions=(Question(RATIO, below, other=beside),))
+    unsampled = {beside: CaseResult(((client("n1"),), run("n1")))}
+    found = items(unsampled, records={ratio.id: ratio})
+    assert (found["n1"].outcome, found["n2"].outcome) == (Outcome.ERROR, Outcome.PASSED)
+    assert "run 1 of gpu_matrix_bf16[n1]" in found["n1"].reason
 
 
 def test_all_measurements_without_samples_are_told_together():
@@ -109,7 +122,22 @@ def test_all_measurements_without_samples_are_told_together():
         case(ON_NODE, "n1"): CaseResult(((client("n1"),),)),
         case(ON_PAIR, "n1", "n2"): CaseResult(((client("n1"),),)),
     }
-    assert items(none)["n1"].reason.endswith("and 1 more measurements without samples")
+    one, both = (items(found)["n1"].reason for found in (dict(list(none.items())[:1]), none))
+    assert one.startswith("n1: ")
+    assert both == f"{one}; and 1 more measurements without samples"
+
+
+def test_the_remedy_of_the_first_error_is_told_with_all():
+    def text(boot):
+        return f"{boot} no sample"
+
+    unread = {
+        case(ON_NODE, "n1"): CaseResult((run("n1", text=text),)),
+        case(ON_PAIR, "n1", "n2"): CaseResult((run("n1", "n2", text=text),)),
+    }
+    one = items(dict(list(unread.items())[:1]))["n1"].remedy
+    assert one
+    assert items(unread)["n1"].remedy == one
 
 
 def test_a_limit_that_was_missed_is_not_hidden_by_missing_samples():
@@ -162,6 +190,26 @@ def test_samples_of_an_earlier_boot_of_the_node_are_its_own(more):
     kept = {case(ON_NODE, "n1"): CaseResult(((client("n1"), telemetry("n1", before)),))}
     assert items(kept)["n1"].outcome is Outcome.ERROR
     assert items(kept, **more)["n1"].outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize("other", ["n0", "n2"])
+def test_a_boot_of_another_node_is_none_of_its_own(other):
+    boot = "22222222-3f62-4444-9b87-401c6634199b"
+    kept = {case(ON_NODE, "n1"): CaseResult(((client("n1"), telemetry("n1", output(boot=boot))),))}
+    marks, reboots = (KernelMark(other, "run-0", boot, "7"),), (Reboot(other, boot, BOOT),)
+    assert items(kept, marks=marks)["n1"].outcome is Outcome.ERROR
+    assert items(kept, reboots=reboots)["n1"].outcome is Outcome.ERROR
+
+
+@pytest.mark.parametrize(
+    "found", [NodeUnreachable("no route"), NodeFacts("n1")], ids=["error", "no boot id"]
+)
+def test_samples_of_a_node_whose_boot_is_not_known_are_no_evidence(found):
+    scene = results()
+    made = {
+        one.nodes[0]: one for one in made_of(replace(scene, found={**scene.found, "n1": found}))
+    }
+    assert (made["n1"].outcome, made["n2"].outcome) == (Outcome.ERROR, Outcome.PASSED)
 
 
 def test_outputs_that_cannot_be_read_are_not_held():

@@ -7,13 +7,14 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from typing import NoReturn
 
-from railgauge.bundle.contents import MOST_NODES, Contents
+from railgauge.bundle.contents import Contents
 from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.statement import RUN
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Outcome, Pairing
-from railgauge.core.nodeset import expanded
+from railgauge.core.node_names import MOST_NODES
+from railgauge.core.nodeset import all_expanded
 from railgauge.core.question import LIMITS, TRANSPORT
 from railgauge.diagnosis import RunResults
 from railgauge.judging import record
@@ -145,10 +146,10 @@ def refuse_other_confirmations(
 def _named(one: Remeasurement) -> set[str]:
     """All nodes that the cause names: in folded ranges, as alternatives (``|``), and the peer."""
     try:
-        parts = [expanded(part, MOST_NODES) for part in one.node.split("|", MOST_NODES) if part]
+        found = all_expanded(filter(None, one.node.split("|", MOST_NODES)), MOST_NODES)
     except BadInput as error:
         _wrong(error.what)
-    return {name for part in parts for name in part} | ({one.peer} - {""})
+    return {*found} | ({one.peer} - {""})
 
 
 def _wrong(what: str) -> NoReturn:

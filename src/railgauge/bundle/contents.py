@@ -20,6 +20,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput, FactMissing, NoEvidence
 from railgauge.core.model import Case, Cluster
 from railgauge.core.naming import title
+from railgauge.core.node_names import MOST_NODES, is_name
 from railgauge.core.once import once
 from railgauge.core.question import CaseResult
 from railgauge.core.versions import TRANSCRIPTS as TRANSCRIPT_VERSION
@@ -53,8 +54,6 @@ HOSTFILE = "hostfile."
 PARTS = "parts/"
 """The folder of a merged run that holds the evidence of the runs it was merged of, by run id."""
 
-# No run has more nodes than this; the limit protects against made-up bundles.
-MOST_NODES = 4096
 # No run is resumed more often than this.
 _MOST_RUNS = 100
 
@@ -124,9 +123,10 @@ class Contents:
         if not 0 < len(cluster.nodes) <= MOST_NODES:
             raise BadBundle(f"has {len(cluster.nodes)} nodes", where=name)
         nodes = [node.name for node in cluster.nodes]
-        for word in (cluster.name, *nodes, *cluster.groups):
-            if not inputs.NAME.fullmatch(word):
-                raise BadBundle(f"has the name {word[:60]!r}", where=name)
+        others = (cluster.name, *cluster.groups)
+        wrong = [word for word in others if not inputs.NAME.fullmatch(word)]
+        if wrong := wrong or [node for node in nodes if not is_name(node)]:
+            raise BadBundle(f"has the name {wrong[0][:60]!r}", where=name)
         members = {node for group in cluster.groups.values() for node in group}
         if len(set(nodes)) < len(nodes) or not members <= set(nodes):
             raise BadBundle("names a node twice, or one that it does not have", where=name)

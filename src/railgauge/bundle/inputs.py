@@ -12,6 +12,7 @@ from railgauge.bundle.errors import BadBundle
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput, BadInputs, NoEvidence
+from railgauge.core.node_names import is_name
 from railgauge.facts import NodeFacts
 from railgauge.judging import record
 from railgauge.judging.record import ItemRecord
@@ -20,7 +21,7 @@ from railgauge.planning.pairing import SCHEMES
 from railgauge.planning.part import LevelPart
 from railgauge.verdict.decision import RunPlan
 
-# The names that a hostfile allows; they become parts of file names.
+# The names of runs, clusters and groups; they become parts of file names.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 # No run is cut into more shards, or merged of more runs.
 MOST_PARTS = 4096
@@ -79,8 +80,8 @@ def _refuse_bad_parts(run: RunPlan, name: str) -> None:
 
 def _refuse_bad_part(part: LevelPart, name: str) -> None:
     nodes, members = set(part.nodes), {node for group in part.groups.values() for node in group}
-    words = (*part.nodes, *part.groups)
-    if not all(map(NAME.fullmatch, words)) or len(nodes) < len(part.nodes) or not members <= nodes:
+    names_fit = all(map(is_name, part.nodes)) and all(map(NAME.fullmatch, part.groups))
+    if not names_fit or len(nodes) < len(part.nodes) or not members <= nodes:
         raise BadBundle("is a part of a cluster with invalid nodes", where=name)
     if not nodes.issuperset((*part.uses, *part.only, *part.partners)):
         raise BadBundle("uses a node that the cluster does not have", where=name)

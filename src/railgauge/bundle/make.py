@@ -127,7 +127,7 @@ def _write(
     redactor = FileRedactor(
         hosts, addresses=ADDRESSES in redact, serials=serials, versions=versions
     )
-    redactor.know_digests(digested_keys(run, names))
+    redactor.know_stems(digested_keys(run, names))
     contents = _Run(run, redactor, names)
     made = {MANIFEST, VERDICT, INVENTORY, *((PLAN,) if redact and contents.parts else ())}
     with archive.written(path) as writer:

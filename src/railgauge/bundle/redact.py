@@ -7,14 +7,14 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from railgauge.core.errors import BadInput
 from railgauge.core.redaction import Pseudonyms, Redactor
 from railgauge.facts.parts import PartKind
 from railgauge.run.kept_text import json_text
-from railgauge.run.store import DIGESTED, digest
+from railgauge.run.store import DIGESTED, renamed
 from railgauge.run.survey import FILE as FACTS
 from railgauge.subnet import topology
 
@@ -42,10 +42,11 @@ class FileRedactor:
         self._pseudonyms = names if self._thorough else None
         self._redactor = Redactor(self._pseudonyms)
 
-    def know_digests(self, keys: Iterable[str]) -> None:
-        """Replace the digests of these keys in file names by the digests of the redacted keys."""
+    def know_stems(self, keys: Mapping[str, str]) -> None:
+        """Rename files, whose stems are given with the keys of their cases, as the keys change."""
         if self._pseudonyms is not None:
-            self._pseudonyms.know({digest(key): digest(self.name(key)) for key in keys})
+            found = {stem: renamed(stem, self.name(key)) for stem, key in keys.items()}
+            self._pseudonyms.know(found)
 
     @property
     def told(self) -> dict[str, int]:
@@ -96,11 +97,14 @@ class FileRedactor:
         return json.dumps(redacted, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def digested_keys(run: Path, names: Iterable[str]) -> Iterator[str]:
-    """The keys of the cases whose file names have a digest in place of the key."""
-    for name in names:
-        if name.endswith(".json") and DIGESTED.search(name.removesuffix(".json")):
-            yield json.loads((run / name).read_text(encoding="utf-8"))["case"]["key"]
+def digested_keys(run: Path, names: Iterable[str]) -> dict[str, str]:
+    """The stems of file names that have a digest in place of a case's key, each with that key."""
+    files = (PurePosixPath(name) for name in names if name.endswith(".json"))
+    return {
+        file.stem: json.loads((run / file).read_text(encoding="utf-8"))["case"]["key"]
+        for file in files
+        if DIGESTED.search(file.stem)
+    }
 
 
 def hosts_of(run: Path, names: Iterable[str]) -> set[str]:

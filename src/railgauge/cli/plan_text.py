@@ -11,12 +11,12 @@ from railgauge.config.thresholds.model import SIGNOFF
 from railgauge.core.model import Pair
 from railgauge.core.terms import Rung
 from railgauge.core.units import format_duration
-from railgauge.planning import demand, forecast, root, sample
+from railgauge.planning import demand, forecast, own_cost, root, sample
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.forecast import Alternative, Work
 from railgauge.planning.held import MOST_ITEMS
 from railgauge.planning.needs import Candidate, not_limited
-from railgauge.planning.own_cost import OwnCost, own_cost
+from railgauge.planning.own_cost import OwnCost
 from railgauge.planning.plan import Level
 from railgauge.verdict.decision import not_applicable, subnet_notes
 
@@ -59,10 +59,11 @@ def lines(said: Plan, counts: Sequence[int], *, everything: bool) -> Iterator[st
     yield f"covers {words}"
     items = demand.count(said.scope)
     yield from _wrapped(f"judges {items:,} items{_HELD if items > MOST_ITEMS else ''}")
+    if why := own_cost.why_not(items):
+        yield from _wrapped(f"{why}: {own_cost.REMEDY}")
     if level.name == SIGNOFF:
-        yield from _wrapped(
-            _own_cost(own_cost(items, sum(each.runs * each.repeats for each in said.works)))
-        )
+        runs = sum(each.runs * each.repeats for each in said.works)
+        yield from _wrapped(_own_cost(own_cost.own_cost(items, runs)))
     yield from _roots(said)
     yield from subnet_notes(level)
     yield from _left_out(said, everything=everything)

@@ -22,7 +22,8 @@ from typing import Any
 from railgauge.config import strict_yaml, texts
 from railgauge.config.strict_yaml import BadYaml
 from railgauge.core.errors import BadInput
-from railgauge.core.nodeset import expanded
+from railgauge.core.node_names import MOST_NODES
+from railgauge.core.nodeset import all_expanded
 
 FILE = "deviations.json"
 SCHEMA_VERSION = 1
@@ -32,8 +33,6 @@ THE_CLUSTER = "the cluster"
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _BETWEEN = re.compile(r" and |\|")
 _MOST = 1000
-# No cluster has more nodes than this; a node set of a few characters can name any number.
-_MOST_NODES = 4096
 # Of an item's id, with the nodes of a large group folded.
 _LONGEST = 2000
 _REMEDY = "docs/deviations.md shows such a file"
@@ -185,8 +184,7 @@ def nodes_of_subject(subject: str) -> frozenset[str]:
     place = subject.partition(", ")[0]
     if place == THE_CLUSTER:
         return frozenset()
-    parts = _BETWEEN.split(place)
-    found = frozenset(name for part in parts for name in expanded(part, _MOST_NODES))
+    found = frozenset(all_expanded(_BETWEEN.split(place), MOST_NODES))
     if not found:
         raise BadInput(f"{subject[:60]!r} names no node")
     return found

@@ -30,18 +30,18 @@ from railgauge.core.model import (
     SlurmSettings,
     SshSettings,
 )
-from railgauge.core.naming import NAME
+from railgauge.core.naming import NAME, listed
+from railgauge.core.node_names import MOST_NODES, tool_address, why_not
 from railgauge.core.nodeset import expanded
 from railgauge.core.terms import LaunchWay, RankPlace
 from railgauge.subnet.declared import declared_fabric, declared_leaves
 
-# No cluster has more nodes than this; a node set of a few characters can name any number.
-_MOST_NODES = 20_000
 # Of all groups together: a node is in a handful of them, for leaves, pods or racks.
-_MOST_MEMBERS = 5 * _MOST_NODES
+_MOST_MEMBERS = 5 * MOST_NODES
 # A leaf has thirty nodes, a rack eight.
 _MOST_GROUPS = 4_000
 _NODES_REMEDY = "write node01 or node[01-16]"
+_NAME_REMEDY = "give it a plain name, and its address with 'address:'"
 _PLACEHOLDER = re.compile(r"<change-?me>", re.IGNORECASE)
 
 
@@ -100,9 +100,9 @@ def _from_yaml(path: Path, text: str, schema_file: Path) -> Cluster:
             "start from hostfiles/example-metax-c500.yaml",
         )
     listed = document.get("nodes")
-    if isinstance(listed, list) and len(listed) > _MOST_NODES:
+    if isinstance(listed, list) and len(listed) > MOST_NODES:
         line = strict_yaml.line_of(tree, ("nodes",))
-        refuse(path, f"nodes: has more than {_MOST_NODES} entries", _NODES_REMEDY, line)
+        refuse(path, f"nodes: has more than {MOST_NODES} entries", _NODES_REMEDY, line)
     gathered = Gathered()
     for number, raw in enumerate(text.splitlines(), 1):
         with gathered.trying():
@@ -144,6 +144,9 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
     for index, entry in enumerate(entries):
         with gathered.trying():
             nodes += _nodes(path, entry, ssh, line("nodes", index))
+        if len(nodes) > MOST_NODES:
+            what = f"nodes: are more than {MOST_NODES} together"
+            refuse(path, what, _NODES_REMEDY, line("nodes", index))
     nodes = [_with_nic_addresses(node, document.get("nic_addresses", {})) for node in nodes]
     with gathered.trying():
         slurm = _slurm(path, document, line("slurm"))
@@ -219,8 +222,10 @@ def _slurm_from(settings: Mapping[str, Any]) -> SlurmSettings:
 
 def _with_nic_addresses(node: Node, patterns: Mapping[str, str]) -> Node:
     """Return the node with its address for each NIC; ``{node}`` becomes the node's name."""
+    if not patterns:
+        return node
     addresses = {nic: text.replace("{node}", node.name) for nic, text in patterns.items()}
-    return replace(node, nic_addresses=addresses)
+    return replace(node, nic_addresses={n: tool_address(text) for n, text in addresses.items()})
 
 
 def _ssh(path: Path, settings: Mapping[str, Any], base: SshSettings | None = None) -> SshSettings:
@@ -237,23 +242,17 @@ def _nodes(
     path: Path, entry: str | Mapping[str, Any], ssh: SshSettings, line: int
 ) -> Iterable[Node]:
     if isinstance(entry, str):
-        return [Node(name, name, name, ssh) for name in _expand(path, entry, line)]
+        return [Node(name, name, tool_address(name), ssh) for name in _expand(path, entry, line)]
     name = _checked(path, entry["name"], line)
     address = entry.get("address", name)
-    return [
-        Node(
-            name,
-            address,
-            entry.get("data_address", address),
-            _ssh(path, entry.get("ssh", {}), ssh),
-        )
-    ]
+    data_address = tool_address(entry.get("data_address", address))
+    return [Node(name, address, data_address, _ssh(path, entry.get("ssh", {}), ssh))]
 
 
 def _expand(path: Path, text: str, line: int | None) -> list[str]:
     """Return the names of a NodeSet expression, without reading site-wide group files."""
     try:
-        names = expanded(text, _MOST_NODES)
+        names = expanded(text, MOST_NODES)
     except BadInput as error:
         refuse(path, error.what, _NODES_REMEDY, line)
     if not names:
@@ -262,10 +261,9 @@ def _expand(path: Path, text: str, line: int | None) -> list[str]:
 
 
 def _checked(path: Path, name: str, line: int | None) -> str:
-    """Return ``name`` if it can be used in file names, test ids and on command lines."""
-    if not NAME.fullmatch(name):
-        remedy = "give it a plain name, and its address with 'address:'"
-        refuse(path, f"{name!r} cannot be a node's name", remedy, line)
+    """Return ``name`` if it can be used in test ids, reports and on command lines."""
+    if why := why_not(name):
+        refuse(path, f"{name[:60]!r} cannot be a node's name: it {why}", _NAME_REMEDY, line)
     return name
 
 
@@ -300,7 +298,7 @@ def _groups(
 def _group(path: Path, name: str, members: str, known: set[str], line: int) -> tuple[str, ...]:
     names = _expand(path, members, line)
     if unknown := [member for member in names if member not in known]:
-        what = f"group {name} has nodes that are not under 'nodes': {', '.join(unknown)}"
+        what = f"group {name} has nodes that are not under 'nodes': {listed(unknown)}"
         refuse(path, what, "add them to 'nodes' or remove them from the group", line)
     return tuple(names)
 
@@ -327,6 +325,8 @@ def _from_plain(path: Path, text: str, platform: str | None) -> Cluster:
     gathered.raise_any()
     if not nodes:
         refuse(path, "names no host", "write one host a line")
+    if len(nodes) > MOST_NODES:
+        refuse(path, f"names {len(nodes)} hosts, and a cluster has at most {MOST_NODES}", "")
     through, beside = LaunchWay.THROUGH_SUITE, RankPlace.BESIDE_GPU
     own = path.stem, platform, "ssh", tuple(nodes.values()), str(path)
     return Cluster(*own, launch=through, ranks=beside)
@@ -335,20 +335,18 @@ def _from_plain(path: Path, text: str, platform: str | None) -> Cluster:
 def _plain_node(path: Path, line: str, number: int) -> Node:
     """Parse ``[user@]host[:number] [slots=N ...]``; a number up to 256 is MPICH's slots."""
     match = _PLAIN.fullmatch(line)
-    if not match or not NAME.fullmatch(match["host"]):
-        refuse(
-            path,
-            f"{line[:60]!r} is not a host",
-            "write: host, host slots=8 or user@host:port",
-            number,
-        )
+    why = f": it {why_not(match['host'])}" if match else ""
+    if not match or why_not(match["host"]):
+        remedy = "write: host, host slots=8 or user@host:port"
+        refuse(path, f"{line[:60]!r} is not a host{why}", remedy, number)
     words = match["rest"].split()
     user = match["user"] or (words[0] if len(words) == 1 and "=" not in words[0] else None)
     value = int(match["number"] or 0)
     if value >= 2**16:
         refuse(path, f"{value} is neither a port nor a number of slots", "fix the line", number)
     port = value if value > _MOST_SLOTS else None
-    return Node(match["host"], match["host"], match["host"], SshSettings(user=user, port=port))
+    host = match["host"]
+    return Node(host, host, tool_address(host), SshSettings(user=user, port=port))
 
 
 # --- a cluster as plain data, for other processes and later runs ---

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from railgauge.core.model import Case
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-"""The names of nodes and platforms that a hostfile may have."""
+"""The names of clusters, groups and platforms, which become names of files; see ``node_names``."""
 
 _FEW = 4
 _MOST_CHARACTERS = 80

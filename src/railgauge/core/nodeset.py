@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from math import prod
 
 from railgauge.core.errors import BadInput
@@ -21,14 +22,28 @@ def expanded(text: str, most: int) -> tuple[str, ...]:
     """
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException  # noqa: PLC0415
 
-    if len(text) > _LONGEST or sum(map(_count, _PART.findall(text))) > most:
-        raise BadInput(f"{text[:60]!r} names more than {most} nodes")
+    _refuse_more(text, [text], most)
     try:
         return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
     # ClusterShell has no error of its own for numbers that are too long.
     except (NodeSetException, ValueError, AssertionError) as error:
         said = str(error).replace(text, f"{text[:60]}")
         raise BadInput(f"{text[:60]!r} is not a set of nodes: {said[:200]}") from None
+
+
+def all_expanded(parts: Iterable[str], most: int) -> list[str]:
+    """Return the names in these node sets, one after the other; ``most`` holds for all together."""
+    sets = list(parts)
+    _refuse_more(", ".join(sets[:8]), sets, most)
+    return [name for text in sets for name in expanded(text, most)]
+
+
+def _refuse_more(shown: str, sets: Sequence[str], most: int) -> None:
+    if any(len(text) > _LONGEST for text in sets):
+        raise BadInput(f"{shown[:60]!r} has more than {_LONGEST:,} characters")
+    count = sum(_count(part) for text in sets for part in _PART.findall(text))
+    if count > most:
+        raise BadInput(f"{shown[:60]!r} names {count:,} nodes, and at most {most:,} are read")
 
 
 def _count(part: str) -> int:

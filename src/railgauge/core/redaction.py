@@ -22,6 +22,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from railgauge.core.errors import BadInput
+from railgauge.core.node_names import tool_address
 from railgauge.core.nodeset import expanded
 from railgauge.core.secret_forms import LEAST_SECRET, MASK, SECRET_FIELD, is_secret_name
 from railgauge.core.secret_writings import FORMS
@@ -287,7 +288,7 @@ class Pseudonyms:
         """All names, longest first, where no letter or digit is next to them."""
         names = sorted(self._names, key=lambda name: (-len(name), name))
         one_of = "|".join(map(re.escape, names))
-        return re.compile(rf"(?<![A-Za-z0-9])(?:{one_of})(?![A-Za-z0-9])")
+        return re.compile(rf"(?<![^\W_])(?:{one_of})(?![^\W_])")
 
     def _set(self, text: str, counts: Counter[str]) -> str:
         """Replace a folded node set such as ``mx[01-16]`` if all of its hosts are known."""
@@ -316,7 +317,12 @@ def _host_names(hosts: Iterable[str]) -> dict[str, str]:
     for number, host in enumerate((host for host in named if host not in result), len(short) + 1):
         first = host.partition(".")[0]
         result[host] = f"{result.get(first, f'host{number:0{width}}')}.example"
-    return result
+    return {spelled: given for host, given in result.items() for spelled in _spellings(host)}
+
+
+def _spellings(host: str) -> set[str]:
+    """The host name, as DNS and tools have it, and as pytest has it in an id."""
+    return {host, tool_address(host), host.encode("unicode_escape").decode("ascii")}
 
 
 _UUID = re.compile(r"(.*?)[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
@@ -337,7 +343,7 @@ def _alike(serial: str, number: int) -> str:
 # Node sets in ClusterShell's notation. Brackets alone are not a name, and are common in logs.
 _RANGE = r"\[\d[\d,-]{0,30000}\]"
 _SET = re.compile(
-    rf"(?<![\w.\]-])(?:[A-Za-z0-9][\w.-]{{0,200}}{_RANGE}[\w.-]{{0,200}}|{_RANGE}[\w.-]{{1,200}})"
+    rf"(?<![\w.\]-])(?:[^\W_][\w.-]{{0,200}}{_RANGE}[\w.-]{{0,200}}|{_RANGE}[\w.-]{{1,200}})"
 )
 _MOST_HOSTS = 4096
 

@@ -47,7 +47,7 @@ def not_asked(level: str) -> str:
 
 def _of_every_node(platform: Platform, level: Level) -> Iterator[str]:
     made = [m for m in platform.measurements.values() if m.made_at(level.name)]
-    made = [m for m in made if plan.places(m, level)]
+    made = [m for m in made if plan.has_place(m, level)]
     planned = _planned(platform, level, made)
     declared = parts.declared_parts(platform)
     if alone := [gpu for gpu in declared[parts.GPU] if gpu not in planned]:

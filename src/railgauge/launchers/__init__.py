@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from railgauge.core.errors import BadInput
-from railgauge.launchers.model import Host, Launch
+from railgauge.launchers.model import Host, Launch, is_host
 
-__all__ = ["NAMES", "Host", "Launch", "Launcher", "launcher", "through"]
+__all__ = ["NAMES", "Host", "Launch", "Launcher", "is_host", "launcher", "through"]
 
 _MODULES = {
     "openmpi": "railgauge.launchers.openmpi",

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from railgauge.core.errors import BadInput
+from railgauge.core.node_names import is_name
 
 BINDINGS = ("numa", "none")
 
 _OF_PROGRAMS = re.compile(r"PATH|LD_\w+")
-_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -96,12 +96,15 @@ class Launch:
         return any(option.partition("=")[0] in names for option in self.options)
 
 
+def is_host(address: str) -> bool:
+    """Whether a launcher accepts an address: it takes what follows a colon as a count."""
+    return address.isascii() and is_name(address)
+
+
 def _check_host(host: Host) -> None:
-    # A launcher takes what follows a colon as a count, and what follows a comma as another host.
-    for name in (host.name, host.address):
-        if not _HOST.fullmatch(name):
-            what = f"{name!r} is not a host name that a launcher accepts"
-            raise BadInput(what, remedy="use letters, digits, dots, hyphens and underscores")
+    if not is_host(host.address):
+        what = f"{host.address!r} is not a host name that a launcher accepts"
+        raise BadInput(what, remedy="use letters, digits, dots, hyphens and underscores")
     if host.ranks < 1:
         raise BadInput(f"{host.ranks} ranks on {host.name}", remedy="use 1 rank or more")
 

@@ -12,6 +12,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from railgauge.core.node_names import file_name
+
 
 class Leases:
     """The leases of one run; every worker of the run uses the same folder."""
@@ -25,7 +27,7 @@ class Leases:
         """Wait until all ``nodes`` are free, and hold their leases until the block ends."""
         with ExitStack() as held:
             for node in sorted(set(nodes)):
-                held.enter_context(locked(self._folder / f"{node}.lease"))
+                held.enter_context(locked(self._folder / f"{file_name(node)}.lease"))
             yield
 
 

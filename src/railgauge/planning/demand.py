@@ -111,7 +111,7 @@ def count(scope: DemandInputs) -> int:
 
 def _per_run(scope: DemandInputs, measurement: Measurement) -> int:
     """Return the number of demands of one place and path, which is the same for all of them."""
-    place = next(iter(plan.places(measurement, scope.level)))
+    place = next(plan.each_place(measurement, scope.level))
     pairing = next(iter(plan.paths(scope.platform, measurement, scope.level.name)))
     return sum(1 for _ in _of_run(scope, measurement, place, pairing))
 

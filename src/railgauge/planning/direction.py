@@ -56,7 +56,8 @@ def turned(pairs: Iterable[Pair], nodes: Collection[str]) -> tuple[Pair, ...]:
         receivers.add(pair.target)
         first.setdefault(pair.source, pair)
         first.setdefault(pair.target, pair)
-    lacking = [first[node] for node in nodes if node in senders ^ receivers]
+    one_way = senders ^ receivers
+    lacking = [first[node] for node in nodes if node in one_way]
     return tuple(dict.fromkeys(map(_turned_over, lacking)))
 
 

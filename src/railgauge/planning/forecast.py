@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
 from railgauge.config.thresholds.model import LEVELS, Measurement, Platform
-from railgauge.core.model import Cluster
+from railgauge.core.model import Cluster, Pair
 from railgauge.core.terms import Rung, Scope
 from railgauge.planning import plan
 from railgauge.planning.pairing import Leaves
@@ -171,7 +171,7 @@ class Share:
 
 def coverage(platform: Platform, level: Level) -> Mapping[str, Share]:
     """Return the shares of nodes, pairs and rails; with leaves also of leaves and their pairs."""
-    met = {frozenset((pair.source, pair.target)) for pair in level.pairs}
+    met = {_ends(pair) for turn in level.rounds for pair in turn}
     count = len(level.nodes)
     alone = any(m.scope == Scope.NODE for m in platform.measurements.values())
     tested = set(level.measured) if alone else {node for pair in met for node in pair}
@@ -183,6 +183,12 @@ def coverage(platform: Platform, level: Level) -> Mapping[str, Share]:
     return {**shares, **(of_leaves(level.leaves, met) if level.leaves else {})}
 
 
+def _ends(pair: Pair) -> tuple[str, str]:
+    """The two nodes of a pair, whichever of them sends."""
+    one, other = pair.source, pair.target
+    return (one, other) if one < other else (other, one)
+
+
 def rails(platform: Platform, level: Level) -> set[str]:
     """Return the NICs that are measured individually."""
     paths = (
@@ -191,7 +197,7 @@ def rails(platform: Platform, level: Level) -> set[str]:
     return {path.nic for path in paths if path and level.rounds}
 
 
-def of_leaves(leaves: Leaves, met: Iterable[frozenset[str]]) -> dict[str, Share]:
+def of_leaves(leaves: Leaves, met: Iterable[Collection[str]]) -> dict[str, Share]:
     """Return the shares of leaves, and of pairs within and between them, that ``met`` covers."""
     of = {node: name for name, nodes in leaves.items() for node in nodes}
     sides = [[of.get(node) for node in pair] for pair in met]

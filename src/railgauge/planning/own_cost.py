@@ -31,6 +31,9 @@ _ITEM_S = 0.0037
 _RUN_S = 0.023
 _WORKER_MIB = 55
 
+MOST_JUDGED = 10_000_000
+"""No run judges more items: their records are in memory until its end."""
+
 
 @dataclass(frozen=True, slots=True)
 class OwnCost:
@@ -46,9 +49,30 @@ class OwnCost:
     basis: str
 
 
+def why_not(items: int) -> str:
+    """Return why a run cannot judge so many items; empty if it can."""
+    if items <= MOST_JUDGED:
+        return ""
+    most_gib = MOST_JUDGED * _rate(MOST_JUDGED).item_kib / 2**20
+    return (
+        f"judges {items:,} items, and a run at most {MOST_JUDGED:,}, with about {most_gib:.0f} GiB "
+        "of memory"
+    )
+
+
+REMEDY = (
+    "split it with --shard I/N, give each node fewer partners with --rounds K, or ask for another "
+    "--level"
+)
+
+
+def _rate(items: int) -> _Rate:
+    return _ROW if items > MOST_ITEMS else _SINGLE
+
+
 def own_cost(items: int, runs: int) -> OwnCost:
     """Return the cost of so many items, and so many runs of tools."""
-    rate = _ROW if items > MOST_ITEMS else _SINGLE
+    rate = _rate(items)
     return OwnCost(
         memory_mib=_START_MIB + items * rate.item_kib / 1024,
         cpu_s=_START_S + items * _ITEM_S + runs * _RUN_S,

@@ -43,6 +43,15 @@ def rounds(
     return found if directions == ALTERNATING else directed(found)
 
 
+def pair_count(nodes: int, level: PairLevel, count: int | None = None) -> int:
+    """Return the most pairs that ``rounds`` makes of so many nodes, without making them."""
+    every = nodes * (nodes - 1) // 2
+    if count is None and level.scheme == "ring":
+        return min(every, nodes)
+    partners = count or (level.rounds if level.scheme == "tournament" else None)
+    return every if partners is None else min(every, (partners + nodes % 2) * (nodes // 2))
+
+
 def has_one_round(level: PairLevel, count: int | None = None) -> bool:
     """Whether the level, with ``--rounds`` if given, asks for one partner of each node."""
     return (count or (level.rounds if level.scheme == "tournament" else None)) == 1

@@ -18,7 +18,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster, Node, Pair
@@ -188,11 +187,11 @@ def shard(text: str, cluster: Cluster) -> LevelPart:
 def _shard_of(part: LevelPart, whole: Level) -> Level:
     shares = _Shares(whole, part.of)
     own, every = part.shard - 1, list(enumerate(whole.rounds))
-    nodes = tuple(node for node in whole.nodes if shares.of_node(node) == own)
+    nodes = dict.fromkeys(node for node in whole.nodes if shares.of_node(node) == own)
     rounds = (tuple(p for p in turn if shares.of_pair(p, number) == own) for number, turn in every)
     return replace(
         whole,
-        nodes=nodes,
+        nodes=tuple(nodes),
         alone=tuple(node for node in whole.measured if node in nodes),
         rounds=tuple(turn for turn in rounds if turn),
         turned=tuple(p for p in whole.turned if shares.of_pair(p, len(whole.rounds)) == own),
@@ -260,11 +259,16 @@ def _units(level: Level) -> list[tuple[str, ...]]:
     return [*level.leaves.values(), *((node,) for node in level.nodes if node not in inside)]
 
 
-def together(whole: Level, count: int) -> tuple[tuple[int, int], ...]:
-    """Return the pairs of shards, from 1, that share no node and can run at the same time."""
-    names = tuple(whole.nodes)
-    shards = [
-        set(used(of_level(LevelPart(names, {}, (), i, count), whole))) for i in range(1, count + 1)
-    ]
-    numbered = combinations(enumerate(shards, 1), 2)
-    return tuple((a, b) for (a, one), (b, other) in numbered if one.isdisjoint(other))
+def together_with(part: LevelPart, whole: Level) -> list[int]:
+    """Return the shards, from 1, that share no node with this one and can run at the same time."""
+    shares = _Shares(whole, part.of)
+    using: list[set[str]] = [set() for _ in range(part.of)]
+    for node in (*whole.nodes, *whole.scanners):
+        using[shares.of_node(node)].add(node)
+    for number, turn in enumerate((*whole.rounds, whole.turned)):
+        for pair in turn:
+            using[shares.of_pair(pair, number)].update(_ends(pair))
+    for nodes in whole.groups.values():
+        using[shares.of_group(nodes)].update(nodes)
+    own = using[part.shard - 1]
+    return [i for i, nodes in enumerate(using, 1) if i != part.shard and own.isdisjoint(nodes)]

@@ -20,6 +20,7 @@ from railgauge.planning.pairing import (
     choose,
     has_one_round,
     leaves,
+    pair_count,
     rounds,
 )
 from railgauge.planning.variables import environment
@@ -91,6 +92,9 @@ Place = Pair | Group | str
 
 ALL = "all"
 
+MOST_PAIRS = 1_000_000
+"""All pairs of 1,414 nodes: a plan of them takes seconds, and a run weeks."""
+
 
 def complaints(platform: Platform) -> Iterator[str]:
     """Yield a message for each limit that is wrong, missing, without effect or too loose."""
@@ -121,10 +125,9 @@ def level(
     """
     check_plannable(platform)
     nodes = tuple(node.name for node in cluster.nodes)
-    named = {ALL: nodes} if sample else {**cluster.groups, ALL: nodes}
-    groups = {g: m for g, m in named.items() if len(m) > 2 and (g == ALL or len(m) < len(nodes))}  # noqa: PLR2004
     met, within = sample or nodes, _within(cluster.groups, sample)
     pairs = platform.pair_levels[name]
+    _refuse_endless(name, pair_count(len(met), pairs, count), len(met))
     turns = rounds(met, pairs, count, within, directions)
     is_turned = directions == BOTH_WAYS and not has_one_round(pairs, count)
     scanners = (cluster.fabric.node,) if cluster.fabric else ()
@@ -132,7 +135,7 @@ def level(
         name,
         turns,
         nodes,
-        groups,
+        groups(cluster, sampled=bool(sample)),
         leaves(nodes, cluster.groups),
         scanners,
         no_scan=cluster.no_fabric,
@@ -143,11 +146,28 @@ def level(
     )
 
 
+def groups(cluster: Cluster, *, sampled: bool = False) -> dict[str, tuple[str, ...]]:
+    """Return the groups of more than two nodes, and that of all; of a sampled level only that."""
+    nodes = tuple(node.name for node in cluster.nodes)
+    named = {ALL: nodes} if sampled else {**cluster.groups, ALL: nodes}
+    return {g: m for g, m in named.items() if len(m) > 2 and (g == ALL or len(m) < len(nodes))}  # noqa: PLR2004
+
+
+def _refuse_endless(name: str, pairs: int, nodes: int) -> None:
+    if pairs > MOST_PAIRS:
+        raise BadInput(
+            f"level {name} has {pairs:,} pairs of {nodes:,} nodes, and at most {MOST_PAIRS:,} are "
+            "planned",
+            remedy="give each node fewer partners with --rounds K, or ask for another --level",
+        )
+
+
 def _within(groups: Leaves, sample: tuple[str, ...]) -> Leaves:
     """Return the groups that have nodes of the sample, with these nodes alone."""
     if not sample:
         return groups
-    inside = {name: tuple(n for n in nodes if n in sample) for name, nodes in groups.items()}
+    met = set(sample)
+    inside = {name: tuple(n for n in nodes if n in met) for name, nodes in groups.items()}
     return {name: nodes for name, nodes in inside.items() if nodes}
 
 
@@ -159,15 +179,24 @@ def _lacks_scan(platform: Platform, cluster: Cluster) -> bool:
 
 def places(measurement: Measurement, wanted: Level) -> tuple[Place, ...]:
     """Return the places where the level makes this measurement, in the order of the rounds."""
+    return tuple(each_place(measurement, wanted))
+
+
+def has_place(measurement: Measurement, wanted: Level) -> bool:
+    return any(True for _ in each_place(measurement, wanted))
+
+
+def each_place(measurement: Measurement, wanted: Level) -> Iterator[Place]:
+    """Yield what ``places`` returns: millions, if all pairs of a large cluster are made."""
     if not measurement.made_at(wanted.name):
-        return ()
+        return iter(())
     if measurement.scope == Scope.NODE:
-        return wanted.measured
+        return iter(wanted.measured)
     if measurement.scope == Scope.FABRIC:
-        return wanted.scanners
+        return iter(wanted.scanners)
     if measurement.scope == Scope.GROUP:
-        return tuple(Group(name, nodes) for name, nodes in wanted.groups.items())
-    return tuple(pair for pairs in rounds_of(measurement, wanted) for pair in pairs)
+        return (Group(name, nodes) for name, nodes in wanted.groups.items())
+    return (pair for pairs in rounds_of(measurement, wanted) for pair in pairs)
 
 
 def rounds_of(measurement: Measurement, wanted: Level) -> Rounds:

@@ -97,10 +97,15 @@ class TestRows:
 
     @property
     def are_plain(self) -> bool:
-        """Whether pytest takes the ids as they are: it escapes some, and numbers equal ones."""
+        """Whether the ids can be taken as they are: pytest escapes some, and numbers equal ones."""
         every = "".join(self.ids)
-        is_plain = every.isascii() and every.isprintable() and "\\" not in every
+        is_plain = every.isprintable() and "\\" not in every
         return is_plain and len({*self.ids}) == len(self.ids)
+
+    @property
+    def pattern_id(self) -> str:
+        """The id of the row that pytest makes; it would escape letters that are not ASCII."""
+        return self.ids[0] if self.ids[0].isascii() else "row"
 
 
 def rows_of(settings: RunSettings, metafunc: pytest.Metafunc) -> TestRows | None:

@@ -135,8 +135,9 @@ class LightRows:
         if rows is None:
             return
         values, ids = rows.values, rows.ids
-        if len(ids) > _ALONE and not self._is_pytest_to_make_all and rows.are_plain:
-            self._rows, values, ids = rows, values[:1], ids[:1]
+        is_light = len(ids) > _ALONE or ids[:1] != [rows.pattern_id]
+        if ids and is_light and not self._is_pytest_to_make_all and rows.are_plain:
+            self._rows, values, ids = rows, values[:1], [rows.pattern_id]
         metafunc.parametrize(rows.names, values, ids=ids)
 
     @pytest.hookimpl(wrapper=True)
@@ -166,10 +167,10 @@ def _is_pattern(made: Any, rows: TestRows) -> bool:
     if not isinstance(made, list) or len(made) != 1 or type(made[0]) is not pytest.Function:
         return False
     (item,) = made
-    return [*item.callspec.params] == [*rows.names] and item.callspec.id == rows.ids[0]
+    return [*item.callspec.params] == [*rows.names] and item.callspec.id == rows.pattern_id
 
 
 def _made_after(pattern: pytest.Function, rows: TestRows) -> Iterator[LightItem]:
-    function = pattern.nodeid.removesuffix(f"[{rows.ids[0]}]")
+    function = pattern.nodeid.removesuffix(f"[{rows.pattern_id}]")
     for place, (row, row_id) in enumerate(zip(rows.values, rows.ids, strict=True)):
         yield LightItem.made_after(pattern, f"{function}[{row_id}]", place, row)

@@ -17,7 +17,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core import private_files
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
-from railgauge.planning import part, sample
+from railgauge.planning import demand, own_cost, part, sample
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import candidates, not_limited
@@ -80,6 +80,8 @@ def _settings(
     whole, said = _level(config, cluster, platform, before), config.option
     measures = recording.plan.part if recording else parted.asked(config, cluster, platform, whole)
     level = part.of_level(measures, whole) if measures else whole
+    scope = DemandInputs(platform, cluster, level)
+    _refuse_endless(scope)
     tests = candidates(marked_tests(config.rootpath))
     return RunSettings(
         cluster,
@@ -101,9 +103,14 @@ def _settings(
         soak=recording.plan.soak if recording else _soak(config),
         measures=measures,
         at_once=options.at_once(config, cluster, level),
-        holds_items=options.holds_items(config, DemandInputs(platform, cluster, level)),
+        holds_items=options.holds_items(config, scope),
         operator=said.operator or (recording.plan.operator if recording else options.login_name()),
     )
+
+
+def _refuse_endless(scope: DemandInputs) -> None:
+    if why := own_cost.why_not(demand.count(scope)):
+        raise BadInput(f"level {scope.level.name} {why}", remedy=own_cost.REMEDY)
 
 
 def _soak(config: pytest.Config) -> SoakPlan | None:

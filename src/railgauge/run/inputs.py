@@ -14,6 +14,7 @@ from railgauge.config import hostfile, thresholds
 from railgauge.config.thresholds import LEVELS, Measurement, Platform
 from railgauge.core.errors import BadInput, Gathered, HostfileError, Uncovered
 from railgauge.core.model import Case, Cluster, Node, Pair
+from railgauge.launchers import is_host
 from railgauge.planning import needs, plan, soundness
 from railgauge.planning.marks import MarkedTest, marked_tests
 from railgauge.planning.plan import Level
@@ -72,8 +73,10 @@ def check(platform: Platform, root: Path, cluster: Cluster | None = None) -> Non
             gathered.add(error)
         for line in soundness.complaints(platform, tests) if tests else ():
             gathered.add(Uncovered(line, where=platform.path))
+    kinds = one_of_each_kind(cluster) if cluster else ()
     for measurement in thresholds.with_model(platform, _MODEL).measurements.values():
-        _try_out(gathered, replace(platform, measurements={measurement.name: measurement}), cluster)
+        one = replace(platform, measurements={measurement.name: measurement})
+        _try_out(gathered, one, cluster, kinds)
     if cluster:
         with gathered.trying():
             check_keys(cluster, platform)
@@ -129,8 +132,13 @@ def _unserved(platform: Platform, cluster: Cluster) -> Iterator[BadInput]:
 # --- check that every command can be planned ---
 
 
-def _try_out(gathered: Gathered, platform: Platform, cluster: Cluster | None) -> None:
-    """Plan the commands of the platform's one measurement, which checks options and addresses."""
+def _try_out(
+    gathered: Gathered, platform: Platform, cluster: Cluster | None, kinds: tuple[str, ...]
+) -> None:
+    """Plan the commands of the platform's one measurement, which checks options and addresses.
+
+    ``kinds`` are the nodes of the cluster that stand for all of it.
+    """
     (measurement,) = platform.measurements.values()
     before = len(gathered.complaints)
     with gathered.trying():
@@ -142,14 +150,29 @@ def _try_out(gathered: Gathered, platform: Platform, cluster: Cluster | None) ->
                 plan.commands(case, platform, example, _PORT)
     if cluster is None or len(gathered.complaints) > before:
         return  # the same complaint would be repeated for every node
-    level = plan.level(platform, cluster, LEVELS[0], 1)
+    level = plan.level(platform, cluster, LEVELS[0], 1, sample=kinds)
     # The highest level makes every measurement.
-    level = replace(level, name=LEVELS[-1], rounds=_ring(level.nodes))
+    level = replace(level, name=LEVELS[-1], rounds=_ring(kinds), groups=plan.groups(cluster))
     for case in _everywhere(platform, measurement, level):
         try:
             plan.commands(case, platform, cluster, _PORT)
         except BadInput as error:
             gathered.add(HostfileError(str(error), where=cluster.source))
+
+
+def one_of_each_kind(cluster: Cluster) -> tuple[str, ...]:
+    """Return the first two nodes, and the first of each kind: commands of a kind differ by name.
+
+    What a command can be refused for is the same for all nodes of a kind: their NICs with an
+    address of their own, the names of their devices, and whether a launcher takes their address.
+    """
+    first: dict[object, str] = {}
+    for node in cluster.nodes:
+        devices = cluster.devices.get(node.name, {})
+        refused = "" if is_host(node.data_address) else node.data_address
+        kind = frozenset(node.nic_addresses), frozenset(devices.items()), refused
+        first.setdefault(kind, node.name)
+    return tuple(dict.fromkeys((*(node.name for node in cluster.nodes[:2]), *first.values())))
 
 
 def _example(platform: Platform) -> Cluster:

@@ -359,21 +359,26 @@ def case_file(case: Case) -> str:
 
 # Far below the 255 bytes of a file name, also with the parts of the temporary name.
 _LONGEST_STEM = 120
-DIGESTED = re.compile(r"-\d+-nodes-[0-9a-f]{16}$")
+_DIGITS = 16
+DIGESTED = re.compile(rf"-\d+-nodes-[0-9a-f]{{{_DIGITS}}}$")
 """Matches the end of a stem that has a digest in place of node names."""
 
 
-def digest(key: str) -> str:
-    """The short digest that replaces a case's key in a file name when the key is too long."""
-    return hashlib.sha256(key.encode()).hexdigest()[:16]
-
-
 def _stem(case: Case) -> str:
-    """The key, or if that is too long the measurement, number of nodes and digest of the key."""
-    slug = _slug(case.key)
-    if len(slug) <= _LONGEST_STEM:
+    return _stem_of(case.key, f"{_slug(case.measurement)[:60]}-{len(case.nodes)}-nodes-")
+
+
+def _stem_of(key: str, short: str) -> str:
+    """The key; if it is too long, or not ASCII, ``short`` and its digest."""
+    slug = _slug(key)
+    if key.isascii() and len(slug) <= _LONGEST_STEM:
         return slug
-    return f"{_slug(case.measurement)[:60]}-{len(case.nodes)}-nodes-{digest(case.key)}"
+    return f"{short}{hashlib.sha256(key.encode()).hexdigest()[:_DIGITS]}"
+
+
+def renamed(stem: str, key: str) -> str:
+    """The stem of a case whose stem has a digest, after its key was changed to ``key``."""
+    return _stem_of(key, stem[:-_DIGITS])
 
 
 def text_file(case: Case) -> str:

@@ -192,9 +192,11 @@ def not_applicable(
             continue
         if not measurement.made_at(level.name):
             reasons[name] = f"measured only at level {' and '.join(measurement.extents)}"
-        elif level.part and plan.places(measurement, whole) and not plan.places(measurement, level):
+            continue
+        made = plan.has_place(measurement, level)
+        if level.part and not made and plan.has_place(measurement, whole):
             reasons[name] = _elsewhere(level)
-        elif not plan.places(measurement, level):
+        elif not made:
             reasons[name] = NO_GROUP if measurement.scope == Scope.GROUP else NO_PAIR
         elif measurement.traffic is None and measurement.rung in _BETWEEN_NODES:
             reasons[f"{name} traffic"] = (

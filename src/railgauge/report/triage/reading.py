@@ -16,7 +16,7 @@ from railgauge.config import hostfile
 from railgauge.core import versions
 from railgauge.core.codec import from_plain
 from railgauge.core.errors import BadInput
-from railgauge.core.naming import NAME
+from railgauge.core.node_names import is_name
 from railgauge.core.terms import Verdict
 from railgauge.diagnosis import UNDIAGNOSED
 from railgauge.diagnosis.model import Where
@@ -28,7 +28,6 @@ VERDICT, CLUSTER = "verdict.json", "cluster.json"
 # A verdict has a few kilobytes, or megabytes with thousands of causes.
 _MOST_BYTES = 64 * 2**20
 _RUN = "name the folder of a run that reached a verdict, or its verdict.json"
-_LONGEST_NAME = 253  # of a host, by RFC 1035
 _Kind = TypeVar("_Kind")
 
 
@@ -103,7 +102,7 @@ def _nodes(folder: Path) -> tuple[str, ...] | None:
 
 def checked_name(name: str, where: str) -> str:
     """Return ``name``. Raises ``BadInput`` if no hostfile can give it to a node."""
-    if not NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+    if not is_name(name):
         raise BadInput(
             f"{name[:80]!r} cannot be a node's name",
             where=where,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from railgauge.core.errors import BadInput
-from railgauge.core.nodeset import expanded
+from railgauge.core.node_names import MOST_NODES
+from railgauge.core.nodeset import all_expanded
 from railgauge.diagnosis import OPEN, SUITE_ERROR, UNDIAGNOSED
 from railgauge.diagnosis.triage import AMONG_NODES, CauseSeverity, CauseTriage
 from railgauge.diagnosis.unknown import Unknown
@@ -21,8 +22,7 @@ from railgauge.report.triage.reading import (
     checked_name,
 )
 
-# No cluster has more nodes than this; the limit protects against made-up verdicts.
-_MOST_NODES = 4096
+# The limit protects against made-up verdicts.
 _MOST_ROWS = 100_000
 # What no rule explains: its nodes are those of the items, and no suspects.
 _LEFTOVER = (UNDIAGNOSED, SUITE_ERROR)
@@ -194,7 +194,7 @@ def _short(text: str) -> str:
 def _names(text: str) -> tuple[str, ...]:
     """The nodes in ``a``, ``a|b`` or ``mx[01-04]``. Raises ``BadInput`` for any other text."""
     try:
-        found = [name for part in text.split("|") for name in expanded(part, _MOST_NODES)]
+        found = all_expanded(text.split("|"), MOST_NODES)
     except BadInput as error:
         raise BadInput(printable(error.what), where=VERDICT) from None
     return tuple(dict.fromkeys(checked_name(name, VERDICT) for name in found))
