@@ -134,6 +134,12 @@ def test_a_run_that_is_not_as_it_was_left(signed, name):
         pass
 
 
+def test_a_run_of_a_newer_version(signed):
+    small.edited(signed, "cluster.json", schema_version=99)
+    with pytest.raises(BadInput, match="version"), merging.opened([signed.folder]):
+        pass
+
+
 def test_a_run_that_did_not_end(signed):
     (signed.folder / "manifest.json").unlink()
     with pytest.raises(BadInput, match="the run did not end") as told, \
@@ -165,7 +171,7 @@ def test_what_cannot_be_read(tmp_path, monkeypatch):
 
 
 def test_what_is_no_run(tmp_path):
-    with pytest.raises(BadInput, match="does not exist"), merging.opened([tmp_path / "x"]):
+    with pytest.raises(BadInput, match="x: does not exist"), merging.opened([tmp_path / "x"]):
         pass
     (tmp_path / "y").write_text("words", encoding="utf-8")
     with pytest.raises(BadInput, match=r"y"), merging.opened([tmp_path / "y"]):

@@ -117,11 +117,7 @@ def _parts(sources: Sequence[Contents]) -> list[Contents]:
 
 
 def _refuse_unfit(parts: Sequence[Contents]) -> None:
-    ids = [part.plan().run_id for part in parts]
-    for number, part in enumerate(parts):
-        plan = part.plan()
-        if plan.run_id in ids[:number]:
-            raise BadInput("is given twice", where=plan.run_id)
+    for plan in (part.plan() for part in parts):
         if plan.evidence == Evidence.REPLAYED:
             raise BadInput("is a replay: merge the runs that measured", where=plan.run_id)
         if plan.soak is not None:
