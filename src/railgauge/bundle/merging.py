@@ -116,11 +116,7 @@ def _parts(sources: Sequence[Contents]) -> list[Contents]:
 
 
 def _refuse_unfit(parts: Sequence[Contents]) -> None:
-    ids = [part.plan().run_id for part in parts]
-    for number, part in enumerate(parts):
-        plan = part.plan()
-        if plan.run_id in ids[:number]:
-            raise BadInput("is given twice", where=plan.run_id)
+    for plan in (part.plan() for part in parts):
         if plan.evidence == Evidence.REPLAYED:
             raise BadInput("is a replay: merge the runs that measured", where=plan.run_id)
         if plan.soak is not None:
@@ -157,7 +153,7 @@ def _write_survey(parts: Sequence[Contents], folder: Path) -> None:
     found = merged.found_of(cluster, parts)
     store.write_json(CLUSTER, cluster_to_json(cluster))
     head = {"evidence": parts[0].plan().evidence, **_named(cluster, parts[0])}
-    store.write_json(FACTS, {"schema_version": 1, **head, "nodes": found_to_json(found)})
+    store.write_json(FACTS, {**head, "nodes": found_to_json(found)})
     write_whole(folder / inventory.FILE, inventory.inventory(found).csv())
 
 
@@ -169,7 +165,7 @@ def _write_record(contents: FolderContents, store: Store) -> None:
     """Judge all items anew, and write plan, records and judgements."""
     platform, run = contents.platform(), contents.plan()
     made = merged.remade(contents, run, platform, judged_again)
-    run = replace(run, planned=tuple(made.records), parts=made.parts)
+    run = replace(run, planned=tuple(made.records))
     store.write_json(decision.FILE, to_plain(run))
     items = made.records.values()
     lines = ({"schema_version": record.SCHEMA_VERSION, **item.to_json()} for item in items)
