@@ -1,5 +1,6 @@
 """The folder of a run is as the run left it: which changes are refused, and which are none."""
 
+import operator
 import os
 import shutil
 from pathlib import Path
@@ -9,6 +10,7 @@ from test_resuming import GOOD, LOST, SLOW, edit, measured, refused
 from testing.core_values import case
 
 from railgauge.core.codec import to_plain
+from railgauge.core.digests import sha256_of
 from railgauge.core.errors import BadInput
 from railgauge.core.question import CaseResult
 from railgauge.judging.record import MEASUREMENTS
@@ -68,10 +70,13 @@ def test_a_disk_that_fails_while_the_run_vouches_leaves_the_file(tmp_path, monke
     assert path.is_file()
 
 
-def test_a_file_of_that_name_that_the_run_did_not_write_is_none(tmp_path):
-    store, path = measured(tmp_path)
-    store.keep(case("n1", "n2"), CaseResult((GOOD, SLOW)))
-    edit(path, '"exit_code": null', '"exit_code": 0')
+@pytest.mark.parametrize("than", [operator.lt, operator.gt])
+def test_a_file_of_that_name_that_the_run_did_not_write_is_none(tmp_path, than):
+    """Whether its digest is smaller or larger than the one that the run vouches for."""
+    _, path = measured(tmp_path)
+    was = sha256_of(path)
+    while not than(sha256_of(path), was):
+        path.write_text(f"{path.read_text()} ")
     killed_while_it_wrote(path)
     assert refused(tmp_path).startswith(f"{path}: is missing: it is in {VOUCHED}")
 
@@ -82,8 +87,10 @@ def test_only_the_last_survey_was_being_written(tmp_path):
     store.write_evidence(path.name, {"nodes": {}})
     killed_while_it_wrote(path)
     Earlier(tmp_path / "old").refuse_changed()
-    store.save(case("n1", "n8"), CaseResult((GOOD,)))
-    assert refused(tmp_path).startswith(f"{path}: is missing: it is in {VOUCHED}")
+    Store(store.folder / "confirm", run=store.folder).save(case("n1", "n8"), CaseResult((GOOD,)))
+    said = refused(tmp_path)
+    assert said.startswith(f"{path}: is missing: it is in {VOUCHED}; restore it")
+    assert "files that" not in said
 
 
 ENDED = pytest.mark.parametrize("ended", [False, True], ids=["killed", "ended"])
@@ -319,6 +326,7 @@ def test_of_a_few_files_only_those_are_read(tmp_path):
 def test_files_that_are_not_read_may_differ(tmp_path):
     store, path = measured(tmp_path)
     (store.folder / "report.html").write_text("a page")
+    refuse_changed(store.folder, besides=("report.html",))  # it has not ended
     store.write_manifest({})
     (store.folder / "report.html").unlink()
     refuse_changed(store.folder, besides=("report.html", "plots/"))
