@@ -13,6 +13,7 @@ from railgauge.bundle import inputs, strict, unchanged
 from railgauge.bundle.archive import Archive
 from railgauge.bundle.errors import BadBundle
 from railgauge.bundle.parts import read_in_parts
+from railgauge.bundle.printed import printed
 from railgauge.bundle.statement import RUN
 from railgauge.config import deviations, thresholds
 from railgauge.config.deviations import Deviation, DeviationError
@@ -31,6 +32,7 @@ from railgauge.facts.model import as_saved
 from railgauge.judging import confirmation, record
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Confirmed, Remeasurement, confirmed
+from railgauge.judging.own_output import repeated
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.soak import FOLDER as SOAK
 from railgauge.planning.soak import SoakRounds, folder_of
@@ -258,6 +260,7 @@ class Contents:
             self.kept,
             self.marks(),
             self.deviations(),
+            repeated=cache(lambda: repeated(printed(self, platform))),
         )
         if self.parts:
             return replace(found, read_in_parts=read_in_parts(self.parts, platform))
@@ -301,14 +304,18 @@ class Contents:
         name = f"{folder}{case_file(case)}"
         if name not in self:
             return self._result_of_part(case, folder, name)
-        data = strict.unstamped(self._json(name), TRANSCRIPT_VERSION, f"{self._at}{name}")
-        kept = strict.value(Kept, data, f"{self._at}{name}")
+        kept = self.kept_in(name)
         if kept.case != identity(case):
             raise NoEvidence(f"{name} is of another measurement", where=title(case))
         error = kept.error
         if error is not None and not isinstance(error, NoEvidence):
             error = NoEvidence(str(error))
         return CaseResult(kept.runs, error)
+
+    def kept_in(self, name: str) -> Kept:
+        """The content of a file of transcripts."""
+        data = strict.unstamped(self._json(name), TRANSCRIPT_VERSION, f"{self._at}{name}")
+        return strict.value(Kept, data, f"{self._at}{name}")
 
     def _result_of_part(self, case: Case, folder: str, name: str) -> CaseResult:
         """The result in the latest of the runs that were merged. Raises ``NoEvidence``."""

@@ -16,6 +16,7 @@ from railgauge.diagnosis.triage import TRIAGE
 from railgauge.facts import FactsByNode, NodeFacts
 from railgauge.facts.boot import KernelMark, Reboot
 from railgauge.judging.confirmation import Confirmed
+from railgauge.judging.own_output import RepeatedOutput
 from railgauge.judging.record import ItemRecord
 
 CERTAIN, LIKELY, OPEN = "certain", "likely", "open"
@@ -165,6 +166,10 @@ def _nothing(_case: Case) -> CaseResult | None:
     return None
 
 
+def _none_twice() -> Sequence[RepeatedOutput]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class SoakRound:
     """One round of a soak: when it ran (ISO 8601, UTC), and how many of its items passed.
@@ -209,7 +214,8 @@ class RunResults:
     ``marks`` tell where the kernels' logs stood when the runs began that this one carries on.
     ``deviations`` are those that somebody has accepted; they change no cause. ``soak`` is ``None``
     for a run without one, or before it is judged. ``read_in_parts`` are the closing items of a
-    merged run that were read from the nodes, as the runs that were merged give them.
+    merged run that were read from the nodes, as the runs that were merged give them. ``repeated``
+    returns the outputs that are in the evidence more than once.
     """
 
     records: Mapping[str, ItemRecord]
@@ -224,6 +230,7 @@ class RunResults:
     deviations: tuple[Deviation, ...] = ()
     soak: SoakResults | None = None
     read_in_parts: Mapping[str, ItemRecord] | None = None
+    repeated: Callable[[], Sequence[RepeatedOutput]] = _none_twice
 
 
 @dataclass(frozen=True, slots=True)

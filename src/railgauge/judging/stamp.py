@@ -29,12 +29,13 @@ def of_nodes(found: Iterable[object], transport: str) -> Evidence:
 
     ``found`` holds the nodes' facts; errors in it are skipped. ``transport`` is the hostfile's.
     """
-    simulated = transport == _LAB_TRANSPORT or any(map(_is_simulated, found))
+    simulated = transport == _LAB_TRANSPORT or is_simulated(found)
     return Evidence.SIMULATED if simulated else Evidence.HARDWARE
 
 
-def _is_simulated(found: object) -> bool:
-    return isinstance(found, NodeFacts) and found.product == _SIMULATED_PRODUCT
+def is_simulated(found: Iterable[object]) -> bool:
+    """Whether one of the nodes reports simulated hardware. Errors in ``found`` are skipped."""
+    return any(isinstance(one, NodeFacts) and one.product == _SIMULATED_PRODUCT for one in found)
 
 
 def contradiction(said: str, found: Collection[object], transport: str) -> str:

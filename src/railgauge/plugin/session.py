@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from railgauge import __version__
 from railgauge.bundle import certified
 from railgauge.bundle.contents import CLUSTER, FolderContents
+from railgauge.bundle.printed import printed
 from railgauge.core.codec import to_plain
 from railgauge.diagnosis import RunResults
 from railgauge.diagnosis.model import SoakResults
@@ -24,6 +26,7 @@ from railgauge.judging import record
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.correctness import is_corrupt
+from railgauge.judging.own_output import repeated
 from railgauge.planning import forecast
 from railgauge.plugin import (
     complaints,
@@ -309,7 +312,10 @@ class Controller:
         known = (platform, cluster, kept.reboots(), kept.confirmed(platform))
         read = (kept.starts, kept.kept, kept.marks())
         accepted = self.settings.deviations
-        found = RunResults(self.records, self.run.found, *known, *read, deviations=accepted)
+        twice = cache(lambda: repeated(printed(kept, platform)))
+        found = RunResults(
+            self.records, self.run.found, *known, *read, deviations=accepted, repeated=twice
+        )
         return replace(found, soak=self._soaked)
 
     def _tell_absent(self, session: pytest.Session) -> None:

@@ -10,6 +10,7 @@ compared with the command::
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -29,7 +30,8 @@ class Claim:
 
     ``said`` is ``None`` if this version of the tool, or this output, does not show the item.
     ``node`` is the node whose output shows it, empty for the client. ``remedy`` is what to do if
-    they disagree, empty if unknown.
+    they disagree, empty if unknown. ``asks`` and ``says`` are the words before ``asked`` and
+    ``said``: an address is not asked for, but known.
     """
 
     item: str
@@ -38,9 +40,11 @@ class Claim:
     agrees: bool = True
     node: str = ""
     remedy: str = ""
+    asks: str = "asked for"
+    says: str = "the tool says"
 
     def __str__(self) -> str:
-        return f"{self.item}: asked for {self.asked}, the tool says {self.said}"
+        return f"{self.item}: {self.asks} {self.asked}, {self.says} {self.said}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +80,15 @@ class ToolRequest:
 class SideOutput:
     """The parsed output of one command of a run; the one with the results has role ``client``.
 
-    ``argv`` is the command; empty for an output without its command.
+    ``argv`` is the command; empty for an output without its command. ``lasted_s`` is how long the
+    command ran by the clock of the control host; ``None`` if that is not known, or tells nothing.
     """
 
     node: str
     role: Role
     parsed: Parsed
     argv: tuple[str, ...] = ()
+    lasted_s: float | None = None
 
 
 def equal(item: str, asked: object, said: object) -> Claim:
@@ -90,6 +96,24 @@ def equal(item: str, asked: object, said: object) -> Claim:
     if said is None:
         return Claim(item, str(asked), None)
     return Claim(item, str(asked), str(said), str(asked).lower() == str(said).lower())
+
+
+def long_enough(side: SideOutput, least_s: float, why: str) -> Iterator[Claim]:
+    """Claim that the command ran at least ``least_s``, the seconds that its output needs.
+
+    Only a lower bound: a slow control host, or a slow start of the tool, makes a command longer.
+    ``why`` are the words behind the seconds. No claim without a time, or without a bound.
+    """
+    if side.lasted_s is None or not 0 < least_s < math.inf:
+        return
+    words = (f"at least {least_s:.2f} s {why}", f"{side.lasted_s:.2f} s")
+    fits = side.lasted_s >= least_s * (1 - _CLOCKS_APART)
+    about = {"asks": "what the tool says takes", "says": "its command took"}
+    yield Claim("time", *words, fits, side.node, **about)
+
+
+# The clocks of nodes and control host differ by less than 0.05 %; the figures are rounded.
+_CLOCKS_APART = 0.01
 
 
 def same_models(item: str, wanted: Iterable[str], said: Iterable[str]) -> Claim | None:

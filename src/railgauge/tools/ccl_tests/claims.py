@@ -11,7 +11,14 @@ from railgauge.launchers.beside_gpu import NAME as PLACED
 from railgauge.tools.ccl_tests.addresses import brief, bus_of, same, whole
 from railgauge.tools.ccl_tests.facts import RankDevice
 from railgauge.tools.ccl_tests.places import claims_of_places
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, same_models
+from railgauge.tools.claims import (
+    Claim,
+    SideOutput,
+    ToolRequest,
+    equal,
+    long_enough,
+    same_models,
+)
 from railgauge.tools.hosts import claims_of_ranks
 
 # Other collectives print the given reduction without using it, or print none.
@@ -41,11 +48,20 @@ _WORDS = {
 def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare collective, data type, reduction, iterations, graph, checks, ranks, hosts, GPUs.
 
-    If the command places the ranks beside their GPUs, also the CPUs on which they run.
+    If the command places the ranks beside their GPUs, also the CPUs on which they run. And the time
+    of the command with that of all iterations.
     """
     first = sides[0]
     places = claims_of_places(asked, first.parsed.summary, is_placed=PLACED in first.argv)
-    return (*_claims(asked, first.parsed), *places)
+    times = long_enough(first, _told_s(first.parsed), "for all iterations")
+    return (*_claims(asked, first.parsed), *places, *times)
+
+
+def _told_s(parsed: Parsed) -> float:
+    """Return the seconds of all rows; 0 if the number of iterations is not shown."""
+    iterations = parsed.summary.get("iterations")
+    times = (sample.value for sample in parsed.samples if sample.metric == "time_us")
+    return sum(times) * iterations / 1e6 if isinstance(iterations, int) else 0.0
 
 
 def _claims(asked: ToolRequest, parsed: Parsed) -> Iterator[Claim]:
