@@ -12,11 +12,19 @@ from railgauge.facts import NodeFacts
 
 
 class Evidence(Term):
-    """The origin of a run's numbers. A replay judges the evidence of another run."""
+    """The origin of a run's numbers. A replay judges the evidence of another run.
+
+    ``NOT_VERIFIED`` is that of a bundle that ``railgauge verify`` refuses: it accepts nothing.
+    """
 
     HARDWARE = "hardware"
     SIMULATED = "simulated"
     REPLAYED = "replayed"
+    NOT_VERIFIED = "not verified"
+
+    @property
+    def is_of_another_run(self) -> bool:
+        return self in (Evidence.REPLAYED, Evidence.NOT_VERIFIED)
 
 
 # The product name that a simulated node reports as its firmware's.
@@ -44,6 +52,6 @@ def contradiction(said: str, found: Collection[object], transport: str) -> str:
         return f"claims {said} evidence, which is not a known kind"
     due = of_nodes(found, transport)
     is_known = due is Evidence.SIMULATED or any(isinstance(one, NodeFacts) for one in found)
-    if said in (due, Evidence.REPLAYED) or not is_known:
+    if said == due or Evidence(said).is_of_another_run or not is_known:
         return ""
     return f"claims {said} evidence, but by the facts of its nodes it is {due}"

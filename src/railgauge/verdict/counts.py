@@ -141,22 +141,29 @@ def scope_of(cluster: Cluster, platform: Platform) -> str:
     return ", ".join(name for name, is_so in lacks.items() if is_so)
 
 
-def verdict_of(counts: Counts, covered: int = 0, part: Mapping[str, str] | None = None) -> Verdict:
+def verdict_of(
+    counts: Counts,
+    covered: int = 0,
+    part: Mapping[str, str] | None = None,
+    *,
+    is_verified: bool = True,
+) -> Verdict:
     """``rejected`` if an item failed, ``accepted`` if all were asserted, else ``incomplete``.
 
     ``covered`` is how many of the failed items are accepted deviations. If all are, the run is
     ``accepted with deviations``, but only if all items were asserted. Nodes that are measured alone
     are ``qualified`` instead. A shard is ``incomplete`` at best: the rest of its cluster was not
-    measured. ``part`` is as in ``RunVerdict``.
+    measured. So is a replay of evidence that is not verified. ``part`` is as in ``RunVerdict``.
     """
-    found = _of_all(counts, covered, is_shard=part is not None and ONLY not in part)
+    is_shard = part is not None and ONLY not in part
+    found = _of_all(counts, covered, may_accept=is_verified and not is_shard)
     return found.of_nodes if part and ONLY in part else found
 
 
-def _of_all(counts: Counts, covered: int, *, is_shard: bool) -> Verdict:
+def _of_all(counts: Counts, covered: int, *, may_accept: bool) -> Verdict:
     if counts.failed > covered:
         return Verdict.REJECTED
-    if is_shard or counts.planned == 0 or counts.asserted != counts.planned:
+    if not may_accept or counts.planned == 0 or counts.asserted != counts.planned:
         return Verdict.INCOMPLETE
     return Verdict.WITH_DEVIATIONS if counts.failed else Verdict.ACCEPTED
 

@@ -107,7 +107,12 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
         platform=platform.name,
         evidence=run.evidence,
         level=run.level,
-        verdict=verdict_of(counts, len(covered(accepted)), about),
+        verdict=verdict_of(
+            counts,
+            len(covered(accepted)),
+            about,
+            is_verified=run.evidence != Evidence.NOT_VERIFIED,
+        ),
         counts=counts,
         coverage=coverage(cluster, platform, ordered.values()),
         not_applicable=not_applicable(platform, level, run.tests),
