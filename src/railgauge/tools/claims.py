@@ -11,6 +11,7 @@ compared with the command::
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -19,6 +20,8 @@ from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Case, Parsed
 from railgauge.core.terms import Role
 from railgauge.facts import NodeFacts
+from railgauge.facts.parts import PartKind
+from railgauge.tools import pci
 
 # Words that vendors put before or after the name of the same GPU.
 _AROUND = frozenset({"nvidia", "amd", "metax", "oam", "tesla"})
@@ -127,20 +130,74 @@ def same_models(item: str, wanted: Iterable[str], said: Iterable[str]) -> Claim 
     return Claim(item, asked, ", ".join(strange or named) or None, not strange)
 
 
-def claims_of_gpus(asked: ToolRequest, measured: object, models: object) -> Iterator[Claim]:
-    """Claim that exactly the declared GPUs were measured, and that they are of their model.
+def claims_of_gpus(asked: ToolRequest, said: Mapping[str, object]) -> Iterator[Claim]:
+    """Claim that exactly the declared GPUs were measured, those of the node, and of their model.
 
-    ``measured`` are the names that the output has (``gpu0``, …), in its order.
+    ``said`` is the summary: ``measured`` are the names that the output has (``gpu0``, …), in its
+    order, ``models``, ``uuids`` and ``buses`` (PCI addresses) what it tells of them.
     """
     if asked.platform.gpus is None:
         return
-    names = measured if isinstance(measured, tuple) else ()
+    names = _told(said, "measured")
     wanted = ", ".join(f"gpu{number}" for number in range(asked.platform.gpus.count))
     yield equal("GPUs", wanted, ", ".join(names) or None)
     known = asked.models(asked.case.nodes)
-    model = same_models("GPU model", known, models if isinstance(models, tuple) else ())
-    if model:
+    if model := same_models("GPU model", known, _told(said, "models")):
         yield model
+    yield from _uuids(asked, _told(said, "uuids"))
+    yield from claims_of_buses(asked, _told(said, "buses"))
+
+
+def _told(said: Mapping[str, object], name: str) -> tuple[str, ...]:
+    found = said.get(name)
+    return tuple(map(str, found)) if isinstance(found, tuple) else ()
+
+
+def _uuids(asked: ToolRequest, said: Iterable[str]) -> Iterator[Claim]:
+    """Claim that the GPUs have UUIDs of the node, if the survey has read all of them.
+
+    Of other vendors the runtime's UUID is not that of the smi tools.
+    """
+    printed = [uuid for uuid in said if _digits(uuid)]
+    facts, gpus = asked.facts(asked.case.nodes[0]), asked.platform.gpus
+    if not printed or facts is None or gpus is None or gpus.vendor != "nvidia":
+        return
+    parts = [one.uuid for one in facts.parts if one.kind is PartKind.GPU]
+    known = {digits for uuid in parts if uuid and (digits := _digits(uuid))}
+    if len(known) < len(parts):
+        return
+    if strange := [uuid for uuid in printed if _digits(uuid) not in known]:
+        yield _of_others("UUIDs of the GPUs", asked, strange)
+    elif known:
+        yield Claim("UUIDs of the GPUs", "of the node", f"{len(printed)} of them")
+
+
+def claims_of_buses(asked: ToolRequest, said: Iterable[str]) -> Iterator[Claim]:
+    """Claim that the PCI addresses of GPUs are those of the node, if the survey has them all."""
+    printed = [one for one in said if pci.whole(one)]
+    facts = asked.facts(asked.case.nodes[0])
+    known = [gpu.bus_id for gpu in facts.gpus] if facts else []
+    whole = {pci.whole(bus) for bus in known if bus} - {None}
+    if not printed or not known or len(whole) < len(known):
+        return
+    if strange := [one for one in printed if pci.whole(one) not in whole]:
+        yield _of_others("PCI addresses of the GPUs", asked, strange)
+    else:
+        yield Claim("PCI addresses of the GPUs", "of the node", f"{len(printed)} of them")
+
+
+def _of_others(item: str, asked: ToolRequest, strange: Iterable[str]) -> Claim:
+    asks = f"{asked.case.nodes[0]} has"
+    return Claim(item, "others", ", ".join(strange), False, asks=asks)
+
+
+_UUID = re.compile(r"(?:gpu-)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+
+
+def _digits(uuid: str) -> str:
+    """Return the digits of a UUID; empty for a text that is none."""
+    match = _UUID.fullmatch(uuid.lower())
+    return match[1] if match else ""
 
 
 def _bare(model: str) -> frozenset[str]:
