@@ -13,7 +13,7 @@ from railgauge.bundle import inputs, strict, unchanged
 from railgauge.bundle.archive import Archive
 from railgauge.bundle.errors import BadBundle
 from railgauge.bundle.parts import read_in_parts
-from railgauge.bundle.printed import printed
+from railgauge.bundle.printed import printed_twice
 from railgauge.bundle.statement import RUN
 from railgauge.config import deviations, thresholds
 from railgauge.config.deviations import Deviation, DeviationError
@@ -32,7 +32,6 @@ from railgauge.facts.model import as_saved
 from railgauge.judging import confirmation, record
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Confirmed, Remeasurement, confirmed
-from railgauge.judging.own_output import repeated
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.soak import FOLDER as SOAK
 from railgauge.planning.soak import SoakRounds, folder_of
@@ -260,7 +259,7 @@ class Contents:
             self.kept,
             self.marks(),
             self.deviations(),
-            repeated=cache(lambda: repeated(printed(self, platform))),
+            repeated=printed_twice(self, platform),
         )
         if self.parts:
             return replace(found, read_in_parts=read_in_parts(self.parts, platform))

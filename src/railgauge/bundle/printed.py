@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import PurePosixPath
 from typing import Protocol
 
 from railgauge.config.thresholds import Platform
 from railgauge.core.terms import Role
-from railgauge.judging.own_output import PrintedOutput
+from railgauge.judging.own_output import PrintedOutput, RepeatedOutput, repeated
 from railgauge.run.store import Kept
 from railgauge.tools import run_identity
 
@@ -23,7 +24,15 @@ class KeptFiles(Protocol):
     def kept_in(self, name: str) -> Kept: ...
 
 
-def printed(files: KeptFiles, platform: Platform) -> Iterator[PrintedOutput]:
+def printed_twice(files: KeptFiles, platform: Platform) -> Callable[[], tuple[RepeatedOutput, ...]]:
+    """Return the function that gives the outputs that are in the run's files more than once.
+
+    It reads the files when it is called first, and not again.
+    """
+    return cache(lambda: repeated(_printed(files, platform)))
+
+
+def _printed(files: KeptFiles, platform: Platform) -> Iterator[PrintedOutput]:
     """Yield the outputs of the run, its confirmations, its soak, and of the runs it was merged of.
 
     Only those that show what identifies their run, in the order of the names of their files.

@@ -22,16 +22,15 @@ def held(asked: ToolRequest, said: Sequence[Transcript], outputs: Sequence[Parse
     holds the warnings of the other commands. Raises ``OtherThanAsked``, which names the requested
     and the reported value of every item that disagrees.
     """
-    is_simulated = stamp.is_simulated(asked.found.values())
+    is_timed = stamp.takes_time(asked.found.values())
     sides = tuple(
         SideOutput(
             transcript.node,
             transcript.role,
             output,
             transcript.argv,
-            # Simulated hardware moves no payload, so its commands take no time for it. An output
-            # that is judged by itself has a duration of 0.
-            None if is_simulated else transcript.duration_s or None,
+            # An output that is judged by itself has a duration of 0.
+            transcript.duration_s or None if is_timed else None,
         )
         for transcript, output in zip(said, outputs, strict=True)
     )

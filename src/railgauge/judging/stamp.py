@@ -37,13 +37,17 @@ def of_nodes(found: Iterable[object], transport: str) -> Evidence:
 
     ``found`` holds the nodes' facts; errors in it are skipped. ``transport`` is the hostfile's.
     """
-    simulated = transport == _LAB_TRANSPORT or is_simulated(found)
+    simulated = transport == _LAB_TRANSPORT or any(map(_is_simulated, found))
     return Evidence.SIMULATED if simulated else Evidence.HARDWARE
 
 
-def is_simulated(found: Iterable[object]) -> bool:
-    """Whether one of the nodes reports simulated hardware. Errors in ``found`` are skipped."""
-    return any(isinstance(one, NodeFacts) and one.product == _SIMULATED_PRODUCT for one in found)
+def takes_time(found: Iterable[object]) -> bool:
+    """Whether a command lasts as long as what it prints: a simulated node moves no payload."""
+    return not any(map(_is_simulated, found))
+
+
+def _is_simulated(found: object) -> bool:
+    return isinstance(found, NodeFacts) and found.product == _SIMULATED_PRODUCT
 
 
 def contradiction(said: str, found: Collection[object], transport: str) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import pytest
 from railgauge import __version__
 from railgauge.bundle import certified
 from railgauge.bundle.contents import CLUSTER, FolderContents
-from railgauge.bundle.printed import printed
+from railgauge.bundle.printed import printed_twice
 from railgauge.core.codec import to_plain
 from railgauge.diagnosis import RunResults
 from railgauge.diagnosis.model import SoakResults
@@ -26,7 +25,6 @@ from railgauge.judging import record
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.correctness import is_corrupt
-from railgauge.judging.own_output import repeated
 from railgauge.planning import forecast
 from railgauge.plugin import (
     complaints,
@@ -312,11 +310,8 @@ class Controller:
         known = (platform, cluster, kept.reboots(), kept.confirmed(platform))
         read = (kept.starts, kept.kept, kept.marks())
         accepted = self.settings.deviations
-        twice = cache(lambda: repeated(printed(kept, platform)))
-        found = RunResults(
-            self.records, self.run.found, *known, *read, deviations=accepted, repeated=twice
-        )
-        return replace(found, soak=self._soaked)
+        found = RunResults(self.records, self.run.found, *known, *read, deviations=accepted)
+        return replace(found, soak=self._soaked, repeated=printed_twice(kept, platform))
 
     def _tell_absent(self, session: pytest.Session) -> None:
         """Add a record for each item that did not run, and the closing items."""
