@@ -6,7 +6,8 @@ two measurements of a run is one output that was printed twice, whatever times a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from railgauge.core.errors import OtherThanAsked
@@ -38,20 +39,31 @@ RepeatedOutput = tuple[PrintedOutput, ...]
 
 def repeated(printed: Iterable[PrintedOutput]) -> tuple[RepeatedOutput, ...]:
     """Return the outputs that show the same run, in time and memory linear in their number."""
-    found: dict[str, RepeatedOutput] = {}
+    found: defaultdict[str, list[PrintedOutput]] = defaultdict(list)
     for one in printed:
-        found[one.shows] = (*found.get(one.shows, ()), one)
-    return tuple(alike for alike in found.values() if len(alike) > 1)
+        found[one.shows].append(one)
+    return tuple(tuple(alike) for alike in found.values() if len(alike) > 1)
 
 
-def errors_at(node: str, every: Sequence[RepeatedOutput]) -> Iterator[OtherThanAsked]:
-    """Yield the error of each output of the node that is there more than once."""
+def errors(every: Sequence[RepeatedOutput]) -> dict[str, OtherThanAsked]:
+    """Return the error of each node that printed an output which is there more than once.
+
+    It names the node's first such output and another place of it, and counts the others.
+    """
+    found: dict[str, list[str]] = {}
     for alike in every:
-        if own := [one for one in alike if one.node == node]:
-            other = next(one for one in alike if one is not own[0])
-            more = f", and in {len(alike) - 2} more" if len(alike) > 2 else ""  # noqa: PLR2004
-            what = f"{own[0].place} and {other.place}{more} hold the same output: {own[0].shows}"
-            yield OtherThanAsked(what, where=node, remedy=_REMEDY)
+        first, second = alike[:2]
+        more = f", and in {len(alike) - 2} more" if len(alike) > 2 else ""  # noqa: PLR2004
+        for own in {one.node: one for one in reversed(alike)}.values():
+            other = second if own is first else first
+            what = f"{own.place} and {other.place}{more} hold the same output: {own.shows}"
+            found.setdefault(own.node, []).append(what)
+    return {node: _error(node, told) for node, told in found.items()}
+
+
+def _error(node: str, told: Sequence[str]) -> OtherThanAsked:
+    more = f"; and {len(told) - 1} more outputs" if len(told) > 1 else ""
+    return OtherThanAsked(f"{told[0]}{more}", where=node, remedy=_REMEDY)
 
 
 _REMEDY = (

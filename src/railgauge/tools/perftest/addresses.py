@@ -96,10 +96,11 @@ def _of_port(asked: ToolRequest, side: SideOutput, name: str, node: str) -> Iter
     if nic.lid is not None:
         wanted, said = nic.lid & _LID_BITS, sorted({one.lid for one in printed})
         shown = ", ".join(f"{lid:#x}" for lid in said)
+        asks = f"{nic.name} of {node} has"
+        fits = said == [wanted]
         yield Claim(
-            f"LID in the {at}", f"{wanted:#x}", shown, said == [wanted], side.node,
-            asks=f"{nic.name} of {node} has",
-        )  # fmt: skip
+            f"LID in the {at}", f"{wanted:#x}", shown, fits, side.node, remedy=_MOVED, asks=asks
+        )
     known = {packed for entry in nic.gids if (packed := _packed(entry.gid))}
     told = [one.gid for one in printed if one.gid and _readings(one.gid)]
     if known and told:
@@ -108,6 +109,12 @@ def _of_port(asked: ToolRequest, side: SideOutput, name: str, node: str) -> Iter
             f"GID in the {at}", "one of its GID table", ", ".join(strange or told), not strange,
             side.node, asks=f"{nic.name} of {node} has",
         )  # fmt: skip
+
+
+_MOVED = (
+    "look for a wrapper that prints another output; if the subnet manager has given out other LIDs "
+    "since the survey, start a new run"
+)
 
 
 def _port(asked: ToolRequest, node: str) -> NicFacts | None:
