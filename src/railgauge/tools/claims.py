@@ -156,7 +156,7 @@ def _told(said: Mapping[str, object], name: str) -> tuple[str, ...]:
 def _uuids(asked: ToolRequest, said: Iterable[str]) -> Iterator[Claim]:
     """Claim that the GPUs have UUIDs of the node, if the survey has read all of them.
 
-    Of other vendors the runtime's UUID is not that of the smi tools.
+    Of other vendors, and of partitions, the runtime's UUID is not that of the smi tools.
     """
     printed = [uuid for uuid in said if _digits(uuid)]
     facts, gpus = asked.facts(asked.case.nodes[0]), asked.platform.gpus
@@ -164,7 +164,7 @@ def _uuids(asked: ToolRequest, said: Iterable[str]) -> Iterator[Claim]:
         return
     parts = [one.uuid for one in facts.parts if one.kind is PartKind.GPU]
     known = {digits for uuid in parts if uuid and (digits := _digits(uuid))}
-    if len(known) < len(parts):
+    if len(known) < len(parts) or any(gpu.mig_enabled for gpu in facts.gpus):
         return
     if strange := [uuid for uuid in printed if _digits(uuid) not in known]:
         yield _of_others("UUIDs of the GPUs", asked, strange)
