@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from testing import bundle_bench as bench
 from testing.acceptance import assert_sound, make_project
 from testing.bundle_bench import changed, forged
+
+from railgauge.cli import main
 
 
 @pytest.fixture
@@ -56,12 +60,57 @@ def test_a_replay_can_be_bundled_and_verified(healthy, replay, verify, tmp_path)
     assert "REPLAYED evidence" in out
 
 
+def exchanged(content):
+    """The transcript of one pair under the name of another one."""
+    one, other = [n for n in content if "transcripts/host_write_bandwidth_" in n and "json" in n][
+        :2
+    ]
+    kept = json.loads(content[other])
+    mine = json.loads(content[one]) | {"runs": kept["runs"]}
+    content[one] = json.dumps(mine).encode()
+
+
+def test_what_verify_refuses_is_refused_or_accepts_nothing(
+    healthy, project, replay, verify, tmp_path
+):
+    """Hashes and statement fit: only judging the evidence again shows it."""
+    path = forged(healthy.path, tmp_path / "b", exchanged)
+    code, _, err = verify(path)
+    assert code == 1
+    run = project.run(f"--replay={path}")
+    assert run.code == 4
+    assert f"does not verify: {err.partition('NOT VERIFIED: ')[2].strip()}" in run.output
+    assert "--replay-unverified judges it all the same" in run.output
+    assert not (project.folder / "reports").exists()
+
+    run = replay(path, "--replay-unverified", "-n", "2")
+    assert run.code == 10
+    assert (run.verdict["verdict"], run.verdict["evidence"]) == ("incomplete", "not verified")
+    assert "NOT VERIFIED, so nothing is accepted: run/transcripts/" in run.output
+    assert "INCOMPLETE (NOT VERIFIED evidence)" in run.output
+    assert "not verified" in run.html.lower()
+    metrics = tmp_path / "metrics.prom"
+    assert main(["metrics", str(run.latest), "-o", str(metrics)]) == 0
+    said = metrics.read_text()
+    assert 'evidence="not verified"' in said
+    assert [x for x in said.splitlines() if "accepted" in x and x.endswith(" 1")] == []
+    # Nobody can vouch for it.
+    assert main(["bundle", str(run.latest), "-o", str(tmp_path / "c"), "--unsigned"]) == 2
+
+
+def test_the_option_alone_and_a_bundle_that_verifies(healthy, project, replay):
+    run = project.run("--replay-unverified")
+    assert run.code == 4
+    assert "--replay-unverified: needs --replay" in run.output
+    assert replay(healthy.path, "--replay-unverified").code == 0
+
+
 def test_a_transcript_that_is_not_there_is_an_error(healthy, replay, tmp_path):
     def change(content):
         for name in [n for n in content if "host_write_bandwidth_" in n]:
             del content[name]
 
-    run = replay(forged(healthy.path, tmp_path / "b", change))
+    run = replay(forged(healthy.path, tmp_path / "b", change), "--replay-unverified")
     assert run.code == 10
     wanting = {
         i for i in run.outcomes if "test_write_bandwidth[" in i or "test_write_traffic[" in i

@@ -24,8 +24,8 @@ def held(monkeypatch):
     def run(*claims, outputs=OUTPUTS, is_planned=True):
         def claim(asked, sides):
             assert sides == (
-                SideOutput("n1", "client", outputs[0], SAID[0].argv),
-                SideOutput("n2", "server", outputs[1], SAID[1].argv),
+                SideOutput("n1", "client", outputs[0], SAID[0].argv, SAID[0].duration_s),
+                SideOutput("n2", "server", outputs[1], SAID[1].argv, SAID[1].duration_s),
             )
             return claims
 

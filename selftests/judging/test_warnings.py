@@ -145,7 +145,7 @@ def test_every_rdma_measurement_of_that_platform_leaves_relaxed_ordering_out():
 def test_a_warning_of_the_server_is_one_of_the_run():
     case = Case("host_send_bandwidth_4qp", ("n1", "n2"), Pairing("mlx5_0"), (PLATEAU[0],))
     asked = ToolRequest(case, HOMELAB.measurements[case.measurement], HOMELAB, is_planned=False)
-    said = [transcript("n1"), transcript("n2", role="server")]
+    said = [transcript("n1", duration_s=60.0), transcript("n2", role="server")]
     parse = tool("perftest").parse
     client, server = parse(table(PLATEAU)), parse(table(PLATEAU, slow=SLOW_CPU))
     held = agreement.held(asked, said, [client, server])

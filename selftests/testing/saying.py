@@ -89,6 +89,7 @@ def facts(platform: Platform, node: str) -> NodeFacts:
     return NodeFacts(
         node=node,
         hostname=f"{node}.cluster.example",
+        product="railgauge lab node",
         gpus=tuple(
             GpuFacts(index, gpus.model, buses[index] if buses else None, None)
             for index in range(gpus.count if gpus else 0)

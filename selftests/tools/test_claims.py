@@ -10,6 +10,7 @@ from railgauge.core.errors import FactMissing
 from railgauge.core.model import Case
 from railgauge.facts import NodeFacts
 from railgauge.facts.model import GpuFacts
+from railgauge.facts.parts import InventoryPart, PartKind
 from railgauge.tools.claims import (
     Claim,
     SideOutput,
@@ -17,6 +18,7 @@ from railgauge.tools.claims import (
     claims_nothing,
     claims_of_gpus,
     equal,
+    long_enough,
     same_models,
 )
 from railgauge.tools.hosts import claim_of_hosts, claims_of_ranks
@@ -198,19 +200,77 @@ def test_models_are_those_declared_and_those_seen_on_the_nodes_asked_for():
 def test_exactly_the_declared_gpus_are_measured_and_are_of_their_model(measured, models, said):
     platform = SimpleNamespace(gpus=SimpleNamespace(model="H200", count=2), expected=["gpu_model"])
     request = replace(asked(), platform=platform)
-    gpus, model = claims_of_gpus(request, measured, models)
+    gpus, model = claims_of_gpus(request, {"measured": measured, "models": models})
     assert [(gpus.item, gpus.asked), (model.item, model.asked)] == [
         ("GPUs", "gpu0, gpu1"), ("GPU model", "H200"),
     ]  # fmt: skip
     assert [(one.said, one.agrees) for one in (gpus, model)] == said
 
 
+ONE_GPU = {"measured": ("gpu0",), "models": ("H100",)}
+
+
 def test_where_no_gpu_or_no_model_is_declared_none_is_claimed():
-    assert list(claims_of_gpus(asked(model=None), ("gpu0",), ("H200",))) == []
+    assert list(claims_of_gpus(asked(model=None), ONE_GPU)) == []
     gpus = SimpleNamespace(model="H200", count=1)
     request = replace(asked(), platform=SimpleNamespace(gpus=gpus, expected=()))
-    (only,) = claims_of_gpus(request, ("gpu0",), ("H100",))
+    (only,) = claims_of_gpus(request, ONE_GPU)
     assert (only.item, only.agrees) == ("GPUs", True)
+
+
+UUID, OTHER = (f"GPU-5d0a11c2-0f3e-4a7b-9c1d-00000000000{n}" for n in (1, 2))
+
+
+def of_a_node(vendor="nvidia", uuid=UUID, bus="0000:1b:00.0"):
+    """A request for one GPU, which the survey has found with this UUID and address."""
+    part = InventoryPart(PartKind.GPU, "gpu0", uuid=uuid)
+    gpu = GpuFacts(0, "H200", bus, None)
+    platform = SimpleNamespace(
+        gpus=SimpleNamespace(model="H200", count=1, vendor=vendor), expected=()
+    )
+    found = {"n1": NodeFacts("n1", gpus=(gpu,), parts=(part,))}
+    return replace(asked("n1", found=found), platform=platform)
+
+
+@pytest.mark.parametrize(
+    ("said", "agrees"),
+    [
+        ({"uuids": (UUID,)}, {"UUIDs of the GPUs": True}),
+        ({"uuids": (UUID.removeprefix("GPU-").upper(),)}, {"UUIDs of the GPUs": True}),
+        ({"uuids": (OTHER,)}, {"UUIDs of the GPUs": False}),
+        ({"uuids": (UUID, OTHER)}, {"UUIDs of the GPUs": False}),
+        ({"uuids": ("-", "")}, {}),
+        ({"buses": ("00000000:1B:00",)}, {"PCI addresses of the GPUs": True}),
+        ({"buses": ("0000:1b:00.0",)}, {"PCI addresses of the GPUs": True}),
+        ({"buses": ("0000:1c:00.0",)}, {"PCI addresses of the GPUs": False}),
+        ({"buses": ("?",)}, {}),
+    ],
+)
+def test_gpus_that_are_not_the_nodes_are_denied(said, agrees):
+    claims = claims_of_gpus(of_a_node(), {**ONE_GPU, **said})
+    of_all = ("GPUs", "GPU model")
+    assert {one.item: one.agrees for one in claims if one.item not in of_all} == agrees
+
+
+def test_gpus_that_the_survey_does_not_know_and_other_kinds_of_uuids_give_no_claim():
+    said = {**ONE_GPU, "uuids": (OTHER,), "buses": ("0000:1c:00.0",)}
+    unknown = of_a_node(uuid=None, bus=None)
+    for request in (unknown, of_a_node(vendor="amd", bus=None), replace(unknown, found={})):
+        items = [one.item for one in claims_of_gpus(request, said)]
+        assert not {"UUIDs of the GPUs", "PCI addresses of the GPUs"} & {*items}
+
+
+def test_a_command_that_ended_before_its_output_could_be_is_denied():
+    def of(lasted_s, least_s=60.0):
+        side = SideOutput("n1", "client", None, lasted_s=lasted_s)
+        return [one.agrees for one in long_enough(side, least_s, "of burning")]
+
+    assert (of(60.5), of(59.9), of(58.0), of(0.4)) == ([True], [True], [False], [False])
+    assert of(None) == of(1.0, 0.0) == of(1.0, float("inf")) == of(1.0, float("nan")) == []
+    (denied,) = long_enough(SideOutput("n1", "client", None, lasted_s=0.4), 60.0, "of burning")
+    assert str(denied) == (
+        "time: what the tool says takes at least 60.00 s of burning, its command took 0.40 s"
+    )
 
 
 def test_an_option_has_its_default_where_the_platform_file_names_none():

@@ -3,6 +3,7 @@
 import copy
 import json
 import time
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -10,8 +11,10 @@ from hypothesis import strategies as st
 from testing.tool_setting import kinds, setting, values
 
 from railgauge.core.errors import BadInput
-from railgauge.core.model import Pairing
-from railgauge.tools.iperf3 import commands, parse
+from railgauge.core.model import Case, Pairing
+from railgauge.tools import run_identity
+from railgauge.tools.claims import SideOutput, ToolRequest
+from railgauge.tools.iperf3 import claims, commands, parse
 
 RATE = 94_123_456_789.5
 
@@ -198,3 +201,49 @@ def test_what_cannot_be_run(wrong):
 def test_ports(port):
     with pytest.raises(BadInput):
         commands(setting("iperf3", nodes=PAIR), port)
+
+
+# --- where it connected to, and what identifies the run ---
+
+CONNECTED = {
+    "connected": [
+        {"socket": 5, "local_host": "10.0.0.1", "local_port": 41852,
+         "remote_host": "10.0.0.2", "remote_port": 20111},
+    ],
+    "connecting_to": {"host": "n2-data", "port": 20111},
+    "timestamp": {"timesecs": 1760000000},
+}  # fmt: skip
+ARGV = ("iperf3", "-c", "n2-data", "-p", "20111", "-J", "-t", "10", "-P", "2")
+
+
+def connected(**more):
+    return json.dumps(SOUND | {"start": SOUND["start"] | CONNECTED | more})
+
+
+def denied(text, argv=ARGV, *, is_planned=True, lasted_s=11.0):
+    measurement = SimpleNamespace(options={"streams": 2})
+    request = ToolRequest(Case("m", ("n1", "n2"), None, ()), measurement, None, {}, is_planned)
+    side = SideOutput("n1", "client", parse(text), argv, lasted_s)
+    return [one.item for one in claims(request, (side,)) if not one.agrees]
+
+
+def test_the_server_and_the_port_are_those_of_the_command():
+    assert denied(connected()) == []
+    assert denied(json.dumps(SOUND)) == []  # not shown
+    other = {"connecting_to": {"host": "n3-data", "port": 20111}}
+    assert denied(connected(**other)) == ["server"]
+    assert denied(connected(), (*ARGV[:4], "20112")) == ["TCP port"]
+    assert denied(connected(**other), is_planned=False) == []
+
+
+def test_it_sends_as_long_as_its_command_ran():
+    assert denied(connected(), lasted_s=0.3) == ["time"]
+    assert denied(connected(), lasted_s=None) == []
+
+
+def test_a_run_is_known_by_the_ends_of_its_first_connection_and_its_second():
+    shown = run_identity("iperf3", connected())
+    assert shown == "from 10.0.0.1 port 41852 to 10.0.0.2 port 20111 at 1760000000"
+    assert run_identity("iperf3", connected(timestamp={"timesecs": 1760000001})) != shown
+    for text in (json.dumps(SOUND), connected(connected=[]), connected(timestamp={}), "", "{"):
+        assert run_identity("iperf3", text) == ""

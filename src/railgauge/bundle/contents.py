@@ -13,6 +13,7 @@ from railgauge.bundle import inputs, strict
 from railgauge.bundle.archive import Archive
 from railgauge.bundle.errors import BadBundle
 from railgauge.bundle.parts import earlier_results
+from railgauge.bundle.printed import printed_twice
 from railgauge.bundle.statement import RUN
 from railgauge.config import deviations, thresholds
 from railgauge.config.deviations import Deviation, DeviationError
@@ -271,6 +272,7 @@ class Contents:
             self.marks(),
             self.deviations(),
             earlier=earlier_results(self, platform),
+            repeated=printed_twice(self, platform),
         )
         if self.parts:
             parts = {one.plan().run_id: one.results(one.records(), platform) for one in self.parts}
@@ -315,14 +317,18 @@ class Contents:
         name = f"{folder}{case_file(case)}"
         if name not in self:
             return self._result_of_part(case, folder, name)
-        data = strict.unstamped(self._json(name), TRANSCRIPT_VERSION, f"{self._at}{name}")
-        kept = strict.value(Kept, data, f"{self._at}{name}")
+        kept = self.kept_in(name)
         if kept.case != identity(case):
             raise NoEvidence(f"{name} is of another measurement", where=title(case))
         error = kept.error
         if error is not None and not isinstance(error, NoEvidence):
             error = NoEvidence(str(error))
         return CaseResult(kept.runs, error)
+
+    def kept_in(self, name: str) -> Kept:
+        """The content of a file of transcripts."""
+        data = strict.unstamped(self._json(name), TRANSCRIPT_VERSION, f"{self._at}{name}")
+        return strict.value(Kept, data, f"{self._at}{name}")
 
     def _result_of_part(self, case: Case, folder: str, name: str) -> CaseResult:
         """The result in the latest of the runs that were merged. Raises ``NoEvidence``."""

@@ -40,6 +40,7 @@ from railgauge.core.errors import BadInput
 from railgauge.judging.inventory import FILE as INVENTORY
 from railgauge.judging.inventory import inventory
 from railgauge.judging.record import FILE as RECORDS
+from railgauge.judging.stamp import Evidence
 from railgauge.run.kept_text import json_text
 from railgauge.run.newer import refuse_newer
 from railgauge.run.store import MANIFEST
@@ -179,6 +180,8 @@ def _verdict(contents: _Run) -> bytes:
 
 def _statement(contents: _Run, writer: Writer, told: Redacted) -> bytes:
     plan, verdict = contents.plan(), strict.loads(contents.bytes(VERDICT), VERDICT)
+    if plan.evidence == Evidence.NOT_VERIFIED:
+        raise NotVerified("is a replay of evidence that does not verify", where=VERDICT)
     about = RunInfo(
         schema_version=statement.SCHEMA_VERSION,
         run_id=plan.run_id,

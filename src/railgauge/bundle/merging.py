@@ -32,7 +32,6 @@ from railgauge.core.model import Cluster
 from railgauge.facts import boot
 from railgauge.judging import confirmation, inventory, record
 from railgauge.judging.record import ItemRecord
-from railgauge.judging.stamp import Evidence
 from railgauge.run import resume
 from railgauge.run.newer import refuse_newer
 from railgauge.run.store import EARLIER, MANIFEST, Store, lines_text, write_whole
@@ -117,7 +116,7 @@ def _parts(sources: Sequence[Contents]) -> list[Contents]:
 
 def _refuse_unfit(parts: Sequence[Contents]) -> None:
     for plan in (part.plan() for part in parts):
-        if plan.evidence == Evidence.REPLAYED:
+        if plan.evidence.is_of_another_run:
             raise BadInput("is a replay: merge the runs that measured", where=plan.run_id)
         if plan.soak is not None:
             raise BadInput("has a soak, which cannot be merged", where=plan.run_id)

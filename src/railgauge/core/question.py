@@ -14,6 +14,7 @@ from railgauge.core.model import Case, Transcript
 READ, LIMITS, TRAFFIC, TRANSPORT, RATIO = ("read", "limits", "traffic", "transport", "ratio")
 FACT, FABRIC, RESULTS, CORRECT = ("fact", "fabric", "results", "correct")
 PEERS, KERNEL, TELEMETRY, GROWTH = ("peers", "kernel", "telemetry", "growth")
+OUTPUT = "output"
 
 
 @dataclass(frozen=True, slots=True)

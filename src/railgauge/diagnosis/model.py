@@ -16,6 +16,7 @@ from railgauge.diagnosis.triage import TRIAGE
 from railgauge.facts import FactsByNode, NodeFacts
 from railgauge.facts.boot import KernelMark, Reboot
 from railgauge.judging.confirmation import Confirmed
+from railgauge.judging.own_output import RepeatedOutput
 from railgauge.judging.record import ItemRecord
 
 CERTAIN, LIKELY, OPEN = "certain", "likely", "open"
@@ -165,6 +166,10 @@ def _nothing(_case: Case) -> CaseResult | None:
     return None
 
 
+def _none_twice() -> Sequence[RepeatedOutput]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class SoakRound:
     """One round of a soak: when it ran (ISO 8601, UTC), and how many of its items passed.
@@ -212,6 +217,7 @@ class RunResults:
     was merged, by run id, oldest first; empty for a run that measured itself. ``earlier`` are the
     runs that this one carries on, oldest first, each with its survey, with what was kept of it
     apart from what this run took over, and with the records that no evidence of it shows.
+    ``repeated`` returns the outputs that are in the evidence more than once.
     """
 
     records: Mapping[str, ItemRecord]
@@ -227,6 +233,7 @@ class RunResults:
     soak: SoakResults | None = None
     parts: Mapping[str, RunResults] = field(default_factory=dict)
     earlier: Mapping[str, RunResults] = field(default_factory=dict)
+    repeated: Callable[[], Sequence[RepeatedOutput]] = _none_twice
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from railgauge.core.errors import OtherThanAsked
 from railgauge.core.model import Parsed, Transcript
 from railgauge.core.problems import Problem
 from railgauge.core.terms import Severity
+from railgauge.judging import stamp
 from railgauge.judging.evidence import program
 from railgauge.tools import tool
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest
@@ -21,8 +22,16 @@ def held(asked: ToolRequest, said: Sequence[Transcript], outputs: Sequence[Parse
     holds the warnings of the other commands. Raises ``OtherThanAsked``, which names the requested
     and the reported value of every item that disagrees.
     """
+    is_timed = stamp.takes_time(asked.found.values())
     sides = tuple(
-        SideOutput(transcript.node, transcript.role, output, transcript.argv)
+        SideOutput(
+            transcript.node,
+            transcript.role,
+            output,
+            transcript.argv,
+            # An output that is judged by itself has a duration of 0.
+            transcript.duration_s or None if is_timed else None,
+        )
         for transcript, output in zip(said, outputs, strict=True)
     )
     claims = tool(asked.measurement.tool).claims(asked, sides)

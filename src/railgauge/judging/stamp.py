@@ -12,11 +12,19 @@ from railgauge.facts import NodeFacts
 
 
 class Evidence(Term):
-    """The origin of a run's numbers. A replay judges the evidence of another run."""
+    """The origin of a run's numbers. A replay judges the evidence of another run.
+
+    ``NOT_VERIFIED`` is that of a bundle that ``railgauge verify`` refuses: it accepts nothing.
+    """
 
     HARDWARE = "hardware"
     SIMULATED = "simulated"
     REPLAYED = "replayed"
+    NOT_VERIFIED = "not verified"
+
+    @property
+    def is_of_another_run(self) -> bool:
+        return self in (Evidence.REPLAYED, Evidence.NOT_VERIFIED)
 
 
 # The product name that a simulated node reports as its firmware's.
@@ -33,6 +41,11 @@ def of_nodes(found: Iterable[object], transport: str) -> Evidence:
     return Evidence.SIMULATED if simulated else Evidence.HARDWARE
 
 
+def takes_time(found: Iterable[object]) -> bool:
+    """Whether a command lasts as long as what it prints: a simulated node moves no payload."""
+    return not any(map(_is_simulated, found))
+
+
 def _is_simulated(found: object) -> bool:
     return isinstance(found, NodeFacts) and found.product == _SIMULATED_PRODUCT
 
@@ -43,6 +56,6 @@ def contradiction(said: str, found: Collection[object], transport: str) -> str:
         return f"claims {said} evidence, which is not a known kind"
     due = of_nodes(found, transport)
     is_known = due is Evidence.SIMULATED or any(isinstance(one, NodeFacts) for one in found)
-    if said in (due, Evidence.REPLAYED) or not is_known:
+    if said == due or Evidence(said).is_of_another_run or not is_known:
         return ""
     return f"claims {said} evidence, but by the facts of its nodes it is {due}"

@@ -69,7 +69,7 @@ def tell_worker(settings: RunSettings, folder: Path, workerinput: dict[str, str]
     workerinput[_WORKER_INPUT] = str(folder)
     resuming.tell_worker(settings.resumed, workerinput)
     parted.tell_worker(settings.measures, workerinput)
-    replay.tell_worker(settings.replayed, workerinput)
+    replay.tell_worker(settings.replayed, settings.unverified, workerinput)
 
 
 def _settings(
@@ -93,6 +93,7 @@ def _settings(
         not_limited=not_limited(platform, level, tests),
         part=getattr(config, "workerinput", {}).get("workerid", MAIN),
         replayed=recording.folder if recording else None,
+        unverified=recording.unverified if recording else "",
         resumed=earlier.folder if earlier else None,
         no_gates=said.no_gates,
         prepare=said.prepare,

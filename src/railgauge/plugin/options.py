@@ -54,6 +54,12 @@ def add(parser: pytest.Parser) -> None:
         "of --platform; no node is contacted",
     )
     group.addoption(
+        "--replay-unverified",
+        action="store_true",
+        help="with --replay: judge a bundle that railgauge verify refuses all the same; every "
+        "report says NOT VERIFIED, and nothing is accepted",
+    )
+    group.addoption(
         "--resume",
         metavar="RUN",
         help="carry on an interrupted run: a folder of reports/, or latest; its measurements are "

@@ -1,4 +1,8 @@
-"""``--replay BUNDLE``: judges recorded transcripts and facts; no node is contacted."""
+"""``--replay BUNDLE``: judges recorded transcripts and facts; no node is contacted.
+
+The bundle is verified first, as ``railgauge verify --unsigned`` does. One that does not verify is
+refused, or judged as evidence that is not verified.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +13,29 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from railgauge.bundle import archive
+from railgauge.bundle.archive import Archive
 from railgauge.bundle.contents import FolderContents
 from railgauge.bundle.errors import NotVerified
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
 from railgauge.verdict.decision import RunPlan
 
-_WORKER_INPUT = "railgauge_replay"
+_WORKER_INPUT, _WORKER_DOUBT = "railgauge_replay", "railgauge_replay_unverified"
+_ANYWAY = "--replay-unverified"
 _AGAINST = ("--hostfile", "--prepare", "--lab-nodes", "--lab-fault", "--soak")
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A bundle, unpacked into a temporary folder that the controller shares with its workers."""
+    """A bundle, unpacked into a temporary folder that the controller shares with its workers.
+
+    ``unverified`` is why it does not verify; empty if it does.
+    """
 
     folder: Path
     contents: FolderContents
     temporary: TemporaryDirectory[str] | None
+    unverified: str = ""
 
     @property
     def plan(self) -> RunPlan:
@@ -44,16 +54,18 @@ class Recording:
 
 def recording(config: pytest.Config) -> Recording | None:
     """The bundle that ``--replay`` names; ``None`` without the option. Raises ``BadInput``."""
-    named = config.getoption("--replay")
+    named, anyway = config.getoption("--replay"), config.getoption(_ANYWAY)
     if not named:
+        if anyway:
+            raise BadInput("needs --replay", where=_ANYWAY)
         return None
     if hasattr(config, "workerinput"):
-        folder = Path(config.workerinput[_WORKER_INPUT])
-        return Recording(folder, FolderContents(folder), None)
+        folder, doubt = (Path(config.workerinput[_WORKER_INPUT]), config.workerinput[_WORKER_DOUBT])
+        return Recording(folder, FolderContents(folder), None, doubt)
     for option in _AGAINST:
         if config.getoption(option):
             raise BadInput(f"{option} cannot be combined with a replay", where="--replay")
-    return _unpacked(Path(config.invocation_params.dir, named))
+    return _unpacked(Path(config.invocation_params.dir, named), anyway=anyway)
 
 
 def _refuse_merged(path: Path, run: RunPlan) -> None:
@@ -65,12 +77,13 @@ def _refuse_merged(path: Path, run: RunPlan) -> None:
         )
 
 
-def tell_worker(replayed: Path | None, workerinput: dict[str, str]) -> None:
+def tell_worker(replayed: Path | None, unverified: str, workerinput: dict[str, str]) -> None:
     if replayed is not None:
         workerinput[_WORKER_INPUT] = str(replayed)
+        workerinput[_WORKER_DOUBT] = unverified
 
 
-def _unpacked(path: Path) -> Recording:
+def _unpacked(path: Path, *, anyway: bool) -> Recording:
     from railgauge.bundle import unpack  # noqa: PLC0415 - keys and envelopes are slow to import
 
     temporary = TemporaryDirectory(prefix="railgauge-replay-")
@@ -79,10 +92,22 @@ def _unpacked(path: Path) -> Recording:
         with archive.opened(path) as held:
             unpack.unpack(held, folder)
             _refuse_merged(path, FolderContents(folder).plan())
-        return Recording(folder, FolderContents(folder), temporary)
-    except NotVerified as error:
-        temporary.cleanup()
-        raise BadInput(f"does not verify: {error}", where=str(path)) from None
+            doubt = _doubt(held)
+        if doubt and not anyway:
+            what = f"does not verify: {doubt}"
+            raise BadInput(what, where=str(path), remedy=f"{_ANYWAY} judges it all the same")
+        return Recording(folder, FolderContents(folder), temporary, doubt)
     except BaseException:
         temporary.cleanup()
         raise
+
+
+def _doubt(held: Archive) -> str:
+    """Why the bundle does not verify; empty if it does, whoever has signed it."""
+    from railgauge.bundle import check  # noqa: PLC0415 - keys and envelopes are slow to import
+
+    try:
+        check.verify(held)
+    except NotVerified as error:
+        return str(error)
+    return ""

@@ -17,6 +17,7 @@ import pytest
 from railgauge import __version__
 from railgauge.bundle import certified
 from railgauge.bundle.contents import CLUSTER, FolderContents
+from railgauge.bundle.printed import printed_twice
 from railgauge.core.codec import to_plain
 from railgauge.diagnosis import RunResults
 from railgauge.diagnosis.model import SoakResults
@@ -311,7 +312,9 @@ class Controller:
         read = (kept.starts, kept.kept, kept.marks())
         accepted = self.settings.deviations
         found = RunResults(self.records, self.run.found, *known, *read, deviations=accepted)
-        return replace(found, soak=self._soaked, earlier=recording.earlier(self.config).runs)
+        earlier = recording.earlier(self.config).runs
+        twice = printed_twice(kept, platform)
+        return replace(found, soak=self._soaked, earlier=earlier, repeated=twice)
 
     def _tell_absent(self, session: pytest.Session) -> None:
         """Add a record for each item that did not run, and the closing items."""

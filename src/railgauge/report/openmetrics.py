@@ -15,6 +15,7 @@ from itertools import islice
 from railgauge.core.errors import BadInput
 from railgauge.core.terms import Verdict
 from railgauge.judging.record import ItemRecord
+from railgauge.judging.stamp import Evidence
 from railgauge.report.triage.reading import RecordedRun
 from railgauge.verdict.counts import Counts, verdict_of, worst_measurements
 from railgauge.verdict.deviations import DeviationState
@@ -104,7 +105,10 @@ def families(run: FinishedRun) -> tuple[MetricFamily, ...]:
     outcome = run.outcome
     covered = len({item for one in outcome.deviations for item in one.covers})
     has_loose = any(one.state is DeviationState.LOOSE for one in outcome.deviations)
-    due = verdict_of(outcome.counts, covered, outcome.part, has_loose=has_loose)
+    is_verified = outcome.evidence != Evidence.NOT_VERIFIED
+    due = verdict_of(
+        outcome.counts, covered, outcome.part, has_loose=has_loose, is_verified=is_verified
+    )
     tallied = [getattr(outcome.counts, name) for name in _OUTCOMES]
     is_sound = min(tallied) >= 0 and sum(tallied) == outcome.counts.planned
     if outcome.verdict is not due or not is_sound:

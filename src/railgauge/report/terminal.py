@@ -72,6 +72,8 @@ def header(settings: RunSettings, folder: Path | None) -> list[str]:
     evidence = settings.evidence_of(())  # what is known before the survey
     if evidence != Evidence.HARDWARE:
         lines.append(_no_hardware(evidence))
+    if settings.unverified:
+        lines.append(printable(f"NOT VERIFIED, so nothing is accepted: {settings.unverified}"))
     if folder:
         lines.append(f"reports: {folder}")
     return lines

@@ -29,8 +29,9 @@ class RunSettings:
     reached may differ. ``not_applicable`` gives a reason for each subject that is not tested here.
     ``not_limited`` are subjects that could be tested and that the platform file does not have.
     ``replayed`` is the folder of the unpacked bundle whose transcripts are judged in place of
-    nodes. ``resumed`` is the folder of the run that is carried on. ``wait_s`` is how many seconds
-    to wait for nodes that another run holds, ``disk_limit_bytes`` what its folder may take.
+    nodes, ``unverified`` why that bundle does not verify, empty if it does. ``resumed`` is the
+    folder of the run that is carried on. ``wait_s`` is how many seconds to wait for nodes that
+    another run holds, ``disk_limit_bytes`` what its folder may take.
     ``deviations`` are those that somebody has accepted.
     ``operator`` is who runs it. ``measures`` is the part of the level that it measures, ``None``
     for all of it. ``at_once`` is the number of measurements that are made at a time: in all,
@@ -47,6 +48,7 @@ class RunSettings:
     not_limited: tuple[str, ...] = ()
     part: str = MAIN
     replayed: Path | None = None
+    unverified: str = ""
     resumed: Path | None = None
     no_gates: bool = False
     prepare: bool = False
@@ -83,7 +85,7 @@ class RunSettings:
         return max((m.time_limit_s * m.extents[name].repeats for m in made), default=0.0)
 
     def evidence_of(self, found: Iterable[object]) -> Evidence:
-        """The kind of evidence, given the survey's answers; a replay is always ``replayed``."""
+        """The kind of evidence, given the survey's answers; that of a replay depends on neither."""
         if self.replayed:
-            return Evidence.REPLAYED
+            return Evidence.NOT_VERIFIED if self.unverified else Evidence.REPLAYED
         return stamp.of_nodes(found, self.declared.transport)

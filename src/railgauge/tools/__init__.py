@@ -38,6 +38,7 @@ class Registered:
     that the tool can measure across rails. ``root`` is why it needs root; empty if it does not.
     ``is_of_each_gpu``: its figures are of single GPUs, computing in their own memory, so that all
     GPUs of a model must reach the same. ``is_family``: the module holds several tools.
+    ``is_identified``: its output may show what no other run of it shows.
     """
 
     module: str
@@ -46,6 +47,7 @@ class Registered:
     root: str = ""
     is_of_each_gpu: bool = False
     is_family: bool = False
+    is_identified: bool = False
 
 
 _INFINIBAND = "infiniband-diags"
@@ -53,13 +55,13 @@ _PROBED = "railgauge.tools.probed"
 _UMAD = "management packets: /dev/infiniband/umad*"
 # Tools that the suite starts: a platform file may name them.
 _RUN = {
-    "perftest": Registered("railgauge.tools.perftest", is_two_ended=True),
-    "ccl-tests": Registered("railgauge.tools.ccl_tests", keys=("ccl_tests",)),
+    "perftest": Registered("railgauge.tools.perftest", is_two_ended=True, is_identified=True),
+    "ccl-tests": Registered("railgauge.tools.ccl_tests", keys=("ccl_tests",), is_identified=True),
     "transferbench": Registered(
         "railgauge.tools.transferbench", keys=("transferbench", "TransferBench")
     ),
     "nvbandwidth": Registered("railgauge.tools.nvbandwidth"),
-    "iperf3": Registered("railgauge.tools.iperf3", is_two_ended=True),
+    "iperf3": Registered("railgauge.tools.iperf3", is_two_ended=True, is_identified=True),
     "vllm-bench": Registered(
         "railgauge.tools.vllm_bench", keys=("vllm-bench", "vllm_bench", "vllm")
     ),
@@ -178,6 +180,24 @@ class TwoEnded(Protocol):
 
     def flow(self, measurement: Measurement) -> Flow:
         """Return which way a test of this measurement moves its payload between two nodes."""
+
+
+class Identified(Protocol):
+    """What the module of a tool has whose output may show what no other run of it shows."""
+
+    def identity(self, text: str) -> str:
+        """Return that part of the output, in words; empty if this output does not show it.
+
+        Two runs may have it alike by chance only so seldom that a healthy run of 100,000
+        measurements never does.
+        """
+
+
+def run_identity(name: str, text: str) -> str:
+    """Return what in an output of the tool ``name`` no other run of it shows; empty for nothing."""
+    if not (name in _RUN and _RUN[name].is_identified):
+        return ""
+    return cast(Identified, tool(name)).identity(text)
 
 
 def flow(measurement: Measurement) -> Flow:

@@ -10,6 +10,8 @@ compared with the command::
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -18,6 +20,8 @@ from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Case, Parsed
 from railgauge.core.terms import Role
 from railgauge.facts import NodeFacts
+from railgauge.facts.parts import PartKind
+from railgauge.tools import pci
 
 # Words that vendors put before or after the name of the same GPU.
 _AROUND = frozenset({"nvidia", "amd", "metax", "oam", "tesla"})
@@ -29,7 +33,8 @@ class Claim:
 
     ``said`` is ``None`` if this version of the tool, or this output, does not show the item.
     ``node`` is the node whose output shows it, empty for the client. ``remedy`` is what to do if
-    they disagree, empty if unknown.
+    they disagree, empty if unknown. ``asks`` and ``says`` are the words before ``asked`` and
+    ``said``: an address is not asked for, but known.
     """
 
     item: str
@@ -38,9 +43,11 @@ class Claim:
     agrees: bool = True
     node: str = ""
     remedy: str = ""
+    asks: str = "asked for"
+    says: str = "the tool says"
 
     def __str__(self) -> str:
-        return f"{self.item}: asked for {self.asked}, the tool says {self.said}"
+        return f"{self.item}: {self.asks} {self.asked}, {self.says} {self.said}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +83,15 @@ class ToolRequest:
 class SideOutput:
     """The parsed output of one command of a run; the one with the results has role ``client``.
 
-    ``argv`` is the command; empty for an output without its command.
+    ``argv`` is the command; empty for an output without its command. ``lasted_s`` is how long the
+    command ran by the clock of the control host; ``None`` if that is not known, or tells nothing.
     """
 
     node: str
     role: Role
     parsed: Parsed
     argv: tuple[str, ...] = ()
+    lasted_s: float | None = None
 
 
 def equal(item: str, asked: object, said: object) -> Claim:
@@ -90,6 +99,24 @@ def equal(item: str, asked: object, said: object) -> Claim:
     if said is None:
         return Claim(item, str(asked), None)
     return Claim(item, str(asked), str(said), str(asked).lower() == str(said).lower())
+
+
+def long_enough(side: SideOutput, least_s: float, why: str) -> Iterator[Claim]:
+    """Claim that the command ran at least ``least_s``, the seconds that its output needs.
+
+    Only a lower bound: a slow control host, or a slow start of the tool, makes a command longer.
+    ``why`` are the words behind the seconds. No claim without a time, or without a bound.
+    """
+    if side.lasted_s is None or not 0 < least_s < math.inf:
+        return
+    words = (f"at least {least_s:.2f} s {why}", f"{side.lasted_s:.2f} s")
+    fits = side.lasted_s >= least_s * (1 - _CLOCKS_APART)
+    about = {"asks": "what the tool says takes", "says": "its command took"}
+    yield Claim("time", *words, fits, side.node, **about)
+
+
+# The clocks of nodes and control host differ by less than 0.05 %; the figures are rounded.
+_CLOCKS_APART = 0.01
 
 
 def same_models(item: str, wanted: Iterable[str], said: Iterable[str]) -> Claim | None:
@@ -103,20 +130,74 @@ def same_models(item: str, wanted: Iterable[str], said: Iterable[str]) -> Claim 
     return Claim(item, asked, ", ".join(strange or named) or None, not strange)
 
 
-def claims_of_gpus(asked: ToolRequest, measured: object, models: object) -> Iterator[Claim]:
-    """Claim that exactly the declared GPUs were measured, and that they are of their model.
+def claims_of_gpus(asked: ToolRequest, said: Mapping[str, object]) -> Iterator[Claim]:
+    """Claim that exactly the declared GPUs were measured, those of the node, and of their model.
 
-    ``measured`` are the names that the output has (``gpu0``, …), in its order.
+    ``said`` is the summary: ``measured`` are the names that the output has (``gpu0``, …), in its
+    order, ``models``, ``uuids`` and ``buses`` (PCI addresses) what it tells of them.
     """
     if asked.platform.gpus is None:
         return
-    names = measured if isinstance(measured, tuple) else ()
+    names = _told(said, "measured")
     wanted = ", ".join(f"gpu{number}" for number in range(asked.platform.gpus.count))
     yield equal("GPUs", wanted, ", ".join(names) or None)
     known = asked.models(asked.case.nodes)
-    model = same_models("GPU model", known, models if isinstance(models, tuple) else ())
-    if model:
+    if model := same_models("GPU model", known, _told(said, "models")):
         yield model
+    yield from _uuids(asked, _told(said, "uuids"))
+    yield from claims_of_buses(asked, _told(said, "buses"))
+
+
+def _told(said: Mapping[str, object], name: str) -> tuple[str, ...]:
+    found = said.get(name)
+    return tuple(map(str, found)) if isinstance(found, tuple) else ()
+
+
+def _uuids(asked: ToolRequest, said: Iterable[str]) -> Iterator[Claim]:
+    """Claim that the GPUs have UUIDs of the node, if the survey has read all of them.
+
+    Of other vendors, and of partitions, the runtime's UUID is not that of the smi tools.
+    """
+    printed = [uuid for uuid in said if _digits(uuid)]
+    facts, gpus = asked.facts(asked.case.nodes[0]), asked.platform.gpus
+    if not printed or facts is None or gpus is None or gpus.vendor != "nvidia":
+        return
+    parts = [one.uuid for one in facts.parts if one.kind is PartKind.GPU]
+    known = {digits for uuid in parts if uuid and (digits := _digits(uuid))}
+    if len(known) < len(parts) or any(gpu.mig_enabled for gpu in facts.gpus):
+        return
+    if strange := [uuid for uuid in printed if _digits(uuid) not in known]:
+        yield _of_others("UUIDs of the GPUs", asked, strange)
+    elif known:
+        yield Claim("UUIDs of the GPUs", "of the node", f"{len(printed)} of them")
+
+
+def claims_of_buses(asked: ToolRequest, said: Iterable[str]) -> Iterator[Claim]:
+    """Claim that the PCI addresses of GPUs are those of the node, if the survey has them all."""
+    printed = [one for one in said if pci.whole(one)]
+    facts = asked.facts(asked.case.nodes[0])
+    known = [gpu.bus_id for gpu in facts.gpus] if facts else []
+    whole = {pci.whole(bus) for bus in known if bus} - {None}
+    if not printed or not known or len(whole) < len(known):
+        return
+    if strange := [one for one in printed if pci.whole(one) not in whole]:
+        yield _of_others("PCI addresses of the GPUs", asked, strange)
+    else:
+        yield Claim("PCI addresses of the GPUs", "of the node", f"{len(printed)} of them")
+
+
+def _of_others(item: str, asked: ToolRequest, strange: Iterable[str]) -> Claim:
+    asks = f"{asked.case.nodes[0]} has"
+    return Claim(item, "others", ", ".join(strange), False, asks=asks)
+
+
+_UUID = re.compile(r"(?:gpu-)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+
+
+def _digits(uuid: str) -> str:
+    """Return the digits of a UUID; empty for a text that is none."""
+    match = _UUID.fullmatch(uuid.lower())
+    return match[1] if match else ""
 
 
 def _bare(model: str) -> frozenset[str]:

@@ -19,7 +19,14 @@ from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, claims_of_gpus, equal
+from railgauge.tools.claims import (
+    Claim,
+    SideOutput,
+    ToolRequest,
+    claims_of_gpus,
+    equal,
+    long_enough,
+)
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import program, read_options
@@ -89,12 +96,17 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
 
 
 def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
-    """Compare format, duration, and the number and models of the GPUs."""
+    """Compare format, duration, and the number, models and UUIDs of the GPUs.
+
+    Also the time of the command with the duration.
+    """
     said = sides[0].parsed.summary
+    burnt_s = said.get("duration_s")
     return (
         equal("format", asked.measurement.command, said.get("format")),
         equal("duration_s", asked.option("duration_s", _DURATION_S), said.get("duration_s")),
-        *claims_of_gpus(asked, said.get("measured"), said.get("models")),
+        *claims_of_gpus(asked, said),
+        *long_enough(sides[0], burnt_s if isinstance(burnt_s, int) else 0, "of burning"),
     )
 
 

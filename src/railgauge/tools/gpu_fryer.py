@@ -70,13 +70,13 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
 
 
 def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
-    """Compare the format, and the number and models of the GPUs; it does not show its duration."""
+    """Compare the format, and the number, models and UUIDs of the GPUs; it shows no duration."""
     said = sides[0].parsed.summary
     wanted = _FORMATS.get(asked.measurement.command, asked.measurement.command)
     return (
         equal("format", wanted, said.get("format")),
         equal("duration_s", asked.option("duration_s", _DURATION_S), None),
-        *claims_of_gpus(asked, said.get("measured"), said.get("models")),
+        *claims_of_gpus(asked, said),
     )
 
 

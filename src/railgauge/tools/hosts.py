@@ -40,13 +40,14 @@ def claim_of_hosts(item: str, asked: ToolRequest, hosts: Iterable[str]) -> Claim
     Names are compared up to the first dot, because some tools cut them there.
     """
     known = [facts.hostname for node in asked.case.nodes if (facts := asked.facts(node))]
-    names = {_short(name) for name in known if name}
-    said = {_short(host) for host in hosts}
+    names = {short(name) for name in known if name}
+    said = {short(host) for host in hosts}
     asked_for = ", ".join(sorted(names) or asked.case.nodes)
     if len(names) < len(asked.case.nodes) or not said:
         return Claim(item, asked_for, None)
     return Claim(item, asked_for, ", ".join(sorted(said)), said == names)
 
 
-def _short(host: str) -> str:
+def short(host: str) -> str:
+    """Return a host name up to its first dot, in lower case."""
     return host.partition(".")[0].lower()

@@ -6,7 +6,7 @@ Formats: the JSON (``-J``) of iperf 3.1 to 3.19, and the client's table (``iperf
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from railgauge.config.thresholds.model import Measurement
 from railgauge.core.errors import BadInput
@@ -14,7 +14,7 @@ from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import Problem, ProblemKind
 from railgauge.core.terms import Flow
 from railgauge.tools import Setting
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal
+from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, long_enough
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.documents import Document, integer, items, number, part, read_document
 from railgauge.tools.iperf3_text import add_datagrams, read_table
@@ -141,8 +141,8 @@ def parse(text: str) -> Parsed:
     ``jitter`` (``ms``), ``lost`` and ``datagrams`` (``count``) are those of the receiver.
 
     ``summary``: ``protocol``, ``streams``, ``reverse``, ``both_ways``, ``duration_s``,
-    ``omitted_s`` and ``write_bytes`` as the command set them; ``seconds``, ``congestion``,
-    ``cpu_host_percent`` and ``cpu_remote_percent`` as measured.
+    ``omitted_s``, ``write_bytes``, ``server`` and ``port`` as the command set them; ``seconds``,
+    ``congestion``, ``cpu_host_percent`` and ``cpu_remote_percent`` as measured.
     """
     text = clean(text)
     collector = OutputCollector(relations=_RELATIONS)
@@ -275,6 +275,8 @@ def _summary(content: dict[str, object]) -> dict[str, object]:
         "duration_s": number(asked.get("duration")),
         "omitted_s": number(asked.get("omit")),
         "write_bytes": integer(asked.get("blksize")),
+        "server": part(content, "start", "connecting_to").get("host"),
+        "port": integer(part(content, "start", "connecting_to").get("port")),
         "seconds": number(part(end, "sum_sent").get("seconds")),
         "congestion": end.get("sender_tcp_congestion"),
         "cpu_host_percent": number(load.get("host_total")),
@@ -299,8 +301,11 @@ _THREADED = (3, 16)
 
 
 def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
-    """Compare protocol, streams, threads, direction, seconds, omitted start and write length."""
-    said = sides[0].parsed.summary
+    """Compare protocol, streams, threads, direction, seconds, omitted start and write length.
+
+    Also the address and the port to which it connected, and the time of the command.
+    """
+    client, said = sides[0], sides[0].parsed.summary
     found = [
         equal("protocol", "TCP", said.get("protocol")),
         equal("streams", asked.option("streams", 1), said.get("streams")),
@@ -309,10 +314,42 @@ def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ..
         _seconds("seconds", asked.option("duration_s", 10), said.get("duration_s")),
         _seconds("omitted seconds", asked.option("omit_s", 0), said.get("omitted_s")),
     ]
-    found += _threads(asked.option("streams", 1), sides[0].parsed)
+    found += _threads(asked.option("streams", 1), client.parsed)
     if asked.case.sizes:
         found.append(equal("length of a write", asked.case.sizes[0], said.get("write_bytes")))
+    if asked.is_planned:
+        found += _of_server(client)
+    if isinstance(seconds := said.get("seconds"), int | float):
+        found += long_enough(client, seconds, "of sending")
     return tuple(found)
+
+
+def _of_server(client: SideOutput) -> Iterator[Claim]:
+    """Claim that it connected to the address and the port of its command.
+
+    Each measurement has a port of its own, drawn from thousands.
+    """
+    given = dict(zip(client.argv, client.argv[1:], strict=False))
+    for item, option, name in (("server", "-c", "server"), ("TCP port", "-p", "port")):
+        shown = client.parsed.summary.get(name)
+        if option in given and shown is not None:
+            yield equal(item, given[option], shown)
+
+
+def identity(text: str) -> str:
+    """Return the ends of the first connection and its second; empty if they are not shown.
+
+    No two connections have the same addresses and ports at a time.
+    """
+    document = read_document(clean(text))
+    start = part(document.content, "start") if isinstance(document, Document) else {}
+    first = next(iter(items(start.get("connected"))), {})
+    ends = [first.get(name) for name in ("local_host", "local_port", "remote_host", "remote_port")]
+    second = integer(part(start, "timestamp").get("timesecs"))
+    if None in ends or second is None:
+        return ""
+    local, port, remote, other = (str(end)[:80] for end in ends)
+    return f"from {local} port {port} to {remote} port {other} at {second}"
 
 
 def _threads(streams: object, parsed: Parsed) -> list[Claim]:

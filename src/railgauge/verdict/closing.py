@@ -12,10 +12,11 @@ from railgauge.diagnosis import RunResults, peers
 from railgauge.judging.closing import ClosingItems, combined
 from railgauge.judging.growth import ITEMS as COUNTERS
 from railgauge.judging.kernel_log import ITEMS as KERNEL_LOGS
+from railgauge.judging.own_output import ITEMS as OUTPUTS
 from railgauge.judging.record import ItemRecord, with_earlier
 from railgauge.judging.telemetry import ITEMS as TELEMETRY
 from railgauge.planning.soak import is_of_soak
-from railgauge.verdict import growth, kernel_log, telemetry
+from railgauge.verdict import growth, kernel_log, own_output, telemetry
 from railgauge.verdict.unanswered import never_ran
 
 
@@ -58,6 +59,7 @@ KINDS = (
     ClosingKind(KERNEL_LOGS, lambda platform: platform.kernel_log is not None, kernel_log.made_of),
     ClosingKind(TELEMETRY, lambda platform: platform.telemetry is not None, telemetry.made_of),
     ClosingKind(COUNTERS, lambda platform: platform.growth is not None, growth.made_of),
+    ClosingKind(OUTPUTS, lambda _: True, own_output.made_of, has_readings=False),
 )
 
 

@@ -155,24 +155,26 @@ def verdict_of(
     part: Mapping[str, str] | None = None,
     *,
     has_loose: bool = False,
+    is_verified: bool = True,
 ) -> Verdict:
     """``rejected`` if an item failed, ``accepted`` if all were asserted, else ``incomplete``.
 
     ``covered`` is how many of the failed items are accepted deviations. If all are, the run is
     ``accepted with deviations``, but only if all items were asserted. So is one with loose limits
     (``has_loose``) in which no item failed. Nodes that are measured alone are ``qualified``
-    instead. A shard is ``incomplete`` at best: the rest of its cluster was not measured. ``part``
-    is as in ``RunVerdict``.
+    instead. A shard is ``incomplete`` at best: the rest of its cluster was not measured. So is a
+    replay of evidence that is not verified. ``part`` is as in ``RunVerdict``.
     """
     is_shard = part is not None and ONLY not in part
-    found = _of_all(counts, covered, is_shard=is_shard, has_loose=has_loose)
+    may_accept = is_verified and not is_shard
+    found = _of_all(counts, covered, may_accept=may_accept, has_loose=has_loose)
     return found.of_nodes if part and ONLY in part else found
 
 
-def _of_all(counts: Counts, covered: int, *, is_shard: bool, has_loose: bool) -> Verdict:
+def _of_all(counts: Counts, covered: int, *, may_accept: bool, has_loose: bool) -> Verdict:
     if counts.failed > covered:
         return Verdict.REJECTED
-    if is_shard or counts.planned == 0 or counts.asserted != counts.planned:
+    if not may_accept or counts.planned == 0 or counts.asserted != counts.planned:
         return Verdict.INCOMPLETE
     return Verdict.WITH_DEVIATIONS if counts.failed or has_loose else Verdict.ACCEPTED
 

@@ -157,6 +157,12 @@ def _path_gbps(platform: Platform, measurement: Measurement, nic: Nic) -> float:
     return min(nic_ceiling_gbps(nic), share)
 
 
+def path_ceiling_gbps(platform: Platform, measurement: Measurement, pairing: Pairing) -> float:
+    """Return what a path carries one way, in Gb/s: the ceiling of its slower NIC."""
+    ends = (platform.nic(end.nic) for end in pairing.ends)
+    return min(_path_gbps(platform, measurement, nic) for nic in ends)
+
+
 def physical_ceiling(
     platform: Platform,
     measurement: Measurement,
@@ -175,8 +181,7 @@ def physical_ceiling(
     if dimension(limit.unit) != "bandwidth":
         return None
     if measurement.scope == Scope.PATH and pairing is not None:
-        ends = (platform.nic(end.nic) for end in pairing.ends)
-        gbps = min(_path_gbps(platform, measurement, nic) for nic in ends)
+        gbps = path_ceiling_gbps(platform, measurement, pairing)
         return convert(ways(measurement) * gbps, "Gb/s", limit.unit)
     if measurement.scope not in (Scope.PAIR, Scope.GROUP):
         return _link_ceiling(platform, limit)

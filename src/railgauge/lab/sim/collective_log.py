@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -25,6 +27,7 @@ def lines(job: Job) -> list[str]:
     prefix = job["library"]["prefix"]
     if job["environment"].get(f"{prefix}_DEBUG", "").upper() not in ("INFO", "TRACE"):
         return []
+    job = {**job, "communicator": f"0x{os.urandom(8).hex()}"}
     return [_line(job, rank, text) for rank in range(job["ranks"]) for text in _of_rank(job, rank)]
 
 
@@ -40,7 +43,7 @@ def _of_rank(job: Job, rank: int) -> list[str]:
     bus = int(gpu["bus"].replace(":", "").replace(".", "")[4:], 16)
     end = (
         f"ncclCommInitRank comm 0x55d0c0de{rank:04x} rank {rank} nranks {count} cudaDev {device}"
-        f" busId {bus:x} commId 0x6f2c9b1d70a3e845 - Init COMPLETE"
+        f" busId {bus:x} commId {job['communicator']} - Init COMPLETE"
     )
     return [
         *(_environment(job) if rank == 0 else []),

@@ -185,6 +185,7 @@ def _document(test: dict[str, Any], node: Node, gbps: float) -> dict[str, Any]:
     now = time.time()
     local = {
         "local_host": node["address"],
+        "local_port": 32768 + int.from_bytes(os.urandom(4), "big") % 28000,
         "remote_host": test["host"],
         "remote_port": test["port"],
     }

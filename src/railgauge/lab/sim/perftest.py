@@ -164,7 +164,6 @@ def _side(test: Test, node: Node, sizes: list[int], other: str) -> dict[str, Any
     device = node["devices"][test["device"]]
     tool, gpu = test["tool"], test["gpu"]
     vaddr = test["buffer"] + max(test["sizes"]) if gpu is not None else None
-    identity = f"{node['name']} {test['device']} {os.getpid()}"
     return {
         "tool": tool,
         "name": node["name"],
@@ -176,7 +175,7 @@ def _side(test: Test, node: Node, sizes: list[int], other: str) -> dict[str, Any
         "largest": max(test["sizes"]),
         "mtu": min(device["mtu"], test["mtu"] or device["mtu"]),
         "able": _able(test, node, sizes, other),
-        "qps": layout.queue_pairs(identity, device["lid"], test["qps"], vaddr),
+        "qps": layout.queue_pairs(device["lid"], test["qps"], vaddr),
     }
 
 

@@ -8,11 +8,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from railgauge.config.thresholds.physics import bus_factor
 from railgauge.core.model import Parsed
 from railgauge.launchers.beside_gpu import NAME as PLACED
-from railgauge.tools.ccl_tests.addresses import brief, bus_of, same, whole
 from railgauge.tools.ccl_tests.facts import RankDevice
 from railgauge.tools.ccl_tests.places import claims_of_places
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, same_models
-from railgauge.tools.hosts import claims_of_ranks
+from railgauge.tools.claims import (
+    Claim,
+    SideOutput,
+    ToolRequest,
+    equal,
+    long_enough,
+    same_models,
+)
+from railgauge.tools.hosts import claims_of_ranks, short
+from railgauge.tools.pci import brief, bus_of, same, whole
 
 # Other collectives print the given reduction without using it, or print none.
 _REDUCES = frozenset({"all_reduce", "reduce_scatter", "reduce"})
@@ -42,11 +49,20 @@ def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ..
     """Compare collective, data type, reduction, iterations, graph, checks, ranks, processes, hosts,
     GPUs.
 
-    If the command places the ranks beside their GPUs, also the CPUs on which they run.
+    If the command places the ranks beside their GPUs, also the CPUs on which they run. And the time
+    of the command with that of all iterations.
     """
     first = sides[0]
     places = claims_of_places(asked, first.parsed.summary, is_placed=PLACED in first.argv)
-    return (*_claims(asked, first.parsed), *places)
+    times = long_enough(first, _told_s(first.parsed), "for all iterations")
+    return (*_claims(asked, first.parsed), *places, *times)
+
+
+def _told_s(parsed: Parsed) -> float:
+    """Return the seconds of all rows; 0 if the number of iterations is not shown."""
+    iterations = parsed.summary.get("iterations")
+    times = (sample.value for sample in parsed.samples if sample.metric == "time_us")
+    return sum(times) * iterations / 1e6 if isinstance(iterations, int) else 0.0
 
 
 def _claims(asked: ToolRequest, parsed: Parsed) -> Iterator[Claim]:
@@ -208,12 +224,21 @@ def _tells_apart(asked: ToolRequest, bus: str) -> bool:
 
 
 def _known(asked: ToolRequest, devices: Sequence[RankDevice]) -> Claim:
-    """Claim that the addresses are those of the nodes' GPUs."""
-    known = _addresses(asked)
+    """Claim that the addresses are those of the GPUs of the node on which a rank runs.
+
+    Of a rank on a host that the survey does not know: those of all nodes.
+    """
+    by_host, known = _by_host(asked), _addresses(asked)
+    known = known or [address for own in by_host.values() for address in own]
     said = [device.bus for device in devices if device.bus]
     if not known or not said:
         return Claim(_OF_NODE, "GPUs at the addresses that the nodes have", None)
-    unknown = [bus for bus in dict.fromkeys(said) if not _is_of(bus, known)]
+    strange = (
+        device.bus
+        for device in devices
+        if device.bus and not _is_of(device.bus, by_host.get(short(device.host), known))
+    )
+    unknown = list(dict.fromkeys(strange))
     asked_for = f"GPUs at {', '.join(sorted(set(known)))}"
     shown = ", ".join(unknown) or f"{len(set(said))} of them"
     return Claim(_OF_NODE, asked_for, shown, not unknown)
@@ -229,6 +254,18 @@ def _addresses(asked: ToolRequest) -> list[str]:
     if len(found) == 1 and (seen := next(iter(found))):
         return list(seen)
     return list(asked.platform.gpus.bus_ids) if asked.platform.gpus and not found else []
+
+
+def _by_host(asked: ToolRequest) -> dict[str, list[str]]:
+    """Return the GPU addresses by host name; none if one of the nodes was not surveyed whole."""
+    found: dict[str, list[str]] = {}
+    for node in asked.case.nodes:
+        facts = asked.facts(node)
+        addresses = [gpu.bus_id for gpu in facts.gpus if gpu.bus_id] if facts else []
+        if facts is None or not facts.hostname or not addresses:
+            return {}
+        found[short(facts.hostname)] = addresses
+    return found
 
 
 def _is_of(bus: str, known: Sequence[str]) -> bool:

@@ -14,9 +14,9 @@ from ClusterShell.RangeSet import RangeSet, RangeSetException
 
 from railgauge.facts import NodeFacts
 from railgauge.launchers.beside_gpu import PlacedRank
-from railgauge.tools.ccl_tests.addresses import same
 from railgauge.tools.ccl_tests.facts import RankDevice
 from railgauge.tools.claims import Claim, ToolRequest
+from railgauge.tools.pci import same
 
 _ITEM = "CPUs of the ranks"
 _WANTED = "CPUs of the NUMA node of each rank's GPU"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from railgauge.core.model import Command
 from railgauge.tools import Setting
@@ -65,14 +65,10 @@ def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ..
         *(equal(name, asked.option(name, own), said.get(name)) for name, own in _DEFAULTS.items()),
         *_library(asked.option("library"), said.get("library")),
         claim_of_hosts("host", asked, [str(host)] if host else []),
-        *(_gpus(asked, said) if devices == "gpu" else ()),
+        *(claims_of_gpus(asked, said) if devices == "gpu" else ()),
     )
 
 
 def _library(wanted: object, said: object) -> Iterator[Claim]:
     if wanted:
         yield equal("library", wanted, str(said).partition(" ")[0] if said else None)
-
-
-def _gpus(asked: ToolRequest, said: Mapping[str, object]) -> Iterator[Claim]:
-    return claims_of_gpus(asked, said.get("measured"), said.get("models"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from railgauge.core.model import Command
 from railgauge.launchers import Launch
 from railgauge.tools import Setting
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal
+from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, long_enough
 from railgauge.tools.hosts import claims_of_ranks
 from railgauge.tools.launching import hosts, launched, launcher_options, may_be_root
 from railgauge.tools.metric import HIGHER, LOWER, Metric
@@ -79,8 +79,14 @@ _DEFAULTS = {"iterations": 5, "warmup": 1, "cycles": 1}
 
 
 def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
-    """Compare collective, data type, iterations, warm-up, cycles, ranks and their hosts."""
-    said = sides[0].parsed.summary
+    """Compare collective, data type, iterations, warm-up, cycles, ranks and their hosts.
+
+    Also the time of the command with that of all iterations.
+    """
+    said, parsed = sides[0].parsed.summary, sides[0].parsed
+    times = [sample.value for sample in parsed.samples if sample.metric == "time_us"]
+    iterations = said.get("iterations")
+    told_s = sum(times) * iterations / 1e6 if isinstance(iterations, int) else 0.0
     return (
         equal("collective", asked.measurement.command, said.get("collective")),
         equal("data type", "float32", said.get("dtype")),
@@ -88,4 +94,5 @@ def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ..
         *claims_of_ranks(
             asked, asked.option("ranks_per_node", 1), said, said.get("ranks"), "ranks"
         ),
+        *long_enough(sides[0], told_s, "for all iterations"),
     )

@@ -8,7 +8,14 @@ from itertools import product
 
 from railgauge.core.model import Command
 from railgauge.tools import Setting
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, same_models
+from railgauge.tools.claims import (
+    Claim,
+    SideOutput,
+    ToolRequest,
+    claims_of_buses,
+    equal,
+    same_models,
+)
 from railgauge.tools.hosts import claim_of_hosts
 from railgauge.tools.metric import HIGHER, LOWER, Metric, several
 from railgauge.tools.options import Options, program, read_options
@@ -96,11 +103,14 @@ def _flags(options: Options) -> tuple[str, ...]:
 
 # --- what the output must confirm ---
 
-_DEVICE = re.compile(r"[0-9]{1,4}: (.{1,80}?) \([0-9a-fA-F:.]{4,20}\)(?:: \(([^()\s]{1,255})\))?")
+_DEVICE = re.compile(r"[0-9]{1,4}: (.{1,80}?) \(([0-9a-fA-F:.]{4,20})\)(?:: \(([^()\s]{1,255})\))?")
 
 
 def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
-    """Compare test cases, GPUs, host and model. Buffer size and samples are never printed."""
+    """Compare test cases, GPUs, their PCI addresses, host and model.
+
+    Buffer size and samples are never printed.
+    """
     said = sides[0].parsed.summary
     wanted = asked.option("testcases", ())
     found = [_testcases(wanted, said.get("testcases"))] if wanted else []
@@ -126,7 +136,8 @@ def _devices(asked: ToolRequest, said: object) -> Iterator[Claim]:
     devices = said if isinstance(said, tuple) else ()
     yield equal("GPUs", asked.platform.gpus.count, len(devices) or None)
     named = [match for device in devices if (match := _DEVICE.match(str(device)))]
-    yield claim_of_hosts("host", asked, [match[2] for match in named if match[2]])
+    yield claim_of_hosts("host", asked, [match[3] for match in named if match[3]])
+    yield from claims_of_buses(asked, [match[2] for match in named])
     wanted = asked.models(asked.case.nodes)
     models = same_models("GPU model", wanted, (match[1] for match in named))
     if models:

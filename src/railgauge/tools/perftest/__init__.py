@@ -4,8 +4,9 @@
 of either side. Formats: perftest 5 and 6, the AMD and MetaX forks, and ``--out_json``.
 """
 
+from railgauge.tools.perftest.addresses import identity
 from railgauge.tools.perftest.claims import claims
 from railgauge.tools.perftest.parse import parse, payload_bytes
 from railgauge.tools.perftest.plan import METRICS, commands, flow, plan
 
-__all__ = ["METRICS", "claims", "commands", "flow", "parse", "payload_bytes", "plan"]
+__all__ = ["METRICS", "claims", "commands", "flow", "identity", "parse", "payload_bytes", "plan"]

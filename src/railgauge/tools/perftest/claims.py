@@ -7,12 +7,22 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from railgauge.config.thresholds.physics import path_ceiling_gbps
 from railgauge.core.errors import UnitUnknown
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.core.terms import Role
-from railgauge.core.units import convert, format_size
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, same_models
+from railgauge.core.units import convert, format_size, format_value
+from railgauge.tools.claims import (
+    Claim,
+    SideOutput,
+    ToolRequest,
+    equal,
+    long_enough,
+    same_models,
+)
+from railgauge.tools.perftest.addresses import claims_of_addresses
+from railgauge.tools.perftest.parse import payload_bytes
 
 _DEFAULT_ITERATIONS = {"ib_write_bw": 5000}
 _OTHER_ITERATIONS = 1000
@@ -30,8 +40,10 @@ _COMPARED = {"bw_average": "Gb/s", "lat_typical": "us"}
 def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare operation, device, memory, link layer, MTU, QPs, connection, iterations of each side.
 
-    Then compare the server's table with the client's. Items that a server's header does not show
-    give no claim; items that the client's header does not show are claims with ``said`` ``None``.
+    Then compare the server's table with the client's, the addresses of both sides with the survey
+    and with each other, and the time of the command with what its payload takes. Items that a
+    server's header does not show give no claim; items that the client's header does not show are
+    claims with ``said`` ``None``.
     """
     client, *servers = sides
     found = [*_of_side(asked, client)]
@@ -41,7 +53,21 @@ def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ..
             replace(claim, item=f"{claim.item} of the server", node=server.node) for claim in shown
         ]
         found += _of_tables(client.parsed, server)
+    found += claims_of_addresses(asked, client, servers)
+    found += _of_time(asked, client)
     return tuple(found)
+
+
+def _of_time(asked: ToolRequest, client: SideOutput) -> Iterator[Claim]:
+    """Claim that the payload did not move faster than the path carries, one way."""
+    pairing = asked.case.pairing
+    if pairing is None or client.lasted_s is None:
+        return
+    gbps = path_ceiling_gbps(asked.platform, asked.measurement, pairing)
+    moved = payload_bytes(client.parsed)
+    least_s = moved / convert(gbps, "Gb/s", "B/s")
+    why = f"for {format_value(convert(moved, 'B', 'GB'), 'GB')} at {format_value(gbps, 'Gb/s')}"
+    yield from long_enough(client, least_s, why)
 
 
 def _of_side(asked: ToolRequest, side: SideOutput) -> Iterator[Claim]:

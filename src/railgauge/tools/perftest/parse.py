@@ -10,6 +10,7 @@ from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.core.terms import Severity
 from railgauge.tools.collector import OutputCollector
+from railgauge.tools.perftest.addresses import QueueAddress, read_addresses
 from railgauge.tools.perftest.problems import find_problems
 from railgauge.tools.perftest.samples import Figures, add, collect, fitting_unit
 from railgauge.tools.perftest.tables import read_tables
@@ -37,8 +38,9 @@ def parse(text: str) -> Parsed:
     (because only the other side had ``--report_gbits``), that unit is used with the warning
     ``unit-mismatch``. If rows disagree, that is an error, and they give no bandwidth.
 
-    ``summary`` holds the header (see ``read_summary``), ``tables`` (the number of tables with
-    rows), ``rows`` (the number of sizes) and ``iterations`` by size.
+    ``summary`` holds the header (see ``read_summary``), the queue pairs ``local`` and ``remote``,
+    ``tables`` (the number of tables with rows), ``rows`` (the number of sizes) and ``iterations``
+    by size.
     """
     text = clean(text)
     collector = OutputCollector(relations=_RELATIONS)
@@ -57,26 +59,21 @@ def _read_text(text: str, collector: OutputCollector) -> tuple[dict[str, object]
         _say_why_nothing(text, collector)
     collect(tables, collector)
     collector.problems[:0] = said
-    whole = sum(1 for table in tables if table.rows)
-    if whole > _SIDES or (whole == _SIDES and _are_of_one_side(text)):
+    whole, told = sum(1 for table in tables if table.rows), read_addresses(text)
+    if whole > _SIDES or (whole == _SIDES and _are_of_one_side(told)):
         collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
-    summary = read_summary(text) | ({"tables": whole} if whole else {})
+    summary = {**read_summary(text), **told, **({"tables": whole} if whole else {})}
     return summary, {size: n for table in tables for size, n in table.iterations.items()}
 
 
 _SIDES = 2
-_ADDRESS = re.compile(
-    r"^[ \t]{0,8}(local|remote) address: [^\n]{0,60}"
-    r"(QPN [0-9a-fx]{1,10} PSN 0x[0-9a-f]{1,8})(?!\w)",
-    re.MULTILINE,
-)
 
 
-def _are_of_one_side(text: str) -> bool:
+def _are_of_one_side(told: Mapping[str, tuple[QueueAddress, ...]]) -> bool:
     """Return whether the tables are of two runs: the two sides of one name each other's queues."""
-    told = _ADDRESS.findall(text)
-    local = {queue for side, queue in told if side == "local"}
-    remote = {queue for side, queue in told if side == "remote"}
+    local, remote = (
+        {(one.qpn, one.psn) for one in told.get(side, ())} for side in ("local", "remote")
+    )
     return bool(remote) and not local <= remote
 
 

@@ -55,7 +55,8 @@ def parse(text: str) -> Parsed:
     ``p2p_bw_bidirectional`` are decimal ``GB/s`` between two GPUs. The placement is ``gpu0`` in the
     order of RVS's list of GPUs, or RVS's own number without that list. ``summary.tests`` has each
     action on each GPU, as in ``NamedResult``; RVS's closing table alone gives ``tests_pass``, ….
-    A failed one is the warning ``test-failed``. ``summary``: ``measured``, ``models``, ``peers``,
+    A failed one is the warning ``test-failed``. ``summary``: ``measured``, ``models``, ``buses``
+    (PCI addresses), ``peers``,
     ``actions``. An id or a value that is no number (the manual prints ``<result>``) is an error, as
     is an action that a listed GPU did not end.
     """
@@ -85,6 +86,7 @@ def _summary(run: RvsRun, marks: _Marks) -> dict[str, object]:
         "peers": run.peers,
         "measured": tuple(run.place(number) for number in order if number in ended),
         "models": tuple(model for _, model in run.listed.values()),
+        "buses": tuple(bus for bus, _ in run.listed.values()),
         "actions": tuple(marks.actions),
         "tests": [*run.results, *closing],
     }

@@ -56,10 +56,10 @@ def _checked(options: Options, name: str) -> str:
 
 
 def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
-    """Compare the number and models of the GPUs; RVS does not show which level it runs."""
+    """Compare number, models and PCI addresses of the GPUs; RVS does not show its level."""
     said = sides[0].parsed.summary
     wanted = next((str(asked.option(name)) for name in _CHOICES if asked.option(name)), "")
     return (
         equal("configuration", wanted, None),
-        *claims_of_gpus(asked, said.get("measured"), said.get("models")),
+        *claims_of_gpus(asked, said),
     )

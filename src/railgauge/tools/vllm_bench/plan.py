@@ -9,7 +9,7 @@ from itertools import product
 from railgauge.config.thresholds.site import OF_HOSTFILE
 from railgauge.core.model import Command
 from railgauge.tools import Setting
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal
+from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, long_enough
 from railgauge.tools.metric import LOWER, Metric, several
 from railgauge.tools.options import Options, check_port, program, read_options
 
@@ -180,6 +180,7 @@ def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ..
         # The engine alone, without a server: the same figures of another test.
         found.append(equal("benchmark", "serving", said["benchmark"]))
     found.append(equal("model", asked.option("model"), said.get("model_id")))
+    found += long_enough(sides[0], values.get("duration", 0.0), "of serving")
     return tuple(found)
 
 

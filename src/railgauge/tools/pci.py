@@ -1,4 +1,4 @@
-"""PCI addresses of GPUs as collective tests print them: whole, or ``0x1b``, the bus. Pure."""
+"""PCI addresses of GPUs as tools print them: whole, or ``0x1b``, the bus. Pure."""
 
 from __future__ import annotations
 

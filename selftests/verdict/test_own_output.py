@@ -1,0 +1,136 @@
+"""Outputs that a run holds twice: found in every folder of transcripts, an error of each node."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from testing.core_values import cluster, transcript
+
+from railgauge.bundle.printed import printed_twice
+from railgauge.core.model import Outcome
+from railgauge.diagnosis import RunResults
+from railgauge.judging.own_output import PrintedOutput, errors, repeated
+from railgauge.run.store import Identity, Kept
+from railgauge.verdict import closing, own_output
+
+ENDS = " {side} address: LID 0x0{lid} QPN {qpn:#06x} PSN {psn:#08x}\n"
+PLATFORM = SimpleNamespace(
+    measurements={
+        "write": SimpleNamespace(tool="perftest"),
+        "burn": SimpleNamespace(tool="gpu-burn"),
+    }
+)
+
+
+def output(psn, lid=3):
+    local = ENDS.format(side="local", lid=lid, qpn=0x101, psn=psn)
+    return local + ENDS.format(side="remote", lid=lid + 1, qpn=0x202, psn=psn + 1)
+
+
+class Files(dict):
+    """Files of transcripts by name; each value is the outputs of a case's repeats."""
+
+    reads = 0
+
+    def names(self):
+        return [*self, "transcripts/write_a.txt", "environment.json"]
+
+    def kept_in(self, name):
+        self.reads += 1
+        node = name.rpartition("_")[2].removesuffix(".json")
+        measured = name.rpartition("/")[2].partition("_")[0]
+        runs = tuple(
+            (
+                transcript(node, stdout=one),
+                transcript("n9", stdout=one, role="server"),
+            )
+            for one in self[name]
+        )
+        return Kept(Identity(f"{measured}[{node}]", (), len(runs)), runs, None)
+
+
+def places(files):
+    return [[one.place for one in alike] for alike in printed_twice(files, PLATFORM)()]
+
+
+def test_a_server_that_repeats_the_queue_pairs_of_its_client_is_no_second_output():
+    assert places(Files({"transcripts/write_n1.json": [output(1), output(2)]})) == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "transcripts/write_n2.json",
+        "confirm/transcripts/write_n1.json",
+        "soak/0003/transcripts/write_n1.json",
+        "parts/20260101-000000-c/transcripts/write_n1.json",
+    ],
+)
+def test_the_same_output_in_any_two_folders_is_found_though_its_lids_differ(other):
+    files = Files({"transcripts/write_n1.json": [output(1)], other: [output(1, lid=7)]})
+    assert places(files) == [sorted(files)]
+    assert places(Files({**files, other: [output(5)]})) == []
+
+
+def test_the_same_output_in_two_repeats_of_a_measurement_is_found():
+    files = Files({"transcripts/write_n1.json": [output(1), output(8), output(1)]})
+    assert places(files) == [[f"transcripts/write_n1.json (run {n})" for n in (1, 3)]]
+
+
+def test_outputs_that_show_no_run_and_files_of_no_measurement_are_left_out():
+    files = Files(
+        {
+            "transcripts/burn_n1.json": ["Tested 8 GPUs"] * 2,
+            "transcripts/growth_n1.json": [output(1)] * 2,
+            "transcripts/write_n1.json": ["no table"] * 2,
+        }
+    )
+    assert places(files) == []
+
+
+def test_the_files_are_read_when_they_are_asked_for_and_once():
+    files = Files({"transcripts/write_n1.json": [output(1)]})
+    twice = printed_twice(files, PLATFORM)
+    assert files.reads == 0
+    assert twice() == twice() == ()
+    assert files.reads == 1
+
+
+# --- the items ---
+
+
+def results(*outputs):
+    every = repeated(PrintedOutput(place, node, shows) for place, node, shows in outputs)
+    return RunResults({}, {}, PLATFORM, cluster("n1", "n2", "n3"), repeated=lambda: every)
+
+
+def test_a_run_without_such_an_output_has_no_item():
+    assert list(own_output.made_of(results(("a", "n1", "x"), ("b", "n1", "y")))) == []
+
+
+def test_each_node_that_printed_it_has_an_error_that_names_both():
+    first, second = own_output.made_of(results(("a", "n1", "x"), ("b", "n3", "x")))
+    assert (first.id, second.id) == ("output::own_output[n1]", "output::own_output[n3]")
+    assert {one.outcome for one in (first, second)} == {Outcome.ERROR}
+    assert first.error_kind == "other-than-asked"
+    assert first.reason == "n1: a and b hold the same output: x"
+    assert second.reason == "n3: b and a hold the same output: x"
+    assert closing.is_closing(first.id)
+    begun = replace(first, outcome=Outcome.PASSED)
+    assert begun.questions == (closing.KINDS[-1].items.question_of("n1"),)
+
+
+def test_more_of_them_are_counted():
+    outputs = [(name, "n1", "x") for name in "abcd"] + [("e", "n1", "y"), ("f", "n1", "y")]
+    (one,) = own_output.made_of(results(*outputs))
+    assert one.reason == ("n1: a and b, and in 2 more hold the same output: x; and 1 more outputs")
+
+
+def test_a_hundred_thousand_equal_outputs_are_counted_at_once():
+    begun = time.process_time()
+    every = (PrintedOutput(f"f{n}", f"n{n % 500}", "x") for n in range(100_000))
+    assert len(errors(repeated(every))) == 500
+    assert time.process_time() - begun < 20  # minutes if each were compared with all others
