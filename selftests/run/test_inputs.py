@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from testing.core_values import ROOT, document, lines_of, long_form, measurement_of, put
@@ -320,3 +321,15 @@ def _complaints(command, folder):
 def test_every_platform_of_the_suite_passes_it():
     for name in thresholds.available(ROOT / "thresholds"):
         inputs.platform(name, ROOT)
+
+
+def test_a_command_is_tried_on_one_node_of_each_kind():
+    """And on a second one, for a pair; thousands that differ by their names alone cost nothing."""
+    plain = [Node(f"n{i}", f"n{i}", f"n{i}") for i in range(9)]
+    own = Node("own", "own", "own", nic_addresses={"mlx5_0": "own-ib"})
+    colon, other = Node("six", "six", "fe80::1"), Node("seven", "seven", "fe80::2")
+    cluster = Cluster(
+        "c", "p", "ssh", (*plain, own, colon, other), "c.yaml", devices={"n7": {"a": "b"}}
+    )
+    assert inputs.one_of_each_kind(cluster) == ("n0", "n1", "n7", "own", "six", "seven")
+    assert inputs.one_of_each_kind(replace(cluster, nodes=(plain[0],))) == ("n0",)

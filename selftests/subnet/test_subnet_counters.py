@@ -115,6 +115,29 @@ def test_two_scans_that_cannot_be_compared_are_an_error(before, after, says):
         growth(before, after)
 
 
+@pytest.mark.parametrize(("count", "fails"), [(4, False), (5, False), (6, True), (900, True)])
+def test_a_counter_fails_above_its_limit(count, fails):
+    """What a port has counted since its counters were cleared, without a scan before."""
+    limits = replace(LIMITS, most={"LinkDownedCounter": 5})
+    scanned = scan(f"2: [LinkDownedCounter == {count}] [PortXmitWait == 99]")
+    judgements, errors = judge_scan(("ibqueryerrors", "leaf01"), FABRIC, limits, scanned)
+    assert not errors
+    assert bool(failed(judgements)) is fails
+    if fails:
+        (reason,) = failed(judgements).values()
+        assert reason.startswith("leaf01 port 2 (to node0002 mlx5_0): LinkDownedCounter")
+    else:
+        assert [j.measured for j in judgements] == ["6 ports; 4 nodes were read"]
+
+
+@pytest.mark.parametrize(("grown", "fails"), [(5, False), (6, True)])
+def test_growth_fails_above_its_limit(grown, fails):
+    limits = replace(LIMITS, most={"LinkDownedCounter": 5}, bit_error_rate=None)
+    before, after = scan("2: [LinkDownedCounter == 7]"), f"2: [LinkDownedCounter == {7 + grown}]"
+    found = growth(before, scan(after, began=ONE), limits)
+    assert bool(failed(found[0])) is fails
+
+
 def test_a_switch_that_is_not_declared_is_an_error():
     with pytest.raises(NoEvidence, match="has no switch leaf99"):
         judge_scan(("ibqueryerrors", "leaf99"), FABRIC, LIMITS, scan())

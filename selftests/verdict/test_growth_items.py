@@ -183,6 +183,11 @@ def test_a_node_that_cannot_be_reached_is_an_error_of_that_kind():
     assert (item.outcome, item.error_kind) == (Outcome.ERROR, "node-unreachable")
 
 
+def test_what_to_do_about_an_error_is_kept():
+    item = of_n2((), error=NodeUnreachable("no route", remedy="see: ip route"))
+    assert (item.error_where, item.remedy) == ("n2", "see: ip route")
+
+
 MARKS = (KernelMark("n2", "run-1", BOOT, "10"),)
 
 

@@ -73,6 +73,11 @@ def tool_address(text: str) -> str:
     return text.encode("idna").decode("ascii")
 
 
+def spellings(name: str) -> set[str]:
+    """Return a name as it is written, as programs on the nodes have it, and as pytest has it."""
+    return {name, tool_address(name), name.encode("unicode_escape").decode("ascii")}
+
+
 def file_name(name: str) -> str:
     """Return what stands for a node in the name of a file: the name, or its digest."""
     if name.isascii() and len(name) <= _LONGEST_FILE:

@@ -22,7 +22,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from railgauge.core.errors import BadInput
-from railgauge.core.node_names import tool_address
+from railgauge.core.node_names import spellings
 from railgauge.core.nodeset import expanded
 from railgauge.core.secret_forms import LEAST_SECRET, MASK, SECRET_FIELD, is_secret_name
 from railgauge.core.secret_writings import FORMS
@@ -317,12 +317,7 @@ def _host_names(hosts: Iterable[str]) -> dict[str, str]:
     for number, host in enumerate((host for host in named if host not in result), len(short) + 1):
         first = host.partition(".")[0]
         result[host] = f"{result.get(first, f'host{number:0{width}}')}.example"
-    return {spelled: given for host, given in result.items() for spelled in _spellings(host)}
-
-
-def _spellings(host: str) -> set[str]:
-    """The host name, as DNS and tools have it, and as pytest has it in an id."""
-    return {host, tool_address(host), host.encode("unicode_escape").decode("ascii")}
+    return {spelled: given for host, given in result.items() for spelled in spellings(host)}
 
 
 _UUID = re.compile(r"(.*?)[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
