@@ -14,10 +14,12 @@ from testing.bundle_bench import HOSTS, SECRET, SHORT_SECRET
 from railgauge.bundle.redact import FileRedactor, digested_keys, versions_of
 from railgauge.core.codec import to_plain
 from railgauge.core.errors import ToolFailed
+from railgauge.core.masking import Mask
 from railgauge.core.model import Case, Transcript
+from railgauge.core.pseudonyms import Pseudonyms
 from railgauge.core.question import CaseResult
-from railgauge.core.redaction import MASK, Pseudonyms, Redactor, is_secret_name, secret_values
-from railgauge.core.secret_writings import FORMS
+from railgauge.core.secret_forms import MASK
+from railgauge.run import store as store_module
 from railgauge.run.store import Store, case_file, identity
 
 
@@ -35,10 +37,12 @@ def test_no_secret_of_the_hostfile_is_in_a_report(healthy):
     assert cluster["environment"] == {"LAB_API_TOKEN": MASK, "LAB_PASSWORD": MASK}
 
 
-def test_a_transcript_is_kept_and_judged_without_the_secret(tmp_path):
+def test_a_transcript_is_kept_and_judged_without_the_secret(tmp_path, monkeypatch):
     """The command contained the secret; any output that repeats it is masked."""
+    monkeypatch.setattr(store_module, "MASK_OF_PROCESS", mask := Mask())
     environment = {"LAB_API_TOKEN": SECRET, "LAB_PASSWORD": SHORT_SECRET, "NCCL_DEBUG": "INFO"}
-    store = Store(tmp_path, secrets=secret_values(environment))
+    mask.know(environment)
+    store = Store(tmp_path)
     words = tuple(f"{name}={value}" for name, value in environment.items())
     ran = Transcript(
         "viper", ("mpirun", "-x", *words), 1, f"using {SECRET} now", f"bad {SECRET}", 1.0,
@@ -141,83 +145,7 @@ def test_a_file_that_cannot_name_its_nodes_is_renamed_with_them(tmp_path, hosts)
     assert json.loads(data)["case"] == to_plain(identity(other))
 
 
-# --- the patterns alone ---
-
-SECRETS = {
-    "password=hunter22 next": "password=[secret] next",
-    "PGPASSWORD=abc'def": None,
-    "export HF_TOKEN=abcdefg": "export HF_TOKEN=[secret]",
-    "mpirun -x API_KEY='two words' -x B=1": "mpirun -x API_KEY=[secret] -x B=1",
-    "token: abc123def": "token: [secret]",
-    "Authorization: Bearer abcdef0123456789xyz": "Authorization: Bearer [secret]",
-    "https://user:pa55word@host/path": "https://user:[secret]@host/path",
-    "key AKIAIOSFODNN7EXAMPLE end": "key [secret] end",
-    "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n-----END OPENSSH PRIVATE KEY-----\nx": "[secret]\nx",
-    "-----BEGIN RSA PRIVATE KEY-----\ncut off": "[secret]",
-    "aws_secret_access_key = wJalrXUtnFEMI": "aws_secret_access_key = [secret]",
-}
-INNOCENT = (
-    "Total generated tokens:                  21000",
-    "Output token throughput (tok/s):         1024.55",
-    "-----Time per Output Token (excl. 1st token)------",
-    "NCCL_IB_PKEY=0 NCCL_DEBUG=INFO MCCL_IB_HCA=mlx5_0,mlx5_1",
-    "ssh: {user: root, key: /home/me/.ssh/id_ed25519}",
-    "tests/x.py::test_token[viper:columbia-mlx5_0-8MiB]",
-    "LID 0x01 QPN 0x0879 PSN 0x6f2378 RKey 0x1fff00 VAddr 0x007f4084d65000",
-)
-
-
-@pytest.mark.parametrize(("text", "instead"), [(k, v) for k, v in SECRETS.items() if v])
-def test_secrets_are_masked_and_stay_so(text, instead):
-    redactor = Redactor()
-    assert redactor.text(text) == instead
-    assert sum(redactor.counts.values()) == 1
-    assert Redactor().text(instead) == instead
-
-
-@pytest.mark.parametrize("text", INNOCENT)
-def test_what_is_no_secret_stays(text):
-    redactor = Redactor()
-    assert redactor.text(text) == text
-    assert redactor.data({"output_token_throughput": text}) == {"output_token_throughput": text}
-
-
-def test_every_hint_has_more_than_numbers():
-    assert all(
-        hint.strip("0123456789. \t") for form in FORMS for hint in (*form.hints, *form.beside)
-    )
-
-
-def test_a_line_that_recurs_with_another_number_is_looked_at_if_a_number_may_tell():
-    redactor = Redactor()
-    counters = "\n".join(f"port_{number}_xmit_data:{number}" for number in range(40))
-    assert redactor.text(f"{counters}\nprice $") == f"{counters}\nprice $"
-    assert redactor._hints_in(f"{counters}7\nprice $2") == {"$2"}
-    assert redactor._hints_in(f"{counters}8\nHF_TOKEN=") >= {"token"}
-    assert redactor._hints_in(f"{counters}9\nHF_TOKEN=12") >= {"token"}
-
-
-def test_what_recurs_is_masked_and_counted_each_time():
-    redactor = Redactor(Pseudonyms(["mx01"]), ["s3cret-value"])
-    texts = ["innocent mx01", "token=abc123", "has s3cret-value"] * 3
-    redacted = redactor.data(texts)
-    assert redacted == [redacted[0], f"token={MASK}", f"has {MASK}"] * 3
-    assert "mx01" not in redacted[0]
-    assert redactor.counts["host name"] == redactor.counts["secret value"] == 3
-    assert redactor.counts["secret variable"] == 3
-
-
-def test_names_that_say_secret():
-    said = ("HF_TOKEN", "DB_PASSWORD", "password", "AWS_SECRET_ACCESS_KEY", "api-key", "my.secret")
-    assert all(map(is_secret_name, said))
-    assert not any(map(is_secret_name, ("NCCL_IB_PKEY", "TOKENS", "output_token_rate", "key")))
-
-
-def test_a_secret_in_json_keeps_it_json():
-    data = {"environment": {"API_TOKEN": 'a"b\\c'}, "stdout": 'password="x y" ok\nnext'}
-    redacted = Redactor().data(data)
-    assert redacted["environment"] == {"API_TOKEN": MASK}
-    assert redacted["stdout"] == f"password={MASK} ok\nnext"
+# --- pseudonyms alone ---
 
 
 def written(folder, gpu_software, *addresses):

@@ -12,8 +12,8 @@ from testing.places import ROOT
 from railgauge.config import thresholds
 from railgauge.core import naming
 from railgauge.core.model import Case, Cluster, Node, Transcript
+from railgauge.core.pseudonyms import Pseudonyms
 from railgauge.core.question import CaseResult
-from railgauge.core.redaction import Pseudonyms
 from railgauge.diagnosis.model import Where
 from railgauge.diagnosis.reach import nodes_of
 from railgauge.planning import plan

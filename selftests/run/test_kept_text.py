@@ -8,7 +8,7 @@ from testing.core_values import case, transcript
 from railgauge.core.codec import to_plain
 from railgauge.core.model import Outcome
 from railgauge.core.question import CaseResult
-from railgauge.core.redaction import MASK
+from railgauge.core.secret_forms import MASK
 from railgauge.leases.files import Leases
 from railgauge.run.kept_text import KeptRuns, json_text, whole_text
 from railgauge.run.store import Store, case_file
@@ -61,12 +61,15 @@ def test_a_repeat_is_masked_and_encoded_once():
     assert seen == [one, two, other, one, two]
 
 
+TOKEN = "glpat-a1b2c3d4e5f6g7h8i9j0"
+
+
 def test_secrets_are_masked_in_every_repeat(tmp_path):
     Leases(tmp_path / "leases")
-    store = Store(tmp_path, secrets=("hunter2",))
-    first, second = ((transcript(stdout=f"{n} hunter2"),) for n in range(2))
+    store = Store(tmp_path)
+    first, second = ((transcript(stdout=f"{n} {TOKEN}"),) for n in range(2))
     store.keep(case(), CaseResult((first,)))
     result = store.save(case(), CaseResult((first, second)))
-    assert "hunter2" not in (tmp_path / case_file(case())).read_text()
+    assert TOKEN not in (tmp_path / case_file(case())).read_text()
     assert [run[0].stdout for run in result.runs] == [f"0 {MASK}", f"1 {MASK}"]
     assert store.load(case()) == result

@@ -14,6 +14,7 @@ from railgauge.bundle.errors import NotVerified
 from railgauge.config.thresholds.model import KernelLog
 from railgauge.core.errors import NodeUnreachable
 from railgauge.core.limits import Basis
+from railgauge.core.masking import Mask
 from railgauge.core.model import Outcome, Transcript
 from railgauge.core.question import CaseResult, Question
 from railgauge.core.terms import Role
@@ -92,6 +93,18 @@ def test_a_fault_rejects_the_run_and_is_its_cause():
     (cause,) = said.causes
     assert (cause.cause, cause.where.node, cause.where.device) == ("gpu-xid", "n2", "gpu3")
     assert cause.evidence == ("kernel::kernel_log[n2]",)
+
+
+def test_a_line_whose_words_were_called_a_secret_is_an_error_and_hides_no_fault():
+    """``environment: {SITE_TOKEN: "NVRM: Xid"}`` would else make the log of a broken GPU clean."""
+    mask = Mask()
+    mask.know({"SITE_TOKEN": "NVRM: Xid"})
+    hidden = mask.text(XID)
+    assert hidden != XID
+    item = items(kept={"n2": reading("n2", "fine", hidden)})["n2"]
+    assert (item.outcome, item.error_kind) == ("error", "kernel-log-unread")
+    assert "secrets were masked in 1 lines" in item.reason
+    assert items(kept={"n2": reading("n2", hidden, XID)})["n2"].outcome == "failed"
 
 
 def ran(started, lasted_s, **changes):

@@ -18,8 +18,8 @@ from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.statement import RUN
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
+from railgauge.core.masking import Mask, assignment
 from railgauge.core.model import Case, Cluster, Command, Transcript
-from railgauge.core.redaction import Redactor, mask_assignment, mask_environment
 from railgauge.core.secret_forms import MASK
 from railgauge.core.terms import BESIDE_ROLES, COUNTER_ROLES, LOAD_ROLES, Role
 from railgauge.facts import steal
@@ -175,7 +175,7 @@ def _port(transcripts: Sequence[Transcript], one: Sequence[_Due], other: Sequenc
 
 def _agrees(said: Transcript, due: _Due) -> bool:
     command, role = due
-    asked, wanted = said.environment, mask_environment(command.environment)
+    asked, wanted = said.environment, Mask().environment(command.environment)
     return (
         (said.node, said.role, len(said.argv)) == (command.node, role, len(command.argv))
         and all(map(_is_word, said.argv, command.argv))
@@ -190,7 +190,7 @@ def _is_word(said: str, due: str) -> bool:
         return True
     if MASK not in said or len(due) > _LONGEST_SECRET:
         return False
-    return said == Redactor().text(mask_assignment(due))
+    return said == Mask().text(assignment(due))
 
 
 def _what(transcripts: Sequence[Transcript]) -> str:

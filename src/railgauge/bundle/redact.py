@@ -5,15 +5,15 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from railgauge.core.errors import BadInput
-from railgauge.core.redaction import Pseudonyms, Redactor
+from railgauge.core.masking import Mask
+from railgauge.core.pseudonyms import Pseudonyms
 from railgauge.facts.parts import PartKind
-from railgauge.run.kept_text import json_text
+from railgauge.run.kept_text import changed_text
 from railgauge.run.store import DIGESTED, renamed
 from railgauge.run.survey import FILE as FACTS
 from railgauge.subnet import topology
@@ -40,7 +40,7 @@ class FileRedactor:
         self._thorough = hosts is not None or addresses or serials is not None
         names = Pseudonyms(hosts, addresses=addresses, serials=serials or (), versions=versions)
         self._pseudonyms = names if self._thorough else None
-        self._redactor = Redactor(self._pseudonyms)
+        self._mask = Mask()
 
     def know_stems(self, keys: Mapping[str, str]) -> None:
         """Rename files, whose stems are given with the keys of their cases, as the keys change."""
@@ -51,13 +51,13 @@ class FileRedactor:
     @property
     def told(self) -> dict[str, int]:
         """The number of replacements by kind."""
-        return {kind: count for kind, count in sorted(self._redactor.counts.items()) if count}
+        return {kind: count for kind, count in sorted(self._mask.counts.items()) if count}
 
     def name(self, name: str) -> str:
         """The redacted name of a file; its replacements are not counted."""
-        before = self._redactor.counts.copy()
-        redacted = self._redactor.text(name)
-        self._redactor.counts = before
+        before = self._mask.counts.copy()
+        redacted = self._redacted(name)
+        self._mask.counts = before
         return redacted
 
     def file(self, name: str, data: bytes) -> bytes | None:
@@ -66,35 +66,32 @@ class FileRedactor:
             text = data.decode("utf-8")
         except UnicodeDecodeError:
             return None if self._thorough else data
-        return self._text(name, text).encode()
+        return changed_text(name, text, self._redacted, self._data).encode()
 
     def again(self, name: str, data: bytes) -> bytes:
         """The redacted content of a file that was counted before, or empty for a binary file."""
-        before = self._redactor.counts.copy()
+        before = self._mask.counts.copy()
         redacted = self.file(name, data)
-        self._redactor.counts = before
+        self._mask.counts = before
         return redacted if redacted is not None else b""
 
-    def _text(self, name: str, text: str) -> str:
-        with suppress(ValueError, RecursionError):
-            if name.endswith(".json"):
-                return self._json(text)
-            if name.endswith(".jsonl"):
-                return "".join(map(self._line, text.splitlines(keepends=True)))
-        return self._redactor.text(text)
+    def _redacted(self, text: str) -> str:
+        masked = self._mask.text(text)
+        return self._pseudonyms.text(masked, self._mask.counts) if self._pseudonyms else masked
 
-    def _json(self, text: str) -> str:
-        """The text unchanged if nothing was replaced; else the redacted data, formatted anew."""
-        data = json.loads(text)
-        redacted = self._redactor.data(data)
-        return text if redacted == data else json_text(redacted)
+    def _data(self, data: Any) -> Any:
+        masked = self._mask.data(data)
+        names, counts = self._pseudonyms, self._mask.counts
+        return _in_strings(masked, lambda text: names.text(text, counts)) if names else masked
 
-    def _line(self, line: str) -> str:
-        data = json.loads(line)
-        redacted = self._redactor.data(data)
-        if redacted == data:
-            return line
-        return json.dumps(redacted, ensure_ascii=False, sort_keys=True) + "\n"
+
+def _in_strings(data: Any, change: Callable[[str], str]) -> Any:
+    """Return plain data with ``change`` applied to every string, keys included."""
+    if isinstance(data, str):
+        return change(data)
+    if isinstance(data, dict):
+        return {change(key): _in_strings(item, change) for key, item in data.items()}
+    return [_in_strings(item, change) for item in data] if isinstance(data, list) else data
 
 
 def digested_keys(run: Path, names: Iterable[str]) -> dict[str, str]:

@@ -20,8 +20,9 @@ from railgauge import __version__
 from railgauge.cli import text
 from railgauge.core.errors import RailgaugeError
 from railgauge.core.exhaustion import bound_thread_starts
-from railgauge.core.redaction import Redactor
+from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.terms import EXIT_CODES_IN_WORDS
+from railgauge.run import streams
 from railgauge.site import installed
 
 _BAD_USAGE = 2
@@ -58,10 +59,20 @@ _COMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; bad input gives one line on stderr."""
+    """Run one command and return its exit code; bad input gives one line on stderr.
+
+    Secrets are masked in all that it writes and shows.
+    """
+    words = sys.argv[1:] if argv is None else argv
+    MASK_OF_PROCESS.know(os.environ)
+    MASK_OF_PROCESS.learn_words(words)
+    with streams.masked_streams():
+        return _run(words)
+
+
+def _run(words: Sequence[str]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    words = sys.argv[1:] if argv is None else argv
     code = _CUT_SHORT
     bound_thread_starts()
     try:
@@ -69,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = options.run(options)
         sys.stdout.flush()
     except RailgaugeError as error:
-        print(f"railgauge: {text.printable(Redactor().text(str(error)))}", file=sys.stderr)
+        print(f"railgauge: {text.printable(str(error))}", file=sys.stderr)
         return _BAD_USAGE
     except BrokenPipeError:
         # The reader (head, less) closed the pipe; Python must not print an error at exit either.

@@ -22,6 +22,7 @@ from typing import Any
 from railgauge.config import strict_yaml, texts
 from railgauge.config.strict_yaml import BadYaml
 from railgauge.core.errors import BadInput
+from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.node_names import MOST_NODES
 from railgauge.core.nodeset import all_expanded
 
@@ -97,7 +98,8 @@ def load(path: Path) -> tuple[Deviation, ...]:
 
     if not isinstance(document, list) or not document:
         raise refuse("should be a list of deviations")
-    return _read([_dated(one) for one in document], refuse)
+    # Masked here, so that the verdict of the run and that of its bundle have the same texts.
+    return _read([MASK_OF_PROCESS.data(_dated(one)) for one in document], refuse)
 
 
 def _text(path: Path) -> str:

@@ -22,6 +22,7 @@ from railgauge.config.transports import NAMES as TRANSPORTS
 from railgauge.core import versions
 from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import BadInput, Gathered
+from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import (
     ALL_MODELS,
     Cluster,
@@ -42,6 +43,10 @@ _MOST_MEMBERS = 5 * MOST_NODES
 _MOST_GROUPS = 4_000
 _NODES_REMEDY = "write node01 or node[01-16]"
 _NAME_REMEDY = "give it a plain name, and its address with 'address:'"
+_OTHER_NAME_REMEDY = (
+    "names are in the names of files and the ids of tests: give another one, or another value to"
+    " the variable whose value it is"
+)
 _PLACEHOLDER = re.compile(r"<change-?me>", re.IGNORECASE)
 
 
@@ -63,7 +68,22 @@ def load(path: Path, *, schema_file: Path, platform: str | None = None) -> Clust
             f"the file says platform {cluster.platform}, --platform says {platform}",
             "drop one of them",
         )
+    _refuse_secret_names(path, cluster)
     return cluster
+
+
+def _refuse_secret_names(path: Path, cluster: Cluster) -> None:
+    """Names are in the names of files and the ids of items, which nobody could find masked."""
+    nics = (nic for node in cluster.nodes for nic in node.nic_addresses)
+    names = {
+        "this file": path.stem,
+        "the cluster": cluster.name,
+        "a node": "\n".join(node.name for node in cluster.nodes),
+        "a NIC": "\n".join(nics),
+    }
+    for what, name in names.items():
+        if MASK_OF_PROCESS.text(name) != name:
+            refuse(path, f"the name of {what} holds a secret", _OTHER_NAME_REMEDY)
 
 
 def named_platform(path: Path) -> str:
@@ -93,6 +113,7 @@ def _from_yaml(path: Path, text: str, schema_file: Path) -> Cluster:
         document, tree = strict_yaml.loads(text)
     except BadYaml as error:
         refuse(path, error.what, error.remedy, error.line)
+    MASK_OF_PROCESS.learn(document)
     if not isinstance(document, dict):
         refuse(
             path,

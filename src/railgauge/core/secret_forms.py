@@ -1,283 +1,239 @@
 """What secrets look like: names of variables, and forms in texts. Pure.
 
+A form is a name with its value (``HF_TOKEN=…``, ``"password": "…"``, ``--api-key …``), or a value
+that its own prefix or structure gives away (``glsa_…``, a private key). There is no grammar of
+every shell and language: what no form finds is masked if its value is known (``core.masking``).
+
 Every expression is linear: what repeats is bounded, or can end in one way only.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Set
 from dataclasses import dataclass
 
 MASK = "[secret]"
-# Short values and numbers occur in outputs with other meanings: they are masked only beside their
-# variable's name.
-LEAST_SECRET = 6
 
-_WORDS = r"(?:password|passwd|passphrase|passcode|secret|token|credentials?)"
-_OF_KEYS = (
-    *("api", "access", "private", "secret", "auth", "account", "encryption", "signing"),
-    *("certificate", "shared", "preshared"),
-)
-_KEYS = rf"(?:{'|'.join(_OF_KEYS)})[ _-]?key(?:[_-]?id)?|client-key-data"
-_NAME_WORDS = rf"(?:{_WORDS}|{_KEYS})"
-# Perftest prints an "RKey", of which none of these expressions has to be tried.
-NAME_HINTS = (
-    *("pass", "secret", "token", "credential", "client-key"),
-    *(
-        f"{word}{between}key"
-        for word in _OF_KEYS
-        for between in ("", " ", "_", "-")
-        if word != "secret"
-    ),
-)
-# accessToken, secretAccessKey, _authToken: the last word of a name without separators.
-_CAMEL = (
-    r"(?-i:[A-Za-z_]\w{0,60}"
-    r"(?:Token|Secret|SecretString|Password|Passphrase|Passwd|AccessKey|PrivateKey))"
-)
-# dbpassword, Dpassword, identitytoken: these words name a secret whatever stands before them.
-LONG_NAME = rf"(?i:{_WORDS})|(?<![A-Za-z0-9])(?i:{_KEYS})|(?:AccessKey|PrivateKey|SecretString)"
-# Words that name a secret at the end of a longer name only: a table has a "key", a test a "pass".
-_LAST_WORDS = r"(?:pass|pwd|auth|cookies?|key|pat|jwt)"
-_LAST_OF_UPPER = (
-    *("pass", "passwd", "password", "pwd", "auth", "cookie", "key", "token", "secret"),
-    *("_pat", "_jwt"),
-)
-UPPER_NAME = rf"[A-Z][A-Z0-9_]{{0,80}}(?:{'|'.join(_LAST_OF_UPPER).upper()})"
-_ASSIGNED = tuple(f"{word}=" for word in _LAST_OF_UPPER)
+_KEY_WORDS = "api|access|private|secret|auth|account|encryption|signing|certificate|shared"
+_KEYS = rf"(?:{_KEY_WORDS})[ _-]?key(?:[_-]?id)?|client-key-data"
+# They name a secret whatever stands before them: dbpassword, identitytoken, -storepass.
+_PASSWORDS = "password|passwd|passphrase|passcode|storepass|keypass"
+_NO_FIGURE = "(?<!(?:first|utput|input|inter)[_ -])"  # time_to_first_token
+_WORDS = rf"(?:{_PASSWORDS}|secret(?:string)?|{_NO_FIGURE}token|credentials?|{_KEYS})"
+# They name one at the end of a longer name alone: a table has a "key", a test a "pass".
+_LAST = r"(?:pass|pwd|psk|auth|cookies?|key|pat|jwt|otp)"
+_LAST_OF_UPPER = r"(?:PASS(?:WD|WORD|PHRASE)?|PWD|PSK|AUTH|COOKIE|KEY|TOKEN|SECRET|_PAT|_JWT|_OTP)"
+_CAMEL = r"(?:Token|Secret|SecretString|Password|Passphrase|Passwd|AccessKey|PrivateKey)"
 # The working directory, InfiniBand's keys of partitions and memory, and words that end like one.
-HARMLESS = r"(?:OLDPWD|PWD|(?:\w*_)?[PRLQ]_?KEY|\w*(?:BYPASS|COMPASS))"
+_HARMLESS = r"(?:OLDPWD|PWD|(?:\w{0,80}_)?[PRLQ]_?KEY|\w{0,80}(?:BYPASS|COMPASS))"
 _SECRET_NAME = re.compile(
-    rf"(?i)(?!{HARMLESS}$)(?:(?:.*[_.-])?{_NAME_WORDS}|.*(?:password|passwd|passphrase|secret)|.*[a-z0-9][_.-]{_LAST_WORDS}"
-    rf"|(?-i:{UPPER_NAME})|{_CAMEL})"
+    rf"(?!(?i:{_HARMLESS})$)(?:(?i:(?:.*[_.-])?{_WORDS}|.*(?:{_PASSWORDS}|secret)|.*[a-z0-9][_.-]{_LAST})"
+    rf"|[A-Z][A-Z0-9_]*{_LAST_OF_UPPER}|[A-Za-z_]\w*{_CAMEL})"
 )
-# A field of the suite's own files that ends like the name of a secret is none.
-SECRET_FIELD = re.compile(rf"(?i)(?:.*[_.-])?{_NAME_WORDS}")
-
-# Quoted as shells quote: a backslash keeps the next character in the value.
-_QUOTED = r"""\$?'[^'\n]{0,2000}'(?:\\''[^'\n]{0,2000}')*|"(?:[^"\\\n]|\\.){0,2000}\""""
-# In a document a quote of the value has three backslashes, or nothing of the document behind it.
-VALUE = rf"""(?:{_QUOTED}|(?:\\\\\\"(?!\s?[,:}}\]])|\\[^\n"]|[^\s'",;&<>\\])+)"""
-# Quotes as programs write them in texts, pages and addresses.
-QUOTE = r"(?:\\{0,4}['\"]|&quot;|&#3[49];|%2[27])?"
-# := of make, += of a shell, => of Ruby and Perl, ??= of C#, = in an address.
-_SETS = r"\s?(?:[:+?]?=>?|\?\?=|%3[Dd]|\\u003d)\s?(?:\\{1,4}['\"])?"
-# What may stand before a value: a type of Python, a letter of its quotes, a tag of YAML.
-OPENED = (
-    r"(?:[A-Za-z]{1,16}\((?=[ubrfUBRF]{0,2}['\"]))?(?:[ubrfUBRF]{1,2}(?=['\"]))?"
-    r"(?:[!&]\w{1,40}\s{1,4}|[|>][+-]?\s{1,8})?[<`]?"
-)
-CLOSED = rf"(?:['\"]\]|{QUOTE})"  # of a name: os.environ['HF_TOKEN']
-AFTER_NAME = rf"{CLOSED}(?:{_SETS}|%3[Aa]{QUOTE}|\s?:\s{{0,4}}){OPENED}"
-# Not what is masked already, whatever was kept of its beginning.
-NEW = (
-    rf"(?!(?:[A-Za-z]{{1,16}}\()?{OPENED}[\[({{]{{0,2}}(?:[ubrfUBRF]{{1,2}}(?=['\"]))?"
-    r"(?:[\\'\"`<]|&quot;|&#3[49];|%2[27]|[ubrfUBRF](?=\[)){0,6}\[secret\])"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """What a kind of secret looks like: all of the match, or what follows its ``head``.
-
-    One of ``hints`` is in every text that has one, in lower case, and one of ``beside`` if there
-    are any: most texts have none, and looking for them costs a fraction of the expression.
-    """
-
-    kind: str
-    hints: tuple[str, ...]
-    pattern: re.Pattern[str]
-    instead: str = rf"\g<head>{MASK}"
-    beside: tuple[str, ...] = ()
-
-    def may_be_in(self, hints: Set[str]) -> bool:
-        """Return whether a text with these hints may have one."""
-        has_beside = not self.beside or not hints.isdisjoint(self.beside)
-        return has_beside and not hints.isdisjoint(self.hints)
-
-
-FORMS: tuple[Form, ...] = (
-    Form(
-        "private key",
-        ("private key", "age-secret-key-"),
-        re.compile(
-            # A key that is cut off ends where the next one begins: no text is looked at twice.
-            r"-----BEGIN (?P<kind>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----"
-            r"(?:[^-]|-(?!----BEGIN )){0,20000}?(?:-----END (?P=kind)-----|(?=-----BEGIN )|\Z)"
-            r"|AGE-SECRET-KEY-1[0-9A-Z]{20,100}",
-        ),
-        MASK,
-    ),
-    Form(
-        "cookie",
-        ("cookie:",),
-        re.compile(rf"(?i)(?P<head>\b(?:set-)?cookie:\s{{0,4}}){NEW}[^\s'\"][^\n'\"\x1f]*"),
-    ),
-    Form(
-        "authorization",
-        ("authorization",),
-        re.compile(
-            r"(?i)(?P<head>\b(?:proxy-)?authorization['\"]?\s?[:=]\s{0,4}['\"]?"
-            rf"(?![\w-]{{1,20}}\s{{1,4}}\[secret\])"
-            r"(?:(?:bearer|basic|digest|token|apikey|negotiate|ntlm|aws4-hmac-sha256)\s{1,4})?)"
-            rf"{NEW}[^\s'\"]{{6,}}"
-        ),
-    ),
-    Form(
-        "secret variable",  # a line of env, of csh, fish or a Dockerfile: the value is the rest
-        (*_ASSIGNED, "setenv", "set -", "env"),
-        re.compile(
-            rf"(?m)(?P<head>^(?!(?i:{HARMLESS})=){UPPER_NAME}="
-            r"|\b(?:setenv|set -\w{1,3}|ENV)[ \t\x1f]"
-            rf"(?!(?i:{HARMLESS})\s){UPPER_NAME}[ \t\x1f])"
-            rf"{NEW}(?!0x|[\d.]+(?:[\s,;]|$))(?:\\.|\S)+"
-        ),
-    ),
-    Form(
-        "secret variable",
-        NAME_HINTS,
-        re.compile(rf"(?P<head>(?:{LONG_NAME}){CLOSED}{_SETS}{OPENED}){NEW}{VALUE}"),
-    ),
-    Form(
-        "secret variable",
-        _ASSIGNED,
-        re.compile(
-            rf"(?P<head>\b(?!(?i:{HARMLESS})=)(?:{UPPER_NAME}"
-            r"|[A-Za-z]\w{0,80}_(?:pass|pwd|auth|cookie|key)"
-            rf"|[A-Z][A-Za-z]{{0,40}}(?:Key|Pwd|Pass|Secret|Token|Cookie))(?:['\"]\]\s?)?=\s?(?:\\{{1,4}}['\"])?){NEW}"
-            rf"(?!0x|[\d.]+(?:[\s,;]|$)){VALUE}"
-        ),
-    ),
-    Form(
-        "secret field",
-        ("pass", "pwd", "auth", "cookie"),
-        re.compile(
-            rf"""(?P<head>\b(?:{UPPER_NAME}|[A-Za-z]\w{{0,80}}_(?:pass|pwd|auth|cookie))"""
-            rf"""\\{{0,4}}['"]?\s?:\s{{1,4}}\\{{0,4}}['"]?|"auth"\s?:\s{{0,4}}"(?=[\w+/]{{12}}))"""
-            rf"""{NEW}(?=[^\s'",]*[A-Za-z])[^\s'",;&<>\\()]{{{LEAST_SECRET},}}"""
-        ),
-    ),
-    Form(
-        "secret field",
-        NAME_HINTS,
-        re.compile(
-            rf"""(?P<head>(?:{LONG_NAME})"""
-            rf"""{QUOTE}\s?(?::|%3[Aa])\s{{0,4}}{OPENED}{QUOTE})"""
-            rf"""{NEW}(?=[^\s'",]*[A-Za-z][^\s'",]*)[^\s'",;&<>\\()]{{{LEAST_SECRET},}}"""
-        ),
-    ),
-    Form(
-        "secret element",
-        ("password>", "secret>", "token>", "key>"),
-        re.compile(rf"(?i)(?P<head><(?:\w{{1,40}}_)?{_NAME_WORDS}>){NEW}[^<\n]{{1,400}}(?=</)"),
-    ),
-    Form(
-        "secret option",
-        NAME_HINTS,
-        re.compile(
-            r"(?i)(?P<head>(?<![\w-])--?(?:[a-z]{1,20}-){0,3}"
-            rf"(?:{_NAME_WORDS}|pass(?:in|out)?)(?:[ \t\x1f]{{1,4}}|=)){NEW}"
-            rf"(?!-|[\d.]+(?:\s|$))(?:pass:)?{VALUE}"
-        ),
-    ),
-    Form(
-        "password option",
-        (
-            *("sshpass", "mysql", "maria", "login", "ipmitool", "redis-cli", "ldap", "smbclient"),
-            *("snmp", "sqlcmd"),
-        ),
-        re.compile(
-            r"(?P<head>\b(?:sshpass|mysql\w{0,10}|mariadb|ipmitool|redis-cli|ldap\w{1,10}|smbclient"
-            r"|sqlcmd|snmp\w{1,10}"
-            r"|(?:docker|podman|nerdctl|oc|helm|crane|skopeo|az|oras)\s(?:\w{1,20}\s)?login)\b"
-            rf"[^\n;|&]{{0,300}}?\s-[pPawAXc]\s?){NEW}(?!-){VALUE}"
-        ),
-    ),
-    Form(
-        "password option",
-        ("-p",),
-        re.compile(
-            rf"(?P<head>\s-p\s){NEW}(?=\S{{0,80}}[a-z])(?=\S{{0,80}}[A-Z])(?=\S{{0,80}}\d)"
-            r"[\w!@#$%^*+=]{8,}(?=[\s'\"]|$)"
-        ),
-    ),
-    Form(
-        "user and password",
-        ("-u", "user"),
-        re.compile(
-            r"(?P<head>(?<![\w-])(?:-u|-U|--user|--proxy-user)[ =\x1f]?['\"]?"
-            r"[A-Za-z][\w.@\\-]{0,63}['\"]?[:%]['\"]?)"
-            rf"{NEW}(?!\d{{1,5}}(?:\s|$)|//)[^\s'\"]+"
-        ),
-    ),
-    Form(
-        "user and password",
-        ("login", "password"),
-        re.compile(
-            rf"(?m)(?P<head>^\s{{0,20}}password\s{{1,8}}(?=\S+$)|\blogin\s{{1,8}}\S{{1,80}}\s{{1,8}}password\s{{1,8}}){NEW}\S+"
-        ),
-    ),
-    Form(
-        "bearer token",
-        ("bearer", "basic"),
-        re.compile(r"(?i)\b(?P<head>(?:bearer|basic)\s+)(?=\S*[0-9])[A-Za-z0-9._~+/=-]{12,}"),
-    ),
-    Form("access key", ("akia", "asia"), re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), MASK),
-    Form(
-        "access token",
-        (
-            *(
-                "gh",
-                "github_pat_",
-                "glpat-",
-                "hf_",
-                "xox",
-                "sk-",
-                "sk_",
-                "rk_",
-                "eyj",
-                "nvapi-",
-                "pypi-",
-                "npm_",
-            ),
-            *("aiza", "ya29.", "sg.", "dop_v1_", "dckr_", "hvs.", "dapi", "atlasv1", "hooks.slack"),
-        ),
-        re.compile(
-            r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,}|gl(?:pat|ptt|dt)-[\w-]{18,}"
-            r"|hf_[A-Za-z0-9]{30,}|xox[abeprs]-[\w-]{10,}|sk-[A-Za-z0-9_-]{20,}"
-            r"|[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|nvapi-[\w-]{20,}|pypi-[\w-]{30,}"
-            r"|npm_[A-Za-z0-9]{30,}|AIza[\w-]{30,}|ya29\.[\w-]{20,}|SG\.[\w-]{16,}\.[\w-]{16,}"
-            r"|dop_v1_[0-9a-f]{40,}|dckr_pat_[\w-]{20,}|hvs\.[\w-]{20,}|dapi[0-9a-f]{32}"
-            r"|\w{14}\.atlasv1\.[\w-]{40,}|(?<=hooks\.slack\.com/services/)[\w/]{20,}"
-            r"|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,})"
-        ),
-        MASK,
-    ),
-    Form(
-        "password hash",
-        ("$1$", "$2", "$5$", "$6$", "$y$", "$apr1$", "$argon2"),
-        re.compile(r"\$(?:1|2[aby]|5|6|y|apr1|argon2\w{0,2})\$[./A-Za-z0-9$=,+]{20,}"),
-        MASK,
-    ),
-    Form(
-        "signed address",
-        ("sig=", "signature="),
-        re.compile(
-            rf"(?i)(?P<head>(?:[?&]sig|\b(?:x-(?:amz|goog)-)?signature)=){NEW}[^\s&'\"<>]{{6,}}"
-        ),
-    ),
-    Form(
-        "URL userinfo",
-        ("://",),
-        re.compile(
-            r"(?P<head>\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@'\"<>]{0,100}:)"
-            rf"{NEW}[^\s/'\"<>]+(?=@)"
-        ),
-    ),
-)
+_SECRET_FIELD = re.compile(rf"(?i)(?:.*[_.-])?{_WORDS}")
 
 
 def is_secret_name(name: str) -> bool:
     """Return whether a variable of this name is a secret: ``HF_TOKEN``, ``DB_PASS``."""
     return bool(_SECRET_NAME.fullmatch(name))
+
+
+def is_secret_field(name: str) -> bool:
+    """Return whether a field of this name is a secret; the suite's own have a "key"."""
+    return bool(_SECRET_FIELD.fullmatch(name))
+
+
+# Quotes as programs write them in texts, documents, pages and addresses.
+_QUOTE = r"(?:\\{0,4}['\"]|&quot;|&#3[49];|%2[27])"
+_QUOTED = r"""\$?'[^'\n\x1f]{0,2000}'(?:\\''[^'\n\x1f]{0,2000}')*|"(?:[^"\\\n\x1f]|\\.){0,2000}\""""
+# In a document a quote of the value has three backslashes, or nothing of the document behind it.
+_VALUE = rf"""(?:{_QUOTED}|(?:\\\\\\"(?!\s?[,:}}\]])|\\[^\n"]|[^\s'",;&<>\\])+)"""
+# All to the quote that closes the value; a backslash keeps the next character in it.
+_TO_QUOTE = r"(?:(?!(?P=q))(?:\\.|[^\n\\\x1f])){1,4000}(?=(?P=q))"
+_EQUALS = r"\s?(?:[:+?]?=>?|\?\?=|%3[Dd]|\\u003d)\s?"
+_COLON = r"\s?(?::|%3[Aa])\s{0,4}(?:[Ss]tr(?:ing)?\s?=\s?)?"  # and a type of its own
+# What may stand before a value: a type or a call, a tag of YAML, brackets, letters of its quotes.
+_OPENED = (
+    r"(?:(?:[A-Za-z]{1,16}\(|[!&]\w{1,40}\s|[|>][+-]?\s{1,8})(?=\s{0,8}\S))?[\[({<`]{0,2}\s{0,20}"
+    r"(?:[ubrfUBRF]{1,2}(?=['\"]))?"
+)
+_NUMBER = r"(?:0x|[\d.]+(?:[\s,;)]|$))"
+# The value of a weak name, such as that of a test's "pass": it has letters and digits.
+_MIXED = r"(?=[^\s'\",;&]{0,80}[A-Za-z])(?=[^\s'\",;&]{0,80}\d)(?!0x|/)[^\s'\",;&<>]{6,}"
+_WEAK = (
+    r"(?:(?<![\w./-])(?i:pwd|pass|pw|_?auth|psk|otp|jwt|sig|csrftoken"
+    r"|\w{0,20}sess(?:ion)?_?id)|(?<=[?&])(?i:key|code)|(?i:signature))"
+)
+_OTHER_NAMES = (
+    r"(?<=[A-Z0-9_])(?:(?<!OLD)PWD|(?<!BY)(?<!COM)PASS|AUTH|COOKIE|PSK|OTP)"
+    r"|(?<=[A-Z0-9_])(?<![PRLQ])(?<![PRLQ]_)KEY|(?<=[A-Z0-9]_)(?:PAT|JWT)|(?<=[a-z])(?:Pass|Pwd|Key)"
+    rf"|(?<=[a-z0-9][_.-]){_LAST}"
+)
+_NAME = rf"(?:(?P<surely>(?i:{_WORDS}))|{_OTHER_NAMES})"
+_CLOSED = rf"(?:['\"]\]|{_QUOTE}?)"  # of a name: os.environ['HF_TOKEN']
+# Perftest prints an "RKey" and nccl-tests "out-of-place": no form has to be tried for them.
+_OF_KEYS = [f"{word}{gap}key" for word in _KEY_WORDS.split("|") for gap in ("", " ", "_", "-")]
+_NAMES = (
+    "pass|secret|token|credential|client-key|pwd|psk|auth|cookie|_pat|_jwt|otp|_key|-key|key="
+    + ("|key =|key:|key'|key\"|key%|key\\|" + "|".join(_OF_KEYS))
+)
+_HEADERS = "bearer|basic|digest|token|apikey|negotiate|ntlm|aws4-hmac-sha256"
+_LOGINS = (
+    "sshpass|mysql\\w{0,10}|mariadb|ipmitool|ldap\\w{1,10}|smbclient|sqlcmd|snmp\\w{1,10}"
+    "|(?:docker|podman|nerdctl|oc|helm|crane|skopeo|az|oras)\\s(?:\\w{1,20}\\s)?login"
+)
+PRIVATE_KEY = re.compile(
+    # A key that is cut off ends where the next one begins: no text is looked at twice.
+    r"(?P<head>)-----BEGIN (?P<kind>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----"
+    r"(?:[^-]|-(?!----BEGIN )){0,20000}?(?:-----END (?P=kind)-----|(?=-----BEGIN )|\Z)"
+)
+# What tokens begin with and what follows, as their providers' documentation has it.
+_PREFIXED = {
+    r"gh[pousr]_": r"[A-Za-z0-9]{30,}",  # GitHub
+    r"github_pat_": r"\w{30,}",
+    r"gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|oas|ffct)-": r"[\w.-]{18,}",  # GitLab
+    r"gl(?:sa|c)_": r"[\w+/=]{30,}",  # Grafana
+    r"hf_|api_org_": r"[A-Za-z0-9]{30,}",  # Hugging Face
+    r"(?:AKIA|ASIA)": r"[0-9A-Z]{16}\b",  # AWS
+    r"xox[abeprs]-|xapp-": r"[\w-]{10,}",  # Slack
+    r"hooks\.slack\.com/services/": r"[\w/]{20,}",
+    r"sk-": r"(?=[\w-]{0,60}\d)[\w-]{20,}",  # OpenAI, Anthropic (sk-ant-), OpenRouter, DeepSeek
+    r"xai-|gsk_|pplx-|lsv2_": r"\w{30,}",  # xAI, Groq, Perplexity, LangSmith
+    r"nvapi-": r"[\w-]{20,}",  # NVIDIA NGC
+    r"AIza|ya29\.|GOCSPX-": r"[\w-]{20,}",  # Google
+    r"\w{3}\dQ~": r"[\w.~-]{30,}",  # Microsoft Entra
+    r"eyJ[\w-]{10,}\.": r"[\w-]{4,}\.[\w.-]{5,}",  # JWT and JWE (RFC 7519)
+    r"pypi-": r"[\w-]{30,}",
+    r"npm_|rubygems_": r"[A-Za-z0-9]{36,}",
+    r"dckr_(?:pat|oat)_": r"[\w-]{20,}",  # Docker
+    r"[sr]k_(?:live|test)_|whsec_": r"[A-Za-z0-9+/=]{16,}",  # Stripe
+    r"SK": r"[0-9a-f]{32}\b",  # Twilio
+    r"SG\.": r"[\w-]{16,}\.[\w-]{16,}",  # SendGrid
+    r"hv[sbr]\.": r"[\w-]{20,}",  # HashiCorp Vault
+    r"\w{14}\.atlasv1\.": r"[\w-]{40,}",  # HCP Terraform
+    r"dapi": r"[0-9a-f]{32}",  # Databricks
+    r"do[opr]_v1_": r"[0-9a-f]{40,}",  # DigitalOcean
+    r"ATATT3|ATBB": r"[\w=-]{20,}",  # Atlassian
+    r"tskey-|ops_eyJ|dt0c01\.|PMAK-|NRAK-|lin_api_|ntn_": r"[\w.-]{20,}",  # Tailscale, 1Password, …
+    r"shp(?:at|ss|ca|pa)_|sntry[su]_|pul-|sbp_|FlyV1 ": r"[\w+/=]{20,}",  # Shopify, Sentry, …
+    r"AKCp|sha256~": r"[\w-]{40,}",  # Artifactory, OpenShift
+    r"\d{8,10}:AA": r"[\w-]{33}",  # Telegram
+    r"AGE-SECRET-KEY-1": r"[0-9A-Z]{20,100}",
+    r"\$(?:1|2[aby]|5|6|y|apr1|argon2\w{0,2})\$": r"[./A-Za-z0-9$=,+]{20,}",  # crypt(5)
+}
+_PREFIX_HINTS = (
+    "ghp_|gho_|ghu_|ghs_|ghr_|github_pat_|glpat-|gldt-|glrt-|glcbt-|glptt-|glft-|glimt-"
+    "|glagent-|glsoat-|gloas-|glffct-|glsa_|glc_|hf_|api_org_|akia|asia|xox|xapp-|hooks.slack"
+    "|sk-|xai-|gsk_|pplx-|lsv_|nvapi-|aiza|ya.|gocspx-|q~|eyj|pypi-|npm_|rubygems_|dckr_"
+    "|k_live_|k_test_|whsec_|sk|sg.|hvs.|hvb.|hvr.|.atlasv.|dapi|_v_|atatt|atbb|tskey-|ops_"
+    "|dtc.|pmak-|nrak-|lin_|ntn_|shpat_|shpss_|shpca_|shppa_|sntry|pul-|sbp_|flyv|akcp|sha~"
+    "|:aa|age-secret|$$|$a$|$b$|$y$|$apr$|$argon"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a kind of secret looks like: what follows the ``head`` of a match.
+
+    One of ``hints``, in lower case and without digits, is in every text that has one, and one of
+    ``beside``: most texts have none, and looking for them costs a fraction of the expression.
+    """
+
+    kind: str
+    hints: tuple[str, ...]
+    beside: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+# Kind, hints, what is beside them, head, value.
+_ROWS = (
+    (
+        "cookie", "cookie", "=",
+        rf"(?i:\b(?:set-)?cookies?{_QUOTE}?(?:{_COLON}|{_EQUALS}){_OPENED}{_QUOTE}?)",
+        r"(?=[^\s=]{1,60}=)[^\n'\"\\\x1f]+",
+    ),
+    (
+        "authorization", "authori", "",
+        rf"(?i:\b(?:proxy-)?authorization{_QUOTE}?(?:{_COLON}|{_EQUALS}|,\s?){_OPENED}{_QUOTE}?"
+        rf"(?:(?:{_HEADERS})\s{{1,4}})?)",
+        r"""[^\s'"\\]{6,}(?:[^\n\x1f\\'"]|"[^"\n]{0,400}"(?=[,\s]|$)){0,2000}""",
+    ),
+    (
+        "bearer token", "bearer|basic", "",
+        r"(?i:\b(?:bearer|basic)\s{1,4})", r"(?=\S{0,400}\d)[\w.~+/=-]{12,}",
+    ),
+    (  # a line of env: the value is the rest
+        "secret variable", _NAMES, "=",
+        rf"(?m:^)(?!(?i:{_HARMLESS})=)[A-Z][A-Z0-9_]{{0,80}}{_LAST_OF_UPPER}=",
+        rf"(?!{_NUMBER})(?:\\.|\S)+",
+    ),
+    (  # name and value are fields of their own
+        "secret field", _NAMES, "value",
+        rf"\b(?i:name|key){_QUOTE}?\s?[:=]\s{{0,4}}{_QUOTE}?[\w.-]{{0,80}}?{_NAME}{_QUOTE}?\s{{0,4}},?"
+        rf"\s{{0,40}}{_QUOTE}?(?i:value){_QUOTE}?\s?[:=]\s{{0,4}}{_QUOTE}?",
+        r"(?!null|None)[^\s'\",;&<>}\\]{1,4000}",
+    ),
+    (  # a number too, unless it may be that of a setting
+        "secret variable", _NAMES, "=|%d|\\ud",
+        rf"{_NAME}{_CLOSED}{_EQUALS}{_OPENED}", rf"(?(surely)|(?!{_NUMBER})){_VALUE}",
+    ),
+    (
+        "secret field", _NAMES, "'|\"|&|%",
+        rf"{_NAME}{_CLOSED}(?:{_EQUALS}|{_COLON}){_OPENED}(?P<q>{_QUOTE})", _TO_QUOTE,
+    ),
+    (
+        "secret field", _NAMES, ":|=|%",
+        rf"{_NAME}{_CLOSED}(?:{_EQUALS}|{_COLON}){_OPENED}{_QUOTE}?",
+        r"(?=[^\s'\",]*[A-Za-z])[^\s'\",;&<>\\()]{6,}",
+    ),
+    (
+        "secret variable", "pwd|pass|pw|auth|psk|otp|jwt|sig=|signature|sess|csrf|key=|code=", "",
+        rf"{_WEAK}{_CLOSED}(?:{_EQUALS}|{_COLON}){_QUOTE}?", _MIXED,
+    ),
+    (
+        "secret element", _NAMES, "</",
+        rf"{_NAME}['\"]?(?:\s[^<>\n]{{0,200}})?>(?:<!\[CDATA\[)?", r"[^<\]\n]{1,400}(?=\]\]>|</)",
+    ),
+    (  # CREATE USER … PASSWORD '…', IDENTIFIED BY '…'
+        "SQL password", "password|identified", "'|\"",
+        r"(?i:\b(?:password|identified\sby)\s{1,4})(?P<q>['\"])", _TO_QUOTE,
+    ),
+    (  # the argument after a flag
+        "secret option", f"{_NAMES}|pw|jwt|bearer", "-",
+        rf"(?<![\w-])--?(?=\w)[\w-]{{0,40}}?(?i:{_WORDS}|(?<!by)(?<!com)pass(?:in|out)?"
+        r"|(?P<weak>pw|auth|jwt|otp|psk|bearer))(?:\s{1,4}|=)",
+        rf"(?(weak)(?=['\"]?{_MIXED}))(?!-|{_NUMBER})(?:pass:)?{_VALUE}",
+    ),
+    (
+        "user and password", "-u|user|curl|wget", ":|%",
+        r"(?:(?<![\w-])(?:-u|-U|--user|--proxy-user)|\b(?:curl|wget)\b[^\n;|&]{0,300}?\s-[a-zA-Z]{1,8}u)"
+        r"[ =\x1f]?['\"]?[A-Za-z][\w.@\\-]{0,63}['\"]?[:%]['\"]?",
+        r"(?!\d{1,5}(?:\s|$)|//)[^\s'\"]+",
+    ),
+    (
+        "password option", "sshpass|mysql|maria|ipmitool|ldap|smbclient|sqlcmd|snmp|login", "-",
+        rf"\b(?:{_LOGINS})\b[^\n;|&]{{0,300}}?\s-[pPwAXc]\s?", rf"(?!-|\d+(?:\s|$)){_VALUE}",
+    ),
+    (
+        "URL userinfo", "://", "@",
+        r"\b[a-z][a-z0-9+.-]{1,20}://(?:[^\s/:@'\"<>]{0,100}:)?",
+        r"(?:(?<=:)[^\s/'\"<>]+|(?=[\w-]{0,80}\d)(?=[\w-]{0,80}[A-Za-z])[\w-]{16,200})(?=@)",
+    ),
+    (  # a private key as JSON (RFC 7517)
+        "private key", "kty", ":",
+        r"\"(?:d|p|q|dp|dq|qi|k)\\{0,4}\"\s?:\s{0,4}\\{0,4}\"", r"[\w-]{20,}",
+    ),
+    (
+        "access token", _PREFIX_HINTS, "",
+        r"(?<![A-Za-z0-9])", f"(?:{'|'.join(f'(?:{a}){b}' for a, b in _PREFIXED.items())})",
+    ),
+)  # fmt: skip
+FORMS = tuple(
+    Form(
+        kind,
+        tuple(hints.split("|")),
+        tuple(beside.split("|")),
+        re.compile(f"(?P<head>{head}){value}"),
+    )
+    for kind, hints, beside, head, value in _ROWS
+)

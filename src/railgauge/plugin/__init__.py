@@ -2,13 +2,14 @@
 
 This module has the hooks; the other modules of the package have the steps that they call. The
 plugin does nothing in a session that collects no test of the ladder (``tests/``), such as the
-project's own selftests.
+project's own selftests, but to mask secrets in what is shown.
 """
 
 from __future__ import annotations
 
 import inspect
 import os
+import sys
 from collections.abc import Generator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +19,7 @@ import pytest
 
 from railgauge.core.errors import BadInput, Exhausted
 from railgauge.core.exhaustion import bound_thread_starts, raise_if_exhausted
-from railgauge.core.redaction import Redactor, mask_environment
+from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.plugin import (
     ending,
     foreign,
@@ -56,6 +57,7 @@ _PLACE = pytest.StashKey[int]()  # of an item, in the order of the ladder
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    masking.mask_streams(sys.argv)  # pytest repeats the words of an option that it refuses
     options.add(parser)
 
 
@@ -64,6 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Open the run before the reporters configure themselves: they write into its folder."""
     for line in (*items.MARKS.values(), items.NEEDS_MARK):
         config.addinivalue_line("markers", line)
+    masking.mask_streams(config.invocation_params.args)  # those that it shows from now on
     if merging.wanted(config):
         _report_merged(config)
     elif _wants_ladder(config):
@@ -74,7 +77,7 @@ def _report_merged(config: pytest.Config) -> None:
     try:
         merging.open_run(config)
     except BadInput as error:
-        raise pytest.UsageError(Redactor().text(f"railgauge: {error}")) from None
+        raise pytest.UsageError(f"railgauge: {error}") from None
     reporters.quieten(config)
     _become_controller(config, merging.MergedController)
     _add_columns(config)
@@ -92,7 +95,7 @@ def _open(config: pytest.Config) -> None:
         workers.refuse_elsewhere(config)
         opening.open_run(config)
     except BadInput as error:
-        raise pytest.UsageError(Redactor().text(f"railgauge: {error}")) from None
+        raise pytest.UsageError(f"railgauge: {error}") from None
     except (Exception, SystemExit) as error:
         if failed := installed.failed_import(error):
             raise pytest.UsageError(f"railgauge: {installed.told(failed)}") from None
@@ -226,14 +229,12 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: objec
 @pytest.hookimpl(optionalhook=True, trylast=True)
 def pytest_metadata(metadata: dict[str, Any]) -> None:
     """Mask what pytest-metadata collects of the CI server, which pytest-html reports."""
-    metadata.update(Redactor().data(mask_environment(metadata)))
+    metadata.update(MASK_OF_PROCESS.environment(metadata))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> Generator[None, object, object]:
     config = session.config
-    if SERVICES in config.stash:  # pytest has made its reporter of the terminal only now
-        masking.mask_terminal(config, config.stash[SERVICES].store.masked)
     allure_items.collect(config)
     if ending := config.stash.get(ENDING, None):
         ending.begin()
@@ -361,7 +362,7 @@ class _Messages:
         report = yield
         if ABOUT in item.stash:
             recording.brief(call, report)
-            masking.mask_report(report, item.config.stash[SERVICES].store.masked)
+            masking.mask_report(report)
         return report
 
 

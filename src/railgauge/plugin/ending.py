@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from railgauge.core.redaction import Redactor
 from railgauge.core.terms import Verdict
 
 NO_VERDICT_CODE = int(pytest.ExitCode.INTERNAL_ERROR)
@@ -116,6 +115,6 @@ class Ending:
         ends_with = came_to if came_to in _NO_VERDICT else NO_VERDICT_CODE
         codes = [verdict.exit_code for verdict in Verdict]
         stands = f", not the verdict's {came_to}" if self._code in codes else ""
-        told = [f"railgauge: {Redactor().text(line)}" for line in self._errors]
+        told = [f"railgauge: {line}" for line in self._errors]
         sys.stderr.write("\n".join(["", *told, f"railgauge: exit code {ends_with}{stands}", ""]))
         return ends_with

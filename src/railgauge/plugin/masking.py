@@ -6,20 +6,30 @@ What a run stores is masked by its store.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 
-Mask = Callable[[str], str]
+from railgauge.core.masking import MASK_OF_PROCESS
+from railgauge.run import streams
+
 # What pytest itself writes: colours, and these between words and lines.
 _COLOUR = re.compile(r"(\x1b\[[0-9;]{0,20}m)")
 _OF_PYTEST, _OF_TEXT = "\n\r\t", "\n\t"
 
 
-def mask_report(report: pytest.TestReport, masked: Mask) -> None:
+def mask_streams(words: Sequence[str]) -> None:
+    """Mask what this process shows; its variables and words name secrets, a hostfile names more."""
+    MASK_OF_PROCESS.know(os.environ)
+    MASK_OF_PROCESS.learn_words(words)
+    streams.mask_streams(_shown)
+
+
+def mask_report(report: pytest.TestReport) -> None:
     """Mask the message, the traceback and the captured output of a phase, before any reporter."""
+    masked = MASK_OF_PROCESS.text
     if isinstance(report.longrepr, tuple):  # of a skipped phase
         path, line, why = report.longrepr
         report.longrepr = (path, line, _harmless(masked(why)))
@@ -30,26 +40,10 @@ def mask_report(report: pytest.TestReport, masked: Mask) -> None:
     report.sections = [(name, _harmless(masked(text))) for name, text in report.sections]
 
 
-def mask_terminal(config: pytest.Config, masked: Mask) -> None:
-    """Mask what is printed from now on; does nothing in a worker, which has no terminal."""
-    if out := config.pluginmanager.getplugin("terminalreporter"):
-        out._tw._file = _MaskedFile(out._tw._file, masked)
-
-
-class _MaskedFile:
-    """The file of the terminal, with secrets masked in what is written to it."""
-
-    def __init__(self, file: Any, masked: Mask) -> None:
-        self._file = file
-        self._masked = masked
-
-    def write(self, text: str) -> int:
-        parts = _COLOUR.split(self._masked(text))
-        shown = "".join(p if n % 2 else _harmless(p, _OF_PYTEST) for n, p in enumerate(parts))
-        return int(self._file.write(shown) or 0)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)
+def _shown(text: str) -> str:
+    """What pytest writes on the terminal: its colours stay, a node's text has no effect."""
+    parts = _COLOUR.split(MASK_OF_PROCESS.text(text))
+    return "".join(p if n % 2 else _harmless(p, _OF_PYTEST) for n, p in enumerate(parts))
 
 
 def _harmless(text: str, kept: str = _OF_TEXT) -> str:

@@ -16,6 +16,7 @@ from railgauge.config.deviations import Deviation
 from railgauge.config.thresholds import Platform
 from railgauge.core import private_files
 from railgauge.core.errors import BadInput
+from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import Cluster
 from railgauge.planning import demand, own_cost, part, sample
 from railgauge.planning.demand import DemandInputs
@@ -105,7 +106,9 @@ def _settings(
         measures=measures,
         at_once=options.at_once(config, cluster, level),
         holds_items=options.holds_items(config, scope),
-        operator=said.operator or (recording.plan.operator if recording else options.login_name()),
+        operator=MASK_OF_PROCESS.text(
+            said.operator or (recording.plan.operator if recording else options.login_name())
+        ),
     )
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from railgauge.core.errors import BadInput
+from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import Cluster
-from railgauge.core.redaction import mask_named
 from railgauge.plugin import options
 from railgauge.run import resume
 from railgauge.run.resume import Earlier, Invocation
@@ -116,7 +116,8 @@ def invocation(config: pytest.Config, settings: RunSettings, before: Earlier | N
 
 
 def _hostfile_text(cluster: Cluster) -> str:
-    return mask_named(Path(cluster.source).read_text(encoding="utf-8"), cluster.environment)
+    """The hostfile without secrets, which may be others when the run is carried on."""
+    return MASK_OF_PROCESS.text(Path(cluster.source).read_text(encoding="utf-8"))
 
 
 def _sha256(text: str) -> str:

@@ -14,7 +14,6 @@ import pytest
 from railgauge.core.errors import BadInput, Exhausted, NoEvidence, RailgaugeError
 from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.core.programs import placed
-from railgauge.core.redaction import Redactor
 from railgauge.facts import NodeAnswer
 from railgauge.planning.plan import platform_stack
 from railgauge.plugin import options
@@ -212,4 +211,4 @@ class SessionStart:
 
 
 def _refuse(why: object) -> NoReturn:
-    pytest.exit(Redactor().text(f"railgauge: {why}"), pytest.ExitCode.USAGE_ERROR)
+    pytest.exit(f"railgauge: {why}", pytest.ExitCode.USAGE_ERROR)

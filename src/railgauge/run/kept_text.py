@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from json.encoder import encode_basestring as _quoted
 from typing import Any
@@ -55,6 +56,29 @@ class KeptRuns:
     def _made(self, run: Repeat) -> KeptRun:
         masked = self._masked(run)
         return KeptRun(run, masked, indented(json_text(self._plain(masked)).rstrip("\n")))
+
+
+def changed_text(
+    name: str, text: str, of_text: Callable[[str], str], of_data: Callable[[Any], Any]
+) -> str:
+    """The text of a file with what it says changed: JSON string by string, so that it stays JSON.
+
+    What does not change is the same text again, byte by byte.
+    """
+    with suppress(ValueError, RecursionError):
+        if name.endswith(".json"):
+            changed = of_data(data := json.loads(text))
+            return text if changed == data else json_text(changed)
+        if name.endswith(".jsonl"):
+            return "".join(_changed_line(line, of_data) for line in text.splitlines(keepends=True))
+    return of_text(text)
+
+
+def _changed_line(line: str, of_data: Callable[[Any], Any]) -> str:
+    changed = of_data(data := json.loads(line))
+    if changed == data:
+        return line
+    return json.dumps(changed, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 def json_text(data: object) -> str:

@@ -11,6 +11,9 @@ _PIECE_BYTES = 2**20
 # What the reports are made of; each has its own count.
 _PLACES = (
     ("the hostfile", "hostfile.*"),
+    ("the platform file", "thresholds.json"),
+    ("deviations", "deviations.json"),
+    ("the plan", "run.json"),
     ("the facts of nodes", "environment.json"),
     ("transcripts", "transcripts/*.json"),
     ("records", "records.jsonl"),

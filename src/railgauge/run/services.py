@@ -12,9 +12,9 @@ from typing import Generic, Protocol, TypeVar
 
 from railgauge.config import hostfile
 from railgauge.core.errors import NoEvidence
+from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import Case, Cluster, Command, Node
 from railgauge.core.question import CaseResult
-from railgauge.core.redaction import secret_values
 from railgauge.facts import NodeAnswer, NodeFacts, steal
 from railgauge.facts.boot import KernelMark, Reboot
 from railgauge.judging import traffic
@@ -143,14 +143,14 @@ def built(
     settings: RunSettings, folder: Path, earlier: Earlier | None, recorded: ReplayedRun | None
 ) -> RunServices:
     """Build the services of this process for the run in ``folder``; its tag must exist already."""
+    MASK_OF_PROCESS.know(settings.environment)
     surveyed = Surveyed(folder, settings.evidence_of)
-    secrets = secret_values(settings.environment)  # masked in every file
     places = (folder, folder / AGAIN)
 
     room = Room(folder, settings.disk_limit_bytes)
 
     def store_in(place: Path) -> Store:
-        return Store(place, lambda: surveyed.evidence, secrets, room, folder)
+        return Store(place, lambda: surveyed.evidence, room, folder)
 
     store, beside = map(store_in, places)
     tag = read_tag(folder, settings.part)

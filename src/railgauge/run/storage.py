@@ -7,7 +7,6 @@ of the report that could be incomplete.
 from __future__ import annotations
 
 import errno
-import json
 import re
 import shutil
 import sys
@@ -20,8 +19,8 @@ from railgauge.config import deviations
 from railgauge.config.hostfile import cluster_to_json
 from railgauge.core.errors import BadInput
 from railgauge.core.exhaustion import said_to_have_run_out, what_ran_out
+from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import Cluster
-from railgauge.core.redaction import mask_environment, mask_named
 from railgauge.judging import record
 from railgauge.run.folders import new_folder, point_latest
 from railgauge.run.resume import CLUSTER
@@ -62,26 +61,18 @@ def begun(reports: Path, stem: str) -> Iterator[Path]:
 def keep_input(store: Store, settings: RunSettings, reached: Cluster) -> None:
     """Store what the run is judged by: the cluster as it is reached, the hostfile, the limits.
 
-    Also the deviations that somebody has accepted. The values of secret variables are masked.
+    Also the deviations that somebody has accepted. Secrets are masked.
     """
-    environment = mask_environment(reached.environment)
+    environment = MASK_OF_PROCESS.environment(reached.environment)
     store.write_json(CLUSTER, cluster_to_json(replace(reached, environment=environment)))
     source = Path(settings.declared.source)
-    text = mask_named(source.read_text(encoding="utf-8"), settings.declared.environment)
-    text = store.masked(_without_escaped(text, settings.declared, store))
+    text = source.read_text(encoding="utf-8")
     write_whole(store.folder / f"hostfile{source.suffix or '.txt'}", text)
     write_whole(store.folder / "thresholds.json", settings.platform.text)
     if settings.deviations:
         store.write_json(deviations.FILE, deviations.to_json(settings.deviations))
     for name in (record.MEASUREMENTS, record.FILE):  # they exist even if nothing is measured
         (store.folder / name).touch()
-
-
-def _without_escaped(text: str, declared: Cluster, store: Store) -> str:
-    """Mask the secrets of ``setup`` lines that quotes of YAML give a form that nobody knows."""
-    for line in {line for node in declared.nodes for line in node.setup}:
-        text = text.replace(json.dumps(line)[1:-1], json.dumps(store.masked(line))[1:-1])
-    return text
 
 
 class Lacks:

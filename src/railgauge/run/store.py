@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,15 +20,15 @@ from railgauge.core import chain, versions
 from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.digests import sha256_of
 from railgauge.core.errors import BadInput, RailgaugeError, from_json, to_json
+from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import Case, Transcript
 from railgauge.core.naming import title
 from railgauge.core.question import CaseResult
-from railgauge.core.redaction import Redactor, in_strings, mask_environment
 from railgauge.judging import telemetry
 from railgauge.judging.stamp import Evidence
 from railgauge.leases.files import locked
 from railgauge.run.appended import NO_JSON, Appended, add_durably, line_of
-from railgauge.run.kept_text import KeptRuns, json_text, readable, whole_text
+from railgauge.run.kept_text import KeptRuns, changed_text, json_text, readable, whole_text
 from railgauge.run.room import Room
 
 # The SHA-256 of each file of evidence, in a chain. It is written when the file is on the disk under
@@ -68,21 +68,17 @@ class Store:
         self,
         folder: Path,
         evidence: Callable[[], str] = lambda: Evidence.HARDWARE,
-        secrets: Sequence[str] = (),
         room: Room | None = None,
         run: Path | None = None,
     ) -> None:
-        """``secrets`` are values to mask in all that is written, beside what looks like one.
+        """``run`` is the folder of the run, which vouches for the files, if ``folder`` is below it.
 
-        ``run`` is the folder of the run, which vouches for the files, if ``folder`` is below it.
-        ``evidence`` is called at every write, because the kind of evidence is not known before the
-        survey.
+        ``evidence`` is called at every write: its kind is not known before the survey.
         """
         self.folder = folder
         self._name = str(folder)
         self._run = run or folder
         self._evidence = evidence
-        self._redactor = Redactor(values=secrets)
         self._clean: set[tuple[str, ...]] = set()
         self._room = room or Room(folder)
         self._lines: dict[str, Appended] = {}
@@ -126,9 +122,9 @@ class Store:
         ended = [f"### no more: {result.error}\n"] if result.error else []
         text = "\n".join([f"### {title(case)}, {self.evidence} evidence", *repeats, *ended])
         self._room.take(len(text))
-        write_whole(self.folder / self.transcript_name(case), text)
+        put_whole(self.folder / self.transcript_name(case), text)
         if samples := telemetry.columns(result.runs):
-            write_whole(self.folder / self.samples_name(case), samples)
+            put_whole(self.folder / self.samples_name(case), samples)
         return result
 
     def keep(self, case: Case, result: CaseResult) -> CaseResult:
@@ -161,7 +157,8 @@ class Store:
 
     def _masked_error(self, error: RailgaugeError | None) -> RailgaugeError | None:
         said = None if error is None else to_json(error)
-        return error if (masked := in_strings(said, self.masked)) == said else from_json(masked)
+        masked = MASK_OF_PROCESS.data(said)
+        return error if masked == said else from_json(masked)
 
     def masked_transcript(self, one: Transcript) -> Transcript:
         return replace(
@@ -169,18 +166,18 @@ class Store:
             argv=one.argv if one.argv in self._clean else self._masked_words(one.argv),
             stdout=self.masked(one.stdout),
             stderr=self.masked(one.stderr),
-            environment=in_strings(mask_environment(one.environment), self.masked),
+            environment=MASK_OF_PROCESS.environment(one.environment),
         )
 
     def _masked_words(self, argv: tuple[str, ...]) -> tuple[str, ...]:
-        masked = self._redactor.words([word.encode(*_UTF8).decode() for word in argv])
+        masked = MASK_OF_PROCESS.words([word.encode(*_UTF8).decode() for word in argv])
         if masked == argv and len(self._clean) < _MOST_CLEAN:
             self._clean.add(argv)  # the suite's own commands recur
         return masked
 
     def masked(self, text: str) -> str:
         """The text with secrets masked, and as it reads back from a UTF-8 file."""
-        return self._redactor.text(text if text.isascii() else text.encode(*_UTF8).decode())
+        return MASK_OF_PROCESS.text(text if text.isascii() else text.encode(*_UTF8).decode())
 
     def write_json(self, name: str, data: object) -> None:
         """Write a JSON file as ``json_text`` formats it, with secret values masked.
@@ -190,11 +187,11 @@ class Store:
         whole = versions.stamped(name, data) if isinstance(data, Mapping) else data
         text = json_text(self.plain(whole))
         self._room.take(len(text))
-        write_whole(self.folder / name, text)
+        put_whole(self.folder / name, text)
 
     def plain(self, data: object) -> object:
         """Plain data with secrets masked."""
-        return self._redactor.data(data)
+        return MASK_OF_PROCESS.data(data)
 
     def read_json(self, name: str) -> Any:
         return json.loads((self.folder / name).read_text(encoding="utf-8"))
@@ -210,7 +207,7 @@ class Store:
         whole = versions.stamped(MANIFEST, {"sha256": digests, **more})
         text = json_text(self.plain(whole))
         self._room.take(len(text))
-        write_whole(self.folder / MANIFEST, text, durable=True)
+        put_whole(self.folder / MANIFEST, text, durable=True)
 
     def append(self, name: str, data: Mapping[str, object]) -> None:
         """Append one line of JSON to a ``.jsonl`` file."""
@@ -307,8 +304,26 @@ def _whole_values(data: bytes) -> Iterator[Any]:
             yield json.loads(line)
 
 
-def write_whole(path: Path, text: str, *, durable: bool = False) -> None:
-    """Write a file atomically; with ``durable`` its content survives a power failure."""
+def write_whole(path: Path, text: str) -> None:
+    """Write a file atomically, with secrets masked: whatever it is, it needs no thought."""
+    mask = MASK_OF_PROCESS
+    put_whole(path, changed_text(path.name, text, mask.text, mask.data))
+
+
+def mask_files(folder: Path) -> None:
+    """Mask secrets in files that others wrote, such as what a test of a site's own attached."""
+    for path in folder.iterdir():
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+        masked = changed_text(path.name, text, MASK_OF_PROCESS.text, MASK_OF_PROCESS.data)
+        if masked != text:
+            path.write_text(masked, encoding="utf-8", errors="surrogateescape")
+
+
+def put_whole(path: Path, text: str, *, durable: bool = False) -> None:
+    """Write a file atomically whose secrets are masked already.
+
+    With ``durable`` its content survives a power failure.
+    """
     beside = _written_beside(path, text, durable=durable)
     try:
         beside.replace(path)

@@ -14,6 +14,7 @@ from railgauge.core.errors import KernelLogUnread, NoEvidence
 from railgauge.core.model import Case, Transcript
 from railgauge.core.naming import title
 from railgauge.core.question import CaseResult
+from railgauge.core.secret_forms import MASK
 from railgauge.core.terms import WATCHING_ROLES
 from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeFacts
@@ -59,7 +60,15 @@ def _item(node: str, results: RunResults) -> ItemRecord:
     found = results.found[node]
     known = devices(found) if isinstance(found, NodeFacts) else {}
     ran = _Ran(node, results)
-    return settled(begun, judged(node, window, known, results.platform, ran), None)
+    told = judged(node, window, known, results.platform, ran)
+    return settled(begun, told, _masked(node, window))
+
+
+def _masked(node: str, window: KernelWindow) -> NoEvidence | None:
+    """A line with a mask may have been one of a fault, whose words somebody called a secret."""
+    count = sum(one.is_kernels and MASK in one.text for one in window.records)
+    what = f"secrets were masked in {count} lines of the kernel: what they said is not known"
+    return KernelLogUnread(what, where=node) if count else None
 
 
 def _case(node: str) -> Case:

@@ -14,6 +14,7 @@ from railgauge.config.thresholds import source
 from railgauge.config.thresholds.expand import Origins, Written, expanded, is_short
 from railgauge.config.thresholds.growth import read_growth
 from railgauge.config.thresholds.loose import declared
+from railgauge.config.thresholds.masked import masked
 from railgauge.config.thresholds.model import (
     LEVELS,
     Assertion,
@@ -73,7 +74,11 @@ def _loaded(path: Path, text: str, folder: Path | None, schema_file: Path) -> Pl
     if long.document != files[-1].document:
         _check(Written(str(path), long.document), schema_file, _COMPLETE, long.origins)
         text = json.dumps(long.document, indent=2, ensure_ascii=False) + "\n"
-    return replace(_Reader(path).platform(long.document), text=text)
+    document = long.document if folder is None else masked(path, long.document)
+    if document != long.document:
+        _check(Written(str(path), document), schema_file, _COMPLETE)
+        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return replace(_Reader(path).platform(document), text=text)
 
 
 # The definition of the schema that only the long form must satisfy, not each file by itself.

@@ -27,6 +27,7 @@ from railgauge.report import junit
 from railgauge.report.allure import causes as named
 from railgauge.report.lines import ReportLines
 from railgauge.report.plots.plot import Plot
+from railgauge.run.store import mask_files, write_whole
 from railgauge.verdict.counts import RunVerdict
 
 PASSED, FAILED, BROKEN = "passed", "failed", "broken"
@@ -62,7 +63,7 @@ def status(outcome: Outcome) -> str:
 
 
 def write(run: ReportedRun, lines: ReportLines) -> None:
-    """Write one result for each line; a result of anything else stays as it is."""
+    """Write one result for each line; of anything else the secrets alone are taken out."""
     records = lines.records
     accepted = lines.accepted(run.verdict.deviations)
     causes = reversed(run.verdict.causes)
@@ -70,12 +71,13 @@ def write(run: ReportedRun, lines: ReportLines) -> None:
         {item: cause for cause in causes for item in (*cause.explains, *cause.evidence)}
     )
     begun = _begun(run.results, lines)
+    mask_files(run.results)
     for item, record in records.items():
         base = begun.get(item) or {"uuid": str(uuid4()), "start": run.now_ms, "stop": run.now_ms}
         told = named.with_cause(of_item(base, record, run), by_item.get(item))
         told = named.with_deviation(told, accepted.get(item))
         path = run.results / f"{told['uuid']}-result.json"
-        path.write_text(json.dumps(told), encoding="utf-8")
+        write_whole(path, json.dumps(told))
     _copy(run, (record for record in records.values() if status(record.outcome) != PASSED))
 
 

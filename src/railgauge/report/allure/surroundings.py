@@ -12,6 +12,7 @@ from railgauge.core.terms import Rung
 from railgauge.report.allure import causes
 from railgauge.report.allure.results import plot_source
 from railgauge.report.plots.plot import Plot
+from railgauge.run.store import write_whole
 from railgauge.verdict.counts import RunVerdict
 
 
@@ -35,12 +36,12 @@ def write(
         **({"Unknown": ". ".join(map(str, verdict.unknown))} if verdict.unknown else {}),
     }
     lines = [f"{key} = {value}" for key, value in facts.items()]
-    (folder / "environment.properties").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_whole(folder / "environment.properties", "\n".join(lines) + "\n")
     executor = {"name": "railgauge", "type": "railgauge"}
     executor |= {"buildName": verdict.run_id, "reportName": _title(verdict)}
-    (folder / "executor.json").write_text(json.dumps(executor), encoding="utf-8")
+    write_whole(folder / "executor.json", json.dumps(executor))
     listed = json.dumps(_categories(verdict), indent=1)
-    (folder / "categories.json").write_text(listed, encoding="utf-8")
+    write_whole(folder / "categories.json", listed)
     _attach_to_run(folder, plots)
 
 
@@ -61,12 +62,12 @@ def _attach_to_run(folder: Path, plots: Sequence[Plot]) -> None:
     attachments = []
     for plot in plots:
         source = plot_source(plot)
-        (folder / source).write_text(plot.svg, encoding="utf-8")
+        write_whole(folder / source, plot.svg)
         name = f"rung {plot.rung}, {Rung(plot.rung).folder}: {plot.title}"
         attachments.append({"name": name, "source": source, "type": "image/svg+xml"})
     if attachments:
         text = json.dumps({"attachments": attachments, "errors": []}, indent=1)
-        (folder / "plots-globals.json").write_text(text, encoding="utf-8")
+        write_whole(folder / "plots-globals.json", text)
 
 
 def write_config(path: Path, verdict: RunVerdict) -> None:
@@ -80,7 +81,7 @@ def write_config(path: Path, verdict: RunVerdict) -> None:
         "plugins": {"awesome": {"options": options}},
         "categories": [{**one, "groupByMessage": False} for one in _categories(verdict)],
     }
-    path.write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+    write_whole(path, json.dumps(config, indent=1) + "\n")
 
 
 # By the words with which ``junit.message`` begins; both Java and JavaScript know this expression.
