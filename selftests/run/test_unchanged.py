@@ -108,6 +108,22 @@ def test_a_transcript_that_was_deleted_is_missed(tmp_path, ended):
     assert "(files that are missing or changed: 2)" in said
 
 
+def test_a_transcript_that_was_taken_out_of_the_manifest_as_well(tmp_path):
+    store, path = measured(tmp_path, times=2)
+    path.unlink()
+    store.write_manifest({})
+    said = f"{path}: is missing: it is in {VOUCHED}, and not in manifest.json"
+    assert refused(tmp_path).startswith(said)
+
+
+def test_what_is_missing_beside_a_file_that_was_being_written(tmp_path):
+    store, path = measured(tmp_path, times=2)
+    killed_while_it_wrote(path)
+    other = store.folder / case_file(case("n1", "n3"))
+    other.unlink()
+    assert refused(tmp_path).startswith(f"{other}: is missing: it is in {VOUCHED}")
+
+
 @ENDED
 @pytest.mark.parametrize("most", [0, 100])
 def test_half_a_transcript_is_a_changed_one(tmp_path, ended, most):

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Case, Outcome
-from railgauge.core.naming import title
 from railgauge.core.question import CaseResult
 from railgauge.diagnosis import RunResults
 from railgauge.facts import FactsByNode
@@ -34,7 +33,7 @@ class _Evidence:
     def result(self, case: Case) -> CaseResult:
         kept = self.results.kept(case)
         if kept is None:
-            raise NoEvidence("was taken over, and is judged there", where=title(case))
+            raise NoEvidence("it was taken over, and is judged there")
         return kept
 
 
