@@ -302,3 +302,11 @@ def test_it_is_a_text_that_is_not_compared_with_that_of_another_version(make, in
                    make("r2", 2, part=AGAIN, unread=["n1"], **older))  # fmt: skip
     name = LOG.format("n1")
     assert judged(small.recorded(done, name, beside="other words")).records[name].beside
+
+
+@pytest.mark.parametrize(
+    ("field", "what"), [("lab_nodes", "size of the lab"), ("lab_seed", "seed of the lab")]
+)
+def test_labs_that_differ_where_both_runs_tell(make, into, field, what):
+    runs = make("r1", 1, asked={field: 3}), make("r2", 2, part=AGAIN, asked={field: 4})
+    assert said(*runs, folder=into).startswith(f"r2: has another {what} than r1: 4, not 3;")
