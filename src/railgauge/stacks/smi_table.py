@@ -132,7 +132,8 @@ def parse_table(text: str) -> SmiTable:
         return SmiTable(problem=f"{len(tables) or 'no'} tables of GPUs are printed")
     heading, blocks = tables[0]
     columns = [[_columns(cell) for cell in line] for line in heading]
-    problem = _wrong_heading(heading, columns) or ("" if blocks else "the table has no GPU")
+    if problem := _wrong_heading(heading, columns) or ("" if blocks else "the table has no GPU"):
+        return SmiTable(problem=problem)
     gpus: list[dict[str, str]] = []
     for block in blocks[:_MOST_GPUS]:
         found = _values(columns, block)
