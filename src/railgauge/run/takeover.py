@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from railgauge.core.codec import to_plain
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster
 from railgauge.core.question import CaseResult
+from railgauge.core.redaction import mask_named
 from railgauge.facts import NodeAnswer, NodeFacts
 from railgauge.facts.boot import once
 from railgauge.facts.identity import exchanged
@@ -43,6 +46,16 @@ class Addresses:
 def addresses(run: str, cluster: Cluster) -> Addresses:
     nodes = {n.name: Address(n.data_address, dict(n.nic_addresses)) for n in cluster.nodes}
     return Addresses(run, nodes)
+
+
+def hostfile_sha256(cluster: Cluster) -> str:
+    """The SHA-256 of the cluster's hostfile, with secret values masked."""
+    text = Path(cluster.source).read_text(encoding="utf-8")
+    return sha256(mask_named(text, cluster.environment))
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def refuse_other_input(before: Earlier, now: Invocation, thresholds: str) -> None:
