@@ -34,6 +34,7 @@ from railgauge.bundle.redact import (
     serials_of,
     versions_of,
 )
+from railgauge.bundle.signers import Signer
 from railgauge.bundle.statement import NAME, RUN, SIGNER, Redacted, RunInfo
 from railgauge.core.digests import sha256_of
 from railgauge.core.errors import BadInput
@@ -216,4 +217,4 @@ class _Run(FolderContents):
 
 def _verified(path: Path, key: Ed25519PrivateKey | None) -> check.Report:
     with archive.opened(path) as held:
-        return check.verify(held, None if key is None else [key.public_key()])
+        return check.verify(held, None if key is None else [Signer(key.public_key())])
