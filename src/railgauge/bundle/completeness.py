@@ -19,8 +19,8 @@ from railgauge.diagnosis import RunResults
 from railgauge.judging import record
 from railgauge.judging.confirmation import FILE, FOLDER, MOST_REPEATS, Remeasurement
 from railgauge.judging.record import ItemRecord
-from railgauge.planning.soak import is_of_soak
 from railgauge.run.store import case_file
+from railgauge.verdict.closing import is_of_run
 from railgauge.verdict.decision import FILE as PLAN
 from railgauge.verdict.decision import RunPlan, closed, not_run
 from railgauge.verdict.deviations import utc_day
@@ -88,7 +88,7 @@ def refuse_gaps(
     A planned item without a record is accepted: it counts as an error, as it did in the run. The
     bundle may then have transcripts that no record uses.
     """
-    planned = {item for item in run.planned if not is_of_soak(item)}
+    planned = {item for item in run.planned if not is_of_run(item)}
     nodes, used, begun = {node.name for node in cluster.nodes}, set[str](), set[str]()
     for item in records.values():
         if not set(item.nodes) <= nodes:

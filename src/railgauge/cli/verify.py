@@ -171,6 +171,8 @@ def _print_text(report: Report) -> None:
     for nodes in report.shared:
         print(f"ONE MACHINE {', '.join(nodes[:_MOST_LINES])}: {len(nodes)} names, one boot id")
     print(f"level      {verdict.level}, tested {_coverage(verdict)}")
+    if verdict.scope:
+        print(text.printable(f"scope      {verdict.scope}"))
     lacking = f", {absent} not run" if (absent := counts.get("not_run", 0)) else ""
     print(
         f"verdict    {verdict.verdict}: it stands, asserted {counts['asserted']} of "

@@ -280,7 +280,8 @@ class Controller:
     def _write_junit(self, verdict: RunVerdict) -> None:
         took_s = time.monotonic() - self._began_s
         about = (self._began, took_s, platform.node(), self.run.surveyed.evidence)
-        session = junit.SessionInfo(*about, verdict.excluded, verdict.deviations)
+        said = (verdict.excluded, verdict.deviations, verdict.scope)
+        session = junit.SessionInfo(*about, *said)
         written.junit_files(self._junit_files, self._lines, session, self.ending)
 
     def _stopped_itself(self) -> bool:
@@ -351,6 +352,7 @@ class Controller:
             began=self._start_of_run(),
             operator=self.settings.operator,
             part=self.settings.measures,
+            no_gates=self.settings.no_gates,
         )
         self.run.store.write_json(decision.FILE, to_plain(run))
         return run

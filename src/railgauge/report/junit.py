@@ -40,8 +40,8 @@ _NOT_XML = re.compile(
 class SessionInfo:
     """When the session began, how long it took, on which machine, and what evidence it is.
 
-    ``excluded`` is what could have been tested there and was not, as ``RunVerdict`` says it, and
-    ``deviations`` are the accepted ones.
+    ``excluded`` is what could have been tested there and was not, as ``RunVerdict`` says it,
+    ``deviations`` are the accepted ones, and ``scope`` says what the verdict is about.
     """
 
     began: datetime
@@ -50,6 +50,7 @@ class SessionInfo:
     evidence: str
     excluded: str = ""
     deviations: tuple[DeviationEffect, ...] = ()
+    scope: str = ""
 
 
 def document(lines: ReportLines, session: SessionInfo) -> str:
@@ -88,6 +89,8 @@ def _cases(lines: ReportLines, session: SessionInfo) -> Iterator[str]:
 
 def _of_the_run(session: SessionInfo) -> Iterator[tuple[str, str]]:
     """The properties of the whole run."""
+    if session.scope:
+        yield "scope", session.scope
     if session.excluded:
         yield "not tested", session.excluded
     for one in session.deviations:

@@ -48,7 +48,8 @@ def _deviations(verdict: RunVerdict) -> str:
 
 
 def _title(verdict: RunVerdict) -> str:
-    return f"{verdict.cluster}: {verdict.verdict} ({verdict.evidence} evidence)"
+    scope = f", {verdict.scope}" if verdict.scope else ""
+    return f"{verdict.cluster}: {verdict.verdict} ({verdict.evidence} evidence){scope}"
 
 
 def _categories(verdict: RunVerdict) -> list[dict[str, Any]]:
