@@ -9,7 +9,7 @@ import pytest
 from testing import bundle_bench as bench
 from testing.bundle_bench import changed, edit_json, forged
 
-from railgauge.bundle import signing
+from railgauge.bundle import signers, signing
 from railgauge.cli import main
 
 STATEMENT, SIGNER = "statement.dsse.json", "signer.pub"
@@ -43,8 +43,8 @@ def public(key):
 
 
 def fingerprint(key):
-    (one,) = signing.load_public(public(key))
-    return signing.fingerprint(one)
+    (one,) = signers.load(public(key), 0.0)
+    return signing.fingerprint(one.key)
 
 
 def signatures_of(path):
@@ -75,8 +75,8 @@ def test_all_signatures_are_listed_with_their_keys(both, keys, verify):
     assert f"signature  of {fingerprint(keys['vendor'])}, WHICH IS NOT KNOWN" in out
     _, out, _ = verify(both, "--key", public(keys["customer"]), "--json")
     assert json.loads(out)["signatures"] == [
-        {"state": "unknown signer", "key": fingerprint(keys["vendor"])},
-        {"state": "trusted", "key": fingerprint(keys["customer"])},
+        {"state": "unknown signer", "key": fingerprint(keys["vendor"]), "signer": None},
+        {"state": "trusted", "key": fingerprint(keys["customer"]), "signer": None},
     ]
     assert json.loads(out)["signature"]["key"] == fingerprint(keys["customer"])
 

@@ -119,6 +119,10 @@ def test_a_replay_applies_them_on_the_day_of_the_run(deviating):
         ),
         (edit_json("run/run.json", lambda data: data.update(ended="soon")), "does not say when"),
         (
+            edit_json("run/run.json", lambda d: d.update(ended="0001-01-01T00:00:00+23:59")),
+            "does not say when",
+        ),
+        (
             edit_json("run/run.json", lambda data: data.update(ended="2026-01-01T00:00:00")),
             "does not say when",
         ),

@@ -13,7 +13,7 @@ COMMANDS = (
     ("prune", "--keep", "1", "{}"),
     ("bundle", "--unsigned", "{}"),
     ("verify", "{}"),
-    ("undo", "{}"),
+    ("undo", "--hostfile", "mine.yaml", "{}"),
     ("thresholds", "derive", "{}"),
     ("plan", "--hostfile", "{}"),
 )

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from testing.acceptance import BARE, ONE_PAIR, Project, Run, Runs, Scenario, assert_sound
 from testing.fewer import measuring
+from testing.rounds import one_round
 
 ITEM = "tests/preflight/test_host.py::test_cpu_governor[viper]"
 FAULT = ("--lab-fault", "governor@viper")
@@ -143,6 +144,7 @@ def test_a_run_that_is_carried_on_keeps_its_deviations(runs: Runs) -> None:
     again = project.run(*BARE, "--resume", first.name)
     assert (again.code, listed(again)[0]) == (11, "applied")
     accepting("2020-01-31")(project)
+    one_round("connectx4-homelab")(project)
     other = project.run(*BARE, "--resume", first.name, *GIVEN)
     assert (other.code, listed(other)[0]) == (1, "expired")
     kept = first / "deviations.json"

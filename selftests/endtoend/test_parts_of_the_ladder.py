@@ -22,6 +22,7 @@ from testing.acceptance import (
 )
 from testing.core_values import long_form
 from testing.fewer import measuring
+from testing.rounds import one_round
 
 LABS = sorted(path.stem for path in (ROOT / "hostfiles").glob("lab-*.yaml"))
 LADDER = ("preflight", "network", "gpudirect", "intranode", "collective", "application")
@@ -71,8 +72,8 @@ def launched(lab: tuple[str, str], launcher: str) -> Scenario:
 def whole(name: str) -> Scenario:
     """The smoke level of a lab; HTML and Allure are a third of a run, and read in one of them."""
     reports = () if name == "lab-h100-tcpx" else BARE
-    rounds = () if nodes_of(name) == "2" else ("--rounds", "1")
-    return Scenario((*of(name), *SMOKE, *reports, "--lab-nodes", nodes_of(name), *rounds))
+    words = (*of(name), *SMOKE, *reports, "--lab-nodes", nodes_of(name))
+    return Scenario(words) if nodes_of(name) == "2" else Scenario(words, one_round(name[4:]))
 
 
 SCENARIOS = {

@@ -190,26 +190,23 @@ def test_undo_by_hand_after_a_crash(lab: StandingLab, project: Project) -> None:
     run = Prepared(lab, project).end(signal.SIGKILL)
     assert run.code == -signal.SIGKILL
     assert balancing(lab) == PREPARED
-    done = undo(run.latest)
+    done = undo(run)
     assert done.returncode == 0, done.stderr
-    assert "1 settings put back, 0 not" in done.stdout
+    told, last = done.stdout.splitlines()
+    assert told.startswith("mi02: sh -c ")
+    assert last == "1 settings put back, 0 not"
     assert balancing(lab) == AS_IT_WAS
     assert [change["undone"] for change in journal(run.latest)] == [True]
-    again = undo(run.latest)
+    again = undo(run)
     assert again.returncode == 0
     assert "0 settings put back, 0 not" in again.stdout
     assert balancing(lab) == AS_IT_WAS
 
 
-def undo(run_folder: Path) -> subprocess.CompletedProcess[str]:
-    return railgauge(Path.cwd(), "undo", str(run_folder))
-
-
-def test_undo_wants_a_run_that_was_prepared(tmp_path: Path) -> None:
-    done = undo(tmp_path)
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    assert "prepared.json cannot be read" in done.stderr
+def undo(run: Run) -> subprocess.CompletedProcess[str]:
+    """With the hostfile that ``StandingLab.hostfile`` has written."""
+    named = ("--hostfile", "standing.yaml", str(run.latest))
+    return railgauge(run.project.folder, "undo", *named)
 
 
 # --- a preparation that fails ---
@@ -252,11 +249,11 @@ def test_a_setting_that_a_lack_of_memory_leaves_is_told_and_put_back_by_hand(
     name = run.latest.resolve().name
     (line,) = [line for line in run.output.splitlines() if "NOT UNDONE" in line]
     assert line.startswith("railgauge: prepare: NOT UNDONE: this machine has run out of "), line
-    assert f"railgauge undo {name}" in line
+    assert f"railgauge undo --hostfile FILE {name}" in line
     # The command may have run on the node: what it printed could not be read.
     assert [change["undone"] for change in journal(run.latest)] == [False]
     lab.file("mi02", BALANCING).write_text("0\n")
-    assert "1 settings put back, 0 not" in undo(run.latest).stdout
+    assert "1 settings put back, 0 not" in undo(run).stdout
     assert balancing(lab) == AS_IT_WAS
 
 

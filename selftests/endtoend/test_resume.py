@@ -213,6 +213,22 @@ def test_changes_that_are_not_undone(tmp_path: Path, broken_off: Project) -> Non
     assert_refused(project.run("--resume", "latest"), "are not undone; railgauge undo ")
 
 
+def test_a_hostfile_that_the_folder_of_a_run_chooses(tmp_path: Path, broken_off: Project) -> None:
+    """A hostfile can run programs: only those of the site are used without being named."""
+    before = broken_off.folder / "reports" / "latest"
+    evil = tmp_path / "run" / "evil.yaml"
+    shutil.copytree(before.resolve(), evil.parent)
+    evil.write_text(
+        "cluster: mine\nplatform: connectx4-homelab\ntransport: exec\nnodes: [a, b]\n"
+        f"exec: [sh, -c, 'touch {tmp_path}/ran']\n"
+    )
+    kept = evil.parent / "invocation.json"
+    said = json.loads(kept.read_text())
+    kept.write_text(json.dumps({**said, "hostfile": str(evil)}))
+    assert_refused(broken_off.run("--resume", str(evil.parent)), "its hostfile", "--hostfile")
+    assert not (tmp_path / "ran").exists()
+
+
 def test_what_is_half_written_was_not_written_by_the_run(
     tmp_path: Path, broken_off: Project
 ) -> None:

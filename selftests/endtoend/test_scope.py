@@ -46,7 +46,7 @@ SCENARIOS = {
     "marginal": Scenario(ONE_PAIR, limit(marginal=0.5)),
     "alone": Scenario(("--hostfile", "alone.yaml", *SMOKE), alone),
     "rounds-1": Scenario(
-        (*HOMELAB, "--level", "nightly", "--rounds", "1", "--lab-nodes", "4", *BARE), FEW
+        (*HOMELAB, "--level", "nightly", "--rounds", "1", "--lab-nodes", "4"), FEW
     ),
     "narrow": Scenario((*ONE_PAIR, *BARE, *NARROW), FEW),
     "narrow-n2": Scenario((*ONE_PAIR, *BARE, *NARROW, "-n", "2"), FEW),
@@ -102,10 +102,22 @@ def test_one_node_has_a_preflight_only(runs: Runs) -> None:
     assert "not applicable here: " in run.words
 
 
-def test_one_round_measures_each_node_once(runs: Runs) -> None:
+def test_one_round_measures_each_node_once_and_is_less_than_the_level(runs: Runs) -> None:
     run = runs["rounds-1"]
     assert_sound(run)
-    assert run.code == 0
+    assert run.code == 10
+    less = "level nightly reduced by --rounds 1: 2 of 4 pairs"
+    assert f"({less}, no GPU): INCOMPLETE (SIMULATED evidence), asserted" in run.words
+    assert run.verdict["scope"] == f"{less}, no GPU"
+    asserted = run.verdict["counts"]["asserted"]
+    assert (
+        f"INCOMPLETE: asserted {asserted} of {asserted + 1}, 1 not run ({less}, no GPU)" in run.html
+    )
+    said = {one.get("name"): one.get("value") for one in run.junit_suite.iter("property")}
+    assert said["scope"] == f"{less}, no GPU"
+    assert less in json.loads((run.latest / "allurerc.json").read_text())["name"]
+    assert run.counts["not_run"] == 1
+    assert '"id": "pairs::rounds[all]"' in (run.latest / "records.jsonl").read_text()
     pairs = {case.partition("[")[2].split("-")[0] for case in run.transcripts}
     assert len(pairs) == 2
     nodes = [node for pair in pairs for node in pair.split(":")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import zlib
 from base64 import b64decode, b64encode
 
@@ -228,3 +229,44 @@ def test_without_a_generator_the_way_to_it_is_named(nights, name, tmp_path, caps
 def test_a_folder_that_is_no_run(tmp_path, generator, capsys):
     assert main(["allure", str(tmp_path), "--allure", generator]) == 2
     assert "not the folder of a run" in capsys.readouterr().err
+
+
+# --- a run of somebody else ---
+
+
+@pytest.fixture
+def strangers(nights, tmp_path):
+    """A run whose settings of Allure name a program, and a generator that shows what it gets."""
+    run = tmp_path / "reports" / "run"
+    run.mkdir(parents=True)
+    kept = json.loads((nights.folders[0] / "allurerc.json").read_text())
+    kept["plugins"] = {**kept["plugins"], f"{tmp_path}/evil.mjs": {}, "x": {"import": "evil"}}
+    kept["plugins"]["awesome"]["import"] = "evil"
+    (run / "allurerc.json").write_text(json.dumps({**kept, "allureService": {"url": "http://x"}}))
+    shutil.copy(nights.folders[0] / "verdict.json", run)
+    program = tmp_path / "allure"
+    program.write_text('#!/bin/sh\nmkdir -p "$6"\ncp "$3" "$6/given.json"\n: >"$6/index.html"\n')
+    program.chmod(0o755)
+    return run, program
+
+
+def test_settings_of_a_stranger_load_no_program(strangers, capsys):
+    """Allure imports whatever its settings name as a plugin."""
+    run, program = strangers
+    assert main(["allure", str(run), "--allure", str(program)]) == 0, capsys.readouterr().err
+    given = json.loads((run / "allure-report" / "given.json").read_text())
+    assert given["plugins"].keys() == {"awesome"}
+    assert given["plugins"]["awesome"].keys() == {"options"}
+    assert given.keys() == {
+        "name", "plugins", "categories", "output", "historyPath", "historyLimit"
+    }  # fmt: skip
+
+
+def test_a_link_in_the_place_of_the_report_deletes_nothing(strangers, tmp_path, capsys):
+    run, program = strangers
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "file").touch()
+    (run / "allure-report").symlink_to(tmp_path / "home")
+    assert main(["allure", str(run), "--allure", str(program)]) == 2
+    assert "is a link" in capsys.readouterr().err
+    assert (tmp_path / "home" / "file").exists()

@@ -77,7 +77,7 @@ COMMANDS = {
     "metrics": ("metrics", "RUN"),
     "bundle": ("bundle", "RUN", "--unsigned", "-o", "x.railgauge"),
     "derive": ("thresholds", "derive", "RUN"),
-    "undo": ("undo", "RUN"),
+    "undo": ("undo", "--hostfile", "mine.yaml", "RUN"),
     "certificate": ("certificate", "RUN"),
     "inventory": ("inventory", "RUN"),
 }

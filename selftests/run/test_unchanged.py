@@ -267,6 +267,8 @@ def test_what_commands_write_into_the_folder_of_a_run_changes_nothing(tmp_path):
     store.write_json("prepared.json", {"changes": [{"undone": False}]})
     store.write_manifest({})
     store.write_json("prepared.json", {"changes": [{"undone": True}]})
+    assert refused(tmp_path).startswith(f"{store.folder / 'prepared.json'}: was changed")
+    store.renew_in_manifest("prepared.json")  # as railgauge undo does
     (store.folder / "allure-report").mkdir()
     (store.folder / "allure-report" / "index.html").write_text("")
     (store.folder / "evidence.railgauge").write_bytes(b"x")

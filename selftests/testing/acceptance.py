@@ -22,6 +22,7 @@ from railgauge.config import thresholds
 from railgauge.core.terms import BESIDE_ROLES
 from testing import prepared, published
 from testing.places import ROOT
+from testing.rounds import ONE_ROUND, one_round
 
 HOMELAB = ("--hostfile", "hostfiles/lab-connectx4-homelab.yaml")
 METAX = ("--hostfile", "hostfiles/lab-metax-c500.yaml")
@@ -36,7 +37,7 @@ BARE_SMOKE = (*SMOKE, *BARE)
 # Users do not have Hypothesis, whose plugin takes most of a second at the end of a run.
 _AS_INSTALLED = ("-p", "no:hypothesispytest")
 # Two nodes and one round, so that there is one pair: viper sends to columbia.
-ONE_PAIR = (*HOMELAB, *SMOKE, "--lab-nodes", "2", "--rounds", "1")
+ONE_PAIR = (*HOMELAB, *SMOKE, ONE_ROUND)
 HOMELAB_NODES = ("viper", "columbia", "prometheus")
 # A limit for a run that hangs; a busy machine stays below it.
 TIME_LIMIT_S = 400.0
@@ -73,20 +74,23 @@ class Project:
     def run(self, *options: str, fresh: bool = False) -> Run:
         """Run pytest; ``fresh``: in a new interpreter that does its own imports, as for users."""
         carry_out = prepared.fresh if fresh else prepared.run
-        arguments = (*_AS_INSTALLED, *options)
-        request = prepared.Request(arguments, self.folder, environment(), TIME_LIMIT_S)
+        request = prepared.Request(self._asked(options), self.folder, environment(), TIME_LIMIT_S)
         return self._run_of(lambda: carry_out(request))
 
     def start(
         self, output: Path, *options: str, new_session: bool = False, **more: str
     ) -> prepared.Started | subprocess.Popen[bytes]:
         """Run pytest in the background; it prints to a file. ``more`` are variables of the run."""
-        arguments = (*_AS_INSTALLED, *options)
         request = prepared.Request(
-            arguments, self.folder, environment(), TIME_LIMIT_S, new_session, more
+            self._asked(options), self.folder, environment(), TIME_LIMIT_S, new_session, more
         )
         with output.open("wb") as file:
             return prepared.start(request, file)
+
+    def _asked(self, options: tuple[str, ...]) -> tuple[str, ...]:
+        if ONE_ROUND in options:
+            one_round("connectx4-homelab")(self)
+        return (*_AS_INSTALLED, *options)
 
     def execute(self, command: Iterable[str]) -> Run:
         return self._run_of(

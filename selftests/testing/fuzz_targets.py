@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from railgauge import tools
-from railgauge.bundle import signing, statement, strict
+from railgauge.bundle import signers, signing, statement, strict
 from railgauge.bundle.errors import BadBundle, NotVerified
 from railgauge.config import deviations, hostfile, strict_yaml, thresholds
 from railgauge.core import nodeset, units
@@ -116,6 +116,8 @@ def _loaders() -> Iterator[Target]:
     yield Target("bundle.json", partial(_of_bytes, partial(strict.loads, name="x")), _BAD_BUNDLE)
     yield Target("bundle.statement", partial(_of_bytes, statement.read), _BAD_BUNDLE)
     yield Target("bundle.keys", partial(_of_bytes, lambda data: [*signing.public_keys(data)]))
+    given = partial(_of_bytes, lambda data: [*signers.signers(data, 1.8e9)])
+    yield Target("bundle.signers", given, bad)
 
 
 # --- readers ---

@@ -250,7 +250,7 @@ def test_scans_and_preparations_run_as_root(tmp_path: Path) -> None:
         return Transcript("n1", command.argv, 0, "", "", 0.0)
 
     with pytest.raises(Exception, match="is '' after it was set"):
-        Preparer(run, Store(tmp_path), "/").apply(["n1"], platform.preparations)
+        Preparer(run, Store(tmp_path), "/", platform.preparations).apply(["n1"])
     assert asked
     assert all(command.as_root for command in asked)
 

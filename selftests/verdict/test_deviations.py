@@ -128,18 +128,19 @@ def test_an_item_with_two_causes_needs_both_to_be_accepted():
 @pytest.mark.parametrize(
     ("ended", "counts"),
     [
-        ("2027-01-31T23:59:59+01:00", True),
-        ("2027-02-01T00:00:00+01:00", False),
-        ("2027-01-31T23:30:00-08:00", True),  # the day of the site, not of UTC
-        ("2027-02-01T00:30:00+14:00", False),
+        ("2027-01-31T23:59:59+00:00", True),
+        ("2027-02-01T00:00:00+00:00", False),
+        ("2027-02-01T00:59:59+01:00", True),
+        ("2027-01-31T23:30:00-08:00", False),
+        ("2027-01-31T00:01:00-23:59", False),  # TZ=AAA23:59 on the next day
         ("2026-01-01T00:00:00+00:00", True),
     ],
 )
-def test_it_counts_until_the_end_of_its_day_where_the_run_ended(ended, counts):
+def test_it_counts_until_the_end_of_its_day_in_utc(ended, counts):
     found = effect(accepted(), [cause(Where("n1"), ["a"])], failed("a"), ended=ended)
     assert (found.covers == ("a",)) is counts
     assert (found.state is DeviationState.EXPIRED) is not counts
-    past = f"EXPIRED on 2027-01-31, covers nothing; the run ended on {ended[:10]}"
+    past = "EXPIRED on 2027-01-31, covers nothing; the run ended on 2027-02-01 (UTC)"
     assert (found.effect == past) is not counts
     assert str(found.to_json()["state"]) == ("applied" if counts else "expired")
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from securesystemslib.dsse import Envelope
 
 from railgauge import __version__
@@ -25,6 +24,7 @@ from railgauge.bundle.archive import Archive
 from railgauge.bundle.contents import PLATFORM, VERDICT, Contents
 from railgauge.bundle.errors import BadBundle, NotVerified
 from railgauge.bundle.run_check import checked
+from railgauge.bundle.signers import Signer
 from railgauge.bundle.signing import Signature
 from railgauge.bundle.statement import NAME, RUN, SIGNER, Statement
 from railgauge.config.thresholds import Platform
@@ -112,7 +112,7 @@ def envelope_of(archive: Archive) -> Envelope:
 
 
 def signed(
-    archive: Archive, trusted: Sequence[Ed25519PublicKey] | None, required: int = 0
+    archive: Archive, trusted: Sequence[Signer] | None, required: int = 0
 ) -> tuple[tuple[Signature, ...], bytes]:
     """Return who signed the bundle, and the signed bytes of its statement.
 
@@ -145,7 +145,7 @@ def _fail(where: str, what: str) -> NoReturn:
 
 def verify(
     archive: Archive,
-    trusted: Sequence[Ed25519PublicKey] | None = None,
+    trusted: Sequence[Signer] | None = None,
     other: Platform | None = None,
     tests: Sequence[Candidate] = (),
     required: int = 0,

@@ -20,10 +20,11 @@ from railgauge.diagnosis import RunResults
 from railgauge.judging import record
 from railgauge.judging.confirmation import FILE, FOLDER, MOST_REPEATS, Remeasurement
 from railgauge.judging.record import ItemRecord
-from railgauge.planning.soak import is_of_soak
 from railgauge.run.store import case_file
+from railgauge.verdict.closing import is_of_run
 from railgauge.verdict.decision import FILE as PLAN
 from railgauge.verdict.decision import RunPlan, closed, not_run
+from railgauge.verdict.deviations import utc_day
 
 _WITHOUT_EVIDENCE = frozenset(
     {Outcome.BLOCKED, Outcome.ERROR, Outcome.FAILED, Outcome.FLAKY, Outcome.NOT_RUN}
@@ -61,7 +62,7 @@ def refuse_other_end(run: RunPlan, contents: Contents, records: Iterable[ItemRec
     cases = {q.case for item in records for q in item.questions if q.case}
     for case in cases:
         for said in _started(contents, case):
-            if said.astimezone(end.tzinfo).date() > end.date():
+            if utc_day(said) > utc_day(end):
                 what = f"ended at {run.ended}, but {case_file(case)} was begun at {said}"
                 raise NotVerified(what, where=f"{RUN}{PLAN}")
 
@@ -69,9 +70,11 @@ def refuse_other_end(run: RunPlan, contents: Contents, records: Iterable[ItemRec
 def _started(contents: Contents, case: Case) -> Iterator[datetime]:
     kept = contents.kept(case)
     for text in (one.started_at for repeat in (kept.runs if kept else ()) for one in repeat):
-        with suppress(ValueError):  # a time that nobody can read is no evidence of a later end
+        # A time that nobody can read is no evidence of a later end.
+        with suppress(ValueError, OverflowError):
             read = datetime.fromisoformat(text)
-            yield read if read.tzinfo else read.replace(tzinfo=timezone.utc)
+            dated = read if read.tzinfo else read.replace(tzinfo=timezone.utc)
+            yield dated.astimezone(timezone.utc)
 
 
 def refuse_gaps(
@@ -86,7 +89,7 @@ def refuse_gaps(
     A planned item without a record is accepted: it counts as an error, as it did in the run. The
     bundle may then have transcripts that no record uses.
     """
-    planned = {item for item in run.planned if not is_of_soak(item)}
+    planned = {item for item in run.planned if not is_of_run(item)}
     nodes, used, begun = {node.name for node in cluster.nodes}, set[str](), set[str]()
     for item in records.values():
         if not set(item.nodes) <= nodes:

@@ -15,6 +15,7 @@ from railgauge.bundle import archive, check, signing
 from railgauge.bundle.archive import Archive
 from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.make import Made
+from railgauge.bundle.signers import Signer
 from railgauge.bundle.statement import NAME, SIGNER
 from railgauge.core.digests import sha256_of
 from railgauge.core.errors import BadInput
@@ -34,7 +35,7 @@ def countersign(source: Path, target: Path, key: Ed25519PrivateKey) -> Made:
             _refuse_needless(held, source, key)
             _write(held, beside, key)
         with archive.opened(beside) as held:
-            report = check.verify(held, [key.public_key()])
+            report = check.verify(held, [Signer(key.public_key())])
         beside.replace(target)
     except NotVerified as error:
         raise BadInput(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 
 from railgauge.bundle import strict
@@ -97,10 +97,11 @@ def record_in(data: object, place: str) -> ItemRecord:
 
 
 def _is_moment(text: str) -> bool:
-    """Whether a text is a time with its offset from UTC."""
+    """Whether a text is a time with its offset from UTC, and one that UTC has."""
     try:
-        return datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
+        said = datetime.fromisoformat(text)
+        return said.tzinfo is not None and bool(said.astimezone(timezone.utc))
+    except (ValueError, OverflowError):
         return False
 
 

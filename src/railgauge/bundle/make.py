@@ -33,6 +33,7 @@ from railgauge.bundle.redact import (
     serials_of,
     versions_of,
 )
+from railgauge.bundle.signers import Signer
 from railgauge.bundle.statement import NAME, RUN, SIGNER, Redacted, RunInfo
 from railgauge.core.codec import to_plain
 from railgauge.core.digests import sha256_of
@@ -226,4 +227,4 @@ class _Run(FolderContents):
 
 def _verified(path: Path, key: Ed25519PrivateKey | None) -> check.Report:
     with archive.opened(path) as held:
-        return check.verify(held, None if key is None else [key.public_key()])
+        return check.verify(held, None if key is None else [Signer(key.public_key())])

@@ -8,9 +8,10 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import CryptoSigner, SSlibKey
 
 from railgauge.bundle.errors import BadBundle, NotVerified
+from railgauge.bundle.signers import Signer, named
 from railgauge.core.errors import BadInput
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
@@ -33,10 +35,20 @@ _KEY_BYTES = 2**16
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The state of a signature, one of the three above, and the fingerprint of its key."""
+    """The state of a signature, one of the three above, and the fingerprint of its key.
+
+    ``name`` is the signer's, from the file that gives the key. ``unfit`` is why a signature with a
+    given key does not count.
+    """
 
     state: str
     fingerprint: str = ""
+    name: str = ""
+    unfit: str = ""
+
+    def __str__(self) -> str:
+        by = f"{self.name}, {self.fingerprint}" if self.name else self.fingerprint
+        return f"{by} (a given key, but it {self.unfit})" if self.unfit else by
 
 
 # --- signing ---
@@ -119,33 +131,13 @@ def _sslib(key: Ed25519PublicKey) -> SSlibKey:
 # --- checking ---
 
 
-def load_public(path: Path) -> list[Ed25519PublicKey]:
-    """The keys of an OpenSSH ``.pub`` file, an allowed-signers file, or a PEM file."""
-    keys = list(public_keys(_file(path)))
-    if not keys:
-        raise BadInput("holds no Ed25519 public key", where=str(path), remedy=_MAKE_ONE)
-    return keys
-
-
 def public_keys(data: bytes) -> Iterator[Ed25519PublicKey]:
-    """All Ed25519 public keys in a text; anything else in it is ignored."""
-    if b"-----BEGIN" in data:
-        yield from _public(serialization.load_pem_public_key, data)
-        return
+    """The keys that a bundle encloses, one OpenSSH key a line; anything else is ignored."""
     for line in data.splitlines():
-        words = line.split()
-        for word, blob in pairwise(words):
-            if word == b"ssh-ed25519" and not line.lstrip().startswith(b"#"):
-                yield from _public(serialization.load_ssh_public_key, word + b" " + blob)
-
-
-def _public(load: Callable[[bytes], object], data: bytes) -> Iterator[Ed25519PublicKey]:
-    try:
-        key = load(data)
-    except (ValueError, UnsupportedAlgorithm):
-        return
-    if isinstance(key, Ed25519PublicKey):
-        yield key
+        with suppress(ValueError, UnsupportedAlgorithm):
+            key = serialization.load_ssh_public_key(b" ".join(line.split()[:2]))
+            if isinstance(key, Ed25519PublicKey):
+                yield key
 
 
 def open_envelope(data: Mapping[str, Any], name: str) -> Envelope:
@@ -162,16 +154,17 @@ def open_envelope(data: Mapping[str, Any], name: str) -> Envelope:
 def check(
     sealed: Envelope,
     enclosed: Iterable[Ed25519PublicKey],
-    trusted: Iterable[Ed25519PublicKey] | None,
+    trusted: Sequence[Signer] | None,
     name: str,
 ) -> tuple[Signature, ...]:
     """Verify every signature and return their states, in order. Raises ``NotVerified``.
 
     A signature must fit a given key (``trusted``) or one in the bundle. The latter gives the
     fingerprint of the key, but does not show whose key it is. If keys are given, at least one
-    signature must be of one of them.
+    signature must be of one of them that may sign now.
     """
-    held, given = _by_fingerprint(enclosed), _by_fingerprint(trusted or ())
+    held = {fingerprint(key): key for key in enclosed}
+    given = _by_fingerprint(trusted or ())
     found = tuple(_state(sealed, keyid, held, given, name) for keyid in sealed.signatures)
     if stripped := sorted(held.keys() - sealed.signatures.keys()):
         what = f"has no signature of {stripped[0]}, whose key is in the bundle: it was stripped"
@@ -187,7 +180,7 @@ def check(
 def refuse_fewer(
     signatures: Sequence[Signature],
     required: int,
-    trusted: Iterable[Ed25519PublicKey] | None,
+    trusted: Sequence[Signer] | None,
     name: str,
 ) -> None:
     """Raise ``NotVerified`` for fewer signatures than required, naming the keys that are missing.
@@ -198,7 +191,8 @@ def refuse_fewer(
     valid = [one for one in signatures if one.state in states]
     if len(valid) >= required:
         return
-    absent = _by_fingerprint(trusted or ()).keys() - {one.fingerprint for one in valid}
+    fit = (signer for signer in trusted or () if not signer.unfit)
+    absent = _by_fingerprint(fit).keys() - {one.fingerprint for one in valid}
     lacks = f"; it lacks the signature of {', '.join(sorted(absent))}" if absent else ""
     whose = "of the given keys" if trusted is not None else "of different keys"
     by = f" ({_listed(valid)})" if valid else ""
@@ -206,24 +200,29 @@ def refuse_fewer(
     raise NotVerified(what, where=name)
 
 
-def _by_fingerprint(keys: Iterable[Ed25519PublicKey]) -> dict[str, Ed25519PublicKey]:
-    return {fingerprint(key): key for key in keys}
+def _by_fingerprint(trusted: Iterable[Signer]) -> dict[str, list[Signer]]:
+    """The given lines of each key; a key may be in several."""
+    found: dict[str, list[Signer]] = defaultdict(list)
+    for signer in trusted:
+        found[fingerprint(signer.key)].append(signer)
+    return found
 
 
 def _listed(signatures: Iterable[Signature]) -> str:
-    return ", ".join(one.fingerprint for one in signatures)
+    return ", ".join(map(str, signatures))
 
 
 def _state(
     sealed: Envelope,
     keyid: str,
     held: Mapping[str, Ed25519PublicKey],
-    given: Mapping[str, Ed25519PublicKey],
+    given: Mapping[str, Sequence[Signer]],
     name: str,
 ) -> Signature:
     """The state of one signature. Raises ``NotVerified`` for one that fits no key or content."""
     said = f"the signature of {str(keyid)[:60]}"
-    key = given.get(keyid) or held.get(keyid)
+    lines = given.get(keyid, ())
+    key = lines[0].key if lines else held.get(keyid)
     if key is None:
         what = f"{said} is of a key that is neither given nor in the bundle"
         raise NotVerified(what, where=name)
@@ -232,4 +231,6 @@ def _state(
         alone.verify([_sslib(key)], 1)
     except VerificationError:
         raise NotVerified(f"{said} does not fit the content", where=name) from None
-    return Signature(TRUSTED if keyid in given else UNKNOWN, keyid)
+    if fit := [line for line in lines if not line.unfit]:
+        return Signature(TRUSTED, keyid, named(fit))
+    return Signature(UNKNOWN, keyid, named(lines), lines[0].unfit if lines else "")

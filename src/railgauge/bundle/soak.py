@@ -22,9 +22,10 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.model import Case, Cluster
 from railgauge.judging import record
 from railgauge.judging.record import ItemRecord
-from railgauge.planning.soak import FOLDER, SoakRounds, folder_of, is_of_soak
+from railgauge.planning.soak import FOLDER, SoakRounds, folder_of
 from railgauge.run.soak import load
 from railgauge.run.store import case_file
+from railgauge.verdict.closing import is_of_run
 from railgauge.verdict.decision import RunPlan
 
 # A clock that is set right while a soak runs may go back by less than this.
@@ -32,8 +33,8 @@ _CLOCK_STEP = timedelta(seconds=1)
 
 
 def of_ladder(records: Mapping[str, ItemRecord]) -> dict[str, ItemRecord]:
-    """The records that are no part of a soak."""
-    return {name: item for name, item in records.items() if not is_of_soak(name)}
+    """The records that are about the cluster, and not about the run itself."""
+    return {name: item for name, item in records.items() if not is_of_run(name)}
 
 
 def refuse_other_rounds(
@@ -86,9 +87,9 @@ def _refuse_others(contents: Contents, cases: Iterable[Case], folder: str) -> No
 
 
 def refuse_other_items(recorded: Iterable[str], made: Iterable[str]) -> None:
-    """Raise ``NotVerified`` unless the items of the soak are those that its evidence gives."""
-    due = {name for name in made if is_of_soak(name)}
-    for name in sorted(due.symmetric_difference(filter(is_of_soak, recorded))):
+    """Raise ``NotVerified`` unless the items about the run are those that its evidence gives."""
+    due = {name for name in made if is_of_run(name)}
+    for name in sorted(due.symmetric_difference(filter(is_of_run, recorded))):
         what = "lacks a record of" if name in due else "has a record without evidence of"
         _fail(f"{RUN}{record.FILE}", f"{what} {name[:200]}")
 

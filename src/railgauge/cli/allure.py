@@ -14,6 +14,7 @@ from typing import Any
 
 from railgauge.cli import run_argument, text
 from railgauge.core.errors import BadInput
+from railgauge.report.allure import surroundings
 from railgauge.report.allure.packed import packed
 from railgauge.report.allure.site import loaded_from_outside, without_analytics
 from railgauge.run.newer import refuse_newer
@@ -48,7 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     folder = run_argument.folder(options)
     program = _program(options)
-    output = (options.output or folder / OUTPUT).resolve()
+    output = (options.output or folder / OUTPUT).absolute()
+    if output.is_symlink():  # what it points to would be deleted
+        raise BadInput("is a link", where=str(output), remedy="remove it, or name another with -o")
     config = _config(folder, output, single=not options.folder)
     history = Path(config["historyPath"])
     _forget(history, config["name"])
@@ -80,18 +83,23 @@ def _program(options: argparse.Namespace) -> str:
 
 
 def _config(folder: Path, output: Path, single: bool) -> dict[str, Any]:
-    """Return the run's Allure settings, with the paths of the report and of its history."""
+    """Return the run's Allure settings, with the paths of the report and of its history.
+
+    Only texts are taken from the run's folder: settings can name programs that Allure loads.
+    """
     refuse_newer(folder)
     path = folder / "allurerc.json"
     try:
-        config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        kept = json.loads(path.read_text(encoding="utf-8"))
         cluster = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["cluster"]
-        config["plugins"]["awesome"]["options"]["singleFile"] = single
+        title = str(kept["plugins"]["awesome"]["options"]["reportName"])
+        config = surroundings.config(str(kept["name"]), title, kept["categories"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise BadInput(
             f"is not the folder of a run with a verdict: {path.name}: {why}", where=str(folder)
         ) from None
+    config["plugins"]["awesome"]["options"]["singleFile"] = single
     history = folder.parent / f"allure-history-{Path(cluster).name}.jsonl"
     return {
         **config,

@@ -11,7 +11,7 @@ from railgauge.config.thresholds.model import SIGNOFF
 from railgauge.core.model import Pair
 from railgauge.core.terms import Rung
 from railgauge.core.units import format_duration
-from railgauge.planning import demand, forecast, own_cost, root, sample
+from railgauge.planning import demand, forecast, own_cost, reduction, root, sample
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.forecast import Alternative, Work
 from railgauge.planning.held import MOST_ITEMS
@@ -37,6 +37,13 @@ class Plan:
     works: Sequence[Work]
     alternatives: Sequence[Alternative]
     tests: Sequence[Candidate]
+    rounds: int | None = None
+
+    def less(self, rounds: int | None) -> str:
+        """What ``--rounds`` would leave out of the level, and what follows; empty if nothing."""
+        cluster, platform, level = self.scope.cluster, self.scope.platform, self.scope.level
+        found = reduction.of(platform, cluster, level.name, rounds, level.directions)
+        return f"{found}; the run is incomplete at best" if found else ""
 
 
 def lines(said: Plan, counts: Sequence[int], *, everything: bool) -> Iterator[str]:
@@ -49,6 +56,7 @@ def lines(said: Plan, counts: Sequence[int], *, everything: bool) -> Iterator[st
     yield f"{cluster.name}: {count} nodes, platform {platform.name}, level {level.name}"
     yield _estimate(said.works, counts)
     yield from _too_long(said, counts)
+    yield from filter(None, [said.less(said.rounds)])
     yield f"nodes: {_folded(level.nodes)}"
     yield from _sample(level)
     yield f"rung 0, {Rung.PREFLIGHT.folder}: every node is probed once"
@@ -124,7 +132,7 @@ def _too_long(said: Plan, counts: Sequence[int]) -> Iterator[str]:
     most_s = forecast.MEANT_S.get(level.name)
     takes_s = forecast.takes_s(said.works)
     if most_s is None:
-        yield from (_alternative(one) for one in said.alternatives)
+        yield from (_alternative(said, one) for one in said.alternatives)
         return
     if takes_s <= most_s:
         return
@@ -137,10 +145,10 @@ def _too_long(said: Plan, counts: Sequence[int]) -> Iterator[str]:
         return
     least_s = forecast.takes_s(said.works, max(counts))
     yield f"{over}, even with --at-once {max(counts)}, by {format_duration(least_s - most_s)}"
-    yield from (_alternative(one) for one in said.alternatives)
+    yield from (_alternative(said, one) for one in said.alternatives)
 
 
-def _alternative(one: Alternative) -> str:
+def _alternative(said: Plan, one: Alternative) -> str:
     fast = (
         f", {format_duration(one.with_workers_s)} with --at-once {one.workers}"
         if one.workers > 1
@@ -150,6 +158,7 @@ def _alternative(one: Alternative) -> str:
     return (
         f"with --rounds {one.rounds}, where each node meets {one.rounds} {partners} or more: "
         f"{format_duration(one.estimate_s)}{fast}"
+        f"{', incomplete at best' if said.less(one.rounds) else ''}"
     )
 
 

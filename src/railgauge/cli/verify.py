@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -72,14 +73,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from railgauge.bundle import archive, check, signing  # noqa: PLC0415 - 0.3 s to import
+    from railgauge.bundle import archive, check, signers  # noqa: PLC0415 - 0.3 s to import
     from railgauge.bundle.errors import NotVerified  # noqa: PLC0415
 
-    trusted = (
-        [key for path in options.key for key in signing.load_public(path)]
-        if (options.key)
-        else None
-    )
+    trusted = None
+    if options.key:
+        trusted = [one for path in options.key for one in signers.load(path, time.time())]
     other = _limits(options.thresholds) if options.thresholds else None
     try:
         with archive.opened(options.bundle) as held:
@@ -123,12 +122,8 @@ def _print_json(report: Report) -> None:
     about = report.statement.about
     data: dict[str, Any] = {
         "verified": True,
-        "signature": {"state": report.signature.state, "key": report.signature.fingerprint or None},
-        "signatures": [
-            {"state": one.state, "key": one.fingerprint}
-            for one in report.signatures
-            if one.fingerprint
-        ],
+        "signature": _signature_json(report.signature),
+        "signatures": [_signature_json(one) for one in report.signatures if one.fingerprint],
         "vouched": report.is_vouched,
         "limits": asdict(report.limits),
         "run_id": about.run_id,
@@ -160,7 +155,7 @@ def _print_text(report: Report) -> None:
         f"run        {about.run_id}, {about.evidence.upper()} evidence, railgauge {about.software}"
     )
     for one in report.signatures:
-        print(f"signature  {_signature(one)}")
+        print(text.printable(f"signature  {_signature(one)}"))
     limits = report.limits
     print(text.printable(f"limits     {limits.platform}: {limits.title}, sha256 {limits.sha256}"))
     print(f"files      {report.files}, each as the statement says")
@@ -176,6 +171,8 @@ def _print_text(report: Report) -> None:
     for nodes in report.shared:
         print(f"ONE MACHINE {', '.join(nodes[:_MOST_LINES])}: {len(nodes)} names, one boot id")
     print(f"level      {verdict.level}, tested {_coverage(verdict)}")
+    if verdict.scope:
+        print(text.printable(f"scope      {verdict.scope}"))
     lacking = f", {absent} not run" if (absent := counts.get("not_run", 0)) else ""
     print(
         f"verdict    {verdict.verdict}: it stands, asserted {counts['asserted']} of "
@@ -222,11 +219,18 @@ def _print_other(report: Report) -> None:
     )
 
 
+def _signature_json(signature: Signature) -> dict[str, str | None]:
+    key, name = signature.fingerprint or None, signature.name or None
+    return {"state": signature.state, "key": key, "signer": name}
+
+
 def _signature(signature: Signature) -> str:
     from railgauge.bundle.signing import TRUSTED, UNKNOWN  # noqa: PLC0415
 
     if signature.state == TRUSTED:
-        return f"of {signature.fingerprint}, one of the given keys"
+        return f"of {signature}, one of the given keys"
+    if signature.unfit:
+        return f"of {signature}: IT DOES NOT COUNT"
     if signature.state == UNKNOWN:
-        return f"of {signature.fingerprint}, WHICH IS NOT KNOWN HERE: give --key"
+        return f"of {signature}, WHICH IS NOT KNOWN HERE: give --key"
     return "UNSIGNED: nothing proves who made this bundle"

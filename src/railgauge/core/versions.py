@@ -25,7 +25,7 @@ VERSIONS: Mapping[str, int] = {
     "manifest.json": 1,
     "measurements.jsonl": 1,
     "outcomes.jsonl": 1,
-    "prepared.json": 1,
+    "prepared.json": 2,
     "reboots.jsonl": 1,
     "records.jsonl": 2,
     "resumed.jsonl": 1,

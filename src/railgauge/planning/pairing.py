@@ -57,6 +57,16 @@ def has_one_round(level: PairLevel, count: int | None = None) -> bool:
     return (count or (level.rounds if level.scheme == "tournament" else None)) == 1
 
 
+def number_of_pairs(nodes: int, level: PairLevel, count: int | None = None) -> int:
+    """How many pairs the rounds of a level have, of which sign-off has too many to list."""
+    if count is None and level.scheme == "ring":
+        return nodes if nodes > _MANY else nodes - 1
+    odd = nodes % 2
+    full = max(nodes + odd - 1, 0)
+    wanted = count or (level.rounds if level.scheme == "tournament" else None)
+    return (full if wanted is None else min(wanted + odd, full)) * (nodes // 2)
+
+
 def _partners(
     nodes: Sequence[str],
     level: PairLevel,

@@ -201,8 +201,11 @@ def each_place(measurement: Measurement, wanted: Level) -> Iterator[Place]:
 
 def rounds_of(measurement: Measurement, wanted: Level) -> Rounds:
     """Return the rounds of pairs between which the level makes this measurement."""
-    is_one_way = measurement.scope == Scope.PATH and flow(measurement) in _ONE_WAY
-    return wanted.every_round if is_one_way else wanted.rounds
+    return wanted.every_round if is_one_way(measurement) else wanted.rounds
+
+
+def is_one_way(measurement: Measurement) -> bool:
+    return measurement.scope == Scope.PATH and flow(measurement) in _ONE_WAY
 
 
 # The flows of tests whose payload goes from one node of a pair to the other.

@@ -1,7 +1,7 @@
 """Find limits, expectations and measurements of a platform file that no test asks for. Pure.
 
 Such a limit looks like a check, but nothing is compared with it. It is an error, like a test
-without a limit.
+without a limit. So is a preparation that would run a node's output as shell code.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ def complaints(platform: Platform, tests: Iterable[MarkedTest]) -> Iterator[str]
     """Yield a message for each entry of a platform file that no run would compare with anything."""
     every = tuple(tests)
     yield from dangling(platform)
+    yield from spliced(platform)
     yield from idle_limits(platform)
     yield from unasked(platform, _asks(every))
     yield from undeclared(platform, every)
@@ -43,6 +44,16 @@ def dangling(platform: Platform) -> Iterator[str]:
         named.add(measurement.fabric.since if measurement.fabric else "")
         for other in sorted(named - {""}):
             yield from _not_beside(platform, measurement, other)
+
+
+def spliced(platform: Platform) -> Iterator[str]:
+    """Yield a message for each preparation whose former value would become part of shell code.
+
+    The value was printed by a node, and kept in a folder that somebody may have changed.
+    """
+    for step in platform.preparations:
+        if any("{before}" in word and len(word.split()) > 1 for word in step.undo):
+            yield f'/prepare/{step.name}: undo: write "$1" there, and {{before}} as its argument'
 
 
 def _not_beside(platform: Platform, measurement: Measurement, other: str) -> Iterator[str]:

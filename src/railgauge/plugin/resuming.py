@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 import pytest
 
 from railgauge.core.errors import BadInput
-from railgauge.core.masking import MASK_OF_PROCESS
-from railgauge.core.model import Cluster
 from railgauge.plugin import options
-from railgauge.run import resume
+from railgauge.run import resume, takeover
 from railgauge.run.resume import Earlier, Invocation
 from railgauge.run.settings import RunSettings
 
@@ -78,7 +75,22 @@ def _complete(config: pytest.Config, found: Earlier) -> None:
     # --confirm may be added: it measures more and changes nothing that the run has measured.
     config.option.confirm = config.option.confirm or found.invocation.confirm
     if not config.option.hostfile:
-        config.option.hostfile = found.invocation.hostfile
+        config.option.hostfile = _hostfile_of_site(config.rootpath, found)
+
+
+def _hostfile_of_site(root: Path, found: Earlier) -> str:
+    """The run's hostfile, if it is one of this site. Raises ``BadInput``.
+
+    A hostfile can run programs: the folder of a run may not choose any other one.
+    """
+    named = Path(found.invocation.hostfile).resolve()
+    if named.parent == root.resolve() or named.is_relative_to((root / "hostfiles").resolve()):
+        return str(named)
+    raise BadInput(
+        f"its hostfile {named} is not in {root} or its folder hostfiles",
+        where=f"--resume {found.name}",
+        remedy="name it with --hostfile, if you trust it: a hostfile can run programs",
+    )
 
 
 def _is_said(value: object) -> bool:
@@ -101,8 +113,8 @@ def invocation(config: pytest.Config, settings: RunSettings, before: Earlier | N
             **said,
             "schema_version": resume.SCHEMA_VERSION,
             "hostfile": cluster.source,
-            "hostfile_sha256": _sha256(_hostfile_text(cluster)),
-            "thresholds_sha256": _sha256(settings.platform.text),
+            "hostfile_sha256": takeover.hostfile_sha256(cluster),
+            "thresholds_sha256": takeover.sha256(settings.platform.text),
             "level": settings.level.name,
             "directions": settings.level.directions,
             "sampled": bool(settings.level.sample),
@@ -113,12 +125,3 @@ def invocation(config: pytest.Config, settings: RunSettings, before: Earlier | N
             "confirm": config.option.confirm,
         }
     )
-
-
-def _hostfile_text(cluster: Cluster) -> str:
-    """The hostfile without secrets, which may be others when the run is carried on."""
-    return MASK_OF_PROCESS.text(Path(cluster.source).read_text(encoding="utf-8"))
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -281,7 +281,7 @@ class Controller:
     def _write_junit(self, verdict: RunVerdict) -> None:
         took_s = time.monotonic() - self._began_s
         about = (self._began, took_s, platform.node(), self.run.surveyed.evidence)
-        told = (verdict.excluded, verdict.deviations, verdict.measured_again)
+        told = (verdict.excluded, verdict.deviations, verdict.measured_again, verdict.scope)
         session = junit.SessionInfo(*about, *told)
         written.junit_files(self._junit_files, self._lines, session, self.ending)
 
@@ -357,6 +357,7 @@ class Controller:
             began=self._start_of_run(),
             operator=self.settings.operator,
             part=self.settings.measures,
+            no_gates=self.settings.no_gates,
         )
         self.run.store.write_json(decision.FILE, to_plain(run))
         return run

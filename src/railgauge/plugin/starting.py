@@ -139,10 +139,10 @@ class SessionStart:
         def run(command: Command) -> Transcript:
             return self._run.sessions()[command.node].run(placed(command, cluster.tools))
 
-        self._preparer = Preparer(run, self._run.store, cluster.rootfs)
+        steps = self._settings.platform.preparations
+        self._preparer = Preparer(run, self._run.store, cluster.rootfs, steps)
         try:
-            nodes = [node.name for node in cluster.nodes]
-            self._preparer.apply(nodes, self._settings.platform.preparations)
+            self._preparer.apply(node.name for node in cluster.nodes)
         except NoEvidence as error:
             self.undo_preparations()
             _refuse(f"--prepare: {error}")
@@ -153,7 +153,8 @@ class SessionStart:
             try:
                 complaints = self._preparer.undo()
             except Exhausted as error:
-                complaints = [f"{error}; then railgauge undo {self._run.store.folder.name}"]
+                by_hand = f"railgauge undo --hostfile FILE {self._run.store.folder.name}"
+                complaints = [f"{error}; then {by_hand}"]
             self._preparer = None  # report once; after an interrupt above, undo runs again
             for complaint in complaints:
                 self._ending.add_error(f"prepare: NOT UNDONE: {complaint}")

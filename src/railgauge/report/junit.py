@@ -41,7 +41,8 @@ class SessionInfo:
     """When the session began, how long it took, on which machine, and what evidence it is.
 
     ``excluded`` is what could have been tested there and was not, and ``measured_again`` what a
-    later run replaced, as ``RunVerdict`` says them. ``deviations`` are the accepted ones.
+    later run replaced, as ``RunVerdict`` says them. ``deviations`` are the accepted ones, and
+    ``scope`` says what the verdict is about.
     """
 
     began: datetime
@@ -51,6 +52,7 @@ class SessionInfo:
     excluded: str = ""
     deviations: tuple[DeviationEffect, ...] = ()
     measured_again: tuple[str, ...] = ()
+    scope: str = ""
 
 
 def document(lines: ReportLines, session: SessionInfo) -> str:
@@ -89,6 +91,8 @@ def _cases(lines: ReportLines, session: SessionInfo) -> Iterator[str]:
 
 def _of_the_run(session: SessionInfo) -> Iterator[tuple[str, str]]:
     """The properties of the whole run."""
+    if session.scope:
+        yield "scope", session.scope
     if session.excluded:
         yield "not tested", session.excluded
     for line in session.measured_again:

@@ -3,19 +3,21 @@
 Each step of a platform file has the commands that read and write a setting, and the wanted value.
 The previous value is stored in the run's folder *before* the setting is changed. At the end of the
 run, also after an interrupt, the settings are restored in reverse order. After a crash
-``railgauge undo RUN`` restores them.
+``railgauge undo`` restores them. The journal holds values and no commands: what restores a
+setting is made of the platform file, so that nobody's journal can run a program.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from railgauge.config.thresholds.model import Preparation
+from railgauge.core import versions
 from railgauge.core.codec import from_plain, to_plain
-from railgauge.core.errors import NoEvidence, ToolFailed
+from railgauge.core.errors import BadInput, NoEvidence, ToolFailed
 from railgauge.core.model import Command, Transcript
 from railgauge.run.store import Store
 
@@ -28,13 +30,16 @@ Run = Callable[[Command], Transcript]
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """One changed setting of one node: old value, new value, and whether it was restored."""
+    """One changed setting of one node: old value, new value, and whether it was restored.
+
+    ``saved`` is what stands for ``{before}`` in the command that restores it.
+    """
 
     node: str
     step: str
     before: str
     after: str
-    undo: tuple[str, ...]
+    saved: str
     undone: bool = False
 
 
@@ -42,17 +47,23 @@ class Preparer:
     """Applies and undoes preparations on nodes, and keeps the journal."""
 
     def __init__(
-        self, run: Run, store: Store, rootfs: str, changes: Sequence[SettingChange] = ()
+        self,
+        run: Run,
+        store: Store,
+        rootfs: str,
+        steps: Sequence[Preparation],
+        changes: Sequence[SettingChange] = (),
     ) -> None:
         self._run = run
         self._store = store
         self._rootfs = rootfs
+        self._steps = {step.name: step for step in steps}
         self.changes = list(changes)
 
-    def apply(self, nodes: Iterable[str], steps: Sequence[Preparation]) -> None:
+    def apply(self, nodes: Iterable[str]) -> None:
         """Apply the steps to every node. Raises ``NoEvidence`` at the first step that fails."""
         for node in nodes:
-            for step in steps:
+            for step in self._steps.values():
                 self._apply(node, step)
 
     def _apply(self, node: str, step: Preparation) -> None:
@@ -61,8 +72,7 @@ class Preparer:
         if before == step.want:
             return
         saved = self._printed(node, step.save, where) if step.save else before
-        undo = _filled(step.undo, saved, self._rootfs)
-        self._write_journal(SettingChange(node, step.name, before, step.want, undo))
+        self._write_journal(SettingChange(node, step.name, before, step.want, saved))
         try:
             self._value(node, step.apply, where)
         except NoEvidence:
@@ -102,16 +112,22 @@ class Preparer:
     def undo(self) -> list[str]:
         """Undo all changes, the last one first; return a line for each that could not be undone."""
         complaints = []
-        for index, change in reversed(list(enumerate(self.changes))):
-            if change.undone:
-                continue
+        for index, command in self.restoring():
+            change = self.changes[index]
             try:
-                self._value(change.node, change.undo, change.node)
+                self._output(command, change.node)
             except NoEvidence as error:
                 complaints.append(f"{change.node}: {change.step} is still {change.after}: {error}")
                 continue
             self._close(index)
         return complaints
+
+    def restoring(self) -> Iterator[tuple[int, Command]]:
+        """The index of each change that stands, the last one first, with what restores it."""
+        for index, change in reversed(list(enumerate(self.changes))):
+            if not change.undone:
+                undo = self._steps[change.step].undo
+                yield index, self._command(change.node, undo, change.saved)
 
     def _value(self, node: str, argv: Sequence[str], where: str) -> str:
         """The command's output as one line: its distinct lines, sorted and joined by commas."""
@@ -119,12 +135,18 @@ class Preparer:
         return ", ".join(sorted(lines - {""}))
 
     def _printed(self, node: str, argv: Sequence[str], where: str) -> str:
-        words = _filled(argv, "", self._rootfs)
-        done = self._run(Command(node, words, {"LC_ALL": "C"}, _TIME_LIMIT_S, as_root=True))
+        return self._output(self._command(node, argv), where)
+
+    def _command(self, node: str, argv: Sequence[str], before: str = "") -> Command:
+        words = _filled(argv, before, self._rootfs)
+        return Command(node, words, {"LC_ALL": "C"}, _TIME_LIMIT_S, as_root=True)
+
+    def _output(self, command: Command, where: str) -> str:
+        done = self._run(command)
         if done.exit_code != 0 or done.error:
             said = (done.stderr.strip() or done.stdout.strip() or done.error).splitlines()
             why = said[-1][:200] if said else f"exit code {done.exit_code}"
-            raise ToolFailed(f"{' '.join(words)[:100]}: {why}", where=where)
+            raise ToolFailed(f"{' '.join(command.argv)[:100]}: {why}", where=where)
         return done.stdout
 
     def _write_journal(self, *new: SettingChange) -> None:
@@ -136,9 +158,25 @@ class Preparer:
 def _filled(argv: Sequence[str], before: str, rootfs: str) -> tuple[str, ...]:
     """Fill ``{before}`` and ``{rootfs}`` into the arguments; no shell text is ever built."""
     root = rootfs.rstrip("/")
-    return tuple(word.replace("{before}", before).replace("{rootfs}", root) for word in argv)
+    return tuple(word.replace("{rootfs}", root).replace("{before}", before) for word in argv)
 
 
 def from_journal(data: Mapping[str, Any]) -> list[SettingChange]:
-    """The changes in the journal of a run."""
+    """The changes in the journal of a run. Raises ``BadInput`` for that of an earlier version."""
+    if data.get(versions.FIELD, 1) != versions.VERSIONS[JOURNAL]:
+        what = "is of an earlier version of railgauge, which kept commands and no values"
+        raise BadInput(what, where=JOURNAL, remedy="use the version of railgauge that made it")
     return [from_plain(SettingChange, change) for change in data["changes"]]
+
+
+def refuse_others(
+    changes: Iterable[SettingChange], nodes: Iterable[str], steps: Iterable[Preparation]
+) -> None:
+    """Raise ``BadInput`` unless these steps, on these nodes, make all of the changes."""
+    known, wanted = set(nodes), {step.name: step.want for step in steps}
+    for change in changes:
+        if change.node not in known:
+            raise BadInput(f"{change.node!r} is no node of the hostfile", where=JOURNAL)
+        if wanted.get(change.step) != change.after:
+            what = f"the platform file has no step that sets {change.step!r} to {change.after!r}"
+            raise BadInput(what, where=JOURNAL, remedy="restore the platform file of the run")

@@ -209,6 +209,13 @@ class Store:
         self._room.take(len(text))
         put_whole(self.folder / MANIFEST, text, durable=True)
 
+    def renew_in_manifest(self, name: str) -> None:
+        """Put the digest that a file has now into the manifest, if the run has one."""
+        if (self.folder / MANIFEST).is_file():
+            held = self.read_json(MANIFEST)
+            digests = {**held["sha256"], name: sha256_of(self.folder / name)}
+            self.write_json(MANIFEST, {**held, "sha256": digests})
+
     def append(self, name: str, data: Mapping[str, object]) -> None:
         """Append one line of JSON to a ``.jsonl`` file."""
         self.append_masked(name, self._masked_line(name, data))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,6 +12,7 @@ from typing import Any, BinaryIO, Protocol
 
 from railgauge.core.codec import to_plain
 from railgauge.core.errors import BadInput
+from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import Case, Cluster, Outcome
 from railgauge.core.question import CaseResult
 from railgauge.facts import NodeAnswer, NodeFacts, boot
@@ -56,6 +58,15 @@ class Addresses:
 def addresses(run: str, cluster: Cluster) -> Addresses:
     nodes = {n.name: Address(n.data_address, dict(n.nic_addresses)) for n in cluster.nodes}
     return Addresses(run, nodes)
+
+
+def hostfile_sha256(cluster: Cluster) -> str:
+    """The SHA-256 of the cluster's hostfile without its secrets, which may be others later."""
+    return sha256(MASK_OF_PROCESS.text(Path(cluster.source).read_text(encoding="utf-8")))
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def refuse_other_input(before: Earlier, now: Invocation, thresholds: str) -> None:

@@ -24,12 +24,9 @@ from railgauge.core.model import Case
 from railgauge.judging import record
 from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.planning.soak import FOLDER as SOAK
-from railgauge.run.prepare import JOURNAL
 from railgauge.run.store import EARLIER, MANIFEST, TRANSCRIPTS, VOUCHED, Store, case_file, objects
 from railgauge.verdict.decision import FILE as PLAN
 
-# What ``railgauge undo`` writes in the folder of a run that has ended; it is no evidence.
-_WRITTEN_LATER = frozenset({JOURNAL})
 # Where evidence is; a file there that the run did not write is none of it.
 _EVIDENCE = (TRANSCRIPTS, AGAIN, SOAK, EARLIER)
 _VERDICT = "verdict.json"
@@ -99,7 +96,7 @@ def _of_ended(run: Path, held: Mapping[str, str]) -> Iterator[_Difference]:
 
 
 def _changed(run: Path, held: Mapping[str, str], names: Iterable[str]) -> Iterator[_Difference]:
-    for name in sorted(set(names) - _WRITTEN_LATER):
+    for name in sorted(names):
         path = run / name
         if not path.is_file():
             yield _Difference(name, f"is missing: it is in {MANIFEST}")

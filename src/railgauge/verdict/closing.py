@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from railgauge.config.thresholds import Platform
-from railgauge.core.model import Outcome
+from railgauge.core.model import Cluster, Outcome
 from railgauge.core.naming import listed
+from railgauge.core.terms import Rung
 from railgauge.diagnosis import RunResults, peers
 from railgauge.judging.closing import ClosingItems, combined
 from railgauge.judging.growth import ITEMS as COUNTERS
@@ -15,9 +16,13 @@ from railgauge.judging.kernel_log import ITEMS as KERNEL_LOGS
 from railgauge.judging.own_output import ITEMS as OUTPUTS
 from railgauge.judging.record import ItemRecord, with_earlier
 from railgauge.judging.telemetry import ITEMS as TELEMETRY
+from railgauge.planning.plan import ALL
+from railgauge.planning.reduction import Reduction
 from railgauge.planning.soak import is_of_soak
 from railgauge.verdict import growth, kernel_log, own_output, telemetry
 from railgauge.verdict.unanswered import never_ran
+
+_PAIR = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,25 @@ def kind_of(item_id: str) -> ClosingKind | None:
 
 def is_closing(item_id: str) -> bool:
     """Whether an item is judged when all others have ended; no test is behind it."""
-    return kind_of(item_id) is not None or is_of_soak(item_id)
+    return kind_of(item_id) is not None or is_of_run(item_id)
+
+
+_LEFT_OUT = "pairs::rounds"
+
+
+def is_of_run(item_id: str) -> bool:
+    """Whether an item is about the run itself: its soak, or what it was asked to leave out."""
+    return is_of_soak(item_id) or item_id.startswith(f"{_LEFT_OUT}[")
+
+
+def left_out(less: Reduction, cluster: Cluster) -> ItemRecord:
+    """The *not run* item of the pairs that ``--rounds`` leaves out of a level."""
+    nodes = tuple(node.name for node in cluster.nodes)
+    place = ALL if len(nodes) > _PAIR else ":".join(nodes)
+    title = f"All pairs that level {less.level} asks for are measured."
+    item = ItemRecord(f"{_LEFT_OUT}[{place}]", Rung.NETWORK, "pairs", title, Outcome.ERROR, nodes)
+    remedy = "leave --rounds out, or write the number of rounds into the platform file"
+    return replace(never_ran(item, str(less)), remedy=remedy)
 
 
 def question_kinds() -> frozenset[str]:

@@ -17,13 +17,14 @@ from railgauge.diagnosis.unknown import Unknown, unknown
 from railgauge.diagnosis.unplanned import unplanned
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
-from railgauge.planning import at_end, part, plan, sample
+from railgauge.planning import at_end, part, plan, reduction, sample
 from railgauge.planning.demand import NOT_SCANNED, SUBNET, DemandInputs, demands
 from railgauge.planning.needs import NO_GROUP, NO_PAIR, Candidate, no_scan, not_limited, unmet
 from railgauge.planning.pairing import ALTERNATING
 from railgauge.planning.part import LevelPart
 from railgauge.planning.plan import Level
-from railgauge.planning.soak import SoakPlan, is_of_soak
+from railgauge.planning.reduction import Reduction
+from railgauge.planning.soak import SoakPlan
 from railgauge.verdict import closing, history
 from railgauge.verdict.counts import RunVerdict, count, coverage, scope_of, verdict_of
 from railgauge.verdict.deviations import covered, effects, loose_limits
@@ -53,7 +54,8 @@ class RunPlan:
     session did, and ``operator`` who ran it; earlier versions kept neither.
     ``soak`` is what was asked of a soak; ``None`` for a run without one. ``part`` is the part of
     the level that the run measured; ``None`` for a whole one. ``parts`` are the runs of which this
-    one was merged, oldest first; empty for a run that measured itself.
+    one was merged, oldest first; empty for a run that measured itself. ``no_gates`` is true if
+    failures of lower rungs kept nothing from being measured.
     """
 
     schema_version: int
@@ -72,14 +74,33 @@ class RunPlan:
     operator: str = ""
     part: LevelPart | None = None
     parts: tuple[MergedPart, ...] = ()
+    no_gates: bool = False
 
     def level_of(self, platform: Platform, cluster: Cluster) -> Level:
         """Return the level that the run measured, or the part of it."""
-        every = part.whole_cluster(self.part, cluster) if self.part else cluster
+        every = self._every(cluster)
         whole = sample.level(
             platform, every, self.level, self.rounds, self.directions, sampled=self.sampled
         )
         return part.of_level(self.part, whole) if self.part else whole
+
+    def reduction(self, platform: Platform, cluster: Cluster) -> Reduction | None:
+        """Return what ``--rounds`` left out of the level; ``None`` if it was nothing."""
+        every = self._every(cluster)
+        return reduction.of(platform, every, self.level, self.rounds, self.directions)
+
+    def reduced(self, platform: Platform, cluster: Cluster) -> str:
+        """By what the level was reduced, in words; empty for a level as the platform file has it.
+
+        First what the run is about, a shard or some nodes; then the rounds, then the gates.
+        """
+        gates = "without gates" if self.no_gates else ""
+        about = self.part.what if self.part else ""
+        less = self.reduction(platform, cluster)
+        return ", ".join(filter(None, (about, str(less) if less else "", gates)))
+
+    def _every(self, cluster: Cluster) -> Cluster:
+        return part.whole_cluster(self.part, cluster) if self.part else cluster
 
 
 def decide(run: RunPlan, results: RunResults) -> RunVerdict:
@@ -93,7 +114,7 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
     ordered = _ordered(run, results.records)
     absent = {item.id: item for item in not_run(run, results)}
     last = {item.id: item for item in closed(run, results)}
-    ladder = {name: item for name, item in last.items() if not is_of_soak(name)}
+    ladder = {name: item for name, item in last.items() if not closing.is_of_run(name)}
     results = replace(results, records={**ordered, **ladder})
     every = {**ordered, **last}
     planned = (item for item in run.planned if not closing.is_closing(item))
@@ -119,7 +140,9 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
         coverage=coverage(cluster, platform, ordered.values()),
         not_applicable=not_applicable(platform, level, run.tests),
         not_limited=not_limited(platform, level, run.tests) if run.tests else None,
-        scope=", ".join(filter(None, (level.part, scope_of(cluster, platform)))),
+        scope=", ".join(
+            filter(None, (run.reduced(platform, cluster), scope_of(cluster, platform)))
+        ),
         causes=causes,
         unknown=(*unknown(_with(results, absent), causes), *_unplanned(platform, level)),
         notes=(
@@ -167,6 +190,8 @@ def closed(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:
     yield from closing.closing(replace(results, records=_ordered(run, results.records)))
     if run.soak is not None and results.soak is None:
         yield not_soaked(run.soak, results.cluster)
+    if less := run.reduction(results.platform, results.cluster):
+        yield closing.left_out(less, results.cluster)
 
 
 def _ordered(run: RunPlan, records: Mapping[str, ItemRecord]) -> dict[str, ItemRecord]:

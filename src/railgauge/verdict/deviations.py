@@ -9,7 +9,7 @@ an item that it covers.
 
 Example: ``mx07`` misses a limit because of ``link-rate-degraded``, which is accepted until
 2027-01-31. A run that ended on that day is *accepted with deviations*; one that ended on the next
-day is *rejected*.
+day is *rejected*. Days are those of UTC: the time zone of a machine is a setting.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import date, datetime, timezone
 from typing import Any
 
 from railgauge.config.deviations import THE_CLUSTER, Deviation, DeviationError
@@ -148,16 +148,19 @@ def covered(found: Iterable[DeviationEffect]) -> frozenset[str]:
 
 
 def _counts(one: Deviation, ended: str) -> bool:
-    return bool(ended) and datetime.fromisoformat(ended).date() <= one.last_day
+    return bool(ended) and utc_day(datetime.fromisoformat(ended)) <= one.last_day
+
+
+def utc_day(moment: datetime) -> date:
+    return moment.astimezone(timezone.utc).date()
 
 
 def _past(one: Deviation, ended: str) -> DeviationEffect:
     if not ended:
         why = "the run did not record when it ended"
         return DeviationEffect(one, DeviationState.REFUSED, says=why)
-    return DeviationEffect(
-        one, DeviationState.EXPIRED, says=f"the run ended on {datetime.fromisoformat(ended).date()}"
-    )
+    day = utc_day(datetime.fromisoformat(ended))
+    return DeviationEffect(one, DeviationState.EXPIRED, says=f"the run ended on {day} (UTC)")
 
 
 class _Accepted:

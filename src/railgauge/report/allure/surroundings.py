@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,8 @@ def _deviations(verdict: RunVerdict) -> str:
 
 
 def _title(verdict: RunVerdict) -> str:
-    return f"{verdict.cluster}: {verdict.verdict} ({verdict.evidence} evidence)"
+    scope = f", {verdict.scope}" if verdict.scope else ""
+    return f"{verdict.cluster}: {verdict.verdict} ({verdict.evidence} evidence){scope}"
 
 
 def _categories(verdict: RunVerdict) -> list[dict[str, Any]]:
@@ -75,13 +76,18 @@ def write_config(path: Path, verdict: RunVerdict) -> None:
 
     Allure 2 reads the categories from the results, Allure 3 from this file.
     """
-    options = {"reportName": _title(verdict), "groupBy": ["parentSuite", "suite", "subSuite"]}
-    config = {
-        "name": f"{_title(verdict)}, {verdict.run_id}",
+    whole = config(f"{_title(verdict)}, {verdict.run_id}", _title(verdict), _categories(verdict))
+    write_whole(path, json.dumps(whole, indent=1) + "\n")
+
+
+def config(name: str, title: str, categories: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the settings of Allure 3 for one run."""
+    options = {"reportName": title, "groupBy": ["parentSuite", "suite", "subSuite"]}
+    return {
+        "name": name,
         "plugins": {"awesome": {"options": options}},
-        "categories": [{**one, "groupByMessage": False} for one in _categories(verdict)],
+        "categories": [{**one, "groupByMessage": False} for one in categories],
     }
-    write_whole(path, json.dumps(config, indent=1) + "\n")
 
 
 # By the words with which ``junit.message`` begins; both Java and JavaScript know this expression.

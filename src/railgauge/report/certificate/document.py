@@ -70,7 +70,7 @@ def sections(run: CertifiedRun, numbers: dict[str, int]) -> dict[str, Any]:
         "mark": _mark(verdict),
         "verdict": verdict,
         "is_hardware": verdict.evidence == Evidence.HARDWARE,
-        "title": _TITLES[verdict.verdict],
+        "title": "; ".join(filter(None, (_TITLES[verdict.verdict], _reduced(run)))),
         "scope": scope(verdict),
         "about": about(run),
         "coverage": _coverage(verdict),
@@ -171,7 +171,7 @@ def about(run: CertifiedRun) -> dict[str, str]:
         "End": moment(plan.ended),
         "Duration": duration(plan.began, plan.ended),
         "Operator": printable(plan.operator) or "not recorded",
-        "Level": f"{verdict.level}{_no_signoff(verdict)}",
+        "Level": f"{verdict.level}{_no_signoff(run)}",
         "Evidence": _evidence(verdict),
         "Made with": f"railgauge {plan.software}",
     }
@@ -183,8 +183,15 @@ def _folded(names: Sequence[str]) -> str:
     return shortened(folded(names))
 
 
-def _no_signoff(verdict: RunVerdict) -> str:
-    return "" if verdict.level == SIGNOFF else f", which is no sign-off (that is level {SIGNOFF})"
+def _reduced(run: CertifiedRun) -> str:
+    return run.plan.reduced(run.platform, run.cluster)
+
+
+def _no_signoff(run: CertifiedRun) -> str:
+    if run.verdict.level != SIGNOFF:
+        return f", which is no sign-off (that is level {SIGNOFF})"
+    less = run.plan.reduction(run.platform, run.cluster)
+    return f", which is no sign-off ({less})" if less else ""
 
 
 def _evidence(verdict: RunVerdict) -> str:
