@@ -105,6 +105,9 @@ def _names_fewer(found, whole):
         ("mx-smi", MX_228, "Available  ", "Unavailable", "gpu-failed"),
         ("mx-smi", MX_228, "Attached GPUs                                     : 1",
          "Attached GPUs                                     : 2", "truncated"),
+        ("amd-smi", RIGHT["amd-smi", "xgmi -l"][0], "U      D", "U      ?", "unparsable"),
+        ("nvidia-smi", RIGHT["nvidia-smi", "nvlink -s"][0], "Link 1", "Link 2", "unparsable"),
+        ("nvidia-smi", RIGHT["nvidia-smi", "nvlink -s"][0], "Link 1", "Link 0", "unparsable"),
         ("amd-smi", AMD_MONITOR, "83 %", "183 %", "inconsistent"),
         ("amd-smi", AMD_MONITOR, "283 MB", "283000 MB", "inconsistent"),
         ("amd-smi", AMD_TOPOLOGY, "0000:0c:00.0 XGMI         SELF\n", "", "unparsable"),
@@ -151,3 +154,23 @@ def test_the_remote_ends_and_distances_are_in_the_summary():
     matrix = read("nvidia-smi", RIGHT["nvidia-smi", "topo -m of an older driver"][0]).summary
     assert matrix["distances"]["gpu1"] == {"gpu0": "NV18", "mlx5_0": "SYS"}
     assert matrix["numa_nodes"] == {"gpu0": 0, "gpu1": 1}
+
+
+@pytest.mark.parametrize(
+    ("was", "is_now"),
+    [
+        ("            Disabled |", "             Enabled |"),  # MIG
+        ("0%      Default", "0%   E. Process"),
+        ("                    0 |", "                  N/A |"),
+        ("                    0 |", "                  Off |"),
+        ("N/A   31C    P0             77W /  700W", "30%   31C    P8             N/A /  N/A "),
+        ("     0%      Default", "    N/A      Default"),
+        ("NVIDIA H200        ", "Tesla V100-SXM2... "),
+        ("      4MiB / 143771MiB", "143000MiB / 143771MiB"),
+    ],
+)
+def test_a_healthy_gpu_of_any_kind_is_read(was, is_now):
+    assert was in NVIDIA_TABLE
+    parsed = read("nvidia-smi", NVIDIA_TABLE.replace(was, is_now, 1))
+    assert not parsed.problems
+    assert values(parsed)["gpus", None] == 2

@@ -60,18 +60,20 @@ class NvlinkReading:
 
 def parse_nvlink(text: str) -> NvlinkReading:
     """Parse ``-s``, ``-e`` or ``-R``. With ``-s`` a GPU without a link has 0 links."""
-    rates: dict[int, list[float | None]] = {}
+    rates: dict[int, dict[int, float | None]] = {}
     errors: dict[int, dict[str, float]] = {}
     remotes: dict[int, dict[int, str]] = {}
     gpu, unknown = -1, set[int]()
     for line in (line[:_LONGEST_LINE].strip() for line in text.splitlines()):
         if start := _GPU.fullmatch(line):
             gpu = int(start[1])
-            rates.setdefault(gpu, [])
+            rates.setdefault(gpu, {})
         elif gpu >= 0 and _INACTIVE in line.lower():
             unknown.add(gpu)
         elif gpu >= 0 and (link := _RATE.fullmatch(line)):
-            rates[gpu].append(float(link[2]) if link[2] else None)
+            if int(link[1]) != len(rates[gpu]):
+                return NvlinkReading(problem=f"GPU {gpu}: {line[:80]!r} is not the next link")
+            rates[gpu][int(link[1])] = float(link[2]) if link[2] else None
         elif gpu >= 0 and (error := _COUNT.fullmatch(line)):
             name = f"link{error[1]}_{'_'.join(error[2].lower().split())}"
             errors.setdefault(gpu, {})[name] = float(error[3])
@@ -82,7 +84,7 @@ def parse_nvlink(text: str) -> NvlinkReading:
     is_status = any(rates.values()) or unknown or not (errors or remotes)
     if sum(map(bool, (any(rates.values()) or unknown, errors, remotes))) > 1:
         return NvlinkReading(problem="the output of several options of nvlink; give one")
-    links = {gpu: _links(found, gpu in unknown) for gpu, found in rates.items()}
+    links = {gpu: _links([*found.values()], gpu in unknown) for gpu, found in rates.items()}
     return NvlinkReading(tuple(rates), links if is_status else {}, errors, remotes)
 
 

@@ -162,6 +162,7 @@ _AMD_GPU = re.compile(r'^GPU: {1,4}[0-9]{1,4}\s*$|^\s{0,40}"gpu": ?[0-9]{1,4}', 
 _AMD_TEXT = re.compile(r"^GPU: {1,4}([0-9]{1,4})\s*$", re.MULTILINE)
 _AMD_JSON = re.compile(r"^(?:\{|\[\s{0,80}\{)", re.MULTILINE)
 _AMD_TABLES = ("LINK METRIC TABLE:", "XGMI LINK STATUS:")
+_AMD_STATES = re.compile(r"^[ \t]{0,40}GPU(\d{1,4})[ \t]{1,80}[0-9a-f]", re.MULTILINE)
 _AMD_LINKS = re.compile(r"LINK (?:METRIC|STATUS)|XGMI L", re.IGNORECASE)
 _AMD_TOPOLOGY = re.compile(
     r"^(?:ACCESS|WEIGHT|HOPS|LINK TYPE|NUMA BW|CACHE COHER[AE]NCY|ATOMICS|DMA|BI-DIRECTIONAL)"
@@ -200,9 +201,10 @@ def _read_xgmi(text: str, collector: OutputCollector) -> Found:
     if not links:
         return None
     count(collector, "gpus", len(links))
-    unread = [gpu for gpu, link in links.items() if link.up is None]
-    if _AMD_TABLES[1] in text and unread:
-        collector.error(ProblemKind.UNPARSABLE, f"no states of the links of gpu{unread[0]}")
+    states = _AMD_STATES.findall(text.partition(_AMD_TABLES[1])[2])
+    read = [str(gpu) for gpu, link in links.items() if link.up is not None]
+    if unread := [gpu for gpu in states if gpu not in read]:
+        refuse(collector, f"the states of the links of GPU{unread[0]} cannot be read")
     for gpu, link in links.items():
         if link.up is not None and link.total is not None:
             count(collector, "links_up", link.up, f"gpu{gpu}")
