@@ -46,8 +46,8 @@ SPOIL = {
 }
 # The launcher starts fewer ranks than asked for, or places them elsewhere.
 RANKS = {
-    "fewer-gpus": "s/-np 16 /-np 14 /;s/:8,/:7,/;s/:8 /:7 /",
-    "one-node": "s/:8,[0-9.]*:8/:8/;s/-np 16 /-np 8 /",
+    "fewer-gpus": "s/ -g 8 / -g 7 /",
+    "one-node": "s/:1,[0-9.]*:1/:1/;s/-np 2 /-np 1 /",
 }
 SAYS: dict[str, tuple[str, ...]] = {
     "column-renamed": ("busrate",),
@@ -73,7 +73,7 @@ SAYS: dict[str, tuple[str, ...]] = {
 def launcher(real: Path, name: str) -> str:
     """The program: the real launcher, except for the job over both nodes."""
     head = '#!/bin/sh\ncase "$* BAD=$BAD" in '
-    head += f'*-np\\ 16*BAD={name}*) ;; *BAD={name}*) exec {real} "$@";;'
+    head += f'*-np\\ 2\\ *BAD={name}*) ;; *BAD={name}*) exec {real} "$@";;'
     if name in RANKS:
         words = f'exec {real} $(echo "$*" | sed "{RANKS[name]}")'
         return f"{head} esac\n{words}\n"

@@ -145,7 +145,7 @@ def test_a_replay_says_the_same(runs: Runs, tmp_path: Path) -> None:
 def test_a_run_that_is_carried_on_measures_nothing_twice(runs: Runs, tmp_path: Path) -> None:
     project = Project(tmp_path / "project")
     shutil.copytree(runs["gated"].project.folder, project.folder, symlinks=True)
-    run = project.run("--resume", first(runs, "gated").name)
+    run = project.run("--resume", first(runs, "gated").name, *METAX)
     assert causes(run) == {
         cause["cause"]: cause
         for cause in json.loads((first(runs, "gated") / "verdict.json").read_text())["causes"]

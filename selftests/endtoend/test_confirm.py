@@ -234,7 +234,7 @@ def test_a_run_that_is_carried_on_asks_nothing_twice(runs: Runs, tmp_path: Path)
     project = Project(tmp_path / "project")
     before = runs["slow"].project.folder
     shutil.copytree(before, project.folder, symlinks=True)
-    run = project.run("--resume", _folder(runs).name)
+    run = project.run("--resume", _folder(runs).name, *HOMELAB)
     assert_sound(run)
     assert the_cause(run) == the_cause_of(_folder(runs))
     taken = (run.latest / "resumed.jsonl").read_text(encoding="utf-8")

@@ -156,7 +156,7 @@ _ROWS = (
         "authorization", "authori", "",
         rf"(?i:\b(?:proxy-)?authorization{_QUOTE}?(?:{_COLON}|{_EQUALS}|,\s?){_OPENED}{_QUOTE}?"
         rf"(?:(?:{_HEADERS})\s{{1,4}})?)",
-        r"""[^\s'"\\]{6,}(?:[^\n\x1f\\'"]|"[^"\n]{0,400}"(?=[,\s]|$)){0,2000}""",
+        r"""[^\s'"\\]{6,}(?:[^\n\x1f\\'"]|(?<==)"[^"\n]{0,400}"(?=[,\s]|$)){0,2000}""",
     ),
     (
         "bearer token", "bearer|basic", "",
