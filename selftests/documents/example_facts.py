@@ -37,14 +37,15 @@ def surveyed(on: Platform, folder: Path) -> Surveyed:
     """Nodes of the lab of platform ``on``; they are alike, and their addresses are not judged."""
     stack = platform_stack(on)
     with laid_out(folder, on.name, nodes=2) as bench:
-        printed = _probed(bench, probe_script(bench.lab.cluster.rootfs, stack, _NONCE, {}))
+        printed = _probed(bench, probe_script(bench.lab.cluster.rootfs, stack, _NONCE, ()))
     one = parse_probe(NODES[0], printed, _NONCE, stack)
     found = {name: replace(one, node=name) for name in NODES}
     return Surveyed(found, parse_probe(NODES[0], "", _NONCE, stack))
 
 
 def _probed(bench: Bench, script: str) -> str:
-    return bench.run(0, "sh", "-c", script, LC_ALL="C").stdout
+    printed: str = bench.run(0, "sh", "-c", script, LC_ALL="C").stdout
+    return printed
 
 
 # --- expected NAME ---
@@ -78,7 +79,7 @@ def _judged(
 def _broken(facts: NodeFacts, at: FactAt, expectation: Expectation) -> NodeFacts:
     if at.absent:
         kind, name, _ = at.paths[0].split(".")
-        left = tuple(one for one in getattr(facts, kind) if one.name != name)
+        left: Any = tuple(one for one in getattr(facts, kind) if one.name != name)
         return replace(facts, **{kind: left})
     *_, path = at.paths
     if path.startswith("gpu_topology."):  # made of the distances of the GPU

@@ -29,7 +29,7 @@ _AT_NODES = {"node": 1, "group": 3}
 
 # ``390.66 Gb/s at 256 KiB``, ``315 to 336 GB/s``, ``392.25 at 8 MiB``
 _FIGURE = re.compile(
-    r"([0-9][0-9.]*)(?: (GB/s|Gb/s|MiB/s|us)\b)?(?:(?: at (\d+ [KMG]?i?B))|(?= (?:to|and)\b))?"
+    r"([0-9][0-9.]*)(?: (GB/s|Gb/s|MiB/s|us)\b)?(?: at (\d+ [KMG]?i?B))?(?=( to| and)?)"
 )
 
 
@@ -43,11 +43,16 @@ class Figure:
 
 
 def figures(text: str) -> Iterator[Figure]:
-    """Yield the figures of a row that have a unit, their own or that of the next or last figure."""
+    """Yield the figures of a line.
+
+    One without a unit has that of the next or last figure, if it has a size or begins a range.
+    """
     found = list(_FIGURE.finditer(text))
     units = [match[2] or "" for match in found]
     for number, match in enumerate(found):
-        unit = units[number] or next(filter(None, units[number:]), "") or "".join(units[:1])
+        unit = units[number]
+        if not unit and (match[3] or match[4]):
+            unit = next(filter(None, [*units[number:], *units[:number]]), "")
         size = parse_size(match[3].replace(" ", "")) if match[3] else None
         if unit:
             yield Figure(float(match[1].rstrip(".")), unit, size)
@@ -64,7 +69,7 @@ def limit(line: Line, on: Platform, healthy: Surveyed, words: Sequence[str]) -> 
 
 
 def _hold(asked: _Asked, line: Line) -> None:
-    found = list(asked.own(figures(line.bad or line.figure)))
+    found = asked.own(list(figures(line.bad or line.figure)))
     size = asked.size_bytes(found)
     own = [asked.value(one) for one in found if one.size_bytes in (size, None)]
     bound, sign = asked.bound(size), 1 if asked.is_ceiling else -1
@@ -109,15 +114,24 @@ class _Asked:
         alike = [name for name in made if over is None or made[name].sizes == over.sizes]
         return [name for name in alike if self._paths(name)]
 
-    def own(self, found: Iterator[Figure]) -> Iterator[Figure]:
-        """Yield the figures that this limit is about: in its unit, and at the size asked for."""
-        for one in found:
-            is_there = one.size_bytes == self.wanted or (self.wanted is None and self._at(one))
-            if is_there and dimension(one.unit) == dimension(self.limit.unit):
-                yield one
+    def own(self, found: Sequence[Figure]) -> list[Figure]:
+        """The figures that this limit is about: in its unit, and at the size asked for.
 
-    def _at(self, one: Figure) -> bool:
-        return one.size_bytes is None or one.size_bytes in self._sizes()
+        A figure without a size is of the sizes asked for if no other figure names its size.
+        """
+        sized = any(one.size_bytes is not None for one in found)
+        return [
+            one
+            for one in found
+            if dimension(one.unit) == dimension(self.limit.unit) and self._is_at(one, sized=sized)
+        ]
+
+    def _is_at(self, one: Figure, *, sized: bool) -> bool:
+        if one.size_bytes is None:
+            return self.wanted is None or not sized
+        if self.wanted is None:
+            return one.size_bytes in self._sizes()
+        return one.size_bytes == self.wanted
 
     def value(self, one: Figure) -> float:
         return convert(one.value, one.unit, self.limit.unit)

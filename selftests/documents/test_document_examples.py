@@ -86,6 +86,7 @@ def test_the_figures_of_a_line_are_read_with_their_units_and_sizes() -> None:
     ]
     assert [one.value for one in figures("45 to 48 GB/s")] == [45, 48]
     assert [one.value for one in figures("350 to 390 and 30 to 90 GB/s")] == [350, 390, 30, 90]
+    assert [one.value for one in figures("45.21 x 7 = 316.47 GB/s (lower 41.79)")] == [316.47]
     assert list(figures("8 GPUs, 10 %, at 1 GiB")) == []
 
 
