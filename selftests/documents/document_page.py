@@ -30,7 +30,8 @@ the document finds on a broken machine. The column *example* says what the selft
     so does a value that is 0.1 % beyond the limit. A line without a figure of that size takes one
     that is 2 % within the limit.
   - `option`, `environment`: the planned command has the option or the variable; without the entry
-    in the platform file it is another command.
+    in the platform file it is another command. Options that an output of the documents prints are
+    denied by it if they had another value.
   - `hardware`: with another declaration a healthy node fails, or ceilings or paths are others.
   - `measured`: a level asks for the measurement, and for what of it is judged (size, link, gpu,
     run, traffic, transport).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -16,9 +16,12 @@ from railgauge.config.thresholds import LEVELS, Measurement, Platform, limits_in
 from railgauge.config.thresholds.physics import ideal, physical_ceiling
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Command, Fabric, Parsed
+from railgauge.core.terms import Role
 from railgauge.judging.results import PASS, SUMMARY, judge_results
 from railgauge.planning import plan
 from railgauge.planning.demand import DemandInputs, demands
+from railgauge.tools import tool
+from railgauge.tools.claims import SideOutput, ToolRequest
 
 Commands = tuple[Command, ...]
 
@@ -30,13 +33,17 @@ def site(name: str) -> Cluster:
 
 def planned(on: Platform, measurement: Measurement) -> Commands:
     """The commands of one case of the measurement, on the lab's nodes."""
+    case = _case(on, measurement)
+    own = replace(on, measurements={**on.measurements, measurement.name: measurement})
+    return plan.commands(case, thresholds.with_model(own, "some-model"), site(on.name), 18515)
+
+
+def _case(on: Platform, measurement: Measurement) -> Case:
     nodes = [node.name for node in site(on.name).nodes]
     level = next(iter(measurement.extents))
     count = {"node": 1, "fabric": 1, "group": len(nodes)}.get(str(measurement.scope), 2)
     path = plan.paths(on, measurement, level)[0]
-    case = Case(measurement.name, tuple(nodes[:count]), path, measurement.extents[level].sizes)
-    own = replace(on, measurements={**on.measurements, measurement.name: measurement})
-    return plan.commands(case, thresholds.with_model(own, "some-model"), site(on.name), 18515)
+    return Case(measurement.name, tuple(nodes[:count]), path, measurement.extents[level].sizes)
 
 
 # --- option MEASUREMENT NAME ---
@@ -52,15 +59,19 @@ def option(on: Platform, _healthy: Surveyed, name: str, key: str) -> None:
 
 def _without(measurement: Measurement, key: str) -> Iterator[Measurement]:
     options = dict(measurement.options)
-    value = options.pop(key)
-    yield replace(measurement, options=options)
-    if type(value) is int:
-        yield replace(measurement, options={**options, key: value * 2})
-    if value in _OTHER:
-        yield replace(measurement, options={**options, key: _OTHER[value]})
+    yield replace(measurement, options={one: options[one] for one in options if one != key})
+    yield from _with_another(measurement, key)
 
 
-_OTHER: Mapping[object, str] = {"a2a": "p2p"}
+def _with_another(measurement: Measurement, key: str) -> Iterator[Measurement]:
+    value = measurement.options[key]
+    others = [value * 2, 0] if type(value) is int else [_OTHER.get(str(value))]
+    for other in others:
+        if other is not None:
+            yield replace(measurement, options={**measurement.options, key: other})
+
+
+_OTHER = {"a2a": "p2p", "gfx": "dma", "fine": "coarse", "float": "int8", "bfloat16": "float"}
 
 
 def _same(on: Platform, own: Commands, other: Measurement) -> bool:
@@ -68,6 +79,23 @@ def _same(on: Platform, own: Commands, other: Measurement) -> bool:
         return planned(on, other) == own
     except BadInput:
         return True
+
+
+def denied(on: Platform, name: str, key: str, text: str) -> list[str]:
+    """What the tool's output ``text`` denies if the option had another value, and not as it is."""
+    measurement = on.measurements[name]
+    printed = tool(measurement.tool).parse(text)
+    own = _denials(on, measurement, printed)
+    others = [_denials(on, other, printed) for other in _with_another(measurement, key)]
+    return sorted(set().union(*others) - own)
+
+
+def _denials(on: Platform, measurement: Measurement, printed: Parsed) -> set[str]:
+    case = _case(on, measurement)
+    asked = ToolRequest(case, measurement, on)
+    side = SideOutput(case.nodes[0], Role.CLIENT, printed)
+    claims = tool(measurement.tool).claims(asked, (side,))
+    return {claim.item for claim in claims if claim.said is not None and not claim.agrees}
 
 
 # --- environment [MEASUREMENT] NAME ---

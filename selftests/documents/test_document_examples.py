@@ -11,6 +11,8 @@ from document_lines import Line, documents
 from document_page import page
 from example_facts import Surveyed, surveyed
 from example_limits import Figure, figures
+from example_plans import denied
+from testing.core_values import TRANSCRIPTS, needs_transcripts
 
 LINES = [
     pytest.param(one.platform, line, id=f"{line.document}-{line.number}")
@@ -76,6 +78,38 @@ def test_a_claim_that_is_not_true_is_found(
 ) -> None:
     with pytest.raises(Unheld, match=says):
         document_examples.run(line, reference, on, healthy[on])
+
+
+# Options that the documents' own outputs print: the transcript, and what denies another value.
+_PRINTED = [
+    ("metax-c500", "node_all_reduce", "dtype", "metax-mccl-allreduce-1node-8gpu-healthy",
+     "data type"),
+    ("metax-c500", "node_all_reduce", "iterations", "metax-mccl-allreduce-1node-8gpu-healthy",
+     "iterations"),
+    ("metax-c500", "pair_all_reduce", "dtype", "metax-mccl-allreduce-2node-16gpu-healthy",
+     "data type"),
+    ("metax-c500", "pair_all_reduce", "iterations", "metax-mccl-allreduce-2node-16gpu-healthy",
+     "iterations"),
+    ("metax-c500", "pair_all_reduce_one_gpu", "gpus_per_node",
+     "metax-mccl-allreduce-2node-2gpu-no-gdr", "ranks"),
+    ("mi300x", "gpu_link_bandwidth", "preset", "mi300x-transferbench-a2a", "preset"),
+    ("mi300x", "gpu_link_bandwidth", "subexecutors", "mi300x-transferbench-a2a", "compute units"),
+    ("mi300x", "gpu_link_bandwidth", "unroll", "mi300x-transferbench-a2a", "GFX_UNROLL"),
+    ("mi300x", "gpu_link_bandwidth", "executor", "mi300x-transferbench-a2a",
+     "executor of the transfers"),
+    ("mi300x", "gpu_link_bandwidth", "memory", "mi300x-transferbench-a2a",
+     "memory of the transfers"),
+    ("mi300x", "node_all_reduce", "iterations", "mi300x-rccl-allreduce-8gpu", "iterations"),
+]  # fmt: skip
+
+
+@needs_transcripts
+@pytest.mark.parametrize(("on", "name", "key", "file", "item"), _PRINTED)
+def test_a_document_s_output_denies_another_option(
+    on: str, name: str, key: str, file: str, item: str
+) -> None:
+    text = (TRANSCRIPTS / f"{file}.txt").read_text(encoding="utf-8", errors="replace")
+    assert item in denied(platform(on), name, key, text)
 
 
 def test_the_figures_of_a_line_are_read_with_their_units_and_sizes() -> None:
