@@ -117,19 +117,26 @@ def _limit(on: Platform, document: str, name: str, metric: str, *where: str) -> 
 
     It is from the document itself, or derived where the document gives no figure.
     """
+    size_bytes = next((parse_size(word) for word in where if word[0].isdigit()), None)
+    found = limits_of(_measurement(on, name), document, metric, *where)
+    bounds = list(dict.fromkeys(_bound(limit, size_bytes) for limit in found))
+    return bounds[0] if len(bounds) == 1 else bounds
+
+
+def limits_of(measurement: Measurement, document: str, metric: str, *where: str) -> list[Limit]:
+    """The limits of a metric that a reference names."""
     kinds = [word for word in where if not word[0].isdigit()]
     size_bytes = next((parse_size(word) for word in where if word[0].isdigit()), None)
     found = [
         limit
-        for limit in _measurement(on, name).limits
+        for limit in measurement.limits
         if limit.metric == metric and _covers(limit, size_bytes, kinds)
     ]
     if not found:
-        raise Unheld(f"{name} has no limit of {' '.join([metric, *where])}")
+        raise Unheld(f"{measurement.name} has no limit of {' '.join([metric, *where])}")
     if not any(one.basis.source in (document, "derived") for one in found):
-        raise Unheld(f"no limit of {name} {metric} is from document {document}")
-    bounds = list(dict.fromkeys(_bound(limit, size_bytes) for limit in found))
-    return bounds[0] if len(bounds) == 1 else bounds
+        raise Unheld(f"no limit of {measurement.name} {metric} is from document {document}")
+    return found
 
 
 def _covers(limit: Limit, size_bytes: int | None, kinds: list[str]) -> bool:
@@ -267,3 +274,13 @@ _KINDS: Mapping[str, Callable[..., Any]] = {
     "hostfile": _hostfile,
     "selftest": _selftest,
 }
+
+# The kinds whose example ``document_examples`` runs; the others are only looked up.
+_RUN = (
+    "expected", "limit", "option", "environment", "hardware", "measured", "result", "fact", "fault",
+)  # fmt: skip
+
+
+def is_run(reference: str) -> bool:
+    """Whether the selftests run an example of the reference, and do not only look it up."""
+    return reference.partition(" ")[0] in _RUN

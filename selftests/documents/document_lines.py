@@ -1,7 +1,8 @@
 """What each platform document says, a line a check, figure, setting or step: ``docs/documents/``.
 
 A line names what holds it as references, ``KIND NAME … [= VALUE]``, which ``document_holders``
-resolves; or it says ``why`` the point is deliberately not held. ``todo`` marks what is open.
+resolves and ``document_examples`` runs; or it says ``why`` the point is deliberately not held.
+``todo`` marks what is open.
 """
 
 from __future__ import annotations
@@ -16,18 +17,23 @@ from testing.places import ROOT
 
 FOLDER = ROOT / "docs" / "documents"
 NUMBERS = ("000", "001", "002", "003", "004")
-_LINE = {"section", "says", "figure", "held", "why", "todo"}
+_LINE = {"section", "says", "figure", "bad", "held", "why", "todo"}
 
 
 @dataclass(frozen=True)
 class Line:
-    """One point of a document. ``held`` are references; ``figure`` may be empty."""
+    """One point of a document. ``held`` are references.
+
+    ``figure`` is what is healthy, ``bad`` what the document finds of a broken machine; the limits
+    of the line accept the one and fail the other. A line has one of them, or none.
+    """
 
     document: str
     number: int
     section: str
     says: str
     figure: str = ""
+    bad: str = ""
     held: tuple[str, ...] = ()
     why: str = ""
     todo: str = ""

@@ -76,6 +76,7 @@ CAUSES = {
     "retransmits": "link-retransmits",
     "congestion": "congestion",
     "cpu-steal": "cpu-steal",
+    "boost-off": "cpu-governor",
 }
 # Lines of the hostfile without which these faults do not show.
 OF_HOSTFILE = {"become-refused": "become: sudo -n\n", "node-login": "launch: ssh\n"}
@@ -95,7 +96,9 @@ OF_COUNTERS = frozenset(
 )
 # Likewise, and drawn after those.
 OF_GUESTS = frozenset({"cpu-steal"})
-DRAWN_LAST = OF_ACCESS | OF_KERNEL | OF_LOAD | OF_COUNTERS | OF_GUESTS
+# Likewise, and drawn after those.
+OF_CPUS = frozenset({"boost-off"})
+DRAWN_LAST = OF_ACCESS | OF_KERNEL | OF_LOAD | OF_COUNTERS | OF_GUESTS | OF_CPUS
 # includes the faults that the matrix leaves out
 ALL_CAUSES = CAUSES | {
     "slow-pcie-path": "slow-pcie-path",

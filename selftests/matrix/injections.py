@@ -17,6 +17,7 @@ from expected_causes import (
     INCOMPLETE,
     OF_ACCESS,
     OF_COUNTERS,
+    OF_CPUS,
     OF_GUESTS,
     OF_KERNEL,
     OF_LOAD,
@@ -152,9 +153,9 @@ def placed_for_matrix(injected: tuple[Injection, ...]) -> tuple[tuple[Injection,
     return (moved(one, nodes[1]) if one.node in nodes[2:] else one,), 2
 
 
-def _turn(fault: str) -> tuple[bool, bool, bool, bool, bool, str]:
+def _turn(fault: str) -> tuple[bool, bool, bool, bool, bool, bool, str]:
     """The order of drawing: what was added later is drawn later, and moves no other fault."""
-    late = (fault in group for group in (OF_GUESTS, OF_COUNTERS, OF_LOAD, OF_KERNEL))
+    late = (fault in group for group in (OF_CPUS, OF_GUESTS, OF_COUNTERS, OF_LOAD, OF_KERNEL))
     return (*late, fault in OF_ACCESS, fault)
 
 
@@ -234,7 +235,8 @@ _TUNED = frozenset({"h200", "h100-tcpx"})
 # These faults matter only if the platform file has the expectation.
 _EXPECTED = {
     "clocks-unlocked": "gpu_clock", "nvme-missing": "nvme_count", "numad": "numa_daemons",
-    "modules-by-hand": "boot_module",
+    "modules-by-hand": "boot_module", "boost-off": "cpu_boost", "cpu-model": "cpu_model",
+    "memory-missing": "memory",
 }  # fmt: skip
 # With these faults each measurement waits for a server: minutes on nodes with many NICs.
 _WAITS_FOR_A_SERVER = frozenset({"tool-garbage", "tool-silent"})
@@ -309,8 +311,9 @@ def _bridge(inputs: DrawInputs) -> Choice:
 def _version(inputs: DrawInputs) -> Choice:
     """A version that is compared between nodes under its own name."""
     older = inputs.lab["faults"]["version"]
-    alike = [name for name in older if inputs.platform.expected[name].rule == "alike"]
-    name = inputs.random.choice([name for name in alike if name != "gpu_vbios"])
+    asked = {name: one.rule for name, one in inputs.platform.expected.items()}
+    alike = [name for name in older if asked.get(name) == "alike" and name != "gpu_vbios"]
+    name = inputs.random.choice(alike)
     return name, name
 
 

@@ -46,18 +46,19 @@ SHARED_RUNS = {
     "facts": ("connectx4-homelab", 12,
               ("firmware", "governor", "link-rate", "memlock", "modules-by-hand", "mtu",
                "nic-missing", "no-sm", "pcie-width", "peermem-missing", "port-down")),
-    "hosts": ("connectx4-homelab", 6, ("clock", "cpu-model", "cpus-offline", "memory-missing")),
+    "hosts": ("connectx4-homelab", 6, ("clock", "cpus-offline")),
     "no-way": ("connectx4-homelab", 6,
                ("host-key-changed", "node-stops", "unreachable", "wrong-key")),
     "tools": ("connectx4-homelab", 6, ("tool-missing", "tool-garbage", "tool-silent")),
     "kernel": ("connectx4-homelab", 6,
                ("link-flap", "out-of-memory", "pcie-errors", "kernel-log-lost")),
-    "path": ("metax-c500", 3, ("acs", "gdr-disabled")),
+    "path": ("metax-c500", 4, ("acs", "gdr-disabled", "boost-off")),
 }  # fmt: skip
 # Faults of different parts, by their node: platform, number of nodes and faults of each shared run.
 PARTS_RUNS = {
     "facts-and-gpus": ("h100-tcpx", 5,
-                       {"tcpx01": ("ecc", "mtu", "numad"), "tcpx02": ("gpu-missing", "link-rate"),
+                       {"tcpx01": ("ecc", "mtu", "numad", "memory-missing"),
+                        "tcpx02": ("gpu-missing", "link-rate", "cpu-model"),
                         "tcpx03": ("numa-balancing", "governor"), "tcpx04": ("unreachable",)}),
     "gpus": ("h100-tcpx", 2,
              {"tcpx01": ("gpu-xid", "gpu-link-errors"),

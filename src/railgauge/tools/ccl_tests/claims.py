@@ -160,7 +160,7 @@ def _warmup(asked: ToolRequest, said: object) -> Claim:
 
 
 def _graph(asked: ToolRequest, said: object) -> Claim:
-    """Claim the graph option; with graphs, ``graph: 0`` counts as not shown (document 003)."""
+    """Claim the graph option; with graphs, ``graph: 0`` counts as not shown (document 002)."""
     wanted = bool(asked.option("graph"))
     if wanted and not said:
         return Claim("graph", "on", None)

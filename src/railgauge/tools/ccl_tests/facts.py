@@ -210,15 +210,24 @@ _NETWORK = re.compile(r"Using network (\S[^\n]{0,40})")
 _CHANNELS = re.compile(r" ([0-9]{1,4}) coll channels")
 _NVLS_CHANNELS = re.compile(r" [1-9][0-9]{0,3} nvls channels")
 _RANKS = re.compile(r" nranks ([0-9]{1,7})\b")
+# How GPUDirect-TCPX binds its threads and interrupts, where its log prints the variables.
+_BINDINGS = re.compile(
+    r"GPUDIRECTTCPX_((?:TX|RX)(?:_IRQ)?)_BINDINGS(?:=| set by environment to | )(\S{1,300})"
+)
+_NOT_SET = "(null)"
 # FasTrak is the successor's plugin name for the same path from NIC to GPU memory.
 _TCPX = ("GPUDirectTCPX", "FasTrak", "TCPX")
 
 
 @dataclass(slots=True)
 class Log:
-    """``paths`` counts channel lines by path, such as ``NET/IB/GDRDMA`` or ``P2P/CUMEM``."""
+    """``paths`` counts channel lines by path, such as ``NET/IB/GDRDMA`` or ``P2P/CUMEM``.
+
+    ``bindings`` are those of GPUDirect-TCPX, ``TX_IRQ`` for one; ``None`` is one that is not set.
+    """
 
     paths: Counter[str] = field(default_factory=Counter)
+    bindings: dict[str, str | None] = field(default_factory=dict)
     network: str | None = None
     channels: int | None = None
     has_nvls: bool = False
@@ -238,6 +247,9 @@ class Log:
         ranks = _RANKS.search(line.log)
         if ranks:
             self.nranks = int(ranks[1])
+        if bound := _BINDINGS.search(line.log):
+            value = bound[2].rstrip(".")
+            self.bindings[bound[1]] = None if value == _NOT_SET else value
         self.has_nvls |= "Connected NVLS" in line.log or bool(_NVLS_CHANNELS.search(line.log))
 
     @property
@@ -316,8 +328,8 @@ def summarise(rows: list[CclRow], facts: Facts, log: Log) -> dict[str, object]:
     ``gpus_per_process`` (of each thread), ``nranks``, ``hosts``, ``devices`` (a ``RankDevice`` for
     each listed rank), ``nnodes`` and ``gpus`` by host (if all ranks are listed), ``placed`` (a
     ``PlacedRank`` for each rank that says where it runs), ``library``, ``library_version``, and
-    from the library's log ``transports``, ``channel_paths`` (number of lines by path), ``network``
-    and ``channels``.
+    from the library's log ``transports``, ``channel_paths`` (number of lines by path), ``network``,
+    ``channels`` and ``bindings`` (of GPUDirect-TCPX; ``None`` for one that is not set).
     """
     summary: dict[str, object] = {"rows": len(rows), "collective": facts.named_collective}
     summary |= {name: facts.numbers[name] for name in _NUMBERS if name in facts.numbers}
@@ -391,5 +403,6 @@ def _logged(facts: Facts, log: Log) -> dict[str, object]:
         "channel_paths": dict(log.paths) or None,
         "network": log.network,
         "channels": log.channels,
+        "bindings": log.bindings or None,
     }
     return {name: value for name, value in found.items() if value is not None}
