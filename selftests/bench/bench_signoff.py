@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from measuring import ROOT, Child, Row, python
 
-from railgauge.bundle.contents import FolderContents
+from railgauge.bundle.folder import FolderContents
 
 TITLE = "Sign-off to its end"
 ABOUT = """`pytest --level signoff --most-items 0` of H200 nodes of the lab to the end of the run,

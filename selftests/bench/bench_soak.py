@@ -30,12 +30,13 @@ from railgauge.judging.record import ItemRecord
 from railgauge.leases.files import Leases
 from railgauge.planning import plan, sample
 from railgauge.planning.soak import SoakRounds, folder_of, planned, round_s
+from railgauge.run.case_files import text_file
 from railgauge.run.runner import Runner
 from railgauge.run.soak.judged import judged
 from railgauge.run.soak.proof import Soaked, in_words, proof
 from railgauge.run.soak.rounds import RoundEvidence
 from railgauge.run.soaking import carry_out
-from railgauge.run.store import Store, text_file
+from railgauge.run.store import Store
 from railgauge.run.survey import survey
 from railgauge.verdict import decision
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from railgauge.bundle.contents import FolderContents
+from railgauge.bundle.folder import FolderContents
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Case, Transcript
 from railgauge.core.question import CaseResult

@@ -12,7 +12,7 @@ from railgauge.core.question import LIMITS, Question
 from railgauge.core.terms import Rung
 from railgauge.judging.growth import ITEMS
 from railgauge.judging.record import ItemRecord
-from railgauge.run.store import case_file
+from railgauge.run.case_files import case_file
 from railgauge.verdict.decision import RunPlan
 from railgauge.verdict.unanswered import never_ran
 

@@ -20,7 +20,8 @@ from railgauge.core.pseudonyms import Pseudonyms
 from railgauge.core.question import CaseResult
 from railgauge.core.secret_forms import MASK
 from railgauge.run import store as store_module
-from railgauge.run.store import Store, case_file, identity
+from railgauge.run.case_files import case_file
+from railgauge.run.store import Store, identity
 
 
 def everything(folder):

@@ -21,7 +21,7 @@ from railgauge.config.deviations import Deviation
 from railgauge.core.model import Case, Outcome, Pairing
 from railgauge.core.question import FACT, LIMITS, TRANSPORT, CaseResult, Question
 from railgauge.judging.confirmation import MOST_REPEATS, Remeasurement
-from railgauge.run.store import case_file
+from railgauge.run.case_files import case_file
 from railgauge.verdict.decision import RunPlan
 
 ON = case("n1", "n2")

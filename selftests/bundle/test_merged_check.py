@@ -12,7 +12,7 @@ from testing import small_runs as small
 from testing.small_runs import AGAIN, judged, said, unverified, written
 
 from railgauge.bundle import merging
-from railgauge.bundle.contents import FolderContents
+from railgauge.bundle.folder import FolderContents
 from railgauge.config.deviations import Deviation
 from railgauge.core.errors import BadInput
 from railgauge.planning.needs import Candidate

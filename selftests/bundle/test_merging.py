@@ -8,7 +8,7 @@ from testing import small_runs as small
 from testing.small_runs import AGAIN, judged, written
 
 from railgauge.bundle import merged
-from railgauge.bundle.contents import FolderContents
+from railgauge.bundle.folder import FolderContents
 from railgauge.config.deviations import Deviation
 from railgauge.core.errors import FactMissing
 from railgauge.core.model import Outcome

@@ -12,8 +12,8 @@ from testing import small_runs as small
 from testing.core_values import case, item
 
 from railgauge.bundle import run_check
-from railgauge.bundle.contents import FolderContents
 from railgauge.bundle.errors import NotVerified
+from railgauge.bundle.folder import FolderContents
 from railgauge.bundle.run_check import checked
 from railgauge.config.deviations import Deviation
 from railgauge.core.codec import to_plain

@@ -215,11 +215,9 @@ def test_sizes_of_an_average_that_nobody_understands_are_refused(tmp_path, broke
 def test_a_latency_with_a_floor_alone_would_pass_whatever_the_hardware_does(tmp_path):
     """A new metric with a floor of 5 us passed 1000 us: its name was taken for a rate."""
     invented = {"metric": "latency_us", "unit": "us", "floor": 5}
-    lines = complaints(tmp_path, collective(["latency_us"], [invented]))
-    assert lines == [
-        "/measurements/host_write_bandwidth/limits/0: ccl-tests prints no latency_us; its metrics: "
-        "time_us, cputime_us, algbw, busbw, wrong, avg_busbw, scaling"
-    ]
+    (line,) = complaints(tmp_path, collective(["latency_us"], [invented]))
+    place = "/measurements/host_write_bandwidth/limits/0"
+    assert line.startswith(f"{place}: ccl-tests prints no latency_us; its metrics: time_us, ")
 
 
 @pytest.mark.parametrize(

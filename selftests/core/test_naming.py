@@ -17,7 +17,8 @@ from railgauge.core.question import CaseResult
 from railgauge.diagnosis.model import Where
 from railgauge.diagnosis.reach import nodes_of
 from railgauge.planning import plan
-from railgauge.run.store import Store, case_file
+from railgauge.run.case_files import case_file
+from railgauge.run.store import Store
 
 MANY = tuple(f"node{number:02}" for number in range(1, 41))
 # Names without a common part, which cannot be folded.

@@ -13,7 +13,7 @@ import pytest
 from testing.acceptance import HOMELAB, SMOKE, Project, Run, Runs, Scenario, assert_sound
 
 from railgauge.bundle import archive, check
-from railgauge.bundle.contents import FolderContents
+from railgauge.bundle.folder import FolderContents
 from railgauge.cli import main
 from railgauge.core.wording import shown
 from railgauge.judging.confirmation import FILE, FOLDER

@@ -181,7 +181,7 @@ def test_a_line_says_how_many_of_its_items_failed_and_which(runs: Runs) -> None:
         bad = [item for item, found in rows.items() if found not in ("passed", "marginal")]
         message = run.junit[f"{at.removesuffix('-')}]"].message
         if len(rows) > 1 and bad:
-            assert f"{len(bad)} of {len(rows)} did not pass: " in message
+            assert f"{len(bad)} of {len(rows)} not passed: " in message
             assert all(f"{item.removeprefix(at).removesuffix(']')}: " in message for item in bad)
             told += 1
     assert told > 3

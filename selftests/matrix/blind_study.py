@@ -44,7 +44,7 @@ from blind_reach import reach
 from fault_matrix import run_with_faults
 from injections import PLATFORMS
 
-from railgauge.bundle.contents import FolderContents
+from railgauge.bundle.folder import FolderContents
 from railgauge.run.kept_text import json_text
 from railgauge.verdict.decision import decide
 

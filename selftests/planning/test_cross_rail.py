@@ -23,7 +23,7 @@ from railgauge.core.question import LIMITS, READ, TRAFFIC, CaseResult, Question
 from railgauge.judging.assessor import Assessor
 from railgauge.planning import plan
 from railgauge.planning.demand import DemandInputs, count, demands
-from railgauge.run.store import text_file
+from railgauge.run.case_files import text_file
 from railgauge.tools import check_plannable
 from railgauge.verdict.counts import coverage
 

@@ -86,7 +86,7 @@ def test_one_item_that_did_not_pass_is_the_outcome_of_its_line(outcome):
     for order in ([*GOOD, other], [other, *GOOD]):
         line = only(summed(*order))
         assert line.outcome is outcome
-        assert line.reason == "1 of 4 did not pass: mlx5_0-1MiB: why so"
+        assert line.reason == "1 of 4 not passed: mlx5_0-1MiB: why so"
         assert line.transcript == other.transcript
 
 
@@ -101,7 +101,7 @@ def test_what_failed_precedes_what_is_tightest():
 def test_more_than_twenty_are_counted():
     bad = [item(f"mlx5_{number}", 1 << 16, Outcome.FAILED, -0.1) for number in range(10, 33)]
     line = only(summed(*bad, *GOOD))
-    assert line.reason.startswith("23 of 26 did not pass: mlx5_10-64KiB: too slow; ")
+    assert line.reason.startswith("23 of 26 not passed: mlx5_10-64KiB: too slow; ")
     assert line.reason.endswith("mlx5_29-64KiB: too slow; and 3 more")
     assert len([one for one in line.judgements if one.outcome is Outcome.FAILED]) == 20
 
@@ -157,4 +157,4 @@ def test_the_place_of_an_item_that_holds_others(item_id, place):
 
 def test_the_junit_message_names_what_did_not_pass():
     said = junit.message(only(summed(*GOOD, BAD)))
-    assert said == "limit missed: 1 of 4 did not pass: mlx5_0-1MiB: too slow"
+    assert said == "limit missed: 1 of 4 not passed: mlx5_0-1MiB: too slow"

@@ -13,7 +13,7 @@ from functools import partial
 import pytest
 from testing.render_page import Replacement, render, render_of
 
-from railgauge.bundle.contents import FolderContents
+from railgauge.bundle.folder import FolderContents
 from railgauge.core.model import Outcome
 from railgauge.report import html as report
 from railgauge.report.excerpts import _output

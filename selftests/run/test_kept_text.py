@@ -10,8 +10,9 @@ from railgauge.core.model import Outcome
 from railgauge.core.question import CaseResult
 from railgauge.core.secret_forms import MASK
 from railgauge.leases.files import Leases
+from railgauge.run.case_files import case_file
 from railgauge.run.kept_text import KeptRuns, json_text, whole_text
-from railgauge.run.store import Store, case_file
+from railgauge.run.store import Store
 
 NASTY = 'a\nb "runs": [] \\ é \x00 \n "runs": []'
 

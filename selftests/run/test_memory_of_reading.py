@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from railgauge.bundle.contents import FolderContents
+from railgauge.bundle.folder import FolderContents
 from railgauge.core.digests import sha256_of
 from railgauge.core.secret_forms import MASK
 from railgauge.judging import record

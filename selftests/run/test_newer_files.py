@@ -15,7 +15,8 @@ from testing.bundle_bench import bundle, files, forged, payload
 from railgauge.core import versions
 from railgauge.core.errors import BadInput
 from railgauge.judging import record
-from railgauge.run.store import Store, case_file
+from railgauge.run.case_files import case_file
+from railgauge.run.store import Store
 
 FORMATS_OF_OTHERS = {"allurerc.json"}
 """Allure's own settings."""

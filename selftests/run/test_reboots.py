@@ -6,7 +6,7 @@ import pytest
 from testing.assess_values import PLATFORM
 from testing.core_values import cluster, transcript
 
-from railgauge.bundle.contents import FolderContents
+from railgauge.bundle.folder import FolderContents
 from railgauge.core.codec import to_plain
 from railgauge.core.errors import BecomeRefused, NodeUnreachable, OtherMachine
 from railgauge.diagnosis import RunResults, notes

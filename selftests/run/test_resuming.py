@@ -19,9 +19,10 @@ from railgauge.judging.record import MEASUREMENTS
 from railgauge.leases.files import Leases, held_open, is_held
 from railgauge.planning.pairing import ALTERNATING
 from railgauge.run import resume
+from railgauge.run.case_files import case_file
 from railgauge.run.resume import Earlier, Invocation
 from railgauge.run.runner import Runner
-from railgauge.run.store import VOUCHED, Store, case_file
+from railgauge.run.store import VOUCHED, Store
 from railgauge.transport.sessions import Sessions
 
 GOOD = (transcript(),)

@@ -15,8 +15,9 @@ from railgauge.core.errors import BadInput
 from railgauge.core.question import CaseResult
 from railgauge.judging.record import MEASUREMENTS
 from railgauge.run import resume
+from railgauge.run.case_files import case_file
 from railgauge.run.resume import Earlier
-from railgauge.run.store import VOUCHED, Store, case_file
+from railgauge.run.store import VOUCHED, Store
 from railgauge.run.unchanged import refuse_changed
 
 

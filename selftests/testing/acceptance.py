@@ -371,6 +371,9 @@ def of_the_tool(repeat: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return [one for one in repeat if one["role"] not in BESIDE_ROLES]
 
 
+_CODES = {"accepted": 0, "rejected": 1, "incomplete": 10, "accepted with deviations": 11}
+
+
 def assert_sound(run: Run) -> None:
     """What holds for every run with a verdict, whatever the verdict."""
     assert_counted(run)
@@ -383,12 +386,7 @@ def assert_counted(run: Run) -> None:
     """What holds also for a run whose reports sum the items of a test at one place."""
     assert_clean(run)
     counts = run.verdict["counts"]
-    assert run.code in (
-        {"accepted": 0, "rejected": 1, "incomplete": 10, "accepted with deviations": 11}[
-            run.verdict["verdict"]
-        ],
-        2,  # interrupted
-    )
+    assert run.code in (_CODES[run.verdict["verdict"]], 2)  # or interrupted
     assert sum(run.counts.values()) == counts["planned"]
     assert counts["asserted"] == counts["passed"] + counts["marginal"] + counts["failed"]
     assert (run.verdict["verdict"] == "accepted") <= (counts["asserted"] == counts["planned"])

@@ -26,8 +26,9 @@ from railgauge.facts import NodeFacts, control_host, counters, identity, parse, 
 from railgauge.launchers import beside_gpu, failures
 from railgauge.leases import holder
 from railgauge.report.triage import reading as triage
+from railgauge.run.case_files import case_file
 from railgauge.run.resume import Earlier, Invocation, write
-from railgauge.run.store import Store, case_file, kept_of
+from railgauge.run.store import Store, kept_of
 from railgauge.stacks import stack, vendors
 from railgauge.stacks.sampling import TelemetryUnread, parse_samples
 from railgauge.subnet import declared

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from railgauge.bundle.contents import FolderContents
+from railgauge.bundle.folder import FolderContents
 from railgauge.core.model import Outcome
 from railgauge.judging.record import ItemRecord
 from railgauge.report import html

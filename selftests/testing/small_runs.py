@@ -17,8 +17,9 @@ import pytest
 from railgauge import __version__
 from railgauge.bundle import merging
 from railgauge.bundle.again import Judged, judged_again
-from railgauge.bundle.contents import CLUSTER, FACTS, PLATFORM, VERDICT, FolderContents
+from railgauge.bundle.contents import CLUSTER, FACTS, PLATFORM, VERDICT
 from railgauge.bundle.errors import NotVerified
+from railgauge.bundle.folder import FolderContents
 from railgauge.bundle.run_check import checked
 from railgauge.config import deviations
 from railgauge.config.deviations import Deviation
@@ -40,8 +41,9 @@ from railgauge.planning.demand import DemandInputs, demands
 from railgauge.planning.pairing import DIRECTED
 from railgauge.planning.part import LevelPart, within
 from railgauge.run import resume
+from railgauge.run.case_files import case_file
 from railgauge.run.resume import Invocation
-from railgauge.run.store import Store, case_file, lines_text, write_whole
+from railgauge.run.store import Store, lines_text, write_whole
 from railgauge.run.survey import found_to_json
 from railgauge.verdict import decision
 from railgauge.verdict.decision import RunPlan

@@ -25,7 +25,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.planning import expectations, plan
 from railgauge.planning.demand import NOWHERE, SUBNET, part_label, scan_rung
 from railgauge.planning.plan import Level
-from railgauge.run.store import text_file
+from railgauge.run.case_files import text_file
 from railgauge.verdict import closing
 
 _ID = re.compile(r"(?P<test>[^:\[\]]+::[^\[\]]+)(?:\[(?P<words>.*)\])?", re.DOTALL)

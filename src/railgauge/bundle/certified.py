@@ -9,8 +9,9 @@ from pathlib import Path
 
 from railgauge.bundle import archive, check, signing, strict
 from railgauge.bundle.completeness import refuse_left_out, refuse_unplanned
-from railgauge.bundle.contents import PLATFORM, VERDICT, Contents, FolderContents
+from railgauge.bundle.contents import PLATFORM, VERDICT, Contents
 from railgauge.bundle.errors import BadBundle, NotVerified, refused
+from railgauge.bundle.folder import FolderContents
 from railgauge.bundle.signing import Signature
 from railgauge.core.digests import sha256_in, sha256_of
 from railgauge.core.errors import BadInput

@@ -26,8 +26,8 @@ from railgauge.facts import steal
 from railgauge.judging import traffic
 from railgauge.planning import plan
 from railgauge.planning.telemetry import samplers
+from railgauge.run.case_files import case_file
 from railgauge.run.control_host import ARGV, NODE
-from railgauge.run.store import case_file
 from railgauge.run.takeover import Addresses
 
 # Two ports without a common digit: two plans with them differ exactly where the port is.

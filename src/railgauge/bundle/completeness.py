@@ -20,7 +20,7 @@ from railgauge.diagnosis import RunResults
 from railgauge.judging import record
 from railgauge.judging.confirmation import FILE, FOLDER, MOST_REPEATS, Remeasurement
 from railgauge.judging.record import ItemRecord
-from railgauge.run.store import case_file
+from railgauge.run.case_files import case_file
 from railgauge.verdict.closing import is_of_run
 from railgauge.verdict.decision import FILE as PLAN
 from railgauge.verdict.decision import RunPlan, closed, not_run

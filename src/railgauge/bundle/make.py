@@ -14,14 +14,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from railgauge import __version__
 from railgauge.bundle import archive, check, signing, statement, strict
 from railgauge.bundle.archive import Writer
-from railgauge.bundle.contents import (
-    CLUSTER,
-    PLATFORM,
-    TRANSCRIPTS,
-    VERDICT,
-    FolderContents,
-)
+from railgauge.bundle.contents import CLUSTER, PLATFORM, TRANSCRIPTS, VERDICT
 from railgauge.bundle.errors import BadBundle, NotVerified
+from railgauge.bundle.folder import FolderContents
 from railgauge.bundle.parts import part_run
 from railgauge.bundle.redact import (
     ADDRESSES,

@@ -10,17 +10,9 @@ from typing import Any
 
 from railgauge.bundle import archive, check, merged, statement
 from railgauge.bundle.again import judged_again
-from railgauge.bundle.contents import (
-    AGAIN,
-    CLUSTER,
-    FACTS,
-    PARTS,
-    PLATFORM,
-    TRANSCRIPTS,
-    Contents,
-    FolderContents,
-)
+from railgauge.bundle.contents import AGAIN, CLUSTER, FACTS, PARTS, PLATFORM, TRANSCRIPTS, Contents
 from railgauge.bundle.errors import BadBundle, NotVerified, refused
+from railgauge.bundle.folder import FolderContents
 from railgauge.bundle.parts import part_run
 from railgauge.bundle.run_check import checked, decided_run
 from railgauge.config import deviations
@@ -167,7 +159,7 @@ def _write_record(contents: FolderContents, store: Store) -> None:
     run = replace(run, planned=tuple(made.records))
     store.write_json(decision.FILE, to_plain(run))
     items = made.records.values()
-    lines = ({"schema_version": record.SCHEMA_VERSION, **item.to_json()} for item in items)
+    lines = (record.line(item.to_json()) for item in items)
     write_whole(store.folder / record.FILE, lines_text(lines))
     write_whole(store.folder / record.MEASUREMENTS, lines_text(chain.rebound(_judged(items, run))))
 

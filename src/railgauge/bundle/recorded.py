@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from railgauge.bundle import archive, check, statement
-from railgauge.bundle.contents import Contents, FolderContents
+from railgauge.bundle.contents import Contents
 from railgauge.bundle.errors import BadBundle, NotVerified, refused
+from railgauge.bundle.folder import FolderContents
 from railgauge.core.errors import BadInput
 from railgauge.run.newer import refuse_newer
 

@@ -13,8 +13,8 @@ from railgauge.core.errors import BadInput
 from railgauge.core.masking import Mask
 from railgauge.core.pseudonyms import Pseudonyms
 from railgauge.facts.parts import PartKind
+from railgauge.run.case_files import DIGESTED, renamed
 from railgauge.run.kept_text import changed_text
-from railgauge.run.store import DIGESTED, renamed
 from railgauge.run.survey import FILE as FACTS
 from railgauge.subnet import topology
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from railgauge.bundle import archive, check, strict
-from railgauge.bundle.contents import CLUSTER, PLATFORM, VERDICT, Contents, FolderContents
+from railgauge.bundle.contents import CLUSTER, PLATFORM, VERDICT, Contents
 from railgauge.bundle.errors import BadBundle, NotVerified, refused
+from railgauge.bundle.folder import FolderContents
 from railgauge.bundle.redact import HOSTS
 from railgauge.config.thresholds import Measurement, Platform
 from railgauge.core.codec import to_plain

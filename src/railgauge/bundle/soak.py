@@ -23,8 +23,8 @@ from railgauge.core.model import Case, Cluster
 from railgauge.judging import record
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.soak import FOLDER, SoakRounds, folder_of
+from railgauge.run.case_files import case_file
 from railgauge.run.soak import load
-from railgauge.run.store import case_file
 from railgauge.verdict.closing import is_of_run
 from railgauge.verdict.decision import RunPlan
 

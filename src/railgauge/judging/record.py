@@ -24,6 +24,11 @@ MEASUREMENTS = "measurements.jsonl"
 _ORDER = list(Outcome)
 
 
+def line(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a line of ``records.jsonl`` holds."""
+    return {"schema_version": SCHEMA_VERSION, **item}
+
+
 @dataclass(frozen=True, slots=True)
 class EarlierOutcome:
     """What an earlier run has found of an item, kept beside the result of a later one."""

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from railgauge.bundle.contents import FolderContents
 from railgauge.bundle.errors import BadBundle
+from railgauge.bundle.folder import FolderContents
 from railgauge.core.errors import BadInput
 from railgauge.diagnosis import RunResults
 from railgauge.plugin import demanded

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import pytest
 
-from railgauge.bundle.contents import FolderContents
+from railgauge.bundle.folder import FolderContents
 from railgauge.config import deviations, thresholds
 from railgauge.config.deviations import Deviation
 from railgauge.config.thresholds import Platform

@@ -18,7 +18,7 @@ from typing import Any, Literal, cast
 
 import pytest
 
-from railgauge.bundle.contents import FolderContents
+from railgauge.bundle.folder import FolderContents
 from railgauge.bundle.parts import earlier_results
 from railgauge.core.errors import LimitMissed, NoEvidence, RailgaugeError
 from railgauge.core.model import Judgement, Outcome
@@ -79,10 +79,11 @@ def _shared(judgement: Judgement) -> Judgement:
     return judgement
 
 
-def keep_judgements(record: ItemRecord, store: Store) -> None:
-    """Add the judgements of an item that no test made to ``measurements.jsonl``."""
-    for judgement in record.judgements:
-        _keep(record, judgement, store)
+def keep_judgements(records: Iterable[ItemRecord], store: Store) -> None:
+    """Add the judgements of items that no test made to ``measurements.jsonl``."""
+    for record in records:
+        for judgement in record.judgements:
+            _keep(record, judgement, store)
 
 
 def keep_judgements_alone(records: Iterable[ItemRecord], store: Store) -> None:
@@ -90,8 +91,7 @@ def keep_judgements_alone(records: Iterable[ItemRecord], store: Store) -> None:
     judged = {record.id: record for record in records if record.judgements}
     if judged:
         store.take_out(MEASUREMENTS, lambda line: line["id"] in judged)
-    for record in judged.values():
-        keep_judgements(record, store)
+    keep_judgements(judged.values(), store)
 
 
 def _keep(record: ItemRecord, judgement: Judgement, store: Store) -> None:

@@ -14,8 +14,8 @@ import pytest
 
 from railgauge.bundle import archive
 from railgauge.bundle.archive import Archive
-from railgauge.bundle.contents import FolderContents
 from railgauge.bundle.errors import NotVerified
+from railgauge.bundle.folder import FolderContents
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
 from railgauge.verdict.decision import RunPlan

@@ -16,7 +16,8 @@ import pytest
 
 from railgauge import __version__
 from railgauge.bundle import certified
-from railgauge.bundle.contents import CLUSTER, FolderContents
+from railgauge.bundle.contents import CLUSTER
+from railgauge.bundle.folder import FolderContents
 from railgauge.bundle.printed import printed_twice
 from railgauge.core.codec import to_plain
 from railgauge.diagnosis import RunResults
@@ -140,8 +141,7 @@ class Controller:
 
     def keep(self, data: Mapping[str, Any], item: record.ItemRecord) -> None:
         """Keep the record of an item that has ended, or of a row of it, as it is written."""
-        line = {"schema_version": record.SCHEMA_VERSION, **data}
-        self.run.store.append_masked(record.FILE, line)
+        self.run.store.append_masked(record.FILE, record.line(data))
         self.records[item.id] = record.merged(self.records.get(item.id), item)
         self._progress.ended(item)
 
@@ -329,15 +329,13 @@ class Controller:
         last = list(decision.closed(self._run_plan(), self._findings()))
         self._keep(last)
         self.planned += [item.id for item in last if item.id not in self.planned]
-        for item in last:
-            recording.keep_judgements(item, self.run.store)
+        recording.keep_judgements(last, self.run.store)
         demanded.report(self.config, [*absent, *unasked, *last], self.run.surveyed.evidence)
 
     def _keep(self, absent: Iterable[record.ItemRecord]) -> None:
         for item in absent:
             self.records[item.id] = item
-            line = {"schema_version": record.SCHEMA_VERSION, **item.to_json()}
-            self.run.store.append(record.FILE, line)
+            self.run.store.append(record.FILE, record.line(item.to_json()))
 
     def _run_plan(self) -> RunPlan:
         """Write and return the plan of the run; items that did not run are added at the end."""

@@ -128,7 +128,7 @@ def _margin(item: ItemRecord) -> float:
 def _reason(bad: Sequence[ItemRecord], number: int) -> str:
     named = [f"{part(item)}: {item.reason or item.outcome}" for item in bad[:_MOST_NAMED]]
     more = [f"and {len(bad) - _MOST_NAMED} more"] if len(bad) > _MOST_NAMED else []
-    return f"{len(bad)} of {number} did not pass: {'; '.join([*named, *more])}"
+    return f"{len(bad)} of {number} not passed: {'; '.join([*named, *more])}"
 
 
 def _judged(items: Sequence[ItemRecord]) -> Iterator[Judgement]:

@@ -33,9 +33,10 @@ from railgauge.leases.files import is_held
 from railgauge.planning.pairing import ALTERNATING
 from railgauge.planning.soak import is_of_soak
 from railgauge.run import unchanged
+from railgauge.run.case_files import case_file
 from railgauge.run.newer import refuse_newer
 from railgauge.run.prepare import JOURNAL
-from railgauge.run.store import EARLIER, MANIFEST, Store, case_file, kept_in
+from railgauge.run.store import EARLIER, MANIFEST, Store, kept_in
 from railgauge.run.survey import FILE as SURVEY
 from railgauge.run.survey import found_from_json
 from railgauge.verdict.decision import FILE as PLAN

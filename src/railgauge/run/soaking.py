@@ -18,11 +18,11 @@ from railgauge.core.naming import listed
 from railgauge.core.question import CaseResult
 from railgauge.diagnosis import RunResults
 from railgauge.planning.soak import RoundCase, SoakRounds, folder_of, ready
+from railgauge.run.case_files import text_file
 from railgauge.run.soak import load
 from railgauge.run.soak.causes import lasting
 from railgauge.run.soak.load import Stretch
 from railgauge.run.soak.rounds import Round, RoundEvidence
-from railgauge.run.store import text_file
 from railgauge.transport import Tell
 
 Interrupted = Callable[[], AbstractContextManager[None]]

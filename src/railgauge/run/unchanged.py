@@ -24,7 +24,8 @@ from railgauge.core.model import Case
 from railgauge.judging import record
 from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.planning.soak import FOLDER as SOAK
-from railgauge.run.store import EARLIER, MANIFEST, TRANSCRIPTS, VOUCHED, Store, case_file, objects
+from railgauge.run.case_files import case_file
+from railgauge.run.store import EARLIER, MANIFEST, TRANSCRIPTS, VOUCHED, Store, objects
 from railgauge.verdict.decision import FILE as PLAN
 
 # Where evidence is; a file there that the run did not write is none of it.

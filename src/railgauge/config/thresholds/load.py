@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from railgauge.config.schema import complaints_of_json
-from railgauge.config.thresholds import source
+from railgauge.config.thresholds import sections, source
 from railgauge.config.thresholds.expand import Origins, Written, expanded, is_short
 from railgauge.config.thresholds.growth import read_growth
 from railgauge.config.thresholds.loose import declared
@@ -20,23 +20,16 @@ from railgauge.config.thresholds.model import (
     Assertion,
     Expectation,
     Extent,
-    FabricLimits,
     Gpus,
     GrowthLimit,
-    KernelLog,
     Measurement,
     Nic,
     PairLevel,
-    Peers,
     Platform,
-    Preparation,
-    Results,
-    Traffic,
-    Transport,
 )
 from railgauge.config.thresholds.telemetry import Telemetry, read_telemetry
 from railgauge.core.errors import BadInput, Gathered, ThresholdError
-from railgauge.core.limits import Basis, Bound, Curve, Dispersion, Limit, Sweep
+from railgauge.core.limits import Bound, Curve, Dispersion, Limit, Sweep
 from railgauge.core.terms import Rung, Scope
 from railgauge.core.units import parse_size
 
@@ -155,10 +148,10 @@ class _Reader:
             },
             measurements=measurements,
             not_applicable=document.get("not_applicable", {}),
-            environment=_variables(document),
-            preparations=tuple(map(_preparation, document.get("prepare", ()))),
-            peers=_peers(document.get("peers")),
-            kernel_log=_kernel_log(document.get("kernel_log")),
+            environment=sections.variables(document),
+            preparations=tuple(map(sections.preparation, document.get("prepare", ()))),
+            peers=sections.peers(document.get("peers")),
+            kernel_log=sections.kernel_log(document.get("kernel_log")),
             telemetry=telemetry,
             growth=growth,
             loose=declared(document),
@@ -225,7 +218,9 @@ class _Reader:
         rule = next(key for key in entry if key not in _BESIDE_THE_RULE)
         pointer, own = f"/expected/{name}", (entry.get("fact", ""), entry.get("per", ""))
         known = tuple(entry.get("measured_with", ()))
-        return Expectation(name, rule, entry[rule], _basis(entry["basis"]), pointer, *own, known)
+        return Expectation(
+            name, rule, entry[rule], sections.basis(entry["basis"]), pointer, *own, known
+        )
 
     def _measurement(self, name: str, entry: Mapping[str, Any]) -> Measurement:
         pointer = f"/measurements/{name}"
@@ -247,12 +242,12 @@ class _Reader:
             time_limit_s=entry["time_limit_s"],
             typical_s=entry["typical_s"],
             options=entry.get("options", {}),
-            environment=_variables(entry),
+            environment=sections.variables(entry),
             scope=Scope(entry.get("scope", Scope.PATH)),
-            traffic=_traffic(entry.get("traffic")),
-            transport=_transport(entry.get("transport")),
-            fabric=_fabric(entry.get("fabric")),
-            results=_results(entry.get("results")),
+            traffic=sections.traffic(entry.get("traffic")),
+            transport=sections.transport(entry.get("transport")),
+            fabric=sections.fabric(entry.get("fabric")),
+            results=sections.results(entry.get("results")),
             together=entry.get("rails") == "together",
         )
 
@@ -300,7 +295,7 @@ class _Reader:
             unit=entry["unit"],
             floor=self._bound(pointer, entry.get("floor")),
             ceiling=self._bound(pointer, entry.get("ceiling")),
-            basis=replace(_basis(entry["basis"]), measured=measured),
+            basis=replace(sections.basis(entry["basis"]), measured=measured),
             marginal=entry.get("marginal", 0.0),
             dispersion=Dispersion(**entry.get("dispersion", {})),
             record_only=entry.get("record_only", False),
@@ -351,61 +346,3 @@ class _Reader:
 
 
 _BESIDE_THE_RULE = ("basis", "fact", "per", "measured_with")
-
-
-def _preparation(entry: Mapping[str, Any]) -> Preparation:
-    words = {key: tuple(entry.get(key, ())) for key in ("read", "apply", "undo", "save")}
-    return Preparation(
-        name=entry["name"], want=entry["want"], basis=_basis(entry["basis"]), **words
-    )
-
-
-def _variables(entry: Mapping[str, Any]) -> dict[str, str]:
-    return dict(entry.get("environment", {}).get("variables", {}))
-
-
-def _traffic(entry: Mapping[str, Any] | None) -> Traffic | None:
-    if entry is None:
-        return None
-    least, most = entry["share"]
-    return Traffic(
-        (least, most), entry.get("spread"), _basis(entry["basis"]), entry.get("devmem_packet")
-    )
-
-
-def _transport(entry: Mapping[str, Any] | None) -> Transport | None:
-    if entry is None:
-        return None
-    wanted, refused = tuple(entry["wanted"]), tuple(entry.get("refused", ()))
-    return Transport(wanted, refused, _basis(entry["basis"]))
-
-
-def _fabric(entry: Mapping[str, Any] | None) -> FabricLimits | None:
-    if entry is None:
-        return None
-    most = {name: float(value) for name, value in entry.get("most", {}).items()}
-    return FabricLimits(
-        basis=_basis(entry["basis"]),
-        most=most,
-        bit_error_rate=entry.get("bit_error_rate"),
-        since=entry.get("since", ""),
-        per_switch=entry.get("per", "switch") == "switch",
-    )
-
-
-def _peers(entry: Mapping[str, Any] | None) -> Peers | None:
-    if not entry:
-        return None
-    return Peers(float(entry["behind_peers_max"]) / 100, _basis(entry["basis"]))
-
-
-def _kernel_log(entry: Mapping[str, Any] | None) -> KernelLog | None:
-    return KernelLog(_basis(entry["basis"])) if entry else None
-
-
-def _results(entry: Mapping[str, Any] | None) -> Results | None:
-    return Results(tuple(entry["tests"]), _basis(entry["basis"])) if entry else None
-
-
-def _basis(entry: Mapping[str, str]) -> Basis:
-    return Basis(entry["source"], entry["says"])

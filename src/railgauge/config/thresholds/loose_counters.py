@@ -74,7 +74,11 @@ def _of_telemetry(platform: Platform, limits: Telemetry) -> _Found:
 def _expected(platform: Platform, name: str) -> float | None:
     found = platform.expected.get(name)
     is_number = found is not None and isinstance(found.value, int | float)
-    return float(str(found.value)) if found and is_number and found.rule == "equals" else None
+    return (
+        float(str(found.value))
+        if found and is_number and found.rule in ("equals", "at_least")
+        else None
+    )
 
 
 def _of_traffic(limit: Traffic | None) -> Iterator[str]:

@@ -17,7 +17,8 @@ from railgauge.tools.ccl_tests.checks import (
     check_tables,
     check_whole,
 )
-from railgauge.tools.ccl_tests.facts import Facts, Log, RankDevice, summarise
+from railgauge.tools.ccl_tests.facts import Facts, RankDevice, summarise
+from railgauge.tools.ccl_tests.log import Log
 from railgauge.tools.ccl_tests.problems import find_problems
 from railgauge.tools.ccl_tests.rows import CclRow, Figure, Side
 from railgauge.tools.ccl_tests.tables import CclReading, read_lines
