@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
-from railgauge.bundle.contents import HOSTFILE, RUN, Contents
+from railgauge.bundle.contents import HOSTFILE, Contents
 from railgauge.bundle.errors import BadBundle
+from railgauge.bundle.statement import RUN
 from railgauge.run.store import EARLIER
 
 

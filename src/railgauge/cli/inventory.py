@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _read(path: Path) -> _Source:
-    from railgauge.bundle.contents import FolderContents  # noqa: PLC0415 - 0.3 s to import
+    from railgauge.bundle.folder import FolderContents  # noqa: PLC0415 - 0.3 s to import
     from railgauge.bundle.recorded import opened  # noqa: PLC0415
 
     with opened(run_argument.of_pruned(path)) as held:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-from railgauge.planning.cases import Case
+from railgauge.core.model import Case
 
 
 def case_file(case: Case) -> str:
