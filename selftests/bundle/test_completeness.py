@@ -87,8 +87,9 @@ def test_a_run_with_deviations_ends_on_the_day_of_its_last_measurement_or_later(
     refuse_other_end(*ends("2026-11-25T00:00:00+01:00", began))
 
 
-@pytest.mark.parametrize("began", ["2026-11-25T00:00:00+01:00", "2026-11-24T23:00:00"])
+@pytest.mark.parametrize("began", ["2026-11-25T01:00:00+01:00", "2026-11-25T00:00:00"])
 def test_it_does_not_end_on_the_day_before(began):
+    """The day of UTC, which ends an hour later than that of the run's own clock."""
     ended = "2026-11-24T23:00:00+01:00"
     told = refused(refuse_other_end, *ends(ended, "noon", "2026-11-20T00:00:00", began))
     assert told.startswith(f"run/run.json: ended at {ended}, but {case_file(ON)} was begun at ")
