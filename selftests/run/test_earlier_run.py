@@ -1,0 +1,416 @@
+"""What is read in the folder of an earlier run, and which folders are refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from test_resuming import GOOD, LOST, SLOW, begun
+from testing.core_values import case, cluster
+
+from railgauge.config import deviations
+from railgauge.config.deviations import Deviation
+from railgauge.config.hostfile import cluster_to_json
+from railgauge.core.codec import to_plain
+from railgauge.core.errors import BadInput, ConnectionLost, NodeUnreachable
+from railgauge.core.question import CaseResult
+from railgauge.facts import NodeFacts
+from railgauge.facts.boot import KernelMark, Reboot
+from railgauge.leases.files import held_open
+from railgauge.run import resume
+from railgauge.run.resume import Earlier
+
+ONE, TWO, THREE = (f"{i}f0c6c1e-8a0d-4a3e-9f3a-5d1c2b7e9a10" for i in "123")
+AS_LEFT = "restore it as the run left it, or start a new run"
+
+
+@pytest.fixture
+def old(tmp_path):
+    store = begun(tmp_path, "old")
+    (store.folder / "leases").mkdir()
+    return store
+
+
+def refusal(call, *args):
+    """Where and why something is refused, and what to do."""
+    with pytest.raises(BadInput) as told:
+        call(*args)
+    return told.value.where, told.value.what, told.value.remedy
+
+
+# --- which run is carried on ---
+
+
+def test_a_run_is_found_by_its_name_in_the_reports_or_by_its_path(tmp_path):
+    reports, here = tmp_path / "reports", tmp_path / "here"
+    one, two = begun(reports, "one").folder, begun(here, "two").folder
+    both = begun(reports, "both").folder
+    begun(here, "both")
+    (reports / "latest").symlink_to("one")
+    for named, due in {"one": one, "two": two, "both": both, str(two): two, "latest": one}.items():
+        assert resume.find(named, reports, here) == due
+    (here / "three").mkdir()
+    where, what, remedy = refusal(resume.find, "three", reports, here)
+    assert (where, what) == (
+        "--resume",
+        "three is not a run that can be carried on: it has no invocation.json",
+    )
+    assert remedy == f"name a folder in {reports}, or latest, or start a new run"
+
+
+def test_the_runs_of_a_chain_are_the_newest_first(tmp_path):
+    for name, before in (("one", ""), ("two", "one"), ("three", "elsewhere/two")):
+        begun(tmp_path, name, before)
+    earlier = Earlier(tmp_path / "three")
+    assert earlier.runs == tuple(tmp_path / name for name in ("three", "two", "one"))
+    assert (earlier.name, earlier.folder) == ("three", tmp_path / "three")
+    assert earlier.invocation.resumes == "elsewhere/two"
+
+
+def test_runs_that_carry_each_other_on_are_read_once(tmp_path):
+    begun(tmp_path, "one", "two")
+    begun(tmp_path, "two", "one")
+    assert [run.name for run in Earlier(tmp_path / "one").runs] == ["one", "two"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", '"words"'])
+def test_a_run_that_does_not_say_how_it_was_started(old, text):
+    (old.folder / resume.FILE).write_text(text)
+    assert refusal(Earlier, old.folder) == (
+        str(old.folder / resume.FILE),
+        "is missing or incomplete, and a later run carries this run on",
+        "restore the folder, or start a new run",
+    )
+
+
+@pytest.mark.parametrize("version", [0, 2, "1"])
+def test_a_run_of_another_version(old, version):
+    path = old.folder / resume.FILE
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": version}))
+    assert refusal(Earlier, old.folder)[:2] == (str(path), "is of another version of railgauge")
+
+
+def test_what_is_wrong_in_its_invocation_is_named_with_its_file(old):
+    path = old.folder / resume.FILE
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"level": 3}))
+    with pytest.raises(BadInput, match=re.escape(str(path))):
+        Earlier(old.folder)
+
+
+# --- a run that has not ended, or has left something behind ---
+
+
+def test_a_run_that_has_not_ended(old):
+    earlier = Earlier(old.folder)
+    earlier.refuse_unfinished()
+    held = held_open(old.folder / resume.FILE)
+    assert refusal(earlier.refuse_unfinished) == (
+        "--resume old",
+        "this run has not ended",
+        "wait until it ends, or interrupt it",
+    )
+    held.close()
+    earlier.refuse_unfinished()
+
+
+def test_only_the_newest_run_of_a_chain_can_be_in_progress(tmp_path, old):
+    """One that was carried on has ended; who reads its file now holds nothing up."""
+    begun(tmp_path, "new", "old")
+    held = held_open(old.folder / resume.FILE)
+    Earlier(tmp_path / "new").refuse_unfinished()
+    held.close()
+
+
+@pytest.mark.parametrize(
+    "changes", [[{"undone": False}], [{"undone": True}, {}], ["words"], [{"undone": True}, None]]
+)
+def test_preparations_of_a_run_that_are_not_undone(tmp_path, old, changes):
+    begun(tmp_path, "new", "old")
+    earlier = Earlier(tmp_path / "new")
+    old.write_json("prepared.json", {"changes": [{"undone": True}, {"undone": True}]})
+    earlier.refuse_unfinished()
+    old.write_json("prepared.json", {"changes": changes})
+    assert refusal(earlier.refuse_unfinished) == (
+        "--resume new",
+        "its preparations are not undone",
+        f"railgauge undo {old.folder}",
+    )
+
+
+def test_a_journal_without_changes_is_none_of_a_run(old):
+    old.write_json("prepared.json", {"changes": {}})
+    where, what, remedy = refusal(Earlier(old.folder).refuse_unfinished)
+    assert where == str(old.folder / "prepared.json")
+    assert (what, remedy) == ("is no file of a run: it has no changes", AS_LEFT)
+
+
+# --- its tests ---
+
+ITEMS = [f"tests/pair/test_pair.py::test_write[{n}]" for n in "abc"]
+
+
+def planned(old, items):
+    old.write_json("run.json", {"planned": items})
+    return Earlier(old.folder).refuse_other_items
+
+
+def test_the_same_tests_in_another_order_are_those_of_the_run(old):
+    Earlier(old.folder).refuse_other_items(ITEMS)  # it ended before its plan
+    refuse = planned(old, [*ITEMS, "kernel::kernel_log[n1]"])
+    refuse(ITEMS[::-1])
+
+
+@pytest.mark.parametrize(
+    ("now", "says"),
+    [
+        (ITEMS[:1], f"lacks a test: {ITEMS[1]} (tests that differ: 2)"),
+        ([*ITEMS, "tests/z.py::z"], "has a test that the run did not have: tests/z.py::z"),
+        ([], f"lacks a test: {ITEMS[0]} (tests that differ: 3)"),
+    ],
+)
+def test_other_tests_are_refused_by_name(old, now, says):
+    where, what, remedy = refusal(planned(old, ITEMS), now)
+    assert what.startswith(says)
+    assert (where, remedy) == (
+        "--resume old",
+        "name the same tests as in that run, or start a new run",
+    )
+
+
+def test_a_plan_without_items_is_none_of_a_run(old):
+    where, what, _ = refusal(planned(old, {}), ITEMS)
+    assert (where, what) == (
+        str(old.folder / "run.json"),
+        "is no file of a run: it has no planned",
+    )
+
+
+def test_the_tests_are_those_of_the_newest_run(tmp_path, old):
+    planned(old, ITEMS[:1])
+    planned(begun(tmp_path, "new", "old"), ITEMS)(ITEMS)
+
+
+# --- its measurements ---
+
+
+@pytest.mark.parametrize(
+    ("kept", "taken"),
+    [
+        (CaseResult((GOOD, (*LOST, *GOOD))), CaseResult((GOOD,))),
+        (CaseResult((GOOD, (*GOOD, *LOST))), CaseResult((GOOD,))),
+        (CaseResult((LOST, GOOD)), CaseResult((LOST, GOOD))),
+        (CaseResult((GOOD,), NodeUnreachable("no route")), CaseResult((GOOD,))),
+        (CaseResult((SLOW,)), CaseResult((SLOW,))),
+        (CaseResult(()), CaseResult(())),
+    ],
+)
+def test_a_last_repeat_that_a_lost_node_ended_is_not_taken_over(old, kept, taken):
+    wanted = case(repeats=3)
+    old.save(wanted, kept)
+    assert Earlier(old.folder)(wanted) == taken
+
+
+def test_what_each_run_has_measured_beyond_what_is_taken_over(tmp_path, old):
+    new = begun(tmp_path, "new", "old")
+    wanted = case(repeats=3)
+    new.save(wanted, CaseResult((GOOD,)))
+    old.save(wanted, CaseResult((GOOD, LOST)))
+    earlier = Earlier(tmp_path / "new")
+    left = dict(earlier.left(wanted, earlier(wanted)))
+    assert {run: kept.runs for run, kept in left.items()} == {"old": (GOOD, LOST)}
+    assert dict(earlier.left(wanted, None)).keys() == {"old", "new"}
+    assert list(earlier.left(case("n1", "n9"), None)) == []
+    assert list(earlier.left(wanted, CaseResult((GOOD, LOST)))) == []
+
+
+# --- what was read of the nodes themselves ---
+
+
+def test_readings_of_each_run_are_the_oldest_first_up_to_one_that_failed(tmp_path, old):
+    new, newest = begun(tmp_path, "new", "old"), begun(tmp_path, "newest", "new")
+    read = case("n1", repeats=1)
+    old.save(read, CaseResult((GOOD, (*GOOD, *GOOD))))
+    newest.save(read, CaseResult(((*GOOD, *LOST, *GOOD),)))
+    earlier = Earlier(tmp_path / "newest")
+    assert earlier.readings(read) == ((*GOOD, *GOOD), (), GOOD)
+    new.save(read, CaseResult((), ConnectionLost("gone")))
+    assert Earlier(tmp_path / "newest").readings(read)[1] == ()
+
+
+# --- its survey ---
+
+
+def surveyed(**facts):
+    return {"facts": to_plain(NodeFacts("n1", **facts))}
+
+
+def survey(store, **nodes):
+    store.write_json("environment.json", {"nodes": nodes})
+
+
+def test_reboots_are_those_of_nodes_that_both_surveys_have_reached(old):
+    survey(old, n1=surveyed(boot_id=ONE), n2={"error": {}}, n3=surveyed(), n4=surveyed(boot_id=ONE))
+    now = {
+        "n1": surveyed(boot_id=TWO),
+        "n2": surveyed(boot_id=TWO),
+        "n3": surveyed(boot_id=TWO),
+        "n4": surveyed(boot_id=ONE),
+        "n5": surveyed(boot_id=TWO),
+    }
+    assert list(Earlier(old.folder).reboots(now)) == [Reboot("n1", ONE, TWO, after="old")]
+
+
+def test_a_node_that_the_survey_lost_was_last_in_the_boot_that_is_recorded(old):
+    survey(old, n1={"error": {}})
+    known = Reboot("n1", ONE, TWO, during="old")
+    old.append("reboots.jsonl", to_plain(known))
+    found = list(Earlier(old.folder).reboots({"n1": surveyed(boot_id=THREE)}))
+    assert found == [known, Reboot("n1", TWO, THREE, after="old")]
+
+
+def test_marks_of_the_kernels_logs_are_those_of_all_runs_the_oldest_first(tmp_path, old):
+    new = begun(tmp_path, "new", "old")
+    survey(old, n1=surveyed(boot_id=ONE, kernel_log="10"), n2=surveyed(boot_id=ONE))
+    survey(
+        new,
+        n1=surveyed(boot_id=TWO, kernel_log="7"),
+        n2=surveyed(kernel_log="3"),
+        n3={"error": {}},
+    )
+    assert list(Earlier(tmp_path / "new").kernel_marks()) == [
+        KernelMark("n1", "old", ONE, "10"),
+        KernelMark("n1", "new", TWO, "7"),
+    ]
+
+
+def test_a_number_in_a_survey_that_is_no_text_is_a_mark_all_the_same(old):
+    survey(old, n1={"facts": {"boot_id": 4, "kernel_log": 10}})
+    assert list(Earlier(old.folder).kernel_marks()) == [KernelMark("n1", "old", "4", "10")]
+
+
+def test_a_run_that_ended_before_its_survey_has_found_nothing(tmp_path, old):
+    survey(begun(tmp_path, "new", "old"), n1=surveyed(boot_id=ONE))
+    earlier = Earlier(tmp_path / "new")
+    assert [(run, list(found)) for run, found in earlier.surveys()] == [("new", ["n1"]), ("old", [])]
+    assert list(Earlier(old.folder).reboots({"n1": surveyed(boot_id=ONE)})) == []
+
+
+@pytest.mark.parametrize(
+    ("data", "lacking"),
+    [
+        ([], "nodes"),
+        ({"nodes": []}, "nodes"),
+        ({"nodes": {"n1": {}}}, "facts"),
+        ({"nodes": {"n1": "words"}}, "facts"),
+        ({"nodes": {"n1": ["error"]}}, "facts"),
+        ({"nodes": {"n1": {"facts": []}}}, "facts"),
+        ({"nodes": {"n1": {"error": "gone"}}}, "error"),
+    ],
+)
+def test_a_survey_that_holds_something_else_is_none_of_a_run(old, data, lacking):
+    old.write_json("environment.json", data)
+    assert refusal(list, Earlier(old.folder).kernel_marks()) == (
+        str(old.folder / "environment.json"),
+        f"is no file of a run: it has no {lacking}",
+        AS_LEFT,
+    )
+
+
+def changed(old, was, now):
+    survey(old, n1=was)
+    return dict(Earlier(old.folder).facts_changed({"n1": now})).get("n1")
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "says"),
+    [
+        ({"a": 1}, {"a": 1}, None),
+        ({"a": 1}, {}, "a: 1 -> null"),
+        ({}, {"a": 1}, "a: null -> 1"),
+        ({"a": {"b": 1}}, {"a": {"b": 2}}, "a.b: 1 -> 2"),
+        ({"a": [1, 2]}, {"a": [1, 3]}, "a.1: 2 -> 3"),
+        ({"a": [1]}, {"a": [1, 2]}, "a: [1] -> [1, 2]"),
+        ({"a": [1]}, {"a": {"0": 1}}, 'a: [1] -> {"0": 1}'),
+        ({"a": 1, "boot_id": ONE}, {"a": 1, "boot_id": TWO}, None),
+        ({"clock_offset_s": 1, "kernel_log": "1"}, {"clock_offset_s": 2, "kernel_log": "2"}, None),
+        ({"a": "é"}, {"a": "x" * 38}, f'a: "é" -> "{"x" * 38}"'),
+        ({"a": ""}, {"a": "x" * 39}, f'a: "" -> "{"x" * 36}...'),
+    ],
+)
+def test_facts_that_differ_are_told_with_both_values(old, was, now, says):
+    assert changed(old, {"facts": was}, {"facts": now}) == says
+
+
+def test_facts_of_a_node_that_was_lost_and_is_there(old):
+    says = changed(old, {"error": {"kind": "x"}}, {"facts": {"a": 1}})
+    assert says == 'error: {"kind": "x"} -> null, facts: null -> {"a": 1}'
+
+
+@pytest.mark.parametrize(("count", "more"), [(8, ""), (9, " and 1 more"), (12, " and 4 more")])
+def test_of_many_facts_that_differ_eight_are_told(old, count, more):
+    names = [f"f{number:02}" for number in range(count)]
+    says = changed(old, {"facts": {}}, {"facts": dict.fromkeys(names, 1)})
+    assert says == ", ".join(f"{name}: null -> 1" for name in names[:8]) + more
+
+
+def test_changes_are_those_since_the_newest_run(tmp_path, old):
+    survey(old, n1={"facts": {"a": 1}})
+    survey(begun(tmp_path, "new", "old"), n1={"facts": {"a": 2}})
+    now = {"n1": {"facts": {"a": 3}}}
+    assert dict(Earlier(tmp_path / "new").facts_changed(now)) == {"n1": "a: 2 -> 3"}
+
+
+# --- its other files ---
+
+
+def test_the_deviations_of_a_run_are_those_that_it_kept(old):
+    assert Earlier(old.folder).deviations() == ()
+    given = (Deviation("n1", "RMA 4711", "A. E.", "2999-01-31", cause="gpu-xid"),)
+    old.write_json(deviations.FILE, deviations.to_json(given))
+    assert Earlier(old.folder).deviations() == given
+    (old.folder / deviations.FILE).write_text("{")
+    with pytest.raises(BadInput):
+        Earlier(old.folder).deviations()
+
+
+def test_the_cluster_of_each_run_is_the_newest_first(tmp_path, old):
+    begun(tmp_path, "between", "old")
+    new = begun(tmp_path, "new", "between")
+    one, two = cluster("n1"), replace(cluster("n1"), name="other")
+    old.write_json("cluster.json", cluster_to_json(one))
+    new.write_json("cluster.json", cluster_to_json(two))
+    found = [(run, each.name) for run, each in Earlier(tmp_path / "new").clusters()]
+    assert found == [("new", "other"), ("old", one.name)]
+
+
+def test_a_file_that_a_later_run_has_not_kept_is_not_compared(tmp_path, old):
+    new = begun(tmp_path, "new", "old")
+    Earlier(tmp_path / "new").refuse_changed()
+    kept = new.folder / "earlier/old/invocation.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes((old.folder / resume.FILE).read_bytes())
+    new.write_manifest({})
+    Earlier(tmp_path / "new").refuse_changed()
+    kept.write_bytes(b"{}")
+    (new.folder / "manifest.json").unlink()
+    new.write_manifest({})
+    assert refusal(Earlier(tmp_path / "new").refuse_changed) == (
+        str(old.folder / resume.FILE),
+        "differs from what new has kept of it",
+        AS_LEFT,
+    )
+
+
+def test_a_file_that_a_later_run_has_kept_and_that_is_gone(tmp_path, old):
+    new = begun(tmp_path, "new", "old")
+    kept = new.folder / "earlier/old/environment.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(b"{}")
+    new.write_manifest({})
+    where, what, _ = refusal(Earlier(tmp_path / "new").refuse_changed)
+    assert (where, what) == (
+        str(old.folder / "environment.json"),
+        "differs from what new has kept of it",
+    )
