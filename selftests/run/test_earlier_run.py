@@ -293,7 +293,10 @@ def test_a_number_in_a_survey_that_is_no_text_is_a_mark_all_the_same(old):
 def test_a_run_that_ended_before_its_survey_has_found_nothing(tmp_path, old):
     survey(begun(tmp_path, "new", "old"), n1=surveyed(boot_id=ONE))
     earlier = Earlier(tmp_path / "new")
-    assert [(run, list(found)) for run, found in earlier.surveys()] == [("new", ["n1"]), ("old", [])]
+    assert [(run, list(found)) for run, found in earlier.surveys()] == [
+        ("new", ["n1"]),
+        ("old", []),
+    ]
     assert list(Earlier(old.folder).reboots({"n1": surveyed(boot_id=ONE)})) == []
 
 
