@@ -259,7 +259,8 @@ def test_the_cluster_of_each_run_is_the_newest_first(tmp_path, old):
     assert found == [("new", "other"), ("old", one.name)]
 
 
-def test_a_file_that_a_later_run_has_not_kept_is_not_compared(tmp_path, old):
+@pytest.mark.parametrize("text", [b"{}", b" "])
+def test_a_file_that_a_later_run_has_kept_is_compared(tmp_path, old, text):
     new = begun(tmp_path, "new", "old")
     Earlier(tmp_path / "new").refuse_changed()
     kept = new.folder / "earlier/old/invocation.json"
@@ -267,7 +268,7 @@ def test_a_file_that_a_later_run_has_not_kept_is_not_compared(tmp_path, old):
     kept.write_bytes((old.folder / resume.FILE).read_bytes())
     new.write_manifest({})
     Earlier(tmp_path / "new").refuse_changed()
-    kept.write_bytes(b"{}")
+    kept.write_bytes(text)
     (new.folder / "manifest.json").unlink()
     new.write_manifest({})
     assert refusal(Earlier(tmp_path / "new").refuse_changed) == (
