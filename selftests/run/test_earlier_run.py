@@ -16,6 +16,7 @@ from railgauge.config.hostfile import cluster_to_json
 from railgauge.core.errors import BadInput, ConnectionLost, NodeUnreachable
 from railgauge.core.question import CaseResult
 from railgauge.leases.files import held_open
+from railgauge.planning.pairing import ALTERNATING
 from railgauge.run import resume
 from railgauge.run.resume import Earlier
 
@@ -87,6 +88,18 @@ def test_a_run_of_another_version(old, version):
     path = old.folder / resume.FILE
     path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": version}))
     assert refusal(Earlier, old.folder)[:2] == (str(path), "is of another version of railgauge")
+
+
+def test_what_an_early_version_did_not_ask_for_was_not_done(old):
+    """Its invocation has none of the later options: nothing was confirmed, sampled or soaked."""
+    path = old.folder / resume.FILE
+    late = ("resumes", "confirm", "directions", "sampled", "soak", "soak_below", "soak_seed")
+    late += ("shard", "only", "partners", "partners_from")
+    saved = json.loads(path.read_text())
+    path.write_text(json.dumps({name: saved[name] for name in saved if name not in late}))
+    read = Earlier(old.folder).invocation
+    due = dict.fromkeys(late) | {"resumes": "", "confirm": False, "sampled": False}
+    assert {name: getattr(read, name) for name in late} == due | {"directions": ALTERNATING}
 
 
 def test_what_is_wrong_in_its_invocation_is_named_with_its_file(old):
@@ -165,6 +178,7 @@ def test_the_same_tests_in_another_order_are_those_of_the_run(old):
         (ITEMS[:1], f"lacks a test: {ITEMS[1]} (tests that differ: 2)"),
         ([*ITEMS, "tests/z.py::z"], "has a test that the run did not have: tests/z.py::z"),
         ([], f"lacks a test: {ITEMS[0]} (tests that differ: 3)"),
+        ([*ITEMS[:2], "tests/z.py::z"], f"lacks a test: {ITEMS[2]} (tests that differ: 2)"),
     ],
 )
 def test_other_tests_are_refused_by_name(old, now, says):
