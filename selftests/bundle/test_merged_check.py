@@ -132,11 +132,14 @@ def unopened(path):
 
 @pytest.mark.parametrize("name", ["run.json", "thresholds.json"])
 def test_a_run_that_is_not_as_it_was_left(signed, name):
-    place, remedy = str(signed.folder / name), "restore the run as it was left"
+    place = str(signed.folder / name)
+    remedy = "restore it as the run left it, or start a new run"
     small.edited(signed, name, more=1)
-    assert unopened(signed.folder) == (place, "was changed after the run", remedy)
+    changed = "was changed after the run wrote it: its SHA-256 is not in manifest.json"
+    assert unopened(signed.folder) == (place, changed, remedy)
     (signed.folder / name).unlink()
-    assert unopened(signed.folder) == (place, "is missing", remedy)
+    missing = "is missing: it is in manifest.json"
+    assert unopened(signed.folder) == (place, missing, remedy)
 
 
 def test_a_run_of_a_newer_version(signed):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from testing import small_runs as small
 from testing.small_runs import AGAIN, judged, written
@@ -12,6 +13,7 @@ from railgauge.bundle.folder import FolderContents
 from railgauge.config.deviations import Deviation
 from railgauge.core.errors import FactMissing
 from railgauge.core.model import Outcome
+from railgauge.judging.kernel_log import ITEMS as LOGS
 
 pytest_plugins = ["testing.small_merges"]
 
@@ -170,6 +172,21 @@ def test_its_survey_is_the_latest_that_judged_a_node(make, into):
     assert (head["evidence"], head["cluster"], head["platform"], head["schema_version"]) == (
         *("hardware", "bench-cluster", "connectx4-homelab", 1),
     )
+
+
+def test_an_item_is_judged_by_what_was_measured_in_its_own_run(done, monkeypatch):
+    """And by the facts of the merged run, the limits that are asked for, and the whole fabric."""
+    used = {}
+    monkeypatch.setattr(merged, "Assessor", lambda *words: words)
+    monkeypatch.setattr(merged, "gated", lambda found, judged: judged)
+    limits = replace(done.platform(), title="other limits")
+    merged.remade(done, done.plan(), limits, lambda one, by: used.setdefault(one.id, by) and one)
+    for node, part in (("n1", done.parts[1]), ("n2", done.parts[0])):
+        platform, evidence, fabric = used[SETTING.format(node)]
+        assert evidence.result(LOGS.case_of("n1")) == part.result(LOGS.case_of("n1"))
+        assert (platform, evidence.found, fabric) == (limits, done.found, small.WHOLE.fabric)
+    first, second = (part.result(LOGS.case_of("n1")) for part in done.parts)
+    assert first != second
 
 
 def test_a_node_that_no_run_has_surveyed_has_no_facts(shards, into):

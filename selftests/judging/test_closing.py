@@ -3,12 +3,49 @@
 import pytest
 from testing.core_values import item, judgement
 
-from railgauge.core.model import Outcome
-from railgauge.judging.closing import combined
+from railgauge.core.model import Case, Outcome
+from railgauge.core.question import KERNEL, PEERS, Question
+from railgauge.core.terms import Rung
+from railgauge.judging.closing import ClosingItems, combined
+from railgauge.judging.record import ItemRecord
+
+LOGS = ClosingItems("kernel", "kernel_log", "Nothing is logged.", Rung.PREFLIGHT, KERNEL, True)
+BESIDE = ClosingItems("peers", "behind_peers", "It keeps up.", Rung.NETWORK, PEERS)
 
 
 def log(outcome, reason="", **more):
     return item("kernel::kernel_log[a]", outcome, nodes=("a",), reason=reason, **more)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "rung", "title", "question"),
+    [
+        (
+            LOGS,
+            "kernel::kernel_log[a]",
+            Rung.PREFLIGHT,
+            "Nothing is logged.",
+            Question(KERNEL, Case("kernel_log", ("a",), None, ()), None, "a", None, "kernel_log"),
+        ),
+        (
+            BESIDE,
+            "peers::behind_peers[a]",
+            Rung.NETWORK,
+            "It keeps up.",
+            Question(PEERS, None, None, "a", None, "behind_peers"),
+        ),
+    ],
+)
+def test_an_item_of_a_node_has_its_question_and_no_result(kind, name, rung, title, question):
+    """Its evidence is stored under a case of its own, if something is read of the node."""
+    assert kind.item_id("a") == name
+    assert kind.case_of("a") == question.case
+    due = ItemRecord(
+        name, rung, question.metric, title, Outcome.ERROR, ("a",), questions=(question,)
+    )
+    assert kind.begun("a") == due
+    assert (LOGS.has(name), BESIDE.has(name)) == (kind is LOGS, kind is BESIDE)
+    assert not kind.has(f"tests/{name}")
 
 
 @pytest.mark.parametrize("worst", [Outcome.FAILED, Outcome.ERROR, Outcome.NOT_RUN])

@@ -10,6 +10,7 @@ from testing.places import ROOT
 
 from railgauge.config import thresholds
 from railgauge.config.thresholds.model import PairLevel
+from railgauge.core.terms import Scope
 from railgauge.planning import pairing, plan, reduction
 
 HOMELAB = thresholds.load("connectx4-homelab", ROOT / "thresholds")
@@ -46,7 +47,8 @@ def test_all_pairs_or_as_many_as_the_level_asks_for():
         assert less(6, rounds, "nightly") == ""
     assert less(1, 1) == ""
     one = {**HOMELAB.pair_levels, "signoff": PairLevel("tournament", 1)}
-    assert less(6, 1, platform=replace(HOMELAB, pair_levels=one)) == ""
+    for nodes in (2, 6):
+        assert less(nodes, 1, platform=replace(HOMELAB, pair_levels=one)) == ""
 
 
 def test_the_one_pair_in_one_direction_is_less_than_in_both():
@@ -58,7 +60,16 @@ def test_the_one_pair_in_one_direction_is_less_than_in_both():
 
 
 def test_without_measurements_of_pairs_nothing_is_left_out():
-    assert less(6, 1, platform=replace(HOMELAB, measurements={})) == ""
+    every = HOMELAB.measurements.items()
+    of_nodes = {name: replace(one, scope=Scope.NODE) for name, one in every}
+    of_others = {
+        name: replace(one, extents={"nightly": one.extents["nightly"]})
+        for name, one in every
+        if "nightly" in one.extents
+    }
+    assert of_others
+    for measured in ({}, of_nodes, of_others):
+        assert less(6, 1, platform=replace(HOMELAB, measurements=measured)) == ""
 
 
 def test_more_pairs_than_the_sample_of_a_large_smoke_are_no_reduction():

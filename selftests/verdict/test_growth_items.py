@@ -6,7 +6,7 @@ import pytest
 from test_decision import ONE, answering, run_plan
 from testing.core_values import cluster
 
-from railgauge.config.thresholds.model import GrowthLimit, Nic
+from railgauge.config.thresholds.model import Gpus, GrowthLimit, Nic
 from railgauge.core.errors import NodeUnreachable
 from railgauge.core.limits import Basis
 from railgauge.core.model import Outcome, Transcript
@@ -17,7 +17,8 @@ from railgauge.facts import NodeFacts
 from railgauge.facts.boot import KernelMark
 from railgauge.judging.growth import ITEMS
 from railgauge.planning import counters
-from railgauge.verdict import closing, decision
+from railgauge.stacks import GpuFacts
+from railgauge.verdict import closing, decision, growth
 from railgauge.verdict.growth import made_of
 
 NIC = Nic("mlx5_0", "MT4129", 400, 400, "InfiniBand", 5, 16)
@@ -288,3 +289,21 @@ def test_an_uptime_that_went_back_is_that_of_a_new_container():
     before, after = window("n2")
     run = (with_uptime(before, "5000.00"), with_uptime(after, "3.00"))
     assert of_n2(run).outcome is Outcome.PASSED
+
+
+def test_a_device_has_the_names_by_which_tools_show_it(monkeypatch):
+    """A GPU whose bus is not known has only its number."""
+    told = []
+    monkeypatch.setattr(growth, "judged", lambda found, _: told.append(found) or ((), None))
+    gpus = tuple(
+        GpuFacts(index=n, model="H200", bus_id=bus, memory_mib=1)
+        for n, bus in ((2, "0000:4e:00.0"), (0, ""))
+    )
+    found = {"n2": NodeFacts("n2", boot_id=BOOT, gpus=gpus)}
+    items(platform=replace(ASKED, gpus=Gpus("nvidia", "H200", 3, 1)), found=found)
+    assert told[1].names == {
+        "mlx5_0": ("mlx5_0",),
+        "gpu0": ("gpu0",),
+        "gpu1": ("gpu1",),
+        "gpu2": ("gpu2", "0000:4e:00.0"),
+    }

@@ -123,10 +123,20 @@ def test_each_node_that_printed_it_has_an_error_that_names_both():
     assert begun.questions == (closing.KINDS[-1].items.question_of("n1"),)
 
 
-def test_more_of_them_are_counted():
-    outputs = [(name, "n1", "x") for name in "abcd"] + [("e", "n1", "y"), ("f", "n1", "y")]
-    (one,) = own_output.made_of(results(*outputs))
-    assert one.reason == ("n1: a and b, and in 2 more hold the same output: x; and 1 more outputs")
+@pytest.mark.parametrize(
+    ("count", "others", "places", "outputs"),
+    [
+        (2, 0, "", ""),
+        (3, 1, ", and in 1 more", "; and 1 more outputs"),
+        (5, 3, ", and in 3 more", "; and 3 more outputs"),
+    ],
+)
+def test_more_of_them_are_counted(count, others, places, outputs):
+    own = [(name, "n1", "x") for name in "abcde"[:count]]
+    more = [(f"{number} {n}", "n1", f"y{number}") for number in range(others) for n in (1, 2)]
+    (one,) = own_output.made_of(results(*own, *more))
+    assert one.reason == f"n1: a and b{places} hold the same output: x{outputs}"
+    assert one.remedy.startswith("look for a wrapper that keeps what the tool printed")
 
 
 def test_a_hundred_thousand_equal_outputs_are_counted_at_once():

@@ -72,7 +72,7 @@ def combined(readings: Sequence[ItemRecord]) -> ItemRecord:
     one = replace(worst, reason=_reasons(alike), judgements=judgements)
     if worst.outcome is not Outcome.FAILED:
         return one
-    besides = dict.fromkeys(item.beside for item in alike if item.beside)
+    besides = dict.fromkeys(item.beside for item in alike)
     return replace(one, beside="; ".join(filter(None, (*besides, _reasons(missing)))))
 
 
