@@ -355,7 +355,7 @@ def test_judgements_of_an_item_that_no_test_made_are_kept_one_a_line(tmp_path):
     store = Store(tmp_path, lambda: "simulated")
     (tmp_path / "leases").mkdir()
     record = item("peers::behind_peers[n1]", judgements=(GOOD, MISSED))
-    recording.keep_judgements(record, store)
+    recording.keep_judgements([record], store)
     lines = [
         json.loads(line) for line in (tmp_path / "measurements.jsonl").read_text().splitlines()
     ]

@@ -241,7 +241,7 @@ def platform(tmp_path):
 
 
 def read(platform, tool, text, code=0):
-    transcript = Transcript("n1", (tool,), code, text, "", 1.0)
+    transcript = Transcript("n1", (tool,), code, text, "", 90.0)
     facts = {"n1": NodeFacts("n1", hostname="n1")}
     return assess.read(platform, CASE, CaseResult(((transcript,),)), facts)
 

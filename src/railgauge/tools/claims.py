@@ -164,11 +164,11 @@ def _uuids(asked: ToolRequest, said: Iterable[str]) -> Iterator[Claim]:
         return
     parts = [one.uuid for one in facts.parts if one.kind is PartKind.GPU]
     known = {digits for uuid in parts if uuid and (digits := _digits(uuid))}
-    if len(known) < len(parts) or any(gpu.mig_enabled for gpu in facts.gpus):
+    if not known or len(known) < len(parts) or any(gpu.mig_enabled for gpu in facts.gpus):
         return
     if strange := [uuid for uuid in printed if _digits(uuid) not in known]:
         yield _of_others("UUIDs of the GPUs", asked, strange)
-    elif known:
+    else:
         yield Claim("UUIDs of the GPUs", "of the node", f"{len(printed)} of them")
 
 
