@@ -279,6 +279,13 @@ def test_a_clock_that_was_set_allows_no_more_errors(end):
     assert of_n2(run, platform=hourly).outcome is Outcome.FAILED
 
 
+@pytest.mark.parametrize(("each", "outcome"), [(10_000, Outcome.PASSED), (10_001, Outcome.FAILED)])
+def test_a_rate_is_that_of_an_hour(each, outcome):
+    """Four counters of a port are one figure, and 40,000 an hour are allowed."""
+    hourly = replace(ASKED, growth={"rdma_retransmits": GrowthLimit(None, 40_000.0, LIMIT.basis)})
+    assert of_n2(window("n2", each), platform=hourly).outcome is outcome
+
+
 def test_an_uptime_that_stood_still_tells_no_time():
     before, after = window("n2")
     run = (with_uptime(before, "5000.00"), with_uptime(after, "5000.00"))
