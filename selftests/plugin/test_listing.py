@@ -23,7 +23,7 @@ def ended(*options: str, added: str = "") -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("option", ["--co", "--fixtures", "-VV", "-h"])
+@pytest.mark.parametrize("option", ["--co", "--fixtures", "-VV", "-h", "--lab-fault=list"])
 def test_a_list_that_the_environment_asks_for_is_no_accepted_cluster(option: str) -> None:
     done = ended(added=option)
     assert done.returncode == 3, done.stdout
