@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from testing.acceptance import environment
 
 ROOT = Path(__file__).parents[2]
 HOSTFILE = f"--hostfile={ROOT / 'hostfiles/lab-connectx4-homelab.yaml'}"
@@ -17,7 +17,7 @@ WORDS = (sys.executable, "-m", "pytest", HOSTFILE, "--level", "smoke", "-q")
 def ended(*options: str, added: str = "") -> subprocess.CompletedProcess[str]:
     """What a session of the ladder says that reaches no node; ``added`` is PYTEST_ADDOPTS."""
     words = [*WORDS, *options, "tests/preflight/test_host.py"]
-    env = {**os.environ, "PYTEST_ADDOPTS": added}
+    env = {**environment(), "PYTEST_ADDOPTS": added}
     return subprocess.run(
         words, cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=60
     )
