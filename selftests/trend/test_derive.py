@@ -362,6 +362,15 @@ def test_the_same_run_does_not_count_twice(bench):
     assert "the same run is given twice" in err
 
 
+@pytest.mark.parametrize("evidence", ["replayed", "not verified"])
+def test_a_replay_is_no_calibration(bench, evidence):
+    """It has a name of its own: the same measurements would count as often as they are replayed."""
+    bench.run(healthy(1), evidence=evidence).run(healthy(2), evidence=evidence)
+    code, out, err = bench.derive()
+    assert (code, out) == (2, "")
+    assert "is a replay, which would count a measurement again" in err
+
+
 def test_nothing_to_derive_is_one_clear_line(bench):
     code, out, err = bench.run([{"half": "a line"}, {"pointer": WRITE, "values": ["x"]}]).derive()
     assert (code, out) == (2, "")

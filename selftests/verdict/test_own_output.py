@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 from testing.core_values import cluster, transcript
@@ -16,6 +17,7 @@ from railgauge.judging.own_output import PrintedOutput, errors, repeated
 from railgauge.run.store import Identity, Kept
 from railgauge.verdict import closing, own_output
 
+NOW = "2026-11-29T05:00:00+00:00"
 ENDS = " {side} address: LID 0x0{lid} QPN {qpn:#06x} PSN {psn:#08x}\n"
 PLATFORM = SimpleNamespace(
     measurements={
@@ -34,6 +36,7 @@ class Files(dict):
     """Files of transcripts by name; each value is the outputs of a case's repeats."""
 
     reads = 0
+    began: Mapping[str, str] = MappingProxyType({})
 
     def names(self):
         return [*self, "transcripts/write_a.txt", "environment.json"]
@@ -44,7 +47,7 @@ class Files(dict):
         measured = name.rpartition("/")[2].partition("_")[0]
         runs = tuple(
             (
-                transcript(node, stdout=one),
+                transcript(node, stdout=one, started_at=self.began.get(name, NOW)),
                 transcript("n9", stdout=one, role="server"),
             )
             for one in self[name]
@@ -54,6 +57,22 @@ class Files(dict):
 
 def places(files):
     return [[one.place for one in alike] for alike in printed_twice(files, PLATFORM)()]
+
+
+def test_a_repeat_that_a_resumed_run_took_over_is_one_output_though_it_is_kept_twice():
+    own, left = "transcripts/write_n1.json", "earlier/old/transcripts/write_n1.json"
+    assert places(Files({own: [output(1), output(2)], left: [output(1)]})) == []
+    part = "parts/late/"
+    assert places(Files({part + own: [output(1)], part + left: [output(1), output(3)]})) == []
+
+
+def test_the_output_of_an_earlier_run_that_is_printed_again_is_a_second_one():
+    left = "earlier/old/transcripts/write_n1.json"
+    again = Files({"transcripts/write_n1.json": [output(1)], left: [output(1)]})
+    again.began = {left: "2026-11-01T00:00:00+00:00"}
+    assert len(places(again)) == 1
+    assert len(places(Files({"transcripts/write_n2.json": [output(1)], left: [output(1)]}))) == 1
+    assert len(places(Files({left: [output(1), output(1)]}))) == 1
 
 
 def test_a_server_that_repeats_the_queue_pairs_of_its_client_is_no_second_output():

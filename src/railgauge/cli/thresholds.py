@@ -115,6 +115,10 @@ def _same_limits(folders: Sequence[Path]) -> tuple[Fleet, dict[str, Any]]:
     nights = [night_of(folder) for folder in folders]
     if len({night.run_id for night in nights}) < len(nights):
         raise BadInput("the same run is given twice")
+    for folder, night in zip(folders, nights, strict=True):
+        if night.is_replay:
+            what = "is a replay, which would count a measurement again: name the run that measured"
+            raise BadInput(what, where=str(folder))
     documents = [_document(folder / LIMITS) for folder in folders]
     for folder, night, document in zip(folders, nights, documents, strict=True):
         if (night.fleet.platform, night.fleet.evidence) != _kind(nights[0].fleet):

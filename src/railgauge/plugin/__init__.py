@@ -27,6 +27,7 @@ from railgauge.plugin import (
     held_items,
     holding,
     items,
+    listing,
     masking,
     merging,
     opening,
@@ -56,7 +57,8 @@ pytest_plugins = ["railgauge.plugin.fixtures"]
 _PLACE = pytest.StashKey[int]()  # of an item, in the order of the ladder
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    foreign.block_cache(pluginmanager)
     masking.mask_streams(sys.argv)  # pytest repeats the words of an option that it refuses
     options.add(parser)
 
@@ -159,8 +161,10 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int, int]:
         if not _has_the_last_word(config):
             raise
         config.stash[ENDING].wrong("pytest could not end the session", error)
-    if not _is_of_a_run(config):
+    if config.args and not _wants_ladder(config) and ENDING not in config.stash:
         return code
+    if asked := listing.asked(config):
+        return code if listing.is_on_the_command_line(config) else ending.only_listed(asked, code)
     if ENDING not in config.stash:
         return ending.nothing_tested(code)
     if not _has_the_last_word(config):
@@ -168,16 +172,6 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int, int]:
     with config.stash[ENDING].step("pytest could not end the session"):
         config._ensure_unconfigure()  # pytest's own cleanup, if it was not reached
     return config.stash[ENDING].last_word(code)
-
-
-_NO_SESSION = ("help", "version", "markers")  # options of pytest that only print something
-
-
-def _is_of_a_run(config: pytest.Config) -> bool:
-    """Whether the exit code is that of a run, which another plugin may have kept from starting."""
-    only_prints = any(config.getoption(name, False) for name in _NO_SESSION)
-    only_prints = only_prints or reporters.lists_faults(config)
-    return ENDING in config.stash or (not only_prints and _wants_ladder(config))
 
 
 def _has_the_last_word(config: pytest.Config) -> bool:

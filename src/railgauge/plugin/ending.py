@@ -58,10 +58,19 @@ def end_python_with_no_verdict_code() -> None:
 
 def nothing_tested(code: int) -> int:
     """The exit code of a run whose session another plugin has taken the place of."""
+    return _untested("a plugin ended pytest before the session began", code)
+
+
+def only_listed(option: str, code: int) -> int:
+    """The exit code where an option that only lists something comes from elsewhere."""
+    return _untested(f"{option} of PYTEST_ADDOPTS or the configuration runs no test", code)
+
+
+def _untested(why: str, code: int) -> int:
     if code in _NO_VERDICT:
         return code
     ended = Ending()
-    ended.add_error("a plugin ended pytest before the session began: nothing was tested")
+    ended.add_error(f"{why}: nothing was tested")
     return ended.last_word(code)
 
 

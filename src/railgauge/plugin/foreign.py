@@ -16,8 +16,24 @@ import pytest
 from railgauge.core.errors import BadInput
 
 
+def block_cache(plugins: pytest.PytestPluginManager) -> None:
+    """Switch off pytest's cache, which keeps the id of every item; its options stay known.
+
+    With ``-p no:cacheprovider`` in ``tox.ini``, ``-p cacheprovider`` ended Python with 1.
+    """
+    for name in ("cacheprovider", "stepwise"):
+        plugins.set_blocked(name)
+
+
 def refuse(config: pytest.Config) -> None:
-    """Raise ``BadInput`` if a plugin is asked to end items or the process, or to run items."""
+    """Raise ``BadInput`` if a plugin is asked to end items or the process, or to run items.
+
+    And if items are to be chosen by what pytest's cache holds of an earlier session.
+    """
+    for dest, option in _BY_CACHE.items():
+        if config.getoption(dest, None):
+            what = "it chooses or sorts items by an earlier session of pytest"
+            raise BadInput(what, where=option, remedy="leave it out; --resume carries a run on")
     for name, (is_asked, why, remedy) in _REFUSED.items():
         if config.pluginmanager.hasplugin(name) and is_asked(config):
             where = f"pytest-{name.removeprefix('pytest_')}"
@@ -39,6 +55,14 @@ def _runs_in_threads(config: pytest.Config) -> bool:
     return any(config.getoption(name, None) for name in ("workers", "tests_per_worker"))
 
 
+_BY_CACHE = {
+    "lf": "--lf",
+    "failedfirst": "--ff",
+    "newfirst": "--nf",
+    "stepwise": "--sw",
+    "stepwise_skip": "--sw-skip",
+    "cacheshow": "--cache-show",
+}
 # By the names under which they are installed.
 _REFUSED: Mapping[str, tuple[Callable[[pytest.Config], bool], str, str]] = {
     "timeout": (

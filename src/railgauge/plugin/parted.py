@@ -107,6 +107,8 @@ def _shown_good(
     from railgauge.bundle import certified  # noqa: PLC0415 - 0.3 s to import
 
     run = certified.read(path)
+    if run.plan.evidence.is_of_another_run:  # it may be of a bundle that does not verify
+        raise BadInput("is a replay: name the run that measured", where=f"{_FROM} {path}")
     for what, was, now in (
         ("cluster", run.cluster.name, cluster.name),
         ("platform file", run.platform.text, platform.text),

@@ -18,11 +18,17 @@ from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.folder import FolderContents
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
+from railgauge.plugin.resuming import is_said
 from railgauge.verdict.decision import RunPlan
 
 _WORKER_INPUT, _WORKER_DOUBT = "railgauge_replay", "railgauge_replay_unverified"
 _ANYWAY = "--replay-unverified"
-_AGAINST = ("--hostfile", "--prepare", "--lab-nodes", "--lab-fault", "--soak")
+# What only a run that measures can do. Ignored, it would let a verdict look like that of less.
+_AGAINST = (
+    *("--hostfile", "--prepare", "--lab-nodes", "--lab-seed", "--lab-fault"),
+    *("--soak", "--soak-below", "--soak-seed"),
+    *("--shard", "--only", "--partners", "--partners-from"),
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ def recording(config: pytest.Config) -> Recording | None:
         folder, doubt = (Path(config.workerinput[_WORKER_INPUT]), config.workerinput[_WORKER_DOUBT])
         return Recording(folder, FolderContents(folder), None, doubt)
     for option in _AGAINST:
-        if config.getoption(option):
+        if is_said(config.getoption(option)):
             raise BadInput(f"{option} cannot be combined with a replay", where="--replay")
     return _unpacked(Path(config.invocation_params.dir, named), anyway=anyway)
 

@@ -64,7 +64,7 @@ def _complete(config: pytest.Config, found: Earlier) -> None:
     for name, option in _OPTIONS.items():
         dest, was = _DEST.get(name, name), getattr(found.invocation, name)
         said = getattr(config.option, dest)
-        if not _is_said(said):
+        if not is_said(said):
             setattr(config.option, dest, list(was) if isinstance(was, tuple) else was)
         elif (tuple(said) if isinstance(said, list) else said) != was:
             raise BadInput(
@@ -93,13 +93,13 @@ def _hostfile_of_site(root: Path, found: Earlier) -> str:
     )
 
 
-def _is_said(value: object) -> bool:
+def is_said(value: object) -> bool:
     """Whether an option was given: ``None``, ``False`` and empty values are not, but 0 is."""
     return value is not None and value is not False and value not in ("", [], ())
 
 
 def _shown(value: object) -> str:
-    if not _is_said(value):
+    if not is_said(value):
         return "not given"
     return " ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from railgauge.core import versions
 from railgauge.core.errors import BadInput
-from railgauge.judging.stamp import Evidence
 from railgauge.trend import lines
 from railgauge.trend.values import Fleet, Night, SeriesKey
 
@@ -96,7 +95,7 @@ def _verdicts(reports: Path, said: list[tuple[str, str]]) -> Iterator[tuple[Path
         night = _verdict(folder)
         if isinstance(night, str):
             said.append((_plain(folder.name), night))
-        elif night.fleet.evidence in (Evidence.REPLAYED, Evidence.NOT_VERIFIED):
+        elif night.is_replay:
             said.append((_plain(folder.name), "a replay of another run, not a night of its own"))
         elif night.run_id in seen:
             said.append((_plain(folder.name), f"a second folder of run {night.run_id}"))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from railgauge.core import naming
+from railgauge.judging.stamp import Evidence
 
 REGRESSION, IMPROVEMENT, RECOVERED = "regression", "improvement", "recovered"
 STEP, DRIFT = "step", "drift"
@@ -71,6 +72,11 @@ class Night:
     level: str
     values: Mapping[SeriesKey, float] = field(default_factory=dict)
     limits: Mapping[SeriesKey, float] = field(default_factory=dict)
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether it has measured nothing itself."""
+        return self.fleet.evidence in (Evidence.REPLAYED, Evidence.NOT_VERIFIED)
 
 
 @dataclass(frozen=True, slots=True)
