@@ -255,7 +255,9 @@ def test_gpus_that_are_not_the_nodes_are_denied(said, agrees):
 def test_gpus_that_the_survey_does_not_know_and_other_kinds_of_uuids_give_no_claim():
     said = {**ONE_GPU, "uuids": (OTHER,), "buses": ("0000:1c:00.0",)}
     unknown = of_a_node(uuid=None, bus=None)
-    for request in (unknown, of_a_node(vendor="amd", bus=None), replace(unknown, found={})):
+    no_gpu = replace(unknown, found={"n1": NodeFacts("n1")})  # whose smi tool is not there
+    other = (of_a_node(vendor="amd", bus=None), replace(unknown, found={}), no_gpu)
+    for request in (unknown, *other):
         items = [one.item for one in claims_of_gpus(request, said)]
         assert not {"UUIDs of the GPUs", "PCI addresses of the GPUs"} & {*items}
 
