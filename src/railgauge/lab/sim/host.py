@@ -26,8 +26,9 @@ def _cpupower(arguments: list[str], node: Node) -> int:
     if "frequency-info" not in arguments:
         sys.stderr.write("Usage:\tcpupower [-d|--debug] [-c|--cpu cpulist ] <command> [<args>]\n")
         return 1
-    governor = node["host"]["governor"]
-    print("\n".join(node["cpupower"]).replace("{governor}", governor))
+    host = node["host"]
+    text = "\n".join(node["cpupower"]).replace("{governor}", host["governor"])
+    print(text.replace("{boost}", "yes" if host.get("boost", True) else "no"))
     return 0
 
 
