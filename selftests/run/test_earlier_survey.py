@@ -39,6 +39,13 @@ def test_reboots_are_those_of_nodes_that_both_surveys_have_reached(old):
     assert list(Earlier(old.folder).reboots(now)) == [Reboot("n1", ONE, TWO, after="old")]
 
 
+@pytest.mark.parametrize(("was", "now"), [(ONE, TWO), (TWO, ONE)])
+def test_a_reboot_is_told_whichever_id_is_higher(old, was, now):
+    survey(old, n1=surveyed(boot_id=was))
+    found = list(Earlier(old.folder).reboots({"n1": surveyed(boot_id=now)}))
+    assert found == [Reboot("n1", was, now, after="old")]
+
+
 def test_a_node_that_the_survey_lost_was_last_in_the_boot_that_is_recorded(old):
     survey(old, n1={"error": {}})
     known = Reboot("n1", ONE, TWO, during="old")
