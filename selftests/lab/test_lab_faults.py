@@ -44,13 +44,6 @@ def governor(bench: Bench) -> None:
     assert '"powersave"' in bench.run(1, "cpupower", "frequency-info").stdout
 
 
-def boost_off(bench: Bench) -> None:
-    path = "sys/devices/system/cpu/cpufreq/boost"
-    for node, digit, word in ((0, "1", "yes"), (1, "0", "no")):
-        assert bench.read(node, path) == f"{digit}\n"
-        assert f"Active: {word}\n" in bench.run(node, "cpupower", "frequency-info").stdout
-
-
 def acs(bench: Bench) -> None:
     assert bench.run(1, "lspci", "-vvv").stdout.count("SrcValid+ TransBlk-") == 1
     assert bench.run(0, "lspci", "-vvv").stdout.count("SrcValid+ TransBlk-") == 0

@@ -138,3 +138,10 @@ def test_healthy_nodes_share_no_address(platform: str) -> None:
 def test_a_platform_without_rdma_has_no_duplicate_addresses(fault: str) -> None:
     with pytest.raises(BadInput, match="not applicable"):
         with_fault("h100-tcpx", fault)
+
+
+def test_boost_that_is_off_shows_in_sysfs_and_in_cpupower(start_lab: StartLab) -> None:
+    bench = start_lab("metax-c500", "boost-off", nodes=2)
+    for node, digit, word in ((0, "1", "yes"), (1, "0", "no")):
+        assert bench.read(node, "sys/devices/system/cpu/cpufreq/boost") == f"{digit}\n"
+        assert f"Active: {word}\n" in bench.run(node, "cpupower", "frequency-info").stdout

@@ -197,13 +197,10 @@ def counted(node, nic, role, size_bytes):
 
 def server_of(text, nic="mlx5_0", gpu=0, bus="0x8"):
     """The server's output of the document's run, which the document does not show."""
-    text = text.replace("local address", "its").replace("remote address", "local address")
-    return (
-        text.replace("its", "remote address")
-        .replace("mlx5_1", nic)
-        .replace("Device with ID: 4", f"Device with ID: {gpu}")
-        .replace("0x32", bus)
-    )
+    ends = (("local add", "its add"), ("remote add", "local add"), ("its add", "remote add"))
+    for old, new in (*ends, ("mlx5_1", nic), ("ID: 4", f"ID: {gpu}"), ("0x32", bus)):
+        text = text.replace(old, new)
+    return text
 
 
 class OneRun:

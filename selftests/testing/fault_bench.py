@@ -15,6 +15,7 @@ OF_GPU_TOOLS = (
 )  # fmt: skip
 """Faults whose checks are in ``test_lab_gpu_faults``."""
 OF_HOSTS = (
+    "boost-off",
     "one-machine", "cloned-image", "duplicate-lid", "duplicate-gid", "clock", "cpus-offline",
     "cpu-model", "cpu-steal", "memory-missing", "nic-numa",
 )  # fmt: skip
