@@ -40,7 +40,8 @@ WRITTEN = {
     *(base64.b64encode(f"me:{value}".encode()).decode()[4:18] for value in ALONE),
 }
 # Programs of the nodes that say all kinds: beside their output, in place of it, as the kernel.
-_BESIDE = '#!/bin/sh\ncat {said} >&2\nexec {real} "$@"\n'
+# They stand long enough for ``Watch`` to see them.
+_BESIDE = '#!/bin/sh\nsleep 0.3\ncat {said} >&2\nexec {real} "$@"\n'
 _INSTEAD = "#!/bin/sh\ncat {said}\ncat {said} >&2\ntail -n 1 {said} >&2\nexit 3\n"
 _KERNEL = """#!/bin/sh
 case "$*" in *kmsg*) cat {kernel} ;; esac
