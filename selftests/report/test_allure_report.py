@@ -151,7 +151,8 @@ def test_an_item_takes_one_file_and_no_item_is_a_retry_of_another(made, nights, 
         records = (folder / "records.jsonl").read_text(encoding="utf-8").splitlines()
         results = list((folder / "allure-results").glob("*-result.json"))
         assert len(results) == len(records)
-        assert len(list((folder / "allure-results").iterdir())) <= 1.2 * len(records)
+        # One more for each measurement, its transcript, and a few of the whole run.
+        assert len(list((folder / "allure-results").iterdir())) <= 1.3 * len(records)
         summary = json.loads((folder / "allure-report" / "summary.json").read_text())
         assert summary["stats"]["total"] == len(records)
         assert not summary.get("retryTests")

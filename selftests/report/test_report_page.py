@@ -255,7 +255,7 @@ def test_a_phone_shows_a_short_page_that_is_no_wider(story, gdr, nights, tab):
     tab.emulate(390, 844)
     tab.open((folder / "report.html").resolve().as_uri())
     assert tab.of("document.documentElement.scrollWidth") <= 390
-    assert tab.height() < 8500
+    assert tab.height() < 9000
     margins = "document.querySelector('.closest .wide')"
     assert tab.of(f"{margins}.scrollWidth <= {margins}.clientWidth")
 

@@ -248,8 +248,9 @@ def test_the_steps_of_the_nightly_job(start: Start, step: str, hostfile: str) ->
         NIGHT_LEVEL="smoke",
         PYTEST_ADDOPTS="-p no:hypothesispytest --collect-only -q",
     )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
-    assert ("lab-connectx4-homelab: " if "plan" in step else SEEN) in done.stdout
+    plans = "plan" in step  # the other one is only listed here, which is no accepted cluster
+    assert done.returncode == (0 if plans else 3), done.stdout[-2000:] + done.stderr
+    assert ("lab-connectx4-homelab: " if plans else SEEN) in done.stdout
 
 
 def _jenkinsfile() -> str:
