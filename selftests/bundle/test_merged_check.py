@@ -66,8 +66,8 @@ def test_a_partner_that_was_not_good(make, into):
         ("set of tests", {"change": {"tests": (Candidate("warp", "measures", ()),)}}),
         ("version of railgauge", {"change": {"software": "0.0.1"}}),
         ("kind of evidence", {"change": {"evidence": "simulated"}}),
-        ("size of the lab", {"asked": {"lab_nodes": 4}}),
-        ("seed of the lab", {"asked": {"lab_seed": 4}}),
+        *(("size of the lab", {"asked": {"lab_nodes": number}}) for number in (4, 1, -1)),
+        *(("seed of the lab", {"asked": {"lab_seed": number}}) for number in (4, 1, -1)),
         ("set of deviations", {"given": [EVENT]}),
     ],
 )

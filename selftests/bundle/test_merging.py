@@ -100,13 +100,14 @@ def test_its_plan_has_the_latest_end_and_all_who_ran_it(make):
         {"operator": "A. E.", "ended": "2026-11-24T09:30:00+08:00"},
         {"operator": "M. Ohm", "ended": "2026-11-24T02:30:00+00:00", "sampled": True},
         {"operator": "A. E.", "ended": "2026-11-24T03:30:00+03:00"},
-        {"ended": "2026-11-24T02:00:00+00:00"},
+        {"ended": "2026-11-24T02:00:00+00:00", "software": "0.2.9"},
     )
     runs = [make(f"r{i}", i, change=one) for i, one in enumerate(changes, 1)]
     plan = merged.plan_of("m", runs, ())
     assert (plan.ended, plan.operator) == (changes[1]["ended"], "A. E., M. Ohm")
     assert (plan.sampled, merged.plan_of("m", runs[2:], ()).sampled) == (True, False)
     assert (plan.began, plan.planned, plan.parts) == (runs[0].plan().began, (), ())
+    assert plan.software == runs[0].plan().software
 
 
 def test_what_no_run_measured_is_not_run(shards, into):
@@ -187,6 +188,28 @@ def test_an_item_is_judged_by_what_was_measured_in_its_own_run(done, monkeypatch
         assert (platform, evidence.found, fabric) == (limits, done.found, small.WHOLE.fabric)
     first, second = (part.result(LOGS.case_of("n1")) for part in done.parts)
     assert first != second
+
+
+def test_a_transcript_is_that_of_the_run_that_measured_it(done):
+    kept = {SETTING.format("n1"): "transcripts/a.json", SETTING.format("n2"): ""}
+
+    def judge(item, _by):
+        return replace(item, transcript=kept.get(item.id, ""))
+
+    found = merged.remade(done, done.plan(), done.platform(), judge).records
+    assert [found[name].transcript for name in kept] == ["parts/r2/transcripts/a.json", ""]
+
+
+def test_its_cluster_is_that_of_the_run_of_the_whole_level(signed, again):
+    other = small.edited(again, "cluster.json", source="other.yaml")
+    for parts in ((signed, other), (other, signed)):
+        assert merged.cluster_of(parts).source == "bench.yaml"
+
+
+def test_shards_alone_have_the_cluster_of_the_first(shards):
+    first, *_, last = shards
+    other = small.edited(last, "cluster.json", source="other.yaml")
+    assert merged.cluster_of((first, other)).source == "bench.yaml"
 
 
 def test_a_node_that_no_run_has_surveyed_has_no_facts(shards, into):
