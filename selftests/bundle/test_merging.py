@@ -200,6 +200,17 @@ def test_a_transcript_is_that_of_the_run_that_measured_it(done):
     assert [found[name].transcript for name in kept] == ["parts/r2/transcripts/a.json", ""]
 
 
+def test_the_end_is_made_of_all_items_those_that_did_not_run_too(shards, into, monkeypatch):
+    done, given = written(into, *shards[:1]), []
+    monkeypatch.setattr(merged.decision, "closed", lambda *words: given.append(words) or ())
+    run = merged.plan_of("m", done.parts, ())
+    merged.remade(done, run, done.platform(), lambda item, _by: item)
+    ((planned, results),) = given
+    assert planned.planned == tuple(results.records)
+    absent = [one for one in results.records.values() if one.outcome is Outcome.NOT_RUN]
+    assert [one.nodes for one in absent] == [("n2",), ("n3",)]
+
+
 def test_its_cluster_is_that_of_the_run_of_the_whole_level(signed, again):
     other = small.edited(again, "cluster.json", source="other.yaml")
     for parts in ((signed, other), (other, signed)):

@@ -90,7 +90,6 @@ def plan_of(run_id: str, parts: Sequence[Contents], told: Sequence[MergedPart]) 
         plans[0],
         run_id=run_id,
         planned=(),
-        began=plans[0].began,
         ended=max((plan.ended for plan in plans), key=datetime.fromisoformat),
         operator=", ".join(operators),
         part=None,
