@@ -6,23 +6,10 @@ import subprocess
 import pytest
 from testing import programs
 from testing.free_ports import free_port
+from testing.parsed_outputs import errors, read, values
 from testing.waiting import wait_until
 
-from railgauge import tools
 from railgauge.tools.text import clean
-
-
-def read(tool, text):
-    return tools.tool(tool).parse(text)
-
-
-def values(parsed):
-    return {(s.metric, s.placement): s.value for s in parsed.samples}
-
-
-def errors(parsed):
-    return {problem.kind for problem in parsed.errors}
-
 
 # --- iperf3's table ---
 

@@ -3,26 +3,9 @@
 import json
 
 import pytest
+from testing.parsed_outputs import errors, read, values, warnings
 
-from railgauge import tools
 from railgauge.tools.text import clean
-
-
-def read(tool, text):
-    return tools.tool(tool).parse(text)
-
-
-def values(parsed):
-    return {(s.metric, s.placement): s.value for s in parsed.samples}
-
-
-def errors(parsed):
-    return {problem.kind for problem in parsed.errors}
-
-
-def warnings(parsed):
-    return {problem.kind for problem in parsed.problems} - errors(parsed)
-
 
 MULTINODE = """\
 nvbandwidth Version: v0.8

@@ -4,29 +4,13 @@ import json
 
 import pytest
 from testing.gpu_tool_outputs import BURN, RVS_GST, hipblaslt_row, rvs_closing
+from testing.parsed_outputs import errors, read, values, warnings
 from testing.places import SHARED
 from testing.read_only_outputs import TABLE
 
-from railgauge import tools
 from railgauge.cli import main
 
 CASES = SHARED / "cases"
-
-
-def read(tool, text):
-    return tools.tool(tool).parse(text)
-
-
-def values(parsed):
-    return {(one.metric, one.placement): one.value for one in parsed.samples}
-
-
-def errors(parsed):
-    return {problem.kind for problem in parsed.errors}
-
-
-def warnings(parsed):
-    return {problem.kind for problem in parsed.problems} - errors(parsed)
 
 
 # --- the cases beside this project ---

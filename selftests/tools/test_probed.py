@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from testing.parsed_outputs import errors, values
 from testing.recorded_outputs import recorded
 
 from railgauge import tools
@@ -77,14 +78,6 @@ OUTPUTS = {
     "rocm-smi": (ROCM, {("gpus", None): 2}),
     "amd-smi": (AMD, {("gpus", None): 2}),
 }
-
-
-def values(parsed):
-    return {(s.metric, s.placement): s.value for s in parsed.samples}
-
-
-def errors(parsed):
-    return {problem.kind for problem in parsed.errors}
 
 
 @pytest.mark.parametrize("name", OUTPUTS)

@@ -1,6 +1,7 @@
 """Another option, or another release, of a program gives figures that are right, or an error."""
 
 import pytest
+from testing.parsed_outputs import errors, read, values, warnings
 from testing.printed_tables import (
     AMD_MONITOR,
     AMD_TABLE,
@@ -19,25 +20,8 @@ from testing.printed_tables import (
 )
 from testing.program_outputs import RIGHT
 
-from railgauge import tools
 from railgauge.judging.evidence import DOUBTS
 from railgauge.tools.finding import find
-
-
-def read(tool, text):
-    return tools.tool(tool).parse(text)
-
-
-def values(parsed):
-    return {(one.metric, one.placement): one.value for one in parsed.samples}
-
-
-def errors(parsed):
-    return {problem.kind for problem in parsed.errors}
-
-
-def warnings(parsed):
-    return {problem.kind for problem in parsed.problems} - errors(parsed)
 
 
 @pytest.mark.parametrize(("tool", "option"), RIGHT)

@@ -12,7 +12,7 @@ moment. That is a run which was killed at that moment.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -90,8 +90,9 @@ def _of_ended(run: Path, held: Mapping[str, str]) -> Iterator[_Difference]:
             name = path.relative_to(run).as_posix()
             if path.is_file() and name not in held:
                 yield _Difference(name, f"is not of the run: it is not in {MANIFEST}")
-    left = unfinished(run)
-    for name in _vouched(run):
+    vouched = _vouched(run)
+    left = unfinished(run, vouched)
+    for name in vouched:
         if name not in held and name not in left:
             yield _Difference(name, f"is missing: it is in {VOUCHED}, and not in {MANIFEST}")
 
@@ -115,16 +116,20 @@ def _of_killed(run: Path) -> Iterator[_Difference]:
             what = "does not fit the lines before it: one of them was changed"
             yield _Difference(name, f"line {number} {what}")
             return
-    yield from _other_than_vouched(run)
-    yield from _without_evidence(run)
+    vouched = _vouched(run)
+    left = unfinished(run, vouched)
+    yield from _other_than_vouched(run, vouched, left)
+    yield from _without_evidence(run, left)
 
 
-def _other_than_vouched(run: Path) -> Iterator[_Difference]:
+def _other_than_vouched(
+    run: Path, vouched: Mapping[str, str], left: Collection[str]
+) -> Iterator[_Difference]:
     """Each file for which the run vouches, unless it is as the run wrote it last."""
-    vouched, left = _vouched(run), unfinished(run)
+    last = next(reversed([*vouched]), None)
     for name, digest in vouched.items():
         # Nothing is measured before the survey has its name.
-        if name in left and (TRANSCRIPTS in Path(name).parts or name == next(reversed(vouched))):
+        if name in left and (TRANSCRIPTS in Path(name).parts or name == last):
             continue
         if not (run / name).is_file():
             yield _Difference(name, f"is missing: it is in {VOUCHED}")
@@ -136,13 +141,15 @@ def _other_than_vouched(run: Path) -> Iterator[_Difference]:
             yield _Difference(name, _changed_by(VOUCHED))
 
 
-def unfinished(run: Path) -> dict[str, Path]:
+def unfinished(run: Path, vouched: Mapping[str, str] | None = None) -> dict[str, Path]:
     """The files of evidence that a killed process has left under a temporary name, by their names.
 
     Each is complete: the run had vouched for it, and was killed before it gave it its name.
+    ``vouched`` are the digests for which the run vouches, if they were read already.
     """
     left = [path for path in run.rglob(".*.json.*") if path.is_file()]
-    vouched = _vouched(run) if left else {}
+    if vouched is None:
+        vouched = _vouched(run) if left else {}
     named = ((_named(path).relative_to(run).as_posix(), path) for path in left)
     return {name: path for name, path in named if sha256_of(path) == vouched.get(name)}
 
@@ -172,7 +179,7 @@ def _transcripts(run: Path) -> Iterator[Path]:
         yield from sorted((place / TRANSCRIPTS).glob("*.json"))
 
 
-def _without_evidence(run: Path) -> Iterator[_Difference]:
+def _without_evidence(run: Path, left: Collection[str]) -> Iterator[_Difference]:
     """What the run has judged by evidence that is not there any more, or has not told."""
     measured = {line.get("id") for line in objects(run / record.MEASUREMENTS)}
     ended, used = set[str](), dict[str, None]()
@@ -182,7 +189,6 @@ def _without_evidence(run: Path) -> Iterator[_Difference]:
         if item.get("judgements") and item.get("id") not in measured:
             what = f"has no line of {item.get('id')}, which has a record"
             yield _Difference(record.MEASUREMENTS, what)
-    left = unfinished(run)
     for name in used:
         if name not in left and not (run / name).is_file():
             yield _Difference(name, f"is missing: an item in {record.FILE} is based on it")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from railgauge.config.thresholds.model import Measurement, Platform
@@ -166,10 +166,8 @@ def _uuids(asked: ToolRequest, said: Iterable[str]) -> Iterator[Claim]:
     known = {digits for uuid in parts if uuid and (digits := _digits(uuid))}
     if not known or len(known) < len(parts) or any(gpu.mig_enabled for gpu in facts.gpus):
         return
-    if strange := [uuid for uuid in printed if _digits(uuid) not in known]:
-        yield _of_others("UUIDs of the GPUs", asked, strange)
-    else:
-        yield Claim("UUIDs of the GPUs", "of the node", f"{len(printed)} of them")
+    strange = [uuid for uuid in printed if _digits(uuid) not in known]
+    yield _of_the_node("UUIDs of the GPUs", asked, printed, strange)
 
 
 def claims_of_buses(asked: ToolRequest, said: Iterable[str]) -> Iterator[Claim]:
@@ -180,13 +178,16 @@ def claims_of_buses(asked: ToolRequest, said: Iterable[str]) -> Iterator[Claim]:
     whole = {pci.whole(bus) for bus in known if bus} - {None}
     if not printed or not known or len(whole) < len(known):
         return
-    if strange := [one for one in printed if pci.whole(one) not in whole]:
-        yield _of_others("PCI addresses of the GPUs", asked, strange)
-    else:
-        yield Claim("PCI addresses of the GPUs", "of the node", f"{len(printed)} of them")
+    strange = [one for one in printed if pci.whole(one) not in whole]
+    yield _of_the_node("PCI addresses of the GPUs", asked, printed, strange)
 
 
-def _of_others(item: str, asked: ToolRequest, strange: Iterable[str]) -> Claim:
+def _of_the_node(
+    item: str, asked: ToolRequest, printed: Sequence[str], strange: Sequence[str]
+) -> Claim:
+    """Claim that what was ``printed`` is the node's; ``strange`` is what of it is not."""
+    if not strange:
+        return Claim(item, "of the node", f"{len(printed)} of them")
     asks = f"{asked.case.nodes[0]} has"
     return Claim(item, "others", ", ".join(strange), False, asks=asks)
 

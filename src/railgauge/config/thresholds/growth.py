@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from railgauge.config.thresholds.basis import basis_of
 from railgauge.config.thresholds.counter_groups import GROUPS, CounterGroup
 from railgauge.config.thresholds.model import GrowthLimit, Nic
 from railgauge.core.errors import ThresholdError
-from railgauge.core.limits import Basis
 from railgauge.stacks import stack
 
 
@@ -39,7 +39,7 @@ def read_growth(
 def _limit(entry: Mapping[str, Any], where: str) -> GrowthLimit:
     if ("ceiling" in entry) == ("per_hour" in entry):
         raise ThresholdError("needs either ceiling or per_hour", where=where)
-    basis = Basis(entry["basis"]["source"], entry["basis"]["says"])
+    basis = basis_of(entry)
     return GrowthLimit(entry.get("ceiling"), entry.get("per_hour"), basis)
 
 

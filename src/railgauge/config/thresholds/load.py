@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from railgauge.config.schema import complaints_of_json
 from railgauge.config.thresholds import sections, source
+from railgauge.config.thresholds.basis import basis_of
 from railgauge.config.thresholds.expand import Origins, Written, expanded, is_short
 from railgauge.config.thresholds.growth import read_growth
 from railgauge.config.thresholds.loose import declared
@@ -218,9 +219,7 @@ class _Reader:
         rule = next(key for key in entry if key not in _BESIDE_THE_RULE)
         pointer, own = f"/expected/{name}", (entry.get("fact", ""), entry.get("per", ""))
         known = tuple(entry.get("measured_with", ()))
-        return Expectation(
-            name, rule, entry[rule], sections.basis(entry["basis"]), pointer, *own, known
-        )
+        return Expectation(name, rule, entry[rule], basis_of(entry), pointer, *own, known)
 
     def _measurement(self, name: str, entry: Mapping[str, Any]) -> Measurement:
         pointer = f"/measurements/{name}"
@@ -295,7 +294,7 @@ class _Reader:
             unit=entry["unit"],
             floor=self._bound(pointer, entry.get("floor")),
             ceiling=self._bound(pointer, entry.get("ceiling")),
-            basis=replace(sections.basis(entry["basis"]), measured=measured),
+            basis=replace(basis_of(entry), measured=measured),
             marginal=entry.get("marginal", 0.0),
             dispersion=Dispersion(**entry.get("dispersion", {})),
             record_only=entry.get("record_only", False),

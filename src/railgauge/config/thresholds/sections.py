@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from railgauge.config.thresholds.basis import basis_of
 from railgauge.config.thresholds.model import (
     FabricLimits,
     KernelLog,
@@ -14,12 +15,11 @@ from railgauge.config.thresholds.model import (
     Traffic,
     Transport,
 )
-from railgauge.core.limits import Basis
 
 
 def preparation(entry: Mapping[str, Any]) -> Preparation:
     words = {key: tuple(entry.get(key, ())) for key in ("read", "apply", "undo", "save")}
-    return Preparation(name=entry["name"], want=entry["want"], basis=basis(entry["basis"]), **words)
+    return Preparation(name=entry["name"], want=entry["want"], basis=basis_of(entry), **words)
 
 
 def variables(entry: Mapping[str, Any]) -> dict[str, str]:
@@ -30,16 +30,14 @@ def traffic(entry: Mapping[str, Any] | None) -> Traffic | None:
     if entry is None:
         return None
     least, most = entry["share"]
-    return Traffic(
-        (least, most), entry.get("spread"), basis(entry["basis"]), entry.get("devmem_packet")
-    )
+    return Traffic((least, most), entry.get("spread"), basis_of(entry), entry.get("devmem_packet"))
 
 
 def transport(entry: Mapping[str, Any] | None) -> Transport | None:
     if entry is None:
         return None
     wanted, refused = tuple(entry["wanted"]), tuple(entry.get("refused", ()))
-    return Transport(wanted, refused, basis(entry["basis"]))
+    return Transport(wanted, refused, basis_of(entry))
 
 
 def fabric(entry: Mapping[str, Any] | None) -> FabricLimits | None:
@@ -47,7 +45,7 @@ def fabric(entry: Mapping[str, Any] | None) -> FabricLimits | None:
         return None
     most = {name: float(value) for name, value in entry.get("most", {}).items()}
     return FabricLimits(
-        basis=basis(entry["basis"]),
+        basis=basis_of(entry),
         most=most,
         bit_error_rate=entry.get("bit_error_rate"),
         since=entry.get("since", ""),
@@ -58,16 +56,12 @@ def fabric(entry: Mapping[str, Any] | None) -> FabricLimits | None:
 def peers(entry: Mapping[str, Any] | None) -> Peers | None:
     if not entry:
         return None
-    return Peers(float(entry["behind_peers_max"]) / 100, basis(entry["basis"]))
+    return Peers(float(entry["behind_peers_max"]) / 100, basis_of(entry))
 
 
 def kernel_log(entry: Mapping[str, Any] | None) -> KernelLog | None:
-    return KernelLog(basis(entry["basis"])) if entry else None
+    return KernelLog(basis_of(entry)) if entry else None
 
 
 def results(entry: Mapping[str, Any] | None) -> Results | None:
-    return Results(tuple(entry["tests"]), basis(entry["basis"])) if entry else None
-
-
-def basis(entry: Mapping[str, str]) -> Basis:
-    return Basis(entry["source"], entry["says"])
+    return Results(tuple(entry["tests"]), basis_of(entry)) if entry else None

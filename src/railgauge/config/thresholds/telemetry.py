@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from railgauge.config.thresholds.basis import basis_of
 from railgauge.core.errors import ThresholdError
 from railgauge.core.limits import Basis
 from railgauge.core.terms import Rung
@@ -115,7 +116,7 @@ def read_telemetry(entry: Mapping[str, Any] | None, vendor: str, path: str) -> T
         raise ThresholdError("the platform declares no GPU to sample", where=f"{path}: $/telemetry")
     never, clock = _never(entry.get("throttling")), _clock(entry.get("clock"))
     most = {
-        what: Most(float(entry[name]["ceiling"]), _basis(entry[name]))
+        what: Most(float(entry[name]["ceiling"]), basis_of(entry[name]))
         for name, what in _MOST.items()
         if name in entry
     }
@@ -150,7 +151,7 @@ def _refuse_unknown(never: NeverThrottled | None, sampler: Sampler, where: str) 
 
 
 def _never(entry: Mapping[str, Any] | None) -> NeverThrottled | None:
-    return NeverThrottled(tuple(entry["never"]), _basis(entry)) if entry else None
+    return NeverThrottled(tuple(entry["never"]), basis_of(entry)) if entry else None
 
 
 def _clock(entry: Mapping[str, Any] | None) -> LoadedClock | None:
@@ -160,9 +161,5 @@ def _clock(entry: Mapping[str, Any] | None) -> LoadedClock | None:
         float(entry["floor"]),
         float(entry.get("share", _SHARE)),
         float(entry.get("loaded_percent", _LOADED_PER_CENT)),
-        _basis(entry),
+        basis_of(entry),
     )
-
-
-def _basis(entry: Mapping[str, Any]) -> Basis:
-    return Basis(entry["basis"]["source"], entry["basis"]["says"])
