@@ -116,7 +116,9 @@ _FAULTS = {
     "port-down": _Kind("the port of NIC DEVICE is down", hard.port_down),
     "link-rate": _Kind("the link of NIC DEVICE trained at the next lower rate", hard.link_rate),
     "high-ber": _Kind("the link of NIC DEVICE has bit errors", hard.high_ber),
-    "pcie-width": _Kind("NIC DEVICE trained with half its PCIe lanes", hard.pcie_width),
+    "pcie-width": _Kind(
+        "NIC DEVICE trained with fewer PCIe lanes than its rate needs", hard.pcie_width
+    ),
     "gpu-missing": _Kind("GPU number DEVICE is missing", hard.gpu_missing),
     "nic-missing": _Kind("NIC DEVICE is missing", hard.nic_missing),
     "gdr-disabled": _Kind(

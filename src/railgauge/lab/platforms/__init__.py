@@ -207,12 +207,18 @@ def _link(pcie: dict[str, Any]) -> list[object]:
 
 
 def narrow(node: dict[str, Any], device: str) -> None:
-    """Train the NIC's slot with half its lanes, and cap its bandwidth at what those lanes carry."""
+    """Train the slot with the most lanes that do not carry the rate, and cap the bandwidth."""
     nic = node["devices"][device]
     pcie = nic["pcie"]
-    pcie["width"] //= 2
-    gbps = pcie["gt_s"] * _ENCODING[pcie["gt_s"]] * pcie["width"] * _PCIE_PAYLOAD_SHARE
-    nic["cap_gbps"] = min(gbps, nic["cap_gbps"] or gbps)
+    rate_gbps = float(nic["rate"].split()[0])
+    while _payload_gbps(pcie) > rate_gbps:
+        pcie["width"] //= 2
+    nic["cap_gbps"] = min(_payload_gbps(pcie), nic["cap_gbps"] or rate_gbps)
     for function in node["pci"]:
         if function["address"] == nic["pci"]:
             function["link"] = _link(pcie)
+
+
+def _payload_gbps(pcie: dict[str, Any]) -> float:
+    lane_gbps: float = pcie["gt_s"] * _ENCODING[pcie["gt_s"]]
+    return lane_gbps * pcie["width"] * _PCIE_PAYLOAD_SHARE
