@@ -220,5 +220,6 @@ def narrow(node: dict[str, Any], device: str) -> None:
 
 
 def _payload_gbps(pcie: dict[str, Any]) -> float:
-    lane_gbps: float = pcie["gt_s"] * _ENCODING[pcie["gt_s"]]
-    return lane_gbps * pcie["width"] * _PCIE_PAYLOAD_SHARE
+    lanes: int = pcie["width"]
+    speed: float = pcie["gt_s"]
+    return speed * _ENCODING[speed] * lanes * _PCIE_PAYLOAD_SHARE
