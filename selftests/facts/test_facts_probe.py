@@ -82,6 +82,7 @@ def test_nic_comes_from_sysfs_and_tools(node):
             pcie_speed_gts=32.0,
             pcie_width=16,
             gids=(GidFacts(0, "fe80:0000:0000:0000:a088:c203:005a:ab6c", None, "v1"),),
+            node_guid="0xa088c203005aab6c",
         ),
     )
 
@@ -123,14 +124,45 @@ def test_peer_memory_without_version_file_does_not_count(node):
 
 
 def test_missing_tools_are_named(node):
-    for tool in ("mx-smi", "ibv_devinfo", "ibdev2netdev", "lspci"):
+    for tool in ("mx-smi", "ibv_devinfo", "ibv_devices", "ibdev2netdev", "lspci"):
         (node.bin / tool).unlink()
     why = node.facts(METAX).missing
     assert why["gpus"] == why["topology"] == "mx-smi: command not found (exit 127)"
     assert why["acs_enabled"] == "lspci: command not found (exit 127)"
     assert why["nics.mlx5_0.active_mtu_bytes"] == "ibv_devinfo: command not found (exit 127)"
     assert why["nics.mlx5_0.part_number"] == "ibdev2netdev: command not found (exit 127)"
-    assert len(why) == 8
+    assert why["nics.mlx5_0.node_guid"] == "ibv_devices: command not found (exit 127)"
+    assert len(why) == 9
+
+
+@pytest.mark.parametrize(
+    ("listed", "why"),
+    [
+        ("    mlx5_0          \ta088c203005aab6d\n",
+         "ibv_devices shows 0xa088c203005aab6d, but /sys/class/infiniband/mlx5_0/node_guid is "
+         "0xa088c203005aab6c"),
+        ("    mlx5_1          \ta088c203005aab6c\n", "ibv_devices: does not list mlx5_0"),
+        ("    mlx5_0          \ta088c203005aab\n", "ibv_devices: does not list mlx5_0"),
+        ("", "ibv_devices: does not list mlx5_0"),
+    ],
+)  # fmt: skip
+def test_a_guid_that_two_sources_do_not_agree_on_is_unknown(node, listed, why):
+    node.tool("ibv_devices", listed)
+    facts = node.facts(METAX)
+    assert facts.missing["nics.mlx5_0.node_guid"] == why
+    assert facts.nics[0].node_guid is None
+
+
+@pytest.mark.parametrize("own", ["", "a088:c203:005a", "guid"])
+def test_a_guid_that_sysfs_does_not_show_is_unknown(node, own):
+    node.write({"sys/class/infiniband/mlx5_0/node_guid": own})
+    assert "node_guid" in node.facts(METAX).missing["nics.mlx5_0.node_guid"]
+
+
+def test_a_guid_of_zeros_is_what_it_is(node):
+    node.write({"sys/class/infiniband/mlx5_0/node_guid": "0000:0000:0000:0000"})
+    node.tool("ibv_devices", "    mlx5_0          \t0000000000000000\n")
+    assert require(node.facts(METAX), "nics.mlx5_0.node_guid") == f"0x{0:016x}"
 
 
 def test_a_program_in_a_folder_of_its_own_is_found(node, tmp_path):
@@ -176,7 +208,7 @@ def test_tools_are_limited_to_20_seconds(node):
     node.script("timeout", 'echo "$*" >>limits.txt\nshift 3\nexec "$@"\n')
     node.facts(METAX)
     limits = (node.root.parent / "limits.txt").read_text().splitlines()
-    assert len(limits) == 8
+    assert len(limits) == 9
     assert {line.split(" sh ")[0] for line in limits} == {"-k 5 20"}
 
 
