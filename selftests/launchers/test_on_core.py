@@ -1,7 +1,7 @@
 """Ranks that a launcher was asked to bind to one core each say which they got.
 
-Real Open MPI and MPICH start them. The lab's ``mpirun`` names the cores that Open MPI itself chooses
-on the same topology.
+Real Open MPI and MPICH start them. The lab's ``mpirun`` names the cores that Open MPI itself
+chooses on the same topology.
 """
 
 from __future__ import annotations
@@ -31,9 +31,7 @@ TIME_LIMIT_S = 60
 
 
 def run(*argv: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        argv, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False
-    )
+    return subprocess.run(argv, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
 
 
 @pytest.fixture(params=LAUNCHES)

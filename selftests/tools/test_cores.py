@@ -18,9 +18,10 @@ GOOD = tuple(RankOnCore(n, "gpu01", f"{n},{n + 8}", f"{n},{n + 8}") for n in ran
 CPUS = {"0": "0-3,8-11", "1": "4-7,12-15"}
 
 
-def claims(told, argv=ARGV, ranks=4, numa_node=None, cpus=CPUS):
+def claims(told, argv=ARGV, ranks=4, numa_node=None, cpus=CPUS, *, is_planned=True):
     facts = SimpleNamespace(hostname="gpu01.site", numa_cpus=cpus)
-    asked = SimpleNamespace(case=SimpleNamespace(nodes=("n1",)), facts=lambda _node: facts)
+    case = SimpleNamespace(nodes=("n1",))
+    asked = SimpleNamespace(case=case, facts=lambda _node: facts, is_planned=is_planned)
     side = SimpleNamespace(argv=argv, parsed=Parsed("t", None, (), {"on_core": told}, ()))
     return list(claims_of_cores(asked, side, ranks, numa_node))
 
@@ -91,6 +92,13 @@ def test_a_core_of_another_numa_node_than_the_declared_one():
 def test_a_launcher_that_was_not_asked_shows_no_cores():
     assert claims((), ("mpirun", "--bind-to", "none", "all_reduce_perf")) == []
     assert claims((), ()) == []
+
+
+def test_an_output_that_the_suite_did_not_make_need_not_show_it():
+    (claim,) = claims(None, is_planned=False)
+    assert (claim.said, claim.agrees) == (None, True)
+    (claim,) = claims(GOOD[:3], is_planned=False)
+    assert not claim.agrees
 
 
 # --- the commands ---

@@ -24,6 +24,7 @@ _REMEDY = (
     "'railgauge: rank'; remove what binds the ranks otherwise (a wrapper, --cpu-set, a job with "
     "fewer cores), or --bind-to core from launcher_args"
 )
+_SILENT = "no rank says where it runs"
 _MOST = 3
 
 
@@ -32,13 +33,18 @@ def claims_of_cores(
 ) -> Iterator[Claim]:
     """Claim that each of the ``ranks`` has a core of its own, where the launcher was asked for it.
 
-    That is where the command has the ranks say where they run; an output of another command shows
-    no cores. ``numa_node`` is the NUMA node that the platform declares, for all ranks.
+    That is where the command has the ranks say where they run. An output of another command, or one
+    that no run of the suite made, need not show it. ``numa_node`` is the NUMA node that the
+    platform declares, for all ranks.
     """
     if on_core.NAME not in side.argv:
         return
     listed = side.parsed.summary.get("on_core")
-    told = [one for one in listed if isinstance(one, RankOnCore)] if _is_list(listed) else []
+    listed = listed if isinstance(listed, tuple) else ()
+    told = [one for one in listed if isinstance(one, RankOnCore)]
+    if not told and not asked.is_planned:
+        yield Claim(_ITEM, _WANTED, None)
+        return
     known = by_hostname(asked) if _is_number(numa_node) else {}
     wrong = [
         *_silent(told, ranks),
@@ -53,10 +59,6 @@ def claims_of_cores(
     )
 
 
-def _is_list(listed: object) -> bool:
-    return isinstance(listed, tuple)
-
-
 def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
@@ -66,7 +68,7 @@ def _silent(told: Sequence[RankOnCore], ranks: object) -> list[str]:
     found = len({(one.host, one.rank) for one in told})
     if found == ranks == len(told):
         return []
-    return [f"{found} of {ranks} ranks say where they run" if told else "no rank says where it runs"]
+    return [f"{found} of {ranks} ranks say where they run"] if told else [_SILENT]
 
 
 def _where(one: RankOnCore) -> str:
