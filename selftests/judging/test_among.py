@@ -102,7 +102,9 @@ def test_guids_of_their_own():
 
 
 def test_a_guid_that_two_adapters_have_points_at_both():
-    first, second, third = (judged(guids(GUID_A, GUID_B, GUID_A), *GUID, f"n{i}") for i in (1, 2, 3))
+    first, second, third = (
+        judged(guids(GUID_A, GUID_B, GUID_A), *GUID, f"n{i}") for i in (1, 2, 3)
+    )
     assert (first.outcome, second.outcome, third.outcome) == (FAILED, PASSED, FAILED)
     assert first.points_at == third.points_at == (("n1", "mlx5_0"), ("n3", "mlx5_0"))
     assert first.reason == f"GUID {GUID_A} is also that of n3 mlx5_0"

@@ -18,8 +18,8 @@ from expected_causes import (
     OF_ACCESS,
     OF_COUNTERS,
     OF_CPUS,
-    OF_GUIDS,
     OF_GUESTS,
+    OF_GUIDS,
     OF_KERNEL,
     OF_LOAD,
     PATH,
@@ -329,7 +329,8 @@ DEVICES: Mapping[str, Callable[[DrawInputs], Choice]] = {
     **dict.fromkeys(
         ("high-ber", "port-down", "link-rate", "nic-idle", "nic-missing", "pcie-width", "no-sm",
          "mtu", "firmware", "slow-nic", "slow-send", "slow-receive", "duplicate-lid",
-         "duplicate-gid", "guid-unset", "nic-numa", "pcie-errors", "link-flap", "retransmits", "congestion"),
+         "duplicate-gid", "guid-unset", "nic-numa", "pcie-errors", "link-flap", "retransmits",
+         "congestion"),
         _nic,
     ),
     **dict.fromkeys(

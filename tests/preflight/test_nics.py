@@ -148,8 +148,8 @@ def test_port_address(node, nic, expect):
 def test_node_guid(node, nic, expect):
     """The adapter has a GUID, which no other adapter has.
 
-    Pass: ibv_devices and sysfs show one GUID of the adapter. It is not zero, and no other adapter of
-        any node has it.
+    Pass: ibv_devices and sysfs show one GUID of the adapter. It is not zero, and no other adapter
+        of any node has it.
     Fail: The GUID is zero, or another adapter has it: the subnet manager takes two for one.
     Remedy: Give the adapter its own GUID (flint -d DEVICE sg), and reset it.
     """

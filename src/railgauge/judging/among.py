@@ -1,8 +1,8 @@
 """Compare a fact with the same fact of the other nodes: it must be distinct, or near theirs. Pure.
 
-``distinct`` is for what no two nodes, ports or devices may share. With the boot ids A, B and A the first and
-the third node fail, and each judgement points at both. ``within`` is for numbers. With clocks that
-are 0, 1 and 7200 s ahead, the third node fails.
+``distinct`` is for what no two nodes, ports or devices may share. With the boot ids A, B and A the
+first and the third node fail, and each judgement points at both. ``within`` is for numbers. With
+clocks that are 0, 1 and 7200 s ahead, the third node fails.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def judge_among(at: FactAt, expectation: Expectation, found: FactsByNode) -> Jud
     if expectation.rule == WITHIN:
         return _near(at, expectation, known)
     if expectation.value == DEVICES and require(known[at.node], _path(at)) == _NO_GUID:
-        return _unset(at, expectation)
+        return _unset(expectation)
     shared = {PORTS: _shared_ports, DEVICES: _shared_guids}.get(str(expectation.value))
     return _distinct(at, expectation, (shared or _shared_facts)(at, known))
 
@@ -76,7 +76,7 @@ def _distinct(at: FactAt, expectation: Expectation, shared: Iterable[_Shared]) -
     )
 
 
-def _unset(at: FactAt, expectation: Expectation) -> Judgement:
+def _unset(expectation: Expectation) -> Judgement:
     """The judgement of a GUID of zeros, which no other device need have for it to be none."""
     return Judgement(
         metric=expectation.name,

@@ -26,7 +26,7 @@ KINDS: Mapping[str, Kind] = {
         "an adapter has no GUID: the subnet manager cannot tell it from others",
         "give it the GUID of its label (flint -d DEVICE -guid GUID sg), and reset it; a virtual"
         " function gets its GUID of the host (ip link set … vf N node_guid GUID)",
-        "standard: InfiniBand Architecture Specification, volume 1: each channel adapter has a GUID",
+        "standard: InfiniBand Architecture Specification, volume 1: each adapter has a GUID",
     ),
     "clock-off": Kind(
         "the clock of a node does not show the time of the others",
