@@ -159,6 +159,15 @@ def written(folder, gpu_software, *addresses):
     return versions_of(folder, ["cluster.json", "environment.json"])
 
 
+def test_a_guid_of_zeros_stays_one():
+    """It is judged: with a number of its own it would pass."""
+    redactor = FileRedactor(None, addresses=True)
+    text = b"0x0000000000000000 0x248a070300ac5414 0x248a070300ac5414"
+    kept, *others = redactor.file("a.txt", text).split()
+    assert kept == b"0x0000000000000000"
+    assert others == [b"0x0000000000000001"] * 2
+
+
 def test_a_version_of_four_numbers_is_no_address(tmp_path):
     kept = written(tmp_path, {"runtime": "2.32.0.6", "driver": "570.86.15"})
     assert kept == {"2.32.0.6"}

@@ -12,6 +12,7 @@ from testing.diagnose_scenes import (
     counters,
     fact,
     healthy,
+    links,
     named,
     names,
     pairs_of,
@@ -313,6 +314,15 @@ def test_nodes_that_are_slow_only_together_have_poor_scaling():
     assert len(found[0].evidence) == 2 * len(pairs)
     one = causes([served(p, 0.1 if "n3" in p else 0.97) for p in pairs], alone, on="metax-c500")
     assert named(one) == [("poor-scaling", "n3")]
+
+
+def test_a_reduction_that_leaves_its_links_idle_is_no_poor_scaling():
+    """Its bandwidth and the links are each within their limits, and too far apart."""
+    item = replace(served(("n2",), 0.4), rung=3, subject="node_all_reduce", pairing="")
+    fine = [*links("n2", {}), *links("n1", {}), *(collective((n,), 392) for n in ("n1", "n2"))]
+    (found,) = causes(item, fine, nodes=names(2), on="mi300x")
+    assert (found.cause, found.where.node, found.confidence) == ("slow-node", "n2", "open")
+    assert "gpu_copy_bandwidth" in found.says
 
 
 def test_a_partner_of_slow_nodes_is_not_blamed():

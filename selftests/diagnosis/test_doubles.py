@@ -47,7 +47,25 @@ def test_a_duplicate_address_names_its_ports():
     assert named(found) == [("duplicate-address", "n[2-3], mlx5_0,mlx5_4")]
 
 
-@pytest.mark.parametrize("subject", ["boot_id", "machine_id", "port_address", "cpus_online"])
+def test_a_guid_that_two_adapters_have_is_one_cause_with_the_gids_made_of_it():
+    places = (("n2", "mlx5_0"), ("n3", "mlx5_0"))
+    found = causes(twice("node_guid", *places), twice("port_address", *places), nodes=names(3))
+    assert named(found) == [("duplicate-address", "n[2-3], mlx5_0")]
+    assert len(found[0].evidence) == 4
+    found = causes(twice("node_guid", ("n2", "mlx5_0"), ("n2", "mlx5_1")), nodes=names(3))
+    assert named(found) == [("duplicate-address", "n2, mlx5_0,mlx5_1")]
+
+
+def test_a_guid_of_zeros_is_no_duplicate():
+    unset = [fact("n2", "node_guid", "mlx5_0"), fact("n3", "node_guid", "mlx5_0")]
+    assert named(causes(unset, nodes=names(3))) == [
+        ("guid-unset", "n2, mlx5_0"), ("guid-unset", "n3, mlx5_0"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "subject", ["boot_id", "machine_id", "port_address", "node_guid", "cpus_online"]
+)
 def test_an_unknown_fact_is_not_a_duplicate(subject):
     assert [one.cause for one in causes(unknown("n2", subject))] == ["undiagnosed"]
 

@@ -16,6 +16,7 @@ from railgauge.core.errors import NoEvidence, VersionUndeclared
 from railgauge.core.model import Outcome
 from railgauge.core.question import FactAt
 from railgauge.facts import NodeFacts, parse_probe, probe_script
+from railgauge.judging.among import DEVICES
 from railgauge.judging.expectation import declared_at, judge_at, value_at
 from railgauge.planning import expectations
 from railgauge.planning.plan import platform_stack
@@ -97,6 +98,8 @@ def _wrong(facts: NodeFacts, at: FactAt, expectation: Expectation) -> object:
         return 1  # lane
     if expectation.rule == "at_least" and isinstance(expectation.value, int | float):
         return expectation.value - 1
+    if expectation.value == DEVICES:
+        return f"0x{0:016x}"  # no GUID
     return _other(value_at(facts, at))
 
 

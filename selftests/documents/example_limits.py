@@ -216,12 +216,15 @@ class _Asked:
         """The judgement of a measurement that reaches ``values`` times what the other one does."""
         (asserted,) = (a for a in self.measurement.asserts if a.metric == self.limit.metric)
         other = self.on.measurements[asserted.over]
-        runs = [
-            assess.Measured(
-                Case(one.name, NODES[:1], None, ()), one,
-                (Parsed(one.tool, None, (Sample(asserted.of, "1/s", value),)),), ((),),
-            )
-            for one, value in ((self.measurement, values[0]), (other, 1.0))
-        ]  # fmt: skip
-        (found,) = assess.ratio(runs[0], runs[1], asserted.of).judgements
+        reached = _one_value(self.measurement, asserted.of, values[0])
+        of_other = _one_value(other, asserted.by or asserted.of, 1.0)
+        (found,) = assess.ratio(reached, of_other, asserted.of).judgements
         return found
+
+
+def _one_value(measurement: Measurement, name: str, value: float) -> assess.Measured:
+    """A run of the measurement that prints one value of the metric."""
+    metric, _, placement = name.partition("/")
+    rows = (Sample(metric, "1/s", value, None, 0, placement or None),)
+    case = Case(measurement.name, NODES[:1], None, ())
+    return assess.Measured(case, measurement, (Parsed(measurement.tool, None, rows),), ((),))

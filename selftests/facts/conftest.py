@@ -59,6 +59,11 @@ hca_id: mlx5_0
                         port_lid:               954
                         link_layer:             InfiniBand
 """
+IBV_DEVICES = """\
+    device          	   node GUID
+    ------          	----------------
+    mlx5_0          	a088c203005aab6c
+"""
 NETDEV = (
     "0000:12:00.0 mlx5_0 (MT4129 - MCX75310AAS-NEAT) NVIDIA ConnectX-7 (default mode), PCIe"
     "      fw 28.43.3608 port 1 (ACTIVE) ==> ib0 (Up)\n"
@@ -139,6 +144,7 @@ SYSFS = {
     "fw_ver": "28.43.3608",
     "hca_type": "MT4129",
     "board_id": "MT_0000000838",
+    "node_guid": "a088:c203:005a:ab6c",
     "ports/1/state": "4: ACTIVE",
     "ports/1/phys_state": "5: LinkUp",
     "ports/1/rate": "400 Gb/sec (4X NDR)",
@@ -214,6 +220,7 @@ def node(bare: FakeNode) -> FakeNode:
     bare.tool("mx-table", MX_SMI)
     bare.tool("mx-topo", MX_TOPO)
     bare.tool("ibv_devinfo", DEVINFO)
+    bare.tool("ibv_devices", IBV_DEVICES)
     bare.tool("ibdev2netdev", NETDEV)
     bare.tool("lspci", LSPCI)
     return bare

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from railgauge.facts import host
 from railgauge.facts.ibtools import (
     parse_ibdev2netdev,
+    parse_ibv_devices,
     parse_ibv_devinfo,
     parse_show_gids,
 )
@@ -63,6 +64,15 @@ def test_ibdev2netdev_port_down_and_na():
     line = "0000:12:00.0 mlx5_0 (MT4119 - NA)  fw 16.1 port 1 (DOWN  ) ==> ens1 (Down)"
     (found,) = parse_ibdev2netdev(line)
     assert (found.port_state, found.part_number) == ("DOWN", None)
+
+
+# --- ibv_devices ---
+
+
+def test_ibv_devices(shared):
+    listed = parse_ibv_devices(text(shared, "transcripts/cx4-ibv_devices.txt"))
+    assert listed == {"mlx5_0": "0x248a070300ac5414"}
+    assert parse_ibv_devices("No IB devices found\n") == {}
 
 
 # --- show_gids ---

@@ -82,6 +82,7 @@ def test_nic_comes_from_sysfs_and_tools(node):
             pcie_speed_gts=32.0,
             pcie_width=16,
             gids=(GidFacts(0, "fe80:0000:0000:0000:a088:c203:005a:ab6c", None, "v1"),),
+            node_guid="0xa088c203005aab6c",
         ),
     )
 
@@ -123,14 +124,15 @@ def test_peer_memory_without_version_file_does_not_count(node):
 
 
 def test_missing_tools_are_named(node):
-    for tool in ("mx-smi", "ibv_devinfo", "ibdev2netdev", "lspci"):
+    for tool in ("mx-smi", "ibv_devinfo", "ibv_devices", "ibdev2netdev", "lspci"):
         (node.bin / tool).unlink()
     why = node.facts(METAX).missing
     assert why["gpus"] == why["topology"] == "mx-smi: command not found (exit 127)"
     assert why["acs_enabled"] == "lspci: command not found (exit 127)"
     assert why["nics.mlx5_0.active_mtu_bytes"] == "ibv_devinfo: command not found (exit 127)"
     assert why["nics.mlx5_0.part_number"] == "ibdev2netdev: command not found (exit 127)"
-    assert len(why) == 8
+    assert why["nics.mlx5_0.node_guid"] == "ibv_devices: command not found (exit 127)"
+    assert len(why) == 9
 
 
 def test_a_program_in_a_folder_of_its_own_is_found(node, tmp_path):
@@ -176,7 +178,7 @@ def test_tools_are_limited_to_20_seconds(node):
     node.script("timeout", 'echo "$*" >>limits.txt\nshift 3\nexec "$@"\n')
     node.facts(METAX)
     limits = (node.root.parent / "limits.txt").read_text().splitlines()
-    assert len(limits) == 8
+    assert len(limits) == 9
     assert {line.split(" sh ")[0] for line in limits} == {"-k 5 20"}
 
 

@@ -75,6 +75,63 @@ def test_a_node_that_did_not_answer_is_left_out():
     assert judged(found, "machine_id", "distinct", "nodes").outcome is PASSED
 
 
+# --- GUIDs of adapters ---
+
+
+def guids(*values, **fields):
+    """Nodes with one adapter each; a value of several GUIDs is a node with several."""
+    made = [v if isinstance(v, tuple) else (v,) for v in values]
+    return [
+        NodeFacts(
+            f"n{i}",
+            nics=tuple(NicFacts(f"mlx5_{k}", node_guid=guid) for k, guid in enumerate(each)),
+            **fields,
+        )
+        for i, each in enumerate(made, 1)
+    ]
+
+
+GUID_A, GUID_B = "0x248a070300ac5414", "0x248a070300ac5610"
+GUID = ("nics.mlx5_0.node_guid", "distinct", "devices")
+
+
+def test_guids_of_their_own():
+    found = guids(GUID_A, GUID_B)
+    assert judged(found, *GUID).outcome is PASSED
+    assert judged(found, *GUID).measured == "its own"
+
+
+def test_a_guid_that_two_adapters_have_points_at_both():
+    first, second, third = (
+        judged(guids(GUID_A, GUID_B, GUID_A), *GUID, f"n{i}") for i in (1, 2, 3)
+    )
+    assert (first.outcome, second.outcome, third.outcome) == (FAILED, PASSED, FAILED)
+    assert first.points_at == third.points_at == (("n1", "mlx5_0"), ("n3", "mlx5_0"))
+    assert first.reason == f"GUID {GUID_A} is also that of n3 mlx5_0"
+
+
+def test_a_guid_that_two_adapters_of_one_node_have():
+    found = judged(guids((GUID_A, GUID_A), GUID_B), *GUID)
+    assert (found.outcome, found.points_at) == (FAILED, (("n1", "mlx5_0"), ("n1", "mlx5_1")))
+
+
+def test_names_of_one_running_kernel_may_share_an_adapter():
+    assert judged(guids(GUID_A, GUID_A, boot_id="b"), *GUID).outcome is PASSED
+
+
+@pytest.mark.parametrize("others", [(GUID_B,), (f"0x{0:016x}",), ()])
+def test_a_guid_of_zeros_fails_and_is_no_other_adapter_s(others):
+    found = judged(guids(f"0x{0:016x}", *others), *GUID)
+    assert (found.outcome, found.points_at) == (FAILED, ())
+    assert found.reason == "the node GUID is zero: the adapter was given none"
+
+
+def test_a_guid_that_is_not_known_is_an_error():
+    with pytest.raises(FactMissing, match=r"n2: nics\.mlx5_0\.node_guid is not known"):
+        judged(guids(GUID_A, None), *GUID, "n2")
+    assert judged(guids(GUID_A, None), *GUID).outcome is PASSED
+
+
 # --- addresses ---
 
 GID = "fe80:0000:0000:0000:248a:0703:00ac:52{:02x}"

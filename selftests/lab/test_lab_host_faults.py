@@ -134,7 +134,17 @@ def test_healthy_nodes_share_no_address(platform: str) -> None:
     assert {**lids, **guids} == dict.fromkeys((*lids, *guids), 1)
 
 
-@pytest.mark.parametrize("fault", ["duplicate-lid", "duplicate-gid"])
+def test_a_guid_that_is_not_set_is_one_of_zeros(start_lab: StartLab) -> None:
+    bench = start_lab("metax-c500", "guid-unset@mx02:mlx5_1", nodes=2)
+    assert bench.read(1, f"{IB}/mlx5_1/node_guid") == "0000:0000:0000:0000\n"
+    listed = bench.run(1, "ibv_devices").stdout
+    assert listed.count("0" * 16) == 1
+    gids = [bench.read(node, f"{IB}/mlx5_1/ports/1/gids/0") for node in (0, 1)]
+    assert len(set(gids)) == 2
+    assert not gids[1].endswith("0000:0000\n")
+
+
+@pytest.mark.parametrize("fault", ["duplicate-lid", "duplicate-gid", "guid-unset"])
 def test_a_platform_without_rdma_has_no_duplicate_addresses(fault: str) -> None:
     with pytest.raises(BadInput, match="not applicable"):
         with_fault("h100-tcpx", fault)

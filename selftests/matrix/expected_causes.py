@@ -77,6 +77,7 @@ CAUSES = {
     "congestion": "congestion",
     "cpu-steal": "cpu-steal",
     "boost-off": "cpu-governor",
+    "guid-unset": "guid-unset",
 }
 # Lines of the hostfile without which these faults do not show.
 OF_HOSTFILE = {"become-refused": "become: sudo -n\n", "node-login": "launch: ssh\n"}
@@ -98,7 +99,9 @@ OF_COUNTERS = frozenset(
 OF_GUESTS = frozenset({"cpu-steal"})
 # Likewise, and drawn after those.
 OF_CPUS = frozenset({"boost-off"})
-DRAWN_LAST = OF_ACCESS | OF_KERNEL | OF_LOAD | OF_COUNTERS | OF_GUESTS | OF_CPUS
+# Likewise, and drawn after those.
+OF_GUIDS = frozenset({"guid-unset"})
+DRAWN_LAST = OF_ACCESS | OF_KERNEL | OF_LOAD | OF_COUNTERS | OF_GUESTS | OF_CPUS | OF_GUIDS
 # includes the faults that the matrix leaves out
 ALL_CAUSES = CAUSES | {
     "slow-pcie-path": "slow-pcie-path",

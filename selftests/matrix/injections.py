@@ -19,6 +19,7 @@ from expected_causes import (
     OF_COUNTERS,
     OF_CPUS,
     OF_GUESTS,
+    OF_GUIDS,
     OF_KERNEL,
     OF_LOAD,
     PATH,
@@ -153,10 +154,10 @@ def placed_for_matrix(injected: tuple[Injection, ...]) -> tuple[tuple[Injection,
     return (moved(one, nodes[1]) if one.node in nodes[2:] else one,), 2
 
 
-def _turn(fault: str) -> tuple[bool, bool, bool, bool, bool, bool, str]:
+def _turn(fault: str) -> tuple[bool | str, ...]:
     """The order of drawing: what was added later is drawn later, and moves no other fault."""
-    late = (fault in group for group in (OF_CPUS, OF_GUESTS, OF_COUNTERS, OF_LOAD, OF_KERNEL))
-    return (*late, fault in OF_ACCESS, fault)
+    late = (OF_GUIDS, OF_CPUS, OF_GUESTS, OF_COUNTERS, OF_LOAD, OF_KERNEL)
+    return (*(fault in group for group in late), fault in OF_ACCESS, fault)
 
 
 def injections(name: str, seed: int) -> Iterator[Injection]:
@@ -328,7 +329,8 @@ DEVICES: Mapping[str, Callable[[DrawInputs], Choice]] = {
     **dict.fromkeys(
         ("high-ber", "port-down", "link-rate", "nic-idle", "nic-missing", "pcie-width", "no-sm",
          "mtu", "firmware", "slow-nic", "slow-send", "slow-receive", "duplicate-lid",
-         "duplicate-gid", "nic-numa", "pcie-errors", "link-flap", "retransmits", "congestion"),
+         "duplicate-gid", "guid-unset", "nic-numa", "pcie-errors", "link-flap", "retransmits",
+         "congestion"),
         _nic,
     ),
     **dict.fromkeys(

@@ -46,7 +46,7 @@ SHARED_RUNS = {
     "facts": ("connectx4-homelab", 12,
               ("firmware", "governor", "link-rate", "memlock", "modules-by-hand", "mtu",
                "nic-missing", "no-sm", "pcie-width", "peermem-missing", "port-down")),
-    "hosts": ("connectx4-homelab", 6, ("clock", "cpus-offline")),
+    "hosts": ("connectx4-homelab", 6, ("clock", "cpus-offline", "guid-unset")),
     "no-way": ("connectx4-homelab", 6,
                ("host-key-changed", "node-stops", "unreachable", "wrong-key")),
     "tools": ("connectx4-homelab", 6, ("tool-missing", "tool-garbage", "tool-silent")),

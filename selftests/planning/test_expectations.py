@@ -83,6 +83,7 @@ BY_VALUE = {
         "active_mtu": "nics.mlx5_0.active_mtu_bytes", "lid": "nics.mlx5_0.lid",
         "subnet_manager": "nics.mlx5_0.sm_lid", "gid": "nics.mlx5_0.gids.#",
         "port_address": "nics.mlx5_0.gids", "ipoib": "ipoib.mlx5_0",
+        "node_guid": "nics.mlx5_0.node_guid",
         "nic_numa": "nics.mlx5_0.numa_node", "netdev": "netdevs.mlx5_0.state",
         "netdev_mtu": "netdevs.mlx5_0.mtu_bytes", "netdev_driver": "netdevs.mlx5_0.driver",
     },

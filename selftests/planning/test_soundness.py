@@ -87,7 +87,7 @@ def test_an_expectation_of_undeclared_parts_is_reported(tmp_path):
 OF_GPUS = {"collective_library", "peer_memory"}
 OF_NICS = {
     *("port_state", "physical_state", "port_address", "link_rate", "link_layer", "active_mtu"),
-    *("lid", "subnet_manager", "gid", "pcie_link", "ofed", "ipoib", "memlock_config"),
+    *("lid", "subnet_manager", "node_guid", "gid", "pcie_link", "ofed", "ipoib", "memlock_config"),
 }
 
 

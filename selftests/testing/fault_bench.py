@@ -17,7 +17,7 @@ OF_GPU_TOOLS = (
 OF_HOSTS = (
     "boost-off",
     "one-machine", "cloned-image", "duplicate-lid", "duplicate-gid", "clock", "cpus-offline",
-    "cpu-model", "cpu-steal", "memory-missing", "nic-numa",
+    "guid-unset", "cpu-model", "cpu-steal", "memory-missing", "nic-numa",
 )  # fmt: skip
 """Faults whose checks are in ``test_lab_host_faults``."""
 OF_ACCESS = ("become-refused", "node-login", "gpu-hidden")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from railgauge.config import thresholds
@@ -94,5 +94,12 @@ def facts(platform: Platform, node: str) -> NodeFacts:
             GpuFacts(index, gpus.model, buses[index] if buses else None, None)
             for index in range(gpus.count if gpus else 0)
         ),
+        numa_cpus=_numa_cpus(platform),
         nics=tuple(NicFacts(nic.name, active_mtu_bytes=4096) for nic in platform.nics),
     )
+
+
+def _numa_cpus(platform: Platform) -> dict[str, str]:
+    expected = platform.expected.get("numa_cpus")
+    value = expected.value if expected else None
+    return dict(value) if isinstance(value, Mapping) else {}

@@ -108,6 +108,13 @@ def test_the_launcher_starts_a_rank_on_each_node():
     )  # fmt: skip
 
 
+def test_ranks_that_are_to_be_bound_to_cores_say_so():
+    (command,) = planned(sizes=(MIB,), launcher_args=["--bind-to", "core"])
+    at = command.argv.index("railgauge-core")
+    assert command.argv[at + 1 : at + 3] == ("mpi-bench", "all_reduce")
+    assert command.argv.count("--bind-to") == 1
+
+
 @pytest.mark.parametrize(
     ("changes", "says"),
     [

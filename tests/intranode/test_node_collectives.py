@@ -29,6 +29,21 @@ def test_all_reduce_average(node, measure, check):
     check(measure(node))
 
 
+@pytest.mark.measures("node_all_reduce")
+def test_all_reduce_and_its_links(node, measure, check_ratio):
+    """All-reduce over all GPUs of a node carries what their slowest link allows, and no more.
+
+    Pass: The bus bandwidth of the largest message, divided by that of the slowest link, lies
+        between its limits.
+    Fail: It is lower: the links are faster than the collective over them. Where it is higher than
+        links can carry, one of the two measurements is wrong, and the item is an error.
+    Remedy: Measure both again by themselves; then look at the library's topology (NCCL_DEBUG=INFO)
+        and at what else runs on the node.
+    """
+    links = measure(node, of="gpu_link_bandwidth")
+    check_ratio(measure(node), links)
+
+
 @pytest.mark.measures("node_all_reduce_graph")
 def test_all_reduce_from_a_graph(node, size, measure, check):
     """All-reduce launched from a graph is quick at small message sizes too.

@@ -143,6 +143,19 @@ def test_port_address(node, nic, expect):
     expect(node, nic=nic)
 
 
+@pytest.mark.expects("node_guid")
+@pytest.mark.needs("infiniband")
+def test_node_guid(node, nic, expect):
+    """The adapter has a GUID, which no other adapter has.
+
+    Pass: ibv_devices and sysfs show one GUID of the adapter. It is not zero, and no other adapter
+        of any node has it.
+    Fail: The GUID is zero, or another adapter has it: the subnet manager takes two for one.
+    Remedy: Give the adapter its own GUID (flint -d DEVICE sg), and reset it.
+    """
+    expect(node, nic=nic)
+
+
 @pytest.mark.expects("pcie_link")
 def test_pcie_link(node, nic, expect):
     """The NIC's slot runs at its full speed (GT/s) and width (lanes).

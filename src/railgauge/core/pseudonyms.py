@@ -163,7 +163,10 @@ _ADDRESSES: Mapping[str, Callable[[int], str]] = {
 
 
 def _is_address(kind: str, text: str) -> bool:
-    """Return whether it is an address that identifies a site: not loopback, not multicast."""
+    """Return whether it is an address that identifies a site: not loopback, not multicast, and no
+    GUID of zeros, which is none."""
+    if kind == "guid":
+        return int(text, 16) > 0
     if kind not in ("ipv4", "ipv6"):
         return True
     try:

@@ -28,7 +28,7 @@ _RDMA = (
     "memlock", "ofed", "nic_present", "nic_model", "port_state", "physical_state", "link_rate",
     "link_layer", "active_mtu", "gid", "port_address", "pcie_link", "nic_firmware", "nic_numa",
 )  # fmt: skip
-_SUBNET = ("lid", "subnet_manager")
+_SUBNET = ("lid", "subnet_manager", "node_guid")
 _NETDEVS = ("netdev_present", "netdev", "netdev_rate", "netdev_mtu", "netdev_numa", "netdev_driver")
 _GPUS = (
     "gpu_count", "gpu_model", "gpu_memory", "gpu_bus_id", "gpu_processes", "gpu_persistence_mode",

@@ -12,8 +12,11 @@ from railgauge.core.naming import folded
 from railgauge.diagnosis.model import CauseClaim, Scene, Where, missed
 from railgauge.judging.record import ItemRecord
 
-_MACHINE, _IMAGE, _PORT = "boot_id", "machine_id", "port_address"
-_CAUSES = {_MACHINE: "one-machine", _IMAGE: "cloned-image", _PORT: "duplicate-address"}
+_MACHINE, _IMAGE, _PORT, _GUID = "boot_id", "machine_id", "port_address", "node_guid"
+_CAUSES = {
+    **{_MACHINE: "one-machine", _IMAGE: "cloned-image"},
+    **{_PORT: "duplicate-address", _GUID: "duplicate-address"},
+}
 _Places = tuple[tuple[str, str], ...]
 
 
@@ -28,7 +31,8 @@ def shared(scene: Scene) -> Iterator[CauseClaim]:
         yield _claim(_MACHINE, places, [*records, *(r for one in same for r in images.pop(one))])
     for places, records in images.items():
         yield _claim(_IMAGE, _once(scene, places, machines), records)
-    for places, records in _groups(scene, _PORT).items():
+    # An adapter that has the GUID of another one makes the GIDs of its ports of it.
+    for places, records in _groups(scene, _PORT, _GUID).items():
         yield _claim(_PORT, places, records)
 
 
@@ -43,13 +47,23 @@ def _once(scene: Scene, places: _Places, machines: Iterable[_Places]) -> _Places
     return tuple(place for place in places if place[0] not in again)
 
 
-def _groups(scene: Scene, subject: str) -> dict[_Places, list[ItemRecord]]:
-    """The open items of a subject by the places that share something."""
+def _groups(scene: Scene, *subjects: str) -> dict[_Places, list[ItemRecord]]:
+    """The open items of some subjects by the places that share something."""
     found: dict[_Places, list[ItemRecord]] = {}
-    for record in scene.about(subject):
+    for record in scene.about(*subjects):
         for judged in missed(record):
-            found.setdefault(judged.points_at, []).append(record)
+            if judged.points_at or record.subject != _GUID:
+                found.setdefault(judged.points_at, []).append(record)
     return _apart(found)
+
+
+def unset(scene: Scene) -> Iterator[CauseClaim]:
+    """An adapter without a GUID: of zeros, which is no other's."""
+    for record in scene.about(_GUID):
+        for judged in missed(record):
+            if not judged.points_at:
+                where = Where(record.nodes[0], record.pairing)
+                yield CauseClaim("guid-unset", where, judged.reason, (record,))
 
 
 def _apart(found: dict[_Places, list[ItemRecord]]) -> dict[_Places, list[ItemRecord]]:
@@ -97,4 +111,4 @@ def _alike_without(scene: Scene, subject: str, nodes: Collection[str]) -> bool:
     return len({r.judgements[0].measured for r in records if r.nodes[0] not in nodes}) == 1
 
 
-RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (shared, cpus_offline)
+RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (shared, unset, cpus_offline)

@@ -71,7 +71,7 @@ PORT_FACTS = frozenset(
      "netdev", "netdev_rate", "netdev_mtu", "ipoib"}
 )  # fmt: skip
 _NIC_FACTS = PORT_FACTS | {
-    "nic_present", "nic_model", "nic_firmware", "nic_numa", "link_layer", "pcie_link",
+    "nic_present", "nic_model", "nic_firmware", "nic_numa", "link_layer", "pcie_link", "node_guid",
     "gpu_nic_link", "netdev_present", "netdev_numa", "netdev_driver",
 }  # fmt: skip
 # The facts that differ for a GPU that took the number of another one, or lost a neighbour.
@@ -118,6 +118,7 @@ EFFECTS: Mapping[str, Effect] = {
     "login-between-nodes": Effect(_BLIND, _BETWEEN, _STOPS, facts=frozenset({"node_login"})),
     "one-machine": Effect(_OUT),
     "duplicate-address": Effect(_OUT, _NETWORK, _STOPS | _LESS, "nic"),
+    "guid-unset": Effect(_OUT, _NETWORK, _STOPS | _LESS, "nic", PORT_FACTS),
     "gpu-xid": Effect(
         _OUT, _GPU, _GONE | _LESS | {Symptom.WRONG, Symptom.TESTED, Symptom.LOST}, "gpu"
     ),

@@ -111,6 +111,7 @@ _ACTIONS_BY_SEVERITY: Mapping[CauseSeverity, Mapping[str, CauseAction]] = {
         "link-down": CauseAction.REPAIR_LINK,
         "subnet-manager-missing": CauseAction.CORRECT,
         "duplicate-address": CauseAction.CORRECT,
+        "guid-unset": CauseAction.CORRECT,
     },
     CauseSeverity.MAJOR: {
         "slow-node": CauseAction.DRAIN,

@@ -1,4 +1,4 @@
-"""Parsers for the InfiniBand and RoCE tools ibdev2netdev, show_gids and ibv_devinfo.
+"""Parsers for the InfiniBand and RoCE tools ibdev2netdev, show_gids, ibv_devinfo, ibv_devices, ….
 
 Each takes the output of its tool, skips lines that it does not know, and never raises.
 ``mlx5_0 port 1 ==> ibs1 (Up)`` becomes ``NetdevLine("mlx5_0", 1, "ibs1", "Up")``.
@@ -139,6 +139,14 @@ def _read_ports(text: str, of_hca: re.Pattern[str], port_of: re.Pattern[str]) ->
             (of_port if port else of_device)[match[1]] = match[2]
     if port:
         yield HcaPort(name, port, of_device, of_port)
+
+
+_DEVICE = re.compile(r"([\w.\-]{1,80})\s{1,40}([0-9a-f]{16})")
+
+
+def parse_ibv_devices(text: str) -> dict[str, str]:
+    """Parse the node GUID of every HCA, as ``0x`` and 16 digits; the heading has none."""
+    return {match[1]: f"0x{match[2]}" for match in map(_DEVICE.fullmatch, _lines(text)) if match}
 
 
 _CA = re.compile(r"CA '([^']{1,80})'")

@@ -40,6 +40,8 @@ class Tools:
     netdevs: Mapping[str, NetdevLine] = field(default_factory=dict)
     gids: Mapping[str, tuple[GidLine, ...]] = field(default_factory=dict)
     part_numbers: Mapping[str, str] = field(default_factory=dict)
+    guids: Mapping[str, str] = field(default_factory=dict)
+    guids_failure: str = ""
     devinfo_failure: str = ""
     netdevs_failure: str = ""
 
@@ -133,7 +135,24 @@ def nic_facts(name: str, nic: SysfsNic, tools: Tools) -> tuple[NicFacts, dict[st
         if values[fact] is None and port:
             values[fact] = port.number(field_name)
     values["gids"] = _gids(nic) or _printed_gids(tools.gids.get(name, ()))
+    values["node_guid"] = None if _why_no_guid(name, nic, tools) else tools.guids[name]
     return NicFacts(name=name, **values), _reasons(name, nic, values, tools)
+
+
+_GUID_FILE = "node_guid"
+_GUID = re.compile(r"[0-9a-f]{4}(?::[0-9a-f]{4}){3}")
+
+
+def _why_no_guid(name: str, nic: SysfsNic, tools: Tools) -> str:
+    """Return why the GUID is not known: not both give it, or they give two; empty if it is."""
+    own = nic.files.get(_GUID_FILE, "").lower()
+    if not _GUID.fullmatch(own):
+        return _unread(name, nic, _GUID_FILE)
+    if name not in tools.guids:
+        return tools.guids_failure or f"ibv_devices: does not list {name}"
+    own, listed = f"0x{own.replace(':', '')}", tools.guids[name]
+    file = f"/sys/class/infiniband/{name}/{_GUID_FILE}"
+    return "" if own == listed else f"ibv_devices shows {listed}, but {file} is {own}"
 
 
 def _read(nic: SysfsNic, fact: str) -> Any:
@@ -197,6 +216,7 @@ def _why(name: str, nic: SysfsNic, fact: str, tools: Tools) -> str:
         "netdev": f"{folder}/device/net: several: {', '.join(nic.netdevs)}",
         "pci_address": f"{folder}/device: not a link to a PCI device",
         "gids": f"{folder}/ports/1/gids: no entry is set",
+        "node_guid": _why_no_guid(name, nic, tools),
     }[fact]
 
 

@@ -47,6 +47,7 @@ class NicFacts:
 
     ``port_state`` is ``ACTIVE``, ``DOWN``, …, ``physical_state`` ``LinkUp``, ``Disabled``, …,
     ``link_layer`` ``InfiniBand`` or ``Ethernet``; ``rate_gbps`` is decimal Gb/s over all lanes.
+    ``node_guid`` is the HCA's GUID, ``0x`` and 16 digits, which sysfs and ibv_devices give alike.
     """
 
     name: str
@@ -66,6 +67,7 @@ class NicFacts:
     pcie_speed_gts: float | None = None
     pcie_width: int | None = None
     gids: tuple[GidFacts, ...] = ()
+    node_guid: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,20 +284,21 @@ def from_json(data: object) -> NodeFacts:
         ) from error
 
 
-# Fields of a GPU that earlier versions do not have; as any other that was not read they are None.
-_LATER_OF_GPU = ("device_id",)
+# Fields of devices that earlier versions do not have; as any other that was not read they are None.
+_LATER_OF_DEVICES = {"gpus": "device_id", "nics": "node_guid"}
 
 
 def _given(saved: dict[str, Any], data: object) -> dict[str, Any]:
-    """``saved`` without the later fields of GPUs that ``data`` does not have."""
-    listed = data.get("gpus") if isinstance(data, Mapping) else None
-    if not isinstance(listed, list):
-        return saved
-    gpus = [
-        {name: value for name, value in gpu.items() if name in was or name not in _LATER_OF_GPU}
-        for gpu, was in zip(saved["gpus"], listed, strict=True)
-    ]
-    return {**saved, "gpus": gpus}
+    """``saved`` without the later fields of devices that ``data`` does not have."""
+    for kind, later in _LATER_OF_DEVICES.items():
+        listed = data.get(kind) if isinstance(data, Mapping) else None
+        if isinstance(listed, list):
+            devices = [
+                {name: value for name, value in device.items() if name in was or name != later}
+                for device, was in zip(saved[kind], listed, strict=True)
+            ]
+            saved = {**saved, kind: devices}
+    return saved
 
 
 def as_saved(facts: NodeFacts, data: object) -> NodeFacts:

@@ -8,7 +8,12 @@ from typing import Any
 
 from railgauge.facts import boot, host
 from railgauge.facts.clock import OFFSET, Span, ahead_s
-from railgauge.facts.ibtools import parse_ibdev2netdev, parse_ibv_devinfo, parse_show_gids
+from railgauge.facts.ibtools import (
+    parse_ibdev2netdev,
+    parse_ibv_devices,
+    parse_ibv_devinfo,
+    parse_show_gids,
+)
 from railgauge.facts.infiniband import Tools, by_name, gids_by_name, nic_facts, parse_sysfs
 from railgauge.facts.inventory import Sections, parts
 from railgauge.facts.kernel import log
@@ -157,12 +162,15 @@ def _nics(sections: Sections, pci: PciReport) -> _Read:
 
 def _tools(sections: Sections, pci: PciReport) -> Tools:
     devinfo, netdevs = section(sections, "ibv_devinfo"), section(sections, "ibdev2netdev")
+    devices = section(sections, "ibv_devices")
     lines = parse_ibdev2netdev("" if netdevs.failure else netdevs.text)
     return Tools(
         devinfo=by_name(parse_ibv_devinfo("" if devinfo.failure else devinfo.text)),
         netdevs={line.name: line for line in lines if line.port == 1},
         gids=gids_by_name(parse_show_gids(section(sections, "show_gids").text)),
         part_numbers=pci.part_numbers,
+        guids=parse_ibv_devices("" if devices.failure else devices.text),
+        guids_failure=devices.failure,
         devinfo_failure=devinfo.failure,
         netdevs_failure=netdevs.failure,
     )

@@ -25,7 +25,7 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 # The programs of the probe that a node may have in a folder of its own.
 PROGRAMS = (
     *("nvidia-smi", "nv-fabricmanager", "amd-smi", "rocm-smi", "mx-smi"),
-    *("ibv_devinfo", "ibdev2netdev", "show_gids", "ofed_info", "lspci", "ethtool"),
+    *("ibv_devinfo", "ibv_devices", "ibdev2netdev", "show_gids", "ofed_info", "lspci", "ethtool"),
 )
 
 

@@ -240,6 +240,7 @@ section irqs irqs
 section infiniband hcas
 section ofed ofed
 section ibv_devinfo limited ibv_devinfo
+section ibv_devices limited ibv_devices
 section ibdev2netdev limited 'ibdev2netdev -v'
 section show_gids gids
 section lspci pci

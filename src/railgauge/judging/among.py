@@ -1,8 +1,8 @@
 """Compare a fact with the same fact of the other nodes: it must be distinct, or near theirs. Pure.
 
-``distinct`` is for what no two nodes or ports may share. With the boot ids A, B and A the first and
-the third node fail, and each judgement points at both. ``within`` is for numbers. With clocks that
-are 0, 1 and 7200 s ahead, the third node fails.
+``distinct`` is for what no two nodes, ports or devices may share. With the boot ids A, B and A the
+first and the third node fail, and each judgement points at both. ``within`` is for numbers. With
+clocks that are 0, 1 and 7200 s ahead, the third node fails.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from railgauge.facts.model import NicFacts
 
 DISTINCT, WITHIN = "distinct", "within"
 RULES = (DISTINCT, WITHIN)
-PORTS = "ports"
+PORTS, DEVICES = "ports", "devices"
 
 # Device ids of virtual functions. They have GIDs of their own, and may have the LID of their port.
 _VIRTUAL = frozenset(
     {"MT4116", "MT4118", "MT4120", "MT4122", "MT4124", "MT4126", "MT41683"}
 )  # fmt: skip
+
+_NO_GUID = f"0x{0:016x}"
 
 NodeDevice = tuple[str, str]
 """A node, and one of its devices; the device is empty if the fact is the node's."""
@@ -42,8 +44,10 @@ def judge_among(at: FactAt, expectation: Expectation, found: FactsByNode) -> Jud
     known = {name: facts for name, facts in found.items() if isinstance(facts, NodeFacts)}
     if expectation.rule == WITHIN:
         return _near(at, expectation, known)
-    places = _shared_ports(at, known) if expectation.value == PORTS else _shared_facts(at, known)
-    return _distinct(at, expectation, places)
+    if expectation.value == DEVICES and require(known[at.node], _path(at)) == _NO_GUID:
+        return _unset(expectation)
+    shared = {PORTS: _shared_ports, DEVICES: _shared_guids}.get(str(expectation.value))
+    return _distinct(at, expectation, (shared or _shared_facts)(at, known))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,19 @@ def _distinct(at: FactAt, expectation: Expectation, shared: Iterable[_Shared]) -
     )
 
 
+def _unset(expectation: Expectation) -> Judgement:
+    """The judgement of a GUID of zeros, which no other device need have for it to be none."""
+    return Judgement(
+        metric=expectation.name,
+        outcome=Outcome.FAILED,
+        measured="0",
+        limit="its own",
+        basis=str(expectation.basis),
+        reason="the node GUID is zero: the adapter was given none",
+        pointer=expectation.pointer,
+    )
+
+
 def _path(at: FactAt) -> str:
     (path,) = at.paths
     return path
@@ -96,23 +113,36 @@ def _values(path: str, known: Mapping[str, NodeFacts]) -> Iterator[tuple[str, ob
             yield name, require(facts, path)
 
 
-# --- addresses of ports ---
+# --- addresses of ports, and GUIDs of devices ---
+
+
+def _shared_guids(at: FactAt, known: Mapping[str, NodeFacts]) -> Iterator[_Shared]:
+    """Yield the other devices that have the device's GUID."""
+    own = require(known[at.node], _path(at))
+    for name, nic in _others(at, known):
+        if nic.node_guid == own:
+            yield _Shared((name, nic.name), f"GUID {own}")
 
 
 def _shared_ports(at: FactAt, known: Mapping[str, NodeFacts]) -> Iterator[_Shared]:
-    """Yield the addresses of the port that another port in its subnet has.
-
-    Names of one running kernel may share a NIC; ``boot_id`` names them.
-    """
+    """Yield the addresses of the port that another port in its subnet has."""
     facts = known[at.node]
     require(facts, _path(at))
     port = next(nic for nic in facts.nics if nic.name == _device(at))
-    for name, others in known.items():
-        if name != at.node and facts.boot_id and others.boot_id == facts.boot_id:
-            continue
-        for nic in others.nics:
-            if (name, nic.name) != (at.node, port.name):
-                yield from (_Shared((name, nic.name), what) for what in _same(port, nic))
+    for name, nic in _others(at, known):
+        yield from (_Shared((name, nic.name), what) for what in _same(port, nic))
+
+
+def _others(at: FactAt, known: Mapping[str, NodeFacts]) -> Iterator[tuple[str, NicFacts]]:
+    """Yield all other NICs with their nodes.
+
+    Names of one running kernel may share a NIC; ``boot_id`` names them.
+    """
+    own = known[at.node].boot_id
+    for name, facts in known.items():
+        if name == at.node or not own or facts.boot_id != own:
+            own_name = _device(at) if name == at.node else ""
+            yield from ((name, nic) for nic in facts.nics if nic.name != own_name)
 
 
 def _same(port: NicFacts, other: NicFacts) -> Iterator[str]:

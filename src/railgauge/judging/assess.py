@@ -19,6 +19,7 @@ from railgauge.config.thresholds import (
     physical_ceiling,
     whole,
 )
+from railgauge.config.thresholds.model import Assertion
 from railgauge.core.errors import MetricMissing, NoEvidence, Uncovered
 from railgauge.core.limits import Limit
 from railgauge.core.model import Case, Fabric, Judgement, Outcome, Parsed, Sample, Transcript
@@ -255,11 +256,17 @@ def correct(measured: Measured) -> Assessment:
 
 
 def ratio(one: Measured, other: Measured, metric: str) -> Assessment:
-    """Judge the metric of ``one`` divided by that of ``other`` against the limit of ``scaling``."""
+    """Judge the metric of ``one`` divided by that of ``other`` against the limit of ``scaling``.
+
+    The platform file names the sizes of ``one``, and the metric of ``other`` if it is another one.
+    """
 
     def judged() -> Iterable[Judgement]:
         limit = limit_for(one.measurement, SCALING.name, None, None)
-        value = _worst(one, metric, min) / _worst(other, metric, max)
+        asserted = (a for a in one.measurement.asserts if a.of == metric)
+        asked = next(asserted, Assertion(SCALING.name, of=metric))
+        divisor = Assertion(SCALING.name, of=asked.by or metric)
+        value = _worst(one, asked, min) / _worst(other, divisor, max)
         yield judge([Sample(SCALING.name, "1", value)], limit, SCALING, None, None)
 
     return _collected([judged()])
@@ -293,9 +300,13 @@ def _scan(measured: Measured) -> Scan:
     return Scan(_printed(first), first.started_at)
 
 
-def _worst(measured: Measured, metric: str, choose: Callable[[list[float]], float]) -> float:
+def _worst(measured: Measured, asked: Assertion, choose: Callable[[list[float]], float]) -> float:
     """The sample that ``choose`` selects: the one that makes the ratio least favourable."""
-    value = choose([sample.value for sample in samples_of(measured.runs, metric, None)])
+    metric = asked.of
+    found = [one for one in samples_of(measured.runs, metric, None) if asked.at(one.size_bytes)]
+    if not found:
+        raise MetricMissing(f"{metric} of {measured.case.key}: not at the sizes of the ratio")
+    value = choose([sample.value for sample in found])
     if value <= 0:
         raise MetricMissing(f"{metric} of {measured.case.key} is {value:g}: no data was moved")
     return value

@@ -175,6 +175,7 @@ _FAULTS = {
         "NIC DEVICE has the GUID and the GIDs of another node's NIC of that name",
         hard.duplicate_gid,
     ),
+    "guid-unset": _Kind("the node GUID of NIC DEVICE is zero", hard.guid_unset),
     "clock": _Kind("the node's clock is DEVICE (7200) seconds ahead", host_faults.clock),
     "cpus-offline": _Kind("half of the node's CPUs are offline", host_faults.cpus_offline),
     "cpu-model": _Kind(

@@ -128,6 +128,14 @@ def duplicate_gid(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
     nic.update(node_guid=twin["node_guid"], gids=twin["gids"])
 
 
+def guid_unset(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    """Take the NIC's node GUID away; its port keeps its own, so no figure changes."""
+    nic = fault_places.rdma_nic(node, fault)
+    if nic["link_layer"] != "InfiniBand":
+        raise inapplicable(fault, "the GUIDs of Ethernet adapters are not judged")
+    nic["node_guid"] = "0" * 16
+
+
 def _twin(node: NodeFile, fault: Fault, platform: PlatformFile) -> dict[str, Any]:
     """Return the NIC of that name of the first node, or of the second if this is the first."""
     name = fault_places.nic_name(node, fault)

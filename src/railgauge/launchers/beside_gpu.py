@@ -18,6 +18,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from railgauge.launchers import ranks
+
 NAME = "railgauge-rank"
 # Options by which a measurement or a site places the ranks itself.
 OWN_PLACEMENT = (
@@ -26,28 +28,23 @@ OWN_PLACEMENT = (
 )
 _SCRIPT = " ".join(
     (
-        # Open MPI's, MPICH's and Slurm's number of the rank on its node.
-        "n=${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-${SLURM_LOCALID:-0}}};",
+        ranks.NUMBER,
         'vendor=$1; eval "seen=\\${$2-}"; shift 2; k=$n;',
         '[ -z "$seen" ] || k=$(echo "$seen," | cut -d, -f$((n + 1)));',
-        'at="railgauge: rank $n of $(uname -n):";',
-        'command -v "$1" >/dev/null || { echo "$at $1: not found" >&2; exit 127; };',
+        ranks.AT,
+        ranks.INSTALLED,
         "i=0; gpu=; for d in /sys/bus/pci/devices/*; do v=; c=;",
         'read -r v <"$d/vendor"; read -r c <"$d/class";',
         'case $v:$c in "$vendor":0x03*|"$vendor":0x12*)',
         '[ "$i" = "$k" ] && gpu=$d; i=$((i + 1));; esac; done 2>/dev/null;',
         'if [ -n "$gpu" ] && read -r cpus <"$gpu/local_cpulist"; then',
         'taskset -cp "$cpus" $$ >/dev/null 2>&1; fi;',
-        "mine=; while read -r key value; do",
-        '[ "$key" != Cpus_allowed_list: ] || mine=$value; done </proc/self/status;',
+        ranks.ALLOWED,
         'gpu=${gpu##*/}; echo "$at GPU ${gpu:-none}, CPUs $mine";',
         'exec "$@"',
     )
 )
-_LINE = re.compile(
-    r"railgauge: rank ([0-9]{1,4}) of (\S{1,255}): "
-    r"GPU (none|[0-9a-fA-F:.]{7,16}), CPUs ([0-9,-]{1,1000})"
-)
+_LINE = re.compile(rf"{ranks.LINE}GPU (none|[0-9a-fA-F:.]{{7,16}}), CPUs ({ranks.CPUS})")
 
 
 @dataclass(frozen=True, slots=True)

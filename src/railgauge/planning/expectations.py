@@ -146,6 +146,7 @@ EXPECTATIONS: Mapping[str, FactPaths] = {
     "lid": _nic("lid"),
     "subnet_manager": _nic("sm_lid"),
     "gid": _nic("gids.#"),
+    "node_guid": _nic("node_guid"),
     "ipoib": FactPaths(("ipoib.{nic}",), (NIC,)),
     "port_address": _nic("gids"),
     "pcie_link": _nic("pcie_speed_gts", "pcie_width", declared="pcie_link"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from railgauge.facts import NodeFacts
 from railgauge.tools.claims import Claim, ToolRequest
 
 
@@ -46,6 +47,12 @@ def claim_of_hosts(item: str, asked: ToolRequest, hosts: Iterable[str]) -> Claim
     if len(names) < len(asked.case.nodes) or not said:
         return Claim(item, asked_for, None)
     return Claim(item, asked_for, ", ".join(sorted(said)), said == names)
+
+
+def by_hostname(asked: ToolRequest) -> dict[str, NodeFacts]:
+    """Return the facts of the case's nodes by their short host names, of which ranks tell."""
+    known = (asked.facts(node) for node in asked.case.nodes)
+    return {short(facts.hostname): facts for facts in known if facts and facts.hostname}
 
 
 def short(host: str) -> str:

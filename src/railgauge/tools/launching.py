@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from railgauge.core.model import Command
 from railgauge.core.terms import LaunchWay
-from railgauge.launchers import Host, Launch, launcher, mpich
+from railgauge.launchers import Host, Launch, launcher, mpich, on_core
 from railgauge.tools import Setting, container_of
 
 
@@ -26,27 +26,45 @@ def may_be_root(setting: Setting) -> bool:
 def launcher_options(setting: Setting, own: tuple[str, ...]) -> tuple[str, ...]:
     """Return the launcher's arguments: those of the measurement, then those of the hostfile.
 
-    An MCA parameter of the hostfile replaces the measurement's: Open MPI refuses one given twice.
+    An MCA parameter, a binding or a mapping of the hostfile replaces the measurement's: Open MPI
+    refuses a parameter that is given twice.
     """
     site = setting.cluster.launcher_args
-    names = {site[at + 1] for at in _parameters(site)}
-    replaced = {at + i for at in _parameters(own) if own[at + 1] in names for i in range(3)}
+    names = set(_named(site).values())
+    replaced = {at for at, name in _named(own).items() if name in names}
     return (*(word for at, word in enumerate(own) if at not in replaced), *site)
 
 
-def _parameters(words: tuple[str, ...]) -> list[int]:
-    """Return where ``-mca NAME VALUE`` begins."""
-    return [at for at, word in enumerate(words[:-2]) if word in ("-mca", "--mca")]
+_PLACING = ("bind-to", "map-by", "cpu-bind")
+
+
+def _named(words: tuple[str, ...]) -> dict[int, str]:
+    """Return the place of each word of ``-mca NAME VALUE``, ``--bind-to VALUE``, … and its name."""
+    found: dict[int, str] = {}
+    for at, word in enumerate(words):
+        option, equals, _ = word.partition("=")
+        name, length = option.lstrip("-").replace("_", "-"), 1 if equals else 2
+        if word in ("-mca", "--mca"):
+            name, length = "".join(words[at + 1 : at + 2]), 3
+        elif not word.startswith("-") or name not in _PLACING:
+            continue
+        if at + length <= len(words):
+            found |= dict.fromkeys(range(at, at + length), name)
+    return found
 
 
 def launched(setting: Setting, launch: Launch) -> Command:
     """Return the launcher's command, which runs on the first node.
 
-    With ``launch: through-suite`` the suite starts the launcher's daemons on the nodes.
+    With ``launch: through-suite`` the suite starts the launcher's daemons on the nodes. If the
+    launcher is asked to bind each rank to a core, each rank says which it got.
     """
     others = {host.address: host.name for host in launch.hosts}
     through = setting.cluster.launch == LaunchWay.THROUGH_SUITE and len(others) > 1
-    launch = replace(launch, through_suite=through)
+    program = launch.program
+    if on_core.is_asked(launch.options):
+        program = on_core.on_core(program)
+    launch = replace(launch, through_suite=through, program=program)
     return Command(
         node=setting.case.nodes[0],
         argv=launcher(setting.cluster.launcher).argv(launch),

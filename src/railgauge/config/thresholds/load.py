@@ -271,6 +271,7 @@ class _Reader:
             sizes=self._span(pointer, entry.get("sizes")),
             of=entry.get("of", ""),
             over=entry.get("over", ""),
+            by=entry.get("by", ""),
         )
 
     def _span(self, pointer: str, span: list[str] | None) -> tuple[int, int] | None:

@@ -144,9 +144,9 @@ class Extent:
 class Assertion:
     """A metric that is asserted: ``per`` ``size``, ``link``, ``gpu``, or once for the ``run``.
 
-    ``per`` ``ratio`` divides the metric ``of`` of this measurement by that of the measurement
-    ``over``. ``metric`` may name a placement: ``busbw/out_of_place``. ``sizes`` (from, to), in
-    bytes, restricts it to these message sizes.
+    ``per`` ``ratio`` divides the metric ``of`` of this measurement by the metric ``by`` (the same
+    one if empty) of the measurement ``over``. ``metric``, ``of`` and ``by`` may name a placement:
+    ``busbw/out_of_place``. ``sizes`` (from, to), in bytes, restricts it to these message sizes.
     """
 
     metric: str
@@ -154,6 +154,7 @@ class Assertion:
     sizes: tuple[int, int] | None = None
     of: str = ""
     over: str = ""
+    by: str = ""
 
     def at(self, size_bytes: int | None) -> bool:
         """Whether the metric is asserted at this message size."""

@@ -18,9 +18,15 @@ KINDS: Mapping[str, Kind] = {
         "standard: machine-id(5), the id of an installation is unique; DHCP and logs rely on it",
     ),
     "duplicate-address": Kind(
-        "several ports have one LID or GID: what is sent to one of them may reach another",
+        "several ports have one LID, GID or GUID: what is sent to one of them may reach another",
         "restart the subnet manager for a LID; give each port its own GUID or IP address for a GID",
         "standard: InfiniBand Architecture Specification, volume 1: an address names one port",
+    ),
+    "guid-unset": Kind(
+        "an adapter has no GUID: the subnet manager cannot tell it from others",
+        "give it the GUID of its label (flint -d DEVICE -guid GUID sg), and reset it; a virtual"
+        " function gets its GUID of the host (ip link set … vf N node_guid GUID)",
+        "standard: InfiniBand Architecture Specification, volume 1: each adapter has a GUID",
     ),
     "clock-off": Kind(
         "the clock of a node does not show the time of the others",

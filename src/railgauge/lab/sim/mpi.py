@@ -28,6 +28,7 @@ _COUNTS = {"-n", "-np", "-c"}
 _HOSTS = {"-host", "-H", "-hosts"}
 _FILES = {"-hostfile", "-machinefile", "-f"}
 _PER_NODE = {"-npernode", "-ppn", "-N"}
+_FEW = 2
 
 
 class LaunchRefused(Exception):
@@ -44,6 +45,9 @@ def run(tool: str, arguments: list[str], node: Node) -> int:
         _may_run(tool, asked)
         slots = _slots(tool, asked, node)
         job = program.named(asked["command"], dict(asked["environment"]))
+        # Open MPI deals out more than two ranks over the sockets in turn, Hydra over the cores.
+        in_turn = "socket" if tool == "mpirun" and len(slots) > _FEW else "slot"
+        job["bound"] = asked["bind"], asked["mapping"] or in_turn
         _check_installed(tool, job["tool"], slots)
     except LaunchRefused as refusal:
         sys.stderr.write(str(refusal.args[0]))
@@ -60,6 +64,7 @@ def _inherited(tool: str, slots: list[tuple[Node, int]]) -> dict[str, str]:
 
 def _read(tool: str, arguments: list[str]) -> Asked:
     asked: Asked = {"flags": set(), "count": 0, "hosts": [], "per_node": 0, "environment": {}}
+    asked.update(bind="none", mapping="")
     rest = list(arguments)
     while rest and rest[0].startswith("-"):
         word = rest.pop(0)
@@ -85,8 +90,12 @@ def _option(tool: str, word: str, rest: list[str], asked: Asked) -> None:
         asked["hosts"] += _host_file(given[0])
     elif name in _PER_NODE:
         asked["per_node"] = int(given[0])
-    elif name == "-map-by" and given[0].startswith("ppr:") and ":node" in given[0]:
-        asked["per_node"] = int(given[0].split(":")[1])
+    elif name == "-bind-to":
+        asked["bind"] = given[0].partition(":")[0]
+    elif name == "-map-by":
+        asked["mapping"] = given[0].partition(":")[0]
+        if given[0].startswith("ppr:") and ":node" in given[0]:
+            asked["per_node"] = int(given[0].split(":")[1])
     elif name in ("-env", "-genv"):
         asked["environment"][given[0]] = given[1]
     elif name == "-x":

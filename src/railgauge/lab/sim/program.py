@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import counters
+from . import cores, counters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,9 +20,10 @@ _WRAPPERS = {"numactl", "env", "taskset", "stdbuf"}
 def named(command: list[str], environment: dict[str, str]) -> Program:
     """Return tool and arguments without leading wrappers such as ``env K=V`` or ``numactl``.
 
-    The variables that ``env`` sets are added to ``environment``.
+    The variables that ``env`` sets are added to ``environment``. ``told`` is what each rank tells
+    of its place, and ``bound`` what the launcher binds it to, and deals ranks out over.
     """
-    rest, placed = _unplaced(list(command))
+    rest, told = _untold(list(command))
     while rest and os.path.basename(rest[0]) in _WRAPPERS:  # noqa: PTH119 - see main.py
         rest.pop(0)
         while len(rest) > 1 and (rest[0].startswith("-") or "=" in rest[0]):
@@ -30,16 +31,18 @@ def named(command: list[str], environment: dict[str, str]) -> Program:
             if equals and not key.startswith("-"):
                 environment[key] = value
     tool = {"tool": rest[0], "arguments": rest[1:], "environment": environment}
-    return {**tool, "placed": placed}
+    return {**tool, "told": told, "bound": ("", "")}
 
 
-_PLACES = 4  # sh -c SCRIPT railgauge-rank, then the PCI vendor and the name of a variable
+_PLACES = 4
+# sh -c SCRIPT NAME, then the PCI vendor and the name of a variable where it looks for the GPU.
+_TELLING = {"railgauge-rank": 2, "railgauge-core": 0}
 
 
-def _unplaced(command: list[str]) -> tuple[list[str], bool]:
-    """Return the command without the shell that binds each rank beside its GPU, if it has one."""
-    placed = command[:2] == ["sh", "-c"] and command[3:_PLACES] == ["railgauge-rank"]
-    return (command[_PLACES + 2 :] if placed else command), placed
+def _untold(command: list[str]) -> tuple[list[str], str]:
+    """Return the command without the shell by which each rank tells its place, and its name."""
+    name = "".join(command[3:_PLACES]) if command[:2] == ["sh", "-c"] else ""
+    return (command[_PLACES + _TELLING[name] :], name) if name in _TELLING else (command, "")
 
 
 def installed(node: Node, name: str) -> bool:
@@ -60,8 +63,10 @@ def run_job(job: Program, slots: list[tuple[Node, int]], environment: dict[str, 
         broken = node["broken_tools"].get(name)
         if broken:
             return _broken(broken)
-    if job["placed"]:
+    if job["told"] == "railgauge-rank":
         _tell_places(slots)
+    elif job["told"]:
+        _tell_cores(slots, *job["bound"])
     for node in {node["name"]: node for node, _ in slots}.values():
         counters.count_errors(node)
     if name.endswith("_perf"):
@@ -78,6 +83,13 @@ def _tell_places(slots: list[tuple[Node, int]]) -> None:
         at = (one["numa"] for one in node["pci"] if one["address"] == gpu["bus"])
         cpus = host["numa_nodes"][gpu.get("numa", next(at, 0))]
         print(f"railgauge: rank {local} of {node['name']}: GPU {gpu['bus']}, CPUs {cpus}")
+
+
+def _tell_cores(slots: list[tuple[Node, int]], bind: str, mapping: str) -> None:
+    for node, local in slots:
+        cpus = cores.given(node, local, bind, mapping)
+        core = cores.core_of(node, cpus)
+        print(f"railgauge: rank {local} of {node['name']}: core {core}, CPUs {cpus}")
 
 
 def _broken(how: str) -> int:

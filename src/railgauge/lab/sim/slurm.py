@@ -43,6 +43,8 @@ def run(_tool: str, arguments: list[str], node: Node) -> int:
         slots = _slots(asked, node)
         environment = _environment(asked.get("export", "ALL"))
         job = program.named(asked["command"], environment)
+        # Slurm deals out the ranks of a node over its sockets in turn.
+        job["bound"] = asked.get("bind", "none").rpartition(",")[2], "socket"
         _check_installed(job["tool"], slots)
     except SrunRefused as refusal:
         sys.stderr.write(f"{refusal.args[0]}\n")

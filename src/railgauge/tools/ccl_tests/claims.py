@@ -18,6 +18,7 @@ from railgauge.tools.claims import (
     long_enough,
     same_models,
 )
+from railgauge.tools.cores import claims_of_cores
 from railgauge.tools.hosts import claims_of_ranks, short
 from railgauge.tools.pci import brief, bus_of, same, whole
 
@@ -49,13 +50,29 @@ def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ..
     """Compare collective, data type, reduction, iterations, graph, checks, ranks, processes, hosts,
     GPUs.
 
-    If the command places the ranks beside their GPUs, also the CPUs on which they run. And the time
-    of the command with that of all iterations.
+    If the command places the ranks beside their GPUs, also the CPUs on which they run; if it has
+    the launcher bind them to cores, also the cores. And the time of the command with that of all
+    iterations.
     """
     first = sides[0]
     places = claims_of_places(asked, first.parsed.summary, is_placed=PLACED in first.argv)
     times = long_enough(first, _told_s(first.parsed), "for all iterations")
-    return (*_claims(asked, first.parsed), *places, *times)
+    return (*_claims(asked, first.parsed), *places, *_cores(asked, first), *times)
+
+
+def _cores(asked: ToolRequest, first: SideOutput) -> Iterator[Claim]:
+    """Claim the cores of all processes, on the NUMA node that the platform declares for GPUs."""
+    gpus, each = _gpus_per_node(asked), asked.option("gpus_per_process", 1)
+    count = gpus // each * len(asked.case.nodes) if isinstance(each, int) and gpus else None
+    expected = asked.platform.expected.get("gpu_numa")
+    numa_node = expected.value if expected and expected.rule == "equals" else None
+    yield from claims_of_cores(asked, first, count, numa_node)
+
+
+def _gpus_per_node(asked: ToolRequest) -> int:
+    gpus = asked.platform.gpus
+    each = asked.option("gpus_per_node", gpus.count if gpus else None)
+    return each if isinstance(each, int) else 0
 
 
 def _told_s(parsed: Parsed) -> float:
@@ -78,8 +95,7 @@ def _claims(asked: ToolRequest, parsed: Parsed) -> Iterator[Claim]:
     yield equal("aggregated iterations", 1, said.get("aggregated"))
     yield _graph(asked, said.get("graph"))
     yield from _validation(asked, said)
-    gpus = asked.platform.gpus
-    each = asked.option("gpus_per_node", gpus.count if gpus else None)
+    each = _gpus_per_node(asked) or None
     yield from claims_of_ranks(asked, each, said, said.get("gpus"), "GPUs")
     yield _of_processes(asked, said)
     yield from claims_of_devices(asked, _devices(said))

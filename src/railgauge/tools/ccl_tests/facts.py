@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 from railgauge.launchers.beside_gpu import PlacedRank
 from railgauge.launchers.beside_gpu import read as read_place
+from railgauge.launchers.on_core import RankOnCore
+from railgauge.launchers.on_core import read as read_core
 from railgauge.tools.ccl_tests.log import Log
 from railgauge.tools.ccl_tests.rows import CclRow, Figure, is_number, read_figure
 from railgauge.tools.ccl_tests.tables import Line
@@ -91,6 +93,7 @@ class Facts:
     ranks: dict[int, str] = field(default_factory=dict)
     devices: list[RankDevice] = field(default_factory=list)
     placed: list[PlacedRank] = field(default_factory=list)
+    on_core: list[RankOnCore] = field(default_factory=list)
     groups: set[int] = field(default_factory=set)
     repeated_ranks: int = 0
     argument_lines: int = 0
@@ -117,6 +120,9 @@ class Facts:
             return
         if place := read_place(content):
             self.placed.append(place)
+            return
+        if core := read_core(content):
+            self.on_core.append(core)
             return
         self._take_name(content)
         if content[:1] in "nrRNMTCOAB":
@@ -244,7 +250,8 @@ def summarise(rows: list[CclRow], facts: Facts, log: Log) -> dict[str, object]:
     ``maximum_bytes``, ``warmup``, ``iterations``, ``aggregated``, ``threads`` and
     ``gpus_per_process`` (of each thread), ``nranks``, ``hosts``, ``devices`` (a ``RankDevice`` for
     each listed rank), ``nnodes`` and ``gpus`` by host (if all ranks are listed), ``placed`` (a
-    ``PlacedRank`` for each rank that says where it runs), ``library``, ``library_version``, and
+    ``PlacedRank`` for each rank that says where it runs), ``on_core`` (a ``RankOnCore`` for each
+    that says which core it got), ``library``, ``library_version``, and
     from the library's log ``transports``, ``channel_paths`` (number of lines by path), ``network``,
     ``channels`` and ``bindings`` (of GPUDirect-TCPX; ``None`` for one that is not set).
     """
@@ -253,8 +260,9 @@ def summarise(rows: list[CclRow], facts: Facts, log: Log) -> dict[str, object]:
     for name in ("graph", "validation"):
         if name in facts.numbers:
             summary[name] = facts.numbers[name] > 0
-    if facts.placed:
-        summary["placed"] = tuple(facts.placed)
+    for name, told in (("placed", facts.placed), ("on_core", facts.on_core)):
+        if told:
+            summary[name] = tuple(told)
     return {**summary, **_measured(rows, facts), **_where(facts), **_logged(facts, log)}
 
 

@@ -16,6 +16,7 @@ from railgauge.facts import NodeFacts
 from railgauge.launchers.beside_gpu import PlacedRank
 from railgauge.tools.ccl_tests.facts import RankDevice
 from railgauge.tools.claims import Claim, ToolRequest
+from railgauge.tools.hosts import by_hostname, short
 from railgauge.tools.pci import same
 
 _ITEM = "CPUs of the ranks"
@@ -46,13 +47,9 @@ def claims_of_places(
         if is_placed:
             yield Claim(_ITEM, _WANTED, _SILENT, agrees=False, remedy=_HEARD)
         return
-    known = {
-        _short(facts.hostname): facts
-        for node in asked.case.nodes
-        if (facts := asked.facts(node)) and facts.hostname
-    }
+    known = by_hostname(asked)
     used = _used(said, len(placed))
-    beside = [(one, used.get((_short(one.host), one.rank), "")) for one in placed]
+    beside = [(one, used.get((short(one.host), one.rank), "")) for one in placed]
     compared = [(*one, fits) for one in beside if (fits := _fits(*one, known)) is not None]
     elsewhere = [_told(one, gpu) for one, gpu, fits in compared if not fits]
     wrong = [*_missing(placed, said.get("nranks")), *elsewhere]
@@ -64,10 +61,6 @@ def claims_of_places(
 def _listed(said: Mapping[str, object], name: str) -> tuple[object, ...]:
     listed = said.get(name)
     return listed if isinstance(listed, tuple) else ()
-
-
-def _short(host: str) -> str:
-    return host.partition(".")[0].lower()
 
 
 def _used(said: Mapping[str, object], ranks: int) -> dict[tuple[str, int], str]:
@@ -82,7 +75,7 @@ def _used(said: Mapping[str, object], ranks: int) -> dict[tuple[str, int], str]:
     met: Counter[str] = Counter()
     found = {}
     for one in sorted(devices, key=lambda device: device.rank):
-        host = _short(one.host)
+        host = short(one.host)
         found[host, met[host]] = one.bus
         met[host] += 1
     return found
@@ -100,7 +93,7 @@ def _fits(one: PlacedRank, used: str, known: Mapping[str, NodeFacts]) -> bool | 
 
     ``used`` is the address of the GPU that the test names, which counts if only one GPU has it.
     """
-    facts = known.get(_short(one.host))
+    facts = known.get(short(one.host))
     if facts is None or not one.gpu:
         return None
     places = {gpu.bus_id.lower(): gpu.numa_node for gpu in facts.gpus if gpu.bus_id}

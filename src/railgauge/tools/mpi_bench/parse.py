@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 
 from railgauge.core.model import Parsed
 from railgauge.core.problems import Problem, ProblemKind
+from railgauge.launchers import on_core
 from railgauge.launchers.failures import find_failures
+from railgauge.launchers.on_core import RankOnCore
 from railgauge.tools.collector import OutputCollector, missing_program, problem
 from railgauge.tools.relations import Quotient
 from railgauge.tools.text import clean
@@ -64,6 +66,7 @@ class _Run:
     version: str | None = None
     library: str = ""
     hosts: dict[int, str] = field(default_factory=dict)
+    on_core: tuple[RankOnCore, ...] = ()
     runs: int = 0
     rows: int = 0
     wrong: int = 0
@@ -82,6 +85,7 @@ class _Run:
             "cycles": self.cycles,
             "library": self.library,
             "out_of_bounds": self.wrong,
+            "on_core": self.on_core,
         }
         return {name: value for name, value in found.items() if value or name in _MAY_BE_ZERO}
 
@@ -93,12 +97,13 @@ def parse(text: str) -> Parsed:
     (``count``). Every row must satisfy ``algbw = size / time`` and ``busbw = algbw x factor``
     within rounding, and the closing line must give the number of rows. ``summary``: ``collective``,
     ``nranks``, ``nnodes``, ``ranks`` (host -> how many), ``dtype``, ``iterations``, ``warmup``,
-    ``cycles``, ``library``.
+    ``cycles``, ``library``, and ``on_core``, a ``RankOnCore`` for each rank that says its core.
     """
     text = clean(text)
     collector, run = OutputCollector(relations=_RELATIONS), _Run()
     for kind, rest in _lines(text):
         _take(kind, rest, run, collector)
+    run.on_core = tuple(_on_core(text))
     collector.problems[:0] = _complaints(text)
     _check_whole(text, run, collector)
     return collector.parsed("mpi-bench", run.version, run.summary() if run.runs else {})
@@ -108,6 +113,13 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
     for line in text.split("\n"):
         if "mpi-bench " in line[:200] and (match := _LINE.search(line[:600])):
             yield match[1], match[2].rstrip()
+
+
+def _on_core(text: str) -> Iterator[RankOnCore]:
+    for line in text.split("\n"):
+        at = line[:200].find(on_core.BEGINS)
+        if at >= 0 and (told := on_core.read(line[at : at + 2000])):
+            yield told
 
 
 def _complaints(text: str) -> Iterator[Problem]:

@@ -6,6 +6,7 @@ from railgauge.core.model import Command
 from railgauge.launchers import Launch
 from railgauge.tools import Setting
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, long_enough
+from railgauge.tools.cores import claims_of_cores
 from railgauge.tools.hosts import claims_of_ranks
 from railgauge.tools.launching import hosts, launched, launcher_options, may_be_root
 from railgauge.tools.metric import HIGHER, LOWER, Metric
@@ -81,7 +82,8 @@ _DEFAULTS = {"iterations": 5, "warmup": 1, "cycles": 1}
 def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare collective, data type, iterations, warm-up, cycles, ranks and their hosts.
 
-    Also the time of the command with that of all iterations.
+    Also the cores of the ranks, if the launcher is asked to bind them to cores, and the time of the
+    command with that of all iterations.
     """
     said, parsed = sides[0].parsed.summary, sides[0].parsed
     times = [sample.value for sample in parsed.samples if sample.metric == "time_us"]
@@ -94,5 +96,11 @@ def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ..
         *claims_of_ranks(
             asked, asked.option("ranks_per_node", 1), said, said.get("ranks"), "ranks"
         ),
+        *claims_of_cores(asked, sides[0], _ranks(asked)),
         *long_enough(sides[0], told_s, "for all iterations"),
     )
+
+
+def _ranks(asked: ToolRequest) -> int | None:
+    each = asked.option("ranks_per_node", 1)
+    return each * len(asked.case.nodes) if isinstance(each, int) else None
