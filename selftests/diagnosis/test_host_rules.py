@@ -22,6 +22,8 @@ from testing.diagnose_scenes import (
 from railgauge.config.thresholds.versions import with_versions
 from railgauge.core.errors import FactMissing
 from railgauge.diagnosis import diagnose, host
+from railgauge.diagnosis.effects import PLACE_FACTS
+from railgauge.planning.expectations import EXPECTATIONS
 
 
 def only(found):
@@ -159,6 +161,19 @@ def _slots(on):
     from testing.diagnose_scenes import platform  # noqa: PLC0415
 
     return platform(on).gpus.bus_ids
+
+
+@pytest.mark.parametrize("subject", sorted(PLACE_FACTS - {"gpu_nic_link"}))
+def test_what_differs_because_gpus_took_other_numbers_is_no_cause_of_its_own(subject):
+    count = fact("n2", "gpu_count", measured="7")
+    moved = [fact("n2", subject, f"gpu{gpu}", measured="another") for gpu in range(7)]
+    found = causes(count, *moved, facts=[without_gpu("n2", 0)], nodes=names(3))
+    assert named(found) == [("gpu-missing", "n2, gpu0")]
+
+
+def test_each_fact_that_is_declared_gpu_by_gpu_is_one_of_its_place():
+    declared = {name for name, found in EXPECTATIONS.items() if "{gpu}" in found.declared}
+    assert declared <= PLACE_FACTS
 
 
 def test_complete_nodes_are_not_blamed_for_what_differs_where_a_gpu_is_missing():

@@ -75,7 +75,9 @@ _NIC_FACTS = PORT_FACTS | {
     "gpu_nic_link", "netdev_present", "netdev_numa", "netdev_driver",
 }  # fmt: skip
 # The facts that differ for a GPU that took the number of another one, or lost a neighbour.
-PLACE_FACTS = frozenset({"gpu_bus_id", "gpu_nic_link", "gpu_links", "gpu_link_count", "gpu_numa"})
+PLACE_FACTS = frozenset(
+    {"gpu_bus_id", "gpu_nic_link", "gpu_links", "gpu_link_count", "gpu_numa", "gpu_topology"}
+)
 
 # The item about all error counters of a node; those of a part that is absent cannot be read.
 _GROWTH = "growth"
