@@ -105,7 +105,9 @@ def test_a_card_that_can_do_rdma_and_has_no_rdma_device_is_asked_back():
 
 def test_one_of_several_fast_cards_without_its_rdma_device_is_asked_back():
     one = node("n1")
-    lost = replace(PORT, name="ens9", pci_address="0000:99:00.0", driver="mlx5_core", rate_gbps=400.0)
+    lost = replace(
+        PORT, name="ens9", pci_address="0000:99:00.0", driver="mlx5_core", rate_gbps=400.0
+    )
     assert "ens9 (mlx5_core)" in questions({"n1": replace(one, netdevs=(lost,))})
 
 

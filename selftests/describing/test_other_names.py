@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 
-from testing.surveyed import PORT, node
+from testing.surveyed import PORT, node, seen
 
 from railgauge.core.devices import DeviceNames
 from railgauge.describing.choice import SiteAnswers, chosen
 from railgauge.describing.names import differing, joined
 from railgauge.facts import NodeFacts
 from railgauge.facts.naming import declared
-from testing.surveyed import seen
 
 
 def placed(name, names=None, first=0x20, **changes):

@@ -280,8 +280,10 @@ class _Made:
 def _grouped(names: tuple[str, ...], asked: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the expectations: those without a value of their own as few sets of names."""
     plain = [name for name in names if not asked[name]]
-    sets = [",".join(plain[start : start + 5]) for start in range(0, len(plain), 5)]
-    return {**{key: {} for key in sets}, **{name: asked[name] for name in names if asked[name]}}
+    return {
+        **{key: {} for key in closing.in_lines(plain)},
+        **{name: asked[name] for name in names if asked[name]},
+    }
 
 
 # --- the programs that a run needs ---
