@@ -18,6 +18,7 @@ from expected_causes import (
     OF_ACCESS,
     OF_COUNTERS,
     OF_CPUS,
+    OF_FIRST_DAY,
     OF_GUESTS,
     OF_KERNEL,
     OF_LOAD,
@@ -140,7 +141,7 @@ _COMPARED = frozenset(
     {"version", "vbios", "firmware", "mtu", "slow-node", "slow-nic", "slow-gpu", "slow-path",
      "slow-send", "slow-receive", "slow-xgmi", "tcp-fallback", "corrupt", "high-ber", "nic-idle",
      "tool-garbage", "tool-silent", "gdr-disabled", "gpu-missing", "cpu-model", "memory-missing",
-     "nic-numa", "node-login", "retransmits", TUNING}
+     "nic-numa", "node-login", "name-unresolved", "retransmits", TUNING}
 )  # fmt: skip
 
 
@@ -153,9 +154,10 @@ def placed_for_matrix(injected: tuple[Injection, ...]) -> tuple[tuple[Injection,
     return (moved(one, nodes[1]) if one.node in nodes[2:] else one,), 2
 
 
-def _turn(fault: str) -> tuple[bool, bool, bool, bool, bool, bool, str]:
+def _turn(fault: str) -> tuple[bool, bool, bool, bool, bool, bool, bool, str]:
     """The order of drawing: what was added later is drawn later, and moves no other fault."""
-    late = (fault in group for group in (OF_CPUS, OF_GUESTS, OF_COUNTERS, OF_LOAD, OF_KERNEL))
+    groups = (OF_FIRST_DAY, OF_CPUS, OF_GUESTS, OF_COUNTERS, OF_LOAD, OF_KERNEL)
+    late = (fault in group for group in groups)
     return (*late, fault in OF_ACCESS, fault)
 
 

@@ -16,6 +16,7 @@ from railgauge.core.errors import (
     DeviceMissing,
     LaunchFailed,
     MetricMissing,
+    NameNotResolved,
     NoEvidence,
     RankDied,
     ToolError,
@@ -100,7 +101,13 @@ class ProblemKind(Term):
     UNKNOWN_HOST = (
         "unknown-host",
         LaunchFailed,
-        "give addresses in the hostfile that the nodes themselves can resolve",
+        "give the nodes the names in the hostfile that Slurm has for them (scontrol show nodes)",
+    )
+    NAME_NOT_RESOLVED = (
+        "name-not-resolved",
+        NameNotResolved,
+        "give the node an address in the hostfile that the others can resolve: "
+        "data_address: ADDRESS",
     )
     HOST_UNREACHABLE = (
         "host-unreachable",

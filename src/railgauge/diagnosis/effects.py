@@ -116,6 +116,7 @@ EFFECTS: Mapping[str, Effect] = {
     "gpu-fabric-down": Effect(_OUT, _COLLECTIVES, _STOPS | _SLOW, "gpu"),
     "health-check-failed": Effect(_OUT),
     "login-between-nodes": Effect(_BLIND, _BETWEEN, _STOPS, facts=frozenset({"node_login"})),
+    "name-not-resolved": Effect(_BLIND, _NETWORK, frozenset({Symptom.UNRESOLVED})),
     "one-machine": Effect(_OUT),
     "duplicate-address": Effect(_OUT, _NETWORK, _STOPS | _LESS, "nic"),
     "gpu-xid": Effect(

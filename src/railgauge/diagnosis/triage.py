@@ -180,6 +180,7 @@ _ACTIONS_BY_SEVERITY: Mapping[CauseSeverity, Mapping[str, CauseAction]] = {
         "telemetry-unread": CauseAction.CORRECT,
         "counters-unread": CauseAction.CORRECT,
         "login-between-nodes": CauseAction.CORRECT,
+        "name-not-resolved": CauseAction.CORRECT,
         "one-machine": CauseAction.CORRECT,
         "tool-missing": CauseAction.CORRECT,
         "tool-failing": CauseAction.MEASURE_AGAIN,

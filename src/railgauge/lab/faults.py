@@ -36,7 +36,7 @@ _WHOLE_NODE = frozenset(
         *("numa-balancing", "gdr-disabled", "peermem-missing", "tcp-fallback"),
         *("background-diagnostics", "numad", "modules-by-hand", "clocks-unlocked", "nvme-missing"),
         *("cpus-offline", "cpu-model", "cpu-steal", "memory-missing"),
-        *("become-refused", "node-login", "gpu-hidden"),
+        *("become-refused", "node-login", "gpu-hidden", "name-unresolved"),
         *("out-of-memory", "kernel-log-denied", "kernel-log-lost"),
     ]
 )
@@ -65,6 +65,9 @@ _FAULTS = {
     "node-login": _Kind(
         "the node cannot log in to other nodes; shows with launch: ssh in the hostfile",
         soft.node_login,
+    ),
+    "name-unresolved": _Kind(
+        "the other nodes cannot resolve the node's name", soft.name_unresolved
     ),
     "gpu-hidden": _Kind(
         "a variable of the login (CUDA_VISIBLE_DEVICES) hides the last GPU", soft.gpu_hidden

@@ -119,7 +119,7 @@ _KINDS = {
     ),
     ProblemKind.PORT_IN_USE: ("address already in use",),
     ProblemKind.SERVER_BUSY: ("server is busy",),
-    ProblemKind.UNKNOWN_HOST: ("name or service not known", "name resolution", "unknown host"),
+    ProblemKind.NAME_NOT_RESOLVED: ("name or service not known", "name resolution", "unknown host"),
     ProblemKind.PEER_GONE: (
         "has terminated",
         "closed",

@@ -121,7 +121,13 @@ def describe(data: dict[str, Any], name: str, index: int, seed: int) -> dict[str
         "logs_in": True,
         "diagnostics": {},
         "processes": {},
-        "ssh": {"listens": True, "stops_after": None, "other_host_key": False, "refuses": False},
+        "ssh": {
+            "listens": True,
+            "stops_after": None,
+            "other_host_key": False,
+            "refuses": False,
+            "resolves": True,
+        },
     }
 
 
