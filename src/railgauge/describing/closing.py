@@ -22,6 +22,7 @@ from railgauge.judging.growth import CountedSpan, NodeCounters, device_names, ju
 from railgauge.stacks import Stack
 
 KERNEL_LOG = "kernel_log"
+_LOG = {"basis": KERNEL_LOG, "since_boot": {"basis": "since_boot"}}
 _A_LINE = 5
 # The groups of shared/growth: those of GPUs, of any RDMA, and of a fabric that loses nothing.
 _OF_GPUS = (
@@ -48,7 +49,7 @@ def sections(
     kind: Chosen, stack: Stack | None, *, one_kernel: bool, unread: frozenset[str]
 ) -> dict[str, Any]:
     """Return the sections of the file; ``unread`` are groups of counters that no node shows."""
-    found: dict[str, Any] = {} if one_kernel else {KERNEL_LOG: {"basis": KERNEL_LOG}}
+    found: dict[str, Any] = {} if one_kernel else {KERNEL_LOG: _LOG}
     if groups := [name for name in _groups(kind, stack) if name not in unread]:
         own = {_REPLAYS: _of_slots(kind)} if _REPLAYS in groups and stack is None else {}
         plain = [name for name in groups if name not in own]

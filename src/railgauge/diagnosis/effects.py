@@ -131,6 +131,8 @@ EFFECTS: Mapping[str, Effect] = {
     "congestion": Effect(_LOW, _NETWORK, _STOPS | _LESS | {Symptom.COUNTED}, "nic"),
     "pcie-errors": Effect(_LOW, _ABOVE, _GONE | _LESS | {Symptom.WRONG}, "part"),
     "kernel-errors": Effect(_LOW, _ABOVE, _GONE | _LESS | {Symptom.WRONG}, "part"),
+    # It tells nothing of what is measured now.
+    "faults-before-run": Effect(_LOW),
     "miscabled": Effect(_LOW, _NETWORK, _LESS, "nic"),
     "pcie-degraded": Effect(_LOW, _NETWORK, _LESS, "nic"),
     "gpu-pcie-degraded": Effect(_LOW, _GPU, _SLOW, "gpu"),

@@ -115,6 +115,7 @@ _ACTIONS_BY_SEVERITY: Mapping[CauseSeverity, Mapping[str, CauseAction]] = {
     CauseSeverity.MAJOR: {
         "slow-node": CauseAction.DRAIN,
         "kernel-errors": CauseAction.DRAIN,
+        "faults-before-run": CauseAction.RESET,
         "gpu-link-down": CauseAction.RESET,
         "slow-gpu-link": CauseAction.RESET,
         "gpu-link-errors": CauseAction.RESET,

@@ -192,6 +192,11 @@ _FAULTS = {
         "the driver of GPU DEVICE logs an Xid, 79 or CODE of DEVICE+CODE, while the lab runs",
         kernel_faults.gpu_xid,
     ),
+    "logged-before": _Kind(
+        "before the run the driver of an NVIDIA GPU, DEVICE or DEVICE+CODE, logged an Xid (79), or "
+        "the slot of NIC DEVICE, or of a GPU (gpu0), uncorrected errors",
+        kernel_faults.logged_before,
+    ),
     "gpu-ras": _Kind(
         "the driver of GPU DEVICE logs uncorrectable errors while the lab runs",
         kernel_faults.gpu_ras,

@@ -117,7 +117,7 @@ def describe(data: dict[str, Any], name: str, index: int, seed: int) -> dict[str
         "broken_tools": {},
         "environment": {},
         "sudo_asks": False,
-        "kernel_log": {"faults": [], "denied": False, "lost": False},
+        "kernel_log": {"faults": [], "before": [], "denied": False, "lost": False},
         "logs_in": True,
         "diagnostics": {},
         "processes": {},
