@@ -40,6 +40,21 @@ def test_the_uptime_is_that_of_the_last_reading(start_lab: StartLab) -> None:
     assert 86400 <= int(last.split(",")[2]) / 1e6 <= up_s + 0.01
 
 
+@pytest.mark.parametrize(
+    ("platform", "fault", "says"),
+    [
+        ("h200", "logged-before@h200-01:3", "Xid (PCI:0000:5d:00): 79"),
+        ("metax-c500", "logged-before@mx01:mlx5_1", "0000:33:00.0: PCIe Bus Error"),
+    ],
+)
+def test_a_fault_of_before_is_in_the_first_reading(
+    start_lab: StartLab, platform: str, fault: str, says: str
+) -> None:
+    bench = start_lab(platform, fault)
+    assert says in bench.run(0, *DD).stdout
+    assert not any("PCIe Bus Error" in text or ": 79" in text for text in texts(bench, 0))
+
+
 def test_any_other_dd_is_the_real_one(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500")
     assert bench.run(0, "dd", "if=root/proc/sys/kernel/hostname", "bs=1", "count=2").stdout == "mx"

@@ -63,7 +63,7 @@ CAUSES = {
     "gpu-hidden": "gpu-hidden",
     "node-login": "login-between-nodes",
     "name-unresolved": "name-not-resolved",
-    "logged-before": "faults-before-run",
+    "logged-before": "",  # a sign-off alone judges it
     "gpu-xid": "gpu-xid",
     "gpu-ras": "kernel-errors",
     "pcie-errors": "pcie-errors",

@@ -24,7 +24,7 @@ OF_ACCESS = ("become-refused", "node-login", "gpu-hidden", "name-unresolved")
 """Faults whose checks are in ``test_lab_access_faults``."""
 OF_KERNEL = (
     "gpu-xid", "gpu-ras", "pcie-errors", "link-flap", "out-of-memory", "kernel-log-denied",
-    "kernel-log-lost",
+    "kernel-log-lost", "logged-before",
 )  # fmt: skip
 """Faults whose checks are in ``test_lab_kernel_faults``."""
 OF_LOAD = ("throttle",)

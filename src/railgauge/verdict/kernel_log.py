@@ -69,6 +69,7 @@ def _item(node: str, results: RunResults) -> ItemRecord:
 def _masked(node: str, window: KernelWindow) -> NoEvidence | None:
     """A line with a mask may have been one of a fault, whose words somebody called a secret."""
     count = sum(one.is_kernels and MASK in one.text for one in window.records)
+    count += sum(one.count for one in window.before if MASK in one.line)
     what = f"secrets were masked in {count} lines of the kernel: what they said is not known"
     return KernelLogUnread(what, where=node) if count else None
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from railgauge.facts.kernel.events import KernelEvent, event_of
+from railgauge.core.secret_forms import MASK
+from railgauge.facts.kernel.events import event_of
 from railgauge.facts.kernel.kinds import OF_A_RUN
-from railgauge.facts.kernel.log import record_of
+from railgauge.facts.kernel.log import KernelRecord, record_of
 from railgauge.facts.kernel.xids import Gravity
 from railgauge.facts.model import LoggedFault
 
@@ -18,25 +19,28 @@ _MOST = 100
 
 
 def parse_faults(text: str) -> tuple[LoggedFault, ...]:
-    """Return the faults in the output of the probe, by their first line."""
+    """Return the faults in the output of the probe, by their first line.
+
+    A line of the kernel with a mask may have been one, whose words somebody called a secret.
+    """
     found: dict[tuple[str, str], LoggedFault] = {}
     for line in text.split("\n"):
-        if (event := _fault(line)) and len(found) < _MOST:
-            key = (event.name, event.device)
+        record = record_of(line)
+        key = _kind_and_device(record) if record else None
+        if key and len(found) < _MOST:
             seen = found.get(key)
             found[key] = LoggedFault(seen.line, seen.count + 1) if seen else LoggedFault(line, 1)
     return tuple(found.values())
 
 
-def _fault(line: str) -> KernelEvent | None:
-    """The fault that a line names; links come and go before a run, and programs run out of memory.
-
-    Such lines, and those that may be of the boot itself, count during a run alone.
-    """
-    record = record_of(line)
-    event = event_of(record, {}) if record else None
-    is_fault = event is not None and event.gravity is Gravity.FAULT
-    return event if event and is_fault and event.kind.name not in OF_A_RUN else None
+def _kind_and_device(record: KernelRecord) -> tuple[str, str] | None:
+    """The fault that a line names; ``None`` for one that counts during a run alone."""
+    if record.is_kernels and MASK in record.text:
+        return MASK, ""
+    event = event_of(record, {})
+    if event is None or event.gravity is not Gravity.FAULT or event.kind.name in OF_A_RUN:
+        return None
+    return event.name, event.device
 
 
 def up_to(faults: Iterable[LoggedFault], mark: int) -> Iterator[LoggedFault]:
