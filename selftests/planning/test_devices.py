@@ -181,6 +181,28 @@ def test_one_reason_is_one_complaint_with_the_number_of_measurements(tmp_path: P
     inputs.site(path, ROOT)  # as the complaint advises
 
 
+def test_a_launchers_argument_that_differs_by_node_is_refused_with_the_way_out(
+    tmp_path: Path,
+) -> None:
+    """Open MPI 4.1.4 ends with an error if a node lacks an interface of btl_tcp_if_include."""
+    devices = {"n2": {"eth0": "ens1"}}
+    path = tmp_path / "site.yaml"
+    given = {"cluster": "c", "platform": "tcp-lab", "nodes": "n[1-2]", "devices": devices}
+    path.write_text(json.dumps(given))
+    with pytest.raises(BadInput) as caught:
+        inputs.site(path, ROOT)
+    lines = [line for line in str(caught.value).splitlines() if "would be eth0 or ens1" in line]
+    assert len(lines) == 1
+    given["launcher_args"] = [
+        *("-mca", "btl_tcp_if_include", "10.0.0.0/24", "-mca", "oob_tcp_if_include", "10.0.0.0/24")
+    ]
+    path.write_text(json.dumps(given))
+    inputs.site(path, ROOT)
+    every = {"n1": {"eth0": "ens1"}, "n2": {"eth0": "ens1"}}
+    path.write_text(json.dumps({**given, "launcher_args": [], "devices": every}))
+    inputs.site(path, ROOT)
+
+
 # --- back from the node ---
 
 
