@@ -10,7 +10,7 @@ from typing import Any
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform, source
 from railgauge.describing import layout
-from railgauge.describing.bus import Seen, parsed
+from railgauge.describing.bus import DeviceListing, parsed
 from railgauge.describing.choice import SiteAnswers, chosen
 from railgauge.describing.document import Described, Survey, described
 from railgauge.describing.sheets import FILE, Sheets, sheets_of
@@ -62,10 +62,10 @@ def alike(*names: str, **changes: Any) -> dict[str, NodeFacts]:
     return {name: node(name, **changes) for name in names}
 
 
-def seen(facts: Mapping[str, NodeFacts], *on_bus: str, **changes: Any) -> Seen:
+def seen(facts: Mapping[str, NodeFacts], *on_bus: str, **changes: Any) -> DeviceListing:
     """What a survey saw besides: on each bus the functions ``ADDRESS VENDOR CLASS``."""
     bus = parsed("\n".join(on_bus))
-    return replace(Seen(bus=dict.fromkeys(facts, bus)), **changes)
+    return replace(DeviceListing(bus=dict.fromkeys(facts, bus)), **changes)
 
 
 def sheets() -> Sheets:

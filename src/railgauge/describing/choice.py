@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from railgauge.core.errors import BadInput
 from railgauge.core.naming import folded
-from railgauge.describing.bus import NONE, Seen, unlisted_gpus, unlisted_nics, unread
+from railgauge.describing.bus import NONE, DeviceListing, unlisted_gpus, unlisted_nics, unread
 from railgauge.describing.hardware import Hardware, NicFound, hardware_of
 from railgauge.facts import NodeFacts
 
@@ -42,7 +42,7 @@ class Chosen:
     notes: tuple[str, ...] = ()
 
 
-def chosen(facts: Mapping[str, NodeFacts], seen: Seen, said: SiteAnswers) -> Chosen:
+def chosen(facts: Mapping[str, NodeFacts], seen: DeviceListing, said: SiteAnswers) -> Chosen:
     """Return the hardware of the nodes. Raises ``BadInput`` with all questions that are open."""
     found = {node: hardware_of(one) for node, one in facts.items()}
     if said.gpus == NONE:

@@ -9,7 +9,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Cluster, Command, Node, Transcript
 from railgauge.describing import bus
-from railgauge.describing.bus import NONE, Bus, Seen, likely_vendors
+from railgauge.describing.bus import NONE, Bus, DeviceListing, likely_vendors
 from railgauge.facts import NodeAnswer, NodeFacts
 from railgauge.facts.counters import CounterReading, parse_reading
 from railgauge.planning import counters
@@ -24,7 +24,7 @@ _FIND = 'for name in "$@"; do command -v -- "$name" >/dev/null 2>&1 || echo "$na
 
 def found_by_vendor(
     cluster: Cluster, sessions: Sessions, tell: Callable[[str], None], progress: OnAnswer, only: str
-) -> tuple[Mapping[str, NodeAnswer], Seen]:
+) -> tuple[Mapping[str, NodeAnswer], DeviceListing]:
     """Survey the nodes with the tools of each vendor in turn, until those of one list a GPU.
 
     ``only`` is the vendor whose tools are asked, ``none``, or empty for all: first those with most
@@ -43,8 +43,8 @@ def found_by_vendor(
             if not one.gpus
         }
         if not answers or any(answer.gpus for answer in answers):
-            return found, Seen(vendor, silent, on_bus)
-    return found, Seen("", silent, on_bus)
+            return found, DeviceListing(vendor, silent, on_bus)
+    return found, DeviceListing("", silent, on_bus)
 
 
 def _order(on_bus: Bus, only: str) -> tuple[str, ...]:
