@@ -117,3 +117,18 @@ def test_a_rate_that_is_none_is_bad_usage(project, rate, capsys):
         new(project, None, "--rate", rate)
     assert ended.value.code == 2
     assert "write eth0=25, in Gb/s" in capsys.readouterr().err
+
+
+def test_nics_of_other_names_are_matched_and_devices_are_proposed(project, tmp_path, capsys):
+    """The file is written, and the command prints the section that the hostfile needs.
+
+    The lab's ``ibv_devinfo`` keeps the old name, so that the MTU is not read: one node counts.
+    """
+    with standing_lab(tmp_path / "lab", HOMELAB) as lab:
+        (hca,) = (tmp_path / "lab").glob("**/nodes/columbia/root/sys/class/infiniband/mlx5_0")
+        hca.rename(hca.with_name("mlx5_bond_0"))
+        assert new(project, lab, "--like", "viper") == 0
+        out = capsys.readouterr().out
+    assert "devices:\n  columbia: {mlx5_0: mlx5_bond_0}\n" in out
+    assert "NICs have other names on columbia; put this into" in out
+    assert list(json.loads(written(project).read_text())["hardware"]["nics"]) == ["mlx5_0"]

@@ -51,7 +51,8 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
     (
         ProblemKind.NAME_NOT_RESOLVED,
         r"Could not resolve hostname \S{1,255}: [^\n]{1,80}|Name or service not known"
-        r"|Temporary failure in name resolution|HYDU_getfullhostname|getaddrinfo"
+        r"|Temporary failure in name resolution|No address associated with hostname"
+        r"|Name does not resolve|HYDU_getfullhostname|getaddrinfo"
         r"|unable to get host address for \S{1,255}",
     ),
     (ProblemKind.HOST_UNREACHABLE, r"ssh: connect to host \S{1,255} port \d{1,5}: [^\n]{1,80}"),
@@ -108,7 +109,7 @@ _WORDS: Mapping[ProblemKind, tuple[str, ...]] = {
     ProblemKind.LOGIN_REFUSED: ("Permission denied", "Too many authentication failures"),
     ProblemKind.NAME_NOT_RESOLVED: (
         "resolve hostname", "service not known", "name resolution", "HYDU_getfull", "getaddrinfo",
-        "get host address",
+        "get host address", "address associated", "does not resolve",
     ),
     ProblemKind.HOST_UNREACHABLE: ("connect to host",),
     ProblemKind.RUN_AS_ROOT: ("run as root",),

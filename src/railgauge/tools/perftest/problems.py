@@ -33,7 +33,7 @@ _ERRORS: tuple[tuple[ProblemKind, tuple[str, ...]], ...] = (
     (
         ProblemKind.NAME_NOT_RESOLVED,
         ("Name or service not known", "Temporary failure in name resolution",
-         "nodename nor servname"),
+         "nodename nor servname", "No address associated with hostname", "Name does not resolve"),
     ),
     (
         ProblemKind.CONNECTION_REFUSED,
