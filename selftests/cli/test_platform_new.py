@@ -36,6 +36,36 @@ def test_a_name_that_is_taken_or_no_name_is_refused_before_a_node_is_asked(proje
     assert new(project, name="schema") == 2
 
 
+def test_a_file_that_is_there_is_replaced_with_force_alone(project, capsys):
+    path = written(project)
+    path.write_text("{}", encoding="utf-8")
+    lab = ("--hostfile", str(project.folder / f"hostfiles/lab-{HOMELAB}.yaml"))
+    words = ("platform", "new", "mine", *lab, "--root", str(project.folder))
+    assert main([*words]) == 2
+    assert "--force" in capsys.readouterr().err
+    assert path.read_text(encoding="utf-8") == "{}"
+    assert main([*words, "--force"]) == 0
+    document = json.loads(path.read_text(encoding="utf-8"))
+    groups = {"pcie_corrected", "pcie_uncorrected,port_errors,rdma_retransmits,port_discards"}
+    assert set(document["growth"]) == groups
+    assert document["growth"]["pcie_corrected"]["per_hour"] == 230
+    assert set(document["kernel_log"]) == {"basis", "since_boot"}
+    assert "put 'platform: mine' into" in capsys.readouterr().out
+
+
+def test_gpus_whose_tool_is_not_found_are_asked_back(project, tmp_path, capsys):
+    nodes = ("h200-01", "h200-02")
+    faults = [word for n in nodes for word in ("--fault", f"tool-missing@{n}:nvidia-smi")]
+    with standing_lab(tmp_path / "lab", "h200", *faults) as lab:
+        assert new(project, lab) == 2
+        said = capsys.readouterr().err
+        assert not written(project).exists()
+        assert new(project, lab, "--no-gpus") == 0
+    assert "8 of nvidia are on the PCI bus, and nvidia-smi: command not found" in said
+    assert "GPUs of h200-[01-02] are not listed" in said
+    assert "gpus" not in json.loads(written(project).read_text())["hardware"]
+
+
 def test_nodes_that_differ_are_asked_back_and_the_answer_is_taken(project, tmp_path, capsys):
     with standing_lab(tmp_path / "lab", HOMELAB, "--fault", "link-rate@columbia:mlx5_0") as lab:
         assert new(project, lab) == 2
@@ -74,13 +104,6 @@ def test_a_program_that_a_run_needs_and_a_node_lacks_is_told(project, tmp_path, 
     assert "NOT FOUND ib_write_bw on viper: a run needs it" in capsys.readouterr().out
 
 
-def test_a_lab_is_surveyed_by_its_own_hostfile(project, capsys):
-    hostfile = project.folder / f"hostfiles/lab-{HOMELAB}.yaml"
-    words = ("--hostfile", str(hostfile), "--root", str(project.folder))
-    assert main(["platform", "new", "mine", *words]) == 0
-    assert "put 'platform: mine' into" in capsys.readouterr().out
-
-
 def test_a_plain_list_names_the_new_platform(project, tmp_path, capsys):
     path = project.write("list.txt", "127.0.0.9\n")
     words = ("--hostfile", str(path), "--root", str(project.folder))
@@ -94,3 +117,18 @@ def test_a_rate_that_is_none_is_bad_usage(project, rate, capsys):
         new(project, None, "--rate", rate)
     assert ended.value.code == 2
     assert "write eth0=25, in Gb/s" in capsys.readouterr().err
+
+
+def test_nics_of_other_names_are_matched_and_devices_are_proposed(project, tmp_path, capsys):
+    """The file is written, and the command prints the section that the hostfile needs.
+
+    The lab's ``ibv_devinfo`` keeps the old name, so that the MTU is not read: one node counts.
+    """
+    with standing_lab(tmp_path / "lab", HOMELAB) as lab:
+        (hca,) = (tmp_path / "lab").glob("**/nodes/columbia/root/sys/class/infiniband/mlx5_0")
+        hca.rename(hca.with_name("mlx5_bond_0"))
+        assert new(project, lab, "--like", "viper") == 0
+        out = capsys.readouterr().out
+    assert "devices:\n  columbia: {mlx5_0: mlx5_bond_0}\n" in out
+    assert "NICs have other names on columbia; put this into" in out
+    assert list(json.loads(written(project).read_text())["hardware"]["nics"]) == ["mlx5_0"]

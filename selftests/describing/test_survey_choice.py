@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from testing.surveyed import NIC, PORT, alike, made_of, node
+from testing.surveyed import NIC, PORT, alike, made_of, node, seen
 
 from railgauge.core.errors import BadInput
 from railgauge.describing.choice import SiteAnswers, chosen
@@ -12,9 +12,9 @@ from railgauge.facts import NodeFacts
 NAMES = ("gpu01", "gpu02", "gpu03", "gpu04")
 
 
-def questions(facts, failing=None, **said):
+def questions(facts, also=None, **said):
     with pytest.raises(BadInput) as asked:
-        chosen(facts, failing or {}, SiteAnswers(**said))
+        chosen(facts, also or seen(facts), SiteAnswers(**said))
     return str(asked.value)
 
 
@@ -27,7 +27,7 @@ def bare(*ports, name="n1"):
 
 
 def test_nodes_that_are_alike_leave_no_question():
-    kind = chosen(alike(*NAMES), {}, SiteAnswers())
+    kind = chosen(alike(*NAMES), seen(NAMES), SiteAnswers())
     assert [nic.name for nic in kind.fabric] == [f"mlx5_{i}" for i in range(8)]
     assert kind.hardware.gpus.count == 8
 
@@ -75,7 +75,7 @@ def test_gpus_beside_other_nics_are_asked_back():
 
 def test_the_majority_does_not_decide_but_the_user_does():
     facts = alike(*NAMES) | {"gpu04": node("gpu04", gpus=7)}
-    assert chosen(facts, {}, SiteAnswers(like="gpu04")).hardware.gpus.count == 7
+    assert chosen(facts, seen(facts), SiteAnswers(like="gpu04")).hardware.gpus.count == 7
     assert "no such node" in questions(facts, like="gpu09")
 
 
@@ -84,13 +84,14 @@ def test_two_names_of_one_kernel_are_asked_back():
     said = questions(facts)
     assert "gpu[01-04] have one boot id" in said
     assert "--one-kernel" in said
-    assert chosen(facts, {}, SiteAnswers(one_kernel=True)).fabric
+    assert chosen(facts, seen(facts), SiteAnswers(one_kernel=True)).fabric
 
 
 def test_tools_of_gpus_that_fail_are_asked_back():
-    facts, failing = alike("n1", gpus=0), {"nvidia-smi: no devices (exit 9)": ["n1"]}
+    facts = alike("n1", gpus=0)
+    failing = seen(facts, silent={"nvidia": {"n1": "nvidia-smi: no devices (exit 9)"}})
     assert "GPUs of n1 are not listed: nvidia-smi: no devices" in questions(facts, failing)
-    assert chosen(facts, failing, SiteAnswers(no_gpus=True)).hardware.gpus is None
+    assert chosen(facts, failing, SiteAnswers(gpus="none")).hardware.gpus is None
 
 
 def test_gpus_of_two_models_in_a_node_are_asked_back():
@@ -106,9 +107,9 @@ def test_the_fastest_nics_are_the_fabric_and_the_others_are_told():
     one = node("n1")
     slow = replace(NIC, name="mlx5_8", rate_gbps=200.0, link_layer="Ethernet")
     facts = {"n1": replace(one, nics=(*one.nics, slow))}
-    kind = chosen(facts, {}, SiteAnswers())
+    kind = chosen(facts, seen(facts), SiteAnswers())
     assert [nic.name for nic in kind.others] == ["mlx5_8"]
-    asked = chosen(facts, {}, SiteAnswers(fabric=("mlx5_8",)))
+    asked = chosen(facts, seen(facts), SiteAnswers(fabric=("mlx5_8",)))
     assert [nic.name for nic in asked.fabric] == ["mlx5_8"]
 
 
@@ -124,7 +125,7 @@ def test_a_port_without_a_link_on_any_node_is_left_out_and_told():
     one = node("n1")
     dead = replace(NIC, name="mlx5_8", port_state="DOWN", rate_gbps=10.0)
     facts = {"n1": replace(one, nics=(*one.nics, dead))}
-    kind = chosen(facts, {}, SiteAnswers())
+    kind = chosen(facts, seen(facts), SiteAnswers())
     assert "mlx5_8" not in {nic.name for nic in (*kind.fabric, *kind.others)}
     assert kind.notes == ("mlx5_8: no link, left out",)
     assert "no such NIC with a link" in questions(facts, fabric=("mlx5_8",))
@@ -134,19 +135,21 @@ def test_what_a_virtual_device_reports_is_no_rate():
     facts = bare(port("eth0", pci_address=None, rate_gbps=10.0))
     assert "eth0 is virtual" in questions(facts)
     assert "--rate eth0=GBPS" in questions(facts)
-    (nic,) = chosen(facts, {}, SiteAnswers(rates={"eth0": 0.2})).fabric
+    (nic,) = chosen(facts, seen(facts), SiteAnswers(rates={"eth0": 0.2})).fabric
     assert nic.rate_gbps == 0.2
 
 
 def test_a_port_that_does_not_report_its_rate_is_asked_back_beside_others_that_do():
     facts = bare(port("eth0"), port("eth1", rate_gbps=None))
     assert "eth1 does not report its rate" in questions(facts)
-    assert [nic.name for nic in chosen(facts, {}, SiteAnswers(fabric=("eth0",))).fabric] == ["eth0"]
+    assert [
+        nic.name for nic in chosen(facts, seen(facts), SiteAnswers(fabric=("eth0",))).fabric
+    ] == ["eth0"]
 
 
 def test_network_devices_count_only_where_no_rdma_device_has_a_link():
     facts = {"n1": replace(node("n1"), netdevs=(port("eth0", rate_gbps=800.0),))}
-    assert all(nic.is_rdma for nic in chosen(facts, {}, SiteAnswers()).fabric)
+    assert all(nic.is_rdma for nic in chosen(facts, seen(facts), SiteAnswers()).fabric)
 
 
 def test_all_questions_come_at_once():

@@ -180,7 +180,7 @@ def test_addresses_that_differ_between_nodes_are_not_declared():
 def test_names_of_one_machine_are_not_expected_to_be_several():
     facts = {name: node(name, boot_id="one") for name in NAMES}
     found = made_of(facts, SiteAnswers(one_kernel=True))
-    assert set(found.document["not_applicable"]) == {"boot_id,machine_id"}
+    assert set(found.document["not_applicable"]) == {"boot_id,machine_id", "kernel_log"}
 
 
 def test_the_text_is_the_document_and_its_lines_are_short():

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from testing.surveyed import alike, loaded, made_of
+from testing.surveyed import alike, loaded, made_of, seen
 
 from railgauge.describing.choice import SiteAnswers, chosen
 from railgauge.describing.expectations import candidates, kept
@@ -14,7 +14,7 @@ NAMES = ("n1", "n2", "n3")
 
 def expected(facts, said=None):
     said = said or SiteAnswers()
-    asked = candidates(chosen(facts, {}, said), stack("nvidia"), facts, said)
+    asked = candidates(chosen(facts, seen(facts), said), stack("nvidia"), facts, said)
     names, notes = kept(loaded(made_of(facts, said), expected=asked), facts)
     return set(names), "\n".join(notes)
 
@@ -96,7 +96,7 @@ def test_versions_that_differ_are_told_and_expected_to_be_alike():
 def test_an_mtu_of_roce_is_the_one_found():
     facts = of_nics(alike(*NAMES), link_layer="Ethernet", active_mtu_bytes=1024)
     said = SiteAnswers()
-    asked = candidates(chosen(facts, {}, said), stack("nvidia"), facts, said)
+    asked = candidates(chosen(facts, seen(facts), said), stack("nvidia"), facts, said)
     assert asked["active_mtu"] == {"equals": 1024, "basis": "survey"}
 
 

@@ -11,6 +11,7 @@ from testing.diagnose_scenes import (
     collectives,
     counters,
     fact,
+    findings,
     healthy,
     links,
     named,
@@ -23,7 +24,9 @@ from testing.diagnose_scenes import (
     transport,
 )
 
+from railgauge.core.devices import DeviceNames
 from railgauge.core.model import Judgement, Outcome
+from railgauge.diagnosis import diagnose
 
 UNTUNED = dict.fromkeys(platform().environment, "")
 
@@ -195,6 +198,28 @@ def test_a_variable_may_have_the_value_of_any_measurement():
     for nics, blamed in (("mlx5_0,mlx5_1", False), ("mlx5_0", False), ("mlx5_7", True)):
         found = causes(slow, environment={"MCCL_IB_HCA": nics}, on="metax-c500")
         assert ("collective-tuning-missing" in {cause.cause for cause in found}) == blamed
+
+
+# Who names all of the nodes' devices by hand does what the plan does by itself.
+BOND = {"n2": {"mlx5_0": "mlx5_bond_0"}}
+ANOTHER_NIC = {"n2": {"mlx5_0": "mlx5_2", "mlx5_2": "mlx5_0"}}
+
+
+@pytest.mark.parametrize(
+    ("devices", "nics", "blamed"),
+    [
+        (BOND, "mlx5_1,mlx5_bond_0,mlx5_0", False),
+        (BOND, "mlx5_0,mlx5_1", False),
+        (BOND, "mlx5_bond_0", True),
+        (ANOTHER_NIC, "mlx5_0,mlx5_1,mlx5_2", False),
+    ],
+)
+def test_a_list_of_the_devices_of_all_nodes_is_not_blamed(devices, nics, blamed):
+    slow = collectives(pairs_of(names(4), 2), dict.fromkeys(names(4), 337.0))
+    seen = findings(slow, environment={"MCCL_IB_HCA": nics}, on="metax-c500")
+    on = replace(seen.platform, devices=DeviceNames(devices))
+    found = diagnose(replace(seen, platform=on))
+    assert ("collective-tuning-missing" in {cause.cause for cause in found}) == blamed
 
 
 def test_missing_variables_are_not_blamed_on_lower_rungs():

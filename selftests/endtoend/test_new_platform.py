@@ -58,6 +58,9 @@ def test_a_healthy_cluster_is_accepted_by_the_file_of_its_own_survey(platform, t
     assert run.code == 0, run.output
     assert run.verdict["verdict"] == "accepted"
     assert run.verdict["platform"] == "mine"
+    document = json.loads(platform_file(project).read_text(encoding="utf-8"))
+    assert {"kernel_log", "growth"} <= set(document)
+    assert ("telemetry" in document) == ("gpus" in document["hardware"])
 
 
 @pytest.mark.parametrize(

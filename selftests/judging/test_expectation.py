@@ -308,7 +308,7 @@ def test_a_version_that_nobody_declared_or_measured_is_an_error_that_says_what_t
     error = raised.value
     assert error.what == f"kernel is {'6' * 80}; the limits were measured with 5.4"
     assert error.where == "n1"
-    remedy = "if this version is intended, declare it in the hostfile: versions: kernel"
+    remedy = "if this version is intended, declare it in the hostfile: versions: {kernel: VERSION}"
     assert error.remedy == remedy
 
 

@@ -32,8 +32,9 @@ OF_EACH_GPU = {
     "gpu_memory_copy",
     *(f"gpu_matrix_{form}" for form in ("fp64", "fp32", "tf32", "bf16", "fp8")),
 }
-# Where the part of the kernel's log begins that is judged at the end of a run.
-BEGINNINGS = {"kernel_log"}
+# Where the part of the kernel's log begins that is judged at the end of a run, and what a sign-off
+# judges of the part before.
+BEGINNINGS = {"kernel_log", "kernel_faults"}
 # What is judged at the end of a run, in the platform files made from data sheets alone.
 AT_THE_END = {"growth", "telemetry"}
 LIMIT_EACH_GPU = {"h200", "h100-tcpx", "metax-c500", "mi300x"}

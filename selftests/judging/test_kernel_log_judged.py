@@ -9,6 +9,7 @@ from testing.core_values import ROOT
 from railgauge.config import thresholds
 from railgauge.core.model import Outcome
 from railgauge.facts.kernel.log import KernelRecord
+from railgauge.facts.model import LoggedFault
 from railgauge.judging.kernel_log import ITEMS, KernelWindow, Ran, judged, shown
 
 H200 = thresholds.load("h200", ROOT / "thresholds")
@@ -230,3 +231,27 @@ def test_a_line_is_shown_without_what_a_terminal_obeys():
     assert shown("a\x1b[2Jb") == "a?[2Jb"
     assert shown("x" * 600) == "x" * 500 + "…"
     assert shown("x" * 500) == "x" * 500
+
+
+# --- faults from before the run ---
+
+
+def before(level, platform=H200):
+    faults = (LoggedFault(f"3,4,4000000,-;{XID}", 2),)
+    found = replace(window("fine"), before=faults, level=level)
+    return judged("n1", found, KNOWN, platform, list)
+
+
+def test_faults_from_before_the_run_fail_a_sign_off_and_are_listed_below_it():
+    for level, outcome in (("smoke", "marginal"), ("nightly", "marginal"), ("signoff", "failed")):
+        whole, one = before(level)
+        assert (whole.metric, whole.outcome) == ("kernel_log", Outcome.PASSED)
+        assert (one.outcome, one.measured) == (outcome, "Xid 79 at gpu3, 2 lines")
+        assert (one.metric, one.pointer) == ("faults-before-run", "/kernel_log/since_boot")
+        assert one.points_at == (("n1", "gpu3"),)
+        assert "Xid 79 at gpu3 before the run: the GPU has fallen off the bus" in one.reason
+
+
+def test_a_platform_that_does_not_limit_them_judges_none():
+    old = replace(H200, kernel_log=replace(H200.kernel_log, since_boot=None))
+    assert [one.metric for one in before("signoff", old)] == ["kernel_log"]

@@ -30,6 +30,16 @@ def test_a_node_that_cannot_log_in_starts_no_ranks_elsewhere(start_lab: StartLab
     assert bench.run(0, *over_both(bench), *COLLECTIVE).returncode != 0
 
 
+def test_a_name_that_the_other_nodes_do_not_resolve(start_lab: StartLab) -> None:
+    bench = start_lab("metax-c500", "name-unresolved@mx02", nodes=3)
+    write = ("ib_write_bw", "-d", "mlx5_0")
+    ran = bench.run(0, *write, bench.nodes[1].data_address)
+    assert ran.stderr.startswith("Name or service not known for mx02:")
+    assert bench.pair(write, server_index=2)[0].returncode == 0
+    login = bench.run(0, "ssh", "-o", "BatchMode=yes", "mx02", "true")
+    assert "Could not resolve hostname mx02" in login.stderr
+
+
 def test_a_variable_of_the_login_hides_a_gpu(start_lab: StartLab) -> None:
     bench = start_lab("metax-c500", "gpu-hidden@mx02", served=True)
     seen = ssh(bench.nodes[1], "env | grep _VISIBLE_DEVICES").stdout

@@ -7,8 +7,11 @@ from testing.fault_bench import OF_KERNEL
 from testing.lab_bench import Bench, StartLab
 
 from railgauge.core.errors import BadInput
+from railgauge.facts.kernel.before import parse_faults
 from railgauge.lab import faults, platforms
+from railgauge.lab.sim import kernel_log as log
 
+PLATFORMS = ("h200", "h100-tcpx", "metax-c500", "mi300x", "connectx4-homelab")
 DD = ("dd", "if=root/dev/kmsg", "iflag=nonblock", "bs=8192")
 END = "dd: error reading 'root/dev/kmsg': Resource temporarily unavailable"
 
@@ -38,6 +41,29 @@ def test_the_uptime_is_that_of_the_last_reading(start_lab: StartLab) -> None:
     last = bench.run(0, *DD).stdout.splitlines()[-1]
     up_s = float(bench.read(0, "proc/uptime").split()[0])
     assert 86400 <= int(last.split(",")[2]) / 1e6 <= up_s + 0.01
+
+
+@pytest.mark.parametrize(
+    ("platform", "fault", "says"),
+    [
+        ("h200", "logged-before@h200-01:3", "Xid (PCI:0000:5d:00): 79"),
+        ("metax-c500", "logged-before@mx01:mlx5_1", "0000:33:00.0: PCIe Bus Error"),
+    ],
+)
+def test_a_fault_of_before_is_in_the_first_reading(
+    start_lab: StartLab, platform: str, fault: str, says: str
+) -> None:
+    bench = start_lab(platform, fault)
+    assert says in bench.run(0, *DD).stdout
+    assert not any("PCIe Bus Error" in text or ": 79" in text for text in texts(bench, 0))
+
+
+@pytest.mark.parametrize("platform", sorted(PLATFORMS))
+def test_the_boot_of_a_healthy_node_names_no_fault(platform: str) -> None:
+    node = platforms.describe(platforms.load(platform), "n1", 0, seed=1)
+    lines = [f"{level},{at},{at},-;{text}" for at, (level, text) in enumerate(log._boot(node))]
+    assert len(lines) > 5
+    assert parse_faults("\n".join(lines)) == ()
 
 
 def test_any_other_dd_is_the_real_one(start_lab: StartLab) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from railgauge.core.errors import LaunchFailed, NoEvidence, RankDied, ToolMissing
+from railgauge.core.errors import LaunchFailed, NameNotResolved, NoEvidence, RankDied, ToolMissing
 from railgauge.core.model import Transcript
 from railgauge.judging.evidence import refuse_failure
 from railgauge.launchers.failures import culprit, find_failures, launched_on
@@ -22,7 +22,7 @@ MEANS = {
     "openmpi-keychanged": ("host-key", "tcp02", LaunchFailed, "known_hosts"),
     "openmpi-login": ("login-refused", "tcp02", LaunchFailed, "log in on the other"),
     "openmpi-unreach": ("host-unreachable", "tcp02", LaunchFailed, "by hand: ssh"),
-    "openmpi-unknown": ("unknown-host", "tcp02", LaunchFailed, "can resolve"),
+    "openmpi-unknown": ("name-not-resolved", "tcp02", NameNotResolved, "can resolve"),
     "openmpi-overload": ("binding-overload", "tcp02", LaunchFailed, "--bind-to, none"),
     "openmpi-slots": ("not-enough-slots", "", LaunchFailed, "fewer ranks"),
     "openmpi-root": ("run-as-root", "", LaunchFailed, "OMPI_ALLOW_RUN_AS_ROOT=1"),
@@ -35,7 +35,7 @@ MEANS = {
     "mpich-hostkey": ("host-key", "tcp02", LaunchFailed, "known_hosts"),
     "mpich-login": ("login-refused", "tcp02", LaunchFailed, "log in on the other"),
     "mpich-unreach": ("host-unreachable", "tcp02", LaunchFailed, "by hand: ssh"),
-    "mpich-unknown": ("unknown-host", "tcp02", LaunchFailed, "can resolve"),
+    "mpich-unknown": ("name-not-resolved", "tcp02", NameNotResolved, "can resolve"),
     "mpich-version": ("launcher-daemon-lost", "tcp02", LaunchFailed, "version of MPICH"),
     "mpich-noprog": ("tool-missing", "tcp01", ToolMissing, "under 'tools'"),
     "mpich-killed": ("rank-died", "tcp02", RankDied, "dmesg"),

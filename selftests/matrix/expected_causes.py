@@ -62,6 +62,8 @@ CAUSES = {
     "become-refused": "become-refused",
     "gpu-hidden": "gpu-hidden",
     "node-login": "login-between-nodes",
+    "name-unresolved": "name-not-resolved",
+    "logged-before": "",  # a sign-off alone judges it
     "gpu-xid": "gpu-xid",
     "gpu-ras": "kernel-errors",
     "pcie-errors": "pcie-errors",
@@ -101,7 +103,11 @@ OF_GUESTS = frozenset({"cpu-steal"})
 OF_CPUS = frozenset({"boost-off"})
 # Likewise, and drawn after those.
 OF_GUIDS = frozenset({"guid-unset"})
-DRAWN_LAST = OF_ACCESS | OF_KERNEL | OF_LOAD | OF_COUNTERS | OF_GUESTS | OF_CPUS | OF_GUIDS
+# Likewise, and drawn after those.
+OF_FIRST_DAY = frozenset({"name-unresolved", "logged-before"})
+DRAWN_LAST = (
+    OF_ACCESS | OF_KERNEL | OF_LOAD | OF_COUNTERS | OF_GUESTS | OF_CPUS | OF_GUIDS | OF_FIRST_DAY
+)
 # includes the faults that the matrix leaves out
 ALL_CAUSES = CAUSES | {
     "slow-pcie-path": "slow-pcie-path",
@@ -112,7 +118,8 @@ TUNING, TUNING_CAUSE = "no-tuning", "collective-tuning-missing"
 # These faults prevent measurements, so nothing fails and the run is incomplete.
 INCOMPLETE = frozenset(
     {"unreachable", "node-stops", "host-key-changed", "wrong-key", "tool-missing", "tool-silent",
-     "tool-garbage", "become-refused", "gpu-hidden", "kernel-log-denied", "kernel-log-lost"}
+     "tool-garbage", "become-refused", "gpu-hidden", "kernel-log-denied", "kernel-log-lost",
+     "name-unresolved"}
 )  # fmt: skip
 # These causes blame no node: they list each value with its nodes.
 DIFFERENCES = frozenset({"nodes-differ", "firmware-mismatch"})

@@ -18,6 +18,7 @@ from expected_causes import (
     OF_ACCESS,
     OF_COUNTERS,
     OF_CPUS,
+    OF_FIRST_DAY,
     OF_GUESTS,
     OF_GUIDS,
     OF_KERNEL,
@@ -141,7 +142,7 @@ _COMPARED = frozenset(
     {"version", "vbios", "firmware", "mtu", "slow-node", "slow-nic", "slow-gpu", "slow-path",
      "slow-send", "slow-receive", "slow-xgmi", "tcp-fallback", "corrupt", "high-ber", "nic-idle",
      "tool-garbage", "tool-silent", "gdr-disabled", "gpu-missing", "cpu-model", "memory-missing",
-     "nic-numa", "node-login", "retransmits", TUNING}
+     "nic-numa", "node-login", "name-unresolved", "retransmits", TUNING}
 )  # fmt: skip
 
 
@@ -156,7 +157,7 @@ def placed_for_matrix(injected: tuple[Injection, ...]) -> tuple[tuple[Injection,
 
 def _turn(fault: str) -> tuple[bool | str, ...]:
     """The order of drawing: what was added later is drawn later, and moves no other fault."""
-    late = (OF_GUIDS, OF_CPUS, OF_GUESTS, OF_COUNTERS, OF_LOAD, OF_KERNEL)
+    late = (OF_FIRST_DAY, OF_GUIDS, OF_CPUS, OF_GUESTS, OF_COUNTERS, OF_LOAD, OF_KERNEL)
     return (*(fault in group for group in late), fault in OF_ACCESS, fault)
 
 

@@ -51,7 +51,7 @@ SHARED_RUNS = {
                ("host-key-changed", "node-stops", "unreachable", "wrong-key")),
     "tools": ("connectx4-homelab", 6, ("tool-missing", "tool-garbage", "tool-silent")),
     "kernel": ("connectx4-homelab", 6,
-               ("link-flap", "out-of-memory", "pcie-errors", "kernel-log-lost")),
+               ("link-flap", "out-of-memory", "pcie-errors", "kernel-log-lost", "logged-before")),
     "path": ("metax-c500", 4, ("acs", "gdr-disabled", "boost-off")),
 }  # fmt: skip
 # Faults of different parts, by their node: platform, number of nodes and faults of each shared run.

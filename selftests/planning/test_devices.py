@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from railgauge.judging.assess import read
 from railgauge.judging.traffic import moved, probes
 from railgauge.planning import plan
 from railgauge.planning.plan import commands
+from railgauge.planning.variables import value_on
 from railgauge.run import inputs
 
 SWAPPED = {"mlx5_0": "mlx5_1", "mlx5_1": "mlx5_0"}
@@ -112,14 +114,93 @@ def test_swapped_names_are_the_same_set_for_all(tmp_path: Path) -> None:
     assert command.environment["NCCL_IB_HCA"] == "mlx5_0,mlx5_1"
 
 
-def test_values_that_differ_are_refused_with_the_way_out(tmp_path: Path) -> None:
+def test_names_that_are_exchanged_are_the_same_set_behind_a_sign_too(tmp_path: Path) -> None:
+    assert value(tmp_path, {"n2": SWAPPED}, ("n1", "n2")) == "NCCL_IB_HCA==mlx5_0:1,mlx5_1:1"
+
+
+def test_nodes_with_other_names_get_the_names_of_all(tmp_path: Path) -> None:
     names = {"n2": {"mlx5_0": "mlx5_bond_0"}}
+    said = value(tmp_path, names, ("n1", "n2"))
+    assert said == "NCCL_IB_HCA==mlx5_0:1,mlx5_1:1,mlx5_bond_0:1"
+    own = {"NCCL_IB_HCA": "mlx5"}
+    assert value(tmp_path, names, ("n1", "n2"), environment=own) == "NCCL_IB_HCA=mlx5"
+
+
+# The name of the fabric's NIC on n2 is that of a NIC on n1 that the list does not name.
+STRAY = {"n2": {"mlx5_0": "mlx5_7", "mlx5_7": "mlx5_0"}}
+
+
+def test_a_name_that_is_that_of_another_nic_on_a_node_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="sets it once for all") as caught:
-        value(tmp_path, names, ("n1", "n2"))
-    assert "=mlx5_0:1,mlx5_1:1 on n1, =mlx5_bond_0:1,mlx5_1:1 on n2" in caught.value.what
-    union = {"NCCL_IB_HCA": "mlx5_0,mlx5_bond_0,mlx5_1"}
-    said = value(tmp_path, names, ("n1", "n2"), environment=union)
-    assert said == "NCCL_IB_HCA=mlx5_0,mlx5_bond_0,mlx5_1"
+        value(tmp_path, STRAY, ("n1", "n2"))
+    assert "=mlx5_0:1,mlx5_1:1 on n1, =mlx5_7:1,mlx5_1:1 on n2" in caught.value.what
+    assert "NCCL_IB_HCA under environment" in caught.value.remedy
+
+
+def test_a_measurement_that_is_no_collective_needs_no_value(tmp_path: Path) -> None:
+    cluster, platform = known(tmp_path, {})
+    devices = DeviceNames(STRAY)
+    platform = replace(platform, environment={"NCCL_IB_HCA": "=mlx5_0"}, devices=devices)
+    case = Case("host_write_bandwidth", ("n1", "n2"), Pairing("mlx5_0"), (8388608,))
+    assert commands(case, platform, cluster, 18515)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "wanted"),
+    [
+        ("NCCL_IB_HCA", "mlx5_0", "mlx5_0,mlx5_bond_0"),
+        ("NCCL_IB_HCA", "^mlx5_0", "^mlx5_0,mlx5_bond_0"),
+        ("MCCL_IB_HCA", "^=mlx5_0:1", "^=mlx5_0:1,mlx5_bond_0:1"),
+        ("NCCL_SOCKET_IFNAME", "=mlx5_0", "=mlx5_0,mlx5_bond_0"),
+        ("NCCL_IB_HCA", "mlx5", "mlx5"),
+        ("NCCL_TOPO_FILE", "/etc/mlx5_0", None),
+        ("NCCL_IB_HCA", "", ""),
+    ],
+)
+def test_only_lists_of_devices_are_joined(tmp_path, name, given, wanted) -> None:
+    _, platform = known(tmp_path, {})
+    platform = replace(platform, devices=DeviceNames({"n2": {"mlx5_0": "mlx5_bond_0"}}))
+    assert value_on(name, given, ("n1", "n2"), platform) == wanted
+
+
+def test_one_reason_is_one_complaint_with_the_number_of_measurements(tmp_path: Path) -> None:
+    """A list that names another NIC on a node, in every collective of the platform."""
+    devices = {"mx02": {"mlx5_0": "mlx5_2", "mlx5_2": "mlx5_0"}}
+    path = tmp_path / "site.yaml"
+    given = {"cluster": "c", "platform": "metax-c500", "nodes": "mx[01-03]", "devices": devices}
+    given["fabric"] = {"none": "no switch of ours in this test"}
+    given["model"] = "a-model"
+    path.write_text(json.dumps(given))
+    with pytest.raises(BadInput, match="sets it once for all") as caught:
+        inputs.site(path, ROOT)
+    lines = [line for line in str(caught.value).splitlines() if "MCCL_IB_HCA would be" in line]
+    assert len(lines) <= 2  # pair_all_reduce_one_gpu names one NIC
+    assert any(re.search(r": \w+ and \d+ more: MCCL_IB_HCA", line) for line in lines)
+    given["environment"] = {"MCCL_IB_HCA": "mlx5"}
+    path.write_text(json.dumps(given))
+    inputs.site(path, ROOT)  # as the complaint advises
+
+
+def test_a_launchers_argument_that_differs_by_node_is_refused_with_the_way_out(
+    tmp_path: Path,
+) -> None:
+    """Open MPI 4.1.4 ends with an error if a node lacks an interface of btl_tcp_if_include."""
+    devices = {"n2": {"eth0": "ens1"}}
+    path = tmp_path / "site.yaml"
+    given = {"cluster": "c", "platform": "tcp-lab", "nodes": "n[1-2]", "devices": devices}
+    path.write_text(json.dumps(given))
+    with pytest.raises(BadInput) as caught:
+        inputs.site(path, ROOT)
+    lines = [line for line in str(caught.value).splitlines() if "would be eth0 or ens1" in line]
+    assert len(lines) == 1
+    given["launcher_args"] = [
+        *("-mca", "btl_tcp_if_include", "10.0.0.0/24", "-mca", "oob_tcp_if_include", "10.0.0.0/24")
+    ]
+    path.write_text(json.dumps(given))
+    inputs.site(path, ROOT)
+    every = {"n1": {"eth0": "ens1"}, "n2": {"eth0": "ens1"}}
+    path.write_text(json.dumps({**given, "launcher_args": [], "devices": every}))
+    inputs.site(path, ROOT)
 
 
 # --- back from the node ---
@@ -153,7 +234,7 @@ def test_swapped_facts_come_back_under_declared_names() -> None:
 def test_a_device_with_the_declared_name_of_another_does_not_stand_in_for_it() -> None:
     """The declared mlx5_0 is gone, and the node's own mlx5_0 is another device."""
     found = declared(facts(), DeviceNames({"n2": {"mlx5_0": "mlx5_bond_0"}}))
-    assert [nic.name for nic in found.nics] == ["other-mlx5_0", "mlx5_1"]
+    assert [nic.name for nic in found.nics] == ["mlx5_1", "other-mlx5_0"]
 
 
 def test_facts_of_other_nodes_stay() -> None:

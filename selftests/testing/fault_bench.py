@@ -20,11 +20,11 @@ OF_HOSTS = (
     "guid-unset", "cpu-model", "cpu-steal", "memory-missing", "nic-numa",
 )  # fmt: skip
 """Faults whose checks are in ``test_lab_host_faults``."""
-OF_ACCESS = ("become-refused", "node-login", "gpu-hidden")
+OF_ACCESS = ("become-refused", "node-login", "gpu-hidden", "name-unresolved")
 """Faults whose checks are in ``test_lab_access_faults``."""
 OF_KERNEL = (
     "gpu-xid", "gpu-ras", "pcie-errors", "link-flap", "out-of-memory", "kernel-log-denied",
-    "kernel-log-lost",
+    "kernel-log-lost", "logged-before",
 )  # fmt: skip
 """Faults whose checks are in ``test_lab_kernel_faults``."""
 OF_LOAD = ("throttle",)

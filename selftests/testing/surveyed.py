@@ -10,6 +10,7 @@ from typing import Any
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform, source
 from railgauge.describing import layout
+from railgauge.describing.bus import DeviceListing, parsed
 from railgauge.describing.choice import SiteAnswers, chosen
 from railgauge.describing.document import Described, Survey, described
 from railgauge.describing.sheets import FILE, Sheets, sheets_of
@@ -29,7 +30,7 @@ NIC = NicFacts(
     active_mtu_bytes=4096, lid=1, sm_lid=1, pcie_speed_gts=32.0, pcie_width=16,
     gids=(GidFacts(0, "fe80:0000:0000:0000:0000:0000:0000:0001", None, "v1"),),
 )  # fmt: skip
-PORT = NetdevFacts("eth0", "0000:05:00.0", "bnxt_en", 0, "up", 25.0, 9000)
+PORT = NetdevFacts("eth0", "0000:05:00.0", "tg3", 0, "up", 25.0, 9000)
 
 
 def node(name: str, gpus: int = 8, nics: int = 8, **changes: Any) -> NodeFacts:
@@ -61,6 +62,12 @@ def alike(*names: str, **changes: Any) -> dict[str, NodeFacts]:
     return {name: node(name, **changes) for name in names}
 
 
+def seen(facts: Mapping[str, NodeFacts], *on_bus: str, **changes: Any) -> DeviceListing:
+    """What a survey saw besides: on each bus the functions ``ADDRESS VENDOR CLASS``."""
+    bus = parsed("\n".join(on_bus))
+    return replace(DeviceListing(bus=dict.fromkeys(facts, bus)), **changes)
+
+
 def sheets() -> Sheets:
     path = THRESHOLDS / f"{FILE}.json"
     return sheets_of(str(path), source.parsed(path, path.read_text(encoding="utf-8")))
@@ -71,7 +78,7 @@ def made_of(
 ) -> Described:
     """The platform file of these nodes, which expects nothing yet."""
     said = said or SiteAnswers()
-    kind = chosen(facts, {}, said)
+    kind = chosen(facts, seen(facts), said)
     gpus = stack(vendor) if kind.hardware.gpus else None
     return described("mine", Survey(facts, kind, gpus, said, has_mpi_bench=True), sheets())
 

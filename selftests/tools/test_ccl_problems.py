@@ -147,7 +147,12 @@ def test_damage_to_a_sound_output_is_named(old, new, kind):
         ("mpirun has detected an attempt to run as root.", "run-as-root"),
         ("n1: Test NCCL failure common.cu:1 'unhandled system error / '", "collective-failed"),
         ("NCCL version mismatch between ranks", "version-mismatch"),
-        ("ssh: Could not resolve hostname n9: Name or service not known", "unknown-host"),
+        ("ssh: Could not resolve hostname n9: Name or service not known", "name-not-resolved"),
+        (
+            "[proxy:0:1@n2] HYDU_sock_connect (utils/sock/sock.c:138): unable to get host address"
+            " for n1 (1)",
+            "name-not-resolved",
+        ),
         ("srun: error: something that nobody has seen", "tool-failed"),
     ],
 )  # fmt: skip

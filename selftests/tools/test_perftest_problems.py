@@ -45,7 +45,8 @@ def row(size, average, rate, peak="400.00"):
         ("port-down", " Port number 2 state is Initializing\n"),
         ("port-in-use", "Couldn't listen to port 18515\n"),
         ("port-in-use", "bind: Address already in use\n"),
-        ("unknown-host", "Name or service not known for node09:18515\n"),
+        ("name-not-resolved", "Name or service not known for node09:18515\n"),
+        ("name-not-resolved", "No address associated with hostname for node09:18515\n"),
         (
             "connection-refused",
             "Couldn't connect to 10.0.0.2:18515\n Unable to init the socket connection\n",

@@ -132,6 +132,9 @@ def test_the_proposal_is_a_platform_file(bench, tmp_path):
     assert (code, err) == (10, "")
     assert f"{WRITE} bw_average: 35" in out
     assert "NOT DERIVED /measurements/host_read_bandwidth/limits/0" in out
+    code, _, err = bench.derive("-o", target)
+    assert (code, "exists already" in err, "--force" in err) == (2, True, True)
+    assert bench.derive("--force", "-o", target)[0] == 10
     platform = thresholds.load("connectx4-homelab", root)
     assert list(thresholds.uncovered(platform)) == []
     code, page, _ = bench.railgauge("limits", "connectx4-homelab", "--root", root.parent)

@@ -17,11 +17,13 @@ from railgauge.core.limits import Basis
 from railgauge.core.masking import Mask
 from railgauge.core.model import Outcome, Transcript
 from railgauge.core.question import CaseResult, Question
+from railgauge.core.secret_forms import MASK
 from railgauge.core.terms import Role
 from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import KernelMark
 from railgauge.facts.kernel import log
+from railgauge.facts.model import LoggedFault
 from railgauge.judging.kernel_log import ITEMS
 from railgauge.planning import plan
 from railgauge.report import junit
@@ -93,6 +95,41 @@ def test_a_fault_rejects_the_run_and_is_its_cause():
     (cause,) = said.causes
     assert (cause.cause, cause.where.node, cause.where.device) == ("gpu-xid", "n2", "gpu3")
     assert cause.evidence == ("kernel::kernel_log[n2]",)
+
+
+OLD = LoggedFault(f"3,4,4000000,-;{XID}", 2)
+SINCE_BOOT = replace(ASKED, kernel_log=KernelLog(BASIS, BASIS))
+
+
+def signed(level, *faults, **changes):
+    found = results(found={"n2": facts("n2", kernel_faults=faults, **changes)}, platform=SINCE_BOOT)
+    return decision.decide(replace(run_plan(found.records), level=level), found)
+
+
+def test_a_fault_from_before_the_run_rejects_a_sign_off_alone():
+    said = signed("signoff", OLD)
+    assert (said.verdict, said.counts.failed) == ("rejected", 1)
+    (cause,) = said.causes
+    assert (cause.cause, cause.where.node, cause.where.device) == (
+        "faults-before-run", "n2", "gpu3",
+    )  # fmt: skip
+    said = signed("nightly", OLD)
+    assert (said.verdict, said.counts.marginal, said.causes) == ("accepted", 1, ())
+    (note,) = [one for one in said.notes if "before the run" in one]
+    assert "Xid 79 at gpu3, 2 lines (n2)" in note
+
+
+def test_a_fault_of_the_runs_that_this_one_carries_on_is_not_from_before():
+    later = LoggedFault(f"3,11,4000000,-;{XID}", 1)
+    said = signed("signoff", later)
+    assert (said.counts.failed, said.counts.error, said.causes) == (0, 0, ())
+
+
+def test_faults_that_are_not_known_or_masked_are_an_error():
+    hidden = LoggedFault(OLD.line.replace("NVRM: Xid", MASK), 1)
+    for faults, missing in (((), {"kernel_faults": "it did not ask for it"}), ((hidden,), {})):
+        said = signed("signoff", *faults, missing=missing)
+        assert (said.verdict, said.counts.error) == ("incomplete", 1)
 
 
 def test_a_line_whose_words_were_called_a_secret_is_an_error_and_hides_no_fault():

@@ -13,22 +13,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from railgauge.cli import text
+from railgauge.cli import replacing, text
 from railgauge.config import hostfile, thresholds
 from railgauge.config.thresholds import Platform, source
 from railgauge.core import nodeset
+from railgauge.core.devices import DeviceNames
 from railgauge.core.errors import BadInput, NoEvidence
 from railgauge.core.model import Cluster
 from railgauge.core.naming import folded
 from railgauge.core.terms import Scope
-from railgauge.describing import document, layout
+from railgauge.describing import closing, document, layout, names
+from railgauge.describing.bus import NONE
 from railgauge.describing.choice import SiteAnswers, chosen
 from railgauge.describing.expectations import candidates, kept
 from railgauge.describing.sheets import FILE, Sheets, sheets_of
 from railgauge.facts import NodeAnswer, NodeFacts
+from railgauge.facts.naming import declared
 from railgauge.planning import plan
 from railgauge.run import describe, inputs
 from railgauge.run.store import write_whole
+from railgauge.stacks import stack as of_vendor
+from railgauge.stacks import vendors
 from railgauge.tools import Setting
 from railgauge.tools.options import program
 from railgauge.transport.registry import connect, opened
@@ -66,8 +71,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the nodes are containers or namespaces of one machine",
     )  # fmt: skip
     parser.add_argument(
-        "--no-gpus", action="store_true", help="the nodes have no GPUs, whatever their tools say"
-    )
+        "--gpus", default="", choices=[*vendors(), NONE],
+        help="the vendor whose GPUs count, as its tools list them",
+    )  # fmt: skip
+    parser.add_argument(
+        "--no-gpus", action="store_const", dest="gpus", const=NONE,
+        help="the nodes have no GPUs, whatever their tools say",
+    )  # fmt: skip
+    replacing.add_argument(parser)
 
 
 def _rate(word: str) -> tuple[str, float]:
@@ -83,39 +94,30 @@ def _rate(word: str) -> tuple[str, float]:
 
 def run(options: argparse.Namespace) -> int:
     """Write the platform file; nothing is written if a question is open."""
-    path = _free_path(options.name, options.root)
-    cluster = _cluster(options)
-    sheets = _sheets(options.root)
-    with _reached(cluster) as (reached, sessions):
-        seen = describe.found_by_vendor(reached, sessions, _tell, _Progress())
-        facts = _answered(seen.found, options.like)
-        said = _said(options)
-        kind = chosen(facts, seen.failing, said)
-        stack = seen.stack if kind.hardware.gpus else None
-        survey = document.Survey(facts, kind, stack, said, has_mpi_bench=True)
-        made = _Made(options.name, path, options.root, sheets)
-        result, lines = made.of(survey), []
-        absent = describe.lacking(reached, sessions, facts, _programs(result.platform, cluster))
-        if _MPI_BENCH in {name.rpartition("/")[2] for name in absent} and not kind.hardware.gpus:
-            result = made.of(replace(survey, has_mpi_bench=False))
-            lines.append(f"{_MPI_BENCH} is not on every node: no collective between hosts")
-        lines += _absent(absent, _programs(result.platform, cluster))
-    inputs.check(result.platform, options.root, cluster)
+    path = _path(options.name, options.root)
+    replacing.refuse_existing(path, options)
+    said = _cluster(options)
+    made = _Made(options.name, path, options.root, _sheets(options.root))
+    with _reached(said) as (reached, sessions):
+        survey, other_names = _surveyed(reached, sessions, options)
+        devices = names.joined(said.devices, other_names, made.of(survey).nics)
+        cluster = replace(said, devices=devices)
+        nodes = _Nodes(replace(reached, devices=devices), sessions)
+        result, lines = _fitted(made, survey, nodes)
+    inputs.check(thresholds.on_site(result.platform, cluster, said.source), options.root, cluster)
     write_whole(path, result.text)
-    _told(path, result, [*result.notes, *lines], cluster, options)
+    renamed = devices if devices != said.devices else {}
+    _told(_Answer(path, said, (*result.notes, *lines), renamed), result.platform, options)
     return 0
 
 
 # --- what is given ---
 
 
-def _free_path(name: str, root: Path) -> Path:
-    path = root / "thresholds" / f"{name}.json"
+def _path(name: str, root: Path) -> Path:
     if not _NAME.fullmatch(name) or name == "schema":
         raise BadInput(f"{name!r} is not a name for a platform", remedy="letters, digits, . _ -")
-    if path.exists():
-        raise BadInput("exists already", where=str(path), remedy="choose another name, or move it")
-    return path
+    return root / "thresholds" / f"{name}.json"
 
 
 def _cluster(options: argparse.Namespace) -> Cluster:
@@ -136,7 +138,7 @@ def _said(options: argparse.Namespace) -> SiteAnswers:
         fabric=_nics(options.fabric),
         rates=dict(options.rate),
         one_kernel=options.one_kernel,
-        no_gpus=options.no_gpus,
+        gpus=options.gpus,
     )
 
 
@@ -168,6 +170,45 @@ def _reached(cluster: Cluster) -> Iterator[tuple[Cluster, Sessions]]:
         sessions = Sessions(reached, lambda node: connect(reached.transport, node, tag))
         stack.callback(sessions.close)
         yield reached, sessions
+
+
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """The nodes as reached."""
+
+    cluster: Cluster
+    sessions: Sessions
+
+
+def _surveyed(
+    reached: Cluster, sessions: Sessions, options: argparse.Namespace
+) -> tuple[document.Survey, names.Names]:
+    """Return the survey with each NIC under one name, and the nodes' own names that differ."""
+    found, seen = describe.found_by_vendor(reached, sessions, _tell, _Progress(), options.gpus)
+    facts = _answered(found, options.like)
+    other_names = names.differing(facts, options.like)
+    facts = {node: declared(one, DeviceNames(other_names)) for node, one in facts.items()}
+    said = _said(options)
+    kind = chosen(facts, seen, said)
+    stack = of_vendor(seen.vendor) if kind.hardware.gpus else None
+    return document.Survey(facts, kind, stack, said, has_mpi_bench=True), other_names
+
+
+def _fitted(made: _Made, survey: document.Survey, nodes: _Nodes) -> tuple[_Result, list[str]]:
+    """Return the file without what the nodes cannot show or do, and what to tell of that."""
+    cluster, sessions, facts = nodes.cluster, nodes.sessions, survey.facts
+    platform = replace(made.of(survey).platform, devices=DeviceNames(cluster.devices))
+    counters = describe.counted(cluster, sessions, facts, platform)
+    unread = closing.unread_counters(platform, facts, counters)
+    survey = replace(survey, unread_counters=frozenset(unread))
+    lines = [*closing.told(unread), *closing.unreadable_logs(facts)]
+    absent = describe.lacking(cluster, sessions, facts, _programs(platform, cluster))
+    has_none = _MPI_BENCH in {name.rpartition("/")[2] for name in absent}
+    if has_none and not survey.kind.hardware.gpus:
+        survey = replace(survey, has_mpi_bench=False)
+        lines.append(f"{_MPI_BENCH} is not on every node: no collective between hosts")
+    result = made.of(survey)
+    return result, [*lines, *_absent(absent, _programs(result.platform, cluster))]
 
 
 def _tell(line: str) -> None:
@@ -207,6 +248,11 @@ class _Result:
     platform: Platform
     notes: tuple[str, ...]
 
+    @property
+    def nics(self) -> frozenset[str]:
+        """The names of the NICs that the file declares."""
+        return frozenset(nic.name for nic in self.platform.nics)
+
 
 @dataclass(frozen=True, slots=True)
 class _Made:
@@ -234,8 +280,10 @@ class _Made:
 def _grouped(names: tuple[str, ...], asked: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the expectations: those without a value of their own as few sets of names."""
     plain = [name for name in names if not asked[name]]
-    sets = [",".join(plain[start : start + 5]) for start in range(0, len(plain), 5)]
-    return {**{key: {} for key in sets}, **{name: asked[name] for name in names if asked[name]}}
+    return {
+        **{key: {} for key in closing.in_lines(plain)},
+        **{name: asked[name] for name in names if asked[name]},
+    }
 
 
 # --- the programs that a run needs ---
@@ -270,16 +318,38 @@ def _absent(absent: Mapping[str, list[str]], needed: tuple[str, ...]) -> Iterato
 # --- the answer ---
 
 
-def _told(
-    path: Path, result: _Result, notes: list[str], cluster: Cluster, options: argparse.Namespace
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What was written, for the nodes of which hostfile, and what its user must know.
+
+    ``devices`` is the section that the hostfile needs; empty if it needs no other than it has.
+    """
+
+    path: Path
+    said: Cluster
+    notes: tuple[str, ...]
+    devices: names.Names
+
+
+def _told(answer: _Answer, platform: Platform, options: argparse.Namespace) -> None:
     if options.json:
-        text.print_json({"written": str(path), "platform": options.name, "notes": notes})
+        told = {"written": str(answer.path), "platform": options.name, "notes": answer.notes}
+        text.print_json({**told, "devices": answer.devices})
         return
-    for note in notes:
+    for note in answer.notes:
         print(text.printable(note))
-    print(f"written: {path}, {result.platform.title}")
+    print(f"written: {answer.path}, {platform.title}")
     print("its limits are derived and not yet calibrated (docs/new-platform.md)")
-    if cluster.platform != options.name:
+    if answer.devices:
+        nodes = folded(answer.devices)
+        print(f"next: NICs have other names on {nodes}; put this into {options.hostfile}:")
+        print(text.printable("\n".join(_yaml(answer.devices))))
+    if answer.said.platform != options.name:
         print(f"next: put 'platform: {options.name}' into {options.hostfile}")
     print(f"next: railgauge plan --hostfile {options.hostfile}")
+
+
+def _yaml(devices: names.Names) -> Iterator[str]:
+    yield "devices:"
+    for node, own in devices.items():
+        yield f"  {node}: {{{', '.join(f'{name}: {there}' for name, there in own.items())}}}"

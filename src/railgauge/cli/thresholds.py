@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from railgauge.cli import text
+from railgauge.cli import replacing, text
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
 from railgauge.config.thresholds.reach import SHARE_MIN
@@ -33,7 +33,7 @@ from railgauge.trend.values import Fleet
 
 HELP = "propose a platform file from calibration runs"
 EXAMPLE = (
-    "example: railgauge thresholds derive reports/2026*-mine -o thresholds/mine.json; "
+    "example: railgauge thresholds derive reports/2026*-mine -o thresholds/measured.json; "
     "exit codes: 0 every limit was derived, 10 some stay as they were, 2 nothing was proposed"
 )
 _SOME_STAY = 10
@@ -55,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=Path, metavar="FILE",
         help="thresholds/NAME.json: the platform is named NAME (default: stdout, the old name)",
     )  # fmt: skip
+    replacing.add_argument(parser)
 
 
 def _share(word: str) -> float:
@@ -75,6 +76,8 @@ def _accepted(word: str) -> tuple[str, float]:
 
 def run(options: argparse.Namespace) -> int:
     """Write the proposal to the file or to stdout, and print the result for each limit."""
+    if options.output:
+        replacing.refuse_existing(options.output, options)
     schema = options.root / "thresholds" / "schema.json"
     fleet, document = _same_limits(options.runs)
     platform = _checked(document, schema, str(options.runs[0] / LIMITS))

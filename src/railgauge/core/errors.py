@@ -209,6 +209,12 @@ class Unparsable(ToolError):
     kind = "unparsable"
 
 
+class NameNotResolved(ToolError):
+    """A node does not know the address of another one's name."""
+
+    kind = "name-not-resolved"
+
+
 class LaunchFailed(ToolError):
     """The launcher could not start the ranks on all of the nodes."""
 

@@ -16,6 +16,7 @@ from railgauge.core.errors import (
     DeviceMissing,
     LaunchFailed,
     MetricMissing,
+    NameNotResolved,
     NoEvidence,
     RankDied,
     ToolError,
@@ -25,6 +26,9 @@ from railgauge.core.errors import (
 )
 from railgauge.core.terms import Severity, Term
 
+_RESOLVED = (
+    "give the node an address in the hostfile that the others can resolve: data_address: ADDRESS"
+)
 _JUDGE_WHOLE = "judge the complete output of one run, from its first line to its last"
 
 
@@ -97,11 +101,8 @@ class ProblemKind(Term):
         LaunchFailed,
         "set launch: through-suite, or let the first node's user log in on the others by key",
     )
-    UNKNOWN_HOST = (
-        "unknown-host",
-        LaunchFailed,
-        "give addresses in the hostfile that the nodes themselves can resolve",
-    )
+    UNKNOWN_HOST = "unknown-host", LaunchFailed, "name the node as Slurm does (scontrol show nodes)"
+    NAME_NOT_RESOLVED = "name-not-resolved", NameNotResolved, _RESOLVED
     HOST_UNREACHABLE = (
         "host-unreachable",
         LaunchFailed,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from railgauge.core.errors import BadInput
 from railgauge.core.naming import folded
+from railgauge.describing.bus import NONE, DeviceListing, unlisted_gpus, unlisted_nics, unread
 from railgauge.describing.hardware import Hardware, NicFound, hardware_of
 from railgauge.facts import NodeFacts
 
@@ -21,14 +22,14 @@ class SiteAnswers:
 
     ``like`` is the node whose hardware is right. ``fabric`` are the NICs that carry the payload.
     ``rates`` is NIC -> Gb/s. ``one_kernel``: the nodes are containers or namespaces of one machine.
-    ``no_gpus``: the nodes have none, whatever their tools say.
+    ``gpus`` is the vendor whose GPUs count as its tools list them, or ``none`` for nodes without.
     """
 
     like: str = ""
     fabric: tuple[str, ...] = ()
     rates: Mapping[str, float] = field(default_factory=dict)
     one_kernel: bool = False
-    no_gpus: bool = False
+    gpus: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +42,10 @@ class Chosen:
     notes: tuple[str, ...] = ()
 
 
-def chosen(
-    facts: Mapping[str, NodeFacts], failing: Mapping[str, Sequence[str]], said: SiteAnswers
-) -> Chosen:
-    """Return the hardware of the nodes. Raises ``BadInput`` with all questions that are open.
-
-    ``failing`` are the reasons why tools of GPUs list none, each with its nodes.
-    """
+def chosen(facts: Mapping[str, NodeFacts], seen: DeviceListing, said: SiteAnswers) -> Chosen:
+    """Return the hardware of the nodes. Raises ``BadInput`` with all questions that are open."""
     found = {node: hardware_of(one) for node, one in facts.items()}
-    if said.no_gpus:
+    if said.gpus == NONE:
         found = {node: replace(one, gpus=None) for node, one in found.items()}
     _refuse_unknown(found, said)
     hardware = _rated(found[said.like or next(iter(found))], said)
@@ -59,8 +55,10 @@ def chosen(
     questions += [] if said.fabric else _undecided(up)
     fabric = _fabric(up, said)
     questions += [_unrated(nic) for nic in fabric if nic.rate_gbps is None]
-    if not said.no_gpus:
-        questions += [_unlisted(why, nodes) for why, nodes in failing.items()]
+    questions += unread(facts, seen.bus)
+    questions += unlisted_gpus(facts, seen, said.gpus)
+    # Containers and namespaces of one machine see the bus of all, and those of no other node.
+    questions += [] if said.fabric or said.one_kernel else unlisted_nics(facts, seen.bus)
     if hardware.gpus and len(hardware.gpus.models) > 1:
         questions.append(f"a node has GPUs of {' and '.join(hardware.gpus.models)}")
     if questions:
@@ -70,10 +68,6 @@ def chosen(
     down = [nic.name for nic in hardware.nics if not nic.is_up]
     notes = (f"{folded(down)}: no link, left out",) if down else ()
     return Chosen(hardware, fabric, others, notes)
-
-
-def _unlisted(why: str, nodes: Sequence[str]) -> str:
-    return f"GPUs of {folded(nodes)} are not listed: {why}; mend it, or say --no-gpus"
 
 
 def _refuse_unknown(found: Mapping[str, Hardware], said: SiteAnswers) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from railgauge.config.thresholds.model import PCIE_GTS
 from railgauge.core.naming import folded
+from railgauge.describing import closing
 from railgauge.describing.choice import Chosen, SiteAnswers
 from railgauge.describing.hardware import INFINIBAND, NicFound, affinity, is_printed
 from railgauge.describing.measures import Means, MeasuredHere, measured
@@ -20,13 +21,16 @@ from railgauge.facts import NodeFacts
 from railgauge.facts.model import NetdevFacts, NicFacts
 from railgauge.stacks import Stack
 
-EXTENDS = tuple(f"shared/{name}" for name in ("datasheets", "hosts", "rdma", "gpus", "derived"))
+EXTENDS = tuple(
+    f"shared/{name}" for name in ("datasheets", "hosts", "rdma", "gpus", "growth", "derived")
+)
 SHEETS_FILE = "thresholds/shared/datasheets.json"
 # Haswell and Broadwell: their root ports must not be sent relaxed ordering (pci/quirks.c of Linux),
 # and perftest refuses to be silent about it.
 _ERRATUM = re.compile(r"Xeon\(R\)[^\n]{0,80} v[34]\b")
 # InfiniBand reports the signalling rate up to FDR: 8b/10b up to QDR, 64b/66b for FDR. The rates of
 # EDR and later are payload rates.
+_ONE_MACHINE = "The nodes are containers or namespaces of one machine."
 _DATA_RATES = {2.5: 2.0, 5.0: 4.0, 10.0: 8.0, 20.0: 16.0, 40.0: 32.0, 56.0: 54.3}
 
 
@@ -43,6 +47,7 @@ class Survey:
     """What the file is made of: the facts of each node, and the stack of its GPUs if it has any.
 
     ``has_mpi_bench`` says that every node has the program that measures MPI's own collectives.
+    ``unread_counters`` are the groups of error counters that no node shows.
     """
 
     facts: Mapping[str, NodeFacts]
@@ -50,6 +55,7 @@ class Survey:
     stack: Stack | None
     said: SiteAnswers
     has_mpi_bench: bool = False
+    unread_counters: frozenset[str] = frozenset()
 
     @property
     def nodes(self) -> str:
@@ -73,6 +79,12 @@ def described(name: str, survey: Survey, sheets: Sheets) -> Described:
         "hardware": hardware,
         **_environment(survey),
         **_strict_order(survey),
+        **closing.sections(
+            survey.kind,
+            survey.stack,
+            one_kernel=survey.said.one_kernel,
+            unread=survey.unread_counters,
+        ),
         "expected": {},
         "levels": {
             "smoke,nightly": {"scheme": "tournament", "rounds": 2},
@@ -291,7 +303,8 @@ def _has_peer_memory(survey: Survey) -> bool:
 def _left_out(survey: Survey, made: MeasuredHere) -> dict[str, Any]:
     reasons: dict[str, str] = dict(made.not_applicable)
     if survey.said.one_kernel:
-        reasons["boot_id,machine_id"] = "The nodes are containers or namespaces of one machine."
+        reasons["boot_id,machine_id"] = _ONE_MACHINE
+        reasons[closing.KERNEL_LOG] = f"{_ONE_MACHINE[:-1]}, whose kernel logs for all of them."
     if survey.kind.fabric and survey.said.rates:
         rate = "link_rate" if survey.kind.fabric[0].is_rdma else "netdev_rate"
         reasons[rate] = "The NICs do not know the rate of their links; the site gave it."

@@ -34,6 +34,7 @@ from railgauge.diagnosis import (
     telemetry,
     unexplained,
     unmeasured,
+    unresolved,
     within_node,
 )
 from railgauge.diagnosis.alike import slower_than_others
@@ -86,6 +87,7 @@ SUITE_ERROR = "suite-error"
 _SLURM = "slurm"
 _RULES = (
     *unmeasured.FIRST,
+    *unresolved.RULES,
     *kernel.RULES,
     *telemetry.RULES,
     *growth.RULES,

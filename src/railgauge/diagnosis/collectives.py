@@ -21,6 +21,7 @@ from railgauge.diagnosis.pattern import (
     worst_of,
 )
 from railgauge.judging.record import ItemRecord
+from railgauge.planning.variables import differs
 from railgauge.tools.metric import SCALING
 
 _PAIR = 2
@@ -91,10 +92,12 @@ def _names_refused(scene: Scene, record: ItemRecord) -> bool:
 
 def tuning(scene: Scene) -> Iterator[CauseClaim]:
     """The hostfile overrides the platform file's environment, and no pair reaches its limit."""
-    differs = {
+    cluster, platform = scene.results.cluster, scene.results.platform
+    nodes, have = [node.name for node in cluster.nodes], cluster.environment
+    wrong_values = {
         name: values
         for name, values in _asked_for(scene).items()
-        if scene.results.cluster.environment.get(name, values[0]) not in values
+        if name in have and differs(name, have[name], values, platform, nodes)
     }
     slow = [r for r in scene.open if r.rung >= Rung.COLLECTIVE and missed(r)]
     failing = [r for r in slow if len(r.nodes) == _PAIR]
@@ -107,15 +110,14 @@ def tuning(scene: Scene) -> Iterator[CauseClaim]:
         if record.subject in subjects and has_value(record)
         if (record.subject, record.nodes) not in wrong
     ]
-    if differs and failing and not cleared:
-        have = scene.results.cluster.environment
+    if wrong_values and failing and not cleared:
         names = ", ".join(
             f"{name}={have[name] or '(empty)'} instead of {' or '.join(values)}"
-            for name, values in differs.items()
+            for name, values in wrong_values.items()
         )
         says = f"{worst_of(slow)}; the hostfile sets {names}"
         yield CauseClaim(
-            "collective-tuning-missing", Where("", ",".join(differs)), says, tuple(slow)
+            "collective-tuning-missing", Where("", ",".join(wrong_values)), says, tuple(slow)
         )
 
 

@@ -118,6 +118,7 @@ EFFECTS: Mapping[str, Effect] = {
     "gpu-fabric-down": Effect(_OUT, _COLLECTIVES, _STOPS | _SLOW, "gpu"),
     "health-check-failed": Effect(_OUT),
     "login-between-nodes": Effect(_BLIND, _BETWEEN, _STOPS, facts=frozenset({"node_login"})),
+    "name-not-resolved": Effect(_BLIND, _NETWORK, frozenset({Symptom.UNRESOLVED})),
     "one-machine": Effect(_OUT),
     "duplicate-address": Effect(_OUT, _NETWORK, _STOPS | _LESS, "nic"),
     "guid-unset": Effect(_OUT, _NETWORK, _STOPS | _LESS, "nic", PORT_FACTS),
@@ -133,6 +134,8 @@ EFFECTS: Mapping[str, Effect] = {
     "congestion": Effect(_LOW, _NETWORK, _STOPS | _LESS | {Symptom.COUNTED}, "nic"),
     "pcie-errors": Effect(_LOW, _ABOVE, _GONE | _LESS | {Symptom.WRONG}, "part"),
     "kernel-errors": Effect(_LOW, _ABOVE, _GONE | _LESS | {Symptom.WRONG}, "part"),
+    # It tells nothing of what is measured now.
+    "faults-before-run": Effect(_LOW),
     "miscabled": Effect(_LOW, _NETWORK, _LESS, "nic"),
     "pcie-degraded": Effect(_LOW, _NETWORK, _LESS, "nic"),
     "gpu-pcie-degraded": Effect(_LOW, _GPU, _SLOW, "gpu"),

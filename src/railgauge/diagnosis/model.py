@@ -217,7 +217,8 @@ class RunResults:
     was merged, by run id, oldest first; empty for a run that measured itself. ``earlier`` are the
     runs that this one carries on, oldest first, each with its survey, with what was kept of it
     apart from what this run took over, and with the records that no evidence of it shows.
-    ``repeated`` returns the outputs that are in the evidence more than once.
+    ``repeated`` returns the outputs that are in the evidence more than once. ``level`` is known
+    where closing items are judged.
     """
 
     records: Mapping[str, ItemRecord]
@@ -234,6 +235,7 @@ class RunResults:
     parts: Mapping[str, RunResults] = field(default_factory=dict)
     earlier: Mapping[str, RunResults] = field(default_factory=dict)
     repeated: Callable[[], Sequence[RepeatedOutput]] = _none_twice
+    level: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,13 @@ from statistics import median
 from ClusterShell.RangeSet import RangeSet
 
 from railgauge.core.model import Outcome
-from railgauge.core.naming import folded, shortened
+from railgauge.core.naming import folded, listed, shortened
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.model import RunResults
 from railgauge.diagnosis.moments import marginal_since
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import once
+from railgauge.judging.kernel_log import BEFORE
 
 
 def notes(results: RunResults) -> tuple[str, ...]:
@@ -31,6 +32,7 @@ def notes(results: RunResults) -> tuple[str, ...]:
     )
     return (
         *_reboots(results),
+        *_faults_before(results),
         *marginal_since(results),
         *_controller(results),
         *interrupts,
@@ -56,6 +58,24 @@ def _controller(results: RunResults) -> Iterator[str]:
 
 
 _AGREE = 2
+
+
+def _faults_before(results: RunResults) -> Iterator[str]:
+    """One line for faults from before the run, where the level of the run only lists them."""
+    told = [
+        f"{judged.measured} ({record.nodes[0]})"
+        for record in results.records.values()
+        for judged in record.judgements
+        if judged.metric == BEFORE and judged.outcome is Outcome.MARGINAL
+    ]
+    if told:
+        yield (
+            f"logged by the kernel before the run: {listed(told, _MOST_TOLD)}; a sign-off asks for"
+            " a log without faults since boot"
+        )
+
+
+_MOST_TOLD = 4
 
 
 def _reboots(results: RunResults) -> Iterator[str]:

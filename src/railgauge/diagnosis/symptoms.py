@@ -30,6 +30,7 @@ class Symptom(Term):
     REFUSED = "a tool that reports a failure"
     HUNG = "a command that ran into its time limit"
     NO_LAUNCH = "ranks that did not start"
+    UNRESOLVED = "a name that a node does not resolve"
     DIED = "a rank that died"
     PORT_TAKEN = "a server's port that is taken"
     GARBAGE = "output that cannot be judged"
@@ -53,6 +54,7 @@ _BY_KIND: dict[type[errors.NoEvidence], Symptom] = {
     **dict.fromkeys((errors.ToolError, errors.ToolFailed, errors.TransportError), Symptom.REFUSED),
     errors.CommandTimedOut: Symptom.HUNG,
     errors.LaunchFailed: Symptom.NO_LAUNCH,
+    errors.NameNotResolved: Symptom.UNRESOLVED,
     errors.RankDied: Symptom.DIED,
     errors.PortInUse: Symptom.PORT_TAKEN,
     **dict.fromkeys(

@@ -116,6 +116,7 @@ _ACTIONS_BY_SEVERITY: Mapping[CauseSeverity, Mapping[str, CauseAction]] = {
     CauseSeverity.MAJOR: {
         "slow-node": CauseAction.DRAIN,
         "kernel-errors": CauseAction.DRAIN,
+        "faults-before-run": CauseAction.RESET,
         "gpu-link-down": CauseAction.RESET,
         "slow-gpu-link": CauseAction.RESET,
         "gpu-link-errors": CauseAction.RESET,
@@ -181,6 +182,7 @@ _ACTIONS_BY_SEVERITY: Mapping[CauseSeverity, Mapping[str, CauseAction]] = {
         "telemetry-unread": CauseAction.CORRECT,
         "counters-unread": CauseAction.CORRECT,
         "login-between-nodes": CauseAction.CORRECT,
+        "name-not-resolved": CauseAction.CORRECT,
         "one-machine": CauseAction.CORRECT,
         "tool-missing": CauseAction.CORRECT,
         "tool-failing": CauseAction.MEASURE_AGAIN,

@@ -57,7 +57,7 @@ def parse_sysfs(text: str) -> dict[str, SysfsNic]:
             kind, name, path, value = match.groups()
             listed |= {name} if kind == "nic" else set()
             _keep(nics[name], path or "", value)
-    return {name: nics[name] for name in sorted(listed, key=_natural)}
+    return {name: nics[name] for name in sorted(listed, key=natural)}
 
 
 def _keep(nic: SysfsNic, path: str, value: str | None) -> None:
@@ -70,7 +70,7 @@ def _keep(nic: SysfsNic, path: str, value: str | None) -> None:
         nic.files[path] = value.strip()
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+def natural(name: str) -> list[tuple[int, str]]:
     """Return a sort key that puts ``mlx5_2`` before ``mlx5_10``."""
     return [(int(d or 0), rest) for d, rest in re.findall(r"(\d{1,18})|(\D+|\d+)", name)]
 

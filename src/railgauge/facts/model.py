@@ -20,6 +20,7 @@ __all__ = [
     "GidFacts",
     "GpuFacts",
     "IrqFacts",
+    "LoggedFault",
     "NetdevFacts",
     "NicFacts",
     "NodeFacts",
@@ -101,13 +102,25 @@ class IrqFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class LoggedFault:
+    """A fault that the kernel logged before the survey: its first line, and how many like it.
+
+    ``line`` is a record as ``/dev/kmsg`` gives it. Lines are alike if kind and device are.
+    """
+
+    line: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class NodeFacts:
     """All facts that one probe collected on a node.
 
     ``clock_offset_s`` is how far the node's clock is ahead of the controller's, at least: 0 where
     the time that the node printed lies between the start and the end of the probe.
     ``boot_id`` is new at each boot. It shows that the node was rebooted, and two names of one
-    running kernel. ``kernel_log`` is the number of the last record of the kernel's log.
+    running kernel. ``kernel_log`` is the number of the last record of the kernel's log, and
+    ``kernel_faults`` what the log held of faults since boot.
     ``machine_id`` is a digest of the id that the installation was given.
     ``cpus`` are online, ``cpus_present`` are in the machine. ``bios`` is its firmware's version.
     ``ofed`` is the release of the RDMA drivers if they are not the kernel's own.
@@ -139,6 +152,7 @@ class NodeFacts:
     kernel: str | None = None
     boot_id: str | None = None
     kernel_log: str | None = None
+    kernel_faults: tuple[LoggedFault, ...] = ()
     machine_id: str | None = None
     clock_offset_s: float | None = None
     os: str | None = None
@@ -262,7 +276,7 @@ def _remedy(reason: str) -> str:
 # Fields that the facts of earlier versions do not have.
 _LATER = (
     "machine_id", "clock_offset_s", "bios", "cpus_present", "cpu_model", "memory_mib",
-    "failed_logins", "kernel_log", "parts", "virtual", "cpu_boost",
+    "failed_logins", "kernel_log", "kernel_faults", "parts", "virtual", "cpu_boost",
     "memlock_config",
 )  # fmt: skip
 _NOT_ASKED = "the version that collected these facts did not ask for it"

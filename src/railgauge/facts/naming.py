@@ -7,13 +7,18 @@ from dataclasses import replace
 from typing import Any
 
 from railgauge.core.devices import DeviceNames, gpu_number
-from railgauge.facts.model import GpuFacts, NodeFacts
+from railgauge.facts.infiniband import natural
+from railgauge.facts.model import GpuFacts, NetdevFacts, NicFacts, NodeFacts
 
 _BY_NAME = ("nics", "netdevs")
 
 
+def _by_name(device: NicFacts | NetdevFacts) -> list[tuple[int, str]]:
+    return natural(device.name)
+
+
 def declared(facts: NodeFacts, names: DeviceNames) -> NodeFacts:
-    """Return the facts with every NIC and GPU under its declared name."""
+    """Return the facts with every NIC and GPU under its declared name, in the order of these."""
     node = facts.node
     if node not in names.of:
         return facts
@@ -28,8 +33,10 @@ def declared(facts: NodeFacts, names: DeviceNames) -> NodeFacts:
     gpus = (replace(gpu, index=_index(gpu, names, node)) for gpu in facts.gpus)
     return replace(
         facts,
-        nics=tuple(nics),
-        netdevs=tuple(replace(one, name=named(one.name)) for one in facts.netdevs),
+        nics=tuple(sorted(nics, key=_by_name)),
+        netdevs=tuple(
+            sorted((replace(one, name=named(one.name)) for one in facts.netdevs), key=_by_name)
+        ),
         irqs=tuple(replace(one, name=named(one.name)) for one in facts.irqs),
         parts=tuple(replace(one, name=named(one.name)) for one in facts.parts),
         gpus=tuple(sorted(gpus, key=lambda gpu: gpu.index)),

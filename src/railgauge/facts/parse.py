@@ -17,6 +17,7 @@ from railgauge.facts.ibtools import (
 from railgauge.facts.infiniband import Tools, by_name, gids_by_name, nic_facts, parse_sysfs
 from railgauge.facts.inventory import Sections, parts
 from railgauge.facts.kernel import log
+from railgauge.facts.kernel.before import parse_faults
 from railgauge.facts.model import NodeFacts
 from railgauge.facts.netdevs import parse_irqs, parse_netdevs
 from railgauge.facts.parts import identifier
@@ -83,6 +84,7 @@ def parse_probe(
     read = (
         _host(sections),
         _clock(sections, ran),
+        _kernel_faults(sections),
         _netdevs(sections),
         _Read({"acs_enabled": pci.acs_enabled}, _reason("acs_enabled", pci.problem)),
         _nics(sections, pci),
@@ -126,6 +128,15 @@ def _clock(sections: Sections, ran: Span | None) -> _Read:
         return _Read({OFFSET: ahead_s(now_s, ran)}, {})
     unread = printed.failure or (_malformed(printed) if now_s is None else _NO_SPAN)
     return _Read({}, {OFFSET: unread})
+
+
+def _kernel_faults(sections: Sections) -> _Read:
+    """The faults in what the section of the kernel's log printed beside its end."""
+    printed = section(sections, "kernel_log")
+    is_whole = not printed.failure and log.parse_mark(printed.text) is not None
+    faults = parse_faults(printed.text) if is_whole else ()
+    unread = "" if is_whole else printed.failure or _malformed(printed)
+    return _Read({"kernel_faults": faults}, _reason("kernel_faults", unread))
 
 
 def _malformed(printed: Section) -> str:

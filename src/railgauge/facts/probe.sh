@@ -158,11 +158,17 @@ ofed() {
   if command -v ofed_info >/dev/null; then limited 'ofed_info -s'
   else show sys/module/mlx5_core/version; fi
 }
-# What ends the reading of the kernel's log, and its last record without the text.
+# The lines of the kernel's log that may name a fault, at most 500 of them, what ends its reading,
+# and its last record without the text.
 kernel_log() {
   [ -e "$R/dev/kmsg" ] || absent dev/kmsg
-  said=$(dd if="$R/dev/kmsg" iflag=nonblock bs=8192 2>&1 |
-    sed -n -e '/^dd: /p' -e '/^[0-9]*,[0-9]*,[0-9]*,/{s/;.*//;h;}' -e '${x;p;}')
+  said=$(dd if="$R/dev/kmsg" iflag=nonblock bs=8192 2>&1 | awk '
+    /^dd: / { print }
+    /^[0-9]+,[0-9]+,[0-9]+,/ {
+      last = $0; sub(/;.*/, "", last)
+      if ($0 ~ faults && n++ < 500) print substr($0, 1, 1200)
+    }
+    END { print last }' faults='NVRM|Xid|AER|PCIe Bus Error|DPC: |mlx5_core .*(health|rror|imeout|unable|insuff)|NETDEV WATCHDOG|amdgpu .*(hardware errors|reset|timeout|ecovery|lost|poison)|Hardware Error|EDAC|Memory failure|BUG|watchdog|Oops|Kernel panic|nvme .*(timeout|down)')
   printf '%s\n' "$said"
   case $said in *': Resource temporarily unavailable'*) ;; *) exit 1 ;; esac
 }

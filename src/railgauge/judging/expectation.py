@@ -57,7 +57,8 @@ def _refuse_undeclared(node: str, expectation: Expectation, value: object) -> No
         raise VersionUndeclared(
             f"{name} is {str(value)[:80]}; the limits were measured with {known[0]}",
             where=node,
-            remedy=f"if this version is intended, declare it in the hostfile: versions: {name}",
+            remedy="if this version is intended, declare it in the hostfile: "
+            f"versions: {{{name}: VERSION}}",
         )
 
 

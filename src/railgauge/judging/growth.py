@@ -19,6 +19,7 @@ from railgauge.core.model import Judgement, Outcome
 from railgauge.core.naming import listed
 from railgauge.core.question import GROWTH
 from railgauge.core.terms import Rung
+from railgauge.facts import NodeAnswer, NodeFacts
 from railgauge.facts.counters import CounterReading
 from railgauge.judging.closing import ClosingItems
 
@@ -94,6 +95,17 @@ def devices(group: CounterGroup, platform: Platform) -> list[str]:
     of_nics = group.of_nics
     nics = (nic.name for nic in platform.fabric_nics if of_nics and of_nics(nic))
     return [*(f"gpu{index}" for index in gpus), *nics]
+
+
+def device_names(
+    node: str, platform: Platform, found: NodeAnswer | None
+) -> dict[str, tuple[str, ...]]:
+    """Return the names that each declared device has in the readings of a node."""
+    gpus = found.gpus if isinstance(found, NodeFacts) else ()
+    buses = {f"gpu{gpu.index}": (gpu.bus_id,) if gpu.bus_id else () for gpu in gpus}
+    names = {nic.name: (platform.devices.on(node, nic.name),) for nic in platform.nics}
+    count = platform.gpus.count if platform.gpus else 0
+    return names | {gpu: (gpu, *buses.get(gpu, ())) for gpu in (f"gpu{i}" for i in range(count))}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,9 @@
 Lines of one kind, code and device are one judgement: failed if the table of kinds calls them a
 fault, marginal if it calls them a note. Without any the item passes, with the number of lines that
 were read. Each judgement tells what was measured on the node when its first line was written.
+
+Faults from before the run are judgements of their own: they fail a sign-off, and are marginal at
+other levels, which lists them.
 """
 
 from __future__ import annotations
@@ -11,15 +14,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
-from railgauge.config.thresholds import Platform
+from railgauge.config.thresholds import LEVELS, Platform
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.naming import listed
 from railgauge.core.question import KERNEL
 from railgauge.core.terms import Rung
-from railgauge.facts.kernel.events import KernelEvent, events
+from railgauge.facts.kernel.events import KernelEvent, event_of, events
 from railgauge.facts.kernel.kinds import ERROR_LEVEL, LINK_FLAP
-from railgauge.facts.kernel.log import KernelRecord
+from railgauge.facts.kernel.log import KernelRecord, record_of
 from railgauge.facts.kernel.xids import Gravity
+from railgauge.facts.model import LoggedFault
 from railgauge.judging.closing import ClosingItems
 
 SUBJECT = "kernel_log"
@@ -31,7 +35,9 @@ ITEMS = ClosingItems(
     KERNEL,
     is_read=True,
 )
+BEFORE = "faults-before-run"
 _NONE = "no line that names a fault"
+_NONE_BEFORE = "no line that names a fault, from the boot to the run"
 _POINTER = "/kernel_log"
 _MOST_GROUPS, _MOST_SHOWN, _MOST_RUNNING = 40, 500, 3
 # The clock of the kernel's log is not disciplined like the wall clock, and may drift against it.
@@ -53,13 +59,16 @@ class KernelWindow:
 
     ``at`` gives the time of each record by its number, if it is known. ``own_mark`` is where the
     log stood at the survey: records up to it are of the runs that this one carries on. ``gap`` says
-    what of those is lost; empty if nothing is.
+    what of those is lost; empty if nothing is. ``before`` are the faults from before the run,
+    which fail at ``level`` signoff alone.
     """
 
     records: Sequence[KernelRecord]
     at: Mapping[int, datetime]
     own_mark: int
     gap: str = ""
+    before: Sequence[LoggedFault] = ()
+    level: str = ""
 
 
 RunsMade = Callable[[], Sequence[Ran]]
@@ -78,8 +87,35 @@ def judged(
     found = _grouped(_of_a_declared_link(e, declared) for e in events(window.records, known))
     told = [_judgement(node, one, window, running) for one in list(found.values())[:_MOST_GROUPS]]
     more = len(found) - len(told)
-    whole = _whole(window, platform, more)
-    return (whole, *told) if more or window.gap or not told else tuple(told)
+    whole = [_whole(window, platform, more)] if more or window.gap or not told else []
+    return (*whole, *told, *_before(node, window, known, platform))
+
+
+def _before(
+    node: str, window: KernelWindow, known: Mapping[str, str], platform: Platform
+) -> Iterator[Judgement]:
+    """The faults from before the run, if the platform file limits them."""
+    since_boot = platform.kernel_log.since_boot if platform.kernel_log else None
+    for fault in window.before if since_boot else ():
+        record = record_of(fault.line)
+        event = event_of(record, known) if record else None
+        if event is None:
+            continue
+        count = "1 line" if fault.count == 1 else f"{fault.count} lines"
+        where = f" at {event.device}" if event.device else ""
+        yield Judgement(
+            metric=BEFORE,
+            outcome=Outcome.FAILED if window.level == LEVELS[-1] else Outcome.MARGINAL,
+            measured=f"{event.name}{where}, {count}",
+            limit=_NONE_BEFORE,
+            basis=str(since_boot),
+            reason=(
+                f"{event.name}{where} before the run: {event.means} ({count} since boot): "
+                f"{shown(event.record.text)!r}; {event.action}"
+            ),
+            pointer=f"{_POINTER}/since_boot",
+            points_at=((node, event.device),) if event.device else (),
+        )
 
 
 def _of_a_declared_link(event: KernelEvent, declared: Collection[str]) -> KernelEvent:

@@ -36,7 +36,7 @@ _WHOLE_NODE = frozenset(
         *("numa-balancing", "gdr-disabled", "peermem-missing", "tcp-fallback"),
         *("background-diagnostics", "numad", "modules-by-hand", "clocks-unlocked", "nvme-missing"),
         *("cpus-offline", "cpu-model", "cpu-steal", "memory-missing"),
-        *("become-refused", "node-login", "gpu-hidden"),
+        *("become-refused", "node-login", "gpu-hidden", "name-unresolved"),
         *("out-of-memory", "kernel-log-denied", "kernel-log-lost"),
     ]
 )
@@ -65,6 +65,9 @@ _FAULTS = {
     "node-login": _Kind(
         "the node cannot log in to other nodes; shows with launch: ssh in the hostfile",
         soft.node_login,
+    ),
+    "name-unresolved": _Kind(
+        "the other nodes cannot resolve the node's name", soft.name_unresolved
     ),
     "gpu-hidden": _Kind(
         "a variable of the login (CUDA_VISIBLE_DEVICES) hides the last GPU", soft.gpu_hidden
@@ -191,6 +194,11 @@ _FAULTS = {
     "gpu-xid": _Kind(
         "the driver of GPU DEVICE logs an Xid, 79 or CODE of DEVICE+CODE, while the lab runs",
         kernel_faults.gpu_xid,
+    ),
+    "logged-before": _Kind(
+        "before the run the driver of an NVIDIA GPU, DEVICE or DEVICE+CODE, logged an Xid (79), or "
+        "the slot of NIC DEVICE, or of a GPU (gpu0), uncorrected errors",
+        kernel_faults.logged_before,
     ),
     "gpu-ras": _Kind(
         "the driver of GPU DEVICE logs uncorrectable errors while the lab runs",

@@ -32,6 +32,18 @@ def gpu_xid(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
         _log(node, (_ERROR, f"NVRM: GPU {slot}.0: GPU has fallen off the bus."))
 
 
+def logged_before(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
+    """Move what another fault logs to the time before the run: an Xid, or errors of a slot."""
+    log = node["kernel_log"]
+    was, log["faults"] = log["faults"], []
+    if node["smi"].get("vendor") == "nvidia":
+        gpu_xid(node, fault, platform)
+    else:
+        pcie_errors(node, fault, platform)
+    log["before"] += log["faults"]
+    log["faults"] = was
+
+
 def gpu_ras(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     if node["smi"].get("vendor") != "amd":
         raise inapplicable(fault, "the platform has no GPU whose driver logs RAS errors")

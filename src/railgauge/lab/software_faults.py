@@ -49,6 +49,11 @@ def become_refused(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> No
     node["sudo_asks"] = True
 
 
+def name_unresolved(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
+    """The other nodes do not know the node's address; whoever has it by number reaches it."""
+    node["ssh"]["resolves"] = False
+
+
 def node_login(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     """With ``launch: through-suite`` no node logs in to another, and the fault changes nothing."""
     if "ssh" not in node["tools"]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from railgauge.core.errors import LaunchFailed, RankDied
+from railgauge.core.errors import LaunchFailed, NameNotResolved, RankDied
 from railgauge.core.problems import ProblemKind
 from railgauge.launchers import mpi_failures, slurm_failures
 
@@ -26,7 +26,9 @@ class Failure:
 
 
 # Failures of the launcher: the ranks never ran together.
-NOT_STARTED = frozenset(kind for kind in ProblemKind if kind.error is LaunchFailed)
+NOT_STARTED = frozenset(
+    kind for kind in ProblemKind if kind.error in (LaunchFailed, NameNotResolved)
+)
 # Failures of ranks that ran.
 DIED = frozenset(kind for kind in ProblemKind if kind.error is RankDied)
 # Failures that the first host reports about another host.

@@ -49,9 +49,11 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
         r"|Permission denied \(publickey|Too many authentication failures",
     ),
     (
-        ProblemKind.UNKNOWN_HOST,
+        ProblemKind.NAME_NOT_RESOLVED,
         r"Could not resolve hostname \S{1,255}: [^\n]{1,80}|Name or service not known"
-        r"|Temporary failure in name resolution|HYDU_getfullhostname|getaddrinfo",
+        r"|Temporary failure in name resolution|No address associated with hostname"
+        r"|Name does not resolve|HYDU_getfullhostname|getaddrinfo"
+        r"|unable to get host address for \S{1,255}",
     ),
     (ProblemKind.HOST_UNREACHABLE, r"ssh: connect to host \S{1,255} port \d{1,5}: [^\n]{1,80}"),
     (ProblemKind.RUN_AS_ROOT, r"attempt to run as root"),
@@ -105,8 +107,9 @@ _WORDS: Mapping[ProblemKind, tuple[str, ...]] = {
     ProblemKind.VERSION_MISMATCH: ("mismatch", "version string", "unknown option", " of Open MPI"),
     ProblemKind.HOST_KEY: (" host key is known", "Host key ", "HOST IDENTIFICATION"),
     ProblemKind.LOGIN_REFUSED: ("Permission denied", "Too many authentication failures"),
-    ProblemKind.UNKNOWN_HOST: (
+    ProblemKind.NAME_NOT_RESOLVED: (
         "resolve hostname", "service not known", "name resolution", "HYDU_getfull", "getaddrinfo",
+        "get host address", "address associated", "does not resolve",
     ),
     ProblemKind.HOST_UNREACHABLE: ("connect to host",),
     ProblemKind.RUN_AS_ROOT: ("run as root",),

@@ -17,9 +17,10 @@ from railgauge.stacks import stack
 from railgauge.stacks.sampling import first_that_shows
 
 KERNEL_LOG, GROWTH, TELEMETRY = "kernel_log", "growth", "telemetry"
+SINCE_BOOT = f"{KERNEL_LOG}/since_boot"
 SUBJECTS = frozenset(
     [
-        *(KERNEL_LOG, GROWTH, TELEMETRY),
+        *(KERNEL_LOG, SINCE_BOOT, GROWTH, TELEMETRY),
         *(f"{GROWTH}/{name}" for name in GROUPS),
         *(f"{TELEMETRY}/{name}" for name in LIMITS),
     ]
@@ -29,6 +30,8 @@ SUBJECTS = frozenset(
 def limited(platform: Platform) -> frozenset[str]:
     """The subjects that the platform file limits."""
     found = {KERNEL_LOG} if platform.kernel_log else set()
+    if platform.kernel_log and platform.kernel_log.since_boot:
+        found.add(SINCE_BOOT)
     if platform.growth is not None:
         found |= {GROWTH, *(f"{GROWTH}/{name}" for name in platform.growth)}
     if platform.telemetry is not None:
@@ -38,7 +41,8 @@ def limited(platform: Platform) -> frozenset[str]:
 
 def possible(platform: Platform) -> frozenset[str]:
     """The subjects that the declared hardware has and that the platform file does not limit."""
-    open_ = {KERNEL_LOG, *_of_growth(platform), *_of_telemetry(platform)}
+    of_log = SINCE_BOOT if platform.kernel_log else KERNEL_LOG
+    open_ = {of_log, *_of_growth(platform), *_of_telemetry(platform)}
     return frozenset(open_ - limited(platform) - unseen(platform).keys())
 
 

@@ -7,11 +7,13 @@ accepts what another refuses. All complaints come together, a line each, before 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from railgauge.config import hostfile, thresholds
 from railgauge.config.thresholds import LEVELS, Measurement, Platform
+from railgauge.core import naming
 from railgauge.core.errors import BadInput, Gathered, HostfileError, Uncovered
 from railgauge.core.model import Case, Cluster, Node, Pair
 from railgauge.launchers import is_host
@@ -74,9 +76,12 @@ def check(platform: Platform, root: Path, cluster: Cluster | None = None) -> Non
         for line in soundness.complaints(platform, tests) if tests else ():
             gathered.add(Uncovered(line, where=platform.path))
     kinds = one_of_each_kind(cluster) if cluster else ()
+    refused = Refused()
     for measurement in thresholds.with_model(platform, _MODEL).measurements.values():
         one = replace(platform, measurements={measurement.name: measurement})
-        _try_out(gathered, one, cluster, kinds)
+        _try_out(refused, one, cluster, kinds)
+    for error in refused.errors():
+        gathered.add(error)
     if cluster:
         with gathered.trying():
             check_keys(cluster, platform)
@@ -132,32 +137,55 @@ def _unserved(platform: Platform, cluster: Cluster) -> Iterator[BadInput]:
 # --- check that every command can be planned ---
 
 
+class Refused:
+    """The reasons why commands cannot be planned, each with the measurements that it is said of."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[type[BadInput], str, str, str], list[str]] = {}
+
+    @contextmanager
+    def of(self, measurement: str, kind: type[BadInput], where: str) -> Iterator[None]:
+        """Keep the ``BadInput`` that the block raises, and continue after the block."""
+        try:
+            yield
+        except BadInput as error:
+            own = "" if error.where == measurement else error.where
+            what = error.what.removeprefix("measurement ").removeprefix(f"{measurement}: ")
+            places = self._places.setdefault((kind, own or where, what, error.remedy), [])
+            places += [] if measurement in places else [measurement]
+
+    def has(self, measurement: str) -> bool:
+        return any(measurement in places for places in self._places.values())
+
+    def errors(self) -> Iterator[BadInput]:
+        """Yield one error for each reason."""
+        for (kind, where, what, remedy), places in self._places.items():
+            yield kind(f"{naming.listed(places, 1)}: {what}", where=where, remedy=remedy)
+
+
 def _try_out(
-    gathered: Gathered, platform: Platform, cluster: Cluster | None, kinds: tuple[str, ...]
+    refused: Refused, platform: Platform, cluster: Cluster | None, kinds: tuple[str, ...]
 ) -> None:
     """Plan the commands of the platform's one measurement, which checks options and addresses.
 
     ``kinds`` are the nodes of the cluster that stand for all of it.
     """
     (measurement,) = platform.measurements.values()
-    before = len(gathered.complaints)
-    with gathered.trying():
+    with refused.of(measurement.name, BadInput, platform.path):
         check_plannable(platform)
         example = _example(platform)
         for name in LEVELS:
             level = plan.level(platform, example, name)
             for _, case in plan.cases(platform, level):
                 plan.commands(case, platform, example, _PORT)
-    if cluster is None or len(gathered.complaints) > before:
+    if cluster is None or refused.has(measurement.name):
         return  # the same complaint would be repeated for every node
     level = plan.level(platform, cluster, LEVELS[0], 1, sample=kinds)
     # The highest level makes every measurement.
     level = replace(level, name=LEVELS[-1], rounds=_ring(kinds), groups=plan.groups(cluster))
     for case in _everywhere(platform, measurement, level):
-        try:
+        with refused.of(measurement.name, HostfileError, cluster.source):
             plan.commands(case, platform, cluster, _PORT)
-        except BadInput as error:
-            gathered.add(HostfileError(str(error), where=cluster.source))
 
 
 def one_of_each_kind(cluster: Cluster) -> tuple[str, ...]:

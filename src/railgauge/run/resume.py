@@ -352,7 +352,7 @@ def _unreached(kind: str) -> bool:
     return isinstance(error, TransportError) and not isinstance(error, CommandTimedOut)
 
 
-_OTHER_EACH_TIME = frozenset({"boot_id", "clock_offset_s", "kernel_log"})
+_OTHER_EACH_TIME = frozenset({"boot_id", "clock_offset_s", "kernel_log", "kernel_faults"})
 
 
 def _differing(was: Any, now: Any, path: str = "") -> Iterator[str]:

@@ -119,7 +119,10 @@ _KINDS = {
     ),
     ProblemKind.PORT_IN_USE: ("address already in use",),
     ProblemKind.SERVER_BUSY: ("server is busy",),
-    ProblemKind.UNKNOWN_HOST: ("name or service not known", "name resolution", "unknown host"),
+    ProblemKind.NAME_NOT_RESOLVED: (
+        *("name or service not known", "name resolution", "unknown host"),
+        *("no address associated", "does not resolve"),
+    ),
     ProblemKind.PEER_GONE: (
         "has terminated",
         "closed",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from railgauge.core.errors import BadInput
 from railgauge.core.model import Command
 from railgauge.core.terms import LaunchWay
 from railgauge.launchers import Host, Launch, launcher, mpich, on_core
@@ -27,12 +28,32 @@ def launcher_options(setting: Setting, own: tuple[str, ...]) -> tuple[str, ...]:
     """Return the launcher's arguments: those of the measurement, then those of the hostfile.
 
     An MCA parameter, a binding or a mapping of the hostfile replaces the measurement's: Open MPI
-    refuses a parameter that is given twice.
+    refuses a parameter that is given twice. Raises ``BadInput`` if an argument of the measurement
+    would differ by node.
     """
     site = setting.cluster.launcher_args
     names = set(_named(site).values())
     replaced = {at for at, name in _named(own).items() if name in names}
-    return (*(word for at, word in enumerate(own) if at not in replaced), *site)
+    kept = (word for at, word in enumerate(own) if at not in replaced)
+    return (*(_on_nodes(setting, word) for word in kept), *site)
+
+
+def _on_nodes(setting: Setting, word: str) -> str:
+    """The argument with the names that devices have on the nodes, which must be the same ones.
+
+    Open MPI takes no list with the name of an interface that a node does not have.
+    """
+    names = setting.platform.devices
+    texts = [names.text_on(node, word) for node in setting.case.nodes]
+    if len({frozenset(text.split(",")) for text in texts}) > 1:
+        given = dict.fromkeys(texts)
+        raise BadInput(
+            f"the launcher's argument {word} would be {' or '.join(given)}, by node",
+            where=setting.measurement.name,
+            remedy="name the network in its place: set launcher_args: [-mca, btl_tcp_if_include,"
+            " 10.0.0.0/24] in the hostfile",
+        )
+    return texts[0]
 
 
 _PLACING = ("bind-to", "map-by", "cpu-bind")

@@ -50,7 +50,7 @@ class ClosingKind:
         """Those of an earlier run, with the measurements that this one has taken over from it."""
         if not self.has_readings:
             return {}
-        run = replace(run, records=results.records, soak=results.soak)
+        run = replace(run, records=results.records, soak=results.soak, level=results.level)
         if self.items.is_read:
             own = run.kept
             run = replace(run, kept=lambda case: own(case) or results.kept(case))
@@ -118,7 +118,10 @@ def _of_parts(kind: ClosingKind, results: RunResults) -> Iterator[ItemRecord]:
     """
     if not kind.asked_by(results.platform):
         return
-    parts = {run: _without_closing(part) for run, part in results.parts.items()}
+    parts = {
+        run: replace(_without_closing(part), level=results.level)
+        for run, part in results.parts.items()
+    }
     read = {run: {item.id: item for item in kind.of_all(part)} for run, part in parts.items()}
     for node in results.cluster.nodes:
         begun = kind.items.begun(node.name)

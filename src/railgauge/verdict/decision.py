@@ -187,7 +187,8 @@ def _not_merged(run: RunPlan) -> str:
 
 def closed(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:
     """Return the records of the closing items, made of the records of measurements and facts."""
-    yield from closing.closing(replace(results, records=_ordered(run, results.records)))
+    own = _ordered(run, results.records)
+    yield from closing.closing(replace(results, records=own, level=run.level))
     if run.soak is not None and results.soak is None:
         yield not_soaked(run.soak, results.cluster)
     if less := run.reduction(results.platform, results.cluster):

@@ -21,7 +21,14 @@ from railgauge.diagnosis import RunResults
 from railgauge.diagnosis.model import SoakRound
 from railgauge.facts import NodeFacts
 from railgauge.facts.counters import CounterReading, is_reading, parse_reading
-from railgauge.judging.growth import ITEMS, CountedSpan, CountedStep, NodeCounters, judged
+from railgauge.judging.growth import (
+    ITEMS,
+    CountedSpan,
+    CountedStep,
+    NodeCounters,
+    device_names,
+    judged,
+)
 from railgauge.judging.record import ItemRecord, settled
 from railgauge.planning import counters
 from railgauge.verdict.unanswered import never_ran
@@ -92,7 +99,9 @@ def _counters(node: str, kept: CaseResult, results: RunResults) -> NodeCounters:
         else:
             lost += 1
     gap = f"what its counters counted in {lost} earlier runs is lost" if lost else ""
-    return NodeCounters(node, spans, _names(node, results), gap)
+    return NodeCounters(
+        node, spans, device_names(node, results.platform, results.found.get(node)), gap
+    )
 
 
 def _earlier(
@@ -206,13 +215,3 @@ def _part(start: datetime, end: datetime, rounds: Sequence[SoakRound]) -> str:
 
 def _moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
-
-
-def _names(node: str, results: RunResults) -> dict[str, tuple[str, ...]]:
-    """The names of each declared device in the readings of the node."""
-    platform, found = results.platform, results.found.get(node)
-    gpus = found.gpus if isinstance(found, NodeFacts) else ()
-    buses = {f"gpu{gpu.index}": (gpu.bus_id,) if gpu.bus_id else () for gpu in gpus}
-    names = {nic.name: (platform.devices.on(node, nic.name),) for nic in platform.nics}
-    count = platform.gpus.count if platform.gpus else 0
-    return names | {gpu: (gpu, *buses.get(gpu, ())) for gpu in (f"gpu{i}" for i in range(count))}

@@ -20,7 +20,9 @@ from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import KernelMark
 from railgauge.facts.kernel import log
+from railgauge.facts.kernel.before import up_to
 from railgauge.facts.kernel.events import devices
+from railgauge.facts.model import LoggedFault
 from railgauge.judging.kernel_log import ITEMS, KernelWindow, Ran, judged
 from railgauge.judging.record import ItemRecord, settled
 from railgauge.verdict.unanswered import never_ran
@@ -67,6 +69,7 @@ def _item(node: str, results: RunResults) -> ItemRecord:
 def _masked(node: str, window: KernelWindow) -> NoEvidence | None:
     """A line with a mask may have been one of a fault, whose words somebody called a secret."""
     count = sum(one.is_kernels and MASK in one.text for one in window.records)
+    count += sum(one.count for one in window.before if MASK in one.line)
     what = f"secrets were masked in {count} lines of the kernel: what they said is not known"
     return KernelLogUnread(what, where=node) if count else None
 
@@ -89,7 +92,20 @@ def _window(node: str, read: CaseResult, results: RunResults) -> KernelWindow:
     records = log.window(reading, start.boot_id, start.first)
     times = log.moments(records, reading, said)
     at = {record.number: time for record, time in zip(records, times, strict=True) if time}
-    return KernelWindow(records, at, start.own, start.gap)
+    before = up_to(_faults(node, results), start.first)
+    return KernelWindow(records, at, start.own, start.gap, tuple(before), results.level)
+
+
+def _faults(node: str, results: RunResults) -> Sequence[LoggedFault]:
+    """The faults that the survey found. Raises ``NoEvidence`` if they are asked for and unread."""
+    found, asked = results.found[node], results.platform.kernel_log
+    if asked is None or asked.since_boot is None:
+        return ()
+    assert isinstance(found, NodeFacts)
+    if why := found.missing.get("kernel_faults", ""):
+        what = f"what the kernel's log held of faults at the survey is not known: {why}"
+        raise KernelLogUnread(what, remedy=log.remedy(why))
+    return found.kernel_faults
 
 
 def _transcript(node: str, read: CaseResult, argv: Sequence[str]) -> Transcript:

@@ -305,9 +305,13 @@ class GrowthLimit:
 
 @dataclass(frozen=True, slots=True)
 class KernelLog:
-    """That the nodes' kernel logs are judged at the end of a run, and why."""
+    """That the nodes' kernel logs are judged at the end of a run, and why.
+
+    ``since_boot`` is why faults from before the run count too; ``None`` if they do not.
+    """
 
     basis: Basis
+    since_boot: Basis | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,10 @@ def peers(entry: Mapping[str, Any] | None) -> Peers | None:
 
 
 def kernel_log(entry: Mapping[str, Any] | None) -> KernelLog | None:
-    return KernelLog(basis_of(entry)) if entry else None
+    if not entry:
+        return None
+    before = entry.get("since_boot")
+    return KernelLog(basis_of(entry), basis_of(before) if before else None)
 
 
 def results(entry: Mapping[str, Any] | None) -> Results | None:

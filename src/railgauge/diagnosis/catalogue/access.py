@@ -46,6 +46,13 @@ KINDS: Mapping[str, Kind] = {
         "derived: a site that asks for root has tests that are errors without it",
         folds=True,
     ),
+    "name-not-resolved": Kind(
+        "other nodes do not know the address of a node's name, or a node knows none of theirs",
+        "give the node an address in the hostfile that the others can resolve: data_address:"
+        " ADDRESS; or enter its name in DNS or in /etc/hosts of the nodes (getent hosts NAME)",
+        "derived: a tool that is given a name that its node cannot resolve measures nothing",
+        folds=True,
+    ),
     "login-between-nodes": Kind(
         "the launcher cannot log in by ssh from the first node of a collective to the others",
         "set launch: through-suite in the hostfile, which needs no login between nodes; or make"

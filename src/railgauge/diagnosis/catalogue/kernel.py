@@ -36,6 +36,12 @@ KINDS: Mapping[str, Kind] = {
         " often names the part",
         "derived: the kinds of lines and their sources are those of docs/kernel-log.md",
     ),
+    "faults-before-run": Kind(
+        "the kernel logged a fault of the hardware between its boot and the run",
+        "do what the entry says for this line, then reboot the node, so that its log begins anew,"
+        " and measure again: a fault that comes back under load has a cause of its own",
+        "derived: what failed before may fail again, and nobody has examined it yet",
+    ),
     "kernel-log-unread": Kind(
         "the kernel's log of a node, or a part of it, could not be read: what it says of the run is"
         " not known",

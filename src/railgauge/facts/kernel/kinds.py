@@ -233,5 +233,11 @@ CRITICAL = _kind((
     "critical", KERNEL_ERRORS, "", _NOTE, "a critical line of no known kind", _DRIVER,
     "standard: syslog(2): levels 0 to 2 are emergencies, alerts and critical conditions",
 ))  # fmt: skip
+# Faults in a run that are none before it: links come and go and slots are empty while a machine
+# boots, and what programs do to memory and file systems is no fault of the hardware.
+OF_A_RUN = frozenset(
+    ("cable-unplugged", "transceiver", "link-down", "pcie-slot", "iommu-fault", "out-of-memory",
+     "kernel-stall")
+)  # fmt: skip
 # The least levels of the two kinds above: errors, and critical conditions.
 ERROR_LEVEL, CRITICAL_LEVEL = 3, 2

@@ -90,14 +90,15 @@ def parse_mark(text: str) -> str | None:
     ``None`` unless it came to the end of the log: then what it printed is the reason.
     """
     *said, last = text.strip("\n").split("\n")
-    mark = _MARK.match(last)
-    return mark[1] if mark and said and said[-1].endswith(_AT_THE_END) else None
+    mark, ended = _MARK.match(last), said[-1] if said else ""
+    is_whole = ended.startswith("dd: ") and ended.endswith(_AT_THE_END)
+    return mark[1] if mark and is_whole else None
 
 
 def parse_reading(output: str) -> KernelReading:
     """Read the output of ``reading_argv``'s command; any text gives a reading."""
     lines = output.rstrip("\n").split("\n")
-    records = {record.number: record for line in lines if (record := _record(line))}
+    records = {record.number: record for line in lines if (record := record_of(line))}
     return KernelReading(
         boot_id=parse_boot_id(lines[0].removeprefix("boot_id ")),
         up_s=_seconds(lines[-1].removeprefix("uptime ")),
@@ -106,7 +107,8 @@ def parse_reading(output: str) -> KernelReading:
     )
 
 
-def _record(line: str) -> KernelRecord | None:
+def record_of(line: str) -> KernelRecord | None:
+    """Read one record as ``/dev/kmsg`` gives it; ``None`` for any other line."""
     match = _RECORD.fullmatch(line)
     if match is None:
         return None

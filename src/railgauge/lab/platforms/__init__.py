@@ -117,11 +117,17 @@ def describe(data: dict[str, Any], name: str, index: int, seed: int) -> dict[str
         "broken_tools": {},
         "environment": {},
         "sudo_asks": False,
-        "kernel_log": {"faults": [], "denied": False, "lost": False},
+        "kernel_log": {"faults": [], "before": [], "denied": False, "lost": False},
         "logs_in": True,
         "diagnostics": {},
         "processes": {},
-        "ssh": {"listens": True, "stops_after": None, "other_host_key": False, "refuses": False},
+        "ssh": {
+            "listens": True,
+            "stops_after": None,
+            "other_host_key": False,
+            "refuses": False,
+            "resolves": True,
+        },
     }
 
 

@@ -30,6 +30,12 @@ def named(node: Node, host: str, agent: str = "") -> Node:
     raise Unreachable(f"ssh: Could not resolve hostname {host}: Name or service not known")
 
 
+def unknown(node: Node, host: str) -> str:
+    """Return the name of another node whose address is ``host``, if the node cannot resolve it."""
+    others = (one for one in _all(node) if host in (one["name"], one["address"]))
+    return next((str(one["name"]) for one in others if not one["ssh"]["resolves"]), "")
+
+
 def names(node: Node) -> list[str]:
     """Return the names of all nodes of the cluster, in the order of its hostfile."""
     return [one["name"] for one in _all(node)]
@@ -53,6 +59,8 @@ def _called(one: dict[str, Any], host: str, agent: str) -> Node:
 
 def _entered(node: Node, one: dict[str, Any], host: str) -> Node:
     ssh = one["ssh"]
+    if not ssh["resolves"]:
+        raise Unreachable(f"ssh: Could not resolve hostname {host}: Name or service not known")
     if not ssh["listens"]:
         raise Unreachable(f"ssh: connect to host {host} port 22: Connection refused")
     if ssh["other_host_key"]:

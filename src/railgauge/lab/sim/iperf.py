@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from . import directions, figures, stored, wire
+from . import directions, figures, hosts, stored, wire
 from .counters import count_ethernet, turn
 from .options import UsageError, parse
 
@@ -130,6 +130,8 @@ def _client(options: Options, node: Node, port: int) -> int:
     streams, seconds = int(options.get("streams", 1)), float(options.get("time", 10))
     host, reverse = options["client"], "reverse" in options
     device = _device(options, node)
+    if hosts.unknown(node, host):
+        return _failed(options, "unable to connect to server: Name or service not known")
     try:
         link = wire.connect(host, port, node["address"])
         link.send({"streams": streams, "seconds": seconds, "reverse": reverse})

@@ -96,7 +96,7 @@ def _boot(node: Node) -> list[list[Any]]:
     if node["gpus"] and node["smi"].get("vendor") == "nvidia":
         slot = node["gpus"][0]["bus"].rpartition(".")[0]
         found.append([_ERROR, f"NVRM: Xid (PCI:{slot}): 31, pid=812, name=python3, Ch 00000008"])
-    return found
+    return found + [[level, text] for level, text in node["kernel_log"]["before"]]
 
 
 def _window(node: Node) -> list[list[Any]]:

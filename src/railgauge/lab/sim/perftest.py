@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import directions, figures, gpu_memory, layout, wire
+from . import directions, figures, gpu_memory, hosts, layout, wire
 from .counters import count_traffic, lost_per_gb, turn
 from .perftest_options import PerftestRefused, read_options
 
@@ -84,6 +84,12 @@ def _take_gpu_memory(test: Test, node: Node, screen: list[str]) -> None:
 
 
 def _client(test: Test, node: Node, screen: list[str]) -> int:
+    if name := hosts.unknown(node, test["host"]):
+        raise PerftestRefused(
+            f"Name or service not known for {name}:{test['tcp_port']}\n"
+            "Problem in resolving basic address and port\n"
+            " Unable to init the socket connection\n"
+        )
     try:
         link = wire.connect(test["host"], test["tcp_port"], node["address"])
     except OSError:

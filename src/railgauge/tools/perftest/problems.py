@@ -31,9 +31,9 @@ _ERRORS: tuple[tuple[ProblemKind, tuple[str, ...]], ...] = (
         ("Couldn't listen to port", "Address already in use", "rdma_bind_addr failed"),
     ),
     (
-        ProblemKind.UNKNOWN_HOST,
+        ProblemKind.NAME_NOT_RESOLVED,
         ("Name or service not known", "Temporary failure in name resolution",
-         "nodename nor servname"),
+         "nodename nor servname", "No address associated with hostname", "Name does not resolve"),
     ),
     (
         ProblemKind.CONNECTION_REFUSED,
@@ -61,7 +61,7 @@ _ERRORS: tuple[tuple[ProblemKind, tuple[str, ...]], ...] = (
     (
         ProblemKind.SOCKET_FAILED,
         ("Unable to init the socket connection", "Unable to open file descriptor for socket",
-         "accept() failed", "Problem in resolving basic adress"),
+         "accept() failed", "Problem in resolving basic ad"),
     ),
     (ProblemKind.TOOL_CRASHED, ("Segmentation fault", "core dumped", "double free or corruption")),
 )  # fmt: skip
