@@ -147,7 +147,20 @@ def test_without_rdma_the_library_is_given_the_fabric_and_asked_for_less():
 def test_the_path_is_asserted_as_the_survey_allows(peers, wanted):
     found = made_of(alike(*NAMES, peer_memory=peers))
     assert loaded(found).measurements["pair_all_reduce"].transport.wanted == wanted
-    assert ("GPUDirect RDMA: not every node" in notes(found)) == (not peers)
+    assert ("GPUDirect RDMA: " in notes(found)) == (not peers)
+
+
+def test_nodes_without_gpudirect_are_named_with_what_they_show():
+    facts = alike(*(f"n{at}" for at in range(1, 13)), peer_memory=("nvidia_peermem",))
+    facts |= {f"n{at}": replace(facts[f"n{at}"], peer_memory=()) for at in range(1, 7)}
+    facts["n8"] = replace(facts["n8"], peer_memory=("dma-buf",))
+    denied = {"peer_memory": "/sys/kernel/mm: access denied"}
+    facts["n9"] = replace(facts["n9"], peer_memory=(), missing=denied)
+    assert (
+        "GPUDirect RDMA: peer_memory of 8 of 12 nodes lacks nvidia_peermem: "
+        "none on n1, n2, n3, n4 and 2 more; dma-buf on n8; /sys/kernel/mm: access denied on n9; "
+        "so collectives may go through host memory"
+    ) in notes(made_of(facts))
 
 
 def test_a_processor_with_the_erratum_runs_without_relaxed_ordering():

@@ -20,6 +20,7 @@ from testing.acceptance import (
     Scenario,
     assert_sound,
 )
+from testing.commands import railgauge
 from testing.core_values import long_form
 from testing.fewer import measuring
 from testing.rounds import one_round
@@ -145,6 +146,19 @@ def test_every_measurement_has_an_item_that_passed(runs: Runs, name: str) -> Non
     passed = run.with_outcome("passed")
     found = {line["subject"] for line in run.measurements if line["id"] in passed}
     assert set(applicable(run)) <= found
+
+
+def test_the_front_page_shows_what_a_run_prints(runs: Runs) -> None:
+    """That run takes minutes: it has the items of its plan, and those of each node at its end."""
+    run = runs["lab-h200"]
+    at_end, rest = divmod(len(run.closing), 3)
+    assert (at_end > 1, rest) == (True, 0)
+    done = railgauge(ROOT, "plan", *H200)
+    (judged,) = re.findall(r"^judges ([\d,]+) items$", done.stdout, re.MULTILINE)
+    number = int(judged.replace(",", "")) + 4 * at_end
+    (said,) = re.findall(r"^lab-h200: .*", run.stdout, re.MULTILINE)
+    (shown,) = re.findall(r"^lab-h200: .*", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert shown == re.sub(r"\d+ of \d+", f"{number} of {number}", said)
 
 
 def test_nothing_of_the_h200_is_left_out_for_want_of_nodes(runs: Runs) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -63,12 +64,14 @@ def test_the_platform_is_short():
 
 def test_the_platform_is_planned_and_says_what_else_could_be_measured(own):
     own.walk("A platform")
-    said = own.run(commands("A platform")[0]).stdout
+    plan = commands("A platform")[0].strip()
+    said = own.run(plan).stdout
     assert "nodes: tcp[01-02]\n" in said
     assert "\nrung 1, network, 0 min: host_tcp_bandwidth (1 run" in said
     assert "\nnot applicable, the platform declares no GPU: " in said
     assert "\nnot applicable, the platform declares no NIC with RDMA: " in said
-    listed = said.partition("\ncan be measured here, no limit: ")[2]
+    assert re.search(r"\ncan be measured here, no limit: \d+ tests, --all shows them\n", said)
+    listed = own.run(f"{plan} --all").stdout.partition("\ncan be measured here, no limit: ")[2]
     assert "cpu_governor" in listed
     assert "pair_all_reduce" in listed
 

@@ -165,3 +165,18 @@ def test_the_first_reason_for_a_stop_counts(store):
     gate.stop("data corruption")
     gate.stop("the run ended before this item")
     assert gate.stopped == "data corruption"
+
+
+def test_what_goes_on_inside_a_node_waits_for_no_fault_of_its_partner(store):
+    """``b`` is slow with both; ``a`` and ``c`` are fine with each other."""
+    pairs = [("a", "b"), ("b", "c"), ("a", "c")]
+    made = Gates(store, 5.0)
+    made.expect((f"rdma[{one}:{other}-mlx5_0-8MiB]", 1, (one, other)) for one, other in pairs)
+    for one, other in pairs:
+        slow = "b" in (one, other)
+        made.finished(
+            f"rdma[{one}:{other}-mlx5_0-8MiB]", Outcome.FAILED if slow else Outcome.PASSED
+        )
+    assert made.blockers(3, ("a",)) == made.blockers(3, ("c",)) == ()
+    assert made.blockers(3, ("b",)) == ("rdma[a:b-mlx5_0-8MiB]", "rdma[b:c-mlx5_0-8MiB]")
+    assert made.blockers(4, ("a", "c")) == ("rdma[a:b-mlx5_0-8MiB]", "rdma[b:c-mlx5_0-8MiB]")

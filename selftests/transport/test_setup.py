@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from testing.core_values import cluster
+from testing.noisy_shells import installed, noisy, start_file
 from testing.places import ROOT
 from testing.programs import node_path
+from testing.throwaway_sshd import start_server
 
 from railgauge.config.hostfile import cluster_from_json, cluster_to_json, load
 from railgauge.core.errors import HostfileError, SetupFailed
@@ -59,6 +65,53 @@ def test_arguments_stay_verbatim_and_sourced_files_see_none(tmp_path: Path) -> N
 def test_nothing_that_setup_prints_reaches_the_transcript() -> None:
     done = ran("echo out; echo err >&2; (sleep 0.2; echo late) &", argv=("sleep", "0.5"))
     assert (done.stdout, done.stderr) == ("", "")
+
+
+@pytest.fixture
+def noisy_bash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bash of ``setup`` reads a file that prints, as ``.bashrc`` is read under sshd."""
+    text, banner = start_file(shlex.quote(str(tmp_path)))
+    (tmp_path / "start").write_text(text)
+    (tmp_path / "banner").write_text(banner)
+    monkeypatch.setenv("BASH_ENV", str(tmp_path / "start"))
+
+
+@pytest.mark.usefixtures("noisy_bash")
+def test_nothing_that_its_start_up_files_print_reaches_the_transcript() -> None:
+    script = "echo; echo out; echo err >&2; exit 3"
+    done = ran("export A=1", "true", argv=("sh", "-c", script))
+    assert (done.exit_code, done.stdout, done.stderr) == (3, "\nout\n", "err\n")
+    said = failure("true", "ls /no/such/file")
+    assert said.startswith("setup: line 2 ended with 2")
+    assert "No such file" in said
+
+
+@pytest.mark.usefixtures("noisy_bash")
+def test_the_first_line_is_the_command_s_and_not_of_start_up_files() -> None:
+    session = connect("local", Node("n01", "x", "x", setup=("sleep 0.05",)))
+    command = Command("n01", ("sh", "-c", "echo first; sleep 60"))
+    running = session.start(command)
+    assert running.first_line(10) == "first"
+    assert running.stop().stdout == "first\n"
+    session.close()
+    session = connect("local", Node("n01", "x", "x", setup=("false",)))
+    with pytest.raises(SetupFailed, match="line 1 ended with 1"):
+        session.start(command).first_line(10)
+    session.close()
+
+
+def test_start_up_files_that_the_bash_of_setup_reads_again_under_sshd_are_dropped(
+    tmp_path: Path, cannot_run: Callable[[str], NoReturn]
+) -> None:
+    if installed("bash") is None:
+        cannot_run("bash is not installed")
+    server = start_server(tmp_path, *noisy("bash", tmp_path))
+    session = connect("ssh", replace(server.node(), setup=("export A=1",)))
+    done = session.run(Command("n01", ("sh", "-c", "echo $A; echo err >&2")))
+    session.close()
+    server.vanish()
+    server.stop()
+    assert (done.stdout, done.stderr) == ("1\n", "err\n")
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,31 @@ def test_one_line_names_what_is_possible_and_not_limited(level, names, line):
     assert listing(level, names).excluded == line
 
 
+MANY = tuple(f"gpu_matrix_{number}" for number in range(43))
+
+
+@pytest.mark.parametrize(
+    ("level", "names", "line"),
+    [
+        ("smoke", ("a", "b"), "possible here, not limited: a, b"),
+        ("smoke", MANY, "possible here, not limited: 43 tests, see not_limited in verdict.json"),
+        (
+            "signoff",
+            MANY,
+            "excluded from this sign-off, possible here, not limited: 43 tests, see not_limited in "
+            "verdict.json",
+        ),
+        ("smoke", (), ""),
+        ("smoke", None, ""),
+    ],
+)
+def test_a_long_list_is_one_line_on_a_screen_and_says_where_it_is(level, names, line):
+    said = listing(level, names)
+    assert said.excluded_line == line
+    assert len(line) <= 101
+    assert all(name in said.excluded for name in names or ()), "other reports name each"
+
+
 MET = (
     Verdict.ACCEPTED, Verdict.WITH_DEVIATIONS, Verdict.QUALIFIED, Verdict.QUALIFIED_WITH_DEVIATIONS,
 )  # fmt: skip

@@ -229,7 +229,16 @@ def _left_out(said: Plan, *, everything: bool) -> Iterator[str]:
     else:
         yield from _by_reason(reasons)
     if names := not_limited(platform, level, said.tests):
-        yield from _wrapped(f"can be measured here, no limit: {', '.join(names)}")
+        yield from _no_limit(names, everything=everything)
+
+
+def _no_limit(names: Sequence[str], *, everything: bool) -> Iterator[str]:
+    """Their names if they fit into a line; else ``everything`` shows them."""
+    line = f"can be measured here, no limit: {', '.join(names)}"
+    if everything or len(line) <= _WIDTH:
+        yield from _wrapped(line)
+    else:
+        yield f"can be measured here, no limit: {len(names)} tests, --all shows them"
 
 
 def _by_reason(reasons: Mapping[str, str]) -> Iterator[str]:

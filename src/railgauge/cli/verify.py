@@ -195,7 +195,7 @@ def _not_limited(report: Report) -> Iterator[str]:
     if verdict.not_limited is None:
         yield "here, not limited: the run did not keep which tests there were"
     elif verdict.excluded:
-        yield verdict.excluded
+        yield verdict.excluded_line
     if report.untold:
         yield f"by the tests here, and not named by the run: {', '.join(report.untold)}"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from railgauge.config.thresholds.model import PCIE_GTS
-from railgauge.core.naming import folded
+from railgauge.core.naming import folded, listed
 from railgauge.describing import closing
 from railgauge.describing.choice import Chosen, SiteAnswers
 from railgauge.describing.hardware import INFINIBAND, NicFound, affinity, is_printed
@@ -68,7 +68,7 @@ def described(name: str, survey: Survey, sheets: Sheets) -> Described:
     notes: list[str] = list(survey.kind.notes)
     hardware = _hardware(survey, sheets, notes)
     link = _gpu_link(hardware.get("gpus"), sheets)
-    means = Means(link, _has_peer_memory(survey), survey.has_mpi_bench)
+    means = Means(link, _without_peers(survey), survey.has_mpi_bench)
     made = measured(survey.kind, survey.stack, means)
     document = {
         "schema_version": 1,
@@ -295,9 +295,22 @@ def _strict_order(survey: Survey) -> dict[str, Any]:
     return {"templates": {"measurements": {"bandwidth,latency": option}}}
 
 
-def _has_peer_memory(survey: Survey) -> bool:
-    stack, every = survey.stack, survey.facts.values()
-    return stack is not None and all(stack.peer_memory in one.peer_memory for one in every)
+def _without_peers(survey: Survey) -> str:
+    """Return in words on which nodes NICs cannot access GPU memory, and what was found there."""
+    stack, found = survey.stack, survey.facts
+    wanted = stack.peer_memory if stack else ""
+    lacking: dict[str, list[str]] = {}
+    for name, facts in found.items():
+        if wanted not in facts.peer_memory:
+            has = ", ".join(facts.peer_memory) or facts.missing.get("peer_memory", "none")
+            lacking.setdefault(has, []).append(name)
+    number = sum(map(len, lacking.values()))
+    each = (f"{has} on {listed(names, _FIRST_NODES)}" for has, names in lacking.items())
+    of = f"{number} of {len(found)} nodes"
+    return f"peer_memory of {of} lacks {wanted}: {'; '.join(each)}" if number else ""
+
+
+_FIRST_NODES = 4
 
 
 def _left_out(survey: Survey, made: MeasuredHere) -> dict[str, Any]:

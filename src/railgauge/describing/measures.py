@@ -54,18 +54,19 @@ class MeasuredHere:
 class Means:
     """What the nodes have besides their hardware.
 
-    ``link`` is the data sheet's link between GPUs, if known. ``has_peer_memory``: the survey found
-    on every node what GPUDirect RDMA needs. ``has_mpi_bench``: every node has mpi-bench.
+    ``link`` is the data sheet's link between GPUs, if known. ``without_peers`` names the nodes on
+    which the survey did not find what GPUDirect RDMA needs, and what it found there; empty if there
+    are none. ``has_mpi_bench``: every node has mpi-bench.
     """
 
     link: Mapping[str, Any] | None
-    has_peer_memory: bool
+    without_peers: str
     has_mpi_bench: bool
 
 
 def measured(kind: Chosen, stack: Stack | None, means: Means) -> MeasuredHere:
     """Return what is measured."""
-    link, has_peer_memory = means.link, means.has_peer_memory
+    link, has_peer_memory = means.link, not means.without_peers
     entries: dict[str, Any] = {}
     notes: list[str] = []
     gpus, fabric = kind.hardware.gpus, kind.fabric
@@ -85,8 +86,8 @@ def measured(kind: Chosen, stack: Stack | None, means: Means) -> MeasuredHere:
         entries[_key(_ALL_REDUCE)] = _between_hosts(fabric)
     if gpus and rdma and not has_peer_memory:
         notes.append(
-            "GPUDirect RDMA: not every node shows what it needs, so collectives may go through "
-            "host memory; once it is set up, make the file again, and they must not"
+            f"GPUDirect RDMA: {means.without_peers}; so collectives may go through host memory; "
+            "once it is set up, make the file again, and they must not"
         )
     absent = _OF_ETHERNET if rdma and not _is_ib(fabric) else {}
     return MeasuredHere(entries, absent, tuple(notes))

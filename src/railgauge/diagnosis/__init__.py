@@ -49,6 +49,7 @@ from railgauge.diagnosis.late_paths import doubted_at_times, doubted_nic
 from railgauge.diagnosis.model import (
     CERTAIN,
     OPEN,
+    TOOL,
     WENT_WRONG,
     Cause,
     CauseClaim,
@@ -139,7 +140,7 @@ def _diagnosed(results: RunResults) -> tuple[Cause, ...]:
             )
     claims = with_items(with_stragglers(results, claims), scene.open)
     claims += _rest([record for record in scene.open if not _is_shown(record, claims)])
-    all_ = of_one_node(results, folded(claims))
+    all_ = of_one_node(results, folded(results, claims))
     of_items = [again.doubted(claim, all_) for claim in again.of_items(results, all_)]
     causes = [_confirmed(results, claim) for claim in of_items]
     causes += [_of_rest(results, claim, causes) for claim in residue.left_over(results, causes)]
@@ -275,7 +276,7 @@ def _cause(claim: CauseClaim, results: RunResults) -> Cause:
         explains=tuple(record.id for record in explained),
         confidence=claim.confidence,
         would_decide=claim.would_decide,
-        remedy=_remedy(kind, results),
+        remedy=_remedy(claim, results),
         basis=kind.basis,
         passes=passes,
         misses=misses,
@@ -283,7 +284,10 @@ def _cause(claim: CauseClaim, results: RunResults) -> Cause:
     )
 
 
-def _remedy(kind: Kind, results: RunResults) -> str:
+def _remedy(claim: CauseClaim, results: RunResults) -> str:
+    kind, own = CATALOGUE[claim.cause], {record.remedy for record in claim.evidence}
+    if claim.cause == TOOL and len(own) == 1 and any(own):
+        return own.pop()  # what its own error asks for
     if kind.over_slurm and results.cluster.transport == _SLURM:
         return kind.over_slurm
     if kind.prepared_by in {step.name for step in results.platform.preparations}:

@@ -105,9 +105,10 @@ def _goes_through(through: str, claim: CauseClaim, record: ItemRecord, platform:
 
 
 def _is_with(tool: str, record: ItemRecord, platform: Platform) -> bool:
-    """Whether the item runs the tool, or its error names it."""
+    """Whether the item runs the tool, or one of this make, or its error names it."""
     measurement = platform.measurements.get(record.subject)
-    return tool in (tool_of(record), measurement.command if measurement else "")
+    runs = (measurement.command, measurement.tool) if measurement else ()
+    return tool in (tool_of(record), *runs)
 
 
 # Between two GPUs of a node, and between a rail of one node and another rail of its peer.

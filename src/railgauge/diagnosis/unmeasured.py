@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 from railgauge.core.errors import (
@@ -17,6 +17,7 @@ from railgauge.core.errors import (
 from railgauge.core.model import Outcome
 from railgauge.core.naming import among, listed
 from railgauge.core.terms import Rung
+from railgauge.diagnosis.common_errors import OF_A_LAUNCH, common_errors, error_of
 from railgauge.diagnosis.model import AGAIN, OPEN, TOOL, CauseClaim, Scene, Where, by_node, missed
 from railgauge.diagnosis.pattern import Pattern, between_nodes
 from railgauge.diagnosis.symptoms import Symptom, blames, symptoms
@@ -80,12 +81,17 @@ _FAILING = {
     "implausible", "unit-unknown", "launch-failed", "rank-died", "other-than-asked",
     "conditions-unmet",
 }  # fmt: skip
-_OF_A_LAUNCH = {"launch-failed", "rank-died"}
+
+
+def same_errors(scene: Scene) -> Iterator[CauseClaim]:
+    """Failures of a tool that all nodes have in common."""
+    failing = [record for record in scene.open if record.error_kind in _FAILING]
+    yield from common_errors(scene.results, failing)
 
 
 def failing_launches(scene: Scene) -> Iterator[CauseClaim]:
     """Collectives that a launcher could not start on a node, or that lost a rank on it."""
-    for (node, tool), records in _grouped(scene, _OF_A_LAUNCH).items():
+    for (node, tool), records in _grouped(scene, OF_A_LAUNCH).items():
         yield CauseClaim(TOOL, Where(node, tool), records[0].reason, tuple(records))
 
 
@@ -96,10 +102,16 @@ def failing_tools(scene: Scene) -> Iterator[CauseClaim]:
         if record.error_kind in _FAILING:
             failing.setdefault(_command(scene, record), []).append(record)
     for command, records in failing.items():
-        alone = [record for record in records if len(record.nodes) == 1]
-        for node, mine in by_node(alone).items():
-            yield CauseClaim(TOOL, Where(node, command), mine[0].reason, tuple(mine))
-        shared = [record for record in records if record not in alone]
+        shared = [record for record in records if len(record.nodes) > 1]
+        for node, mine in by_node(r for r in records if len(r.nodes) == 1).items():
+            known = {error_of(record, scene.results.platform) for record in mine}
+            too = [
+                record
+                for record in shared
+                if node in record.nodes and error_of(record, scene.results.platform) in known
+            ]
+            shared = [record for record in shared if record not in too]
+            yield CauseClaim(TOOL, Where(node, command), mine[0].reason, (*mine, *too))
         for claim in between_nodes(scene, shared, Pattern(TOOL, device=command)):
             yield _of_either(claim) if claim.where.peer else claim
 
@@ -162,7 +174,7 @@ def _first_reason(records: Sequence[ItemRecord]) -> str:
     return records[0].reason
 
 
-def _grouped(scene: Scene, kinds: set[str]) -> dict[tuple[str, str], list[ItemRecord]]:
+def _grouped(scene: Scene, kinds: Collection[str]) -> dict[tuple[str, str], list[ItemRecord]]:
     """Items that ended in an error of these kinds, by the node and tool that the error names."""
     found: dict[tuple[str, str], list[ItemRecord]] = {}
     for record in scene.open:
@@ -176,4 +188,8 @@ def _grouped(scene: Scene, kinds: set[str]) -> dict[tuple[str, str], list[ItemRe
 FIRST: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (
     lost_nodes, missing_tools, corruption, shared_corruption,
 )  # fmt: skip
-LAST: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (failing_launches, failing_tools)
+LAST: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (
+    same_errors,
+    failing_launches,
+    failing_tools,
+)

@@ -300,5 +300,5 @@ def _counts(out: pytest.TerminalReporter, verdict: RunVerdict) -> None:
         some = f"{', '.join(absent[:_MOST_ABSENT])} and {len(absent) - _MOST_ABSENT} more"
         names = some if len(absent) > _MOST_ABSENT else ", ".join(absent)
         out.write_line(f"not applicable here: {names}")
-    for line in textwrap.wrap(verdict.excluded, 96, subsequent_indent="    "):
-        out.write_line(line, yellow=True)
+    if verdict.excluded_line:
+        out.write_line(verdict.excluded_line, yellow=True)

@@ -3,8 +3,10 @@
 A blocked collective may still be run to check its results, but not if an item below it prevents
 that (``judging.prevention``).
 
-The lowest rung that fails explains a failure, so the rungs above it are not measured. Each
-finished item is a line of ``outcomes.jsonl`` in the run's folder; all workers read that file.
+The lowest rung that fails explains a failure, so the rungs above it are not measured. A pair that
+failed blocks what goes on inside a node only if it leaves the node under suspicion
+(``judging.suspicion``). Each finished item is a line of ``outcomes.jsonl`` in the run's folder; all
+workers read that file.
 
 Example: the items of rung 1 on node ``a`` are ``link[a]`` (passed) and ``errors[a]`` (failed).
 An item of rung 2 on the pair ``a:b`` is then blocked by ``errors[a]``.
@@ -21,6 +23,7 @@ from threading import Lock
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Outcome
 from railgauge.judging.prevention import Prevents
+from railgauge.judging.suspicion import NodeOutcomes, blocking
 from railgauge.run.store import Store
 
 _FILE = "outcomes.jsonl"
@@ -28,18 +31,17 @@ _STOPPED = "stopped.jsonl"  # why the run was stopped before its last item; abse
 # The interval between two polls doubles: most waits are for a change of rung, and those are short.
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.002, 0.05
 _MOST_EVER = 2**40  # items of a run
-_BLOCKING = frozenset({Outcome.FAILED, Outcome.ERROR})
 
 
 @dataclass(slots=True)
 class _Floor:
-    """The items of one node on one rung: how many are open, and those that failed or broke.
+    """The items of one node on one rung: how many are open, and how those ended that are not.
 
     ``prevents`` says of some items which collectives they make impossible or dangerous.
     """
 
+    ended: NodeOutcomes
     open: int = 0
-    wrong: set[str] = field(default_factory=set)
     prevents: dict[str, Prevents] = field(default_factory=dict)
 
 
@@ -58,11 +60,14 @@ class Gates:
 
     def expect(self, items: Iterable[tuple[str, int, tuple[str, ...]]]) -> None:
         """Register every item of the run as (id, rung, nodes), in any order."""
-        floors: dict[str, dict[int, _Floor]] = defaultdict(lambda: defaultdict(_Floor))
+        floors: dict[str, dict[int, _Floor]] = defaultdict(dict)
         at: dict[tuple[int, tuple[str, ...]], Sequence[_Floor]] = {}  # one for all items there
         for item_id, rung, nodes in items:
             if (rung, nodes) not in at:
-                at[rung, nodes] = tuple(floors[node][rung] for node in dict.fromkeys(nodes))
+                at[rung, nodes] = tuple(
+                    floors[node].setdefault(rung, _Floor(NodeOutcomes(node)))
+                    for node in dict.fromkeys(nodes)
+                )
             self._of[item_id] = at[rung, nodes]
             self._place[item_id] = rung * _MOST_EVER + len(self._place)
             self._open.add(item_id)
@@ -74,15 +79,15 @@ class Gates:
         line = {"id": item_id, "outcome": str(outcome)}
         self._store.append(_FILE, line | ({"prevents": str(prevents)} if prevents else {}))
 
-    def blockers(self, rung: int, nodes: Iterable[str]) -> tuple[str, ...]:
-        """Return the ids of items that failed below ``rung`` on ``nodes``, in ladder order.
+    def blockers(self, rung: int, nodes: Sequence[str]) -> tuple[str, ...]:
+        """Return the ids of items that failed below ``rung`` and block ``nodes``, in ladder order.
 
         Waits until every such item has ended. Raises ``NoEvidence`` if no item of the run ends for
         as long as the time limit.
         """
         floors = list(self._below(rung, nodes))
         self._await(floors)
-        return self._sorted(floor.wrong for floor in floors)
+        return self._sorted(blocking((floor.ended for floor in floors), nodes))
 
     def prevented(self, rung: int, nodes: Sequence[str]) -> bool:
         """Whether an item below ``rung`` makes a collective over ``nodes`` impossible or dangerous.
@@ -108,8 +113,8 @@ class Gates:
             floors = self._floors.get(node, {})
             yield from (floor for low, floor in floors.items() if low < rung)
 
-    def _sorted(self, found: Iterable[set[str]]) -> tuple[str, ...]:
-        return tuple(sorted(set().union(*found), key=self._place.__getitem__))
+    def _sorted(self, found: Iterable[str]) -> tuple[str, ...]:
+        return tuple(sorted(set(found), key=self._place.__getitem__))
 
     def _await(self, floors: Sequence[_Floor]) -> None:
         self._read()
@@ -124,7 +129,7 @@ class Gates:
 
     def _refuse(self, floors: Sequence[_Floor]) -> None:
         lower = set(map(id, floors))
-        ids = self._sorted([{one for one in self._open if lower & {*map(id, self._of[one])}}])
+        ids = self._sorted(one for one in self._open if lower & {*map(id, self._of[one])})
         raise NoEvidence(
             f"no item has ended for {self._wait_limit_s:.0f} s while {len(ids)} items "
             f"of lower rungs are open, first {ids[0]}"
@@ -142,9 +147,11 @@ class Gates:
         """Record an outcome. The latest one counts: an item may run again after its worker died."""
         was_open = item_id in self._open
         self._open.discard(item_id)
-        for floor in self._of.get(item_id, ()):
+        floors = self._of.get(item_id, ())
+        nodes = tuple(floor.ended.node for floor in floors)
+        for floor in floors:
             floor.open -= was_open
-            (floor.wrong.add if outcome in _BLOCKING else floor.wrong.discard)(item_id)
+            floor.ended.note(item_id, nodes, outcome)
             floor.prevents.pop(item_id, None)
             if prevents:
                 floor.prevents[item_id] = prevents

@@ -85,7 +85,8 @@ class _Reader:
 class Capture:
     """The output and the state of one command; safe for any number of threads."""
 
-    def __init__(self, nonce: str) -> None:
+    def __init__(self, nonce: str, *, after_setup: bool = False) -> None:
+        """``after_setup``: lines of ``setup`` run before the command."""
         self.pid: int | None = None
         self.ready = False
         self.in_use = False
@@ -102,7 +103,9 @@ class Capture:
         self._stdout = bytearray()
         self._stderr = bytearray()
         self._reader: Callable[[], _Reader | None] = _Reader  # nobody reads before ``follow``
-        self._begun = False  # what came before is not the command's but the login shell's
+        # What came before is of start-up files: the login shell's, or those of the bash of setup.
+        self._begun = False
+        self._after_setup = after_setup
         self._lines = 0  # complete ones
         lock = threading.Lock()
         self._told = threading.Condition(lock)  # a marker or the first line arrived, or the end
@@ -160,10 +163,12 @@ class Capture:
     def line(self, number: int, time_limit_s: float) -> str | None:
         """Wait for line ``number`` of stdout; ``None`` if it does not arrive within the time limit.
 
-        The end of the output ends a line too. What was printed before a refusal is no such line.
+        The end of the output ends a line too. What was printed before a refusal, or before a setup
+        that failed, is no such line.
         """
         self.wait_until(lambda: self._lines > number or self.ended, time_limit_s)
-        if self.refused is not None or not (self._lines > number or self.ended):
+        is_refused = self.refused is not None or (self.pid is not None and not self._begun)
+        if is_refused or not (self._lines > number or self.ended):
             return None
         lines = self.text()[0].split("\n")
         return lines[number] if number < len(lines) - (not lines[-1]) else None
@@ -192,7 +197,7 @@ class Capture:
         with self._told:
             for piece in self._stderr_markers.split(chunk):
                 if isinstance(piece, str):
-                    self._stderr.clear()  # it has one marker: the command begins
+                    self._stderr.clear()  # setup begins, or the command
                 else:
                     self._keep(self._stderr, piece)
 
@@ -222,15 +227,21 @@ class Capture:
             self.in_use |= name == "in-use"
         elif name == "pid":
             self.pid = number
-            self._begun = True
-            self._stdout.clear()
+            if not self._after_setup:
+                self._begin()
         elif name == "exit":
             self.exit_code, self.over_at = number, time.monotonic()
         elif name == "setup":
             self.setup_at = number
+            if number == 0:
+                self._begin()
         elif name == "over" and self.pid is None:
             self.refused = number
         self._told.notify_all()
+
+    def _begin(self) -> None:
+        self._begun = True
+        self._stdout.clear()
 
     def _keep(self, kept: bytearray, chunk: bytes) -> None:
         self.changed_at = time.monotonic()

@@ -99,7 +99,7 @@ class Job:
         self._become = become
         self._pipes = pipes
         self._end_group = end_group
-        self._capture = Capture(start.nonce)
+        self._capture = Capture(start.nonce, after_setup=bool(self._setup))
         self._stopping = threading.Lock()
         self._stopped = False
         self._settled = False

@@ -13,7 +13,8 @@ is new for each command, so that no output can pass for a marker.
            too: what comes before it is of the login shell's start-up files
 ``ready``  the port of ``Command.listens_on`` is open
 ``in-use`` another process listens there; the command was not started
-``setup``  its number follows: line N of ``setup`` begins; 0: all of them have succeeded
+``setup``  its number follows: line N of ``setup`` begins; 0: all of them have succeeded,
+           printed on stderr too: what comes before it is of the bash's start-up files
 ``exit N`` the command has ended; printed even if a process that it left behind holds its
            output open, and for a crash, of which ssh does not report the exit code
 ``over N`` the program that becomes root has ended; without a ``pid`` before it has refused
@@ -105,7 +106,7 @@ for railgauge_line in "${{railgauge_lines[@]}}"; do
   }}
 done
 set +eu
-echo "{marker} setup 0"
+echo "{marker} setup 0"; echo "{marker} setup 0" >&2
 {run}
 """
 # The script of the bash is in its environment, which no other user reads; the lines do not see it.

@@ -29,6 +29,7 @@ from railgauge.verdict.history import MergedPart
 
 SCHEMA_VERSION = 2
 NOT_LIMITED = "possible here, not limited"
+_SCREEN = 100  # characters
 _UNMET = (Verdict.REJECTED, Verdict.INCOMPLETE, Verdict.NOT_QUALIFIED)
 
 
@@ -96,11 +97,20 @@ class RunVerdict:
 
     @property
     def excluded(self) -> str:
-        """One line: what could be tested here but was not; empty if there is nothing."""
-        if not self.not_limited:
-            return ""
+        """What could be tested here but was not, by name; empty if there is nothing."""
+        return f"{self._excluded}{', '.join(self.not_limited)}" if self.not_limited else ""
+
+    @property
+    def excluded_line(self) -> str:
+        """The same in one line of a screen: if it is too long, how many, and where the list is."""
+        if len(self.excluded) <= _SCREEN or not self.not_limited:
+            return self.excluded
+        return f"{self._excluded}{len(self.not_limited)} tests, see not_limited in verdict.json"
+
+    @property
+    def _excluded(self) -> str:
         signed = "excluded from this sign-off, " if self.level == SIGNOFF else ""
-        return f"{signed}{NOT_LIMITED}: {', '.join(self.not_limited)}"
+        return f"{signed}{NOT_LIMITED}: "
 
     @property
     def measured_again(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ a lower rung is *blocked*, as it is in an undivided run. A failure stays a failu
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -23,6 +23,7 @@ from railgauge.diagnosis import peers
 from railgauge.facts import FactsByNode, NodeFacts
 from railgauge.facts.identity import exchanged
 from railgauge.judging.record import ItemRecord, blank
+from railgauge.judging.suspicion import NodeOutcomes
 from railgauge.verdict.closing import is_closing
 from railgauge.verdict.decision import RunPlan
 from railgauge.verdict.history import MergedPart, Remeasured
@@ -224,20 +225,37 @@ def _told(part: PartRun, replaces: Iterable[Remeasured]) -> MergedPart:
 
 def gated(assembled: Assembled, records: Mapping[str, ItemRecord]) -> dict[str, ItemRecord]:
     """Return ``records``, judged anew, with the gates that other runs close or open."""
-    wrong = _wrong(records.values())
+    wrong = _wrong(records)
     return {name: _gated(item, assembled, records, wrong) for name, item in records.items()}
 
 
-_ByNode = Mapping[str, Sequence[ItemRecord]]
+@dataclass(frozen=True, slots=True)
+class _Wrong:
+    """What blocks items above it on a node: on the node and its pairs, and inside the node."""
+
+    on: Sequence[ItemRecord]
+    inside: Sequence[ItemRecord]
+
+    def below(self, item: ItemRecord) -> Iterator[ItemRecord]:
+        found = self.inside if len(item.nodes) == 1 else self.on
+        return (one for one in found if one.rung < item.rung)
 
 
-def _wrong(items: Iterable[ItemRecord]) -> _ByNode:
-    found: dict[str, list[ItemRecord]] = defaultdict(list)
-    for item in items:
-        if item.outcome in _BLOCKING and not _is_of_subnet(item):
-            for node in item.nodes:
-                found[node].append(item)
-    return found
+_ByNode = Mapping[str, _Wrong]
+
+
+def _wrong(records: Mapping[str, ItemRecord]) -> _ByNode:
+    ended: dict[str, NodeOutcomes] = {}
+    for item in records.values():
+        for node in () if _is_of_subnet(item) else item.nodes:
+            one = ended.setdefault(node, NodeOutcomes(node))
+            one.note(item.id, item.nodes, item.outcome)
+    return {
+        node: _Wrong(
+            [records[name] for name in one.wrong], [records[name] for name in one.suspicious()]
+        )
+        for node, one in ended.items()
+    }
 
 
 def _is_of_subnet(item: ItemRecord) -> bool:
@@ -250,7 +268,7 @@ def _gated(
     own = assembled.part_of[item.id]
     if _is_of_subnet(item) or assembled.parts[own].no_gates:
         return item
-    below = (one for node in item.nodes for one in wrong.get(node, ()) if one.rung < item.rung)
+    below = (one for node in item.nodes if node in wrong for one in wrong[node].below(item))
     others = list(dict.fromkeys(one.id for one in below if assembled.part_of[one.id] != own))
     if item.outcome in _BEHIND and others:
         return _blocked(item, others)

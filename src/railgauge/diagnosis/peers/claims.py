@@ -192,7 +192,7 @@ def _claim(one: Straggler) -> CauseClaim:
 def _is_explained(claim: CauseClaim, others: Sequence[CauseClaim], results: RunResults) -> bool:
     """Whether other causes, on few of the nodes, explain half of the evidence or more."""
     nodes, platform = len(results.cluster.nodes), results.platform
-    near = [other for other in folded(others) if _is_near(other, claim.where, nodes)]
+    near = [other for other in folded(results, others) if _is_near(other, claim.where, nodes)]
     shown = {record.id for other in near for record in other.evidence}
     explained = sum(
         record.id in shown or any(can_slow(other, record, platform) for other in near)

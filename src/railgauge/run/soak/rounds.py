@@ -19,12 +19,11 @@ from railgauge.judging.assessor import Assessor
 from railgauge.judging.correctness import checks_results, is_corrupt
 from railgauge.judging.prevention import prevents
 from railgauge.judging.record import ItemRecord, settled, with_error
+from railgauge.judging.suspicion import NodeOutcomes, blocking
 from railgauge.planning.demand import Demand
 from railgauge.planning.soak import RoundCase, folder_of
 from railgauge.verdict import closing
 from railgauge.verdict.telemetry import made_of as watched
-
-_GATING = frozenset({Outcome.FAILED, Outcome.ERROR})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,12 @@ class Round:
         """The ids of the items that keep a case from being measured."""
         if self.no_gates:
             return ()
-        return tuple(record.id for record in self._below(one) if record.outcome in _GATING)
+        ended = {node: NodeOutcomes(node) for node in one.gated}
+        for record in self._below(one):
+            for node in ended.keys() & set(record.nodes):
+                ended[node].note(record.id, record.nodes, record.outcome)
+        found = set(blocking(ended.values(), one.gated))
+        return tuple(record.id for record in self._below(one) if record.id in found)
 
     def is_only_checked(self, one: RoundCase) -> bool:
         """Whether a case behind a gate is measured all the same, to check its results."""
