@@ -31,6 +31,7 @@ _CUT_SHORT = 141  # the code that a shell reports for a program that wrote to a 
 # The module of each command, in the order of the help text.
 _COMMANDS = {
     "init": "railgauge.cli.init",
+    "docs": "railgauge.cli.docs",
     "parse": "railgauge.cli.parse",
     "judge": "railgauge.cli.judge",
     "plan": "railgauge.cli.plan",

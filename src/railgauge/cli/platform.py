@@ -279,7 +279,7 @@ def _told(
     for note in notes:
         print(text.printable(note))
     print(f"written: {path}, {result.platform.title}")
-    print("its limits are derived and not yet calibrated (docs/new-platform.md)")
+    print("its limits are derived and not yet calibrated (railgauge docs new-platform)")
     if cluster.platform != options.name:
         print(f"next: put 'platform: {options.name}' into {options.hostfile}")
     print(f"next: railgauge plan --hostfile {options.hostfile}")
