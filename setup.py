@@ -1,4 +1,4 @@
-"""Adds the files of a site and the documentation to the wheel; everything else is in pyproject.toml."""
+"""Adds the files of a site and the pages to the wheel; the rest is in pyproject.toml."""
 
 import shutil
 import sys
