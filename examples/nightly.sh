@@ -31,24 +31,26 @@ flock --nonblock 9 || refuse 75 "another run is measuring the cluster of $hostfi
 # A checkout sets up its own environment; railgauge init links a site to the one that it came from.
 [ ! -e Makefile ] || make --silent .venv/.ready
 [ -x .venv/bin/python ] || refuse 2 "$PWD has no .venv: railgauge init $PWD links the installed one"
-# Files of an earlier night must not be taken for results of this one.
-rm -f reports/latest
+# The run writes its id there. reports/latest may be another one, such as a replay.
+id_file=$(mktemp)
+trap 'rm -f -- "$id_file"' EXIT
 
 run=
 trap '[ -z "$run" ] || kill -TERM "$run" 2>/dev/null || true' TERM INT HUP
-.venv/bin/python -m pytest --hostfile "$hostfile" "$@" &
+.venv/bin/python -m pytest --hostfile "$hostfile" "$@" --run-id-file "$id_file" &
 run=$!
 # A signal ends "wait" before the run has ended.
 while kill -0 "$run" 2>/dev/null; do wait "$run" || true; done
 code=0
 wait "$run" || code=$?
 
-if [ -e reports/latest/verdict.json ]; then
-    bundle="evidence/$(basename "$(readlink reports/latest)").railgauge"
+id=$(cat "$id_file")
+if [ -n "$id" ] && [ -e "reports/$id/verdict.json" ]; then
+    bundle="evidence/$id.railgauge"
     signature=(--unsigned)
     [ -z "${RAILGAUGE_KEY:-}" ] || signature=(--key "$RAILGAUGE_KEY")
     mkdir -p evidence
-    .venv/bin/railgauge bundle reports/latest "${signature[@]}" -o "$bundle" ||
+    .venv/bin/railgauge bundle "reports/$id" "${signature[@]}" -o "$bundle" ||
         refuse 74 "exit code $code, but the evidence could not be kept"
     # Old runs that cannot be pruned do not change the verdict of this one.
     [ "${RAILGAUGE_KEEP:-14}" = all ] ||

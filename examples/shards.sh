@@ -22,8 +22,9 @@ if [ "${1:-}" = --merge ]; then # in the dependent job: the ids of the jobs foll
     cd -- "${SLURM_SUBMIT_DIR:?this is done by the job that depends on the shards}"
     runs=()
     for job in "$@"; do
-        run=$(sed -n 's/^reports: //p' "railgauge-$job.out" | head -n 1)
-        if [ -n "$run" ]; then runs+=("$run"); else echo "job $job has left no run" >&2; fi
+        # acceptance.sbatch has the run write its id there.
+        id=$(cat "railgauge-$job.run" 2>/dev/null) || :
+        if [ -n "$id" ]; then runs+=("reports/$id"); else echo "job $job has left no run" >&2; fi
     done
     [ "${#runs[@]}" -gt 0 ] || refuse "no shard has left a run"
     exec "$RAILGAUGE" merge "${runs[@]}"

@@ -76,7 +76,7 @@ def test_a_complaint_names_the_place_the_numbers_and_the_remedy():
         "/measurements/host_write_bandwidth/limits/0: floor 28.8 MiB/s at 64KiB finds no fault: "
         "below 1907 MiB/s (mlx5_0: 3815 MiB/s); correct the number or its unit, name the measured "
         "value in the basis, or declare it with 'loose', a reason and a name "
-        "(docs/platform-files.md)"
+        "(railgauge docs platform-files)"
     )
 
 

@@ -147,6 +147,10 @@ class Build {
         return new File(workspace, given.file as String).exists()
     }
 
+    String do_readFile(Map given, Map entry) {
+        return new File(workspace, given.file as String).text
+    }
+
     Object do_readJSON(Map given, Map entry) {
         return new groovy.json.JsonSlurper().parse(new File(workspace, given.file as String))
     }

@@ -35,6 +35,7 @@ class Grammar {
         error           : ['message!'],
         fileExists      : ['file!'],
         junit           : ['testResults!', 'allowEmptyResults', 'skipMarkingBuildUnstable'],
+        readFile        : ['file!', 'encoding'],
         readJSON        : ['file!', 'returnPojo'],
         sh              : ['script!', 'returnStatus', 'returnStdout', 'label'],
         unstable        : ['message!'],

@@ -30,6 +30,7 @@ def test_options_of_pytest() -> None:
     wanted = options_of("-m pytest ")
     assert wanted == {
         "--hostfile", "--level", "--platform", "--rounds", "-n", "--prepare", "--deviations",
+        "--run-id-file",
     }  # fmt: skip
     assert wanted <= known
 

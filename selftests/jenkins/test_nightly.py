@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from nights import RUN, Night, make_workspace, verdict
+from nights import REPLAY, RUN, Night, make_workspace, verdict
 from testing.places import ROOT
 from testing.waiting import pass_time, wait_until
 
@@ -59,9 +59,15 @@ def test_exit_code_and_evidence(tmp_path: Path, code: int, said: str) -> None:
     done = run(folder, "mine.yaml", "--level", "smoke", "-k", "a b")
     assert done.returncode == code, done.stderr
     assert (folder / "evidence" / f"{RUN}.railgauge").exists()
-    assert diary(folder)[1:] == [
-        f"python [-m] [pytest] [--hostfile] [{folder}/mine.yaml] [--level] [smoke] [-k] [a b]",
-        f"railgauge [bundle] [reports/latest] [--unsigned] [-o] [evidence/{RUN}.railgauge]",
+    measured, *others = diary(folder)[1:]
+    options, id_file = measured.split(" [--run-id-file] ")
+    assert (
+        options
+        == f"python [-m] [pytest] [--hostfile] [{folder}/mine.yaml] [--level] [smoke] [-k] [a b]"
+    )
+    assert not Path(id_file.strip("[]")).exists()
+    assert others == [
+        f"railgauge [bundle] [reports/{RUN}] [--unsigned] [-o] [evidence/{RUN}.railgauge]",
         "railgauge [prune] [--keep] [14] [--yes]",
     ]
 
@@ -81,6 +87,18 @@ def test_old_runs_that_cannot_be_pruned_change_no_verdict(tmp_path: Path) -> Non
     folder = make_night(tmp_path / "night", replace(ACCEPTED, prune="exit 1"))
     done = run(folder, "mine.yaml")
     assert (done.returncode, "not all old runs were pruned" in done.stderr) == (0, True)
+
+
+@pytest.mark.parametrize("said", ["incomplete", None])
+def test_a_replay_in_the_same_site_is_not_taken_for_the_night(
+    tmp_path: Path, said: str | None
+) -> None:
+    night = Night(10, verdict(said) if said else None, pytest=REPLAY)
+    folder = make_night(tmp_path / "night", night)
+    assert run(folder, "mine.yaml").returncode == (10 if said else 74)
+    bundled = [line for line in diary(folder) if "[bundle]" in line]
+    assert all(f"[bundle] [reports/{RUN}]" in line for line in bundled)
+    assert len(bundled) == (1 if said else 0)
 
 
 def test_signed_evidence(tmp_path: Path) -> None:

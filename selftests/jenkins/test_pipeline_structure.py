@@ -24,7 +24,7 @@ post
   always"""
 
 # A step of one line, in the place of which each copy has something else.
-CLEAN = "sh 'rm -rf reports/latest evidence'"
+CLEAN = "sh 'rm -rf evidence'"
 
 # Broken copies: the place, the replacement, and the expected error.
 BROKEN = {
@@ -46,18 +46,18 @@ BROKEN = {
     "unknown-argument": ("allowEmptyResults: true", "allowEmpty: true", "no argument allowEmpty"),
     "lock-without-name": ("lock(resource: ", "lock(label: ", "lock needs resource"),
     "free-groovy": (
-        "sh 'rm -rf reports/latest evidence'",
+        "sh 'rm -rf evidence'",
         "def x = 1",
         "steps holds no free Groovy",
     ),
     "beside": ("pipeline {", "println 'x'\npipeline {", "functions only"),
     "pasted": (
-        "sh 'rm -rf reports/latest evidence'",
+        "sh 'rm -rf evidence'",
         'sh "echo ${params.HOSTFILE}"',
         "puts nothing into",
     ),
     "joined": (
-        "sh 'rm -rf reports/latest evidence'",
+        "sh 'rm -rf evidence'",
         "sh 'echo ' + params.HOSTFILE",
         "puts nothing into",
     ),

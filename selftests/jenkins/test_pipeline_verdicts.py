@@ -8,7 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from nights import GROOVY_OF_JENKINS, RUN, Build, Night, Request, changed, jenkinsfile, verdict
+from nights import (
+    GROOVY_OF_JENKINS,
+    REPLAY,
+    RUN,
+    Build,
+    Night,
+    Request,
+    changed,
+    jenkinsfile,
+    verdict,
+)
 
 
 def cause(name: str, node: str, device: str = "", peer: str = "") -> dict[str, object]:
@@ -55,6 +65,8 @@ NIGHTS = {
     "terminated": Night(pytest="kill -TERM $$"),
     "silent": Night(),
     "silent-after-a-good-night": Night(earlier=True),
+    "silent-beside-a-replay": Night(pytest=REPLAY),
+    "beside-a-replay": Night(10, verdict("incomplete", CAUSES[:1]), pytest=REPLAY),
     "said-and-done-disagree": Night(0, verdict("rejected")),
     "unreadable-verdict": Night(0, '{"verdict": '),
     "no-hostfile": replace(ACCEPTED, parameters={}),
@@ -91,7 +103,7 @@ NIGHTS = {
 # A change to the Jenkinsfile, the night that detects it, and the result that reveals it.
 LOCK = 'lock(resource: "railgauge-${cluster}")'
 MUTANTS = {
-    "last-night-again": ("rm -rf reports/latest evidence", "true", "silent-after-a-good-night"),
+    "newest-run": ("reports/${id ?: 'no-run'}", "reports/latest", "beside-a-replay"),
     "disagreement": ("found.verdict != verdict", "false", "said-and-done-disagree"),
     "green-rejection": ("if (verdict == 'rejected')", "if (false)", "rejected"),
     "green-incomplete": ("unstable(describe", "nameOf(describe", "incomplete"),
@@ -150,6 +162,16 @@ def builds(recorder) -> dict[str, Build]:
             "no verdict: exit code 0, but the run left no verdict.json",
         ),
         (
+            "silent-beside-a-replay",
+            "FAILURE",
+            "no verdict: exit code 0, but the run left no verdict.json",
+        ),
+        (
+            "beside-a-replay",
+            "UNSTABLE",
+            "mx: INCOMPLETE (hardware evidence), asserted 90 of 100: link-down at mx03 mlx5_1",
+        ),
+        (
             "said-and-done-disagree",
             "FAILURE",
             "no verdict: exit code 0, but verdict.json says rejected",
@@ -170,25 +192,36 @@ def test_result(builds: dict[str, Build], night: str, result: str, description: 
     assert bool(build.mistakes) == (night == "unreadable-verdict"), build.mistakes
 
 
-@pytest.mark.parametrize("night", ["accepted", "rejected", "incomplete", "interrupted", "aborted"])
+@pytest.mark.parametrize(
+    "night", ["accepted", "rejected", "incomplete", "interrupted", "aborted", "beside-a-replay"]
+)
 def test_what_was_measured_is_published(builds: dict[str, Build], night: str) -> None:
     build = builds[night]
-    assert [entry["files"] for entry in build.called("junit")] == [["reports/latest/junit.xml"]]
+    assert [entry["files"] for entry in build.called("junit")] == [[f"reports/{RUN}/junit.xml"]]
     assert [entry["args"]["results"] for entry in build.called("allure")] == [
-        "[[path:reports/latest/allure-results]]"
+        f"[[path:reports/{RUN}/allure-results]]"
     ]
     assert build.archived == [
         f"evidence/{RUN}.railgauge",
         "evidence/plan.txt",
-        "reports/latest/report.css",
-        "reports/latest/report.html",
-        "reports/latest/transcripts/mx.txt",
-        "reports/latest/verdict.json",
+        "evidence/run-id.txt",
+        f"reports/{RUN}/report.css",
+        f"reports/{RUN}/report.html",
+        f"reports/{RUN}/transcripts/mx.txt",
+        f"reports/{RUN}/verdict.json",
     ]
 
 
 @pytest.mark.parametrize(
-    "night", ["silent", "silent-after-a-good-night", "bad-input", "terminated", "no-hostfile"]
+    "night",
+    [
+        "silent",
+        "silent-after-a-good-night",
+        "silent-beside-a-replay",
+        "bad-input",
+        "terminated",
+        "no-hostfile",
+    ],
 )
 def test_without_a_run_there_is_nothing_to_publish(builds: dict[str, Build], night: str) -> None:
     build = builds[night]
@@ -207,7 +240,7 @@ def test_evidence_of_an_earlier_night_is_not_published(builds: dict[str, Build])
 def test_no_evidence_is_no_reason_to_hide_the_report(builds: dict[str, Build]) -> None:
     build = builds["no-evidence"]
     assert build.called("junit")
-    assert "reports/latest/report.html" in build.archived
+    assert f"reports/{RUN}/report.html" in build.archived
 
 
 @pytest.mark.parametrize("night", ["no-hostfile", "no-plan", "nameless-plan", "no-installation"])
@@ -237,9 +270,11 @@ def test_time_counts_from_when_the_cluster_is_free(builds: dict[str, Build]) -> 
 def test_options_of_the_run(builds: dict[str, Build]) -> None:
     assert builds["accepted"].measured == [
         "python [-m] [pytest] [--hostfile] [mine.yaml] [--level] [nightly]"
+        " [--run-id-file] [evidence/run-id.txt]"
     ]
     assert builds["options"].measured == [
-        "python [-m] [pytest] [--hostfile] [mine.yaml] [--level] [signoff] [--platform] [h200]"
+        "python [-m] [pytest] [--hostfile] [mine.yaml] [--level] [signoff]"
+        " [--run-id-file] [evidence/run-id.txt] [--platform] [h200]"
         " [--rounds] [2] [-n] [3] [--prepare]"
     ]
     planned = "railgauge [plan] [--hostfile] [mine.yaml] [--level] [signoff] [--platform] [h200]"
@@ -250,14 +285,14 @@ def test_parameters_are_never_shell_text(builds: dict[str, Build]) -> None:
     build = builds["hostile"]
     assert build.measured == [
         f"python [-m] [pytest] [--hostfile] [{HOSTILE}] [--level] [nightly]"
-        f" [--platform] [{HOSTILE}]"
+        f" [--run-id-file] [evidence/run-id.txt] [--platform] [{HOSTILE}]"
     ]
     assert build.result == "SUCCESS"
     assert not list(build.workspace.rglob("pwned*"))
 
 
 def test_signature(builds: dict[str, Build]) -> None:
-    bundle = f"railgauge [bundle] [reports/latest] [%s] [-o] [evidence/{RUN}.railgauge]"
+    bundle = f"railgauge [bundle] [reports/{RUN}] [%s] [-o] [evidence/{RUN}.railgauge]"
     assert bundle % "--unsigned" in builds["accepted"].diary
     assert bundle % "--key] [/secret/night.key" in builds["signed"].diary
 

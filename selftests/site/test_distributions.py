@@ -81,6 +81,17 @@ def test_a_wheel_has_every_file_of_a_site(site: Path) -> None:
         assert made.stat().st_mode & 0o100 == own.stat().st_mode & 0o100, name
 
 
+def test_a_wheel_has_the_documentation(site: Path) -> None:
+    program = site / ".venv" / "bin" / "railgauge"
+    assert (
+        carry_out(program, "docs", "trend", cwd=site.parent) == (ROOT / "docs/trend.md").read_text()
+    )
+    listed = json.loads(carry_out(program, "docs", "--json", cwd=site.parent))["pages"]
+    assert [one["page"] for one in listed if one["page"] == "running"] == ["running"]
+    (packaged,) = site.parent.glob("env/lib/python3*/site-packages/railgauge/site/docs")
+    assert contents.pages(packaged).keys() == contents.pages(ROOT / "docs").keys()
+
+
 def test_the_site_uses_the_installed_package(site: Path) -> None:
     code = "import railgauge, pathlib; print(pathlib.Path(railgauge.__file__).resolve())"
     where = carry_out(site / ".venv" / "bin" / "python", "-c", code, cwd=site)

@@ -63,7 +63,8 @@ def test_a_night_started_by_a_link_from_elsewhere(site: Project, start: Start) -
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     run = Run(site, done.returncode, done.stdout, done.stderr, 0.0)
     assert run.verdict["verdict"] == "accepted"
-    assert [path.suffix for path in (site.folder / "evidence").iterdir()] == [".railgauge"]
+    bundles = [path.name for path in (site.folder / "evidence").iterdir()]
+    assert bundles == [f"{run.verdict['run_id']}.railgauge"]
 
 
 @pytest.mark.parametrize(
@@ -78,6 +79,18 @@ def test_a_night_reads_its_hostfile(start: Start, folder: str, script: str, host
     done = start(folder, script, hostfile, *LISTING)
     assert SEEN in done.stdout, done.stdout[-2000:] + done.stderr
     assert (done.returncode, "left no verdict" in done.stderr) == (74, True)
+
+
+def test_a_run_that_is_refused_leaves_no_id_of_an_earlier_one(site: Project, start: Start) -> None:
+    """Nor does a list of tests; a file that cannot be written is bad input."""
+    file = site.write("id.txt", "20250101-010000-mx")
+    pytest_ = (sys.executable, "-m", "pytest", "--run-id-file")
+    for refused in (("--hostfile", "nowhere.yaml"), (*HOMELAB, *LISTING)):
+        file.write_text("20250101-010000-mx")
+        start("site", *pytest_, "id.txt", *refused)
+        assert file.read_text() == "", refused
+    done = start("site", *pytest_, "id.txt/id.txt", *HOMELAB, *BARE_SMOKE)
+    assert (done.returncode, "id.txt/id.txt: cannot be written" in done.stderr) == (4, True)
 
 
 def test_a_night_without_an_environment_says_what_makes_one(tmp_path: Path, start: Start) -> None:
@@ -147,6 +160,18 @@ def test_a_job_that_cannot_start_says_why(
     assert (done.returncode, says in done.stderr) == (2, True), done.stderr
 
 
+def test_the_merge_takes_the_runs_of_its_jobs(tmp_path: Path, start: Start) -> None:
+    """Not what a text of a job says, nor what a job wrote that left no run."""
+    (tmp_path / "railgauge-7.run").write_text("20260101-010000-mx\n")
+    (tmp_path / "railgauge-8.run").write_text("")
+    (tmp_path / "railgauge-8.out").write_text("reports: reports/20250101-010000-mx\n")
+    merge = _stand_in(f"{tmp_path}/.", "railgauge", 'echo "$@"')
+    script = ("bash", str(ROOT / "examples" / "shards.sh"), "--merge", "7", "8", "9")
+    done = start("elsewhere", *script, SLURM_SUBMIT_DIR=str(tmp_path), RAILGAUGE=merge)
+    assert done.stdout == "merge reports/20260101-010000-mx\n", done.stderr
+    assert done.stderr.splitlines() == ["job 8 has left no run", "job 9 has left no run"]
+
+
 def _stand_in(spool: str, name: str, text: str) -> str:
     path = Path(spool).parent / name
     path.write_text(f"#!/bin/bash\n{text}\n")
@@ -154,7 +179,14 @@ def _stand_in(spool: str, name: str, text: str) -> str:
     return str(path)
 
 
-VERDICT = "mkdir -p reports/latest; echo {} >reports/latest/verdict.json"
+# What a run leaves that was asked to write its id, and a replay that somebody began meanwhile.
+VERDICT = (
+    'for word; do [ "$before" != --run-id-file ] || echo mine >"$word"; before=$word; done; '
+    "mkdir -p reports/mine; echo {} >reports/mine/verdict.json"
+)
+REPLAY = (
+    "mkdir -p reports/replay; ln -sfn replay reports/latest; echo {} >reports/latest/verdict.json"
+)
 
 
 @pytest.mark.parametrize("code", [0, 1, 10, 11])
@@ -162,13 +194,13 @@ VERDICT = "mkdir -p reports/latest; echo {} >reports/latest/verdict.json"
 def test_a_code_without_a_verdict_is_none(
     start: Start, spool: str, code: int, earlier: bool
 ) -> None:
-    """A broken package ends Python with 1 before anything is measured."""
+    """A broken package ends Python with 1 before anything is measured; latest is another run."""
     if earlier:
         submitted = "{}/site/examples/acceptance.sbatch hostfiles/lab-connectx4-homelab.yaml"
         first = _stand_in(spool, "pytest", f"{VERDICT}; exit 0")
         assert _job(start, spool, "site", submitted, RAILGAUGE_PYTEST=first).returncode == 0
     submitted = "{}/site/examples/acceptance.sbatch hostfiles/lab-connectx4-homelab.yaml"
-    broken = _stand_in(spool, "pytest", f"exit {code}")
+    broken = _stand_in(spool, "pytest", f"{REPLAY}; exit {code}")
     done = _job(start, spool, "site", submitted, RAILGAUGE_PYTEST=broken)
     assert done.returncode == 74, done.stderr
     assert f"exit code {code}, but the run left no verdict.json: no verdict" in done.stderr

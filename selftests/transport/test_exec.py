@@ -20,6 +20,7 @@ from testing.waiting import wait_until
 from railgauge.config.hostfile import load
 from railgauge.core.errors import HostfileError, NodeUnreachable, PortInUse
 from railgauge.core.model import Command, Node
+from railgauge.core.terms import LaunchWay
 from railgauge.transport import Session
 from railgauge.transport.registry import connect
 
@@ -176,3 +177,4 @@ def test_the_example_for_pods_is_the_one_of_its_page() -> None:
         schema_file=ROOT / "hostfiles" / "schema.json",
     )
     assert found.nodes[0].exec[5] == "railgauge-x7k2p"
+    assert found.launch == LaunchWay.THROUGH_SUITE, "no sshd, as the page says"

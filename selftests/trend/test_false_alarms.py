@@ -7,15 +7,20 @@ import pytest
 from testing.histories import dipping, heavy, history, normal, series, skewed
 
 from railgauge.trend import Rules, change, findings
-from railgauge.trend.change import NOISE_MIN, slope, steps, two_sided
+from railgauge.trend.change import NOISE_MIN, Asked, slope, steps, two_sided
+from railgauge.trend.values import NIGHTS_BEFORE
 
 SMALL = tuple(series(("n01", "n02", "n03"), nics=1))
 
 
+def asked(after, allowed=0.01, effect_min=0.0):
+    return Asked(after, 0.0, allowed, effect_min)
+
+
 def best_step(values, after):
     """The most likely single step, with the chance that ``steps`` compares."""
-    at = change._best_split(values, after)
-    cut = change._between(values, after, 0.0, (0, at, len(values)))
+    at = change._best_split(values, (NIGHTS_BEFORE, after))
+    cut = change._between(values, None, asked(after), (0, at, len(values)))
     return change._in_noise(cut, cut.noise)
 
 
@@ -60,7 +65,7 @@ def test_the_search_for_steps_keeps_its_rate(nights):
     rng = random.Random(nights)
     found = 0
     for _ in range(1000):
-        found += bool(steps([rng.gauss(0, 1) for _ in range(nights)], 2, 0.0, 0.01, 0.0))
+        found += bool(steps([rng.gauss(0, 1) for _ in range(nights)], asked(2)))
     assert found <= 19, "more than 3 sigma above 10"
 
 
@@ -106,13 +111,13 @@ def test_levels_are_found_from_first_to_last():
     levels = [5.0] * 8 + [4.9] * 8 + [4.95] * 8
     rng = random.Random(2)
     values = [level + rng.gauss(0, 0.002) for level in levels]
-    assert [step.at for step in steps(values, 3, 0.0, 1e-3, 0.02)] == [8, 16]
+    assert [step.at for step in steps(values, asked(3, 1e-3, 0.02))] == [8, 16]
 
 
 def test_few_bad_nights_among_good_ones_make_no_level():
     values = [5.0 + 0.001 * (i % 3) for i in range(12)] + [4.5, 5.0, 4.5]
     assert statistics.median(values[-3:]) == 4.5
-    assert steps(values, 3, 0.0, 0.5, 0.02) == []
+    assert steps(values, asked(3, 0.5, 0.02)) == []
 
 
 def test_no_noise_at_all_is_no_certainty():

@@ -212,11 +212,12 @@ def test_a_finding_in_words():
 
 def test_tonight_stands_against_the_median_of_the_earlier_nights():
     nights = history(1, 9, step(9, 0.1, of_node))
-    by_name = {(s.subject, s.metric): s for s in metric_changes(nights)}
+    trend = findings(nights[:-1], nights[-1])
+    by_name = {(s.subject, s.metric): s for s in metric_changes(nights, trend)}
     late = by_name["send_latency", "lat_avg"]
     assert late.worst == pytest.approx(0.11, abs=0.02), "a latency that rose is worse"
     assert "n02" in late.where
     write = by_name["host_write_bandwidth", "bw_average"]
     assert (write.series, write.unit) == (2 * len(NODES), "Gb/s")
     assert write.worst == pytest.approx(-0.1, abs=0.02)
-    assert metric_changes(nights[:1])[0].change is None
+    assert metric_changes(nights[:1], findings((), nights[0]))[0].change is None

@@ -65,6 +65,19 @@ def test_before_the_second_night_of_a_step_nothing_is_said(railgauge, template, 
         assert railgauge("trend", "--root", root)[0] == code
 
 
+def test_a_loss_from_the_third_of_five_nights_is_named_everywhere(railgauge, template, tmp_path):
+    """The median of five nights holds the bad ones, and the noise of five nights tells little."""
+    slow = step(3, 0.04, lambda key: "viper" in key.nodes and key.subject == "host_send_bandwidth")
+    root = write_nights(tmp_path, template, 5, 5, slow)
+    since = "regression since 20260103-020000-lab-connectx4-homelab: viper, host_send_bandwidth"
+    code, out, _ = railgauge("trend", "--root", root, "--html", tmp_path / "trend.html")
+    assert code == 1
+    assert since in out
+    assert since in (tmp_path / "trend.html").read_text(encoding="utf-8")
+    (fleet,) = json.loads(railgauge("trend", "--root", root, "--json")[1])["fleets"]
+    assert [one["since"][:8] for one in fleet["findings"]] == ["20260103"]
+
+
 def test_only_the_last_nights_and_only_one_cluster(railgauge, stepped):
     assert railgauge("trend", "--root", stepped, "--last", 6)[0] == 0, "all after the step"
     assert railgauge("trend", "--root", stepped, "--last", 12)[0] == 1

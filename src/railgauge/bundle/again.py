@@ -10,6 +10,7 @@ from railgauge.bundle.contents import Contents
 from railgauge.bundle.parts import earlier_results
 from railgauge.config.thresholds import Platform
 from railgauge.core.model import Outcome
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.diagnosis import RunResults
 from railgauge.judging import record
 from railgauge.judging.assessor import Assessor
@@ -46,7 +47,8 @@ def _of_parts(contents: Contents, platform: Platform) -> Judged:
 def _own(contents: Contents, records: Mapping[str, ItemRecord], platform: Platform) -> Judged:
     assessor = Assessor(platform, contents, contents.cluster().fabric)
     run, before = contents.plan(), EarlierResults(earlier_results(contents, platform))
-    judged = {name: before(judged_again(item, assessor)) for name, item in records.items()}
+    items = PROGRESS_OF_PROCESS.counted("item", records.items())
+    judged = {name: before(judged_again(item, assessor)) for name, item in items}
     results = contents.results(judged, platform)
     last = {item.id: item for item in decision.closed(run, results)}
     judged |= {name: last.get(name, item) for name, item in records.items() if is_closing(name)}

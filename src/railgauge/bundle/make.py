@@ -33,6 +33,7 @@ from railgauge.bundle.statement import NAME, RUN, SIGNER, Redacted, RunInfo
 from railgauge.core.codec import to_plain
 from railgauge.core.digests import sha256_of
 from railgauge.core.errors import BadInput
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.judging.inventory import FILE as INVENTORY
 from railgauge.judging.inventory import inventory
 from railgauge.judging.record import FILE as RECORDS
@@ -128,8 +129,9 @@ def _write(
     contents = _Run(run, redactor, names)
     made = {MANIFEST, VERDICT, INVENTORY, *((PLAN,) if redact and contents.parts else ())}
     with archive.written(path) as writer:
-        others = (name for name in names if name not in made)
-        left_out = [name for name in others if not _add(writer, redactor, run, name)]
+        others = [name for name in names if name not in made]
+        files = PROGRESS_OF_PROCESS.counted("file", others)
+        left_out = [name for name in files if not _add(writer, redactor, run, name)]
         if INVENTORY in names:  # its quotes and remarks follow from the redacted facts
             writer.add(f"{RUN}{INVENTORY}", inventory(contents.found).csv().encode())
         if PLAN in made:

@@ -11,6 +11,7 @@ from railgauge.bundle.parts import earlier_results, part_run
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput, FactMissing
 from railgauge.core.model import Case, Cluster
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.core.question import FACT, CaseResult
 from railgauge.facts import NodeAnswer
 from railgauge.judging.assessor import Assessor
@@ -42,7 +43,7 @@ def remade(contents: Contents, run: RunPlan, platform: Platform, judge: Judge) -
     before = [EarlierResults(earlier_results(part, platform)) for part in contents.parts]
     judged = {
         name: before[of](judge(item, assessors[of]))
-        for name, item in found.records.items()
+        for name, item in PROGRESS_OF_PROCESS.counted("item", found.records.items())
         for of in (found.part_of[name],)
     }
     of_tests = {

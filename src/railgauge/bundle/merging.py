@@ -21,6 +21,7 @@ from railgauge.core import chain, versions
 from railgauge.core.codec import to_plain
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.facts import boot
 from railgauge.judging import confirmation, inventory, record
 from railgauge.judging.record import ItemRecord
@@ -57,7 +58,7 @@ _ENDED = "carry it on with pytest --resume, and merge the run that ended"
 def opened(paths: Sequence[Path]) -> Iterator[list[Contents]]:
     """Open runs, folders or bundles, that are as they were left. Raises ``BadInput``."""
     with ExitStack() as stack:
-        yield [_opened(path, stack) for path in paths]
+        yield [_opened(path, stack) for path in PROGRESS_OF_PROCESS.counted("run", paths)]
 
 
 def _opened(path: Path, stack: ExitStack) -> Contents:
@@ -91,7 +92,8 @@ def write(sources: Sequence[Contents], folder: Path) -> None:
     _refuse_unfit(parts)
     merged.refuse_apart(parts)
     told = assemble([part_run(part) for part in parts]).parts
-    refuse_doubtful_partners([_checked(part) for part in parts])
+    counted = PROGRESS_OF_PROCESS.counted("run", parts)
+    refuse_doubtful_partners([_checked(part) for part in counted])
     for part in parts:
         _copy(part, folder / PARTS / part.plan().run_id)
     _write_input(sources[0], folder)

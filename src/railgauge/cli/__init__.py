@@ -22,7 +22,7 @@ from railgauge.core.errors import RailgaugeError
 from railgauge.core.exhaustion import bound_thread_starts
 from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.terms import EXIT_CODES_IN_WORDS
-from railgauge.run import streams
+from railgauge.run import progress_line, streams
 from railgauge.site import installed
 
 _BAD_USAGE = 2
@@ -31,6 +31,7 @@ _CUT_SHORT = 141  # the code that a shell reports for a program that wrote to a 
 # The module of each command, in the order of the help text.
 _COMMANDS = {
     "init": "railgauge.cli.init",
+    "docs": "railgauge.cli.docs",
     "parse": "railgauge.cli.parse",
     "judge": "railgauge.cli.judge",
     "plan": "railgauge.cli.plan",
@@ -77,8 +78,9 @@ def _run(words: Sequence[str]) -> int:
     bound_thread_starts()
     try:
         options = _parser(_asked_for(words)).parse_args(words)
-        code = options.run(options)
-        sys.stdout.flush()
+        with progress_line.shown(f"railgauge {words[0]}"):
+            code = options.run(options)
+            sys.stdout.flush()
     except RailgaugeError as error:
         print(f"railgauge: {text.printable(str(error))}", file=sys.stderr)
         return _BAD_USAGE

@@ -129,3 +129,4 @@ def _first_steps(done: _Done, has_environment: bool) -> Iterator[str]:
     yield "       cp hostfiles/example-metax-c500.yaml hostfiles/mine.yaml    then enter your nodes"
     yield f"       {programs}railgauge plan --hostfile hostfiles/mine.yaml"
     yield f"       {programs}python -m pytest --hostfile hostfiles/mine.yaml"
+    yield f"       {programs}railgauge docs                            the documentation"

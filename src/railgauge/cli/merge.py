@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from railgauge.cli import text
 from railgauge.core.errors import BadInput
 from railgauge.core.naming import NAME as VALID
 from railgauge.core.terms import EXIT_CODES_IN_WORDS
+from railgauge.run import progress_line
 
 HELP = "make one run of several: shards, parts of the ladder, or a sign-off and a node's --only run"
 EXAMPLE = (
@@ -48,7 +49,8 @@ def run(options: argparse.Namespace) -> int:
         cluster = parts[0].cluster().name
         with _made(_folder(options, cluster)) as folder:
             merging.write(parts, folder)
-    code = _reported(folder, quiet=options.json)
+    with nullcontext() if options.json else progress_line.paused():  # pytest prints by itself
+        code = _reported(folder, quiet=options.json)
     if options.json:
         text.print_json(_plain(folder))
     return code

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from railgauge.cli import private_key, text
 from railgauge.core.errors import BadInput
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 
 if TYPE_CHECKING:
     from railgauge.bundle.prune import OldRun, Pruning
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     key = private_key.load(options.key) if options.key else None
     made: dict[str, int] = {}
     failed: dict[str, str] = {}
-    for old in found.old if options.yes else ():
+    for old in PROGRESS_OF_PROCESS.counted("run", found.old if options.yes else ()):
         try:
             made[old.folder.name] = prune.reduce(old, key)
         except BadInput as error:

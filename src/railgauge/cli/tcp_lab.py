@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from railgauge.core.errors import BadInput
+from railgauge.run import progress_line
 
 HELP = "build a real TCP cluster of network namespaces on this machine and run a command with it"
 EXAMPLE = (
@@ -44,4 +45,5 @@ def run(options: argparse.Namespace) -> int:
     if not command:
         raise BadInput("no command to run", remedy="railgauge tcp-lab -- COMMAND …")
     faults = {kind: getattr(options, kind) for kind in ("limit", "loss", "partition", "mtu")}
-    return netlab.run(netlab.settings(options.nodes, faults, options.sshd), command)
+    with progress_line.paused():  # the command has the terminal
+        return netlab.run(netlab.settings(options.nodes, faults, options.sshd), command)

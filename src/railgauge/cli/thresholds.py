@@ -18,6 +18,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.config.thresholds.reach import SHARE_MIN
 from railgauge.core import naming
 from railgauge.core.errors import BadInput, ThresholdError, Uncovered
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.planning import plan
 from railgauge.run.newer import refuse_newer
 from railgauge.run.store import Store, write_whole
@@ -81,7 +82,8 @@ def run(options: argparse.Namespace) -> int:
     schema = options.root / "thresholds" / "schema.json"
     fleet, document = _same_limits(options.runs)
     platform = _checked(document, schema, str(options.runs[0] / LIMITS))
-    values = [value for folder in options.runs for value in _values(folder)]
+    runs = PROGRESS_OF_PROCESS.counted("run", options.runs)
+    values = [value for folder in runs for value in _values(folder)]
     strictness = _strictness(options, platform)
     proposal, outcomes = derive(platform, document, values, fleet.evidence, strictness)
     if not any(outcome.now for outcome in outcomes):

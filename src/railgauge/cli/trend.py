@@ -77,7 +77,7 @@ def _json(nights: Sequence[Night], trend: Trend) -> dict[str, Any]:
     return {
         **asdict(trend),
         "findings": told,
-        "tonight": [asdict(s) for s in metric_changes(nights)],
+        "tonight": [asdict(s) for s in metric_changes(nights, trend)],
     }
 
 
@@ -89,8 +89,8 @@ def _lines(
         yield f"{fleet.cluster} ({fleet.platform}), {fleet.evidence.upper()} evidence"
         yield f"  {summary(trend)}"
         yield from (f"  {sentence(finding)}" for finding in trend.findings)
-        yield f"  {trend.nights[-1]} against the median of the earlier nights:"
-        yield from map(_standing, metric_changes(nights))
+        yield f"  {trend.nights[-1]} against the median of the earlier good nights:"
+        yield from map(_standing, metric_changes(nights, trend))
     yield from (f"left out: {name}: {why}" for name, why in said)
 
 

@@ -34,6 +34,7 @@ from railgauge.plugin import (
     options,
     recording,
     reporters,
+    run_id,
     session,
     signals,
     workers,
@@ -92,6 +93,7 @@ def _open(config: pytest.Config) -> None:
     reporters.show_faults(config)
     ending.refuse_without(config)
     try:
+        run_id.forget(config)
         foreign.refuse(config)
         installed.refuse_unusable()
         workers.refuse_elsewhere(config)

@@ -24,7 +24,7 @@ from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import candidates, not_limited
 from railgauge.planning.plan import Level
 from railgauge.planning.soak import SoakPlan, planned
-from railgauge.plugin import listing, options, parted, replay, resuming
+from railgauge.plugin import listing, options, parted, replay, resuming, run_id
 from railgauge.plugin.ending import Ending
 from railgauge.plugin.replay import Recording
 from railgauge.run import holding, inputs, services, storage, takeover
@@ -58,6 +58,7 @@ def open_run(config: pytest.Config) -> None:
         takeover.refuse_other_input(earlier, started, settings.platform.path)
     if not listing.asked(config):
         folder = _folder(config, settings, started)
+        run_id.tell(config, folder)
         recorded = recording.contents if recording else None
         config.stash[SERVICES] = services.built(settings, folder, earlier, recorded)
     config.stash[SETTINGS] = settings

@@ -92,6 +92,12 @@ def add(parser: pytest.Parser) -> None:
         help="write the reports of a run that railgauge merge has made",
     )
     group.addoption(
+        "--run-id-file",
+        metavar="FILE",
+        help="write the id of this run, the name of its folder in reports/, to FILE, which is "
+        "emptied before: a script reads it, because reports/latest may be another run",
+    )
+    group.addoption(
         "--share",
         action="store_true",
         help="let other users read the run's folder as the umask says (default: only its owner)",

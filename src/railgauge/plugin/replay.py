@@ -6,6 +6,8 @@ refused, or judged as evidence that is not verified.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +21,7 @@ from railgauge.bundle.folder import FolderContents
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
 from railgauge.plugin.resuming import is_said
+from railgauge.run import progress_line
 from railgauge.verdict.decision import RunPlan
 
 _WORKER_INPUT, _WORKER_DOUBT = "railgauge_replay", "railgauge_replay_unverified"
@@ -71,7 +74,19 @@ def recording(config: pytest.Config) -> Recording | None:
     for option in _AGAINST:
         if is_said(config.getoption(option)):
             raise BadInput(f"{option} cannot be combined with a replay", where="--replay")
-    return _unpacked(Path(config.invocation_params.dir, named), anyway=anyway)
+    with _shown(config):
+        return _unpacked(Path(config.invocation_params.dir, named), anyway=anyway)
+
+
+@contextmanager
+def _shown(config: pytest.Config) -> Iterator[None]:
+    """Show how far the verifying of the bundle is; pytest captures what is printed so early."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    with (
+        capture.global_and_fixture_disabled() if capture else nullcontext(),
+        progress_line.shown("railgauge: verifying the bundle"),
+    ):
+        yield
 
 
 def _refuse_merged(path: Path, run: RunPlan) -> None:

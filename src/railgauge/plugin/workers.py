@@ -40,7 +40,7 @@ def refuse_elsewhere(config: pytest.Config) -> None:
             raise BadInput(
                 "all workers of a run must be on this machine",
                 where=f"--tx {spec}",
-                remedy="use -n K, or see 'Several control hosts' in docs/slurm.md",
+                remedy="use -n K, or see 'Several control hosts' in railgauge docs slurm",
             )
 
 

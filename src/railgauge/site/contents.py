@@ -12,6 +12,11 @@ from pathlib import Path
 TEMPLATE = "template"
 """The folder in the wheel, beside this file."""
 
+PAGES = "docs"
+"""The folder of the documentation: in the wheel beside this file, in a checkout at its root."""
+
+LIST = "README"
+
 _ENTRIES = (
     "conftest.py", "tox.ini", ".gitignore", "Jenkinsfile",
     "tests", "thresholds", "hostfiles", "examples", "reports/README.md",
@@ -22,6 +27,18 @@ def source() -> Path:
     """The folder with the files of a site."""
     packaged = Path(__file__).with_name(TEMPLATE)
     return packaged if packaged.is_dir() else Path(__file__).parents[3]
+
+
+def documentation() -> Path:
+    """The folder with the pages of the documentation, and their list, ``README.md``."""
+    packaged = Path(__file__).with_name(PAGES)
+    return packaged if packaged.is_dir() else Path(__file__).parents[3] / PAGES
+
+
+def pages(folder: Path) -> dict[str, Path]:
+    """The pages in this folder by their names, without the list and the heads of generated ones."""
+    found = {path.stem: path for path in sorted(folder.glob("*.md"))}
+    return {name: found[name] for name in found if name != LIST and not name.endswith(".head")}
 
 
 def names(folder: Path) -> Iterator[str]:

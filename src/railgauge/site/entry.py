@@ -28,7 +28,7 @@ from railgauge.site import installed
 WITH_VALUE = (
     *("--hostfile", "--platform", "--replay", "--resume", "--deviations", "--lab-fault"),
     *("--soak", "--soak-below", "--shard"),
-    *("--only", "--partners", "--partners-from", "--merged"),
+    *("--only", "--partners", "--partners-from", "--merged", "--run-id-file"),
 )
 
 _HOSTFILE = WITH_VALUE[0]

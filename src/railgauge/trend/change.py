@@ -17,10 +17,12 @@ from heapq import heappop, heappush, heappushpop
 from itertools import pairwise
 
 from railgauge.judging import dispersion
-from railgauge.trend.values import NIGHTS_BEFORE
+from railgauge.trend.values import NIGHTS_BEFORE, NIGHTS_BEFORE_BESIDE_KIN
 
 # The standard deviation of normal noise over its median absolute deviation.
 _SIGMA_OVER_MAD = 1.4826
+# The same over the median move from one night to the next.
+SIGMA_OF_MOVES = _SIGMA_OVER_MAD / math.sqrt(2)
 # The standard error of a median over that of a mean (normal noise, many values).
 _MEDIAN_OVER_MEAN = math.sqrt(math.pi / 2)
 # Degrees of freedom, per value, of a MAD about two fitted medians. They were simulated with 200,000
@@ -63,46 +65,75 @@ def noise_of(values: Sequence[float]) -> float:
     Steps and drifts hardly change it.
     """
     moves = [abs(late - early) for early, late in pairwise(values)]
-    return _SIGMA_OVER_MAD * statistics.median(moves) / math.sqrt(2) if moves else 0.0
+    return SIGMA_OF_MOVES * statistics.median(moves) if moves else 0.0
 
 
-def steps(
-    values: Sequence[float], after: int, noise_min: float, allowed: float, effect_min: float
-) -> list[Step]:
-    """Return the changes of level, first to last, whose chance is at most ``allowed``.
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The standard deviation of single values, and the degrees of freedom of its estimate."""
 
-    ``after`` is the number of nights that a new level needs. The nights are first cut into likely
-    levels (binary segmentation). Then cuts are dropped, the likeliest to be chance first, until
-    each cut that is left is significant against the levels on its two sides. Cutting before testing
-    finds a level that lasted only for a while, which a single cut would miss in its noise. The
-    noise is that about the two levels, or that about all: a few nights tell little of it.
+    deviation: float
+    freedom: float
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A series held against its kin: each night's distance from them, and its noise."""
+
+    values: Sequence[float]
+    noise: Noise
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a step needs: nights of its level, share as a logarithm, chance; the least noise."""
+
+    after: int
+    noise_min: float
+    allowed: float
+    effect_min: float
+
+
+def steps(values: Sequence[float], asked: Asked, kin: Beside | None = None) -> list[Step]:
+    """Return the changes of level, first to last, whose chance is at most the allowed one.
+
+    The nights are first cut into likely levels (binary segmentation). Then cuts are dropped, the
+    likeliest to be chance first, until each cut that is left is significant against the levels on
+    its two sides. Cutting before testing finds a level that lasted only for a while, which a single
+    cut would miss in its noise. The noise is that about the two levels, or that about all, or that
+    of the kin: a few nights tell little of it.
     """
-    cuts = _cuts(values, after, _DEPTH)
-    between = cache(partial(_between, values, after, noise_min))
+    before = NIGHTS_BEFORE_BESIDE_KIN if kin else NIGHTS_BEFORE
+    cuts = _cuts(values, (before, asked.after), _DEPTH)
+    between = cache(partial(_between, values, kin, asked))
     while cuts:
         edges = [0, *cuts, len(values)]
-        noise = _noise_about(values, edges, noise_min)
+        noise = _noise_about(values, edges, asked.noise_min)
         threes = zip(edges, cuts, edges[2:], strict=False)
         found = [_in_noise(between(three), noise) for three in threes]
-        worst = max(found, key=lambda step: _likely_chance(step, effect_min))
-        if worst.chance <= allowed and abs(worst.effect) >= effect_min:
+        worst = max(found, key=lambda step: _likely_chance(step, asked.effect_min))
+        if worst.chance <= asked.allowed and abs(worst.effect) >= asked.effect_min:
             return found
         cuts.remove(worst.at)
     return []
 
 
-def _cuts(values: Sequence[float], after: int, depth: int) -> list[int]:
+def _cuts(values: Sequence[float], nights: tuple[int, int], depth: int) -> list[int]:
     """The best cut of the nights, and the best cuts of its two parts, to ``depth`` levels."""
-    at = _best_split(values, after) if depth else None
+    at = _best_split(values, nights) if depth else None
     if at is None:
         return []
-    later = [at + cut for cut in _cuts(values[at:], after, depth - 1)]
-    return [*_cuts(values[:at], after, depth - 1), at, *later]
+    later = [at + cut for cut in _cuts(values[at:], nights, depth - 1)]
+    return [*_cuts(values[:at], nights, depth - 1), at, *later]
 
 
-def _best_split(values: Sequence[float], after: int) -> int | None:
-    """The first split into two levels that leaves the smallest sum of absolute deviations."""
-    splits = range(NIGHTS_BEFORE, len(values) - after + 1)
+def _best_split(values: Sequence[float], nights: tuple[int, int]) -> int | None:
+    """The first split into two levels that leaves the smallest sum of absolute deviations.
+
+    ``nights`` are the fewest before and after it.
+    """
+    before, after = nights
+    splits = range(before, len(values) - after + 1)
     early, late = _deviations(values), _deviations(values[::-1])[::-1]
     left = [round(early[split - 1] + late[split], _DIGITS) for split in splits]
     return splits[left.index(min(left))] if left else None
@@ -133,18 +164,11 @@ def _deviations(values: Sequence[float]) -> list[float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
-    """The standard deviation of single values, and the degrees of freedom of its estimate."""
-
-    deviation: float
-    freedom: float
-
-
-@dataclass(frozen=True, slots=True)
 class _Cut:
     """A cut between two levels of ``before`` and ``after`` nights, and the noise about these two.
 
-    ``tried`` corrects a chance for every split that was tried.
+    ``tried`` corrects a chance for every split that was tried. ``apart`` is the effect as far as
+    the kin did not move as well, and ``kin`` their noise; ``None`` without kin.
     """
 
     at: int
@@ -154,15 +178,28 @@ class _Cut:
     after: int
     tried: float
     are_levels: bool
+    apart: float
+    kin: Noise | None
 
     def chance_in(self, noise: Noise) -> float:
         """The chance of the cut; 1 if its two sides are no levels."""
-        by_noise = self.tried * chance(self.effect, noise, self.before, self.after)
+        return self._of(self.effect, noise) if self.before >= NIGHTS_BEFORE else 1.0
+
+    @property
+    def chance_by_kin(self) -> float:
+        """The chance by the noise of the kin; two nights before it tell a loss, and no gain."""
+        if self.kin is None or (self.before < NIGHTS_BEFORE and self.effect > 0):
+            return 1.0
+        deviation = max(self.kin.deviation, _NOISE_SPARE * self.noise.deviation)
+        return self._of(self.apart, Noise(deviation, self.kin.freedom))
+
+    def _of(self, effect: float, noise: Noise) -> float:
+        by_noise = self.tried * chance(effect, noise, self.before, self.after)
         return min(1.0, by_noise) if self.are_levels else 1.0
 
 
 def _between(
-    values: Sequence[float], after: int, noise_min: float, edges: tuple[int, int, int]
+    values: Sequence[float], kin: Beside | None, asked: Asked, edges: tuple[int, int, int]
 ) -> _Cut:
     """The cut at the middle edge, on the nights between the outer two.
 
@@ -171,9 +208,9 @@ def _between(
     """
     left, at, right = edges
     stretch, before = values[left:right], at - left
-    effect = statistics.median(stretch[before:]) - statistics.median(stretch[:before])
-    deviation = max(noise_about_medians(_residuals(stretch, before), 2), noise_min)
-    splits = len(values) - NIGHTS_BEFORE - after + 1
+    effect = _effect(stretch, before)
+    deviation = max(noise_about_medians(_residuals(stretch, before), 2), asked.noise_min)
+    splits = len(values) - NIGHTS_BEFORE - asked.after + 2
     return _Cut(
         at,
         effect,
@@ -182,7 +219,18 @@ def _between(
         right - at,
         splits if right - left == len(values) else splits * len(values) / 2,
         are_levels(stretch, before, effect),
+        _apart(effect, _effect(kin.values[left:right], before)) if kin else effect,
+        kin.noise if kin else None,
     )
+
+
+def _effect(values: Sequence[float], before: int) -> float:
+    return statistics.median(values[before:]) - statistics.median(values[:before])
+
+
+def _apart(effect: float, from_kin: float) -> float:
+    """The smaller of both effects; 0 if it is the kin that moved."""
+    return min(effect, from_kin, key=abs) if effect * from_kin > 0 else 0.0
 
 
 def _noise_about(values: Sequence[float], edges: Sequence[int], noise_min: float) -> Noise:
@@ -194,14 +242,15 @@ def _noise_about(values: Sequence[float], edges: Sequence[int], noise_min: float
 
 
 def _in_noise(cut: _Cut, about_all: Noise) -> Step:
-    """The step at a cut, with the smaller of its chances by either noise.
+    """The step at a cut, with the smallest of its chances by any noise.
 
-    That about all levels is known far better than that of a few nights, but these may be noisier:
-    it counts as no smaller than theirs, with something to spare.
+    That about all levels, and that of the kin, are known far better than that of a few nights, but
+    these may be noisier: both count as no smaller than theirs, with something to spare.
     """
     deviation = max(about_all.deviation, _NOISE_SPARE * cut.noise.deviation)
     by_all = cut.chance_in(Noise(deviation, about_all.freedom))
-    return Step(cut.at, cut.effect, min(cut.chance_in(cut.noise), by_all))
+    chance = min(cut.chance_in(cut.noise), by_all, cut.chance_by_kin)
+    return Step(cut.at, cut.effect, chance)
 
 
 def chance(effect: float, noise: Noise, before: int, after: int) -> float:

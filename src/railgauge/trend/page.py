@@ -59,7 +59,7 @@ def page(seen: Sequence[tuple[Sequence[Night], Trend]], said: Sequence[tuple[str
 def _fleet(nights: Sequence[Night], trend: Trend) -> _Fleet:
     values, limits = series_of(nights), _limits(nights)
     findings = (_finding(finding, trend.nights, values, limits) for finding in trend.findings)
-    rows = (_row(one) for one in metric_changes(nights))
+    rows = (_row(one) for one in metric_changes(nights, trend))
     plots = _all(trend, values, limits)
     return _Fleet(trend.fleet, trend.nights, summary(trend), tuple(findings), tuple(rows), plots)
 

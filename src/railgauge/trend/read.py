@@ -17,6 +17,7 @@ from pathlib import Path
 
 from railgauge.core import versions
 from railgauge.core.errors import BadInput
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.trend import lines
 from railgauge.trend.values import Fleet, Night, SeriesKey
 
@@ -149,7 +150,7 @@ def _family(folder: Path) -> str:
 
 def _filled(nights: list[tuple[Path, Night]], said: list[tuple[str, str]]) -> Iterator[Night]:
     keys: _Keys = {}
-    for folder, night in nights:
+    for folder, night in PROGRESS_OF_PROCESS.counted("night", nights):
         try:
             found, limits, left_out = _values(folder / LINES, night.fleet.evidence, keys)
         except (OSError, BadInput) as error:

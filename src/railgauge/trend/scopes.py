@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from railgauge.trend.values import FindingScope, SeriesKey
 
@@ -22,6 +22,21 @@ def shared_scopes(keys: Iterable[SeriesKey]) -> dict[FindingScope, tuple[SeriesK
             members.setdefault(scope, []).append(key)
     kept = {scope: tuple(found) for scope, found in members.items() if _owns_all(scope, found)}
     return {scope: kept[scope] for scope in sorted(kept, key=_width)}
+
+
+def families(
+    scopes: Mapping[FindingScope, Collection[SeriesKey]],
+) -> list[list[FindingScope]]:
+    """Group the scopes of one kind, such as all NICs of nodes; their order is kept.
+
+    They are of one kind if they have as many nodes and hold series of the same metrics and sizes.
+    """
+    found: dict[object, list[FindingScope]] = {}
+    for scope, keys in scopes.items():
+        holds = frozenset((key.measured, key.size_bytes) for key in keys)
+        kind = len(scope.nodes), scope.metric, bool(scope.pairing), holds
+        found.setdefault(kind, []).append(scope)
+    return list(found.values())
 
 
 def alone(key: SeriesKey) -> FindingScope:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from railgauge.trend import change
-from railgauge.trend.change import Slope, Step
-from railgauge.trend.scopes import alone, shared_scopes
+from railgauge.trend.change import Asked, Beside, Slope, Step
+from railgauge.trend.kin import beside
+from railgauge.trend.scopes import alone, families, shared_scopes
 from railgauge.trend.values import (
     DRIFT,
     FEWEST_NIGHTS,
@@ -90,7 +91,7 @@ class Search:
         self._rules = rules
         self._tracks = {t.key: t for t in tracks if len(t.points) >= FEWEST_NIGHTS}
         self._scopes = shared_scopes(self._tracks)
-        self._kin_noise = _kin_noise(self._tracks.values())
+        self._noises = _noises(self._tracks.values())
 
     @property
     def tests(self) -> int:
@@ -99,14 +100,23 @@ class Search:
 
     def changes(self) -> Iterator[LevelChange]:
         """Every change, the widest scope first."""
-        for scope, keys in self._scopes.items():
-            yield from self._of_scope(scope, [self._tracks[key] for key in keys])
-        for one in self._tracks.values():
-            yield from self._of_series(one)
+        for family in families(self._scopes):
+            of = {s: [self._tracks[key] for key in self._scopes[s]] for s in family}
+            together = {scope: _together(tracks) for scope, tracks in of.items()}
+            kin = dict(zip(family, beside(list(together.values())), strict=True))
+            for scope, tracks in of.items():
+                yield from self._of_scope(scope, tracks, kin[scope])
+        for series in _by_measured(self._tracks.values()):
+            kins = beside([one.points for one in series])
+            for one, kin_of_one in zip(series, kins, strict=True):
+                yield from self._of_series(one, kin_of_one)
 
-    def _of_scope(self, scope: FindingScope, tracks: Sequence[Track]) -> Iterator[LevelChange]:
+    def _of_scope(
+        self, scope: FindingScope, tracks: Sequence[Track], kin: Beside | None
+    ) -> Iterator[LevelChange]:
         points = _together(tracks)
-        for found in self._find(scope, points, NIGHTS_AFTER_SHARED, 0.0, self._rules.min_change):
+        asked = self._asked(NIGHTS_AFTER_SHARED, 0.0, self._rules.min_change)
+        for found in self._find(scope, points, asked, kin):
             moves = {t.key: _move(t.points, found) for t in tracks}
             with_both = {key: move for key, move in moves.items() if move is not None}
             along = {k: m for k, m in with_both.items() if _goes_along(m, found.effect)}
@@ -115,37 +125,42 @@ class Search:
                     _take_out(self._tracks[key], found, move)
                 yield replace(found, went_along=tuple(along), of=len(with_both))
 
-    def _of_series(self, one: Track) -> Iterator[LevelChange]:
-        noise = max(self._kin_noise[one.key.measured], one.digit / 2)
+    def _of_series(self, one: Track, kin: Beside | None) -> Iterator[LevelChange]:
+        noise = max(self._noises[one.key.measured], one.digit / 2)
         least = max(self._rules.min_change, DIGITS_MIN * one.digit)
-        scope = alone(one.key)
-        for found in self._find(scope, one.points, NIGHTS_AFTER_ALONE, noise, least):
+        asked, scope = self._asked(NIGHTS_AFTER_ALONE, noise, least), alone(one.key)
+        for found in self._find(scope, one.points, asked, kin):
             yield replace(found, went_along=(one.key,), of=1)
 
+    def _asked(self, after: int, noise: float, least: float) -> Asked:
+        allowed = self._rules.false_alarm_rate / self.tests
+        return Asked(after, noise, allowed, -math.log1p(-least))
+
     def _find(
-        self,
-        scope: FindingScope,
-        points: Mapping[int, float],
-        after: int,
-        noise: float,
-        least: float,
+        self, scope: FindingScope, points: Mapping[int, float], asked: Asked, kin: Beside | None
     ) -> list[LevelChange]:
         """The steps, or the drift if its line leaves smaller deviations than the steps."""
         nights, values = list(points), list(points.values())
         if len(values) < FEWEST_NIGHTS:
             return []
-        allowed = self._rules.false_alarm_rate / self.tests
-        effect_min = -math.log1p(-least)
-        steps = change.steps(values, after, noise, allowed, effect_min)
-        slope = change.slope(values, allowed)
-        if slope.chance <= allowed and abs(slope.effect) >= effect_min:
+        steps = change.steps(values, asked, kin)
+        slope = change.slope(values, asked.allowed)
+        if slope.chance <= asked.allowed and abs(slope.effect) >= asked.effect_min:
             left = change.left_by_slope(values, slope)
             if not steps or left <= change.left_by_steps(values, steps):
                 return [_drift(scope, nights, slope)]
         return _levels(scope, nights, steps)
 
 
-def _kin_noise(tracks: Iterable[Track]) -> dict[tuple[str, str], float]:
+def _by_measured(tracks: Iterable[Track]) -> list[list[Track]]:
+    """Those of one metric and size."""
+    found: dict[object, list[Track]] = {}
+    for one in tracks:
+        found.setdefault((one.key.measured, one.key.size_bytes), []).append(one)
+    return list(found.values())
+
+
+def _noises(tracks: Iterable[Track]) -> dict[tuple[str, str], float]:
     """Metric -> the median noise of its series, since one series may be quiet by chance."""
     by_metric: dict[tuple[str, str], list[float]] = {}
     for one in tracks:

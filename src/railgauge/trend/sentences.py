@@ -13,11 +13,13 @@ from railgauge.trend.values import (
     DRIFT,
     FEWEST_NIGHTS,
     IMPROVEMENT,
+    STEP,
     Finding,
     FindingScope,
     Night,
     SeriesKey,
     Trend,
+    Values,
 )
 
 
@@ -73,6 +75,7 @@ def summary(trend: Trend) -> str:
 class MetricChange:
     """One metric at one size on the latest night compared with the earlier nights.
 
+    Of a series that a regression has reached, only the nights before its loss are earlier ones.
     ``earlier`` and ``tonight`` are medians over the series. ``worst`` is the change of the series
     that lost most (or gained least), as a share of its own earlier median, and ``where`` is the
     place of that series. ``earlier`` and ``worst`` are ``None`` if no series was measured before.
@@ -93,20 +96,37 @@ class MetricChange:
         return None if self.earlier is None else self.tonight / self.earlier - 1
 
 
-def metric_changes(nights: Sequence[Night]) -> list[MetricChange]:
-    """Return the change of every metric and size of the latest night."""
+def metric_changes(nights: Sequence[Night], trend: Trend) -> list[MetricChange]:
+    """Return the change of every metric and size of the latest night; ``trend`` is that of them."""
     groups: dict[tuple[str, str, str, int | None], list[SeriesKey]] = {}
     for key in sorted(nights[-1].values, key=lambda key: key.order):
         group = (key.subject, key.metric, key.unit, key.size_bytes)
         groups.setdefault(group, []).append(key)
-    values = series_of(nights)
-    return [_standing(keys, values, len(nights) - 1) for keys in groups.values()]
+    values, until, latest = series_of(nights), _good_until(trend), len(nights) - 1
+    before = {
+        key: [v for night, v in found.items() if night < until.get(key, latest)]
+        for key, found in values.items()
+    }
+    return [_standing(keys, values, before, latest) for keys in groups.values()]
+
+
+def _good_until(trend: Trend) -> dict[SeriesKey, int]:
+    """The first bad night of each series that a regression has reached; a drift has none."""
+    found: dict[SeriesKey, int] = {}
+    for one in trend.regressions:
+        since = trend.nights.index(one.since)
+        for move in one.series if one.kind == STEP else ():
+            found[move.key] = min(since, found.get(move.key, since))
+    return found
 
 
 def _standing(
-    keys: Sequence[SeriesKey], values: Mapping[SeriesKey, Mapping[int, float]], latest: int
+    keys: Sequence[SeriesKey],
+    values: Values,
+    earlier: Mapping[SeriesKey, Sequence[float]],
+    latest: int,
 ) -> MetricChange:
-    before = {k: [v for night, v in values[k].items() if night < latest] for k in keys}
+    before = {key: earlier[key] for key in keys}
     known = {key: statistics.median(found) for key, found in before.items() if found}
     changes = {key: values[key][latest] / known[key] - 1 for key in known}
     worst = max(changes, key=lambda key: _loss(key, changes[key]), default=None)

@@ -11,8 +11,10 @@ from railgauge.judging.stamp import Evidence
 REGRESSION, IMPROVEMENT, RECOVERED = "regression", "improvement", "recovered"
 STEP, DRIFT = "step", "drift"
 
-# A level needs three nights before a change and two (shared) or three (one series) after it.
+# A level needs three nights before a change and two (shared) or three (one series) after it. Two
+# nights before it show a loss where the same was measured at other places, which tell the noise.
 NIGHTS_BEFORE = 3
+NIGHTS_BEFORE_BESIDE_KIN = 2
 NIGHTS_AFTER_SHARED = 2
 NIGHTS_AFTER_ALONE = 3
 FEWEST_NIGHTS = NIGHTS_BEFORE + NIGHTS_AFTER_SHARED

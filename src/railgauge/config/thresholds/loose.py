@@ -40,7 +40,7 @@ CALIBRATION = "calibration"
 GPU_SLOT = "gpu_slot"
 HOW = (
     "correct the number or its unit, name the measured value in the basis, or declare it with "
-    "'loose', a reason and a name (docs/platform-files.md)"
+    "'loose', a reason and a name (railgauge docs platform-files)"
 )
 # By how much a measured value may be better than a limit that is based on it.
 _ABOVE_MAX = 4 / 3

@@ -42,7 +42,7 @@ KINDS: Mapping[str, Kind] = {
         "become in the hostfile did not run a command as root, so that nothing was run on the node",
         "give the login the right to run every program as root without a password (sudoers: USER"
         " ALL=(root) NOPASSWD: ALL), log in as root, or remove become: then what needs root is"
-        " missing (docs/hostfile.md, Root)",
+        " missing (railgauge docs hostfile, Root)",
         "derived: a site that asks for root has tests that are errors without it",
         folds=True,
     ),

@@ -34,7 +34,7 @@ KINDS: Mapping[str, Kind] = {
         " measured, or killed a process because memory ran out",
         "do what the entry says for this line; the management controller's log (ipmitool sel list)"
         " often names the part",
-        "derived: the kinds of lines and their sources are those of docs/kernel-log.md",
+        "derived: the kinds of lines and their sources are those of railgauge docs kernel-log",
     ),
     "faults-before-run": Kind(
         "the kernel logged a fault of the hardware between its boot and the run",

@@ -1,0 +1,74 @@
+"""``railgauge docs``: the documentation, which is in the package."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from difflib import get_close_matches
+from pathlib import Path
+
+from railgauge.cli import text
+from railgauge.core.errors import BadInput
+from railgauge.run import progress_line
+from railgauge.site import contents
+
+HELP = "print a page of the documentation, or list the pages"
+EXAMPLE = "example: railgauge docs running"
+_ROW = re.compile(r"\| \[(?P<page>[a-z-]+)\.md\]\((?P=page)\.md\) \| (?P<contents>.*) \|")
+_WIDTH = 18
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("page", nargs="?", metavar="PAGE", help="default: list all pages")
+
+
+def run(options: argparse.Namespace) -> int:
+    folder = contents.documentation()
+    pages = contents.pages(folder)
+    if options.page is None:
+        _show_list((folder / f"{contents.LIST}.md").read_text("utf-8"), as_json=options.json)
+        return 0
+    name = _known(options.page, list(pages))
+    page = pages[name].read_text(encoding="utf-8")
+    if options.json:
+        text.print_json({"page": name, "text": page})
+    else:
+        _show(page)
+    return 0
+
+
+def _known(asked: str, names: list[str]) -> str:
+    """The name of the page; that of its file is one too, as links between pages have it."""
+    name = Path(asked).name.removesuffix(".md")
+    if name in names:
+        return name
+    near = get_close_matches(name, names, 1)
+    remedy = f"railgauge docs {near[0]}" if near else "list them: railgauge docs"
+    raise BadInput(f"there is no page {asked!r}", remedy=remedy)
+
+
+def _show_list(written: str, *, as_json: bool) -> None:
+    """Print the pages as ``docs/README.md`` lists them, with its headings."""
+    rows = [_ROW.fullmatch(line) for line in written.splitlines()]
+    if as_json:
+        told = [{"page": row["page"], "contents": row["contents"]} for row in rows if row]
+        text.print_json({"pages": told})
+        return
+    for line, row in zip(written.splitlines(), rows, strict=True):
+        if line.startswith("## "):
+            print(f"{line.removeprefix('## ')}:")
+        elif row:
+            print(f"  {row['page']:<{_WIDTH}} {row['contents'].replace('`', '')}")
+    print("railgauge docs PAGE prints one")
+
+
+def _show(page: str) -> None:
+    """Print the page; on a terminal by the user's pager (PAGER), or less."""
+    if sys.stdout.isatty() and sys.stdin.isatty():
+        import pydoc  # noqa: PLC0415 - only a terminal needs it
+
+        with progress_line.paused():
+            pydoc.pager(page)
+    else:
+        print(page, end="")
