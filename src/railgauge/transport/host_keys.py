@@ -20,6 +20,7 @@ import paramiko
 from railgauge.core.errors import BadInput, HostKeyRejected
 from railgauge.transport import known_hosts
 from railgauge.transport.known_hosts import KnownHosts
+from railgauge.transport.wires import AskingTransport
 
 if TYPE_CHECKING:
     from railgauge.core.model import SshSettings
@@ -76,7 +77,7 @@ def guard(connection: Any, settings: SshSettings, where: str) -> None:
 
 def _transport(kind: str, sock: Any, **options: Any) -> paramiko.Transport:
     """Return a transport that asks the host for its key of the type that is known, if any is."""
-    transport = paramiko.Transport(sock, **options)
+    transport = AskingTransport(sock, **options)
     security = transport.get_security_options()
     # The type of an RSA key is not the name of its signatures.
     kind = "rsa-sha2-512" if kind == "ssh-rsa" else kind

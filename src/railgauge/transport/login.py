@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import getpass
 import os
 import socket
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,11 @@ from railgauge.core.errors import (
     TransportError,
 )
 from railgauge.core.model import Node
-from railgauge.transport import host_keys, ssh_config
+from railgauge.transport import host_keys, silence, ssh_config, wires
+from railgauge.transport.wires import Wire
 
-KEEPALIVE_S = 15
-SILENCE_LIMIT_S = 60  # a connection is lost if data stay unacknowledged for this long
 _AUTH_LIMIT_S = 30.0
 _MOST_HOPS = 8
-# Interval at which paramiko's thread for a connection checks whether it should end. paramiko's
-# default of 0.1 s keeps one core busy with 1,250 idle connections.
-_LOOK_S = 2.0
 
 # The exceptions that paramiko and fabric raise while a connection is opened. A key that cannot
 # be decoded raises ValueError or TypeError in the cryptography library that they use.
@@ -37,11 +33,13 @@ _FOREIGN = (paramiko.SSHException, OSError, EOFError, ValueError, TypeError)
 
 
 class _Connection(fabric.Connection):  # type: ignore[misc]
-    """A connection whose attributes are no settings.
+    """A connection whose attributes are no settings; ``proxy`` is the line of its ProxyCommand.
 
     fabric looks up each that is assigned in a list of all names, and writes what is not there into
     the configuration, which connections share.
     """
+
+    proxy = ""
 
     def __setattr__(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -66,23 +64,21 @@ def open_hops(node: Node) -> tuple[Any, ...]:
 def close_hops(hops: tuple[Any, ...]) -> None:
     """Close the connections, the node's first; they may be closed already or never opened."""
     for hop in reversed(hops):
-        _wake(hop)
+        transport = hop.client.get_transport()
+        if transport is not None:
+            transport.sock.wake()
         hop.client.close()
 
 
-def _wake(hop: Any) -> None:
-    """Make the thread that reads from a connection see its end now, not at its next check."""
-    transport = hop.client.get_transport()
-    if transport is not None and hasattr(transport.sock, "shutdown"):
-        with contextlib.suppress(OSError, EOFError):
-            transport.sock.shutdown(socket.SHUT_RDWR)
+def silent_hop(hops: tuple[Any, ...]) -> str:
+    """Return where the first connection leads that has ended by its silence; empty if none has."""
+    silent = (hop for hop in hops if hop.transport.sock.is_silent)
+    return next((f"{hop.host} port {hop.port}" for hop in silent), "")
 
 
 def _hops(node: Node) -> tuple[Any, ...]:
     target = _connection(node, node.address, user=node.ssh.user, port=node.ssh.port)
     before = _before(node, node.ssh.jump or target.ssh_config.get("proxyjump", "none"))
-    if not before and (proxy := target.ssh_config.get("proxycommand", "none")) != "none":
-        target.gateway = proxy
     return (*before, target)
 
 
@@ -126,6 +122,8 @@ def _connection(node: Node, host: str, **login: Any) -> Any:
         raise BadInput(f"cannot use the host {host!r}: {error}", where=node.name) from error
     connection.connect_timeout = None  # fabric would truncate it to whole seconds
     connection.connect_kwargs = _connect_options(node, connection.ssh_config)
+    proxy = connection.ssh_config.get("proxycommand", "none")
+    connection.proxy = "" if proxy == "none" else proxy
     host_keys.guard(connection, node.ssh, node.name)
     return connection
 
@@ -180,35 +178,29 @@ def _bytes_if_any(path: Path) -> bytes:
 def _open(node: Node, before: Any, hop: Any) -> None:
     """Open ``hop`` through the hop ``before`` it, or directly if there is none."""
     try:
-        if not hop.gateway:
-            limit_s = node.ssh.connect_timeout_s
-            hop.connect_kwargs["sock"] = (
-                _tunnel(before, hop, limit_s) if before else _socket(hop, limit_s)
-            )
+        hop.connect_kwargs["sock"] = _wire(before, hop, node.ssh.connect_timeout_s)
         hop.open()
-        hop.transport.set_keepalive(KEEPALIVE_S)
-        if not hop.gateway:
-            hop.transport.sock.settimeout(_LOOK_S)
+        hop.transport.set_keepalive(_keepalive_s(hop.ssh_config))
+        hop.transport.sock.watch()
     except RailgaugeError:
         raise
     except _FOREIGN as error:
         raise _translated(node, hop, error) from error
 
 
-def _socket(hop: Any, limit_s: float) -> socket.socket:
-    opened = socket.create_connection((hop.host, hop.port), timeout=limit_s)
-    # paramiko never sets this; without it each command waits 40 ms for a delayed acknowledgement.
-    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    # Together with the keepalive, this detects a node that lost power.
-    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENCE_LIMIT_S * 1000)
-    return opened
+def _wire(before: Any, hop: Any, limit_s: float) -> Wire:
+    if before:
+        return wires.through(before.transport, hop.host, hop.port, limit_s)
+    return wires.by_program(hop.proxy) if hop.proxy else wires.tcp(hop.host, hop.port, limit_s)
 
 
-def _tunnel(before: Any, hop: Any, limit_s: float) -> paramiko.Channel:
-    channel: paramiko.Channel = before.transport.open_channel(
-        "direct-tcpip", (hop.host, hop.port), ("", 0), timeout=limit_s
-    )
-    return channel
+def _keepalive_s(configured: Mapping[str, Any]) -> float:
+    """Return the seconds between two keep-alives: the user's ``ServerAliveInterval`` if shorter.
+
+    A longer one is for connections on which nobody waits.
+    """
+    own = str(configured.get("serveraliveinterval", ""))
+    return min(float(own), silence.BEAT_S) if own.isdecimal() and int(own) else silence.BEAT_S
 
 
 def _translated(node: Node, hop: Any, error: Exception) -> TransportError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import select
+import threading
 from typing import Any
 
 import paramiko
@@ -15,17 +16,17 @@ import paramiko
 from railgauge.core import exhaustion
 from railgauge.core.errors import ConnectionLost, TransportError
 from railgauge.core.model import Node
-from railgauge.transport import Session
+from railgauge.transport import Session, silence
 from railgauge.transport.capture import Pipes, Sink
 from railgauge.transport.job import KILLED_CODE, LinkSession
-from railgauge.transport.login import close_hops, open_hops
+from railgauge.transport.login import close_hops, open_hops, silent_hop
 from railgauge.transport.shell import Sent
 from railgauge.transport.tag import Tag
 
 _CHUNK_BYTES = 1 << 16
-_OPEN_LIMIT_S = 30.0
+_ANSWER_LIMIT_S = 30.0  # for the node to open a channel, and to start what is sent over it
 _END_LIMIT_S = 0.5
-_SILENT = "Timeout opening channel"  # paramiko's; a refusal is another exception
+_UNOPENED = "Timeout opening channel"  # paramiko's; a refusal is another exception
 
 # paramiko logs a traceback for each lost connection; the user gets our own error instead.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
@@ -104,6 +105,15 @@ def _give(channel: paramiko.Channel, script: bytes) -> None:
             raise
 
 
+class _Answer(threading.Event):
+    """Whether the node has answered a request; paramiko itself waits for that without end."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if not super().wait(_ANSWER_LIMIT_S if timeout is None else timeout):
+            raise TimeoutError
+        return True
+
+
 class SshLink:
     """A ``NodeConnection`` over the last of ``hops``; each command gets its own channel."""
 
@@ -118,7 +128,8 @@ class SshLink:
 
     def execute(self, sent: Sent) -> Pipes:
         try:
-            channel = self.transport.open_session(timeout=_OPEN_LIMIT_S)
+            channel = self.transport.open_session(timeout=_ANSWER_LIMIT_S)
+            channel.event = _Answer()
             pipes = SshPipes(channel)
             channel.exec_command(sent.line.encode("utf-8", "surrogateescape"))
             _give(channel, sent.script.encode("utf-8", "surrogateescape"))
@@ -129,15 +140,20 @@ class SshLink:
     def close(self) -> None:
         close_hops(self._hops)
 
+    def _why_lost(self) -> str:
+        silent = silent_hop(self._hops)
+        lost = f"nothing has come from {silent} for {silence.LIMIT_S:g} s"
+        return lost if silent else "the connection is lost"
+
     def _refused(self, error: Exception) -> TransportError:
         exhaustion.raise_if_exhausted(self.transport.saved_exception)
         if not self.transport.is_active():
-            return ConnectionLost("the connection is lost", where=self._node_name)
-        if _SILENT in str(error):
-            # A frozen node. Each command to it would wait as long, and the kernel of the node
-            # still acknowledges what is sent; a new connection shows that nobody answers.
+            return ConnectionLost(self._why_lost(), where=self._node_name)
+        if isinstance(error, TimeoutError) or _UNOPENED in str(error):
+            # Something on the way may answer keep-alives for the node. Each command to it would
+            # wait as long; a new connection shows that nobody answers.
             self.close()
-            what = f"the node has not answered for {_OPEN_LIMIT_S:g} s"
+            what = f"the node has started no command for {_ANSWER_LIMIT_S:g} s"
             return ConnectionLost(what, where=self._node_name)
         return TransportError(
             f"the node does not start another command: {error}",
