@@ -40,8 +40,9 @@ class Fakes:
 class FakeSession:
     node: str
     fakes: Fakes
+    lost: str = ""
 
-    def run(self, command):
+    def run(self, command, in_vain=None):
         self.fakes.log.append(("run", self.node, command.argv))
         result = self.fakes.reports.pop(0) if self.fakes.reports else transcript(self.node)
         if isinstance(result, BaseException):

@@ -1,30 +1,33 @@
-"""A node from which nothing comes is lost, whatever carries the connection; one that works is not."""
+"""A node from which nothing comes is lost, whatever carries the connection; none that works is."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import signal
-import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import asyncssh
 import pytest
 from testing.throwaway_sshd import SshServer, start_server
-from testing.waiting import pass_time
+from testing.waiting import pass_time, wait_until
 from testing.wires import Wire
 
 from railgauge.core.errors import ConnectionLost
 from railgauge.core.model import Command, Node
-from railgauge.transport import Session, silence, ssh, wires
+from railgauge.transport import Session, local, shell, silence, wires
+from railgauge.transport.job import LinkSession
+from railgauge.transport.local import LocalPipes, ProgramLink, started
 from railgauge.transport.registry import connect
-from railgauge.transport.silence import Silence
+from railgauge.transport.tag import Tag
 
-BEAT_S, LIMIT_S = 0.2, 1.0
+pytestmark = pytest.mark.usefixtures("impatient")
+
+BEAT_S, LIMIT_S = 0.2, 1.5
 LONG_S = 2 * LIMIT_S  # how long a tool prints nothing
 
 
@@ -33,6 +36,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(silence, "BEAT_S", BEAT_S)
     monkeypatch.setattr(silence, "LIMIT_S", LIMIT_S)
     monkeypatch.setattr(wires, "LOOK_S", 0.1)
+    monkeypatch.setattr(local, "_LOOK_S", 0.1)
+    monkeypatch.setattr(shell, "_BEATS_FROM_S", 0.0)
 
 
 @pytest.fixture
@@ -60,9 +65,6 @@ def jump(tmp_path: Path, ssh_server: SshServer) -> Iterator[SshServer]:
     yield server
     server.vanish()
     server.stop()
-
-
-Reach = Callable[[], Session]
 
 
 def directly(ssh_server: SshServer, wire: Wire, _: SshServer) -> Node:
@@ -143,3 +145,72 @@ def test_a_network_that_is_away_for_a_moment_loses_nothing(session: Session, wir
         wire.release()
         pass_time(LIMIT_S / 4, "in which the node answers")
     assert running.wait(60).stdout == "done\n"
+
+
+# --- a program that runs commands ---
+
+
+@pytest.fixture
+def there() -> Iterator[Session]:
+    session = connect("exec", Node("n01", "x", "x", exec=("env", "-u", "SHLVL")), Tag("r", "main"))
+    yield session
+    session.close()
+
+
+@contextmanager
+def frozen(group: int) -> Iterator[None]:
+    """Stop all processes of a command, as if their machine could not be reached any more."""
+    os.killpg(group, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+
+
+def test_a_node_behind_a_program_is_lost(there: Session) -> None:
+    running = there.start(Command("n01", ("sh", "-c", "echo $(ps -o pgid= $$); sleep 60")))
+    other = there.start(Command("n01", ("sleep", "60")))
+    with frozen(int(running.first_line(10))):
+        began = time.monotonic()
+        lost = running.wait(60)
+        assert (lost.exit_code, lost.error) == (None, "connection-lost")
+        assert there.lost == f"nothing has come from the node for {LIMIT_S:g} s"
+        with pytest.raises(ConnectionLost, match="nothing has come from the node"):
+            there.run(Command("n01", ("true",)))
+        assert other.stop().error == "connection-lost", "it cannot be ended there"
+        assert within(LIMIT_S + 5, began)
+
+
+def test_a_program_that_never_answers_is_lost() -> None:
+    """Nothing of the command runs, and so there is nothing to end it there."""
+    link = ProgramLink("n01", lambda sent, lose: LocalPipes(started("sleep", "60"), "", lose=lose))
+    session = LinkSession(Node("n01", "x", "x"), link)
+    began = time.monotonic()
+    assert session.run(Command("n01", ("true",))).error == "connection-lost"
+    assert within(LIMIT_S + 5, began)
+
+
+def test_a_silent_tool_behind_a_program_shows_that_it_runs(there: Session) -> None:
+    script = f"echo begun; sleep {LONG_S}; echo bad >&2; exit 3"
+    done = there.run(Command("n01", ("sh", "-c", script)))
+    assert (done.exit_code, done.error) == (3, "")
+    assert (done.stdout, done.stderr) == ("begun\n", "bad\n")
+
+
+@pytest.mark.parametrize("end", ["exit 0", "sleep 60", "trap '' TERM; sleep 60; sleep 60"])
+def test_nothing_that_shows_that_a_command_runs_outlives_it(there: Session, end: str) -> None:
+    running = there.start(Command("n01", ("sh", "-c", f"sleep {3 * BEAT_S}; echo up; {end}")))
+    running.first_line(10)
+    pass_time(BEAT_S, "it may be the end of the command")
+    assert running.stop().error == ""
+    wait_until(lambda: not tagged("RAILGAUGE_RUN=r/n01/main/"), 10, "the end of all processes")
+
+
+def tagged(tag: str) -> list[str]:
+    found = []
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if tag.encode() in environ.read_bytes():
+                found.append(environ.parent.joinpath("cmdline").read_text())
+    return found

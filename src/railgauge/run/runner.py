@@ -168,14 +168,14 @@ class Runner:
         last: PortInUse | None = None
         for port in random.sample(self._ports, _PORT_ATTEMPTS):
             try:
-                return self._carry_out(self._plan(case, port), start)
+                return self._carry_out(case, self._plan(case, port), start)
             except PortInUse as error:
                 last = error
         assert last is not None
         raise last
 
     def _carry_out(
-        self, commands: Sequence[Command], start: Callable[[], object]
+        self, case: Case, commands: Sequence[Command], start: Callable[[], object]
     ) -> tuple[Transcript, ...]:
         """Run the commands; return the client's transcript first, then those of its servers.
 
@@ -191,12 +191,28 @@ class Runner:
                 except ToolFailed:
                     return (_as_server(server.stop(), command),)
             start()
-            report = relay.run(self._sessions, reporter)
+            report = self._reported(case, reporter, running)
             ended = [
                 _end(server, command, _ended_well((report,)))
                 for command, server in zip(servers, running, strict=True)
             ]
         return (report, *map(_as_server, ended, servers))
+
+    def _reported(self, case: Case, reporter: Command, servers: Sequence[Running]) -> Transcript:
+        """Run the client until it ends, or until another node of the case is lost.
+
+        A client waits for its server up to its own time limit, which is much longer. Raises
+        ``ConnectionLost`` for that node.
+        """
+        others = [node for node in case.nodes if node != reporter.node]
+
+        def in_vain() -> bool:
+            return bool(self._sessions.lost(others)) or any(map(_was_lost, servers))
+
+        report = relay.run(self._sessions, reporter, in_vain)
+        if report.exit_code is None and (lost := self._sessions.lost(others)):
+            raise lost
+        return report
 
     @contextmanager
     def _started(self, servers: Sequence[Command]) -> Iterator[list[Running]]:
@@ -214,6 +230,10 @@ class Runner:
         """Close the nodes' sessions after a lost connection; the next case connects anew."""
         for node in nodes:
             self._sessions.drop(node)
+
+
+def _was_lost(server: Running) -> bool:
+    return server.has_ended and server.so_far().error == ConnectionLost.kind
 
 
 def _with_run(

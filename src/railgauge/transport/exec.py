@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from collections.abc import Callable
+from functools import partial
 
 from railgauge.core.errors import NodeUnreachable, TransportError
 from railgauge.core.model import Node
 from railgauge.transport import Session
 from railgauge.transport.capture import Pipes, Sink
 from railgauge.transport.job import KILLED_CODE, LinkSession
-from railgauge.transport.local import LocalPipes, started
+from railgauge.transport.local import LocalPipes, ProgramLink, started
 from railgauge.transport.shell import IN_USE_CODE, Sent
 from railgauge.transport.tag import Tag
 
@@ -53,14 +55,16 @@ def connect(node: Node, tag: Tag | None = None) -> Session:
         what = f"{node.exec[0]} does not pass its standard input on to the node"
         remedy = "add its option for that to exec in the hostfile: kubectl exec -i, docker exec -i"
         raise NodeUnreachable(what, where=node.name, remedy=remedy)
-    return LinkSession(node, ExecLink(node), tag)
+    return LinkSession(node, ProgramLink(node.name, partial(_start, node)), tag)
 
 
 class ExecPipes:
     """The output of one process of the program."""
 
-    def __init__(self, process: subprocess.Popen[bytes], script: str) -> None:
-        self._pipes = LocalPipes(process, script)
+    def __init__(
+        self, process: subprocess.Popen[bytes], script: str, lose: Callable[[], None]
+    ) -> None:
+        self._pipes = LocalPipes(process, script, lose=lose)
 
     def drain(self, stdout: Sink, stderr: Sink) -> int | None:
         """Return the exit code of a killed command; ``None`` for what may be the program's own.
@@ -74,18 +78,9 @@ class ExecPipes:
         self._pipes.close()
 
 
-class ExecLink:
-    """A ``NodeConnection`` whose lines are run by the program."""
-
-    def __init__(self, node: Node) -> None:
-        self._node = node
-
-    def execute(self, sent: Sent) -> Pipes:
-        try:
-            return ExecPipes(started(*self._node.exec, "sh", "-c", sent.line), sent.script)
-        except OSError as error:
-            what = f"cannot start {self._node.exec[0]}: {error}"
-            raise TransportError(what, where=self._node.name) from error
-
-    def close(self) -> None:
-        """Do nothing: there is no connection to close."""
+def _start(node: Node, sent: Sent, lose: Callable[[], None]) -> Pipes:
+    try:
+        return ExecPipes(started(*node.exec, "sh", "-c", sent.line), sent.script, lose)
+    except OSError as error:
+        what = f"cannot start {node.exec[0]}: {error}"
+        raise TransportError(what, where=node.name) from error

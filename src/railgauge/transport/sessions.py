@@ -11,14 +11,14 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
 from railgauge.core.errors import ConnectionLost, NodeUnreachable, NoEvidence
 from railgauge.core.exhaustion import no_fault_of_a_node
 from railgauge.core.model import Cluster, Command, Node, Transcript
-from railgauge.transport import Running, Session
+from railgauge.transport import InVain, Running, Session, never
 
 Done = TypeVar("Done")
 Connect = Callable[[Node], Session]
@@ -75,6 +75,12 @@ class Sessions:
                 session = _Lasting(reached, lambda: self._reached(node), self.masked)
                 self._open[node] = session
             return session
+
+    def lost(self, nodes: Iterable[str]) -> ConnectionLost | None:
+        """Return the error of a node whose open connection is lost; ``None`` without any."""
+        open_ones = ((node, self._open.get(node)) for node in nodes)
+        lost = ((node, session.lost) for node, session in open_ones if session)
+        return next((ConnectionLost(why, where=node) for node, why in lost if why), None)
 
     def drop(self, node: str) -> None:
         """Forget a connection that broke; the next use opens a new one."""
@@ -178,8 +184,12 @@ class _Lasting:
         self._masked = masked
         self._reopening = threading.Lock()
 
-    def run(self, command: Command) -> Transcript:
-        return self._masked(self._having(lambda session: session.run(command)))
+    @property
+    def lost(self) -> str:
+        return self._session.lost
+
+    def run(self, command: Command, in_vain: InVain = never) -> Transcript:
+        return self._masked(self._having(lambda session: session.run(command, in_vain)))
 
     def start(self, command: Command) -> Running:
         return self._having(lambda session: session.start(command))

@@ -1,8 +1,8 @@
 """When a connection counts as lost: nothing has come from its other end for too long.
 
-A node that works says something at least every ``BEAT_S``, however long its tools print nothing:
-sshd answers a keep-alive, and a command that another program runs there prints a marker (``shell``).
-So three of them have to fail, and a node under load that answers late loses nothing.
+A node that works says something every ``BEAT_S``, however long its tools print nothing: sshd
+answers a keep-alive, and a command that another program runs there prints a marker (``shell``).
+Three of them have to fail, so that a node under load, which answers late, loses nothing.
 """
 
 from __future__ import annotations

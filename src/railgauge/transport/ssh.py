@@ -115,7 +115,12 @@ class _Answer(threading.Event):
 
 
 class SshLink:
-    """A ``NodeConnection`` over the last of ``hops``; each command gets its own channel."""
+    """A ``NodeConnection`` over the last of ``hops``; each command gets its own channel.
+
+    Keep-alives show whether the node can be heard (``wires``).
+    """
+
+    beats = False
 
     def __init__(self, node_name: str, hops: tuple[Any, ...]) -> None:
         self._node_name = node_name
@@ -140,15 +145,18 @@ class SshLink:
     def close(self) -> None:
         close_hops(self._hops)
 
-    def _why_lost(self) -> str:
+    @property
+    def lost(self) -> str:
+        if self.transport.is_active():
+            return ""
         silent = silent_hop(self._hops)
         lost = f"nothing has come from {silent} for {silence.LIMIT_S:g} s"
         return lost if silent else "the connection is lost"
 
     def _refused(self, error: Exception) -> TransportError:
         exhaustion.raise_if_exhausted(self.transport.saved_exception)
-        if not self.transport.is_active():
-            return ConnectionLost(self._why_lost(), where=self._node_name)
+        if self.lost:
+            return ConnectionLost(self.lost, where=self._node_name)
         if isinstance(error, TimeoutError) or _UNOPENED in str(error):
             # Something on the way may answer keep-alives for the node. Each command to it would
             # wait as long; a new connection shows that nobody answers.

@@ -26,7 +26,7 @@ _KEEPALIVE = "keepalive@openssh.com"
 
 
 class Wire:
-    """A socket, in paramiko's meaning of it, that ends when its other end is silent for too long."""
+    """A socket, in paramiko's meaning of it, that ends when nothing comes for too long."""
 
     def __init__(self, sock: Any) -> None:
         self._sock = sock
@@ -110,8 +110,8 @@ class _Program:
         with theirs:
             self._process = subprocess.Popen(
                 ["sh", "-c", f"exec {line}"],
-                stdin=theirs,
-                stdout=theirs,
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,  # the terminal's Ctrl-C is not meant for it
             )
@@ -146,4 +146,4 @@ class AskingTransport(paramiko.Transport):
         message.add_byte(bytes([paramiko.common.MSG_GLOBAL_REQUEST]))
         message.add_string(_KEEPALIVE)
         message.add_boolean(True)
-        self._send_user_message(message)
+        self._send_user_message(message)  # type: ignore[attr-defined]

@@ -101,8 +101,7 @@ def _give(step: subprocess.Popen[bytes], script: str) -> None:
 
 
 def _end(step: subprocess.Popen[bytes]) -> None:
-    with suppress(subprocess.TimeoutExpired):
-        end_step(step)
+    end_step(step)
     assert step.stdin
     assert step.stdout
     with suppress(OSError):
