@@ -62,9 +62,9 @@ class ExecPipes:
     """The output of one process of the program."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], script: str, lose: Callable[[], None]
+        self, process: subprocess.Popen[bytes], sent: Sent, lose: Callable[[], None]
     ) -> None:
-        self._pipes = LocalPipes(process, script, lose=lose)
+        self._pipes = LocalPipes(process, sent.script, keep_open=sent.asks, lose=lose)
 
     def drain(self, stdout: Sink, stderr: Sink) -> int | None:
         """Return the exit code of a killed command; ``None`` for what may be the program's own.
@@ -74,13 +74,16 @@ class ExecPipes:
         code = self._pipes.drain(stdout, stderr)
         return code if code in _WITHOUT_REPORT else None
 
+    def answer(self) -> None:
+        self._pipes.answer()
+
     def close(self) -> None:
         self._pipes.close()
 
 
 def _start(node: Node, sent: Sent, lose: Callable[[], None]) -> Pipes:
     try:
-        return ExecPipes(started(*node.exec, "sh", "-c", sent.line), sent.script, lose)
+        return ExecPipes(started(*node.exec, "sh", "-c", sent.line), sent, lose)
     except OSError as error:
         what = f"cannot start {node.exec[0]}: {error}"
         raise TransportError(what, where=node.name) from error

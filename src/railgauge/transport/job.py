@@ -32,7 +32,7 @@ from railgauge.core.errors import (
 from railgauge.core.model import Command, Node, Transcript
 from railgauge.core.terms import Role
 from railgauge.transport import InVain, never, shell
-from railgauge.transport.capture import Capture, Pipes
+from railgauge.transport.capture import AnsweringPipes, Capture, Pipes
 from railgauge.transport.shell import Sent
 from railgauge.transport.tag import Tag
 
@@ -355,10 +355,10 @@ class LinkSession:
         )
         if self._closed:
             raise ConnectionLost("the session is closed", where=self._node_name)
-        pipes, end = (
-            self._link.execute(sent),
-            partial(self._end_group, become, _removal(command, start)),
-        )
+        pipes = self._link.execute(sent)
+        if command.asks:
+            pipes = AnsweringPipes(pipes)
+        end = partial(self._end_group, become, _removal(command, start))
         job = Job(command, start, pipes, end, setup=self._setup, become=become)
         with self._lock:
             self._jobs = [job, *(other for other in self._jobs if not other.is_settled)]

@@ -72,6 +72,11 @@ class LocalPipes:
             return None
         return 128 - code if code < 0 else code
 
+    def answer(self) -> None:
+        assert self._process.stdin
+        with contextlib.suppress(OSError):
+            os.write(self._process.stdin.fileno(), b"\n")
+
     def close(self) -> None:
         self._closed = True
         self._end(self._process)
@@ -177,7 +182,7 @@ class LocalLink:
 
     def execute(self, sent: Sent) -> Pipes:
         try:
-            return LocalPipes(started("sh", "-c", sent.line), sent.script)
+            return LocalPipes(started("sh", "-c", sent.line), sent.script, keep_open=sent.asks)
         except OSError as error:
             raise TransportError(f"cannot start sh: {error}", where=self._node_name) from error
 

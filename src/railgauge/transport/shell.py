@@ -146,10 +146,14 @@ echo '{marker} exit 0'"""
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a node is sent: ``line`` is for the login shell, ``script`` is its standard input."""
+    """What a node is sent: ``line`` is for the login shell, ``script`` is its standard input.
+
+    The input stays open behind the script for a command that ``asks``.
+    """
 
     line: str
     script: str
+    asks: bool = False
 
 
 def command_line(
@@ -183,7 +187,7 @@ def command_line(
     beat = beat if beats and command.time_limit_s >= _BEATS_FROM_S else ""
     script = _BEGIN.format(**words) + _tagged(tag) + beat + run + _FINISH.format(**words)
     limit = f"timeout -k {KILL_AFTER_S} {_seconds(command.time_limit_s)} sh"
-    return Sent(_line(limit, marker, become), _WHOLE.format(script=script))
+    return Sent(_line(limit, marker, become), _WHOLE.format(script=script), command.asks)
 
 
 def _line(limit: str, marker: str, become: tuple[str, ...]) -> str:
@@ -255,7 +259,9 @@ def container_name(nonce: str) -> str:
 
 
 def _after(setup: tuple[str, ...], marker: str, command: Command, run: str) -> str:
-    """Return the shell text that runs a command after ``setup``, without input."""
+    """Return the shell text that runs a command after ``setup``; without input, unless it asks."""
+    if command.asks:
+        return f"({run})"
     if command.plain or not setup:
         return f"({run}) </dev/null"
     script = _SETUP.format(lines=shlex.join(setup), marker=marker, run=run)

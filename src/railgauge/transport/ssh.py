@@ -6,6 +6,7 @@ leaves the process running on the node.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import select
 import threading
@@ -58,6 +59,10 @@ class SshPipes:
             self._channel.close()
         return code if code >= 0 else self._without_code()
 
+    def answer(self) -> None:
+        with contextlib.suppress(OSError):
+            self._channel.sendall(b"\n")
+
     def close(self) -> None:
         self._channel.close()
 
@@ -92,14 +97,15 @@ class SshPipes:
                 stderr(channel.recv_stderr(_CHUNK_BYTES))
 
 
-def _give(channel: paramiko.Channel, script: bytes) -> None:
-    """Send the script and the end of the input.
+def _give(channel: paramiko.Channel, sent: Sent) -> None:
+    """Send the script, and the end of the input unless the command asks.
 
     A command that has ended already takes none: what it printed says why.
     """
     try:
-        channel.sendall(script)
-        channel.shutdown_write()
+        channel.sendall(sent.script.encode("utf-8", "surrogateescape"))
+        if not sent.asks:
+            channel.shutdown_write()
     except OSError:
         if not channel.get_transport().is_active():
             raise
@@ -137,7 +143,7 @@ class SshLink:
             channel.event = _Answer()
             pipes = SshPipes(channel)
             channel.exec_command(sent.line.encode("utf-8", "surrogateescape"))
-            _give(channel, sent.script.encode("utf-8", "surrogateescape"))
+            _give(channel, sent)
         except (paramiko.SSHException, EOFError, OSError) as error:
             raise self._refused(error) from error
         return pipes

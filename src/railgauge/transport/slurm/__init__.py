@@ -102,6 +102,9 @@ class StepPipes:
             said = tail.end()
         return 0 if code == 0 else said
 
+    def answer(self) -> None:
+        """Do nothing: a step watches its input for its end, and no lease is held under Slurm."""
+
     def close(self) -> None:
         self._pipes.close()
 
