@@ -65,6 +65,8 @@ class Channel:
             self.site.log.append((said.split()[0] if isinstance(said, str) else "?", self.node))
         return Script(self, said)
 
+    lost = ""
+
     def run(self, command, in_vain=None):
         begins = command.argv[4]
         self.site.log.append(("sweep", begins))

@@ -44,6 +44,8 @@ class Answers:
     def __init__(self, *said):
         self.said = list(said)
 
+    lost = ""
+
     def run(self, command, in_vain=None):
         assert command.argv == boot_argv("/")
         said = self.said.pop(0)

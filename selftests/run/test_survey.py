@@ -23,6 +23,8 @@ class Probed:
     def __init__(self, result):
         self.result = result
 
+    lost = ""
+
     def run(self, command, in_vain=None):
         if isinstance(self.result, Exception):
             raise self.result

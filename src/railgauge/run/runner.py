@@ -19,6 +19,7 @@ from railgauge.run.store import Store
 from railgauge.run.together import at_once
 from railgauge.transport import Running, relay
 from railgauge.transport.sessions import Sessions
+from railgauge.transport.waits import program
 
 Planner = Callable[[Case, int], tuple[Command, ...]]
 # The commands that read the NIC counters of a case's nodes; none if nothing checks its traffic.
@@ -105,12 +106,8 @@ class Runner:
                 if len(runs) < case.repeats:
                     self._store.keep(case, CaseResult(tuple(runs)))
         except NoEvidence as error:
-            if isinstance(error, ConnectionLost):
-                self._drop(case.nodes)
-            return CaseResult(tuple(runs), error)
-        if any(transcript.error == ConnectionLost.kind for run in runs for transcript in run):
-            self._drop(case.nodes)
-        return CaseResult(tuple(runs))
+            return self._without_lost(case, CaseResult(tuple(runs), error))
+        return self._without_lost(case, CaseResult(tuple(runs)))
 
     def _together(self, cases: Sequence[Case]) -> dict[Case, CaseResult]:
         """Make all repeats of cases that share their nodes; in each one all of them run at once."""
@@ -124,8 +121,7 @@ class Runner:
             found = {case: _with_run(found[case], made[case], beside) for case in cases}
             if not all(result.error is None and _went_well(result) for result in found.values()):
                 break
-        if any(isinstance(result.error, ConnectionLost) for result in found.values()):
-            self._drop(cases[0].nodes)
+        found = {case: self._without_lost(case, result) for case, result in found.items()}
         return {case: _ended_early(case, result) for case, result in found.items()}
 
     def _rails(
@@ -187,7 +183,8 @@ class Runner:
                 if command.listens_on is None:
                     continue
                 try:
-                    server.wait_ready(_ready_limit_s(command))
+                    with self._sessions.waits.at(command.node, program(command.argv)):
+                        server.wait_ready(_ready_limit_s(command))
                 except ToolFailed:
                     return (_as_server(server.stop(), command),)
             start()
@@ -226,10 +223,15 @@ class Runner:
             for server in running:
                 server.stop()
 
-    def _drop(self, nodes: Sequence[str]) -> None:
-        """Close the nodes' sessions after a lost connection; the next case connects anew."""
-        for node in nodes:
-            self._sessions.drop(node)
+    def _without_lost(self, case: Case, result: CaseResult) -> CaseResult:
+        """Close the sessions that were lost, so that the next case connects anew."""
+        lost = {one.node for run in result.runs for one in run if one.error == ConnectionLost.kind}
+        if isinstance(result.error, ConnectionLost):
+            lost.add(result.error.where)
+        for node in case.nodes:
+            if node in lost or self._sessions.lost([node]):
+                self._sessions.drop(node)
+        return result
 
 
 def _was_lost(server: Running) -> bool:

@@ -40,6 +40,7 @@ from railgauge.transport import Session
 from railgauge.transport.registry import connect
 from railgauge.transport.sessions import Sessions
 from railgauge.transport.tag import Tag
+from railgauge.transport.waits import Waits
 from railgauge.verdict.decision import RunPlan
 
 # Added to the longest measurement: time to connect, wait for leases, and stop hanging commands.
@@ -128,6 +129,10 @@ class RunServices:
     def interrupted(self) -> AbstractContextManager[None]:
         """End the measurements of all threads; none begins another one while the block runs."""
         return self.sessions().interrupted()
+
+    def waits(self) -> Waits | None:
+        """What this process waits for at its nodes; ``None`` before it has reached one."""
+        return self.sessions.made.waits if self.sessions.made else None
 
     def hurry(self) -> None:
         """Stop waiting for nodes that cannot be reached."""

@@ -157,7 +157,7 @@ class SshLink:
             return ""
         silent = silent_hop(self._hops)
         lost = f"nothing has come from {silent} for {silence.LIMIT_S:g} s"
-        return lost if silent else "the connection is lost"
+        return lost if silent else "the other end has gone"
 
     def _refused(self, error: Exception) -> TransportError:
         exhaustion.raise_if_exhausted(self.transport.saved_exception)

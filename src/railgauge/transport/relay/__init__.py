@@ -29,6 +29,7 @@ from railgauge.launchers import through
 from railgauge.transport import InVain, Running, never
 from railgauge.transport.job import GRACE_S
 from railgauge.transport.sessions import Sessions
+from railgauge.transport.waits import program
 
 _READY_LIMIT_S = 30.0
 _ANSWER_LIMIT_S = 30.0
@@ -84,7 +85,8 @@ def run(sessions: Sessions, command: Command, in_vain: InVain = never) -> Transc
         )
         daemons = _Daemons(sessions, command, desk, folder)
         try:
-            done = daemons.serve(launcher, in_vain)
+            with sessions.waits.at(command.node, program(command.argv)):
+                done = daemons.serve(launcher, in_vain)
             daemons.leave(0.0 if done.error else _LEAVE_S)
         finally:
             launcher.stop()
