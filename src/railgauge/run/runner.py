@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
-from railgauge.core.errors import ConnectionLost, NoEvidence, PortInUse, ToolFailed
+from railgauge.core.errors import ConnectionLost, NoEvidence, PortInUse, ToolFailed, ToolHangs
 from railgauge.core.model import Case, Cluster, Command, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import BESIDE_ROLES, COUNTER_ROLES, LOAD_ROLES, Role
 from railgauge.leases.files import Leases
 from railgauge.run.control_host import MadeRun
+from railgauge.run.hung import HungTools
 from railgauge.run.sampling import GpuSampling
 from railgauge.run.store import Store
 from railgauge.run.together import at_once
@@ -62,8 +63,10 @@ class Runner:
         loads: LoadProbe = lambda _: (),
         watch: RunWatch = lambda make: make(),
         measured_with: MeasuredWith = lambda case: (case,),
+        hung: HungTools | None = None,
     ) -> None:
         """``ports`` are the TCP ports of servers; without ``sampling`` no GPU is sampled."""
+        self._hung = hung or HungTools(lambda case: case.measurement)
         self._watch = watch
         self._measured_with = measured_with
         self._ports = ports
@@ -89,10 +92,20 @@ class Runner:
         """Measure cases at the same time, unless all of them are complete, and store them."""
         found = {case: self._begun(case) for case in cases}
         if not all(_is_through(case, result) for case, result in found.items()):
-            (only, *others) = cases
-            found = self._together(cases) if others else {only: self._run(only, found[only])}
+            found = self._made(cases, found)
             self._sessions.refuse_interrupted()  # what was ended by force is no result
         return {case: self._store.save(case, result) for case, result in found.items()}
+
+    def _made(self, cases: Sequence[Case], begun: dict[Case, CaseResult]) -> dict[Case, CaseResult]:
+        """Measure cases, all of one tool on the same nodes, unless the tool hangs there."""
+        (first, *others) = cases
+        try:
+            self._hung.refuse(first)
+        except ToolHangs as error:
+            return {case: replace(result, error=error) for case, result in begun.items()}
+        made = self._together(cases) if others else {first: self._run(first, begun[first])}
+        self._hung.note(made)
+        return made
 
     def _begun(self, case: Case) -> CaseResult:
         return self._store.load(case) or self._earlier(case) or CaseResult(())

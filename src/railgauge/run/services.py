@@ -27,6 +27,7 @@ from railgauge.run.engine import CaseEngine
 from railgauge.run.few_places import made_once
 from railgauge.run.gates import Gates
 from railgauge.run.holding import read_tag
+from railgauge.run.hung import HungTools
 from railgauge.run.reboots import Watch
 from railgauge.run.resume import CLUSTER, Earlier
 from railgauge.run.room import Room
@@ -170,7 +171,9 @@ def built(
     else:
         sessions = Once(lambda: _live(settings, cluster(), store, surveyed, tag))
         sampling = Once(lambda: _sampling(settings, cluster(), sessions()))
-        runners = _Runners(settings, store, surveyed, cluster, sessions, sampling, earlier)
+        measurements = settings.platform.measurements
+        hung = HungTools(lambda case: measurements[case.measurement].command)
+        runners = _Runners(settings, store, surveyed, cluster, sessions, sampling, earlier, hung)
         measure, again = runners.into(store, ""), runners.into(beside, AGAIN)
 
         def measure_in(name: str) -> Measure:
@@ -246,6 +249,7 @@ class _Runners:
     sessions: Once[Sessions]
     sampling: Once[GpuSampling]
     earlier: Earlier | None
+    hung: HungTools
 
     def into(self, kept: Store, folder: str) -> Measure:
         """Return a function that measures and stores in ``kept``.
@@ -272,6 +276,7 @@ class _Runners:
             loads=self._loads,
             watch=control_host.watched,
             measured_with=self._measured_with,
+            hung=self.hung,
         )
 
     def _plan(self, case: Case, port: int) -> tuple[Command, ...]:
