@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import re
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
@@ -158,6 +159,27 @@ def test_jump_hosts_behind_jump_hosts_are_taken(server: OpenSshServer) -> None:
     server.know()
     jumps = "Host gpu7\n  ProxyJump gpu8,jump\nHost gpu8\n  ProxyJump gpu9\n"
     assert server.reach(f"{jumps}{HOST}") == "reached\n"
+
+
+def test_what_to_do_about_an_unknown_key_works_behind_jump_hosts(server: OpenSshServer) -> None:
+    """ssh-keyscan cannot reach the node from here, so that the jump host has to run it."""
+    server.know()
+    text = f"Host gpu7\n  HostName localhost\n  ProxyJump gpu8,jump\n{HOST}"
+    with pytest.raises(HostKeyRejected, match="is not known") as caught:
+        server.reach(text)
+    (command,) = re.findall(r"then run (.*), or set host_keys", caught.value.remedy)
+    user, port = getpass.getuser(), server.port
+    assert f" -J {user}@gpu8:{port} -p {port} {user}@jump ssh-keyscan -p {port} local" in command
+    subprocess.run(command, shell=True, check=True, stderr=subprocess.DEVNULL)
+    assert server.reach(text) == "reached\n"
+
+
+def test_behind_a_proxy_command_nobody_can_scan(server: OpenSshServer) -> None:
+    proxy = "  ProxyCommand ssh -F {folder}/config -W %h:%p jump\n"
+    server.know()
+    with pytest.raises(HostKeyRejected, match="is not known") as caught:
+        server.reach(f"Host gpu7\n  HostName localhost\n{proxy}{HOST}")
+    assert "then log in once by ssh, or" in caught.value.remedy
 
 
 def test_a_jump_host_of_itself_is_bad_input(server: OpenSshServer) -> None:

@@ -33,13 +33,16 @@ _FOREIGN = (paramiko.SSHException, OSError, EOFError, ValueError, TypeError)
 
 
 class _Connection(fabric.Connection):  # type: ignore[misc]
-    """A connection whose attributes are no settings; ``proxy`` is the line of its ProxyCommand.
+    """A connection whose attributes are no settings.
+
+    ``proxy`` is the line of its ProxyCommand, ``before`` the connections that it goes through.
 
     fabric looks up each that is assigned in a list of all names, and writes what is not there into
     the configuration, which connections share.
     """
 
     proxy = ""
+    before: tuple[Any, ...] = ()
 
     def __setattr__(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -79,7 +82,10 @@ def silent_hop(hops: tuple[Any, ...]) -> str:
 def _hops(node: Node) -> tuple[Any, ...]:
     target = _connection(node, node.address, user=node.ssh.user, port=node.ssh.port)
     before = _before(node, node.ssh.jump or target.ssh_config.get("proxyjump", "none"))
-    return (*before, target)
+    hops = (*before, target)
+    for number, hop in enumerate(hops):
+        hop.before = hops[:number]
+    return hops
 
 
 def _before(node: Node, jump: str, deeper: int = 0) -> tuple[Any, ...]:
@@ -124,8 +130,28 @@ def _connection(node: Node, host: str, **login: Any) -> Any:
     connection.connect_kwargs = _connect_options(node, connection.ssh_config)
     proxy = connection.ssh_config.get("proxycommand", "none")
     connection.proxy = "" if proxy == "none" else proxy
-    host_keys.guard(connection, node.ssh, node.name)
+    host_keys.guard(connection, node.ssh, node.name, lambda: _beside(node, connection))
     return connection
+
+
+def _beside(node: Node, hop: Any) -> tuple[str, ...] | None:
+    """Return the argv that runs a command where ``hop`` can be reached: here, on its jump host.
+
+    ``None`` if that is not known.
+    """
+    if not hop.before:
+        return None if hop.proxy else ()
+    *first, last = (f"{one.user}@{one.original_host}" for one in hop.before)
+    ports = [f":{one.port}" if one.port != paramiko.config.SSH_PORT else "" for one in hop.before]
+    jumps = ",".join(f"{name}{port}" for name, port in zip(first, ports, strict=False))
+    return (
+        "ssh",
+        *(("-F", node.ssh.config) if node.ssh.config else ()),
+        *(("-i", node.ssh.key) if node.ssh.key else ()),
+        *(("-J", jumps) if jumps else ()),
+        *(("-p", ports[-1][1:]) if ports[-1] else ()),
+        last,
+    )
 
 
 def _connect_options(node: Node, configured: Any) -> dict[str, Any]:
@@ -236,8 +262,9 @@ def _was_greeted(hop: Any) -> bool:
 
 def _unreachable(node: Node, what: str, remedy: str = "") -> NodeUnreachable:
     port = f"-p {node.ssh.port} " if node.ssh.port else ""
+    jump = f"-J {node.ssh.jump} " if node.ssh.jump else ""
     return NodeUnreachable(
-        what, where=node.name, remedy=remedy or f"try: ssh {port}{node.address} true"
+        what, where=node.name, remedy=remedy or f"try: ssh {jump}{port}{node.address} true"
     )
 
 
