@@ -291,8 +291,8 @@ class _Watched:
         self.running, self.seen, self.lock = {}, [], threading.Lock()
         self.waits = Waits()
 
-    def lost(self, _nodes):
-        return None
+    def replace_lost(self, node):
+        pass
 
     def __getitem__(self, node):
         return self

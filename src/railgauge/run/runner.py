@@ -209,19 +209,28 @@ class Runner:
         return (report, *map(_as_server, ended, servers))
 
     def _reported(self, case: Case, reporter: Command, servers: Sequence[Running]) -> Transcript:
-        """Run the client until it ends, or until another node of the case is lost.
+        """Run the client until it ends, or until another node of the case is gone.
 
-        A client waits for its server up to its own time limit, which is much longer. Raises
-        ``ConnectionLost`` for that node.
+        A client waits for its server, or for a rank, up to its own time limit, which is much
+        longer. A node without a server may be there all the same while the connection to it is
+        lost, so that a new one is tried first. Raises its ``NoEvidence``.
         """
         others = [node for node in case.nodes if node != reporter.node]
+        gone: list[NoEvidence] = []
 
         def in_vain() -> bool:
-            return bool(self._sessions.lost(others)) or any(map(_was_lost, servers))
+            if any(map(_was_lost, servers)):
+                return True
+            try:
+                for node in others:
+                    self._sessions.replace_lost(node)
+            except NoEvidence as error:
+                gone.append(error)
+            return bool(gone)
 
         report = relay.run(self._sessions, reporter, in_vain)
-        if report.exit_code is None and (lost := self._sessions.lost(others)):
-            raise lost
+        if gone:
+            raise gone[0]
         return report
 
     @contextmanager
@@ -242,7 +251,7 @@ class Runner:
         if isinstance(result.error, ConnectionLost):
             lost.add(result.error.where)
         for node in case.nodes:
-            if node in lost or self._sessions.lost([node]):
+            if node in lost:
                 self._sessions.drop(node)
         return result
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
@@ -79,11 +79,15 @@ class Sessions:
                 self._open[node] = session
             return session
 
-    def lost(self, nodes: Iterable[str]) -> ConnectionLost | None:
-        """Return the error of a node whose open connection is lost; ``None`` without any."""
-        open_ones = ((node, self._open.get(node)) for node in nodes)
-        lost = ((node, session.lost) for node, session in open_ones if session)
-        return next((ConnectionLost(why, where=node) for node, why in lost if why), None)
+    def replace_lost(self, node: str) -> None:
+        """Open a new connection in the place of one that is known to be lost.
+
+        Raises the ``TransportError`` of the last attempt if the node cannot be reached.
+        """
+        session = self._open.get(node)
+        if session and session.lost:
+            self.drop(node)
+            self[node]
 
     def drop(self, node: str) -> None:
         """Forget a connection that broke; the next use opens a new one."""
