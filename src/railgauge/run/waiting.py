@@ -54,7 +54,8 @@ def each_second(look: Callable[[], None]) -> Iterator[None]:
 
     def watch() -> None:
         while not over.wait(_LOOK_S):
-            look()
+            with suppress(OSError, MemoryError):  # the run says what has run out
+                look()
 
     with suppress(RuntimeError):  # no room for a thread: the run says so where it needs one
         threading.Thread(target=watch, daemon=True, name="waits").start()
