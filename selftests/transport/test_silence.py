@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import signal
+import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -17,9 +18,9 @@ from testing.throwaway_sshd import SshServer, start_server
 from testing.waiting import pass_time, wait_until
 from testing.wires import Wire
 
-from railgauge.core.errors import ConnectionLost
+from railgauge.core.errors import AuthenticationFailed, ConnectionLost
 from railgauge.core.model import Command, Node
-from railgauge.transport import Session, local, shell, silence, wires
+from railgauge.transport import Session, agent, local, shell, silence, wires
 from railgauge.transport.job import LinkSession
 from railgauge.transport.local import LocalPipes, ProgramLink, started
 from railgauge.transport.registry import connect
@@ -145,6 +146,21 @@ def test_a_network_that_is_away_for_a_moment_loses_nothing(session: Session, wir
         wire.release()
         pass_time(LIMIT_S / 4, "in which the node answers")
     assert running.wait(60).stdout == "done\n"
+
+
+def test_an_agent_that_never_answers_is_not_waited_for(
+    ssh_server: SshServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that is forwarded from a machine that sleeps."""
+    monkeypatch.setattr(agent, "_ANSWER_LIMIT_S", 0.3)
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent"))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sleeping:
+        sleeping.bind(str(tmp_path / "agent"))
+        sleeping.listen()
+        connect("ssh", ssh_server.node(agent=True)).close()
+        monkeypatch.setenv("HOME", str(tmp_path))
+        with pytest.raises(AuthenticationFailed, match="SSH_AUTH_SOCK does not answer"):
+            connect("ssh", ssh_server.node(agent=True, key=None))
 
 
 # --- a program that runs commands ---

@@ -21,7 +21,7 @@ from railgauge.core.errors import (
     TransportError,
 )
 from railgauge.core.model import Node
-from railgauge.transport import host_keys, silence, ssh_config, wires
+from railgauge.transport import agent, host_keys, silence, ssh_config, wires
 from railgauge.transport.wires import Wire
 
 _AUTH_LIMIT_S = 30.0
@@ -160,7 +160,7 @@ def _connect_options(node: Node, configured: Any) -> dict[str, Any]:
         "timeout": settings.connect_timeout_s,
         "banner_timeout": settings.connect_timeout_s,
         "auth_timeout": max(_AUTH_LIMIT_S, settings.connect_timeout_s),
-        "allow_agent": settings.agent,
+        "allow_agent": settings.agent and not agent.hangs(),
         "look_for_keys": settings.key is None,
     }
     if settings.key is not None:
@@ -270,7 +270,9 @@ def _unreachable(node: Node, what: str, remedy: str = "") -> NodeUnreachable:
 
 def _refused(node: Node, hop: Any, error: Exception) -> AuthenticationFailed:
     what = f"{hop.user} cannot log in to {hop.host} port {hop.port}: {_one_line(error)}"
-    if node.ssh.key and hop.connect_kwargs.get("pkey") is None:
+    if node.ssh.agent and not hop.connect_kwargs["allow_agent"]:
+        remedy = "the ssh-agent of SSH_AUTH_SOCK does not answer: mend it, or set ssh.agent: false"
+    elif node.ssh.key and hop.connect_kwargs.get("pkey") is None:
         remedy = f"the key {node.ssh.key} is encrypted: run ssh-add {node.ssh.key}"
     else:
         key = f" -i {node.ssh.key}" if node.ssh.key else ""
