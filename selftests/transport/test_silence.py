@@ -6,6 +6,7 @@ import os
 import shlex
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -212,6 +213,28 @@ def test_a_silent_tool_behind_a_program_shows_that_it_runs(there: Session) -> No
     done = there.run(Command("n01", ("sh", "-c", script)))
     assert (done.exit_code, done.error) == (3, "")
     assert (done.stdout, done.stderr) == ("begun\n", "bad\n")
+
+
+RUN = f"""
+from railgauge.core.model import Command, Node
+from railgauge.transport import shell, silence
+from railgauge.transport.registry import connect
+silence.BEAT_S, silence.LIMIT_S, shell._BEATS_FROM_S = {BEAT_S}, {LIMIT_S}, 0.0
+running = connect("exec", Node("n01", "x", "x", exec=("env",))).start(
+    Command("n01", ("sh", "-c", "echo begun; sleep {2 * LONG_S}; echo done")))
+print(running.first_line(20), flush=True)
+print(running.wait(60).stdout.split()[-1], flush=True)
+"""
+
+
+def test_a_run_that_was_stopped_for_long_blames_no_node() -> None:
+    with subprocess.Popen([sys.executable, "-c", RUN], stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout
+        assert run.stdout.readline() == "begun\n"
+        run.send_signal(signal.SIGSTOP)
+        pass_time(LONG_S, "longer than the silence that is too long")
+        run.send_signal(signal.SIGCONT)
+        assert run.stdout.read() == "done\n"
 
 
 @pytest.mark.parametrize("end", ["exit 0", "sleep 60", "trap '' TERM; sleep 60; sleep 60"])
