@@ -21,7 +21,7 @@ from testing.wires import Wire
 
 from railgauge.core.errors import AuthenticationFailed, ConnectionLost
 from railgauge.core.model import Command, Node
-from railgauge.transport import Session, agent, local, shell, silence, wires
+from railgauge.transport import Session, agent, carriers, local, shell, silence
 from railgauge.transport.job import LinkSession
 from railgauge.transport.local import LocalPipes, ProgramLink, started
 from railgauge.transport.registry import connect
@@ -37,7 +37,7 @@ LONG_S = 2 * LIMIT_S  # how long a tool prints nothing
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(silence, "BEAT_S", BEAT_S)
     monkeypatch.setattr(silence, "LIMIT_S", LIMIT_S)
-    monkeypatch.setattr(wires, "LOOK_S", 0.1)
+    monkeypatch.setattr(carriers, "LOOK_S", 0.1)
     monkeypatch.setattr(local, "_LOOK_S", 0.1)
     monkeypatch.setattr(shell, "_BEATS_FROM_S", 0.0)
 

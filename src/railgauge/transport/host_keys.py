@@ -20,8 +20,8 @@ import paramiko
 
 from railgauge.core.errors import BadInput, HostKeyRejected
 from railgauge.transport import known_hosts
+from railgauge.transport.carriers import AskingTransport
 from railgauge.transport.known_hosts import KnownHosts
-from railgauge.transport.wires import AskingTransport
 
 if TYPE_CHECKING:
     from railgauge.core.model import SshSettings

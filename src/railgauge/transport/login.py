@@ -21,8 +21,8 @@ from railgauge.core.errors import (
     TransportError,
 )
 from railgauge.core.model import Node
-from railgauge.transport import agent, host_keys, silence, ssh_config, wires
-from railgauge.transport.wires import Wire
+from railgauge.transport import agent, carriers, host_keys, silence, ssh_config
+from railgauge.transport.carriers import Carrier
 
 _AUTH_LIMIT_S = 30.0
 _MOST_HOPS = 8
@@ -204,7 +204,7 @@ def _bytes_if_any(path: Path) -> bytes:
 def _open(node: Node, before: Any, hop: Any) -> None:
     """Open ``hop`` through the hop ``before`` it, or directly if there is none."""
     try:
-        hop.connect_kwargs["sock"] = _wire(before, hop, node.ssh.connect_timeout_s)
+        hop.connect_kwargs["sock"] = _carrier(before, hop, node.ssh.connect_timeout_s)
         hop.open()
         hop.transport.set_keepalive(_keepalive_s(hop.ssh_config))
         hop.transport.sock.watch()
@@ -214,10 +214,12 @@ def _open(node: Node, before: Any, hop: Any) -> None:
         raise _translated(node, hop, error) from error
 
 
-def _wire(before: Any, hop: Any, limit_s: float) -> Wire:
+def _carrier(before: Any, hop: Any, limit_s: float) -> Carrier:
     if before:
-        return wires.through(before.transport, hop.host, hop.port, limit_s)
-    return wires.by_program(hop.proxy) if hop.proxy else wires.tcp(hop.host, hop.port, limit_s)
+        return carriers.through(before.transport, hop.host, hop.port, limit_s)
+    return (
+        carriers.by_program(hop.proxy) if hop.proxy else carriers.tcp(hop.host, hop.port, limit_s)
+    )
 
 
 def _keepalive_s(configured: Mapping[str, Any]) -> float:

@@ -123,7 +123,7 @@ class _Answer(threading.Event):
 class SshLink:
     """A ``NodeConnection`` over the last of ``hops``; each command gets its own channel.
 
-    Keep-alives show whether the node can be heard (``wires``).
+    Keep-alives show whether the node can be heard (``carriers``).
     """
 
     beats = False

@@ -25,7 +25,7 @@ _END_LIMIT_S = 2.0
 _KEEPALIVE = "keepalive@openssh.com"
 
 
-class Wire:
+class Carrier:
     """A socket, in paramiko's meaning of it, that ends when nothing comes for too long."""
 
     def __init__(self, sock: Any) -> None:
@@ -79,7 +79,7 @@ class Wire:
         return getattr(self._sock, name)
 
 
-def tcp(host: str, port: int, limit_s: float) -> Wire:
+def tcp(host: str, port: int, limit_s: float) -> Carrier:
     """Connect to a host. Raises ``OSError``."""
     opened = socket.create_connection((host, port), timeout=limit_s)
     # paramiko never sets this; without it each command waits 40 ms for a delayed acknowledgement.
@@ -87,19 +87,19 @@ def tcp(host: str, port: int, limit_s: float) -> Wire:
     # Sooner than the answer to a keep-alive is missed, for a node that lost power.
     limit_ms = int(1000 * silence.LIMIT_S)
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, limit_ms)
-    return Wire(opened)
+    return Carrier(opened)
 
 
-def through(before: paramiko.Transport, host: str, port: int, limit_s: float) -> Wire:
+def through(before: paramiko.Transport, host: str, port: int, limit_s: float) -> Carrier:
     """Connect to a host from a jump host. Raises ``SSHException``."""
-    return Wire(
+    return Carrier(
         before.open_channel("direct-tcpip", (host, port), ("", 0), timeout=limit_s),
     )
 
 
-def by_program(line: str) -> Wire:
+def by_program(line: str) -> Carrier:
     """Start the program of a ``ProxyCommand``, as OpenSSH does. Raises ``OSError``."""
-    return Wire(_Program(line))
+    return Carrier(_Program(line))
 
 
 class _Program:
