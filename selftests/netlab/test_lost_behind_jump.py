@@ -91,4 +91,4 @@ def test_the_run_names_the_node_within_a_minute_and_ends(lost: SimpleNamespace) 
 
 def test_the_other_nodes_are_measured(lost: SimpleNamespace) -> None:
     assert lost.verdict["coverage"]["pairs"] == {"tested": 1, "declared": 3}
-    assert "tcp03: " not in lost.said, "its connection is whole, and so is its lease"
+    assert "lease: tcp03" not in lost.said, "its connection is whole, and so is its lease"

@@ -16,7 +16,7 @@ from testing import free_ports
 from testing.standing_sshd import sshd
 from testing.waiting import wait_until
 
-from railgauge.core.errors import BadInput, HostKeyRejected
+from railgauge.core.errors import BadInput, HostKeyRejected, NodeUnreachable
 from railgauge.core.model import Command, Node, SshSettings
 from railgauge.transport.ssh import connect
 from railgauge.transport.ssh_config import parsed
@@ -193,6 +193,13 @@ def test_a_proxy_command_is_run(server: OpenSshServer) -> None:
     server.know()
     proxy = "  ProxyCommand ssh -F {folder}/config -W %h:%p jump\n"
     assert server.reach(f"Host gpu7\n{proxy}{HOST}") == "reached\n"
+
+
+def test_what_a_proxy_command_says_is_told(server: OpenSshServer) -> None:
+    server.know()
+    proxy = "  ProxyCommand echo 'bastion: closed today' >&2; exit 1\n"
+    with pytest.raises(NodeUnreachable, match="gives no connection: bastion: closed today"):
+        server.reach(f"Host gpu7\n{proxy}{HOST}")
 
 
 def test_included_files_and_matches_count(server: OpenSshServer) -> None:

@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import subprocess
+from tempfile import TemporaryFile
 from typing import Any
 
 import paramiko
@@ -22,6 +23,7 @@ from railgauge.transport.silence import Silence
 # default of 0.1 s keeps one core busy with 1,250 idle connections.
 LOOK_S = 2.0
 _END_LIMIT_S = 2.0
+_MOST_BYTES = 1 << 16
 _KEEPALIVE = "keepalive@openssh.com"
 
 
@@ -107,14 +109,23 @@ class _Program:
 
     def __init__(self, line: str) -> None:
         self._sock, theirs = socket.socketpair()
+        self._stderr = TemporaryFile()  # noqa: SIM115 - open as long as the program
         with theirs:
             self._process = subprocess.Popen(
                 ["sh", "-c", f"exec {line}"],
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
-                stderr=subprocess.DEVNULL,
+                stderr=self._stderr,
                 start_new_session=True,  # the terminal's Ctrl-C is not meant for it
             )
+
+    @property
+    def last_word(self) -> str:
+        """The last line that the program has printed on stderr; empty if it has printed none."""
+        with contextlib.suppress(OSError, ValueError):
+            text = os.pread(self._stderr.fileno(), _MOST_BYTES, 0).decode(errors="replace")
+            return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+        return ""
 
     def close(self) -> None:
         self._sock.close()

@@ -13,14 +13,13 @@ from functools import partial
 
 from railgauge.core.errors import NodeUnreachable, TransportError
 from railgauge.core.model import Node
-from railgauge.transport import Session
+from railgauge.transport import Session, silence
 from railgauge.transport.capture import Pipes, Sink
 from railgauge.transport.job import KILLED_CODE, LinkSession
 from railgauge.transport.local import LocalPipes, ProgramLink, started
 from railgauge.transport.shell import IN_USE_CODE, Sent
 from railgauge.transport.tag import Tag
 
-_ANSWER_LIMIT_S = 60.0
 # Exit codes of a command that does not report its own; others may be those of the program.
 _WITHOUT_REPORT = (KILLED_CODE, IN_USE_CODE)
 
@@ -37,11 +36,11 @@ def connect(node: Node, tag: Tag | None = None) -> Session:
             [*node.exec, "sh", "-c", "exec sh"],
             input=b"echo railgauge\n",
             capture_output=True,
-            timeout=_ANSWER_LIMIT_S,
+            timeout=silence.LIMIT_S,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        what = f"{node.exec[0]} did not answer within {_ANSWER_LIMIT_S:g} s"
+        what = f"{node.exec[0]} did not answer within {silence.LIMIT_S:g} s"
         raise NodeUnreachable(what, where=node.name, remedy=remedy) from None
     except OSError as error:
         what = f"cannot start {node.exec[0]}: {error.strerror}"

@@ -246,6 +246,9 @@ def _translated(node: Node, hop: Any, error: Exception) -> TransportError:
 
 def _why_unreachable(hop: Any, place: str, error: Exception) -> tuple[str, str]:
     """Return what failed before the host presented its key, and a specific remedy or ``""``."""
+    if hop.proxy and not hop.before:
+        said = hop.connect_kwargs["sock"].last_word if "sock" in hop.connect_kwargs else ""
+        return f"its ProxyCommand gives no connection: {said or _one_line(error)}", ""
     if isinstance(error, socket.gaierror):
         remedy = "correct the address in the hostfile, or see that the name server answers"
         return f"the name {hop.host} does not resolve", remedy
