@@ -185,6 +185,8 @@ def test_a_held_node_a_killed_run_and_one_that_waits(site: Site, tmp_path: Path)
     assert (who[1], who[3]) == ("columbia", killed.tag)
     assert who[2] == f"{getpass.getuser()} on {socket.gethostname()}"
     assert who[4].startswith("; 1 more of the nodes are taken; wait for it: --wait SECONDS")
+    assert re.search(r"^ERROR: railgauge: columbia: held by", refused.output, re.MULTILINE)
+    assert "outcomes.Exit" not in refused.output
     assert "survey" not in refused.output
     assert not (refused.latest / "transcripts").exists()
     assert not (refused.latest / "verdict.json").exists()

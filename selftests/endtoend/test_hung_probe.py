@@ -11,7 +11,7 @@ from railgauge.core.errors import CommandTimedOut, ConnectionLost, NoEvidence
 from railgauge.core.model import Cluster, Command, Node, Transcript
 from railgauge.facts import NodeAnswer, NodeFacts
 from railgauge.run.survey import survey
-from railgauge.transport import Running, Session
+from railgauge.transport import InVain, Running, Session, never
 from railgauge.transport.sessions import Sessions
 
 CLUSTER = Cluster("c", "p", "ssh", tuple(Node(n, n, n) for n in ("n01", "n02")), "h.yaml")
@@ -28,7 +28,9 @@ class Scripted:
         self._text = text
         self._error = error
 
-    def run(self, command: Command) -> Transcript:
+    lost = ""
+
+    def run(self, command: Command, in_vain: InVain = never) -> Transcript:
         nonce = re.search(r"\bN=(\w+)", " ".join(command.argv))
         assert nonce
         assert command.time_limit_s >= 150  # six tools of 25 s each

@@ -16,7 +16,6 @@ from testing.standing_lab import StandingLab, standing_lab
 from testing.wires import Wire, hostfile_over, wired
 
 HELD, DIES_TOO = "columbia", "node04"
-PARTNER = "viper"  # of the measurement that is held
 FEW = measuring(
     "connectx4-homelab",
     "host_write_bandwidth",
@@ -24,7 +23,7 @@ FEW = measuring(
     "host_send_bandwidth",
     "host_send_latency",
 )
-CHANNEL_LIMIT_S = 30  # what each measurement with the frozen node waited for
+SILENCE_LIMIT_S = 45  # after which a connection counts as lost
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ def test_a_node_is_frozen(field: Field, tmp_path: Path) -> None:
     assert_others_measured(run, HELD)
     at_once = [run.transcripts[case] for case in run.transcripts if HELD in case]
     assert sum(data["error"] is not None for data in at_once) > 5
-    assert run.duration_s < 10 * CHANNEL_LIMIT_S, "each measurement waited for it"
+    assert run.duration_s < 10 * SILENCE_LIMIT_S, "each measurement waited for it"
 
 
 def start_with_own_names(project: Project, output: Path, *options: str) -> subprocess.Popen[bytes]:
@@ -112,10 +111,7 @@ def start_with_own_names(project: Project, output: Path, *options: str) -> subpr
 
 
 def test_names_do_not_resolve_any_more(field: Field, tmp_path: Path, cannot_run) -> None:
-    """Open connections go on; a node that needs a new one is lost, and the reason is its name.
-
-    After a broken connection both nodes of the measurement need one.
-    """
+    """Open connections go on; a node that needs a new one is lost, and the reason is its name."""
     probe = ["unshare", "--user", "--map-root-user", "--mount", "true"]
     if subprocess.run(probe, capture_output=True, check=False).returncode:
         cannot_run("user namespaces are restricted")
@@ -127,7 +123,7 @@ def test_names_do_not_resolve_any_more(field: Field, tmp_path: Path, cannot_run)
         field.wires[HELD].mend()
         field.tool.go()
         run = held.end()
-    assert_others_measured(run, HELD, PARTNER)
+    assert_others_measured(run, HELD)
     said = {run.junit[item].message for item in run.with_outcome("error")}
     assert any(f"the name {HELD}.railgauge.test does not resolve" in one for one in said), said
 

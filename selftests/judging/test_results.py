@@ -28,6 +28,7 @@ from railgauge.planning import forecast, plan
 from railgauge.run.runner import Runner
 from railgauge.run.store import Store
 from railgauge.tools.dcgmi_diag.parse import DEPLOYMENT
+from railgauge.transport.waits import Waits
 
 H200 = thresholds.load("h200", ROOT / "thresholds")
 FULL, QUICK = "gpu_diagnostic_full", "gpu_diagnostic_quick"
@@ -288,6 +289,10 @@ class _Watched:
 
     def __init__(self):
         self.running, self.seen, self.lock = {}, [], threading.Lock()
+        self.waits = Waits()
+
+    def replace_lost(self, node):
+        pass
 
     def __getitem__(self, node):
         return self
@@ -298,7 +303,7 @@ class _Watched:
     def refuse_interrupted(self):
         pass
 
-    def run(self, command):
+    def run(self, command, _in_vain):
         with self.lock:
             self.running[command.argv] = command
             self.seen.append(set(self.running))

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from testing import programs
 from testing.lease_place import ALICE, BOB, Place, any_shell, ended
 from testing.waiting import stays, wait_until
 
+from railgauge.leases import holder
 from railgauge.leases.holder import (
     Held,
     Holder,
@@ -22,6 +24,7 @@ from railgauge.leases.holder import (
     Unleasable,
     hold_command,
 )
+from railgauge.transport import silence
 
 
 def wait_for_it(place: Place, **options: int) -> None:
@@ -57,6 +60,28 @@ def test_nobody_reads_any_more(place: Place) -> None:
         process.stdout.close()
         assert ended(process)
         assert not place.file.exists()
+
+
+@any_shell
+def test_a_reader_that_does_not_answer_any_more(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its network is away, or its machine hangs: the connection has no end for that."""
+    monkeypatch.setattr(silence, "LIMIT_S", 1.0)
+    monkeypatch.setattr(holder, "_SPARE_S", 0.5)
+    with place.asked(ALICE) as (process, said):
+        assert said == Held()
+        assert process.stdin
+        assert process.stdout
+        for _ in range(3):
+            while process.stdout.read(1) != "?":
+                pass
+            print(file=process.stdin, flush=True)
+        assert place.said(BOB) == Taken(ALICE), "it was answered for longer than the limit"
+        began = time.monotonic()
+        assert ended(process)
+        assert time.monotonic() - began < 10
+        assert place.said(BOB) == Held()
 
 
 def test_whoever_takes_the_file_away_ends_the_lease(place: Place) -> None:

@@ -65,7 +65,9 @@ class Channel:
             self.site.log.append((said.split()[0] if isinstance(said, str) else "?", self.node))
         return Script(self, said)
 
-    def run(self, command):
+    lost = ""
+
+    def run(self, command, in_vain=None):
         begins = command.argv[4]
         self.site.log.append(("sweep", begins))
         if begins == f"{self.run_id}/{self.node}/":

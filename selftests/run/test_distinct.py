@@ -23,7 +23,7 @@ def look(*said):
 
     def connect(node):
         session = fakes.connect(node)
-        session.run = lambda command: transcript(node.name, stdout=reports[node.name])
+        session.run = lambda command, _: transcript(node.name, stdout=reports[node.name])
         return session
 
     distinct.look(NODES, Sessions(NODES, connect), PLATFORM)

@@ -25,8 +25,9 @@ class Lasting:
     node: str
     began: threading.Event = field(default_factory=threading.Event)
     closed: threading.Event = field(default_factory=threading.Event)
+    lost: str = ""
 
-    def run(self, _command):
+    def run(self, _command, _in_vain):
         self.began.set()
         assert self.closed.wait(LIMIT_S), "nobody ended it"
         return transcript(self.node, exit_code=None)

@@ -239,3 +239,39 @@ def test_an_unplannable_case_stops_the_run_instead_of_being_an_error(sessions, t
     with pytest.raises(ValueError, match="a bug in a planner"):
         runner.measure(case())
     assert Store(tmp_path).load(case()) is None
+
+
+def lose_later(fakes, sessions, *nodes):
+    """The nodes are there when the measurement begins, and their connections are lost in it."""
+    for node in ("n1", *nodes):
+        sessions[node].run(Command(node, ("true",)))
+    fakes.lost |= set(nodes)
+
+
+def test_a_client_whose_partner_is_gone_is_not_waited_for(runner, sessions, fakes):
+    """It has no server there, as a launcher that starts its daemons by ssh."""
+    runner._plan = lambda wanted, port: (Command("n1", ("mpirun", *wanted.nodes)),)
+    lose_later(fakes, sessions, "n2")
+    fakes.unreachable.add("n2")
+    sessions.hurry()
+    result = runner.measure(case())
+    assert ("in vain", "n1", True) in fakes.log
+    assert isinstance(result.error, NodeUnreachable)
+    assert result.error.where == "n2"
+
+
+def test_a_connection_that_was_lost_beside_a_client_is_opened_anew(runner, sessions, fakes):
+    """The network of the measurement is another one, on which the client goes on."""
+    runner._plan = lambda wanted, port: (Command("n1", ("mpirun", *wanted.nodes)),)
+    lose_later(fakes, sessions, "n2")
+    result = runner.measure(case())
+    assert ("in vain", "n1", False) in fakes.log
+    assert result.error is None
+    assert len([entry for entry in fakes.done("connect") if entry[1] == "n2"]) == 2
+
+
+def test_a_client_whose_server_is_lost_is_stopped(runner, sessions, fakes):
+    lose_later(fakes, sessions, "n3")
+    fakes.died, fakes.stopped = {"n2"}, {"exit_code": None, "error": ConnectionLost.kind}
+    runner.measure(case())
+    assert ("in vain", "n1", True) in fakes.log

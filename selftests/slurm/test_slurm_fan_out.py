@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from railgauge.core.errors import ConnectionLost, NodeUnreachable, NoEvidence
 from railgauge.core.model import Command, Transcript
+from railgauge.transport import silence
 from railgauge.transport.job import Start
 from railgauge.transport.slurm.fan_out import Answers
 
@@ -59,7 +60,8 @@ def test_a_command_that_was_killed_has_no_exit_code() -> None:
 def test_a_node_where_nothing_began_is_left_to_be_asked_by_itself() -> None:
     found = answers("a")
     assert taken(found, [named(0, "a"), b"0: .\n"]) == {}
-    assert dict(found.failures("", is_late=False)) == {}
+    assert looked(found, LIMIT_LOOKS) == {}
+    assert dict(found.failures("")) == {}
     assert found.waiting == {"a"}
 
 
@@ -79,18 +81,40 @@ def test_no_node_speaks_for_another() -> None:
 def test_srun_names_the_nodes_that_it_could_not_reach() -> None:
     found = answers("a", "b")
     text = "srun: error: Task launch for StepId=8.1 failed on node b: Communication failure\n"
-    (failure,) = found.failures(text * 2, is_late=False)
+    (failure,) = found.failures(text * 2)
     assert failure[0] == "b"
     assert isinstance(failure[1], NodeUnreachable)
     assert "failed on node b: Communication failure" in str(failure[1])
     assert found.waiting == {"a"}
 
 
-def test_who_is_silent_to_the_end_is_told() -> None:
+def looked(found: Answers, times: int) -> dict[str, type[object]]:
+    return {name: type(why) for _ in range(times) for name, why in found.looked()}
+
+
+LIMIT_LOOKS = int(silence.LIMIT_S)  # one a second
+
+
+def test_a_node_that_falls_silent_is_lost_and_no_other_one() -> None:
     found = answers("a", "b")
+    taken(found, [named(0, "a"), named(1, "b")])
+    assert looked(found, LIMIT_LOOKS - 1) == {}
+    assert taken(found, [b"1: !\n"]) == {}, "it shows that it runs"
+    assert looked(found, 1) == {"a": ConnectionLost}
+    assert found.waiting == {"b"}
+    assert looked(found, LIMIT_LOOKS - 2) == {}
+    assert looked(found, 1) == {"b": ConnectionLost}
+
+
+def test_a_step_that_never_ends_is_waited_for_as_long_as_the_command_may_last() -> None:
+    found = answers("a", ago_s=COMMAND.time_limit_s + 80)
     taken(found, [named(0, "a")])
-    kinds = {name: type(error) for name, error in found.failures("", is_late=True)}
-    assert kinds == {"a": ConnectionLost, "b": NodeUnreachable}
+    assert looked(found, 1) == {"a": ConnectionLost}
+
+
+def test_a_node_on_which_slurm_starts_nothing_is_out_of_reach() -> None:
+    assert looked(answers("a", ago_s=50), 1) == {}
+    assert looked(answers("a", ago_s=61), 1) == {"a": NodeUnreachable}
 
 
 def test_what_a_task_prolog_prints_is_no_nodes_name() -> None:

@@ -8,8 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from testing.waiting import wait_until
 from railgauge.core.errors import (
     BadInput,
     CommandTimedOut,
+    ConnectionLost,
     NodeUnreachable,
     NoEvidence,
     TransportError,
@@ -27,6 +28,7 @@ from railgauge.core.errors import (
 from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.facts import NodeFacts
 from railgauge.run.survey import survey
+from railgauge.transport import silence
 from railgauge.transport.registry import connect, fan_out, opened
 from railgauge.transport.sessions import Sessions
 from railgauge.transport.slurm.steps import folded, unfolded
@@ -278,6 +280,46 @@ def test_a_command_whose_srun_is_killed_ends(slurm: Slurm) -> None:
         transcript = running.wait(30)
         assert (transcript.exit_code, transcript.error) == (None, "connection-lost")
         session.close()
+
+
+def test_a_node_that_hangs_while_a_command_runs_is_lost(
+    slurm: Slurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slurm itself notices it after minutes. A tool that prints nothing shows that it runs."""
+    monkeypatch.setattr(silence, "BEAT_S", 1.0)
+    monkeypatch.setattr(silence, "LIMIT_S", 4.0)
+    with opened(cluster("n01", "n02")) as reached:
+        whole, hung = (connect("slurm", node) for node in reached.nodes)
+        works = whole.start(Command("n01", ("sh", "-c", "sleep 7; echo done")))
+        running = hung.start(Command("n02", ("sh", "-c", "echo $$; exec sleep 600")))
+        stepd = _ancestor(int(running.first_line(30)), "slurmstepd")
+        with slurm.frozen("n02"), _stopped(stepd):
+            began = time.monotonic()
+            lost = running.wait(60)
+            assert (lost.exit_code, lost.error) == (None, "connection-lost")
+            assert time.monotonic() - began < 15
+            with pytest.raises(ConnectionLost, match="nothing has come from the node"):
+                hung.run(Command("n02", ("true",)))
+        assert works.wait(60).stdout == "done\n"
+        for session in (whole, hung):
+            session.close()
+
+
+def _ancestor(pid: int, program: str) -> int:
+    while True:
+        name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
+        if name.startswith(program):
+            return pid
+        pid = int(rest.split()[1])
+
+
+@contextmanager
+def _stopped(pid: int) -> Iterator[None]:
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 def _children(program: str) -> Sequence[int]:

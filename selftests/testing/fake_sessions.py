@@ -24,12 +24,15 @@ class Fakes:
     """Nodes on which what is started prints nothing."""
     died: set = field(default_factory=set)
     """Nodes on which what is started ends by itself."""
+    lost: set = field(default_factory=set)
+    """Nodes whose connections are lost until they are opened anew."""
     running: int = 0
 
     def connect(self, node):
         self.log.append(("connect", node.name))
         if node.name in self.unreachable:
             raise NodeUnreachable("no route", where=node.name)
+        self.lost.discard(node.name)
         return FakeSession(node.name, self)
 
     def done(self, what):
@@ -41,8 +44,14 @@ class FakeSession:
     node: str
     fakes: Fakes
 
-    def run(self, command):
+    @property
+    def lost(self):
+        return "gone" if self.node in self.fakes.lost else ""
+
+    def run(self, command, in_vain=None):
         self.fakes.log.append(("run", self.node, command.argv))
+        if self.fakes.lost:
+            self.fakes.log.append(("in vain", self.node, in_vain()))
         result = self.fakes.reports.pop(0) if self.fakes.reports else transcript(self.node)
         if isinstance(result, BaseException):
             raise result

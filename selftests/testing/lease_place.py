@@ -38,7 +38,7 @@ class Place:
         command = hold_command("n01", str(self.root), holder, run, 0.2)
         return subprocess.Popen(
             [self.shell, *command.argv[1:]],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             env=os.environ | dict(command.environment),

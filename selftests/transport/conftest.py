@@ -19,7 +19,7 @@ from testing.throwaway_sshd import SshServer, start_server
 from testing.transport_contract import RUN, impatient  # noqa: F401 - also for files beside it
 
 from railgauge.core.model import Command, Node, Transcript
-from railgauge.transport import Running, Session
+from railgauge.transport import InVain, Running, Session, never
 from railgauge.transport.registry import connect
 from railgauge.transport.tag import Tag
 
@@ -91,8 +91,12 @@ class AsRoot:
 
     session: Session
 
-    def run(self, command: Command) -> Transcript:
-        return self.session.run(replace(command, as_root=True))
+    @property
+    def lost(self) -> str:
+        return self.session.lost
+
+    def run(self, command: Command, in_vain: InVain = never) -> Transcript:
+        return self.session.run(replace(command, as_root=True), in_vain)
 
     def start(self, command: Command) -> Running:
         return self.session.start(replace(command, as_root=True))

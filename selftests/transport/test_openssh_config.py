@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import re
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from testing import free_ports
 from testing.standing_sshd import sshd
 from testing.waiting import wait_until
 
-from railgauge.core.errors import BadInput, HostKeyRejected
+from railgauge.core.errors import BadInput, HostKeyRejected, NodeUnreachable
 from railgauge.core.model import Command, Node, SshSettings
 from railgauge.transport.ssh import connect
 from railgauge.transport.ssh_config import parsed
@@ -160,6 +161,27 @@ def test_jump_hosts_behind_jump_hosts_are_taken(server: OpenSshServer) -> None:
     assert server.reach(f"{jumps}{HOST}") == "reached\n"
 
 
+def test_what_to_do_about_an_unknown_key_works_behind_jump_hosts(server: OpenSshServer) -> None:
+    """ssh-keyscan cannot reach the node from here, so that the jump host has to run it."""
+    server.know()
+    text = f"Host gpu7\n  HostName localhost\n  ProxyJump gpu8,jump\n{HOST}"
+    with pytest.raises(HostKeyRejected, match="is not known") as caught:
+        server.reach(text)
+    (command,) = re.findall(r"then run (.*), or set host_keys", caught.value.remedy)
+    user, port = getpass.getuser(), server.port
+    assert f" -J {user}@gpu8:{port} -p {port} {user}@jump ssh-keyscan -p {port} local" in command
+    subprocess.run(command, shell=True, check=True, stderr=subprocess.DEVNULL)
+    assert server.reach(text) == "reached\n"
+
+
+def test_behind_a_proxy_command_nobody_can_scan(server: OpenSshServer) -> None:
+    proxy = "  ProxyCommand ssh -F {folder}/config -W %h:%p jump\n"
+    server.know()
+    with pytest.raises(HostKeyRejected, match="is not known") as caught:
+        server.reach(f"Host gpu7\n  HostName localhost\n{proxy}{HOST}")
+    assert "then log in once by ssh, or" in caught.value.remedy
+
+
 def test_a_jump_host_of_itself_is_bad_input(server: OpenSshServer) -> None:
     with pytest.raises(BadInput, match="jump host of itself"):
         server.reach(
@@ -171,6 +193,13 @@ def test_a_proxy_command_is_run(server: OpenSshServer) -> None:
     server.know()
     proxy = "  ProxyCommand ssh -F {folder}/config -W %h:%p jump\n"
     assert server.reach(f"Host gpu7\n{proxy}{HOST}") == "reached\n"
+
+
+def test_what_a_proxy_command_says_is_told(server: OpenSshServer) -> None:
+    server.know()
+    proxy = "  ProxyCommand echo 'bastion: closed today' >&2; exit 1\n"
+    with pytest.raises(NodeUnreachable, match="gives no connection: bastion: closed today"):
+        server.reach(f"Host gpu7\n{proxy}{HOST}")
 
 
 def test_included_files_and_matches_count(server: OpenSshServer) -> None:

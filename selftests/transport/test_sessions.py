@@ -178,7 +178,7 @@ def test_threads_that_find_one_connection_dead_open_one(fakes, sessions):
     one = sessions["n1"]
     together = threading.Barrier(4)
 
-    def dead(command):
+    def dead(command, in_vain):
         together.wait(10)
         raise ConnectionLost("gone")
 

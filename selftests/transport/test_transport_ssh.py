@@ -24,7 +24,7 @@ from railgauge.core.errors import (
     RailgaugeError,
 )
 from railgauge.core.model import Command, Node
-from railgauge.transport import login
+from railgauge.transport import carriers
 from railgauge.transport.host_keys import AcceptNew, Expected
 from railgauge.transport.login import open_hops
 from railgauge.transport.ssh import SshLink, connect
@@ -228,8 +228,8 @@ def test_an_idle_connection_rarely_wakes_and_ends_at_once(
     ssh_server: SshServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """1,250 connections are held during a run and closed at its end."""
-    assert login._LOOK_S >= 2.0
-    monkeypatch.setattr(login, "_LOOK_S", 60.0)
+    assert carriers.LOOK_S >= 2.0
+    monkeypatch.setattr(carriers, "LOOK_S", 60.0)
     hops = open_hops(ssh_server.node())
     transport = hops[-1].transport
     assert transport.sock.gettimeout() == 60.0

@@ -163,6 +163,12 @@ class CommandTimedOut(TransportError):
     kind = "command-timed-out"
 
 
+class ToolHangs(CommandTimedOut):
+    """The tool has hung where it would run, so that it was not started."""
+
+    kind = "tool-hangs"
+
+
 class SetupFailed(TransportError):
     """A line of the hostfile's ``setup`` failed, so the command was not started."""
 

@@ -263,7 +263,8 @@ class Command:
     ``plain`` is true for a command of the suite itself, which needs no ``setup``. ``as_root`` is
     true for what needs root: it is run by ``Node.become``, if the node has one. ``container`` is
     where it runs; ``None`` for the node itself. ``daemons_on`` maps addresses to nodes: for a
-    launcher, those on which the suite starts its daemons.
+    launcher, those on which the suite starts its daemons. ``asks`` is true for a command of the
+    suite that gets a line of input for each question mark that it prints; others get no input.
     """
 
     node: str
@@ -276,6 +277,7 @@ class Command:
     as_root: bool = False
     container: Container | None = None
     daemons_on: Mapping[str, str] = field(default_factory=dict)
+    asks: bool = False
 
 
 @dataclass(frozen=True, slots=True)

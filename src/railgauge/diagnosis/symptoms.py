@@ -52,7 +52,7 @@ _BY_KIND: dict[type[errors.NoEvidence], Symptom] = {
     errors.ToolMissing: Symptom.NO_TOOL,
     errors.DeviceMissing: Symptom.NO_DEVICE,
     **dict.fromkeys((errors.ToolError, errors.ToolFailed, errors.TransportError), Symptom.REFUSED),
-    errors.CommandTimedOut: Symptom.HUNG,
+    **dict.fromkeys((errors.CommandTimedOut, errors.ToolHangs), Symptom.HUNG),
     errors.LaunchFailed: Symptom.NO_LAUNCH,
     errors.NameNotResolved: Symptom.UNRESOLVED,
     errors.RankDied: Symptom.DIED,

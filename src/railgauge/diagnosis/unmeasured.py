@@ -77,7 +77,7 @@ _NOT_FOUND = re.compile(r": (?P<tool>[\w.+-]{1,80}): command not found\b")
 
 
 _FAILING = {
-    "tool", "tool-failed", "command-timed-out", "unparsable", "metric-missing",
+    "tool", "tool-failed", "command-timed-out", "tool-hangs", "unparsable", "metric-missing",
     "implausible", "unit-unknown", "launch-failed", "rank-died", "other-than-asked",
     "conditions-unmet",
 }  # fmt: skip

@@ -53,7 +53,7 @@ _NO_PORT = frozenset(
 _COULD_NOT_RUN = frozenset(
     {
         *("tool", "tool-failed", "device-missing", "command-timed-out", "port-in-use"),
-        *("launch-failed", "rank-died", "name-not-resolved"),
+        *("launch-failed", "rank-died", "name-not-resolved", "tool-hangs"),
     }
 )
 

@@ -160,7 +160,8 @@ class NodeLeases:
     def _reply_to(self, command: Command) -> LeaseAnswer:
         running = self.sessions[command.node].start(command)
         try:
-            reply = answer(running.first_line(_ANSWER_LIMIT_S))
+            with self.sessions.waits.at(command.node, "its lease"):
+                reply = answer(running.first_line(_ANSWER_LIMIT_S))
         except ConnectionLost:
             raise
         except NoEvidence as error:

@@ -37,6 +37,7 @@ from railgauge.plugin import (
     run_id,
     session,
     signals,
+    waiting,
     workers,
     worksheet,
 )
@@ -132,6 +133,12 @@ def _become_worker(config: pytest.Config, run: RunServices) -> None:
     reporters.direct_reports(config.option, run.store.folder, is_worker=True)
     config.pluginmanager.register(workers.WorkerReporting(run.store), "railgauge-worker-reporting")
     config.pluginmanager.register(AheadInWorker(), "railgauge-ahead")
+    _say_who_is_waited_for(config, run)
+
+
+def _say_who_is_waited_for(config: pytest.Config, run: RunServices) -> None:
+    hooks = waiting.WaitHooks(config, config.stash[SETTINGS], run)
+    config.pluginmanager.register(hooks, "railgauge-waiting")
 
 
 def _become_controller(config: pytest.Config, kind: type[session.Controller]) -> None:
@@ -146,6 +153,7 @@ def _become_controller(config: pytest.Config, kind: type[session.Controller]) ->
     register(holds, "railgauge-holding")
     register(controller, "railgauge-controller")
     register(KeptReports(config), "railgauge-kept-reports")
+    _say_who_is_waited_for(config, run)
     register(workers.WorkerSupervisor(config, run, settings.at_once), "railgauge-worker-supervisor")
     if settings.at_once > 1 and not options.workers(config):
         register(AheadOfItems(), "railgauge-ahead")

@@ -31,5 +31,4 @@ def _complaint_text(path: str, complaints: Sequence[str]) -> str:
 def exit_on_those_of_a_worker(store: Store, path: str) -> None:
     """End the controller's session if a worker has written complaints about ``path``."""
     if (store.folder / _COMPLAINTS).exists():
-        text = _complaint_text(path, store.read_json(_COMPLAINTS))
-        pytest.exit(text, pytest.ExitCode.USAGE_ERROR)
+        raise pytest.UsageError(_complaint_text(path, store.read_json(_COMPLAINTS)))

@@ -75,7 +75,9 @@ class HoldingHooks:
         try:
             self._holding.refuse_lost()
         except NodeTaken as error:
-            pytest.exit(f"railgauge: {error}", pytest.ExitCode.INTERRUPTED)
+            # pytest shows its own line as one of exclamation marks.
+            self._tell(f"railgauge: {error}")
+            pytest.exit("another run holds a node", pytest.ExitCode.INTERRUPTED)
         if report.when == "teardown":
             # In the background: workers must not wait for a node that they do not use.
             self._holding.renew(in_background=self._in_background(report))

@@ -113,9 +113,8 @@ class Controller:
         """Make the cluster ready; a run that is refused has no plan and so no verdict."""
         try:
             self._make_ready(ids)
-        except pytest.exit.Exception as end:
-            if end.returncode == pytest.ExitCode.USAGE_ERROR:
-                self.planned = []
+        except pytest.UsageError:
+            self.planned = []
             raise
 
     def _make_ready(self, ids: list[str]) -> None:

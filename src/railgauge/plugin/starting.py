@@ -212,4 +212,5 @@ class SessionStart:
 
 
 def _refuse(why: object) -> NoReturn:
-    pytest.exit(f"railgauge: {why}", pytest.ExitCode.USAGE_ERROR)
+    """End the session with one line and pytest's usage error, which it prints as it is."""
+    raise pytest.UsageError(f"railgauge: {why}") from None

@@ -347,9 +347,9 @@ def _without_lost_connections(result: CaseResult) -> CaseResult:
 
 
 def _unreached(kind: str) -> bool:
-    """Whether an error means that the node was not reached; a timed-out command did reach it."""
+    """Whether an error means that nothing was run; a command that timed out was."""
     error = from_json({"kind": kind, "what": "", "where": "", "remedy": ""})
-    return isinstance(error, TransportError) and not isinstance(error, CommandTimedOut)
+    return isinstance(error, TransportError) and kind != CommandTimedOut.kind
 
 
 _OTHER_EACH_TIME = frozenset({"boot_id", "clock_offset_s", "kernel_log", "kernel_faults"})

@@ -8,17 +8,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
-from railgauge.core.errors import ConnectionLost, NoEvidence, PortInUse, ToolFailed
+from railgauge.core.errors import ConnectionLost, NoEvidence, PortInUse, ToolFailed, ToolHangs
 from railgauge.core.model import Case, Cluster, Command, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import BESIDE_ROLES, COUNTER_ROLES, LOAD_ROLES, Role
 from railgauge.leases.files import Leases
 from railgauge.run.control_host import MadeRun
+from railgauge.run.hung import HungTools
 from railgauge.run.sampling import GpuSampling
 from railgauge.run.store import Store
 from railgauge.run.together import at_once
 from railgauge.transport import Running, relay
 from railgauge.transport.sessions import Sessions
+from railgauge.transport.waits import program
 
 Planner = Callable[[Case, int], tuple[Command, ...]]
 # The commands that read the NIC counters of a case's nodes; none if nothing checks its traffic.
@@ -61,8 +63,10 @@ class Runner:
         loads: LoadProbe = lambda _: (),
         watch: RunWatch = lambda make: make(),
         measured_with: MeasuredWith = lambda case: (case,),
+        hung: HungTools | None = None,
     ) -> None:
         """``ports`` are the TCP ports of servers; without ``sampling`` no GPU is sampled."""
+        self._hung = hung or HungTools(lambda case: case.measurement)
         self._watch = watch
         self._measured_with = measured_with
         self._ports = ports
@@ -88,10 +92,20 @@ class Runner:
         """Measure cases at the same time, unless all of them are complete, and store them."""
         found = {case: self._begun(case) for case in cases}
         if not all(_is_through(case, result) for case, result in found.items()):
-            (only, *others) = cases
-            found = self._together(cases) if others else {only: self._run(only, found[only])}
+            found = self._made(cases, found)
             self._sessions.refuse_interrupted()  # what was ended by force is no result
         return {case: self._store.save(case, result) for case, result in found.items()}
+
+    def _made(self, cases: Sequence[Case], begun: dict[Case, CaseResult]) -> dict[Case, CaseResult]:
+        """Measure cases, all of one tool on the same nodes, unless the tool hangs there."""
+        (first, *others) = cases
+        try:
+            self._hung.refuse(first)
+        except ToolHangs as error:
+            return {case: replace(result, error=error) for case, result in begun.items()}
+        made = self._together(cases) if others else {first: self._run(first, begun[first])}
+        self._hung.note(made)
+        return made
 
     def _begun(self, case: Case) -> CaseResult:
         return self._store.load(case) or self._earlier(case) or CaseResult(())
@@ -105,12 +119,8 @@ class Runner:
                 if len(runs) < case.repeats:
                     self._store.keep(case, CaseResult(tuple(runs)))
         except NoEvidence as error:
-            if isinstance(error, ConnectionLost):
-                self._drop(case.nodes)
-            return CaseResult(tuple(runs), error)
-        if any(transcript.error == ConnectionLost.kind for run in runs for transcript in run):
-            self._drop(case.nodes)
-        return CaseResult(tuple(runs))
+            return self._without_lost(case, CaseResult(tuple(runs), error))
+        return self._without_lost(case, CaseResult(tuple(runs)))
 
     def _together(self, cases: Sequence[Case]) -> dict[Case, CaseResult]:
         """Make all repeats of cases that share their nodes; in each one all of them run at once."""
@@ -124,8 +134,7 @@ class Runner:
             found = {case: _with_run(found[case], made[case], beside) for case in cases}
             if not all(result.error is None and _went_well(result) for result in found.values()):
                 break
-        if any(isinstance(result.error, ConnectionLost) for result in found.values()):
-            self._drop(cases[0].nodes)
+        found = {case: self._without_lost(case, result) for case, result in found.items()}
         return {case: _ended_early(case, result) for case, result in found.items()}
 
     def _rails(
@@ -168,14 +177,14 @@ class Runner:
         last: PortInUse | None = None
         for port in random.sample(self._ports, _PORT_ATTEMPTS):
             try:
-                return self._carry_out(self._plan(case, port), start)
+                return self._carry_out(case, self._plan(case, port), start)
             except PortInUse as error:
                 last = error
         assert last is not None
         raise last
 
     def _carry_out(
-        self, commands: Sequence[Command], start: Callable[[], object]
+        self, case: Case, commands: Sequence[Command], start: Callable[[], object]
     ) -> tuple[Transcript, ...]:
         """Run the commands; return the client's transcript first, then those of its servers.
 
@@ -187,16 +196,42 @@ class Runner:
                 if command.listens_on is None:
                     continue
                 try:
-                    server.wait_ready(_ready_limit_s(command))
+                    with self._sessions.waits.at(command.node, program(command.argv)):
+                        server.wait_ready(_ready_limit_s(command))
                 except ToolFailed:
                     return (_as_server(server.stop(), command),)
             start()
-            report = relay.run(self._sessions, reporter)
+            report = self._reported(case, reporter, running)
             ended = [
                 _end(server, command, _ended_well((report,)))
                 for command, server in zip(servers, running, strict=True)
             ]
         return (report, *map(_as_server, ended, servers))
+
+    def _reported(self, case: Case, reporter: Command, servers: Sequence[Running]) -> Transcript:
+        """Run the client until it ends, or until another node of the case is gone.
+
+        A client waits for its server, or for a rank, up to its own time limit, which is much
+        longer. A node without a server may be there all the same while the connection to it is
+        lost, so that a new one is tried first. Raises its ``NoEvidence``.
+        """
+        others = [node for node in case.nodes if node != reporter.node]
+        gone: list[NoEvidence] = []
+
+        def in_vain() -> bool:
+            if any(map(_was_lost, servers)):
+                return True
+            try:
+                for node in others:
+                    self._sessions.replace_lost(node)
+            except NoEvidence as error:
+                gone.append(error)
+            return bool(gone)
+
+        report = relay.run(self._sessions, reporter, in_vain)
+        if gone:
+            raise gone[0]
+        return report
 
     @contextmanager
     def _started(self, servers: Sequence[Command]) -> Iterator[list[Running]]:
@@ -210,10 +245,19 @@ class Runner:
             for server in running:
                 server.stop()
 
-    def _drop(self, nodes: Sequence[str]) -> None:
-        """Close the nodes' sessions after a lost connection; the next case connects anew."""
-        for node in nodes:
-            self._sessions.drop(node)
+    def _without_lost(self, case: Case, result: CaseResult) -> CaseResult:
+        """Close the sessions that were lost, so that the next case connects anew."""
+        lost = {one.node for run in result.runs for one in run if one.error == ConnectionLost.kind}
+        if isinstance(result.error, ConnectionLost):
+            lost.add(result.error.where)
+        for node in case.nodes:
+            if node in lost:
+                self._sessions.drop(node)
+        return result
+
+
+def _was_lost(server: Running) -> bool:
+    return server.has_ended and server.so_far().error == ConnectionLost.kind
 
 
 def _with_run(

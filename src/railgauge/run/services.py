@@ -27,6 +27,7 @@ from railgauge.run.engine import CaseEngine
 from railgauge.run.few_places import made_once
 from railgauge.run.gates import Gates
 from railgauge.run.holding import read_tag
+from railgauge.run.hung import HungTools
 from railgauge.run.reboots import Watch
 from railgauge.run.resume import CLUSTER, Earlier
 from railgauge.run.room import Room
@@ -40,6 +41,7 @@ from railgauge.transport import Session
 from railgauge.transport.registry import connect
 from railgauge.transport.sessions import Sessions
 from railgauge.transport.tag import Tag
+from railgauge.transport.waits import Waits
 from railgauge.verdict.decision import RunPlan
 
 # Added to the longest measurement: time to connect, wait for leases, and stop hanging commands.
@@ -129,6 +131,10 @@ class RunServices:
         """End the measurements of all threads; none begins another one while the block runs."""
         return self.sessions().interrupted()
 
+    def waits(self) -> Waits | None:
+        """What this process waits for at its nodes; ``None`` before it has reached one."""
+        return self.sessions.made.waits if self.sessions.made else None
+
     def hurry(self) -> None:
         """Stop waiting for nodes that cannot be reached."""
         if self.sessions.made:
@@ -165,7 +171,9 @@ def built(
     else:
         sessions = Once(lambda: _live(settings, cluster(), store, surveyed, tag))
         sampling = Once(lambda: _sampling(settings, cluster(), sessions()))
-        runners = _Runners(settings, store, surveyed, cluster, sessions, sampling, earlier)
+        measurements = settings.platform.measurements
+        hung = HungTools(lambda case: measurements[case.measurement].command)
+        runners = _Runners(settings, store, surveyed, cluster, sessions, sampling, earlier, hung)
         measure, again = runners.into(store, ""), runners.into(beside, AGAIN)
 
         def measure_in(name: str) -> Measure:
@@ -241,6 +249,7 @@ class _Runners:
     sessions: Once[Sessions]
     sampling: Once[GpuSampling]
     earlier: Earlier | None
+    hung: HungTools
 
     def into(self, kept: Store, folder: str) -> Measure:
         """Return a function that measures and stores in ``kept``.
@@ -267,6 +276,7 @@ class _Runners:
             loads=self._loads,
             watch=control_host.watched,
             measured_with=self._measured_with,
+            hung=self.hung,
         )
 
     def _plan(self, case: Case, port: int) -> tuple[Command, ...]:

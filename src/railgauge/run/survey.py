@@ -26,7 +26,7 @@ from railgauge.judging.stamp import Evidence
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store, write_whole
 from railgauge.stacks import Stack
-from railgauge.transport import Answer, Session
+from railgauge.transport import Answer, FanOut, Session
 from railgauge.transport.job import not_started
 from railgauge.transport.registry import fan_out
 from railgauge.transport.sessions import Sessions
@@ -111,7 +111,7 @@ def _answers(cluster: Cluster, sessions: Sessions, command: Command) -> Iterator
     """The answers, by one fan-out if the transport has one; other nodes are asked one by one."""
     left = {node.name for node in cluster.nodes}
     if at_once := fan_out(cluster.transport):
-        for node, answer in at_once(cluster.nodes, command):
+        for node, answer in _all_asked(at_once, cluster, sessions, command):
             left.discard(node)
             yield node, sessions.masked(answer) if isinstance(answer, Transcript) else answer
     if not left:
@@ -120,6 +120,13 @@ def _answers(cluster: Cluster, sessions: Sessions, command: Command) -> Iterator
         waiting = [pool.submit(_ask, node, sessions, command) for node in sorted(left)]
         for done in as_completed(waiting):
             yield done.result()
+
+
+def _all_asked(
+    at_once: FanOut, cluster: Cluster, sessions: Sessions, command: Command
+) -> Iterator[Answer]:
+    with sessions.waits.at(f"{len(cluster.nodes)} nodes", "a reading"):
+        yield from at_once(cluster.nodes, command)
 
 
 def _ask(node: str, sessions: Sessions, command: Command) -> Answer:

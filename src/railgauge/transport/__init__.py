@@ -12,6 +12,14 @@ from typing import Protocol
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Command, Node, Transcript
 
+InVain = Callable[[], bool]
+"""Whether a command waits for something that is not going to happen; it is then stopped."""
+
+
+def never() -> bool:
+    """The ``InVain`` of a command that waits for nothing but its own end."""
+    return False
+
 
 class Running(Protocol):
     """A command that was started and runs in the background."""
@@ -60,8 +68,14 @@ class Running(Protocol):
 class Session(Protocol):
     """One open connection to one node."""
 
-    def run(self, command: Command) -> Transcript:
-        """Run ``command`` to its end. A non-zero exit code does not raise.
+    @property
+    def lost(self) -> str:
+        """Why the connection is lost; empty while that is not known here. Sends nothing."""
+
+    def run(self, command: Command, in_vain: InVain = never) -> Transcript:
+        """Run ``command`` to its end, or until it is ``in_vain``, which is asked each second.
+
+        A non-zero exit code does not raise.
 
         Raises ``TransportError`` only if there is no transcript. A command that is cut off (time
         limit, lost connection) gives a transcript with its output so far and with ``error`` set.

@@ -21,6 +21,7 @@ OUTPUT_LIMIT_BYTES = 8 << 20
 _NUMBER = re.compile(r"[0-9]{1,10}")
 # How often to look whether the thread that reads an output is still there.
 _LOOK_S = 1.0
+_QUESTION = b"?"
 Sink = Callable[[bytes], None]
 
 
@@ -33,8 +34,30 @@ class Pipes(Protocol):
         ``None`` if the exit code is not known.
         """
 
+    def answer(self) -> None:
+        """Send a line of input to a command that asks; does nothing if it cannot be sent now."""
+
     def close(self) -> None:
         """Close both; a ``drain`` in another thread returns soon. Does nothing after the end."""
+
+
+class AnsweringPipes:
+    """Pipes whose command gets an answer whenever it asks.
+
+    The thread that reads its output answers it, so that no other command can delay that.
+    """
+
+    def __init__(self, pipes: Pipes) -> None:
+        self._pipes = pipes
+        self.answer, self.close = pipes.answer, pipes.close
+
+    def drain(self, stdout: Sink, stderr: Sink) -> int | None:
+        def take(chunk: bytes) -> None:
+            stdout(chunk)
+            if _QUESTION in chunk:
+                self.answer()
+
+        return self._pipes.drain(take, stderr)
 
 
 class Markers:

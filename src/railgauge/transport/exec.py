@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from collections.abc import Callable
+from functools import partial
 
 from railgauge.core.errors import NodeUnreachable, TransportError
 from railgauge.core.model import Node
-from railgauge.transport import Session
+from railgauge.transport import Session, silence
 from railgauge.transport.capture import Pipes, Sink
 from railgauge.transport.job import KILLED_CODE, LinkSession
-from railgauge.transport.local import LocalPipes, started
+from railgauge.transport.local import LocalPipes, ProgramLink, started
 from railgauge.transport.shell import IN_USE_CODE, Sent
 from railgauge.transport.tag import Tag
 
-_ANSWER_LIMIT_S = 60.0
 # Exit codes of a command that does not report its own; others may be those of the program.
 _WITHOUT_REPORT = (KILLED_CODE, IN_USE_CODE)
 
@@ -35,11 +36,11 @@ def connect(node: Node, tag: Tag | None = None) -> Session:
             [*node.exec, "sh", "-c", "exec sh"],
             input=b"echo railgauge\n",
             capture_output=True,
-            timeout=_ANSWER_LIMIT_S,
+            timeout=silence.LIMIT_S,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        what = f"{node.exec[0]} did not answer within {_ANSWER_LIMIT_S:g} s"
+        what = f"{node.exec[0]} did not answer within {silence.LIMIT_S:g} s"
         raise NodeUnreachable(what, where=node.name, remedy=remedy) from None
     except OSError as error:
         what = f"cannot start {node.exec[0]}: {error.strerror}"
@@ -53,14 +54,16 @@ def connect(node: Node, tag: Tag | None = None) -> Session:
         what = f"{node.exec[0]} does not pass its standard input on to the node"
         remedy = "add its option for that to exec in the hostfile: kubectl exec -i, docker exec -i"
         raise NodeUnreachable(what, where=node.name, remedy=remedy)
-    return LinkSession(node, ExecLink(node), tag)
+    return LinkSession(node, ProgramLink(node.name, partial(_start, node)), tag)
 
 
 class ExecPipes:
     """The output of one process of the program."""
 
-    def __init__(self, process: subprocess.Popen[bytes], script: str) -> None:
-        self._pipes = LocalPipes(process, script)
+    def __init__(
+        self, process: subprocess.Popen[bytes], sent: Sent, lose: Callable[[], None]
+    ) -> None:
+        self._pipes = LocalPipes(process, sent.script, keep_open=sent.asks, lose=lose)
 
     def drain(self, stdout: Sink, stderr: Sink) -> int | None:
         """Return the exit code of a killed command; ``None`` for what may be the program's own.
@@ -70,22 +73,16 @@ class ExecPipes:
         code = self._pipes.drain(stdout, stderr)
         return code if code in _WITHOUT_REPORT else None
 
+    def answer(self) -> None:
+        self._pipes.answer()
+
     def close(self) -> None:
         self._pipes.close()
 
 
-class ExecLink:
-    """A ``NodeConnection`` whose lines are run by the program."""
-
-    def __init__(self, node: Node) -> None:
-        self._node = node
-
-    def execute(self, sent: Sent) -> Pipes:
-        try:
-            return ExecPipes(started(*self._node.exec, "sh", "-c", sent.line), sent.script)
-        except OSError as error:
-            what = f"cannot start {self._node.exec[0]}: {error}"
-            raise TransportError(what, where=self._node.name) from error
-
-    def close(self) -> None:
-        """Do nothing: there is no connection to close."""
+def _start(node: Node, sent: Sent, lose: Callable[[], None]) -> Pipes:
+    try:
+        return ExecPipes(started(*node.exec, "sh", "-c", sent.line), sent, lose)
+    except OSError as error:
+        what = f"cannot start {node.exec[0]}: {error}"
+        raise TransportError(what, where=node.name) from error

@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import fcntl
 import hashlib
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ import paramiko
 
 from railgauge.core.errors import BadInput, HostKeyRejected
 from railgauge.transport import known_hosts
+from railgauge.transport.carriers import AskingTransport
 from railgauge.transport.known_hosts import KnownHosts
 
 if TYPE_CHECKING:
@@ -48,7 +50,11 @@ def known_hosts_files(settings: SshSettings, configured: Mapping[str, str]) -> t
     return tuple(Path(name).expanduser() for name in names if name != "none")
 
 
-def guard(connection: Any, settings: SshSettings, where: str) -> None:
+Beside = Callable[[], tuple[str, ...] | None]
+"""The argv that runs a command where a host can be reached; ``None`` if that is not known."""
+
+
+def guard(connection: Any, settings: SshSettings, where: str, beside: Beside) -> None:
     """Make a fabric connection check the host's key. Raises ``BadInput``, ``HostKeyRejected``.
 
     paramiko itself is told of no known keys, so that it asks the policy about every key.
@@ -69,14 +75,15 @@ def guard(connection: Any, settings: SshSettings, where: str) -> None:
             remedy="use strict or accept-new",
         )
     expected = Expected.of(known_as(connection), files, where)
-    aliased = bool(configured.get("hostkeyalias"))
-    connection.client.set_missing_host_key_policy(_WAYS[way](files[0], expected, aliased=aliased))
+    # Under an alias ssh-keyscan cannot ask for the key.
+    scan = (lambda: None) if configured.get("hostkeyalias") else beside
+    connection.client.set_missing_host_key_policy(_WAYS[way](files[0], expected, scan))
     connection.connect_kwargs["transport_factory"] = partial(_transport, expected.first_kind)
 
 
 def _transport(kind: str, sock: Any, **options: Any) -> paramiko.Transport:
     """Return a transport that asks the host for its key of the type that is known, if any is."""
-    transport = paramiko.Transport(sock, **options)
+    transport = AskingTransport(sock, **options)
     security = transport.get_security_options()
     # The type of an RSA key is not the name of its signatures.
     kind = "rsa-sha2-512" if kind == "ssh-rsa" else kind
@@ -162,13 +169,13 @@ class Expected:
 class _Policy(paramiko.MissingHostKeyPolicy):
     """Checks the key of a host. ``path`` is the file to which a new one is added.
 
-    ``aliased``: the host is known by an alias, under which ssh-keyscan cannot ask for its key.
+    ``scan`` gives the argv before ssh-keyscan, ``None`` if that cannot ask for the key.
     """
 
-    def __init__(self, path: Path, expected: Expected, *, aliased: bool = False) -> None:
+    def __init__(self, path: Path, expected: Expected, scan: Beside = tuple) -> None:
         self._path = path
         self._expected = expected
-        self._aliased = aliased
+        self._scan = scan
 
     def missing_host_key(
         self,
@@ -189,7 +196,10 @@ class Strict(_Policy):
 
     def meet(self, key: paramiko.PKey) -> None:
         name = self._expected.name
-        by_hand = "log in once by ssh" if self._aliased else f"run {_keyscan(name)} >> {self._path}"
+        before = self._scan()
+        by_hand = "log in once by ssh"
+        if before is not None:
+            by_hand = f"run {shlex.join((*before, *_keyscan(name)))} >> {self._path}"
         raise HostKeyRejected(
             f"the host key of {name} is not known: {fingerprint(key)}",
             where=self._expected.where,
@@ -227,7 +237,7 @@ _WAYS: Mapping[str, type[_Policy]] = {STRICT: Strict, "accept-new": AcceptNew}
 _CONFIGURED = dict.fromkeys(("accept-new", "no", "off", "false"), "accept-new")
 
 
-def _keyscan(hostname: str) -> str:
-    """Return the command that prints the key; ``hostname`` is ``host`` or ``[host]:port``."""
+def _keyscan(hostname: str) -> tuple[str, ...]:
+    """Return the argv that prints the key; ``hostname`` is ``host`` or ``[host]:port``."""
     host, _, port = hostname.removeprefix("[").partition("]:")
-    return f"ssh-keyscan -p {port} {host}" if port else f"ssh-keyscan {host}"
+    return ("ssh-keyscan", "-p", port, host) if port else ("ssh-keyscan", host)

@@ -31,8 +31,8 @@ from railgauge.core.errors import (
 )
 from railgauge.core.model import Command, Node, Transcript
 from railgauge.core.terms import Role
-from railgauge.transport import shell
-from railgauge.transport.capture import Capture, Pipes
+from railgauge.transport import InVain, never, shell
+from railgauge.transport.capture import AnsweringPipes, Capture, Pipes
 from railgauge.transport.shell import Sent
 from railgauge.transport.tag import Tag
 
@@ -50,7 +50,18 @@ _TOO_LARGE = "output-too-large"
 
 
 class NodeConnection(Protocol):
-    """An open connection to one node."""
+    """An open connection to one node.
+
+    ``beats`` says whether its commands have to show that they run, because nothing else shows that
+    the node can still be heard.
+    """
+
+    @property
+    def beats(self) -> bool: ...
+
+    @property
+    def lost(self) -> str:
+        """Why the connection is lost; empty while that is not known here. Sends nothing."""
 
     def execute(self, sent: Sent) -> Pipes:
         """Have the node's login shell run the line, with the script as its standard input.
@@ -145,7 +156,7 @@ class Job:
     def has_ended(self) -> bool:
         return self._is_over()
 
-    def wait(self, time_limit_s: float) -> Transcript:
+    def wait(self, time_limit_s: float, in_vain: InVain = never) -> Transcript:
         capture = self._capture
         deadline = time.monotonic() + time_limit_s
         # If another process holds the output open, no event reports that the command has ended:
@@ -155,6 +166,8 @@ class Job:
         ):
             if time.monotonic() > deadline:
                 break
+            if in_vain():
+                return self.stop()
         self._end(CommandTimedOut.kind)
         return self._transcript()
 
@@ -214,7 +227,7 @@ class Job:
             self._end_group(capture.pid)
         except TransportError:
             # The node is out of reach; the time limit that runs there will end the command.
-            self._error = self._error or ConnectionLost.kind
+            self._error = ConnectionLost.kind
 
     def _has_hit_limit(self) -> bool:
         return self._was_killed() and self._duration_s() >= _NEARLY * self._command.time_limit_s
@@ -322,10 +335,14 @@ class LinkSession:
         self._lock = threading.Lock()
         self._closed = False
 
-    def run(self, command: Command) -> Transcript:
+    @property
+    def lost(self) -> str:
+        return self._link.lost
+
+    def run(self, command: Command, in_vain: InVain = never) -> Transcript:
         job = self.start(command)
         try:
-            return job.wait(command.time_limit_s + GRACE_S)
+            return job.wait(command.time_limit_s + GRACE_S, in_vain)
         except BaseException:  # on an interrupt too: nothing else refers to this job
             job.stop()
             raise
@@ -333,13 +350,15 @@ class LinkSession:
     def start(self, command: Command) -> Job:
         start = Start.now()
         become = self._become if command.as_root else ()
-        sent = shell.command_line(command, start.nonce, self._tag, self._setup, become)
+        sent = shell.command_line(
+            command, start.nonce, self._tag, self._setup, become, beats=self._link.beats
+        )
         if self._closed:
             raise ConnectionLost("the session is closed", where=self._node_name)
-        pipes, end = (
-            self._link.execute(sent),
-            partial(self._end_group, become, _removal(command, start)),
-        )
+        pipes = self._link.execute(sent)
+        if command.asks:
+            pipes = AnsweringPipes(pipes)
+        end = partial(self._end_group, become, _removal(command, start))
         job = Job(command, start, pipes, end, setup=self._setup, become=become)
         with self._lock:
             self._jobs = [job, *(other for other in self._jobs if not other.is_settled)]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import getpass
 import os
 import socket
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,11 @@ from railgauge.core.errors import (
     TransportError,
 )
 from railgauge.core.model import Node
-from railgauge.transport import host_keys, ssh_config
+from railgauge.transport import agent, carriers, host_keys, silence, ssh_config
+from railgauge.transport.carriers import Carrier
 
-KEEPALIVE_S = 15
-SILENCE_LIMIT_S = 60  # a connection is lost if data stay unacknowledged for this long
 _AUTH_LIMIT_S = 30.0
 _MOST_HOPS = 8
-# Interval at which paramiko's thread for a connection checks whether it should end. paramiko's
-# default of 0.1 s keeps one core busy with 1,250 idle connections.
-_LOOK_S = 2.0
 
 # The exceptions that paramiko and fabric raise while a connection is opened. A key that cannot
 # be decoded raises ValueError or TypeError in the cryptography library that they use.
@@ -39,9 +35,14 @@ _FOREIGN = (paramiko.SSHException, OSError, EOFError, ValueError, TypeError)
 class _Connection(fabric.Connection):  # type: ignore[misc]
     """A connection whose attributes are no settings.
 
+    ``proxy`` is the line of its ProxyCommand, ``before`` the connections that it goes through.
+
     fabric looks up each that is assigned in a list of all names, and writes what is not there into
     the configuration, which connections share.
     """
+
+    proxy = ""
+    before: tuple[Any, ...] = ()
 
     def __setattr__(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -66,24 +67,25 @@ def open_hops(node: Node) -> tuple[Any, ...]:
 def close_hops(hops: tuple[Any, ...]) -> None:
     """Close the connections, the node's first; they may be closed already or never opened."""
     for hop in reversed(hops):
-        _wake(hop)
+        transport = hop.client.get_transport()
+        if transport is not None:
+            transport.sock.wake()
         hop.client.close()
 
 
-def _wake(hop: Any) -> None:
-    """Make the thread that reads from a connection see its end now, not at its next check."""
-    transport = hop.client.get_transport()
-    if transport is not None and hasattr(transport.sock, "shutdown"):
-        with contextlib.suppress(OSError, EOFError):
-            transport.sock.shutdown(socket.SHUT_RDWR)
+def silent_hop(hops: tuple[Any, ...]) -> str:
+    """Return where the first connection leads that has ended by its silence; empty if none has."""
+    silent = (hop for hop in hops if hop.transport.sock.is_silent)
+    return next((f"{hop.host} port {hop.port}" for hop in silent), "")
 
 
 def _hops(node: Node) -> tuple[Any, ...]:
     target = _connection(node, node.address, user=node.ssh.user, port=node.ssh.port)
     before = _before(node, node.ssh.jump or target.ssh_config.get("proxyjump", "none"))
-    if not before and (proxy := target.ssh_config.get("proxycommand", "none")) != "none":
-        target.gateway = proxy
-    return (*before, target)
+    hops = (*before, target)
+    for number, hop in enumerate(hops):
+        hop.before = hops[:number]
+    return hops
 
 
 def _before(node: Node, jump: str, deeper: int = 0) -> tuple[Any, ...]:
@@ -126,8 +128,30 @@ def _connection(node: Node, host: str, **login: Any) -> Any:
         raise BadInput(f"cannot use the host {host!r}: {error}", where=node.name) from error
     connection.connect_timeout = None  # fabric would truncate it to whole seconds
     connection.connect_kwargs = _connect_options(node, connection.ssh_config)
-    host_keys.guard(connection, node.ssh, node.name)
+    proxy = connection.ssh_config.get("proxycommand", "none")
+    connection.proxy = "" if proxy == "none" else proxy
+    host_keys.guard(connection, node.ssh, node.name, lambda: _beside(node, connection))
     return connection
+
+
+def _beside(node: Node, hop: Any) -> tuple[str, ...] | None:
+    """Return the argv that runs a command where ``hop`` can be reached: here, on its jump host.
+
+    ``None`` if that is not known.
+    """
+    if not hop.before:
+        return None if hop.proxy else ()
+    *first, last = (f"{one.user}@{one.original_host}" for one in hop.before)
+    ports = [f":{one.port}" if one.port != paramiko.config.SSH_PORT else "" for one in hop.before]
+    jumps = ",".join(f"{name}{port}" for name, port in zip(first, ports, strict=False))
+    return (
+        "ssh",
+        *(("-F", node.ssh.config) if node.ssh.config else ()),
+        *(("-i", node.ssh.key) if node.ssh.key else ()),
+        *(("-J", jumps) if jumps else ()),
+        *(("-p", ports[-1][1:]) if ports[-1] else ()),
+        last,
+    )
 
 
 def _connect_options(node: Node, configured: Any) -> dict[str, Any]:
@@ -136,7 +160,7 @@ def _connect_options(node: Node, configured: Any) -> dict[str, Any]:
         "timeout": settings.connect_timeout_s,
         "banner_timeout": settings.connect_timeout_s,
         "auth_timeout": max(_AUTH_LIMIT_S, settings.connect_timeout_s),
-        "allow_agent": settings.agent,
+        "allow_agent": settings.agent and not agent.hangs(),
         "look_for_keys": settings.key is None,
     }
     if settings.key is not None:
@@ -180,35 +204,31 @@ def _bytes_if_any(path: Path) -> bytes:
 def _open(node: Node, before: Any, hop: Any) -> None:
     """Open ``hop`` through the hop ``before`` it, or directly if there is none."""
     try:
-        if not hop.gateway:
-            limit_s = node.ssh.connect_timeout_s
-            hop.connect_kwargs["sock"] = (
-                _tunnel(before, hop, limit_s) if before else _socket(hop, limit_s)
-            )
+        hop.connect_kwargs["sock"] = _carrier(before, hop, node.ssh.connect_timeout_s)
         hop.open()
-        hop.transport.set_keepalive(KEEPALIVE_S)
-        if not hop.gateway:
-            hop.transport.sock.settimeout(_LOOK_S)
+        hop.transport.set_keepalive(_keepalive_s(hop.ssh_config))
+        hop.transport.sock.watch()
     except RailgaugeError:
         raise
     except _FOREIGN as error:
         raise _translated(node, hop, error) from error
 
 
-def _socket(hop: Any, limit_s: float) -> socket.socket:
-    opened = socket.create_connection((hop.host, hop.port), timeout=limit_s)
-    # paramiko never sets this; without it each command waits 40 ms for a delayed acknowledgement.
-    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    # Together with the keepalive, this detects a node that lost power.
-    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENCE_LIMIT_S * 1000)
-    return opened
-
-
-def _tunnel(before: Any, hop: Any, limit_s: float) -> paramiko.Channel:
-    channel: paramiko.Channel = before.transport.open_channel(
-        "direct-tcpip", (hop.host, hop.port), ("", 0), timeout=limit_s
+def _carrier(before: Any, hop: Any, limit_s: float) -> Carrier:
+    if before:
+        return carriers.through(before.transport, hop.host, hop.port, limit_s)
+    return (
+        carriers.by_program(hop.proxy) if hop.proxy else carriers.tcp(hop.host, hop.port, limit_s)
     )
-    return channel
+
+
+def _keepalive_s(configured: Mapping[str, Any]) -> float:
+    """Return the seconds between two keep-alives: the user's ``ServerAliveInterval`` if shorter.
+
+    A longer one is for connections on which nobody waits.
+    """
+    own = str(configured.get("serveraliveinterval", ""))
+    return min(float(own), silence.BEAT_S) if own.isdecimal() and int(own) else silence.BEAT_S
 
 
 def _translated(node: Node, hop: Any, error: Exception) -> TransportError:
@@ -226,6 +246,9 @@ def _translated(node: Node, hop: Any, error: Exception) -> TransportError:
 
 def _why_unreachable(hop: Any, place: str, error: Exception) -> tuple[str, str]:
     """Return what failed before the host presented its key, and a specific remedy or ``""``."""
+    if hop.proxy and not hop.before:
+        said = hop.connect_kwargs["sock"].last_word if "sock" in hop.connect_kwargs else ""
+        return f"its ProxyCommand gives no connection: {said or _one_line(error)}", ""
     if isinstance(error, socket.gaierror):
         remedy = "correct the address in the hostfile, or see that the name server answers"
         return f"the name {hop.host} does not resolve", remedy
@@ -244,14 +267,17 @@ def _was_greeted(hop: Any) -> bool:
 
 def _unreachable(node: Node, what: str, remedy: str = "") -> NodeUnreachable:
     port = f"-p {node.ssh.port} " if node.ssh.port else ""
+    jump = f"-J {node.ssh.jump} " if node.ssh.jump else ""
     return NodeUnreachable(
-        what, where=node.name, remedy=remedy or f"try: ssh {port}{node.address} true"
+        what, where=node.name, remedy=remedy or f"try: ssh {jump}{port}{node.address} true"
     )
 
 
 def _refused(node: Node, hop: Any, error: Exception) -> AuthenticationFailed:
     what = f"{hop.user} cannot log in to {hop.host} port {hop.port}: {_one_line(error)}"
-    if node.ssh.key and hop.connect_kwargs.get("pkey") is None:
+    if node.ssh.agent and not hop.connect_kwargs["allow_agent"]:
+        remedy = "the ssh-agent of SSH_AUTH_SOCK does not answer: mend it, or set ssh.agent: false"
+    elif node.ssh.key and hop.connect_kwargs.get("pkey") is None:
         remedy = f"the key {node.ssh.key} is encrypted: run ssh-add {node.ssh.key}"
     else:
         key = f" -i {node.ssh.key}" if node.ssh.key else ""

@@ -13,12 +13,14 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 from railgauge.core.errors import ConnectionLost, NodeUnreachable, NoEvidence
 from railgauge.core.exhaustion import no_fault_of_a_node
 from railgauge.core.model import Cluster, Command, Node, Transcript
-from railgauge.transport import Running, Session
+from railgauge.transport import InVain, Running, Session, never
+from railgauge.transport.waits import Waits, program
 
 Done = TypeVar("Done")
 Connect = Callable[[Node], Session]
@@ -52,6 +54,7 @@ class Sessions:
         self._greet = greet
         self._was_there = was_there
         self.masked = masked
+        self.waits = Waits()
         self._open: dict[str, _Lasting] = {}
         self._opening: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._dead: dict[str, NoEvidence] = {}
@@ -72,15 +75,30 @@ class Sessions:
             session = self._open.get(node)
             if session is None:
                 reached = self._reached(node)
-                session = _Lasting(reached, lambda: self._reached(node), self.masked)
+                session = _Lasting(reached, partial(self._again, node), self.masked, self.waits)
                 self._open[node] = session
             return session
+
+    def replace_lost(self, node: str) -> None:
+        """Open a new connection in the place of one that is known to be lost.
+
+        Raises the ``TransportError`` of the last attempt if the node cannot be reached.
+        """
+        session = self._open.get(node)
+        if session and session.lost:
+            self.drop(node)
+            self[node]
 
     def drop(self, node: str) -> None:
         """Forget a connection that broke; the next use opens a new one."""
         session = self._open.pop(node, None)
         if session:
+            self._note_lost(node, session)
             session.close()
+
+    def _note_lost(self, node: str, session: Session) -> None:
+        if session.lost and not self._closed:
+            self.waits.news.append(f"{node}: {session.lost}; its connection is lost")
 
     @contextmanager
     def interrupted(self) -> Iterator[None]:
@@ -107,6 +125,12 @@ class Sessions:
         for node in list(self._open):
             self.drop(node)
 
+    def _again(self, node: str, dead: Session) -> Session:
+        """Return a new connection in the place of one that was lost."""
+        self._note_lost(node, dead)
+        dead.close()
+        return self._reached(node)
+
     def _reached(self, node: str) -> Session:
         """Return a new connection; wait up to its remaining patience for a node reached before."""
         self.refuse_interrupted()
@@ -114,6 +138,10 @@ class Sessions:
             raise ConnectionLost("the session is closed", where=node)
         if node in self._dead:
             raise self._dead[node]
+        with self.waits.at(node, "a connection"):
+            return self._tried(node)
+
+    def _tried(self, node: str) -> Session:
         began = time.monotonic()
         while True:
             try:
@@ -170,16 +198,23 @@ class _Lasting:
     def __init__(
         self,
         session: Session,
-        reopened: Callable[[], Session],
+        reopened: Callable[[Session], Session],
         masked: Callable[[Transcript], Transcript],
+        waits: Waits,
     ) -> None:
         self._session = session
+        self._waits = waits
         self._reopened = reopened
         self._masked = masked
         self._reopening = threading.Lock()
 
-    def run(self, command: Command) -> Transcript:
-        return self._masked(self._having(lambda session: session.run(command)))
+    @property
+    def lost(self) -> str:
+        return self._session.lost
+
+    def run(self, command: Command, in_vain: InVain = never) -> Transcript:
+        with self._waits.at(command.node, program(command.argv)):
+            return self._masked(self._having(lambda session: session.run(command, in_vain)))
 
     def start(self, command: Command) -> Running:
         return self._having(lambda session: session.start(command))
@@ -200,6 +235,5 @@ class _Lasting:
         """Return the replacement of the broken connection ``dead``, the same one to all threads."""
         with self._reopening:
             if self._session is dead:
-                dead.close()
-                self._session = self._reopened()
+                self._session = self._reopened(dead)
             return self._session

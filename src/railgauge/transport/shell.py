@@ -17,6 +17,7 @@ is new for each command, so that no output can pass for a marker.
            printed on stderr too: what comes before it is of the bash's start-up files
 ``exit N`` the command has ended; printed even if a process that it left behind holds its
            output open, and for a crash, of which ssh does not report the exit code
+``runs``   the command has not ended; every 15 s, where nothing else shows that the node is there
 ``over N`` the program that becomes root has ended; without a ``pid`` before it has refused
 ========== =====================================================================
 
@@ -39,6 +40,7 @@ from railgauge import containers
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Command
 from railgauge.launchers.model import is_of_programs
+from railgauge.transport import silence
 from railgauge.transport.tag import VARIABLE
 
 MARKER = "::railgauge"
@@ -58,6 +60,16 @@ _DECODED = re.compile(r"""['"\\!\n%$`]""")
 # TERM.
 _BEGIN = 'echo "{marker} pid $PPID"; echo "{marker} pid" >&2; late=; trap late={late} TERM; '
 _RUN = "{command}; code=$?; "
+# A shell of its own prints the marker. Each waits for the end of its child: where the first process
+# of a container collects none, what a shell leaves behind stays a zombie.
+_BEATS = (
+    "(trap 'kill $!; wait $!; exit' TERM; while sleep {beat_s:g} >/dev/null & wait $!; do "
+    'echo "{marker} runs"; done) 2>/dev/null & beat=$!; '
+    "trap '{{ kill $beat; wait $beat; }} 2>/dev/null' EXIT; "
+)
+# The time limit of a command from which on it has to show that it runs. One that is shorter ends a
+# command, and is reported, before its silence is too long.
+_BEATS_FROM_S = 30.0
 # Root's processes cannot be signalled by the login user, so that timeout has to run as root too.
 # SUDO_COMMAND holds the whole line, and so a tag that may not be the command's.
 _AS_ROOT = '{become} env -u SUDO_COMMAND {line}; code=$?; echo "{marker} over $code"; exit $code'
@@ -135,10 +147,14 @@ echo '{marker} exit 0'"""
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a node is sent: ``line`` is for the login shell, ``script`` is its standard input."""
+    """What a node is sent: ``line`` is for the login shell, ``script`` is its standard input.
+
+    The input stays open behind the script for a command that ``asks``.
+    """
 
     line: str
     script: str
+    asks: bool = False
 
 
 def command_line(
@@ -147,12 +163,15 @@ def command_line(
     tag: str = "",
     setup: tuple[str, ...] = (),
     become: tuple[str, ...] = (),
+    *,
+    beats: bool = False,
 ) -> Sent:
     """Return the line and its input that run ``command`` under its time limit.
 
     Every process that it starts carries ``tag`` in its environment (``transport.tag``). The lines
     of ``setup`` run before it, unless the command is plain. ``become`` is the argv of the program
-    that runs it, its ``setup`` and its time limit as root; empty for none.
+    that runs it, its ``setup`` and its time limit as root; empty for none. With ``beats`` a command
+    that may be silent for too long shows that it runs.
 
     Raises ``BadInput`` for what no process can be given: an empty argv, a NUL, an invalid variable
     name, a time limit that is not a positive number, a port outside 1 to 65535.
@@ -165,9 +184,11 @@ def command_line(
         run = _RUN.format(**words)
     else:
         run = _SERVE.format(port=command.listens_on, in_use=IN_USE_CODE, **words)
-    script = _BEGIN.format(**words) + _tagged(tag) + run + _FINISH.format(**words)
+    beat = _BEATS.format(beat_s=silence.BEAT_S, marker=marker)
+    beat = beat if beats and command.time_limit_s >= _BEATS_FROM_S else ""
+    script = _BEGIN.format(**words) + _tagged(tag) + beat + run + _FINISH.format(**words)
     limit = f"timeout -k {KILL_AFTER_S} {_seconds(command.time_limit_s)} sh"
-    return Sent(_line(limit, marker, become), _WHOLE.format(script=script))
+    return Sent(_line(limit, marker, become), _WHOLE.format(script=script), command.asks)
 
 
 def _line(limit: str, marker: str, become: tuple[str, ...]) -> str:
@@ -239,7 +260,9 @@ def container_name(nonce: str) -> str:
 
 
 def _after(setup: tuple[str, ...], marker: str, command: Command, run: str) -> str:
-    """Return the shell text that runs a command after ``setup``, without input."""
+    """Return the shell text that runs a command after ``setup``; without input, unless it asks."""
+    if command.asks:
+        return f"({run})"
     if command.plain or not setup:
         return f"({run}) </dev/null"
     script = _SETUP.format(lines=shlex.join(setup), marker=marker, run=run)

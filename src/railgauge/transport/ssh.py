@@ -6,8 +6,10 @@ leaves the process running on the node.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import select
+import threading
 from typing import Any
 
 import paramiko
@@ -15,17 +17,17 @@ import paramiko
 from railgauge.core import exhaustion
 from railgauge.core.errors import ConnectionLost, TransportError
 from railgauge.core.model import Node
-from railgauge.transport import Session
+from railgauge.transport import Session, silence
 from railgauge.transport.capture import Pipes, Sink
 from railgauge.transport.job import KILLED_CODE, LinkSession
-from railgauge.transport.login import close_hops, open_hops
+from railgauge.transport.login import close_hops, open_hops, silent_hop
 from railgauge.transport.shell import Sent
 from railgauge.transport.tag import Tag
 
 _CHUNK_BYTES = 1 << 16
-_OPEN_LIMIT_S = 30.0
+_ANSWER_LIMIT_S = 30.0  # for the node to open a channel, and to start what is sent over it
 _END_LIMIT_S = 0.5
-_SILENT = "Timeout opening channel"  # paramiko's; a refusal is another exception
+_UNOPENED = "Timeout opening channel"  # paramiko's; a refusal is another exception
 
 # paramiko logs a traceback for each lost connection; the user gets our own error instead.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
@@ -56,6 +58,10 @@ class SshPipes:
         finally:
             self._channel.close()
         return code if code >= 0 else self._without_code()
+
+    def answer(self) -> None:
+        with contextlib.suppress(OSError):
+            self._channel.sendall(b"\n")
 
     def close(self) -> None:
         self._channel.close()
@@ -91,21 +97,36 @@ class SshPipes:
                 stderr(channel.recv_stderr(_CHUNK_BYTES))
 
 
-def _give(channel: paramiko.Channel, script: bytes) -> None:
-    """Send the script and the end of the input.
+def _give(channel: paramiko.Channel, sent: Sent) -> None:
+    """Send the script, and the end of the input unless the command asks.
 
     A command that has ended already takes none: what it printed says why.
     """
     try:
-        channel.sendall(script)
-        channel.shutdown_write()
+        channel.sendall(sent.script.encode("utf-8", "surrogateescape"))
+        if not sent.asks:
+            channel.shutdown_write()
     except OSError:
         if not channel.get_transport().is_active():
             raise
 
 
+class _Answer(threading.Event):
+    """Whether the node has answered a request; paramiko itself waits for that without end."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if not super().wait(_ANSWER_LIMIT_S if timeout is None else timeout):
+            raise TimeoutError
+        return True
+
+
 class SshLink:
-    """A ``NodeConnection`` over the last of ``hops``; each command gets its own channel."""
+    """A ``NodeConnection`` over the last of ``hops``; each command gets its own channel.
+
+    Keep-alives show whether the node can be heard (``carriers``).
+    """
+
+    beats = False
 
     def __init__(self, node_name: str, hops: tuple[Any, ...]) -> None:
         self._node_name = node_name
@@ -118,10 +139,11 @@ class SshLink:
 
     def execute(self, sent: Sent) -> Pipes:
         try:
-            channel = self.transport.open_session(timeout=_OPEN_LIMIT_S)
+            channel = self.transport.open_session(timeout=_ANSWER_LIMIT_S)
+            channel.event = _Answer()
             pipes = SshPipes(channel)
             channel.exec_command(sent.line.encode("utf-8", "surrogateescape"))
-            _give(channel, sent.script.encode("utf-8", "surrogateescape"))
+            _give(channel, sent)
         except (paramiko.SSHException, EOFError, OSError) as error:
             raise self._refused(error) from error
         return pipes
@@ -129,15 +151,23 @@ class SshLink:
     def close(self) -> None:
         close_hops(self._hops)
 
+    @property
+    def lost(self) -> str:
+        if self.transport.is_active():
+            return ""
+        silent = silent_hop(self._hops)
+        lost = f"nothing has come from {silent} for {silence.LIMIT_S:g} s"
+        return lost if silent else "the other end has gone"
+
     def _refused(self, error: Exception) -> TransportError:
         exhaustion.raise_if_exhausted(self.transport.saved_exception)
-        if not self.transport.is_active():
-            return ConnectionLost("the connection is lost", where=self._node_name)
-        if _SILENT in str(error):
-            # A frozen node. Each command to it would wait as long, and the kernel of the node
-            # still acknowledges what is sent; a new connection shows that nobody answers.
+        if self.lost:
+            return ConnectionLost(self.lost, where=self._node_name)
+        if isinstance(error, TimeoutError) or _UNOPENED in str(error):
+            # Something on the way may answer keep-alives for the node. Each command to it would
+            # wait as long; a new connection shows that nobody answers.
             self.close()
-            what = f"the node has not answered for {_OPEN_LIMIT_S:g} s"
+            what = f"the node has started no command for {_ANSWER_LIMIT_S:g} s"
             return ConnectionLost(what, where=self._node_name)
         return TransportError(
             f"the node does not start another command: {error}",

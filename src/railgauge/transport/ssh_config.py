@@ -28,6 +28,7 @@ _USED = frozenset(
     {
         *("hostname", "user", "port", "identityfile", "proxyjump", "proxycommand"),
         *("userknownhostsfile", "globalknownhostsfile", "stricthostkeychecking", "hostkeyalias"),
+        "serveraliveinterval",
     }
 )
 _EXPANDED = ("proxycommand", "userknownhostsfile", "globalknownhostsfile")

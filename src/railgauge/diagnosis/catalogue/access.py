@@ -19,7 +19,8 @@ KINDS: Mapping[str, Kind] = {
         "the node presents an SSH host key that is not known, or not the known one",
         "compare the key's fingerprint with the node's own (ssh-keygen -lf"
         " /etc/ssh/ssh_host_ed25519_key.pub there); if it is right, replace the entry:"
-        " ssh-keygen -R NODE, then ssh-keyscan NODE >> ~/.ssh/known_hosts; host_keys: accept-new"
+        " ssh-keygen -R NODE, then ssh-keyscan NODE >> ~/.ssh/known_hosts (behind a jump host:"
+        " ssh JUMP ssh-keyscan NODE); host_keys: accept-new"
         " in the hostfile adds unknown keys, never changed ones",
         "standard: RFC 4251, 4.1: without a known host key the server may be any machine",
     ),

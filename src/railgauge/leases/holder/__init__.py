@@ -1,8 +1,9 @@
 """The script that holds a lease on a node, and the answer that it prints.
 
-A lease is a file lock (flock) on the node, held by a script whose output this process reads. The
-script ends when its output has no reader; the kernel then releases the lock. The file contains the
-name of the holder, for other runs that find it locked. It exists as long as the lease.
+A lease is a file lock (flock) on the node, held by a script whose output this process reads and
+answers. The script ends when its output has no reader, or none that answers; the kernel then
+releases the lock. The file contains the name of the holder, for other runs that find it locked. It
+exists as long as the lease.
 
 The script's first line is ``held PID``, ``cannot REASON``, ``forged REASON``, or ``taken`` with the
 holder as JSON:
@@ -19,12 +20,14 @@ from dataclasses import asdict, dataclass, field, fields
 from importlib.resources import files
 
 from railgauge.core.model import Command
+from railgauge.transport import silence
 from railgauge.transport.tag import VARIABLE, Tag, run_on
 
 PART = "lease"
 """The part that the tag of a lease's script names."""
 
 _HOLD_LIMIT_S = 30 * 86400.0  # a lease ends with its run, but every command needs a limit
+_SPARE_S = 15.0  # a run finds its connection lost before the node gives the lease away
 _SWEEP_LIMIT_S = 30.0
 _WORD_LENGTH = 80
 _PROCESS = re.compile(r"[1-9][0-9]{1,9}", re.ASCII)  # not 1, which is init
@@ -98,12 +101,13 @@ def hold_command(
     """
     text = f"{_sweep(engines)}\n{_text('hold.sh')}"
     who = json.dumps(asdict(holder))
-    words = (rootfs.rstrip("/"), who, run_on(run, node), f"{beat_s:g}")
+    answer_s = silence.LIMIT_S + _SPARE_S
+    words = (rootfs.rstrip("/"), who, run_on(run, node), f"{beat_s:g}", f"{answer_s:g}")
     # Not the session's tag: ending the processes of a dead worker must not end the lease.
     environment = {"LC_ALL": "C", VARIABLE: Tag(run, PART).on(node)}
     argv = ("sh", "-c", text, "railgauge", *words)
     # As root, because it has to end root's processes too.
-    return Command(node, argv, environment, _HOLD_LIMIT_S, plain=True, as_root=True)
+    return Command(node, argv, environment, _HOLD_LIMIT_S, plain=True, as_root=True, asks=True)
 
 
 def sweep_command(node: str, run: str, part: str, engines: Collection[str] = ()) -> Command:

@@ -1,14 +1,17 @@
-# Holds the lease of one node while its output has a reader. Then it ends the processes that the run
-# left behind, and releases the lease. Arguments: the host's root, the holder (one line), the prefix
-# of the run's tags on this node, the seconds between two signs of life.
+# Holds the lease of one node while its output has a reader that answers. Then it ends the processes
+# that the run left behind, and releases the lease. Arguments: the host's root, the holder (one line),
+# the prefix of the run's tags on this node, the seconds between two signs of life, the seconds within
+# which the run has to answer.
 #
-# Its first line is the answer: "held PID", the process to end by TERM, "taken HOLDER", "cannot REASON",
+# It prints a dot as a sign of life, and now and then a question mark, to which a line of input is the
+# answer. Its first line is the answer: "held PID", the process to end by TERM, "taken HOLDER", "cannot REASON",
 # or "forged REASON".
 
 # shellcheck shell=sh disable=SC3065,SC3067 # test -k and -O: every sh of a Linux system has them
 
-root=$1 who=$2 tag=$3 beat_s=$4
-unset file folder sleeping
+root=$1 who=$2 tag=$3 beat_s=$4 answer_s=$5
+unset file folder waiting
+exec 3<&0
 trap '' PIPE
 umask 0
 
@@ -149,8 +152,8 @@ tell_holder() {
 
 leave() {
   trap '' TERM HUP INT
-  # shellcheck disable=SC2086 # no word if there was no sleep yet
-  kill $sleeping 2>/dev/null # it has our output open
+  # shellcheck disable=SC2086 # no word if there was none yet
+  kill $waiting 2>/dev/null # it has our output open
   # One program for both, where rm knows -d. A folder in which another script has a file stays.
   if is_ours; then rm -fd "$file" "$folder" 2>/dev/null; fi
   if is_ours; then
@@ -160,20 +163,36 @@ leave() {
   exit 0
 }
 
+# In the background, because a signal waits for what is in the foreground.
+wait_for() {
+  "$@" <&3 3<&- 9<&- &
+  waiting=$!
+  wait $waiting
+}
+
+# Whether the run is there. A reader may be gone without an end: the network between is away, or the
+# run's machine hangs. That is asked at each fifth sign of life.
+is_heard() {
+  beats=$(((beats + 1) % 5))
+  if [ $beats -gt 0 ]; then
+    printf . 2>/dev/null
+  else
+    printf '?' 2>/dev/null && wait_for timeout "$answer_s" sh -c 'read -r _'
+  fi
+}
+
 choose_folder
 take
 trap leave TERM HUP INT
 printf 'held %s\n' $$
+beats=0
 while is_ours; do
-  if ! printf . 2>/dev/null; then # the output has no reader: the run is dead
+  if ! is_heard; then
     sweep "$tag"
     sleep 1 9<&-
     sweep "$tag" # again, for processes that were just being started
     leave
   fi
-  # In the background, because a signal waits for what is in the foreground.
-  sleep "$beat_s" 9<&- &
-  sleeping=$!
-  wait $sleeping
+  wait_for sleep "$beat_s"
 done
 exit 4 # the file was deleted, and the lease with it

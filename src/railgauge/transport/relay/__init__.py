@@ -26,9 +26,10 @@ from railgauge.containers import engine
 from railgauge.core.errors import NoEvidence, ToolFailed
 from railgauge.core.model import Command, Container, Transcript
 from railgauge.launchers import through
-from railgauge.transport import Running
+from railgauge.transport import InVain, Running, never
 from railgauge.transport.job import GRACE_S
 from railgauge.transport.sessions import Sessions
+from railgauge.transport.waits import program
 
 _READY_LIMIT_S = 30.0
 _ANSWER_LIMIT_S = 30.0
@@ -63,14 +64,16 @@ def request(line: str) -> DaemonRequest | None:
     return None if "\0" in text else DaemonRequest(found[1], found[2], text)
 
 
-def run(sessions: Sessions, command: Command) -> Transcript:
+def run(sessions: Sessions, command: Command, in_vain: InVain = never) -> Transcript:
     """Run a launcher to its end, and the daemons that it asks for on the nodes of its launch.
+
+    It is stopped if it is ``in_vain``.
 
     A command without ``daemons_on`` is run like any other. Raises ``NoEvidence`` if a node of the
     launch cannot be reached; see ``Session.run`` for the rest.
     """
     if not command.daemons_on:
-        return sessions[command.node].run(command)
+        return sessions[command.node].run(command, in_vain)
     for node in dict.fromkeys(command.daemons_on.values()):
         sessions[node]  # a node that is out of reach is named here, before anything is started
     with _desk(sessions, command) as (desk, folder):
@@ -82,7 +85,8 @@ def run(sessions: Sessions, command: Command) -> Transcript:
         )
         daemons = _Daemons(sessions, command, desk, folder)
         try:
-            done = daemons.serve(launcher)
+            with sessions.waits.at(command.node, program(command.argv)):
+                done = daemons.serve(launcher, in_vain)
             daemons.leave(0.0 if done.error else _LEAVE_S)
         finally:
             launcher.stop()
@@ -129,7 +133,7 @@ class _Daemons:
         self._served = 1  # lines of the desk; the first is its "ready"
         self._running: dict[str, Running] = {}
 
-    def serve(self, launcher: Running) -> Transcript:
+    def serve(self, launcher: Running, in_vain: InVain) -> Transcript:
         """Start what the desk asks for until the launcher has ended; return its transcript."""
         until = time.monotonic() + self._command.time_limit_s + GRACE_S
         while not (launcher.has_ended or self._desk.has_ended) and time.monotonic() < until:
@@ -138,6 +142,8 @@ class _Daemons:
                 self._served += 1
                 self._answer(self._started(line))
             self._answer(self._ended())
+            if in_vain():
+                return launcher.stop()
         return launcher.wait(max(until - time.monotonic(), 0.0))
 
     def leave(self, patience_s: float) -> None:

@@ -11,6 +11,8 @@ import os
 import re
 import signal
 import subprocess
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from railgauge.core.errors import NodeUnreachable, TransportError
@@ -19,7 +21,7 @@ from railgauge.core.private_files import umask_of_commands
 from railgauge.transport import Session
 from railgauge.transport.capture import Pipes, Sink
 from railgauge.transport.job import LinkSession
-from railgauge.transport.local import LocalPipes
+from railgauge.transport.local import LocalPipes, ProgramLink, kill_all
 from railgauge.transport.shell import Sent
 from railgauge.transport.slurm import lines, nodes
 from railgauge.transport.slurm.steps import environment, folder, step_argv
@@ -41,24 +43,16 @@ def connect(node: Node, tag: Tag | None = None) -> Session:
     refusal = node.slurm.refusal or nodes.refusal_in_job(node.name, node.slurm.job)
     if refusal:
         raise NodeUnreachable(refusal, where=node.name, remedy=REMEDY.format(node=node.name))
-    return LinkSession(node, SlurmLink(node), tag)
+    return LinkSession(node, ProgramLink(node.name, partial(_start, node)), tag)
 
 
-class SlurmLink:
-    """A ``NodeConnection`` whose lines run as steps on one node."""
-
-    def __init__(self, node: Node) -> None:
-        self._node = node
-
-    def execute(self, sent: Sent) -> Pipes:
-        argv = step_argv(self._node.slurm, [self._node.name], lines.attended(sent))
-        try:
-            return StepPipes(start_step(argv), sent.script)
-        except OSError as error:
-            raise TransportError(f"cannot start srun: {error}", where=self._node.name) from error
-
-    def close(self) -> None:
-        """Do nothing: the allocation belongs to the run."""
+def _start(node: Node, sent: Sent, lose: Callable[[], None]) -> Pipes:
+    """Run the line as a step on the node."""
+    argv = step_argv(node.slurm, [node.name], lines.attended(sent))
+    try:
+        return StepPipes(start_step(argv), sent.script, lose)
+    except OSError as error:
+        raise TransportError(f"cannot start srun: {error}", where=node.name) from error
 
 
 def start_step(argv: tuple[str, ...], stderr: Any = subprocess.PIPE) -> subprocess.Popen[bytes]:
@@ -81,21 +75,20 @@ def start_step(argv: tuple[str, ...], stderr: Any = subprocess.PIPE) -> subproce
 
 def end_step(process: subprocess.Popen[bytes]) -> None:
     """End a step and its ``srun``. TERM makes Slurm kill the tasks; KILL leaves them running."""
-    with contextlib.suppress(ProcessLookupError):
+    with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGTERM)
             process.wait(_END_LIMIT_S)
-    with contextlib.suppress(ProcessLookupError):
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+    kill_all(process)
 
 
 class StepPipes:
     """The output of one step."""
 
-    def __init__(self, process: subprocess.Popen[bytes], script: str) -> None:
-        self._process = process
-        self._pipes = LocalPipes(process, script, keep_open=True)
+    def __init__(
+        self, process: subprocess.Popen[bytes], script: str, lose: Callable[[], None]
+    ) -> None:
+        self._pipes = LocalPipes(process, script, keep_open=True, end=end_step, lose=lose)
 
     def drain(self, stdout: Sink, stderr: Sink) -> int | None:
         """Return the command's exit code, or ``None`` if ``srun`` failed and reported none.
@@ -109,9 +102,10 @@ class StepPipes:
             said = tail.end()
         return 0 if code == 0 else said
 
+    def answer(self) -> None:
+        """Do nothing: a step watches its input for its end, and no lease is held under Slurm."""
+
     def close(self) -> None:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            end_step(self._process)
         self._pipes.close()
 
 

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import os
 import re
+import selectors
 import subprocess
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -31,6 +32,7 @@ from railgauge.core.model import Command, Node, Transcript
 from railgauge.transport import Answer, shell
 from railgauge.transport.capture import Capture
 from railgauge.transport.job import GRACE_S, Start
+from railgauge.transport.silence import Silence
 from railgauge.transport.slurm import REMEDY, end_step, lines, start_step
 from railgauge.transport.slurm.steps import step_argv
 
@@ -38,6 +40,8 @@ from railgauge.transport.slurm.steps import step_argv
 # not finished are asked again in the next round, without the dead node.
 _ROUNDS = 4
 _LAUNCH_LIMIT_S = 60.0
+_LOOK_S = 1.0
+_CHUNK_BYTES = 1 << 16
 # Neither a site's limit nor a node that fails may end the step on the other nodes.
 _OPTIONS = ("--label", "--wait=0", "--kill-on-bad-exit=0", "--no-kill")
 _END = b"."
@@ -77,19 +81,33 @@ def _round(nodes: Sequence[Node], command: Command) -> Iterator[Answer]:
     answers = Answers(command, start, {node.name for node in nodes}, bool(setup))
     with TemporaryFile() as stderr:
         step = start_step(argv, stderr)
-        limit = threading.Timer(command.time_limit_s + GRACE_S + _LAUNCH_LIMIT_S, end_step, [step])
-        limit.daemon = True
-        limit.start()
         try:
             _give(step, sent.script)
-            assert step.stdout
-            for labelled in step.stdout:
-                yield from answers.take(labelled)
-            is_late = not limit.is_alive()
+            for labelled in _printed(step):
+                yield from answers.take(labelled) if labelled else answers.looked()
+                if not labelled and not answers.waiting:
+                    break  # Slurm itself waits much longer for the nodes that are silent
         finally:
-            limit.cancel()
             _end(step)
-        yield from answers.failures(_text(stderr), is_late=is_late)
+        yield from answers.failures(_text(stderr))
+
+
+def _printed(step: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    """Yield the lines that a step prints until its end, and after each ``LOOK_S`` an empty text."""
+    assert step.stdout
+    held, looked_s = b"", time.monotonic()
+    with selectors.DefaultSelector() as selector:
+        selector.register(step.stdout, selectors.EVENT_READ)
+        while True:
+            if selector.select(_LOOK_S):
+                chunk = os.read(step.stdout.fileno(), _CHUNK_BYTES)
+                *whole, held = (held + chunk).split(b"\n")
+                yield from (line + b"\n" for line in whole)
+                if not chunk:
+                    return
+            if time.monotonic() - looked_s >= _LOOK_S:
+                looked_s = time.monotonic()
+                yield b""
 
 
 def _give(step: subprocess.Popen[bytes], script: str) -> None:
@@ -101,8 +119,7 @@ def _give(step: subprocess.Popen[bytes], script: str) -> None:
 
 
 def _end(step: subprocess.Popen[bytes]) -> None:
-    with suppress(subprocess.TimeoutExpired):
-        end_step(step)
+    end_step(step)
     assert step.stdin
     assert step.stdout
     with suppress(OSError):
@@ -128,6 +145,7 @@ class Answers:
     start: Start
     waiting: set[str]
     has_setup: bool = False
+    _silences: dict[str, Silence] = field(default_factory=dict)
     _names: dict[bytes, str] = field(default_factory=dict)
     _captures: dict[str, Capture] = field(default_factory=dict)
 
@@ -151,17 +169,42 @@ class Answers:
             self.waiting.discard(name)
             return ""
         self._captures[name] = Capture(self.start.nonce)
+        self._silences[name] = Silence(_LOOK_S)
         return name
+
+    def looked(self) -> Iterator[Answer]:
+        """A while has passed: yield the reason for each node that will not answer any more."""
+        late_s = time.monotonic() - self.start.monotonic_s
+        for name in sorted(self.waiting):
+            quiet = self._silences.get(name)
+            if quiet is None and late_s > _LAUNCH_LIMIT_S:
+                what = f"Slurm has started no step on the node for {_LAUNCH_LIMIT_S:g} s"
+                yield from self._without(name, NodeUnreachable(what, where=name))
+            if quiet is None:
+                continue
+            quiet.looked()
+            if quiet.is_too_long or late_s > _LAUNCH_LIMIT_S + self.command.time_limit_s + GRACE_S:
+                why = "the output stopped before the command ended"
+                yield from self._without(name, ConnectionLost(why, where=name))
+
+    def _without(self, name: str, why: NoEvidence) -> Iterator[Answer]:
+        self.waiting.discard(name)
+        yield name, why
 
     def _add(self, name: str, text: bytes) -> Iterator[Answer]:
         capture, line = self._captures[name], text.strip()
+        self._silences[name].heard()
+        if line == lines.RUNS:
+            return
         if line != _END:
             with suppress(binascii.Error, ValueError):
                 capture.take_stdout(base64.b64decode(line, validate=True))
         elif capture.pid is not None and (capture.setup_at == 0 or not self.has_setup):
-            # Else the command never started: base64 or timeout is missing, or setup has failed.
             self.waiting.discard(name)
             yield name, self._transcript(name, capture)
+        else:
+            # The command never started: base64 or timeout is missing, or setup has failed.
+            self._silences[name] = Silence(0.0)  # it is not lost, and nothing more comes from it
 
     def _transcript(self, name: str, capture: Capture) -> Transcript:
         duration_s = time.monotonic() - self.start.monotonic_s
@@ -179,21 +222,11 @@ class Answers:
             error=CommandTimedOut.kind if is_late else ConnectionLost.kind if code is None else "",
         )
 
-    def failures(self, messages: str, *, is_late: bool) -> Iterator[Answer]:
-        """Yield the reason, where one is known, why each node still missing will not answer."""
+    def failures(self, messages: str) -> Iterator[Answer]:
+        """Yield Slurm's reason, where it gives one, why a node still missing will not answer."""
         for found in _FAILED.finditer(messages):
-            name = found["node"]
-            if name in self.waiting:
-                self.waiting.discard(name)
-                yield name, _unreachable(name, found["what"])
-        if is_late:
-            for name in sorted(self.waiting):
-                yield name, self._late(name)
-
-    def _late(self, name: str) -> NoEvidence:
-        if name in self._captures:
-            return ConnectionLost("the output stopped before the command ended", where=name)
-        return NodeUnreachable("Slurm did not start a step on the node in time", where=name)
+            if (name := found["node"]) in self.waiting:
+                yield from self._without(name, _unreachable(name, found["what"]))
 
 
 def _unreachable(name: str, what: str) -> NoEvidence:

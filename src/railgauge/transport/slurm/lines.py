@@ -6,6 +6,7 @@ unchanged, and no shell reads them on the way. Its script comes by the input of 
 
 from __future__ import annotations
 
+from railgauge.transport import silence
 from railgauge.transport.shell import Sent
 
 # Slurm reads a step's output even after the run has died, so a command would not notice the death
@@ -43,10 +44,17 @@ exit "${code:-1}"
 """
 
 # The node prints its name, because srun does not report which label belongs to which node. The
-# nonce comes first, because a TaskProlog may print lines of its own before it.
+# nonce comes first, because a TaskProlog may print lines of its own before it. Until the line has
+# ended the node shows that it runs; later, this could be in the middle of the output.
+RUNS = b"!"
 _GATHERED = """
 printf '%s %s\\n' "$2" "$SLURMD_NODENAME"
-(eval "$1") 2>/dev/null | base64
+(trap 'kill $!; wait $!; exit' TERM; while sleep "$3" >/dev/null & wait $!; do
+  echo '!'
+done) 2>/dev/null &
+text=$( (eval "$1") 2>/dev/null | base64)
+{ kill $!; wait $!; } 2>/dev/null
+printf '%s\\n' "$text"
 echo .
 """
 
@@ -62,5 +70,5 @@ def attended(sent: Sent) -> tuple[str, ...]:
 
 def gathered(line: str, nonce: str) -> tuple[str, ...]:
     """Return the argv that prints ``nonce`` and the node's name, runs ``line`` with the input of
-    the step, and prints its output as base64 and a dot."""
-    return ("sh", "-c", _GATHERED, "railgauge", line, nonce)
+    the step, and prints its output as base64 and a dot; until then ``RUNS`` now and then."""
+    return ("sh", "-c", _GATHERED, "railgauge", line, nonce, f"{silence.BEAT_S:g}")

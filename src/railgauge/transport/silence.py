@@ -1,0 +1,35 @@
+"""When a connection counts as lost: nothing has come from its other end for too long.
+
+A node that works says something every ``BEAT_S``, however long its tools print nothing: sshd
+answers a keep-alive, and a command that another program runs there prints a marker (``shell``).
+Three of them have to fail, so that a node under load, which answers late, loses nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+BEAT_S = 15.0
+LIMIT_S = 45.0
+
+
+@dataclass
+class Silence:
+    """Counts looks of ``look_s`` that found nothing.
+
+    It reads no clock: of a process that was stopped for a minute, no node is to blame.
+    """
+
+    look_s: float
+    _looks: int = 0
+
+    def heard(self) -> None:
+        self._looks = 0
+
+    def looked(self) -> None:
+        """A look of ``look_s`` has found nothing."""
+        self._looks += 1
+
+    @property
+    def is_too_long(self) -> bool:
+        return self._looks * self.look_s >= LIMIT_S
