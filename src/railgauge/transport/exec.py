@@ -80,6 +80,10 @@ class ExecLink:
     def __init__(self, node: Node) -> None:
         self._node = node
 
+    @property
+    def way(self) -> str:
+        return shlex.join(self._node.exec)
+
     def execute(self, sent: Sent) -> Pipes:
         try:
             return ExecPipes(started(*self._node.exec, "sh", "-c", sent.line), sent.script)

@@ -21,7 +21,7 @@ from railgauge.core.errors import (
     TransportError,
 )
 from railgauge.core.model import Node
-from railgauge.transport import host_keys, ssh_config
+from railgauge.transport import host_keys, login_key, ssh_config
 
 KEEPALIVE_S = 15
 SILENCE_LIMIT_S = 60  # a connection is lost if data stay unacknowledged for this long
@@ -61,6 +61,15 @@ def open_hops(node: Node) -> tuple[Any, ...]:
         close_hops(hops)
         raise
     return hops
+
+
+def way_through(node: Node, hops: tuple[Any, ...]) -> str:
+    """Return how the open connections lead to the node: user, key, and jump hosts."""
+    *before, last = hops
+    files = last.connect_kwargs.get("key_filename", [])
+    key = login_key.in_words(last.transport.login_key, files, node.ssh.key)
+    jumps = [hop.host for hop in before] or ([str(last.gateway)] if last.gateway else [])
+    return f"{last.user} by {key}{', through ' if jumps else ''}{', '.join(jumps)}"
 
 
 def close_hops(hops: tuple[Any, ...]) -> None:

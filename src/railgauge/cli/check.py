@@ -1,0 +1,214 @@
+"""``railgauge check``: what each node lacks before the first run, and the line to write for it."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from railgauge.checking import proposal
+from railgauge.checking.model import Cell, Line, State
+from railgauge.checking.table import CHECKS, cells, is_ready
+from railgauge.cli import text
+from railgauge.cli.reached import nodes_reached, tell
+from railgauge.config import hostfile, texts, thresholds
+from railgauge.config.strict_yaml import loads
+from railgauge.config.thresholds import Platform
+from railgauge.core.errors import BadInput
+from railgauge.core.model import Cluster
+from railgauge.core.naming import folded, shortened
+from railgauge.planning.programs import programs
+from railgauge.run.asking import asked
+from railgauge.run.store import write_whole
+
+HELP = "ask every node what a run would stumble over, and say what to write into the hostfile"
+EXAMPLE = (
+    "example: railgauge check hostfiles/mine.yaml --write hostfiles/ready.yaml; it measures and "
+    "changes nothing. Exit codes: 0 all nodes are ready, 1 something is to be mended or written "
+    "or is not known, 2 bad usage or input"
+)
+_NOT_READY = 1
+_UNNAMED = "unnamed"  # in place of a platform, which the nodes may not have yet
+_MODEL = "a-model"  # only which programs serve it is asked
+_YAML = (".yaml", ".yml")
+_STATES = {State.OK: "ok", State.NOTE: "note", State.UNKNOWN: "?", State.MEND: "MEND"}
+
+Found = Mapping[str, Mapping[str, Cell]]
+"""Node -> check -> cell."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("hostfile", type=Path, metavar="HOSTFILE", help="YAML, or one host a line")
+    parser.add_argument("--platform", metavar="NAME", help="for a plain list; may be left out")
+    parser.add_argument(
+        "--write", type=Path, metavar="NEW.yaml", help="write the hostfile with the proposed lines"
+    )
+    parser.add_argument("--force", action="store_true", help="also over a file that exists")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the table; exit code 1 unless every node is ready."""
+    began = time.monotonic()
+    _refuse_unwritable(options)
+    cluster = hostfile.load(
+        options.hostfile,
+        schema_file=options.root / "hostfiles" / "schema.json",
+        platform=options.platform,
+        unnamed=_UNNAMED,
+    )
+    platform = _platform(cluster, options.root)
+    planned = None if platform is None else programs(platform, cluster)
+    with nodes_reached(cluster, "check", tell) as (reached, sessions):
+        found = cells(asked(reached, platform, planned, sessions, tell))
+    lines = _lines(found)
+    _write(options, cluster, lines)
+    if options.json:
+        text.print_json(_json(options, cluster, found, lines, time.monotonic() - began))
+    else:
+        for row in _rows(options, cluster, found, lines):
+            print(text.printable(row))
+    return 0 if is_ready(found) else _NOT_READY
+
+
+def _refuse_unwritable(options: argparse.Namespace) -> None:
+    new: Path | None = options.write
+    if new is None:
+        return
+    if new.suffix not in _YAML:
+        raise BadInput("is no name of a YAML file", where=str(new), remedy="write NAME.yaml")
+    if new.exists() and not options.force:
+        raise BadInput("exists already", where=str(new), remedy="name another file, or --force")
+    if new.absolute().parent.resolve() != options.hostfile.absolute().parent.resolve():
+        what = "is not in the folder of the hostfile, whose relative paths it keeps"
+        raise BadInput(what, where=str(new), remedy=f"write it into {options.hostfile.parent}")
+
+
+def _platform(cluster: Cluster, root: Path) -> Platform | None:
+    """Return the platform of the hostfile, if there is a file for it."""
+    if not (root / "thresholds" / f"{cluster.platform}.json").exists():
+        return None
+    found = thresholds.load(cluster.platform, root / "thresholds")
+    return thresholds.with_model(
+        thresholds.on_site(found, cluster, cluster.source), cluster.model or _MODEL
+    )
+
+
+def _lines(found: Found) -> list[Line]:
+    every = (line for row in found.values() for cell in row.values() for line in cell.lines)
+    lines: list[Line] = []
+    for line in every:
+        if line not in lines:
+            lines.append(line)
+    return lines
+
+
+def _write(options: argparse.Namespace, cluster: Cluster, lines: Sequence[Line]) -> None:
+    if options.write is not None:
+        write_whole(options.write, proposal.written(_text(options, cluster), lines))
+
+
+def _text(options: argparse.Namespace, cluster: Cluster) -> str:
+    if options.hostfile.suffix in _YAML:
+        return texts.read(options.hostfile)
+    named = "" if cluster.platform == _UNNAMED else cluster.platform
+    return proposal.of_plain(cluster, named)
+
+
+# --- what is printed ---
+
+
+def _rows(
+    options: argparse.Namespace, cluster: Cluster, found: Found, lines: Sequence[Line]
+) -> Iterator[str]:
+    for check in CHECKS:
+        name = check.name
+        for cell, nodes in _alike(found, name):
+            where = shortened(folded(nodes))
+            yield f"{name:<6} {_STATES[cell.state]:<5} {where}: {_one_line(cell.found)}"
+            if cell.remedy:
+                yield f"{'':<13}do: {_one_line(cell.remedy)}"
+            for line in cell.lines:
+                yield f"{'':<13}write: {_written(line)}"
+            name = ""
+    yield _summary(found)
+    proposed = _proposed(options, cluster, lines)
+    if proposed:
+        yield f"to write into {options.hostfile}:"
+        for row in proposal.block(proposed, proposed).splitlines():
+            yield f"  {row}"
+    if options.write:
+        yield f"written: {options.write}; next: railgauge check {options.write}"
+    elif proposed:
+        yield "or have it written: --write NEW.yaml, beside this hostfile"
+    if cluster.platform == _UNNAMED:
+        yield (
+            "the hostfile names no platform: railgauge platform new NAME --hostfile "
+            f"{options.write or options.hostfile}"
+        )
+
+
+def _alike(found: Found, check: str) -> Iterator[tuple[Cell, list[str]]]:
+    """Yield each different cell of a check with its nodes, what is good first."""
+    nodes: dict[str, tuple[Cell, list[str]]] = {}
+    for node, row in found.items():
+        if check in row:
+            nodes.setdefault(repr(row[check]), (row[check], []))[1].append(node)
+    order = list(State)
+    yield from sorted(nodes.values(), key=lambda one: order.index(one[0].state))
+
+
+def _one_line(said: str) -> str:
+    return " ".join(said.split())
+
+
+def _written(line: Line) -> str:
+    *keys, last = line.keys
+    value = proposal.block({last: line.value}, [last]).strip()
+    return f"{': '.join((*keys, _one_line(value)))}"
+
+
+def _summary(found: Found) -> str:
+    states = [cell.state for row in found.values() for cell in row.values()]
+    mend, unknown = states.count(State.MEND), states.count(State.UNKNOWN)
+    if not mend and not unknown:
+        return f"ready: {len(found)} nodes, {len(states)} cells"
+    return f"not ready: of {len(states)} cells {mend} to mend, {unknown} not known"
+
+
+def _proposed(
+    options: argparse.Namespace, cluster: Cluster, lines: Sequence[Line]
+) -> dict[str, Any]:
+    """Return the keys of the hostfile that change, as they become."""
+    document, _ = loads(_text(options, cluster))
+    made = proposal.applied(document, lines)
+    return {key: made[key] for key in proposal.changed(document, made)}
+
+
+def _json(
+    options: argparse.Namespace,
+    cluster: Cluster,
+    found: Found,
+    lines: Sequence[Line],
+    took_s: float,
+) -> dict[str, Any]:
+    return {
+        "hostfile": str(options.hostfile),
+        "ready": is_ready(found),
+        "nodes": {
+            node: {name: _cell(cell) for name, cell in row.items()} for node, row in found.items()
+        },
+        "write": _proposed(options, cluster, lines),
+        "written": str(options.write) if options.write else None,
+        "took_s": round(took_s, 1),
+    }
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    return {
+        "state": str(cell.state),
+        "found": cell.found,
+        "remedy": cell.remedy,
+        "lines": [{"keys": list(line.keys), "value": line.value} for line in cell.lines],
+    }
