@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+import re
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -127,10 +129,12 @@ def test_a_key_is_loaded_once_and_again_when_it_changes(
 def test_unknown_host_key_is_refused(ssh_server: SshServer) -> None:
     ssh_server.known_hosts.write_text("")
     error = refusal(ssh_server.node(), HostKeyRejected)
-    assert f"ssh-keyscan -p {ssh_server.port} 127.0.0.1" in error.remedy
-    assert str(ssh_server.known_hosts) in error.remedy
     assert "accept-new" in error.remedy
     assert ssh_server.known_hosts.read_text() == ""
+    added = re.search(r"echo .* >> \S+(?=;)", error.remedy)
+    assert added
+    subprocess.run(["sh", "-c", added[0]], check=True)  # what it says is what makes it known
+    connect(ssh_server.node()).close()
 
 
 def test_missing_known_hosts_file_knows_nobody(ssh_server: SshServer) -> None:
@@ -326,3 +330,19 @@ def test_a_name_that_does_not_resolve_says_so() -> None:
     """DNS is gone: the node is out of reach, which is no verdict about it."""
     with pytest.raises(NodeUnreachable, match="does not resolve"):
         connect(Node("n1", "no-such-host.invalid", "no-such-host.invalid"))
+
+
+# --- how a node was entered ---
+
+
+def test_the_key_and_what_the_login_printed_are_told(ssh_server: SshServer) -> None:
+    greeting = "for n in $(seq 99); do echo Welcome $n; done; echo news >&2"
+    ssh_server.login_shell = ("sh", "-c", f'{greeting}; shift; exec sh -c "$1"', "sh")
+    session = connect(ssh_server.node())
+    assert session.entry.way == f"tester by the key {ssh_server.folder / 'client'}"
+    assert session.entry.printed == ""  # nothing was run yet
+    done = session.run(Command("n01", ("echo", "out")))
+    assert (done.stdout, done.stderr) == ("out\n", "")
+    assert session.entry.printed.startswith("Welcome 1\n")
+    assert len(session.entry.printed) <= 400  # more of a login's start nobody reads
+    session.close()

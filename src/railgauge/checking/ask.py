@@ -19,7 +19,10 @@ from railgauge.facts.probe import lines_of, split_sections
 from railgauge.stacks import Section, section
 
 TIME_LIMIT_S = 25.0
-_FOLDER = re.compile(r"/[A-Za-z0-9._+/-]{1,200}", re.ASCII)
+# Not where everybody may write: what one node says runs on the others.
+_FOLDER = re.compile(
+    r"/(?!tmp/|var/tmp/|dev/|proc/|run/|sys/)(?!.*\.\.)[A-Za-z0-9._+/-]{1,200}", re.ASCII
+)
 _MODULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+/-]{0,100}", re.ASCII)
 _DISK = re.compile(r"(/\S{0,200}) (\d{1,15}) (yes|no) (\S{1,500})", re.ASCII)
 _MOST_ADDRESSES = 4

@@ -6,6 +6,7 @@ anew, and new keys come last.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -103,9 +104,19 @@ def _end(rows: Sequence[str], start: int, following: int) -> int:
 
 
 def _dumped(key: str, value: Any) -> str:
-    return yaml.safe_dump(
-        {key: value}, sort_keys=False, default_flow_style=None, width=100, allow_unicode=True
+    """Return a key with a row for each entry of its value."""
+    if isinstance(value, dict) and value:
+        return f"{key}:\n" + "".join(f"  {_flow(k)}: {_flow(v)}\n" for k, v in value.items())
+    if isinstance(value, list):
+        return f"{key}:\n" + "".join(f"  - {_flow(one)}\n" for one in value)
+    return f"{key}: {_flow(value)}\n"
+
+
+def _flow(value: Any) -> str:
+    said = yaml.safe_dump(
+        value, sort_keys=False, default_flow_style=True, width=sys.maxsize, allow_unicode=True
     )
+    return said.removesuffix("\n").removesuffix("\n...")
 
 
 # --- a plain list, which can hold none of this ---

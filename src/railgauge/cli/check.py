@@ -50,7 +50,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the table; exit code 1 unless every node is ready."""
-    began = time.monotonic()
     _refuse_unwritable(options)
     cluster = hostfile.load(
         options.hostfile,
@@ -61,11 +60,13 @@ def run(options: argparse.Namespace) -> int:
     platform = _platform(cluster, options.root)
     planned = None if platform is None else programs(platform, cluster)
     with nodes_reached(cluster, "check", tell) as (reached, sessions):
+        began = time.monotonic()
         found = cells(asked(reached, platform, planned, sessions, tell))
+        took_s = time.monotonic() - began
     lines = _lines(found)
     _write(options, cluster, lines)
     if options.json:
-        text.print_json(_json(options, cluster, found, lines, time.monotonic() - began))
+        text.print_json(_json(options, cluster, found, lines, took_s))
     else:
         for row in _rows(options, cluster, found, lines):
             print(text.printable(row))

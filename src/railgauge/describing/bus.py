@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from railgauge.core.naming import folded, listed
 from railgauge.facts import NodeFacts
-from railgauge.facts.model import NetdevFacts
+from railgauge.facts.model import NetdevFacts, NicFacts
 from railgauge.stacks import stack, vendors
 
 # Functions of a device that another one is the physical device of (SR-IOV) are not listed.
@@ -22,7 +22,9 @@ for one in *; do
     echo "$one $vendor $class"
 done
 exit 0"""
-_LINE = re.compile(r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (0x[0-9a-f]{4}) 0x([0-9a-f]{6})")
+_LINE = re.compile(
+    r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (0x[0-9a-f]{4}) 0x([0-9a-f]{6})"
+)
 # PCI Code and ID Assignment: display controllers and processing accelerators; network controllers.
 _GPU_CLASSES, _NIC_CLASS = ("03", "12"), "02"
 NONE = "none"
@@ -62,7 +64,8 @@ class Seen:
     """What a survey saw besides the facts of the nodes.
 
     ``vendor`` is that of the tools that list the GPUs, empty if none do. ``silent`` maps the
-    vendors whose tools were asked to node -> why they list no GPU there.
+    vendors whose tools were asked to node -> why they list no GPU there. ``bus`` lacks the nodes
+    whose bus could not be read.
     """
 
     vendor: str = ""
@@ -85,6 +88,12 @@ def likely_vendors(bus: Bus) -> tuple[str, ...]:
     """Return all vendors of GPUs, those with the most devices on the bus first."""
     functions = [one for each in bus.values() for one in each]
     return tuple(sorted(vendors(), key=lambda name: -_gpus_of(name, functions)))
+
+
+def unread(facts: Mapping[str, NodeFacts], bus: Bus) -> Iterator[str]:
+    """Yield a question for nodes of whose bus nothing is known."""
+    if nodes := [node for node in facts if node not in bus]:
+        yield f"the PCI bus of {folded(nodes)} could not be read; run the command again"
 
 
 # --- GPUs ---
@@ -142,8 +151,11 @@ def unlisted_nics(facts: Mapping[str, NodeFacts], bus: Bus) -> Iterator[str]:
 
 
 def _without_driver(one: NodeFacts, functions: Sequence[PciFunction]) -> Iterator[str]:
-    shown = {_slot(nic.pci_address) for nic in (*one.nics, *one.netdevs)}
-    lost = [f"{f.address} ({f.vendor})" for f in functions if f.is_nic and _slot(f.address) not in shown]
+    every: tuple[NicFacts | NetdevFacts, ...] = (*one.nics, *one.netdevs)
+    shown = {_slot(nic.pci_address) for nic in every}
+    lost = [
+        f"{f.address} ({f.vendor})" for f in functions if f.is_nic and _slot(f.address) not in shown
+    ]
     if lost:
         yield (
             f"no driver shows {listed(lost, _MOST)} on the PCI bus; load it (lspci -nnk names it), "
@@ -154,13 +166,15 @@ def _without_driver(one: NodeFacts, functions: Sequence[PciFunction]) -> Iterato
 def _without_rdma(one: NodeFacts) -> Iterator[str]:
     """Cards that could be the fabric, and have a network device alone."""
     shown = {_slot(nic.pci_address) for nic in one.nics}
-    best = max((nic.rate_gbps or 0.0 for nic in one.nics if nic.port_state == "ACTIVE"), default=0.0)
+    best = max(
+        (nic.rate_gbps or 0.0 for nic in one.nics if nic.port_state == "ACTIVE"), default=0.0
+    )
     by_driver: dict[str, list[NetdevFacts]] = {}
     for port in one.netdevs:
         is_fast = port.rate_gbps is None or port.rate_gbps >= best
-        if port.driver in _RDMA and port.state == "up" and is_fast and port.pci_address:
-            if _slot(port.pci_address) not in shown:
-                by_driver.setdefault(port.driver, []).append(port)
+        is_candidate = port.pci_address and port.state == "up" and is_fast
+        if port.driver in _RDMA and is_candidate and _slot(port.pci_address) not in shown:
+            by_driver.setdefault(port.driver, []).append(port)
     for driver, ports in by_driver.items():
         names = folded(port.name for port in ports)
         yield (

@@ -20,8 +20,9 @@ Names = Mapping[str, Mapping[str, str]]
 def differing(facts: Mapping[str, NodeFacts], like: str = "") -> Names:
     """Return the NICs of each node whose name differs from that of most nodes, or of ``like``."""
     placed = {node: _by_slot(one) for node, one in facts.items()}
-    every = Counter(frozenset(names.items()) for names in placed.values())
-    usual = placed[like] if like in placed else dict(max(every, key=lambda names: every[names]))
+    count = Counter(frozenset(names.items()) for names in placed.values())
+    most = max(placed.values(), key=lambda names: count[frozenset(names.items())])
+    usual = placed.get(like, most)
     found = {
         node: {usual[slot]: name for slot, name in names.items() if usual.get(slot, name) != name}
         for node, names in placed.items()
@@ -50,7 +51,9 @@ def joined(said: Names, found: Names, declared: Collection[str]) -> dict[str, di
     for node, names in found.items():
         old = DeviceNames(said)
         own = {name: _own(old, node, there) for name, there in names.items() if name in declared}
-        kept = {name: there for name, there in said.get(node, {}).items() if name not in names.values()}
+        kept = {
+            name: there for name, there in said.get(node, {}).items() if name not in names.values()
+        }
         if own:
             both[node] = {**kept, **own}
     return both

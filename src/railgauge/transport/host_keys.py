@@ -185,10 +185,11 @@ class Strict(_Policy):
         name, where = self._expected.name, self._expected.where
         if self._expected.is_certified:
             raise HostKeyCertified(
-                f"{name} has a host certificate, by a line @cert-authority of known hosts",
+                f"the host key of {name} is not known, and its certificate, by a line "
+                "@cert-authority of known hosts, is for the system's own ssh to check",
                 where=where,
-                remedy="let the system's own ssh check it: transport: exec "
-                "(hostfiles/example-openssh.yaml)",
+                remedy="reach it by that ssh: transport: exec (docs/hostfile.md), or see what "
+                "railgauge check proposes",
             )
         raise HostKeyRejected(
             f"the host key of {name} is not known: {fingerprint(key)}",
