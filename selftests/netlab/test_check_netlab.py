@@ -28,7 +28,7 @@ on("tcp03", "nft add table inet f;"
             " nft 'add chain inet f i {{ type filter hook input priority 0; }}';"
             " nft add rule inet f i tcp dport 18000-32767 reject with tcp reset")
 FOUND["shut"] = check("new.yaml")
-FOUND["left"] = on("tcp02", "ls -A /run/lock; awk '$4 == \"0A\"' /proc/net/tcp | wc -l")["out"]
+FOUND["left"] = on("tcp02", "ls -A /run/lock; grep -c ' 0A ' /proc/net/tcp")["out"]
 """
 
 

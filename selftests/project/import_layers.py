@@ -11,7 +11,7 @@ from pathlib import Path
 # Lowest first: a folder may import from those before it only.
 ORDER = (
     "core", "subnet", "stacks", "launchers", "containers", "config", "transport", "facts",
-    "leases", "tools", "planning", "judging", "describing", "checking", "diagnosis", "verdict", "trend", "run",
+    "leases", "tools", "planning", "judging", "describing", "diagnosis", "verdict", "trend", "run",
     "report", "bundle", "site", "plugin", "cli",
 )  # fmt: skip
 LAB = "lab"

@@ -13,10 +13,10 @@ import pytest
 from testing.throwaway_sshd import SshServer, start_server
 from testing.waiting import wait_until
 
-from railgauge.checking.model import Site, State
-from railgauge.checking.table import cells
 from railgauge.core.errors import CommandTimedOut, NodeUnreachable
 from railgauge.core.model import Cluster, Node
+from railgauge.describing.readiness.model import CellState, NodesSeen
+from railgauge.describing.readiness.table import cells
 from railgauge.leases.holder import Held
 from railgauge.run import asking
 from railgauge.transport import Session, capture
@@ -45,7 +45,9 @@ def reached(
         sessions.close()
 
 
-def asked(of: Cluster, sessions: Sessions, tell: Callable[[str], None] = lambda _: None) -> Site:
+def asked(
+    of: Cluster, sessions: Sessions, tell: Callable[[str], None] = lambda _: None
+) -> NodesSeen:
     return asking.asked(of, None, None, sessions, tell)
 
 
@@ -107,7 +109,7 @@ def test_a_node_that_never_answers_costs_its_own_cells(monkeypatch: pytest.Monke
     assert time.monotonic() - began < 30
     assert found["n02"]["reach"].found == "did not answer within 6 s"
     assert found["n03"]["reach"].found == "no route"
-    assert found["n01"]["gpus"].state is not State.UNKNOWN
+    assert found["n01"]["gpus"].state is not CellState.UNKNOWN
     assert "check: 2 of 3 nodes answered" in lines
 
 
@@ -115,9 +117,9 @@ def test_a_line_of_setup_that_fails_leaves_the_rest_known() -> None:
     of = cluster(node("n01", setup=("no-such-command",)))
     with reached(of) as sessions:
         found = cells(asked(of, sessions))["n01"]
-    assert found["shell"].state is State.MEND
+    assert found["shell"].state is CellState.MEND
     assert "no-such-command" in found["shell"].found
-    assert found["root"].state is not State.UNKNOWN
+    assert found["root"].state is not CellState.UNKNOWN
 
 
 def test_an_interrupt_ends_what_runs_on_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from railgauge.checking import proposal
-from railgauge.checking.model import Cell, Line, State
-from railgauge.checking.table import CHECKS, cells, is_ready
 from railgauge.cli import text
 from railgauge.cli.reached import nodes_reached, tell
 from railgauge.config import hostfile, texts, thresholds
@@ -19,6 +16,9 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
 from railgauge.core.naming import folded, shortened
+from railgauge.describing.readiness import proposal
+from railgauge.describing.readiness.model import CellState, CheckCell, HostfileLine
+from railgauge.describing.readiness.table import CHECKS, Cells, cells, is_ready
 from railgauge.planning.programs import programs
 from railgauge.run.asking import asked
 from railgauge.run.store import write_whole
@@ -33,10 +33,12 @@ _NOT_READY = 1
 _UNNAMED = "unnamed"  # in place of a platform, which the nodes may not have yet
 _MODEL = "a-model"  # only which programs serve it is asked
 _YAML = (".yaml", ".yml")
-_STATES = {State.OK: "ok", State.NOTE: "note", State.UNKNOWN: "?", State.MEND: "MEND"}
-
-Found = Mapping[str, Mapping[str, Cell]]
-"""Node -> check -> cell."""
+_STATES = {
+    CellState.OK: "ok",
+    CellState.NOTE: "note",
+    CellState.UNKNOWN: "?",
+    CellState.MEND: "MEND",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,16 +98,16 @@ def _platform(cluster: Cluster, root: Path) -> Platform | None:
     )
 
 
-def _lines(found: Found) -> list[Line]:
+def _lines(found: Cells) -> list[HostfileLine]:
     every = (line for row in found.values() for cell in row.values() for line in cell.lines)
-    lines: list[Line] = []
+    lines: list[HostfileLine] = []
     for line in every:
         if line not in lines:
             lines.append(line)
     return lines
 
 
-def _write(options: argparse.Namespace, cluster: Cluster, lines: Sequence[Line]) -> None:
+def _write(options: argparse.Namespace, cluster: Cluster, lines: Sequence[HostfileLine]) -> None:
     if options.write is not None:
         write_whole(options.write, proposal.written(_text(options, cluster), lines))
 
@@ -121,7 +123,7 @@ def _text(options: argparse.Namespace, cluster: Cluster) -> str:
 
 
 def _rows(
-    options: argparse.Namespace, cluster: Cluster, found: Found, lines: Sequence[Line]
+    options: argparse.Namespace, cluster: Cluster, found: Cells, lines: Sequence[HostfileLine]
 ) -> Iterator[str]:
     for check in CHECKS:
         name = check.name
@@ -150,13 +152,13 @@ def _rows(
         )
 
 
-def _alike(found: Found, check: str) -> Iterator[tuple[Cell, list[str]]]:
+def _alike(found: Cells, check: str) -> Iterator[tuple[CheckCell, list[str]]]:
     """Yield each different cell of a check with its nodes, what is good first."""
-    nodes: dict[str, tuple[Cell, list[str]]] = {}
+    nodes: dict[str, tuple[CheckCell, list[str]]] = {}
     for node, row in found.items():
         if check in row:
             nodes.setdefault(repr(row[check]), (row[check], []))[1].append(node)
-    order = list(State)
+    order = list(CellState)
     yield from sorted(nodes.values(), key=lambda one: order.index(one[0].state))
 
 
@@ -164,22 +166,22 @@ def _one_line(said: str) -> str:
     return " ".join(said.split())
 
 
-def _written(line: Line) -> str:
+def _written(line: HostfileLine) -> str:
     *keys, last = line.keys
     value = proposal.block({last: line.value}, [last]).strip()
     return f"{': '.join((*keys, _one_line(value)))}"
 
 
-def _summary(found: Found) -> str:
+def _summary(found: Cells) -> str:
     states = [cell.state for row in found.values() for cell in row.values()]
-    mend, unknown = states.count(State.MEND), states.count(State.UNKNOWN)
+    mend, unknown = states.count(CellState.MEND), states.count(CellState.UNKNOWN)
     if not mend and not unknown:
         return f"ready: {len(found)} nodes, {len(states)} cells"
     return f"not ready: of {len(states)} cells {mend} to mend, {unknown} not known"
 
 
 def _proposed(
-    options: argparse.Namespace, cluster: Cluster, lines: Sequence[Line]
+    options: argparse.Namespace, cluster: Cluster, lines: Sequence[HostfileLine]
 ) -> dict[str, Any]:
     """Return the keys of the hostfile that change, as they become."""
     document, _ = loads(_text(options, cluster))
@@ -190,8 +192,8 @@ def _proposed(
 def _json(
     options: argparse.Namespace,
     cluster: Cluster,
-    found: Found,
-    lines: Sequence[Line],
+    found: Cells,
+    lines: Sequence[HostfileLine],
     took_s: float,
 ) -> dict[str, Any]:
     return {
@@ -206,7 +208,7 @@ def _json(
     }
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
+def _cell(cell: CheckCell) -> dict[str, Any]:
     return {
         "state": str(cell.state),
         "found": cell.found,

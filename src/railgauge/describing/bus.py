@@ -60,8 +60,8 @@ Bus = Mapping[str, Sequence[PciFunction]]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What a survey saw besides the facts of the nodes.
+class DeviceListing:
+    """Which devices the tools and the buses of the nodes list, besides the facts.
 
     ``vendor`` is that of the tools that list the GPUs, empty if none do. ``silent`` maps the
     vendors whose tools were asked to node -> why they list no GPU there. ``bus`` lacks the nodes
@@ -101,7 +101,7 @@ def unread(facts: Mapping[str, NodeFacts], bus: Bus) -> Iterator[str]:
 _NOT_INSTALLED = "command not found"
 
 
-def unlisted_gpus(facts: Mapping[str, NodeFacts], seen: Seen, gpus: str) -> Iterator[str]:
+def unlisted_gpus(facts: Mapping[str, NodeFacts], seen: DeviceListing, gpus: str) -> Iterator[str]:
     """Yield a question for each way in which the tools list fewer GPUs than there are.
 
     ``gpus`` is the user's answer: a vendor, ``none``, or empty.
@@ -116,7 +116,7 @@ def unlisted_gpus(facts: Mapping[str, NodeFacts], seen: Seen, gpus: str) -> Iter
             yield f"GPUs of {folded(nodes)} are not listed: {says}"
 
 
-def _unlisted(one: NodeFacts, vendor: str, seen: Seen, *, is_said: bool) -> str:
+def _unlisted(one: NodeFacts, vendor: str, seen: DeviceListing, *, is_said: bool) -> str:
     on_bus = _gpus_of(vendor, seen.bus.get(one.node, ()))
     are = f"{on_bus} of {vendor} {'is' if on_bus == 1 else 'are'} on the PCI bus"
     if seen.vendor == vendor and one.gpus:

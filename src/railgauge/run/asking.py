@@ -12,10 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
-from typing import TypeVar
 
-from railgauge.checking import ask, needs, peers
-from railgauge.checking.model import Met, Said, Seen, Site
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import (
     CommandTimedOut,
@@ -27,19 +24,18 @@ from railgauge.core.errors import (
 )
 from railgauge.core.model import Cluster, Node, Transcript
 from railgauge.describing import names
+from railgauge.describing.readiness import ask, needs, peers
+from railgauge.describing.readiness.model import NodeSaid, NodeSeen, NodesSeen, SeenByOther
 from railgauge.facts import NodeFacts
 from railgauge.leases.holder import LeaseAnswer, Unleasable, answer, beat_s, hold_command
 from railgauge.planning.plan import platform_stack
 from railgauge.run.holding import allow_many_files, holder_here
 from railgauge.run.survey import surveyed_alone
 from railgauge.stacks import Stack, stack
-from railgauge.transport import Running, Session
+from railgauge.transport import Running, Session, Tell
 from railgauge.transport.job import not_started
 from railgauge.transport.registry import allots_nodes
 from railgauge.transport.sessions import Sessions
-
-Tell = Callable[[str], None]
-R = TypeVar("R")
 
 _AT_ONCE = 64
 # Of all nodes together, for the number that are asked within a minute; more of them get more time.
@@ -57,7 +53,7 @@ def asked(
     planned: Sequence[str] | None,
     sessions: Sessions,
     tell: Tell,
-) -> Site:
+) -> NodesSeen:
     """Return what all nodes answered. ``planned`` are the programs of the platform's measurements.
 
     ``tell`` gets a line every few seconds while it waits. Raises ``KeyboardInterrupt`` after the
@@ -80,7 +76,7 @@ class _Asking:
     planned: Sequence[str] | None
     sessions: Sessions
     tell: Tell
-    _seen: dict[str, Seen] = field(default_factory=dict)
+    _seen: dict[str, NodeSeen] = field(default_factory=dict)
     _run: str = field(default_factory=lambda: f"check-{secrets.token_hex(6)}")
     _has_left: bool = False
 
@@ -89,10 +85,10 @@ class _Asking:
         """By how much longer all waits may be than those for the nodes of a minute."""
         return max(1.0, len(self.cluster.nodes) / _WITHIN_A_MINUTE)
 
-    def site(self) -> Site:
+    def site(self) -> NodesSeen:
         known = {name: one.known for name, one in self._seen.items()}
         facts = {name: one for name, one in known.items() if one is not None}
-        return Site(
+        return NodesSeen(
             self.cluster,
             self.platform,
             self.planned,
@@ -117,7 +113,7 @@ class _Asking:
         self._at_once(self._about, nodes, limit_s, "answered")
         late = CommandTimedOut(f"did not answer within {limit_s:.0f} s")
         for node in self.cluster.nodes:
-            self._seen.setdefault(node.name, Seen(node, refusal=late))
+            self._seen.setdefault(node.name, NodeSeen(node, refusal=late))
 
     def _about(self, name: str) -> None:
         """Ask one node; what it has answered so far counts if the rest is late."""
@@ -128,7 +124,7 @@ class _Asking:
         except RailgaugeError as error:
             if isinstance(error, Exhausted):
                 raise
-            self._seen[name] = Seen(node, refusal=error)
+            self._seen[name] = NodeSeen(node, refusal=error)
             return
         if one.said is None or self._has_left:
             return
@@ -143,7 +139,7 @@ class _Asking:
         if not allots_nodes(self.cluster.transport) and not self._has_left:
             self._seen[name] = replace(one, lease=self._lease(name, session))
 
-    def _said(self, node: Node, session: Session) -> Seen:
+    def _said(self, node: Node, session: Session) -> NodeSeen:
         nonce = secrets.token_hex(8)
         asked_for = needs.asked_for(self.cluster, self.planned)
         command = replace(ask.command(self.cluster, asked_for, nonce), node=node.name)
@@ -152,11 +148,11 @@ class _Asking:
             failed = refusal
             done = session.run(replace(command, plain=True))
         if nonce not in done.stdout:
-            return Seen(node, session.entry, refusal=_unstarted(done))
+            return NodeSeen(node, session.entry, refusal=_unstarted(done))
         said = ask.parsed(done, asked_for, nonce)
-        return Seen(node, session.entry, setup_failed=failed, said=said)
+        return NodeSeen(node, session.entry, setup_failed=failed, said=said)
 
-    def _stack(self, said: Said) -> Stack | None:
+    def _stack(self, said: NodeSaid) -> Stack | None:
         """The stack whose tools the probe asks: that of the platform file, else of the hardware."""
         if self.platform:
             return platform_stack(self.platform)
@@ -192,7 +188,7 @@ class _Asking:
         for name in list(listening):
             self._seen[name] = replace(self._seen[name], listens=True)
         others = peers.asked_of(there)
-        found: dict[str, dict[str, Met]] = {}
+        found: dict[str, dict[str, SeenByOther]] = {}
 
         def look(name: str) -> None:
             seen = [self._seen[other] for other in others[name]]
@@ -209,7 +205,7 @@ class _Asking:
                 one = self._seen[other]
                 self._seen[other] = replace(one, met={**one.met, name: met})
 
-    def _in_order(self) -> Iterable[tuple[str, Seen]]:
+    def _in_order(self) -> Iterable[tuple[str, NodeSeen]]:
         return ((node.name, self._seen[node.name]) for node in self.cluster.nodes)
 
     def _listening(self, name: str, port: int) -> tuple[int, Running]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from railgauge.checking.ask import text
-from railgauge.checking.model import Met, Seen
 from railgauge.core.model import Command
+from railgauge.describing.readiness.ask import text
+from railgauge.describing.readiness.model import NodeSeen, SeenByOther
 
 ANSWER_LIMIT_S = 12.0
 LISTEN_LIMIT_S = 30.0
@@ -39,7 +39,7 @@ def ports(nodes: Sequence[str], given: tuple[int, int] | None) -> dict[str, int]
     return {node: first + at % (last - first + 1) for at, node in enumerate(nodes)}
 
 
-def addresses(one: Seen) -> tuple[str, ...]:
+def addresses(one: NodeSeen) -> tuple[str, ...]:
     """Return where others try to reach a node: as tools are told, then at its own addresses."""
     own = one.said.addresses if one.said else ()
     return tuple(dict.fromkeys((one.node.data_address, *own)))
@@ -50,7 +50,7 @@ def listening(node: str, port: int) -> Command:
     return Command(node, argv, {}, LISTEN_LIMIT_S, listens_on=port, endless=True, plain=True)
 
 
-def asking(node: str, others: Sequence[Seen], port_of: Mapping[str, int]) -> Command:
+def asking(node: str, others: Sequence[NodeSeen], port_of: Mapping[str, int]) -> Command:
     words = [
         word
         for one in others
@@ -60,7 +60,7 @@ def asking(node: str, others: Sequence[Seen], port_of: Mapping[str, int]) -> Com
     return Command(node, argv, {}, ANSWER_LIMIT_S, plain=True)
 
 
-def found(printed: str, others: Sequence[Seen]) -> dict[str, Met]:
+def found(printed: str, others: Sequence[NodeSeen]) -> dict[str, SeenByOther]:
     """Read the output of ``asking``: what the node found of each of the others."""
     resolved: dict[str, str] = {}
     reached: dict[tuple[str, str], str] = {}
@@ -70,7 +70,7 @@ def found(printed: str, others: Sequence[Seen]) -> dict[str, Met]:
         elif (match := _REACHED.fullmatch(line)) and not match[3].startswith(_NOTHING):
             reached.setdefault((match[1], match[2]), match[3])
     return {
-        one.node.name: Met(
+        one.node.name: SeenByOther(
             resolved.get(one.node.name),
             {
                 address: reached[one.node.name, address]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from railgauge.checking.model import Need, Said
 from railgauge.core.model import Cluster
 from railgauge.describing.bus import PciFunction
+from railgauge.describing.readiness.model import NodeSaid, ProgramNeed
 from railgauge.facts import NodeFacts
 from railgauge.stacks import stack, vendors
 
-VERBS = Need("ibv_devinfo", ("rdma",))
+VERBS = ProgramNeed("ibv_devinfo", ("rdma",))
 _PERFTEST = (
     *("ib_write_bw", "ib_read_bw", "ib_send_bw"),
     *("ib_write_lat", "ib_read_lat", "ib_send_lat"),
@@ -33,18 +33,18 @@ def _usual(cluster: Cluster) -> tuple[str, ...]:
 
 
 def of_node(
-    cluster: Cluster, planned: Sequence[str] | None, said: Said, facts: NodeFacts | None
-) -> tuple[Need, ...]:
+    cluster: Cluster, planned: Sequence[str] | None, said: NodeSaid, facts: NodeFacts | None
+) -> tuple[ProgramNeed, ...]:
     """Return the programs that the measurements on a node need."""
     if planned is not None:
-        return tuple(map(Need, planned))
+        return tuple(map(ProgramNeed, planned))
     vendor = vendor_on(said.bus)
     has_rdma = bool(facts and facts.nics)
     found = [*(_PERFTEST if has_rdma else (_TCP,))]
     if vendor:
         found += [_LAUNCHERS.get(cluster.launcher, "mpirun"), _COLLECTIVE]
         found += [_OF_VENDOR[vendor]] if vendor in _OF_VENDOR else []
-    return tuple(map(Need, found))
+    return tuple(map(ProgramNeed, found))
 
 
 def gpus_on(bus: Sequence[PciFunction], vendor: str) -> int:
@@ -58,7 +58,7 @@ def vendor_on(bus: Sequence[PciFunction]) -> str:
     return best if gpus_on(bus, best) else ""
 
 
-def vendor_of(said: Said) -> str:
+def vendor_of(said: NodeSaid) -> str:
     """Return the vendor whose tools a node is asked by: that of its bus, else of its programs."""
     there = (name for name in vendors() if set(stack(name).listing) & set(said.programs))
     return vendor_on(said.bus) or next(there, "")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from testing.core_values import transcript
 
-from railgauge.checking import ask
-from railgauge.checking.model import Place, Said
 from railgauge.core.model import Cluster, Node, Transcript
+from railgauge.describing.readiness import ask
+from railgauge.describing.readiness.model import NodeSaid, ProgramPlace
 
 NONCE = "ab12"
 NAMES = ("nvidia-smi", "rg-mpirun", "ibv_devinfo")
@@ -22,7 +22,7 @@ def cluster(become: str = "", rootfs: str = "/") -> Cluster:
     return Cluster("c", "unnamed", "ssh", (node,), "c.yaml", rootfs=rootfs)
 
 
-def printed(folder: Path, become: str = "", **environment: str) -> Said:
+def printed(folder: Path, become: str = "", **environment: str) -> NodeSaid:
     text = output_of(folder, become, **environment)
     return ask.parsed(transcript("n01", stdout=text), NAMES, NONCE)
 
@@ -138,13 +138,13 @@ def test_a_plain_place_becomes_the_setup_that_finds_it() -> None:
     }
     found = ask.parsed(output(**lines), NAMES, NONCE).places
     assert found == (
-        Place("rg-mpirun", "/opt/x/bin/rg-mpirun", ("source /etc/profile.d/x.sh",)),
-        Place(
+        ProgramPlace("rg-mpirun", "/opt/x/bin/rg-mpirun", ("source /etc/profile.d/x.sh",)),
+        ProgramPlace(
             "rg-mpirun",
             "/opt/x/bin/rg-mpirun",
             ("source /etc/profile.d/modules.sh", "module load hpcx/2.18"),
         ),
-        Place("rg-mpirun", "/opt/x/bin/rg-mpirun", ("export PATH=/opt/x/bin:$PATH",)),
+        ProgramPlace("rg-mpirun", "/opt/x/bin/rg-mpirun", ("export PATH=/opt/x/bin:$PATH",)),
     )
 
 

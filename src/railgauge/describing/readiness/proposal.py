@@ -13,18 +13,18 @@ from typing import Any
 
 import yaml
 
-from railgauge.checking.model import Line
 from railgauge.config import strict_yaml
 from railgauge.core.model import Cluster, Node, SshSettings
 from railgauge.core.naming import folded
 from railgauge.core.node_names import MOST_NODES
 from railgauge.core.nodeset import expanded
+from railgauge.describing.readiness.model import HostfileLine
 
 _HEAD = "# Proposed by railgauge check; look at each line before you use it.\n"
 _NODES = "nodes"
 
 
-def applied(document: Mapping[str, Any], lines: Iterable[Line]) -> dict[str, Any]:
+def applied(document: Mapping[str, Any], lines: Iterable[HostfileLine]) -> dict[str, Any]:
     """Return the document with the lines in it; it stays as it is itself."""
     made = dict(document)
     of_nodes: dict[str, dict[str, Any]] = {}
@@ -73,7 +73,7 @@ def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     return [key for key, value in new.items() if old.get(key) != value]
 
 
-def written(text: str, lines: Sequence[Line]) -> str:
+def written(text: str, lines: Sequence[HostfileLine]) -> str:
     """Return the text of a YAML hostfile with the lines in it. Raises ``BadYaml``."""
     document, tree = strict_yaml.loads(text)
     made = applied(document, lines)

@@ -5,10 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from railgauge.checking.model import Disk, Met, Place, Said, Seen, Site
-from railgauge.checking.table import cells
 from railgauge.core.model import Cluster, Node
 from railgauge.describing.bus import PciFunction
+from railgauge.describing.readiness.model import (
+    NodeDisk,
+    NodeSaid,
+    NodeSeen,
+    NodesSeen,
+    ProgramPlace,
+    SeenByOther,
+)
+from railgauge.describing.readiness.table import cells
 from railgauge.facts import NodeFacts
 from railgauge.facts.model import NicFacts
 from railgauge.leases.holder import Held
@@ -29,15 +36,15 @@ PORT: dict[str, Any] = {
 NODES = ("n01", "n02", "n03")
 
 
-def said(**changes: Any) -> Said:
-    good = Said(
+def said(**changes: Any) -> NodeSaid:
+    good = NodeSaid(
         shell="/bin/bash",
         user="root",
         root="root",
         has_bash=True,
         programs={name: f"/usr/bin/{name}" for name in PROGRAMS},
         bus=(GPU, NIC),
-        disks=(Disk("/tmp", 9000, True, True), Disk("/dev/shm", 9000, True, True)),
+        disks=(NodeDisk("/tmp", 9000, True, True), NodeDisk("/dev/shm", 9000, True, True)),
         addresses=("10.0.0.1",),
     )
     return replace(good, **changes)
@@ -54,14 +61,14 @@ def lacking(*names: str) -> dict[str, str]:
     return {name: f"/usr/bin/{name}" for name in PROGRAMS if name not in names}
 
 
-def met(address: str, resolved: str | None = "10.0.0.1", **reached: str) -> Met:
-    return Met(resolved, {address: "open", "10.0.0.1": "open", **reached})
+def met(address: str, resolved: str | None = "10.0.0.1", **reached: str) -> SeenByOther:
+    return SeenByOther(resolved, {address: "open", "10.0.0.1": "open", **reached})
 
 
-def seen(name: str, **changes: Any) -> Seen:
+def seen(name: str, **changes: Any) -> NodeSeen:
     node = Node(name, name, name)
     of_others = {other: met(name) for other in NODES if other != name}
-    good = Seen(
+    good = NodeSeen(
         node,
         Entry("root by the key ~/.ssh/id_rsa"),
         said=said(),
@@ -73,17 +80,17 @@ def seen(name: str, **changes: Any) -> Seen:
     return replace(good, **changes)
 
 
-def site(*, planned: tuple[str, ...] | None = None, **changes: Any) -> Site:
+def site(*, planned: tuple[str, ...] | None = None, **changes: Any) -> NodesSeen:
     """A site whose node ``n01`` has the changes."""
     nodes = [seen("n01", **changes), seen("n02"), seen("n03")]
     cluster = Cluster("c", "unnamed", "ssh", tuple(one.node for one in nodes), "c.yaml")
-    return Site(cluster, None, planned, {one.node.name: one for one in nodes})
+    return NodesSeen(cluster, None, planned, {one.node.name: one for one in nodes})
 
 
-def place(program: str, folder: str) -> Place:
-    return Place(program, f"{folder}/{program}", (f"export PATH={folder}:$PATH",))
+def place(program: str, folder: str) -> ProgramPlace:
+    return ProgramPlace(program, f"{folder}/{program}", (f"export PATH={folder}:$PATH",))
 
 
-def cell(check: str, of: Site | None = None, **changes: Any) -> Any:
+def cell(check: str, of: NodesSeen | None = None, **changes: Any) -> Any:
     """The cell of ``n01``."""
     return cells(of or site(**changes))["n01"][check]

@@ -1,4 +1,4 @@
-"""The command that asks a node about itself, and its output as ``Said``. Nothing of it is trusted.
+"""The command that asks a node about itself, and its output. Nothing of it is trusted.
 
 What may become a line of the hostfile runs on every node: it is taken only if it is a plain path or
 name, whatever a node prints.
@@ -12,9 +12,9 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 
-from railgauge.checking.model import Disk, Place, Said
 from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.describing import bus
+from railgauge.describing.readiness.model import NodeDisk, NodeSaid, ProgramPlace
 from railgauge.facts.probe import lines_of, split_sections
 from railgauge.stacks import Section, section
 
@@ -44,16 +44,21 @@ def command(cluster: Cluster, programs: Sequence[str], nonce: str) -> Command:
 
 def text(name: str) -> str:
     """Return a script beside this module without its comments, which need not be sent."""
-    lines = files("railgauge.checking").joinpath(name).read_text(encoding="utf-8").splitlines()
+    lines = (
+        files("railgauge.describing.readiness")
+        .joinpath(name)
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     return "\n".join(line for line in lines if line and not line.lstrip().startswith("#"))
 
 
-def parsed(done: Transcript, programs: Sequence[str], nonce: str) -> Said:
+def parsed(done: Transcript, programs: Sequence[str], nonce: str) -> NodeSaid:
     """Read the output. Never raises, whatever was printed."""
     parts = split_sections(done.stdout, nonce)
     found = {name: _lines(parts, name) for name in parts}
     who = found.get("who", [])
-    return Said(
+    return NodeSaid(
         shell=who[0] if who else "",
         user=who[1] if len(who) > 1 else "",
         root=next(iter(found.get("root", [])), "")[:200],
@@ -84,20 +89,20 @@ def _programs(lines: Sequence[str], asked: Sequence[str]) -> dict[str, str]:
     return {name: path[:200] for name, _, path in found if name in asked and path}
 
 
-def _places(found: Mapping[str, list[str]], asked: Sequence[str]) -> Iterator[Place]:
+def _places(found: Mapping[str, list[str]], asked: Sequence[str]) -> Iterator[ProgramPlace]:
     """Yield what would find a program: a file of profile.d first, then a module, then a folder."""
     for words in _split(found.get("profile", []), 3, asked):
         name, path, file = words
         if _FOLDER.fullmatch(file):
-            yield Place(name, path, (f"source {file}",))
+            yield ProgramPlace(name, path, (f"source {file}",))
     for words in _split(found.get("modules", []), 4, asked):
         name, path, file, module = words
         if _FOLDER.fullmatch(file) and _MODULE.fullmatch(module):
-            yield Place(name, path, (f"source {file}", f"module load {module}"))
+            yield ProgramPlace(name, path, (f"source {file}", f"module load {module}"))
     for words in _split(found.get("folders", []), 2, asked):
         name, folder = words
         if _FOLDER.fullmatch(folder):
-            yield Place(name, f"{folder}/{name}", (f"export PATH={folder}:$PATH",))
+            yield ProgramPlace(name, f"{folder}/{name}", (f"export PATH={folder}:$PATH",))
 
 
 def _split(lines: Sequence[str], count: int, asked: Sequence[str]) -> Iterator[list[str]]:
@@ -107,11 +112,11 @@ def _split(lines: Sequence[str], count: int, asked: Sequence[str]) -> Iterator[l
             yield words
 
 
-def _disks(lines: Sequence[str]) -> Iterator[Disk]:
+def _disks(lines: Sequence[str]) -> Iterator[NodeDisk]:
     for line in lines:
         if found := _DISK.fullmatch(line):
             runs = "noexec" not in found[4].split(",")
-            yield Disk(found[1], int(found[2]), found[3] == "yes", runs)
+            yield NodeDisk(found[1], int(found[2]), found[3] == "yes", runs)
 
 
 def _addresses(lines: Sequence[str]) -> Iterator[str]:

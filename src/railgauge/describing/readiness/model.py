@@ -16,7 +16,7 @@ from railgauge.leases.holder import LeaseAnswer
 from railgauge.transport import Entry
 
 
-class State(Term):
+class CellState(Term):
     """Whether a cell needs something: ``MEND`` and ``UNKNOWN`` are not ready."""
 
     OK = "ok"
@@ -26,7 +26,7 @@ class State(Term):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class HostfileLine:
     """A key of the hostfile and what it becomes: a list grows, a mapping is joined.
 
     The keys ``("nodes", "gpu07", "data_address")`` mean that node's own setting.
@@ -37,17 +37,17 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class CheckCell:
     """What was found on a node, what to do by hand, and what to write into the hostfile."""
 
-    state: State
+    state: CellState
     found: str
     remedy: str = ""
-    lines: tuple[Line, ...] = ()
+    lines: tuple[HostfileLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ProgramPlace:
     """Where a program is that the login does not find, and the ``setup`` that would find it."""
 
     program: str
@@ -56,7 +56,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Disk:
+class NodeDisk:
     """A folder in which a run writes on a node. ``free_mib`` is what the user may use of it."""
 
     folder: str
@@ -66,7 +66,7 @@ class Disk:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class NodeSaid:
     """What a node printed of itself; an empty or missing value was not printed.
 
     ``root`` is ``root`` for root's own login, ``works WORDS`` or ``refused WORDS: WHY`` for a
@@ -78,15 +78,15 @@ class Said:
     root: str = ""
     has_bash: bool = False
     programs: Mapping[str, str] = field(default_factory=dict)
-    places: tuple[Place, ...] = ()
+    places: tuple[ProgramPlace, ...] = ()
     bus: tuple[PciFunction, ...] = ()
-    disks: tuple[Disk, ...] = ()
+    disks: tuple[NodeDisk, ...] = ()
     addresses: tuple[str, ...] = ()
     cut: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class SeenByOther:
     """What another node found of this one.
 
     ``resolved`` is the address that its name has there, empty if none, ``None`` if that could not
@@ -98,7 +98,7 @@ class Met:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class NodeSeen:
     """Everything about one node. ``refusal`` is why it was not reached, or could not be asked.
 
     ``met`` is what other nodes found of it, ``listens`` whether it waited for their connections on
@@ -109,10 +109,10 @@ class Seen:
     entry: Entry | None = None
     refusal: RailgaugeError | None = None
     setup_failed: NoEvidence | None = None
-    said: Said | None = None
+    said: NodeSaid | None = None
     facts: NodeAnswer | None = None
     lease: LeaseAnswer | None = None
-    met: Mapping[str, Met] = field(default_factory=dict)
+    met: Mapping[str, SeenByOther] = field(default_factory=dict)
     listens: bool = False
 
     @property
@@ -121,7 +121,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class ProgramNeed:
     """A program that a run needs on each node; ``others`` do as well."""
 
     program: str
@@ -133,7 +133,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class NodesSeen:
     """A cluster and the answers of its nodes.
 
     ``platform`` is ``None`` where there is none yet, as is ``planned``, the programs of its
@@ -144,11 +144,11 @@ class Site:
     cluster: Cluster
     platform: Platform | None
     planned: Sequence[str] | None
-    seen: Mapping[str, Seen]
+    seen: Mapping[str, NodeSeen]
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     allots_nodes: bool = False
 
     @property
-    def asked(self) -> Sequence[Seen]:
+    def asked(self) -> Sequence[NodeSeen]:
         """The nodes that answered."""
         return [one for one in self.seen.values() if one.said is not None]

@@ -5,9 +5,16 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Sequence
 
-from railgauge.checking import peers
-from railgauge.checking.model import Cell, Line, Met, Seen, Site, State
 from railgauge.core.naming import folded
+from railgauge.describing.readiness import peers
+from railgauge.describing.readiness.model import (
+    CellState,
+    CheckCell,
+    HostfileLine,
+    NodeSeen,
+    NodesSeen,
+    SeenByOther,
+)
 
 _ALONE = "no other node to ask"
 _REFUSED = "Connection refused"
@@ -18,78 +25,84 @@ _FIREWALL = (
 )
 
 
-def name(one: Seen, site: Site) -> Cell:
+def name(one: NodeSeen, site: NodesSeen) -> CheckCell:
     address = one.node.data_address
     if len(site.asked) < 2:  # noqa: PLR2004 - a node and another one
-        return Cell(State.OK, _ALONE)
+        return CheckCell(CellState.OK, _ALONE)
     if _is_address(address):
-        return Cell(State.OK, "an address, which needs no name")
+        return CheckCell(CellState.OK, "an address, which needs no name")
     known = {other: _resolved(met, address) for other, met in one.met.items()}
     there = {other: found for other, found in known.items() if found is not None}
     if not there:
-        return Cell(State.UNKNOWN, f"no other node could be asked for {address}", "install getent")
+        return CheckCell(
+            CellState.UNKNOWN, f"no other node could be asked for {address}", "install getent"
+        )
     lost = [other for other, found in there.items() if not found]
     loops = [other for other, found in there.items() if found and _is_loopback(found)]
     if not lost and not loops:
-        return Cell(State.OK, "its name is resolved by other nodes")
+        return CheckCell(CellState.OK, "its name is resolved by other nodes")
     which = folded(lost or loops)
     how = "is not resolved" if lost else "is resolved to the loopback"
     lines, remedy = _other_address(one)
-    return Cell(State.MEND, f"{address} {how} on {which}", remedy, lines)
+    return CheckCell(CellState.MEND, f"{address} {how} on {which}", remedy, lines)
 
 
-def ports(one: Seen, site: Site) -> Cell:
+def ports(one: NodeSeen, site: NodesSeen) -> CheckCell:
     if len(site.asked) < 2:  # noqa: PLR2004
-        return Cell(State.OK, _ALONE)
+        return CheckCell(CellState.OK, _ALONE)
     address = one.node.data_address
     said = {other: met.reached[address] for other, met in one.met.items() if address in met.reached}
     if not said:
-        return Cell(State.UNKNOWN, "no other node tried to connect", "see the other nodes' cells")
+        return CheckCell(
+            CellState.UNKNOWN, "no other node tried to connect", "see the other nodes' cells"
+        )
     if all(_is_nameless(how) for how in said.values()):
         return _by_other_address(one)
     bad = {other: how for other, how in said.items() if not _came_through(how, one)}
     if not bad:
         how = "" if one.listens else ", by refusals, as nothing could listen there"
-        return Cell(State.OK, f"TCP from other nodes arrives{how}")
+        return CheckCell(CellState.OK, f"TCP from other nodes arrives{how}")
     first = next(iter(bad.values())).rpartition(": ")[2][:80]
     lines, _ = _other_address(one)
-    return Cell(
-        State.MEND,
+    return CheckCell(
+        CellState.MEND,
         f"{folded(bad)} cannot connect to {address}: {first}",
         "" if lines else _FIREWALL,
         lines,
     )
 
 
-def _by_other_address(one: Seen) -> Cell:
+def _by_other_address(one: NodeSeen) -> CheckCell:
     """The cell of a node whose name nobody resolves: its own addresses, if they are reached."""
     if good := _reached_at(one):
-        return Cell(State.OK, f"TCP from other nodes arrives at {good}")
-    return Cell(State.UNKNOWN, "its name is not resolved, and no address is known", "see its name")
+        return CheckCell(CellState.OK, f"TCP from other nodes arrives at {good}")
+    return CheckCell(
+        CellState.UNKNOWN, "its name is not resolved, and no address is known", "see its name"
+    )
 
 
-def _other_address(one: Seen) -> tuple[tuple[Line, ...], str]:
+def _other_address(one: NodeSeen) -> tuple[tuple[HostfileLine, ...], str]:
     """Return the node's ``data_address``, one that others reach; else what to do by hand."""
     good = _reached_at(one)
     if good:
-        return (Line(("nodes", one.node.name, "data_address"), good),), ""
+        return (HostfileLine(("nodes", one.node.name, "data_address"), good),), ""
     remedy = f"give {one.node.name} an address that other nodes reach: data_address: ADDRESS"
     return (), remedy
 
 
-def _reached_at(one: Seen) -> str:
+def _reached_at(one: NodeSeen) -> str:
     """Return the first own address of the node at which all connections of others arrive."""
     return next(_all_reach(one, peers.addresses(one)[1:]), "")
 
 
-def _all_reach(one: Seen, addresses: Sequence[str]) -> Iterator[str]:
+def _all_reach(one: NodeSeen, addresses: Sequence[str]) -> Iterator[str]:
     for address in addresses:
         said = [met.reached[address] for met in one.met.values() if address in met.reached]
         if said and all(_came_through(how, one) for how in said):
             yield address
 
 
-def _came_through(how: str, one: Seen) -> bool:
+def _came_through(how: str, one: NodeSeen) -> bool:
     """Whether a connection arrived; a refusal shows that only if nothing listens there."""
     return how == peers.OPEN or (not one.listens and _REFUSED in how)
 
@@ -98,7 +111,7 @@ def _is_nameless(how: str) -> bool:
     return any(words in how for words in _UNRESOLVED)
 
 
-def _resolved(met: Met, address: str) -> str | None:
+def _resolved(met: SeenByOther, address: str) -> str | None:
     """Return to what a name is resolved, empty if it is not, ``None`` if that is not known."""
     if met.resolved is not None:
         return met.resolved

@@ -8,9 +8,9 @@ import pytest
 import yaml
 from testing.acceptance import ROOT
 
-from railgauge.checking.model import Line
-from railgauge.checking.proposal import applied, of_plain, written
 from railgauge.config import hostfile
+from railgauge.describing.readiness.model import HostfileLine
+from railgauge.describing.readiness.proposal import applied, of_plain, written
 
 SCHEMA = ROOT / "hostfiles" / "schema.json"
 TEXT = """\
@@ -23,12 +23,12 @@ setup:
 nodes: gpu[01-04]
 environment: {A: "1"}
 """
-SETUP = Line(("setup",), ["export PATH=/opt/x/bin:$PATH"])
-BECOME = Line(("become",), "sudo -n")
+SETUP = HostfileLine(("setup",), ["export PATH=/opt/x/bin:$PATH"])
+BECOME = HostfileLine(("become",), "sudo -n")
 
 
-def node(name: str, address: str) -> Line:
-    return Line(("nodes", name, "data_address"), address)
+def node(name: str, address: str) -> HostfileLine:
+    return HostfileLine(("nodes", name, "data_address"), address)
 
 
 def test_what_the_user_wrote_stays_and_new_keys_come_last() -> None:
@@ -59,7 +59,7 @@ def test_one_line_of_flow_style_is_written_too() -> None:
 
 def test_settings_of_nodes_are_joined() -> None:
     document = {"nodes": [{"name": "n1", "ssh": {"port": 2222}}, "n[2-3]"], "devices": {"n2": {}}}
-    lines = [node("n1", "10.0.0.1"), Line(("devices", "n1"), {"mlx5_0": "bond"})]
+    lines = [node("n1", "10.0.0.1"), HostfileLine(("devices", "n1"), {"mlx5_0": "bond"})]
     assert applied(document, lines) == {
         "nodes": [{"name": "n1", "ssh": {"port": 2222}, "data_address": "10.0.0.1"}, "n[2-3]"],
         "devices": {"n2": {}, "n1": {"mlx5_0": "bond"}},
