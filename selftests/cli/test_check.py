@@ -6,10 +6,14 @@ import json
 
 import pytest
 from testing.acceptance import make_project
+from testing.asked_nodes import facts, met, said, site
 from testing.standing_lab import standing_lab
 
+from railgauge.cli import check as command
 from railgauge.cli import main
 from railgauge.config import hostfile
+from railgauge.leases.holder import Unleasable
+from railgauge.transport import Entry
 
 HOMELAB = "connectx4-homelab"
 
@@ -87,6 +91,24 @@ def test_a_plain_list_without_a_platform_is_written_as_a_hostfile(project, capsy
     assert "reach  MEND  localhost: no connection to localhost port 1024" in said
     assert "railgauge platform new NAME --hostfile" in said
     assert "port: 1024" in (project.folder / "hosts.yaml").read_text()
+
+
+def test_nothing_that_a_node_says_controls_the_terminal(project, monkeypatch, capsys):
+    evil = "\x1b]0;owned\x07\r\nready: \u202e128 nodes \x9b2J"
+    lying = site(
+        entry=Entry(evil, evil),
+        said=said(shell=evil, user=evil, root=f"refused {evil}", programs={}),
+        facts=facts("n01", gpus=(), gpu_driver=evil, missing={"gpus": evil}),
+        lease=Unleasable(evil),
+        met={"n02": met("n01", evil, n01=evil)},
+    )
+    monkeypatch.setattr(command, "asked", lambda *_: lying)
+    (project.folder / "three.yaml").write_text("cluster: c\nnodes: n[01-03]\n")
+    for option in ((), ("--json",)):
+        assert check(project, "three.yaml", *option) == 1
+        shown = capsys.readouterr().out
+        assert all(c.isprintable() or c == "\n" for c in shown)
+        assert "\nready:" not in shown
 
 
 def test_its_help_says_what_the_exit_codes_mean(capsys):

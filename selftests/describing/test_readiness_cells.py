@@ -244,6 +244,13 @@ def test_an_address_that_others_do_not_reach_is_not_proposed() -> None:
     assert found["ports"].state is CellState.UNKNOWN
 
 
+def test_an_address_that_several_nodes_have_is_not_proposed() -> None:
+    of = site(met={"n02": met("n01", "", n01=UNKNOWN_NAME)})
+    bridged = replace(of.seen["n03"], said=said(addresses=("10.0.0.3", "10.0.0.1")))
+    of = replace(of, seen={**of.seen, "n03": bridged})
+    assert cell("name", of).lines == ()
+
+
 def test_a_name_of_the_loopback_is_red_on_other_nodes() -> None:
     found = cell("name", met={"n02": met("n01", "127.0.1.1")})
     assert found.state is CellState.MEND

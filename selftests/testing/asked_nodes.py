@@ -71,7 +71,7 @@ def seen(name: str, **changes: Any) -> NodeSeen:
     good = NodeSeen(
         node,
         Entry("root by the key ~/.ssh/id_rsa"),
-        said=said(),
+        said=said(addresses=(f"10.0.0.{int(name[1:])}",)),
         facts=facts(name),
         lease=Held(4711),
         met=of_others,

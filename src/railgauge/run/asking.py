@@ -30,7 +30,7 @@ from railgauge.facts import NodeFacts
 from railgauge.leases.holder import LeaseAnswer, Unleasable, answer, beat_s, hold_command
 from railgauge.planning.plan import platform_stack
 from railgauge.run.holding import allow_many_files, holder_here
-from railgauge.run.survey import surveyed_alone
+from railgauge.run.survey import surveyed_again
 from railgauge.stacks import Stack, stack
 from railgauge.transport import Running, Session, Tell
 from railgauge.transport.job import not_started
@@ -129,7 +129,7 @@ class _Asking:
         if one.said is None or self._has_left:
             return
         try:
-            facts = surveyed_alone(
+            facts = surveyed_again(
                 self.cluster, self._stack(one.said), name, session, _PROBE_LIMIT_S
             )
         except NoEvidence as error:

@@ -34,7 +34,7 @@ from railgauge.run.runner import Runner, ports_of
 from railgauge.run.sampling import GpuSampling
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
-from railgauge.run.survey import Surveyed, surveyed_alone
+from railgauge.run.survey import Surveyed, surveyed_again
 from railgauge.run.takeover import RecordedFiles, taking_over
 from railgauge.transport import Session
 from railgauge.transport.registry import connect
@@ -219,7 +219,7 @@ def _as_declared(reached: Node, said: Node) -> Node:
 def _live(
     settings: RunSettings, cluster: Cluster, store: Store, surveyed: Surveyed, tag: Tag
 ) -> Sessions:
-    again = partial(surveyed_alone, cluster, plan.platform_stack(settings.platform))
+    again = partial(surveyed_again, cluster, plan.platform_stack(settings.platform))
     watch = Watch(store, cluster.rootfs, lambda: surveyed.found, again)
     return Sessions(
         cluster,

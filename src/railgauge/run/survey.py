@@ -60,7 +60,7 @@ def survey(
     return {node.name: found[node.name] for node in cluster.nodes}
 
 
-def surveyed_alone(
+def surveyed_again(
     cluster: Cluster,
     stack: Stack | None,
     node: str,

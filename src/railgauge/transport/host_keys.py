@@ -6,8 +6,9 @@ keys too.
 
 from __future__ import annotations
 
+import base64
 import fcntl
-import shlex
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -19,13 +20,19 @@ import paramiko
 from railgauge.core.errors import BadInput, HostKeyCertified, HostKeyRejected
 from railgauge.transport import known_hosts
 from railgauge.transport.known_hosts import KnownHosts
-from railgauge.transport.login_key import NotingTransport, fingerprint
+from railgauge.transport.login_key import NotingTransport
 
 if TYPE_CHECKING:
     from railgauge.core.model import SshSettings
 
 SYSTEM_FILE = "/etc/ssh/ssh_known_hosts"
 USER_FILE = "~/.ssh/known_hosts"
+
+
+def fingerprint(key: paramiko.PKey) -> str:
+    """Return the fingerprint as in ``ssh-keygen -l``: type, ``SHA256:``, unpadded base64."""
+    digest = base64.b64encode(hashlib.sha256(key.asbytes()).digest()).decode().rstrip("=")
+    return f"{key.get_name()} SHA256:{digest}"
 
 
 def known_hosts_files(settings: SshSettings, configured: Mapping[str, str]) -> tuple[Path, ...]:
@@ -63,7 +70,8 @@ def guard(connection: Any, settings: SshSettings, where: str) -> None:
             remedy="use strict or accept-new",
         )
     expected = Expected.of(known_as(connection), files, where)
-    connection.client.set_missing_host_key_policy(_WAYS[way](files[0], expected))
+    aliased = bool(configured.get("hostkeyalias"))
+    connection.client.set_missing_host_key_policy(_WAYS[way](files[0], expected, aliased=aliased))
     connection.connect_kwargs["transport_factory"] = partial(_transport, expected.first_kind)
 
 
@@ -158,11 +166,15 @@ class Expected:
 
 
 class _Policy(paramiko.MissingHostKeyPolicy):
-    """Checks the key of a host. ``path`` is the file to which a new one is added."""
+    """Checks the key of a host. ``path`` is the file to which a new one is added.
 
-    def __init__(self, path: Path, expected: Expected) -> None:
+    ``aliased``: the host is known by an alias, under which ssh-keyscan cannot ask for its key.
+    """
+
+    def __init__(self, path: Path, expected: Expected, *, aliased: bool = False) -> None:
         self._path = path
         self._expected = expected
+        self._aliased = aliased
 
     def missing_host_key(
         self,
@@ -182,26 +194,22 @@ class Strict(_Policy):
     """Refuses every unknown key."""
 
     def meet(self, key: paramiko.PKey) -> None:
-        name, where = self._expected.name, self._expected.where
+        name = self._expected.name
         if self._expected.is_certified:
             raise HostKeyCertified(
                 f"the host key of {name} is not known, and its certificate, by a line "
                 "@cert-authority of known hosts, is for the system's own ssh to check",
-                where=where,
+                where=self._expected.where,
                 remedy="reach it by that ssh: transport: exec (docs/hostfile.md), or see what "
                 "railgauge check proposes",
             )
+        by_hand = "log in once by ssh" if self._aliased else f"run {_keyscan(name)} >> {self._path}"
         raise HostKeyRejected(
             f"the host key of {name} is not known: {fingerprint(key)}",
-            where=where,
-            remedy=f"compare the fingerprint with the host's own, then: {self._adding(key)}; "
+            where=self._expected.where,
+            remedy=f"compare the fingerprint with the host's, then {by_hand}, "
             "or set host_keys: accept-new",
         )
-
-    def _adding(self, key: paramiko.PKey) -> str:
-        """Return the command that adds the key, also of a host that ssh-keyscan does not reach."""
-        line = f"{self._expected.name} {key.get_name()} {key.get_base64()}"
-        return f"echo {shlex.quote(line)} >> {shlex.quote(str(self._path))}"
 
 
 class AcceptNew(_Policy):
@@ -231,3 +239,9 @@ _WAYS: Mapping[str, type[_Policy]] = {STRICT: Strict, "accept-new": AcceptNew}
 # StrictHostKeyChecking as OpenSSH and its files say it. Under ``no`` OpenSSH goes on with a changed
 # key too; here a changed key is always refused.
 _CONFIGURED = dict.fromkeys(("accept-new", "no", "off", "false"), "accept-new")
+
+
+def _keyscan(hostname: str) -> str:
+    """Return the command that prints the key; ``hostname`` is ``host`` or ``[host]:port``."""
+    host, _, port = hostname.removeprefix("[").partition("]:")
+    return f"ssh-keyscan -p {port} {host}" if port else f"ssh-keyscan {host}"

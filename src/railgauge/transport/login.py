@@ -66,10 +66,20 @@ def open_hops(node: Node) -> tuple[Any, ...]:
 def way_through(node: Node, hops: tuple[Any, ...]) -> str:
     """Return how the open connections lead to the node: user, key, and jump hosts."""
     *before, last = hops
-    files = last.connect_kwargs.get("key_filename", [])
-    key = login_key.in_words(last.transport.login_key, files, node.ssh.key)
     jumps = [hop.host for hop in before] or ([str(last.gateway)] if last.gateway else [])
-    return f"{last.user} by {key}{', through ' if jumps else ''}{', '.join(jumps)}"
+    through = f", through {', '.join(jumps)}" if jumps else ""
+    return f"{last.user} by {_key_of(node, last)}{through}"
+
+
+def _key_of(node: Node, hop: Any) -> str:
+    """Return what the key of a login is to its user: that of the agent, of a file, or which one."""
+    key = hop.transport.login_key
+    if key is None:
+        return "no key"
+    if isinstance(key, paramiko.AgentKey):
+        return f"the agent's key {host_keys.fingerprint(key)}"
+    given = node.ssh.key or login_key.file_of(key, hop.connect_kwargs.get("key_filename", ()))
+    return f"the key {given or host_keys.fingerprint(key)}"
 
 
 def close_hops(hops: tuple[Any, ...]) -> None:

@@ -43,7 +43,7 @@ def name(one: NodeSeen, site: NodesSeen) -> CheckCell:
         return CheckCell(CellState.OK, "its name is resolved by other nodes")
     which = folded(lost or loops)
     how = "is not resolved" if lost else "is resolved to the loopback"
-    lines, remedy = _other_address(one)
+    lines, remedy = _other_address(one, site)
     return CheckCell(CellState.MEND, f"{address} {how} on {which}", remedy, lines)
 
 
@@ -57,13 +57,13 @@ def ports(one: NodeSeen, site: NodesSeen) -> CheckCell:
             CellState.UNKNOWN, "no other node tried to connect", "see the other nodes' cells"
         )
     if all(_is_nameless(how) for how in said.values()):
-        return _by_other_address(one)
+        return _by_other_address(one, site)
     bad = {other: how for other, how in said.items() if not _came_through(how, one)}
     if not bad:
         how = "" if one.listens else ", by refusals, as nothing could listen there"
         return CheckCell(CellState.OK, f"TCP from other nodes arrives{how}")
     first = next(iter(bad.values())).rpartition(": ")[2][:80]
-    lines, _ = _other_address(one)
+    lines, _ = _other_address(one, site)
     return CheckCell(
         CellState.MEND,
         f"{folded(bad)} cannot connect to {address}: {first}",
@@ -72,27 +72,36 @@ def ports(one: NodeSeen, site: NodesSeen) -> CheckCell:
     )
 
 
-def _by_other_address(one: NodeSeen) -> CheckCell:
+def _by_other_address(one: NodeSeen, site: NodesSeen) -> CheckCell:
     """The cell of a node whose name nobody resolves: its own addresses, if they are reached."""
-    if good := _reached_at(one):
+    if good := _reached_at(one, site):
         return CheckCell(CellState.OK, f"TCP from other nodes arrives at {good}")
     return CheckCell(
         CellState.UNKNOWN, "its name is not resolved, and no address is known", "see its name"
     )
 
 
-def _other_address(one: NodeSeen) -> tuple[tuple[HostfileLine, ...], str]:
+def _other_address(one: NodeSeen, site: NodesSeen) -> tuple[tuple[HostfileLine, ...], str]:
     """Return the node's ``data_address``, one that others reach; else what to do by hand."""
-    good = _reached_at(one)
+    good = _reached_at(one, site)
     if good:
         return (HostfileLine(("nodes", one.node.name, "data_address"), good),), ""
     remedy = f"give {one.node.name} an address that other nodes reach: data_address: ADDRESS"
     return (), remedy
 
 
-def _reached_at(one: NodeSeen) -> str:
-    """Return the first own address of the node at which all connections of others arrive."""
-    return next(_all_reach(one, peers.addresses(one)[1:]), "")
+def _reached_at(one: NodeSeen, site: NodesSeen) -> str:
+    """Return the first own address of the node at which all connections of others arrive.
+
+    One that several nodes have is that of a bridge in each of them, or they are one machine.
+    """
+    others = {address for each in site.asked if each is not one for address in _own(each)}
+    own = [address for address in peers.addresses(one)[1:] if address not in others]
+    return next(_all_reach(one, own), "")
+
+
+def _own(one: NodeSeen) -> Sequence[str]:
+    return one.said.addresses if one.said else ()
 
 
 def _all_reach(one: NodeSeen, addresses: Sequence[str]) -> Iterator[str]:

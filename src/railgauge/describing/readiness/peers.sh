@@ -8,8 +8,9 @@ connect() {
     # shellcheck disable=SC2016 # for the inner shell
     timeout -k 1 4 bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$1" "$2"
   elif command -v python3 >/dev/null; then
-    timeout -k 1 5 python3 -c 'import socket,sys
-socket.create_connection(sys.argv[1:3], 4)' "$1" "$2"
+    timeout -k 1 5 python3 -c 'import socket, sys
+try: socket.create_connection(sys.argv[1:3], 4)
+except OSError as error: sys.exit(str(error))' "$1" "$2"
   elif command -v perl >/dev/null; then
     # shellcheck disable=SC2016 # the dollar signs are perl's
     timeout -k 1 5 perl -MIO::Socket::IP -e 'IO::Socket::IP->new(PeerHost => $ARGV[0], PeerPort => $ARGV[1], Timeout => 4) or die "$@\n"' "$1" "$2"
@@ -22,7 +23,7 @@ reach() {
   case $? in
     0) said=open ;;
     124 | 137) said='Connection timed out' ;;
-    *) said=$(printf '%s\n' "$said" | tail -n 1) ;;
+    *) said=$(printf '%s\n' "$said" | head -n 1) ;;
   esac
   printf 'reached %s %s %s\n' "$1" "$2" "$said"
 }
