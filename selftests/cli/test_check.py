@@ -10,8 +10,9 @@ from testing.asked_nodes import facts, met, said, site
 from testing.standing_lab import standing_lab
 
 from railgauge.cli import check as command
-from railgauge.cli import main
+from railgauge.cli import check_text, main
 from railgauge.config import hostfile
+from railgauge.describing.readiness.model import CellState, CheckCell
 from railgauge.leases.holder import Unleasable
 from railgauge.transport import Entry
 
@@ -109,6 +110,17 @@ def test_nothing_that_a_node_says_controls_the_terminal(project, monkeypatch, ca
         shown = capsys.readouterr().out
         assert all(c.isprintable() or c == "\n" for c in shown)
         assert "\nready:" not in shown
+
+
+def test_a_thousand_answers_are_a_short_table():
+    found = {
+        f"n{n:04}": {"reach": CheckCell(CellState.MEND if n % 2 else CellState.OK, f"answer {n}")}
+        for n in range(1000)
+    }
+    rows = list(check_text.rows(found))
+    assert len(rows) < 25
+    assert "488 other answers, which --json shows" in "".join(rows)
+    assert rows[-1] == "not ready: of 1000 cells 500 to mend, 0 not known"
 
 
 def test_its_help_says_what_the_exit_codes_mean(capsys):

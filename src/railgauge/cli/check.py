@@ -8,17 +8,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from railgauge.cli import text
+from railgauge.cli import check_text, text
 from railgauge.cli.reached import nodes_reached, tell
 from railgauge.config import hostfile, texts, thresholds
 from railgauge.config.strict_yaml import loads
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
-from railgauge.core.naming import folded, shortened
 from railgauge.describing.readiness import proposal
-from railgauge.describing.readiness.model import CellState, CheckCell, HostfileLine
-from railgauge.describing.readiness.table import CHECKS, Cells, cells, is_ready
+from railgauge.describing.readiness.model import CheckCell, HostfileLine
+from railgauge.describing.readiness.table import Cells, cells, is_ready
 from railgauge.planning.programs import programs
 from railgauge.run.asking import asked
 from railgauge.run.store import write_whole
@@ -33,12 +32,6 @@ _NOT_READY = 1
 _UNNAMED = "unnamed"  # in place of a platform, which the nodes may not have yet
 _MODEL = "a-model"  # only which programs serve it is asked
 _YAML = (".yaml", ".yml")
-_STATES = {
-    CellState.OK: "ok",
-    CellState.NOTE: "note",
-    CellState.UNKNOWN: "?",
-    CellState.MEND: "MEND",
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         text.print_json(_json(options, cluster, found, lines, took_s))
     else:
-        for row in _rows(options, cluster, found, lines):
+        for row in (*check_text.rows(found), *_next(options, cluster, lines)):
             print(text.printable(row))
     return 0 if is_ready(found) else _NOT_READY
 
@@ -99,12 +92,9 @@ def _platform(cluster: Cluster, root: Path) -> Platform | None:
 
 
 def _lines(found: Cells) -> list[HostfileLine]:
+    """Return what is to be written, each line once."""
     every = (line for row in found.values() for cell in row.values() for line in cell.lines)
-    lines: list[HostfileLine] = []
-    for line in every:
-        if line not in lines:
-            lines.append(line)
-    return lines
+    return list({repr(line): line for line in every}.values())
 
 
 def _write(options: argparse.Namespace, cluster: Cluster, lines: Sequence[HostfileLine]) -> None:
@@ -119,28 +109,13 @@ def _text(options: argparse.Namespace, cluster: Cluster) -> str:
     return proposal.of_plain(cluster, named)
 
 
-# --- what is printed ---
-
-
-def _rows(
-    options: argparse.Namespace, cluster: Cluster, found: Cells, lines: Sequence[HostfileLine]
+def _next(
+    options: argparse.Namespace, cluster: Cluster, lines: Sequence[HostfileLine]
 ) -> Iterator[str]:
-    for check in CHECKS:
-        name = check.name
-        for cell, nodes in _alike(found, name):
-            where = shortened(folded(nodes))
-            yield f"{name:<6} {_STATES[cell.state]:<5} {where}: {_one_line(cell.found)}"
-            if cell.remedy:
-                yield f"{'':<13}do: {_one_line(cell.remedy)}"
-            for line in cell.lines:
-                yield f"{'':<13}write: {_written(line)}"
-            name = ""
-    yield _summary(found)
-    proposed = _proposed(options, cluster, lines)
-    if proposed:
+    """Yield what is to be written, and the command that comes next."""
+    if proposed := _proposed(options, cluster, lines):
         yield f"to write into {options.hostfile}:"
-        for row in proposal.block(proposed, proposed).splitlines():
-            yield f"  {row}"
+        yield from (f"  {row}" for row in proposal.block(proposed, proposed).splitlines())
     if options.write:
         yield f"written: {options.write}; next: railgauge check {options.write}"
     elif proposed:
@@ -150,34 +125,6 @@ def _rows(
             "the hostfile names no platform: railgauge platform new NAME --hostfile "
             f"{options.write or options.hostfile}"
         )
-
-
-def _alike(found: Cells, check: str) -> Iterator[tuple[CheckCell, list[str]]]:
-    """Yield each different cell of a check with its nodes, what is good first."""
-    nodes: dict[str, tuple[CheckCell, list[str]]] = {}
-    for node, row in found.items():
-        if check in row:
-            nodes.setdefault(repr(row[check]), (row[check], []))[1].append(node)
-    order = list(CellState)
-    yield from sorted(nodes.values(), key=lambda one: order.index(one[0].state))
-
-
-def _one_line(said: str) -> str:
-    return " ".join(said.split())
-
-
-def _written(line: HostfileLine) -> str:
-    *keys, last = line.keys
-    value = proposal.block({last: line.value}, [last]).strip()
-    return f"{': '.join((*keys, _one_line(value)))}"
-
-
-def _summary(found: Cells) -> str:
-    states = [cell.state for row in found.values() for cell in row.values()]
-    mend, unknown = states.count(CellState.MEND), states.count(CellState.UNKNOWN)
-    if not mend and not unknown:
-        return f"ready: {len(found)} nodes, {len(states)} cells"
-    return f"not ready: of {len(states)} cells {mend} to mend, {unknown} not known"
 
 
 def _proposed(

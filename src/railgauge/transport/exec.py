@@ -82,7 +82,7 @@ class ExecLink:
 
     @property
     def way(self) -> str:
-        return shlex.join(self._node.exec)
+        return f"by {self._node.exec[0]}"
 
     def execute(self, sent: Sent) -> Pipes:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from railgauge.core.naming import listed
@@ -10,6 +11,7 @@ from railgauge.describing.readiness.model import (
     CellState,
     CheckCell,
     HostfileLine,
+    NodeSaid,
     NodeSeen,
     NodesSeen,
     ProgramNeed,
@@ -28,7 +30,7 @@ def tools(one: NodeSeen, site: NodesSeen) -> CheckCell:
     asked = needs.of_node(site.cluster, site.planned, one.said, one.known)
     missing = [need.program for need in asked if not set(need.names) & set(one.said.programs)]
     if not missing:
-        return CheckCell(CellState.OK, f"all {len(asked)} programs that the measurements need")
+        return CheckCell(CellState.OK, f"all found{_folders(asked, one.said)}")
     if one.said.cut and not one.said.programs:
         return CheckCell(
             CellState.UNKNOWN, f"not known: the answer was cut ({one.said.cut})", "see the node"
@@ -39,6 +41,14 @@ def tools(one: NodeSeen, site: NodesSeen) -> CheckCell:
     remedy = f"install {listed(nowhere, _MOST)}, or name the folder under tools" if nowhere else ""
     found = f"not on the PATH of a login without a terminal: {listed(told, _MOST)}"
     return CheckCell(CellState.MEND, found, remedy, setups.finding(list(where), one.said, site))
+
+
+def _folders(asked: Sequence[ProgramNeed], said: NodeSaid) -> str:
+    """Return in which folders the programs are, and how many in each."""
+    found = (next(said.programs[n] for n in need.names if n in said.programs) for need in asked)
+    count = Counter(path.rpartition("/")[0] or path for path in found)
+    told = [f"{many} in {folder}" for folder, many in count.most_common()]
+    return f": {listed(told, _MOST)}" if told else ""
 
 
 def gpus(one: NodeSeen, site: NodesSeen) -> CheckCell:
