@@ -201,7 +201,9 @@ def test_a_node_behind_a_program_is_lost(there: Session) -> None:
 
 def test_a_program_that_never_answers_is_lost() -> None:
     """Nothing of the command runs, and so there is nothing to end it there."""
-    link = ProgramLink("n01", lambda sent, lose: LocalPipes(started("sleep", "60"), "", lose=lose))
+    link = ProgramLink(
+        "n01", "by sleep", lambda sent, lose: LocalPipes(started("sleep", "60"), "", lose=lose)
+    )
     session = LinkSession(Node("n01", "x", "x"), link)
     began = time.monotonic()
     assert session.run(Command("n01", ("true",))).error == "connection-lost"

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import asyncssh
 import paramiko
@@ -24,7 +25,7 @@ from railgauge.core.errors import (
     RailgaugeError,
 )
 from railgauge.core.model import Command, Node
-from railgauge.transport import carriers
+from railgauge.transport import carriers, host_keys, login
 from railgauge.transport.host_keys import AcceptNew, Expected
 from railgauge.transport.login import open_hops
 from railgauge.transport.ssh import SshLink, connect
@@ -301,6 +302,7 @@ def test_jump_host_leads_to_the_node(jump_server: SshServer, ssh_server: SshServ
     session = connect(node)
     assert session.run(Command("n01", ("echo", "through"))).stdout == "through\n"
     assert (jump_server.connections, ssh_server.connections) == (1, 1)
+    assert session.entry.way.endswith(", through 127.0.0.1")
     session.close()
 
 
@@ -326,3 +328,51 @@ def test_a_name_that_does_not_resolve_says_so() -> None:
     """DNS is gone: the node is out of reach, which is no verdict about it."""
     with pytest.raises(NodeUnreachable, match="does not resolve"):
         connect(Node("n1", "no-such-host.invalid", "no-such-host.invalid"))
+
+
+# --- how a node was entered ---
+
+
+def test_the_key_and_what_the_login_printed_are_told(ssh_server: SshServer) -> None:
+    greeting = "for n in $(seq 99); do echo Welcome $n; done; echo news >&2"
+    ssh_server.login_shell = ("sh", "-c", f'{greeting}; shift; exec sh -c "$1"', "sh")
+    session = connect(ssh_server.node())
+    assert session.entry.way == f"tester by the key {ssh_server.folder / 'client'}"
+    assert session.entry.printed == ""  # nothing was run yet
+    done = session.run(Command("n01", ("echo", "out")))
+    assert (done.stdout, done.stderr) == ("out\n", "")
+    assert session.entry.printed.startswith("Welcome 1\n")
+    assert len(session.entry.printed) <= 400  # more of a login's start nobody reads
+    session.close()
+
+
+class OfAgent(paramiko.AgentKey):
+    def __init__(self, key: paramiko.PKey) -> None:
+        self.key = key
+
+    def get_name(self) -> str:
+        return self.key.get_name()
+
+    def asbytes(self) -> bytes:
+        return self.key.asbytes()
+
+
+def test_a_key_is_named_by_its_file_or_as_the_agents(tmp_path: Path) -> None:
+    new_key().write_private_key(str(tmp_path / "mine"))
+    key = paramiko.PKey.from_path(tmp_path / "mine")
+    print_of = host_keys.fingerprint(key)
+    assert way(key, tmp_path / "mine") == f"root by the key {print_of}"
+    (tmp_path / "mine.pub").write_text(f"ssh-ed25519 {key.get_base64()} ana@login1\n")
+    assert way(key, tmp_path / "mine") == f"root by the key {tmp_path / 'mine'}"
+    assert way(OfAgent(key), tmp_path / "mine") == f"root by the agent's key {print_of}"
+    assert way(None, tmp_path / "mine") == "root by no key"
+
+
+def way(key: paramiko.PKey | None, *files: Path) -> str:
+    hop = SimpleNamespace(
+        user="root",
+        gateway=None,
+        connect_kwargs={"key_filename": [str(file) for file in files]},
+        transport=SimpleNamespace(login_key=key),
+    )
+    return login.way_through(Node("n01", "n01", "n01"), (hop,))

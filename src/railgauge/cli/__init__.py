@@ -34,6 +34,7 @@ _COMMANDS = {
     "docs": "railgauge.cli.docs",
     "parse": "railgauge.cli.parse",
     "judge": "railgauge.cli.judge",
+    "check": "railgauge.cli.check",
     "plan": "railgauge.cli.plan",
     "platform": "railgauge.cli.platform",
     "leaves": "railgauge.cli.leaves",

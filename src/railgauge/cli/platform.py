@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import argparse
 import re
-import secrets
-import sys
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from railgauge.cli import replacing, text
+from railgauge.cli.reached import nodes_reached, tell
 from railgauge.config import hostfile, thresholds
 from railgauge.config.thresholds import Platform, source
 from railgauge.core import nodeset
@@ -21,7 +18,6 @@ from railgauge.core.devices import DeviceNames
 from railgauge.core.errors import BadInput, NoEvidence
 from railgauge.core.model import Cluster
 from railgauge.core.naming import folded
-from railgauge.core.terms import Scope
 from railgauge.describing import closing, document, layout, names
 from railgauge.describing.bus import NONE
 from railgauge.describing.choice import SiteAnswers, chosen
@@ -29,16 +25,12 @@ from railgauge.describing.expectations import candidates, kept
 from railgauge.describing.sheets import FILE, Sheets, sheets_of
 from railgauge.facts import NodeAnswer, NodeFacts
 from railgauge.facts.naming import declared
-from railgauge.planning import plan
+from railgauge.planning.programs import programs
 from railgauge.run import describe, inputs
 from railgauge.run.store import write_whole
 from railgauge.stacks import stack as of_vendor
 from railgauge.stacks import vendors
-from railgauge.tools import Setting
-from railgauge.tools.options import program
-from railgauge.transport.registry import connect, opened
 from railgauge.transport.sessions import Sessions
-from railgauge.transport.tag import Tag
 
 HELP = "write a platform file for nodes that have none, from a survey of them"
 EXAMPLE = (
@@ -47,10 +39,7 @@ EXAMPLE = (
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _MPI_BENCH = "mpi-bench"
-# Tools that a launcher starts -> their program; empty if it is the measurement's command.
-_LAUNCHED = {_MPI_BENCH: _MPI_BENCH, "ccl-tests": ""}
 _NICS_MOST = 1024
-_PORT = 18515  # any is good for a command that is only planned
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     replacing.refuse_existing(path, options)
     said = _cluster(options)
     made = _Made(options.name, path, options.root, _sheets(options.root))
-    with _reached(said) as (reached, sessions):
+    with nodes_reached(said, "platform-new", tell) as (reached, sessions):
         survey, other_names = _surveyed(reached, sessions, options)
         devices = names.joined(said.devices, other_names, made.of(survey).nics)
         cluster = replace(said, devices=devices)
@@ -121,10 +110,8 @@ def _path(name: str, root: Path) -> Path:
 
 
 def _cluster(options: argparse.Namespace) -> Cluster:
-    is_plain = options.hostfile.suffix not in (".yaml", ".yml")
     schema = options.root / "hostfiles" / "schema.json"
-    named = options.name if is_plain else None
-    return hostfile.load(options.hostfile, schema_file=schema, platform=named)
+    return hostfile.load(options.hostfile, schema_file=schema, unnamed=options.name)
 
 
 def _sheets(root: Path) -> Sheets:
@@ -149,29 +136,6 @@ def _nics(written: str) -> tuple[str, ...]:
 # --- the nodes ---
 
 
-@contextmanager
-def _reached(cluster: Cluster) -> Iterator[tuple[Cluster, Sessions]]:
-    """Give the cluster as reached, and its sessions; a lab runs until the block ends."""
-    tag = Tag(f"platform-new-{secrets.token_hex(6)}", "main")
-    with ExitStack() as stack:
-        if cluster.transport == "lab":
-            from railgauge.lab import cluster as lab  # noqa: PLC0415 - only a lab needs it
-
-            temporary = tempfile.TemporaryDirectory(
-                prefix="railgauge-lab-", ignore_cleanup_errors=True
-            )
-            folder = Path(stack.enter_context(temporary))
-            started = lab.start(
-                cluster, nodes=None, seed=1, faults=(), folder=folder / "lab", removes=folder
-            )
-            reached = stack.enter_context(started).cluster
-        else:
-            reached = stack.enter_context(opened(cluster, _tell))
-        sessions = Sessions(reached, lambda node: connect(reached.transport, node, tag))
-        stack.callback(sessions.close)
-        yield reached, sessions
-
-
 @dataclass(frozen=True, slots=True)
 class _Nodes:
     """The nodes as reached."""
@@ -184,7 +148,7 @@ def _surveyed(
     reached: Cluster, sessions: Sessions, options: argparse.Namespace
 ) -> tuple[document.Survey, names.Names]:
     """Return the survey with each NIC under one name, and the nodes' own names that differ."""
-    found, seen = describe.found_by_vendor(reached, sessions, _tell, _Progress(), options.gpus)
+    found, seen = describe.found_by_vendor(reached, sessions, tell, _Progress(), options.gpus)
     facts = _answered(found, options.like)
     other_names = names.differing(facts, options.like)
     facts = {node: declared(one, DeviceNames(other_names)) for node, one in facts.items()}
@@ -202,17 +166,13 @@ def _fitted(made: _Made, survey: document.Survey, nodes: _Nodes) -> tuple[_Resul
     unread = closing.unread_counters(platform, facts, counters)
     survey = replace(survey, unread_counters=frozenset(unread))
     lines = [*closing.told(unread), *closing.unreadable_logs(facts)]
-    absent = describe.lacking(cluster, sessions, facts, _programs(platform, cluster))
+    absent = describe.lacking(cluster, sessions, facts, programs(platform, cluster))
     has_none = _MPI_BENCH in {name.rpartition("/")[2] for name in absent}
     if has_none and not survey.kind.hardware.gpus:
         survey = replace(survey, has_mpi_bench=False)
         lines.append(f"{_MPI_BENCH} is not on every node: no collective between hosts")
     result = made.of(survey)
-    return result, [*lines, *_absent(absent, _programs(result.platform, cluster))]
-
-
-def _tell(line: str) -> None:
-    print(text.printable(line), file=sys.stderr, flush=True)
+    return result, [*lines, *_absent(absent, programs(result.platform, cluster))]
 
 
 class _Progress:
@@ -224,7 +184,7 @@ class _Progress:
     def __call__(self, answer: NodeAnswer) -> None:
         if isinstance(answer, NoEvidence) and str(answer) not in self._told:
             self._told.add(str(answer))
-            _tell(f"survey: {answer}")
+            tell(f"survey: {answer}")
 
 
 def _answered(found: Mapping[str, NodeAnswer], like: str) -> dict[str, NodeFacts]:
@@ -287,23 +247,6 @@ def _grouped(names: tuple[str, ...], asked: Mapping[str, Mapping[str, Any]]) -> 
 
 
 # --- the programs that a run needs ---
-
-
-def _programs(platform: Platform, cluster: Cluster) -> tuple[str, ...]:
-    """Return the programs of the measurements between or on nodes, each with its path if given."""
-    found: dict[str, None] = {}
-    for measurement in platform.measurements.values():
-        one = replace(platform, measurements={measurement.name: measurement})
-        level = plan.level(one, cluster, thresholds.LEVELS[-1])
-        case = next((case for _, case in plan.cases(one, level)), None)
-        if case is None or measurement.scope == Scope.FABRIC:  # one node alone scans the subnet
-            continue
-        setting = Setting(case, measurement, cluster, plan.platform_stack(one), one, {})
-        for command in plan.commands(case, one, cluster, _PORT):
-            found[command.argv[0]] = None
-        if measurement.tool in _LAUNCHED:
-            found[program(setting, _LAUNCHED[measurement.tool] or measurement.command)] = None
-    return tuple(found)
 
 
 def _absent(absent: Mapping[str, list[str]], needed: tuple[str, ...]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from railgauge.core import exhaustion
 from railgauge.transport.shell import MARKER
 
 OUTPUT_LIMIT_BYTES = 8 << 20
+_MOST_BEFORE = 400
 _NUMBER = re.compile(r"[0-9]{1,10}")
 # How often to look whether the thread that reads an output is still there.
 _LOOK_S = 1.0
@@ -120,6 +121,7 @@ class Capture:
         self.over_at = 0.0
         self.ended = False  # the output has ended too
         self.broken: BaseException | None = None  # what kept this machine from reading all of it
+        self.before = b""  # what the login shell's start-up files printed, its first characters
         self.changed_at = time.monotonic()
         self._markers = Markers(nonce)
         self._stderr_markers = Markers(nonce)
@@ -220,7 +222,7 @@ class Capture:
         with self._told:
             for piece in self._stderr_markers.split(chunk):
                 if isinstance(piece, str):
-                    self._stderr.clear()  # setup begins, or the command
+                    self._drop(self._stderr)  # setup begins, or the command
                 else:
                     self._keep(self._stderr, piece)
 
@@ -264,7 +266,12 @@ class Capture:
 
     def _begin(self) -> None:
         self._begun = True
-        self._stdout.clear()
+        self._drop(self._stdout)
+
+    def _drop(self, kept: bytearray) -> None:
+        """Drop what came before the command; its first characters are kept aside."""
+        self.before += bytes(kept[: max(_MOST_BEFORE - len(self.before), 0)])
+        kept.clear()
 
     def _keep(self, kept: bytearray, chunk: bytes) -> None:
         self.changed_at = time.monotonic()

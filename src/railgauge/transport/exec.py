@@ -54,7 +54,9 @@ def connect(node: Node, tag: Tag | None = None) -> Session:
         what = f"{node.exec[0]} does not pass its standard input on to the node"
         remedy = "add its option for that to exec in the hostfile: kubectl exec -i, docker exec -i"
         raise NodeUnreachable(what, where=node.name, remedy=remedy)
-    return LinkSession(node, ProgramLink(node.name, partial(_start, node)), tag)
+    return LinkSession(
+        node, ProgramLink(node.name, f"by {node.exec[0]}", partial(_start, node)), tag
+    )
 
 
 class ExecPipes:

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import paramiko
 
-from railgauge.core.errors import BadInput, HostKeyRejected
+from railgauge.core.errors import BadInput, HostKeyCertified, HostKeyRejected
 from railgauge.transport import known_hosts
 from railgauge.transport.carriers import AskingTransport
 from railgauge.transport.known_hosts import KnownHosts
+from railgauge.transport.login_key import NotingTransport
 
 if TYPE_CHECKING:
     from railgauge.core.model import SshSettings
@@ -81,9 +82,13 @@ def guard(connection: Any, settings: SshSettings, where: str, beside: Beside) ->
     connection.connect_kwargs["transport_factory"] = partial(_transport, expected.first_kind)
 
 
+class _Transport(AskingTransport, NotingTransport):
+    """A transport that asks for answers, and notes the key of its login."""
+
+
 def _transport(kind: str, sock: Any, **options: Any) -> paramiko.Transport:
     """Return a transport that asks the host for its key of the type that is known, if any is."""
-    transport = AskingTransport(sock, **options)
+    transport = _Transport(sock, **options)
     security = transport.get_security_options()
     # The type of an RSA key is not the name of its signatures.
     kind = "rsa-sha2-512" if kind == "ssh-rsa" else kind
@@ -132,6 +137,11 @@ class Expected:
     def ends_its_line(self) -> bool:
         """Whether a line that is added to the last of the files begins as a line of its own."""
         return not self.files[-1].text or self.files[-1].text.endswith(b"\n")
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether a file names an authority whose certificates the host may have."""
+        return any(file.certifies(self.name) for file in self.files)
 
     @property
     def first_kind(self) -> str:
@@ -196,6 +206,14 @@ class Strict(_Policy):
 
     def meet(self, key: paramiko.PKey) -> None:
         name = self._expected.name
+        if self._expected.is_certified:
+            raise HostKeyCertified(
+                f"the host key of {name} is not known, and its certificate, by a line "
+                "@cert-authority of known hosts, is for the system's own ssh to check",
+                where=self._expected.where,
+                remedy="reach it by that ssh: transport: exec (docs/hostfile.md), or see what "
+                "railgauge check proposes",
+            )
         before = self._scan()
         by_hand = "log in once by ssh"
         if before is not None:

@@ -31,7 +31,7 @@ from railgauge.core.errors import (
 )
 from railgauge.core.model import Command, Node, Transcript
 from railgauge.core.terms import Role
-from railgauge.transport import InVain, never, shell
+from railgauge.transport import Entry, InVain, never, shell
 from railgauge.transport.capture import AnsweringPipes, Capture, Pipes
 from railgauge.transport.shell import Sent
 from railgauge.transport.tag import Tag
@@ -62,6 +62,10 @@ class NodeConnection(Protocol):
     @property
     def lost(self) -> str:
         """Why the connection is lost; empty while that is not known here. Sends nothing."""
+
+    @property
+    def way(self) -> str:
+        """How the node was reached, in words."""
 
     def execute(self, sent: Sent) -> Pipes:
         """Have the node's login shell run the line, with the script as its standard input.
@@ -151,6 +155,11 @@ class Job:
     @property
     def printed_bytes(self) -> int:
         return self._capture.printed_bytes
+
+    @property
+    def printed_before(self) -> str:
+        """What the login shell's start-up files printed, its first characters."""
+        return self._capture.before.decode(errors="replace")
 
     @property
     def has_ended(self) -> bool:
@@ -338,6 +347,12 @@ class LinkSession:
     @property
     def lost(self) -> str:
         return self._link.lost
+
+    @property
+    def entry(self) -> Entry:
+        with self._lock:
+            last = self._jobs[0] if self._jobs else None
+        return Entry(self._link.way, last.printed_before if last else "")
 
     def run(self, command: Command, in_vain: InVain = never) -> Transcript:
         job = self.start(command)

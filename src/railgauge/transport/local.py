@@ -153,10 +153,13 @@ class ProgramLink:
 
     beats = True
 
-    def __init__(self, node_name: str, start: Callable[[Sent, Callable[[], None]], Pipes]) -> None:
+    def __init__(
+        self, node_name: str, way: str, start: Callable[[Sent, Callable[[], None]], Pipes]
+    ) -> None:
         """``start`` starts the program; it is to call its argument if nothing comes from it."""
         self._node_name = node_name
         self._start = start
+        self.way = way
         self.lost = ""
 
     def execute(self, sent: Sent) -> Pipes:
@@ -179,6 +182,10 @@ class LocalLink:
 
     def __init__(self, node_name: str) -> None:
         self._node_name = node_name
+
+    @property
+    def way(self) -> str:
+        return "this machine"
 
     def execute(self, sent: Sent) -> Pipes:
         try:

@@ -19,7 +19,7 @@ from typing import TypeVar
 from railgauge.core.errors import ConnectionLost, NodeUnreachable, NoEvidence
 from railgauge.core.exhaustion import no_fault_of_a_node
 from railgauge.core.model import Cluster, Command, Node, Transcript
-from railgauge.transport import InVain, Running, Session, never
+from railgauge.transport import Entry, InVain, Running, Session, never
 from railgauge.transport.waits import Waits, program
 
 Done = TypeVar("Done")
@@ -215,6 +215,10 @@ class _Lasting:
     def run(self, command: Command, in_vain: InVain = never) -> Transcript:
         with self._waits.at(command.node, program(command.argv)):
             return self._masked(self._having(lambda session: session.run(command, in_vain)))
+
+    @property
+    def entry(self) -> Entry:
+        return self._session.entry
 
     def start(self, command: Command) -> Running:
         return self._having(lambda session: session.start(command))

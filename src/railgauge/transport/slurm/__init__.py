@@ -43,7 +43,8 @@ def connect(node: Node, tag: Tag | None = None) -> Session:
     refusal = node.slurm.refusal or nodes.refusal_in_job(node.name, node.slurm.job)
     if refusal:
         raise NodeUnreachable(refusal, where=node.name, remedy=REMEDY.format(node=node.name))
-    return LinkSession(node, ProgramLink(node.name, partial(_start, node)), tag)
+    way = f"steps of the Slurm job {node.slurm.job}"
+    return LinkSession(node, ProgramLink(node.name, way, partial(_start, node)), tag)
 
 
 def _start(node: Node, sent: Sent, lose: Callable[[], None]) -> Pipes:
