@@ -231,6 +231,9 @@ def _why_unreachable(hop: Any, place: str, error: Exception) -> tuple[str, str]:
         return f"the name {hop.host} does not resolve", remedy
     if isinstance(error, TimeoutError):
         return f"{place} does not answer", ""
+    if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
+        what = f"{place} has no algorithm in common with this transport: {_one_line(error)}"
+        return what, ssh_config.BY_SSH_ITSELF
     if isinstance(error, OSError):
         return f"no connection to {place}: {error.strerror or error}", ""
     return f"{place} answers, but not with the ssh protocol: {_one_line(error)}", ""
@@ -251,7 +254,9 @@ def _unreachable(node: Node, what: str, remedy: str = "") -> NodeUnreachable:
 
 def _refused(node: Node, hop: Any, error: Exception) -> AuthenticationFailed:
     what = f"{hop.user} cannot log in to {hop.host} port {hop.port}: {_one_line(error)}"
-    if node.ssh.key and hop.connect_kwargs.get("pkey") is None:
+    if beyond := ssh_config.beyond(hop.ssh_config):
+        remedy = f"for {' and '.join(beyond)} of the ssh configuration: {ssh_config.BY_SSH_ITSELF}"
+    elif node.ssh.key and hop.connect_kwargs.get("pkey") is None:
         remedy = f"the key {node.ssh.key} is encrypted: run ssh-add {node.ssh.key}"
     else:
         key = f" -i {node.ssh.key}" if node.ssh.key else ""
