@@ -252,3 +252,19 @@ def test_junk_of_4_mb_is_no_line(tmp_path: Path) -> None:
     path = tmp_path / "known"
     path.write_bytes(b"\xff" * FOUR_MB + f"\nn01 {public(KEY)}\n".encode() + b"\0" * FOUR_MB)
     assert known_hosts.read(path, "n01").keys("n01") == [presented(KEY)]
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "certified"),
+    [
+        ("@cert-authority *.cluster {key}", "n01.cluster", True),
+        ("@cert-authority *.cluster {key}", "[n01.cluster]:2222", True),
+        ("@cert-authority *,!n01 {key}", "n01", False),
+        ("@cert-authority n02 {key}", "n01", False),
+        ("@cert-authority n01", "n01", False),
+        ("n01 {key}", "n01", False),
+    ],
+)
+def test_a_line_of_an_authority_certifies_hosts(line: str, name: str, certified: bool) -> None:
+    known = parsed(f"{line.format(key=public(KEY))}\n".encode())
+    assert known.certifies(name) is certified

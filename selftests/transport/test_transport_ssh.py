@@ -301,6 +301,7 @@ def test_jump_host_leads_to_the_node(jump_server: SshServer, ssh_server: SshServ
     session = connect(node)
     assert session.run(Command("n01", ("echo", "through"))).stdout == "through\n"
     assert (jump_server.connections, ssh_server.connections) == (1, 1)
+    assert session.entry.way.endswith(", through 127.0.0.1")
     session.close()
 
 
@@ -326,3 +327,19 @@ def test_a_name_that_does_not_resolve_says_so() -> None:
     """DNS is gone: the node is out of reach, which is no verdict about it."""
     with pytest.raises(NodeUnreachable, match="does not resolve"):
         connect(Node("n1", "no-such-host.invalid", "no-such-host.invalid"))
+
+
+# --- how a node was entered ---
+
+
+def test_the_key_and_what_the_login_printed_are_told(ssh_server: SshServer) -> None:
+    greeting = "for n in $(seq 99); do echo Welcome $n; done; echo news >&2"
+    ssh_server.login_shell = ("sh", "-c", f'{greeting}; shift; exec sh -c "$1"', "sh")
+    session = connect(ssh_server.node())
+    assert session.entry.way == f"tester by the key {ssh_server.folder / 'client'}"
+    assert session.entry.printed == ""  # nothing was run yet
+    done = session.run(Command("n01", ("echo", "out")))
+    assert (done.stdout, done.stderr) == ("out\n", "")
+    assert session.entry.printed.startswith("Welcome 1\n")
+    assert len(session.entry.printed) <= 400  # more of a login's start nobody reads
+    session.close()

@@ -33,6 +33,7 @@ _COMMANDS = {
     "init": "railgauge.cli.init",
     "parse": "railgauge.cli.parse",
     "judge": "railgauge.cli.judge",
+    "check": "railgauge.cli.check",
     "plan": "railgauge.cli.plan",
     "platform": "railgauge.cli.platform",
     "leaves": "railgauge.cli.leaves",

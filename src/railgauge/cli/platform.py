@@ -4,36 +4,27 @@ from __future__ import annotations
 
 import argparse
 import re
-import secrets
-import sys
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from railgauge.cli import text
+from railgauge.cli.reached import nodes_reached, tell
 from railgauge.config import hostfile, thresholds
 from railgauge.config.thresholds import Platform, source
 from railgauge.core import nodeset
 from railgauge.core.errors import BadInput, NoEvidence
 from railgauge.core.model import Cluster
 from railgauge.core.naming import folded
-from railgauge.core.terms import Scope
 from railgauge.describing import document, layout
 from railgauge.describing.choice import SiteAnswers, chosen
 from railgauge.describing.expectations import candidates, kept
 from railgauge.describing.sheets import FILE, Sheets, sheets_of
 from railgauge.facts import NodeAnswer, NodeFacts
-from railgauge.planning import plan
+from railgauge.planning.programs import programs
 from railgauge.run import describe, inputs
 from railgauge.run.store import write_whole
-from railgauge.tools import Setting
-from railgauge.tools.options import program
-from railgauge.transport.registry import connect, opened
-from railgauge.transport.sessions import Sessions
-from railgauge.transport.tag import Tag
 
 HELP = "write a platform file for nodes that have none, from a survey of them"
 EXAMPLE = (
@@ -42,10 +33,7 @@ EXAMPLE = (
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _MPI_BENCH = "mpi-bench"
-# Tools that a launcher starts -> their program; empty if it is the measurement's command.
-_LAUNCHED = {_MPI_BENCH: _MPI_BENCH, "ccl-tests": ""}
 _NICS_MOST = 1024
-_PORT = 18515  # any is good for a command that is only planned
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,8 +74,8 @@ def run(options: argparse.Namespace) -> int:
     path = _free_path(options.name, options.root)
     cluster = _cluster(options)
     sheets = _sheets(options.root)
-    with _reached(cluster) as (reached, sessions):
-        seen = describe.found_by_vendor(reached, sessions, _tell, _Progress())
+    with nodes_reached(cluster, "platform-new", tell) as (reached, sessions):
+        seen = describe.found_by_vendor(reached, sessions, tell, _Progress())
         facts = _answered(seen.found, options.like)
         said = _said(options)
         kind = chosen(facts, seen.failing, said)
@@ -95,11 +83,11 @@ def run(options: argparse.Namespace) -> int:
         survey = document.Survey(facts, kind, stack, said, has_mpi_bench=True)
         made = _Made(options.name, path, options.root, sheets)
         result, lines = made.of(survey), []
-        absent = describe.lacking(reached, sessions, facts, _programs(result.platform, cluster))
+        absent = describe.lacking(reached, sessions, facts, programs(result.platform, cluster))
         if _MPI_BENCH in {name.rpartition("/")[2] for name in absent} and not kind.hardware.gpus:
             result = made.of(replace(survey, has_mpi_bench=False))
             lines.append(f"{_MPI_BENCH} is not on every node: no collective between hosts")
-        lines += _absent(absent, _programs(result.platform, cluster))
+        lines += _absent(absent, programs(result.platform, cluster))
     inputs.check(result.platform, options.root, cluster)
     write_whole(path, result.text)
     _told(path, result, [*result.notes, *lines], cluster, options)
@@ -119,10 +107,8 @@ def _free_path(name: str, root: Path) -> Path:
 
 
 def _cluster(options: argparse.Namespace) -> Cluster:
-    is_plain = options.hostfile.suffix not in (".yaml", ".yml")
     schema = options.root / "hostfiles" / "schema.json"
-    named = options.name if is_plain else None
-    return hostfile.load(options.hostfile, schema_file=schema, platform=named)
+    return hostfile.load(options.hostfile, schema_file=schema, unnamed=options.name)
 
 
 def _sheets(root: Path) -> Sheets:
@@ -147,33 +133,6 @@ def _nics(written: str) -> tuple[str, ...]:
 # --- the nodes ---
 
 
-@contextmanager
-def _reached(cluster: Cluster) -> Iterator[tuple[Cluster, Sessions]]:
-    """Give the cluster as reached, and its sessions; a lab runs until the block ends."""
-    tag = Tag(f"platform-new-{secrets.token_hex(6)}", "main")
-    with ExitStack() as stack:
-        if cluster.transport == "lab":
-            from railgauge.lab import cluster as lab  # noqa: PLC0415 - only a lab needs it
-
-            temporary = tempfile.TemporaryDirectory(
-                prefix="railgauge-lab-", ignore_cleanup_errors=True
-            )
-            folder = Path(stack.enter_context(temporary))
-            started = lab.start(
-                cluster, nodes=None, seed=1, faults=(), folder=folder / "lab", removes=folder
-            )
-            reached = stack.enter_context(started).cluster
-        else:
-            reached = stack.enter_context(opened(cluster, _tell))
-        sessions = Sessions(reached, lambda node: connect(reached.transport, node, tag))
-        stack.callback(sessions.close)
-        yield reached, sessions
-
-
-def _tell(line: str) -> None:
-    print(text.printable(line), file=sys.stderr, flush=True)
-
-
 class _Progress:
     """Tells once of each node that gives no facts."""
 
@@ -183,7 +142,7 @@ class _Progress:
     def __call__(self, answer: NodeAnswer) -> None:
         if isinstance(answer, NoEvidence) and str(answer) not in self._told:
             self._told.add(str(answer))
-            _tell(f"survey: {answer}")
+            tell(f"survey: {answer}")
 
 
 def _answered(found: Mapping[str, NodeAnswer], like: str) -> dict[str, NodeFacts]:
@@ -239,23 +198,6 @@ def _grouped(names: tuple[str, ...], asked: Mapping[str, Mapping[str, Any]]) -> 
 
 
 # --- the programs that a run needs ---
-
-
-def _programs(platform: Platform, cluster: Cluster) -> tuple[str, ...]:
-    """Return the programs of the measurements between or on nodes, each with its path if given."""
-    found: dict[str, None] = {}
-    for measurement in platform.measurements.values():
-        one = replace(platform, measurements={measurement.name: measurement})
-        level = plan.level(one, cluster, thresholds.LEVELS[-1])
-        case = next((case for _, case in plan.cases(one, level)), None)
-        if case is None or measurement.scope == Scope.FABRIC:  # one node alone scans the subnet
-            continue
-        setting = Setting(case, measurement, cluster, plan.platform_stack(one), one, {})
-        for command in plan.commands(case, one, cluster, _PORT):
-            found[command.argv[0]] = None
-        if measurement.tool in _LAUNCHED:
-            found[program(setting, _LAUNCHED[measurement.tool] or measurement.command)] = None
-    return tuple(found)
 
 
 def _absent(absent: Mapping[str, list[str]], needed: tuple[str, ...]) -> Iterator[str]:

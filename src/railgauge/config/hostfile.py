@@ -50,17 +50,20 @@ _OTHER_NAME_REMEDY = (
 _PLACEHOLDER = re.compile(r"<change-?me>", re.IGNORECASE)
 
 
-def load(path: Path, *, schema_file: Path, platform: str | None = None) -> Cluster:
+def load(
+    path: Path, *, schema_file: Path, platform: str | None = None, unnamed: str | None = None
+) -> Cluster:
     """Return the cluster that ``path`` declares.
 
     ``platform`` is needed for plain lists. It cannot override the platform that a file names: two
-    different names are an error. Raises ``HostfileError``, or ``BadInputs`` with all errors.
+    different names are an error. ``unnamed`` is the name where neither is given. Raises
+    ``HostfileError``, or ``BadInputs`` with all errors.
     """
     text = _read(path)
     cluster = (
-        _from_yaml(path, text, schema_file)
+        _from_yaml(path, text, schema_file, platform or unnamed)
         if path.suffix in (".yaml", ".yml")
-        else _from_plain(path, text, platform)
+        else _from_plain(path, text, platform or unnamed)
     )
     if platform and cluster.platform != platform:
         refuse(
@@ -108,7 +111,7 @@ def _read(path: Path) -> str:
 # --- the project's own YAML ---
 
 
-def _from_yaml(path: Path, text: str, schema_file: Path) -> Cluster:
+def _from_yaml(path: Path, text: str, schema_file: Path, platform: str | None) -> Cluster:
     try:
         document, tree = strict_yaml.loads(text)
     except BadYaml as error:
@@ -120,6 +123,8 @@ def _from_yaml(path: Path, text: str, schema_file: Path) -> Cluster:
             "is not a mapping of keys to values",
             "start from hostfiles/example-metax-c500.yaml",
         )
+    if platform:
+        document.setdefault("platform", platform)
     listed = document.get("nodes")
     if isinstance(listed, list) and len(listed) > MOST_NODES:
         line = strict_yaml.line_of(tree, ("nodes",))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 _GPU = re.compile(r"gpu(0|[1-9][0-9]{0,3})")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+OTHER = "other-"
 
 
 def gpu_number(name: str) -> int | None:
@@ -44,7 +45,7 @@ class DeviceNames:
         """
         names = self.of.get(node, {})
         own = next((declared for declared, there in names.items() if there == name), "")
-        return own or (f"other-{name}" if name in names else name)
+        return own or (f"{OTHER}{name}" if name in names else name)
 
     def text_on(self, node: str, text: str) -> str:
         """Return the text with each declared name in it replaced by the node's."""

@@ -147,6 +147,10 @@ class HostKeyRejected(TransportError):
     kind = "host-key-rejected"
 
 
+class HostKeyCertified(HostKeyRejected):
+    """The host has a certificate, which only the system's own ssh checks."""
+
+
 class OtherMachine(TransportError):
     """Another machine than the one that was surveyed answers in the name of a node."""
 

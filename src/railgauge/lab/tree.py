@@ -21,7 +21,7 @@ from railgauge.lab.sim import ethtool, stored
 CORE_UTILITIES = (  # noqa: SIM905 - read as words
     "sh timeout env cat grep sed awk head tail cut tr sort uniq wc ls readlink basename dirname"
     " find sleep kill mkdir rm mv touch test true false printf echo date id uname stat ps xargs"
-    " setsid nohup dd cmp tee od seq mktemp flock mkfifo chmod chown rmdir"
+    " setsid nohup dd cmp tee od seq mktemp flock mkfifo chmod chown rmdir bash df getent"
 ).split()
 _LAUNCH = Path(__file__).parent / "launch.py"
 

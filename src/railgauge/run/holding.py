@@ -64,7 +64,7 @@ def allow_many_files() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _holder(run: str, tag: str) -> Holder:
+def holder_here(run: str, tag: str) -> Holder:
     """Describe this run for the message that another run prints when it finds a node taken."""
     try:
         user = getpass.getuser()
@@ -82,7 +82,7 @@ class Holding:
     ) -> None:
         """``run`` is the readable name of the run, ``tag`` the unique one used on the nodes."""
         engines = {box.engine for box in cluster.runtime.values()}.intersection(DETACHED)
-        terms = Terms(_holder(run, tag), cluster.rootfs, tuple(sorted(engines)))
+        terms = Terms(holder_here(run, tag), cluster.rootfs, tuple(sorted(engines)))
         self._leases = NodeLeases(sessions, terms, tell)
         self._looked_at = 0.0
         self._renewing: Thread | None = None

@@ -61,12 +61,20 @@ def survey(
 
 
 def surveyed_again(
-    cluster: Cluster, stack: Stack | None, node: str, session: Session
+    cluster: Cluster,
+    stack: Stack | None,
+    node: str,
+    session: Session,
+    time_limit_s: float = _TIME_LIMIT_S,
 ) -> NodeAnswer:
     """Return the facts of one node, over a connection to it. Raises ``TransportError``."""
     probe = _Probe(cluster, stack, secrets.token_hex(8))
-    root = session.run(replace(probe.as_root, node=node)) if probe.as_root else None
-    return probe.read(node, _joined(session.run(replace(probe.own, node=node)), root))
+
+    def answer(command: Command) -> Transcript:
+        return session.run(replace(command, node=node, time_limit_s=time_limit_s))
+
+    root = answer(probe.as_root) if probe.as_root else None
+    return probe.read(node, _joined(answer(probe.own), root))
 
 
 class _Probe:

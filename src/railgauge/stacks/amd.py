@@ -81,6 +81,7 @@ class Amd:
     # RCCL reads the environment variables of NCCL.
     collective_prefix: str = "NCCL"
     pci_vendor: str = "0x1002"
+    listing: tuple[str, ...] = ("amd-smi", "rocm-smi")
     peer_memory: str = "amdkfd"
     perftest_dmabuf: tuple[str, ...] = ("--use_rocm_dmabuf",)
     peer_modules: tuple[str, ...] = ()

@@ -60,6 +60,7 @@ class MetaX:
     )
     collective_prefix: str = "MCCL"
     pci_vendor: str = "0x9999"
+    listing: tuple[str, ...] = ("mx-smi",)
     peer_memory: str = "mxcd"
     perftest_dmabuf: tuple[str, ...] = ()
     peer_modules: tuple[str, ...] = ()

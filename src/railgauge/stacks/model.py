@@ -136,6 +136,10 @@ class Stack(Protocol):
         """The PCI vendor of its GPUs, as in ``/sys/bus/pci/devices/*/vendor``: ``0x10de``."""
 
     @property
+    def listing(self) -> tuple[str, ...]:
+        """The programs that list its GPUs, any one of which is enough."""
+
+    @property
     def peer_memory(self) -> str:
         """The entry of ``NodeFacts.peer_memory`` that proves that NICs can access GPU memory.
 

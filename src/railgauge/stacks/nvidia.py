@@ -86,6 +86,7 @@ class Nvidia:
     )
     collective_prefix: str = "NCCL"
     pci_vendor: str = "0x10de"
+    listing: tuple[str, ...] = ("nvidia-smi",)
     peer_memory: str = "nvidia_peermem"
     perftest_dmabuf: tuple[str, ...] = ("--use_cuda_dmabuf",)
     peer_modules: tuple[str, ...] = ("nvidia_peermem", "nv_peer_mem")

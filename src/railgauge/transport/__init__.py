@@ -7,6 +7,7 @@ sockets and of the operating system are translated here into those of ``railgaug
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from railgauge.core.errors import NoEvidence
@@ -57,8 +58,24 @@ class Running(Protocol):
         """End the process group with TERM, then KILL. Does nothing if the command has ended."""
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How a session entered its node: ``way``, such as ``root by the key ~/.ssh/id_rsa``.
+
+    ``printed`` is what the start-up files of the login shell printed before the last command
+    began, its first characters.
+    """
+
+    way: str
+    printed: str = ""
+
+
 class Session(Protocol):
     """One open connection to one node."""
+
+    @property
+    def entry(self) -> Entry:
+        """How the node was entered."""
 
     def run(self, command: Command) -> Transcript:
         """Run ``command`` to its end. A non-zero exit code does not raise.

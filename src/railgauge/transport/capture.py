@@ -18,6 +18,7 @@ from railgauge.core import exhaustion
 from railgauge.transport.shell import MARKER
 
 OUTPUT_LIMIT_BYTES = 8 << 20
+_MOST_BEFORE = 400
 _NUMBER = re.compile(r"[0-9]{1,10}")
 # How often to look whether the thread that reads an output is still there.
 _LOOK_S = 1.0
@@ -96,6 +97,7 @@ class Capture:
         self.over_at = 0.0
         self.ended = False  # the output has ended too
         self.broken: BaseException | None = None  # what kept this machine from reading all of it
+        self.before = b""  # what the login shell's start-up files printed, its first characters
         self.changed_at = time.monotonic()
         self._markers = Markers(nonce)
         self._stderr_markers = Markers(nonce)
@@ -192,7 +194,7 @@ class Capture:
         with self._told:
             for piece in self._stderr_markers.split(chunk):
                 if isinstance(piece, str):
-                    self._stderr.clear()  # it has one marker: the command begins
+                    self._drop(self._stderr)  # it has one marker: the command begins
                 else:
                     self._keep(self._stderr, piece)
 
@@ -223,7 +225,7 @@ class Capture:
         elif name == "pid":
             self.pid = number
             self._begun = True
-            self._stdout.clear()
+            self._drop(self._stdout)
         elif name == "exit":
             self.exit_code, self.over_at = number, time.monotonic()
         elif name == "setup":
@@ -231,6 +233,11 @@ class Capture:
         elif name == "over" and self.pid is None:
             self.refused = number
         self._told.notify_all()
+
+    def _drop(self, kept: bytearray) -> None:
+        """Drop what came before the command; its first characters are kept aside."""
+        self.before += bytes(kept[: max(_MOST_BEFORE - len(self.before), 0)])
+        kept.clear()
 
     def _keep(self, kept: bytearray, chunk: bytes) -> None:
         self.changed_at = time.monotonic()

@@ -105,6 +105,10 @@ class ExecLink:
         self._said.follow(self._first)
         self._check_answer()
 
+    @property
+    def way(self) -> str:
+        return f"by {self._node.exec[0]}"
+
     def execute(self, sent: Sent) -> Pipes:
         if self._folder and not self._is_connected():
             self._said.wait_done(_END_LIMIT_S)

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import paramiko
 
-from railgauge.core.errors import BadInput, HostKeyRejected
+from railgauge.core.errors import BadInput, HostKeyCertified, HostKeyRejected
 from railgauge.transport import known_hosts
 from railgauge.transport.known_hosts import KnownHosts
+from railgauge.transport.login_key import NotingTransport
 
 if TYPE_CHECKING:
     from railgauge.core.model import SshSettings
@@ -76,7 +77,7 @@ def guard(connection: Any, settings: SshSettings, where: str) -> None:
 
 def _transport(kind: str, sock: Any, **options: Any) -> paramiko.Transport:
     """Return a transport that asks the host for its key of the type that is known, if any is."""
-    transport = paramiko.Transport(sock, **options)
+    transport = NotingTransport(sock, **options)
     security = transport.get_security_options()
     # The type of an RSA key is not the name of its signatures.
     kind = "rsa-sha2-512" if kind == "ssh-rsa" else kind
@@ -125,6 +126,11 @@ class Expected:
     def ends_its_line(self) -> bool:
         """Whether a line that is added to the last of the files begins as a line of its own."""
         return not self.files[-1].text or self.files[-1].text.endswith(b"\n")
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether a file names an authority whose certificates the host may have."""
+        return any(file.certifies(self.name) for file in self.files)
 
     @property
     def first_kind(self) -> str:
@@ -189,6 +195,14 @@ class Strict(_Policy):
 
     def meet(self, key: paramiko.PKey) -> None:
         name = self._expected.name
+        if self._expected.is_certified:
+            raise HostKeyCertified(
+                f"the host key of {name} is not known, and its certificate, by a line "
+                "@cert-authority of known hosts, is for the system's own ssh to check",
+                where=self._expected.where,
+                remedy="reach it by that ssh: transport: exec (docs/hostfile.md), or see what "
+                "railgauge check proposes",
+            )
         by_hand = "log in once by ssh" if self._aliased else f"run {_keyscan(name)} >> {self._path}"
         raise HostKeyRejected(
             f"the host key of {name} is not known: {fingerprint(key)}",

@@ -31,7 +31,7 @@ from railgauge.core.errors import (
 )
 from railgauge.core.model import Command, Node, Transcript
 from railgauge.core.terms import Role
-from railgauge.transport import shell
+from railgauge.transport import Entry, shell
 from railgauge.transport.capture import Capture, Pipes
 from railgauge.transport.shell import Sent
 from railgauge.transport.tag import Tag
@@ -51,6 +51,10 @@ _TOO_LARGE = "output-too-large"
 
 class NodeConnection(Protocol):
     """An open connection to one node."""
+
+    @property
+    def way(self) -> str:
+        """How the node was reached, in words."""
 
     def execute(self, sent: Sent) -> Pipes:
         """Have the node's login shell run the line, with the script as its standard input.
@@ -140,6 +144,11 @@ class Job:
     @property
     def printed_bytes(self) -> int:
         return self._capture.printed_bytes
+
+    @property
+    def printed_before(self) -> str:
+        """What the login shell's start-up files printed, its first characters."""
+        return self._capture.before.decode(errors="replace")
 
     @property
     def has_ended(self) -> bool:
@@ -321,6 +330,12 @@ class LinkSession:
         self._jobs: list[Job] = []
         self._lock = threading.Lock()
         self._closed = False
+
+    @property
+    def entry(self) -> Entry:
+        with self._lock:
+            last = self._jobs[0] if self._jobs else None
+        return Entry(self._link.way, last.printed_before if last else "")
 
     def run(self, command: Command) -> Transcript:
         job = self.start(command)

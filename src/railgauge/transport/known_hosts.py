@@ -70,12 +70,16 @@ class _HashedName:
 
 @dataclass(frozen=True, slots=True)
 class KnownHosts:
-    """What a file says. ``text`` is the file itself; ``revoked`` are names and bytes of keys."""
+    """What a file says. ``text`` is the file itself; ``revoked`` are names and bytes of keys.
+
+    ``authorities`` are the names of the hosts whose certificates a line accepts, line by line.
+    """
 
     text: bytes = b""
     named: Mapping[str, tuple[_Key, ...]] = field(default_factory=dict)
     hashed: tuple[tuple[_HashedName, _Key], ...] = ()
     revoked: tuple[tuple[tuple[str, ...], bytes], ...] = ()
+    authorities: tuple[tuple[str, ...], ...] = ()
 
     def keys(self, name: str) -> list[paramiko.PKey]:
         """Return the keys of a host in the order of the file. Raises ``ValueError``."""
@@ -87,6 +91,14 @@ class KnownHosts:
         """Whether a line revokes ``key`` for the host ``name``."""
         data = key.asbytes()
         return any(line == data and _is_one_of(name, names) for names, line in self.revoked)
+
+    def certifies(self, name: str) -> bool:
+        """Whether a line names an authority for certificates of the host ``name``.
+
+        ``[host]:port`` is looked up as ``host`` too, as OpenSSH does for certificates.
+        """
+        plain = name.removeprefix("[").partition("]:")[0]
+        return any(_is_one_of(one, names) for names in self.authorities for one in (name, plain))
 
 
 def _is_one_of(name: str, names: Iterable[str]) -> bool:
@@ -125,9 +137,12 @@ def parsed(text: bytes, before: KnownHosts | None = None) -> KnownHosts:
     known = before if before and _has_grown(before.text, text) else KnownHosts()
     named: defaultdict[str, list[_Key]] = defaultdict(list)
     hashed, revoked = list(known.hashed), list(known.revoked)
+    authorities = list(known.authorities)
     for number, words in _lines(text, len(known.text)):
-        if words[0].startswith(b"@"):
-            revoked += _revoked(number, words)
+        if words[0] == _AUTHORITY:
+            authorities.append(tuple(_names(words[1:])) if len(words) > _FIELDS else ())
+        elif words[0].startswith(b"@"):
+            revoked.append(_revoked(number, words))
         elif len(words) >= _FIELDS:
             key = _key(number, words)
             for name in dict.fromkeys(_names(words)):
@@ -136,7 +151,8 @@ def parsed(text: bytes, before: KnownHosts | None = None) -> KnownHosts:
                 else:
                     named[name].append(key)
     new = {name: (*known.named.get(name, ()), *keys) for name, keys in named.items()}
-    return KnownHosts(text, {**known.named, **new}, tuple(hashed), tuple(revoked))
+    lists = tuple(hashed), tuple(revoked), tuple(authorities)
+    return KnownHosts(text, {**known.named, **new}, *lists)
 
 
 def _has_grown(old: bytes, new: bytes) -> bool:
@@ -166,19 +182,17 @@ def _key(number: int, words: Sequence[bytes]) -> _Key:
     return _Key(number, words[1].decode("ascii", "replace"), data)
 
 
-def _revoked(number: int, words: Sequence[bytes]) -> list[tuple[tuple[str, ...], bytes]]:
-    """Return the names and the key of a line with a marker, none for that of an authority.
+def _revoked(number: int, words: Sequence[bytes]) -> tuple[tuple[str, ...], bytes]:
+    """Return the names and the key of a line with a marker.
 
     A line that is not understood may be the one that revokes the key of the host.
     """
-    if words[0] == _AUTHORITY:
-        return []
     if words[0] != _REVOKED or len(words) <= _FIELDS:
         raise ValueError(f"line {number}: {words[0][:40]!r} is not understood")
     key = _key(number, words[1:])
     if not key.is_whole():
         raise ValueError(f"line {number}: the revoked key is damaged")
-    return [(tuple(_names(words[1:])), key.data)]
+    return tuple(_names(words[1:])), key.data
 
 
 # --- reading ---

@@ -112,6 +112,10 @@ class LocalLink:
     def __init__(self, node_name: str) -> None:
         self._node_name = node_name
 
+    @property
+    def way(self) -> str:
+        return "this machine"
+
     def execute(self, sent: Sent) -> Pipes:
         try:
             return LocalPipes(started("sh", "-c", sent.line), sent.script)

@@ -18,7 +18,7 @@ from typing import TypeVar
 from railgauge.core.errors import ConnectionLost, NodeUnreachable, NoEvidence
 from railgauge.core.exhaustion import no_fault_of_a_node
 from railgauge.core.model import Cluster, Command, Node, Transcript
-from railgauge.transport import Running, Session
+from railgauge.transport import Entry, Running, Session
 
 Done = TypeVar("Done")
 Connect = Callable[[Node], Session]
@@ -180,6 +180,10 @@ class _Lasting:
 
     def run(self, command: Command) -> Transcript:
         return self._masked(self._having(lambda session: session.run(command)))
+
+    @property
+    def entry(self) -> Entry:
+        return self._session.entry
 
     def start(self, command: Command) -> Running:
         return self._having(lambda session: session.start(command))

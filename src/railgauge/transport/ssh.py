@@ -18,7 +18,7 @@ from railgauge.core.model import Node
 from railgauge.transport import Session
 from railgauge.transport.capture import Pipes, Sink
 from railgauge.transport.job import KILLED_CODE, LinkSession
-from railgauge.transport.login import close_hops, open_hops
+from railgauge.transport.login import close_hops, open_hops, way_through
 from railgauge.transport.shell import Sent
 from railgauge.transport.tag import Tag
 
@@ -37,7 +37,8 @@ def connect(node: Node, tag: Tag | None = None) -> Session:
     Raises ``NodeUnreachable``, ``AuthenticationFailed``, ``HostKeyRejected``, or ``BadInput``
     for settings that cannot be used.
     """
-    return LinkSession(node, SshLink(node.name, open_hops(node)), tag)
+    hops = open_hops(node)
+    return LinkSession(node, SshLink(node.name, hops, way_through(node, hops)), tag)
 
 
 class SshPipes:
@@ -107,9 +108,10 @@ def _give(channel: paramiko.Channel, script: bytes) -> None:
 class SshLink:
     """A ``NodeConnection`` over the last of ``hops``; each command gets its own channel."""
 
-    def __init__(self, node_name: str, hops: tuple[Any, ...]) -> None:
+    def __init__(self, node_name: str, hops: tuple[Any, ...], way: str = "") -> None:
         self._node_name = node_name
         self._hops = hops
+        self.way = way
 
     @property
     def transport(self) -> paramiko.Transport:

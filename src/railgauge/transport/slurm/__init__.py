@@ -50,6 +50,10 @@ class SlurmLink:
     def __init__(self, node: Node) -> None:
         self._node = node
 
+    @property
+    def way(self) -> str:
+        return f"steps of the Slurm job {self._node.slurm.job}"
+
     def execute(self, sent: Sent) -> Pipes:
         argv = step_argv(self._node.slurm, [self._node.name], lines.attended(sent))
         try:

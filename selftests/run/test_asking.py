@@ -1,0 +1,153 @@
+"""Nodes that are asked for ``railgauge check``: one that hangs or prints without end costs its own
+cells, and nothing stays on a node."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from testing.throwaway_sshd import SshServer, start_server
+from testing.waiting import wait_until
+
+from railgauge.core.errors import CommandTimedOut, NodeUnreachable
+from railgauge.core.model import Cluster, Node
+from railgauge.describing.readiness.model import CellState, NodesSeen
+from railgauge.describing.readiness.table import cells
+from railgauge.leases.holder import Held
+from railgauge.run import asking
+from railgauge.transport import Session, capture
+from railgauge.transport.registry import connect
+from railgauge.transport.sessions import Sessions
+
+SLEEP = "sleep 71.3071"
+
+
+def cluster(*nodes: Node, transport: str = "local") -> Cluster:
+    return Cluster("c", "unnamed", transport, nodes, "c.yaml")
+
+
+def node(name: str, **changes: object) -> Node:
+    return Node(name, "127.0.0.1", "127.0.0.1", **changes)  # type: ignore[arg-type]
+
+
+@contextmanager
+def reached(
+    of: Cluster, how: Callable[[Node], Session] = lambda node: connect("local", node)
+) -> Iterator[Sessions]:
+    sessions = Sessions(of, how)
+    try:
+        yield sessions
+    finally:
+        sessions.close()
+
+
+def asked(
+    of: Cluster, sessions: Sessions, tell: Callable[[str], None] = lambda _: None
+) -> NodesSeen:
+    return asking.asked(of, None, None, sessions, tell)
+
+
+def sleeping() -> bool:
+    """Whether a process of these tests is there."""
+    lines = (one.read_bytes() for one in Path("/proc").glob("[0-9]*/cmdline") if one.exists())
+    try:
+        return any(line.replace(b"\0", b" ").strip() == SLEEP.encode() for line in lines)
+    except (FileNotFoundError, ProcessLookupError):
+        return sleeping()
+
+
+class Hung:
+    """A session that never answers; it ends like any when it is closed."""
+
+    entry = None
+
+    def __init__(self) -> None:
+        self.closed = threading.Event()
+
+    def run(self, command: object) -> None:
+        self.closed.wait(60)
+        raise CommandTimedOut("closed")
+
+    def start(self, command: object) -> None:
+        self.run(command)
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+def test_this_machine_is_asked_and_its_lease_is_given_back() -> None:
+    of = cluster(node("n01"))
+    with reached(of) as sessions:
+        found = asked(of, sessions)
+    one = found.seen["n01"]
+    assert one.said
+    assert one.said.shell
+    assert one.known
+    assert one.known.clock_offset_s is not None
+    assert isinstance(one.lease, Held)
+    assert not any(Path("/run/lock/railgauge").glob("*"))
+    assert cells(found)["n01"]["reach"].found == "this machine"
+
+
+def test_a_node_that_never_answers_costs_its_own_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "_OWN_LIMIT_S", 6.0)
+    monkeypatch.setattr(asking, "_TELL_EACH_S", 0.5)
+    of, lines = cluster(node("n01"), node("n02"), node("n03")), list[str]()
+
+    def how(node: Node) -> Session:
+        if node.name == "n03":
+            raise NodeUnreachable("no route", where=node.name)
+        return Hung() if node.name == "n02" else connect("local", node)  # type: ignore[return-value]
+
+    began = time.monotonic()
+    with reached(of, how) as sessions:
+        found = cells(asked(of, sessions, lines.append))
+    assert time.monotonic() - began < 30
+    assert found["n02"]["reach"].found == "did not answer within 6 s"
+    assert found["n03"]["reach"].found == "no route"
+    assert found["n01"]["gpus"].state is not CellState.UNKNOWN
+    assert "check: 2 of 3 nodes answered" in lines
+
+
+def test_a_line_of_setup_that_fails_leaves_the_rest_known() -> None:
+    of = cluster(node("n01", setup=("no-such-command",)))
+    with reached(of) as sessions:
+        found = cells(asked(of, sessions))["n01"]
+    assert found["shell"].state is CellState.MEND
+    assert "no-such-command" in found["shell"].found
+    assert found["root"].state is not CellState.UNKNOWN
+
+
+def test_an_interrupt_ends_what_runs_on_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "_TELL_EACH_S", 0.2)
+    of = cluster(node("n01", setup=(SLEEP,)), node("n02", setup=(SLEEP,)))
+
+    def interrupt(_: str) -> None:
+        wait_until(sleeping, 20, "the command runs")
+        raise KeyboardInterrupt
+
+    with reached(of) as sessions, pytest.raises(KeyboardInterrupt):
+        asked(of, sessions, interrupt)
+    wait_until(lambda: not sleeping(), 20, "the command has ended")
+
+
+@pytest.fixture
+def endless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshServer]:
+    monkeypatch.setattr(capture, "OUTPUT_LIMIT_BYTES", 1 << 17)  # 8 MiB take seconds here
+    server = start_server(tmp_path)
+    yield server
+    server.vanish()
+    server.stop()
+
+
+def test_a_login_that_prints_without_end_is_named(endless: SshServer) -> None:
+    of = cluster(endless.node(), transport="ssh")
+    endless.login_shell = ("sh", "-c", "exec yes", "sh")
+    with reached(of, lambda node: connect("ssh", node)) as sessions:
+        found = cells(asked(of, sessions))["n01"]
+    assert list(found) == ["reach"]
+    assert "does not start a command (output-too-large)" in found["reach"].found

@@ -1,0 +1,133 @@
+"""The cells of programs, GPUs and NICs. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from railgauge.core.naming import listed
+from railgauge.describing.readiness import needs, setups
+from railgauge.describing.readiness.model import (
+    CellState,
+    CheckCell,
+    HostfileLine,
+    NodeSaid,
+    NodeSeen,
+    NodesSeen,
+    ProgramNeed,
+)
+from railgauge.facts import NodeFacts
+from railgauge.facts.visible import HIDES
+from railgauge.stacks import stack
+
+_MELLANOX = "0x15b3"
+_INFINIBAND = "0207"
+_MOST = 6
+
+
+def tools(one: NodeSeen, site: NodesSeen) -> CheckCell:
+    assert one.said is not None
+    asked = needs.of_node(site.cluster, site.planned, one.said, one.known)
+    missing = [need.program for need in asked if not set(need.names) & set(one.said.programs)]
+    if not missing:
+        return CheckCell(CellState.OK, f"all found{_folders(asked, one.said)}")
+    if one.said.cut and not one.said.programs:
+        return CheckCell(
+            CellState.UNKNOWN, f"not known: the answer was cut ({one.said.cut})", "see the node"
+        )
+    where = setups.found_in(missing, one.said)
+    told = [f"{name} (in {where[name]})" if name in where else name for name in missing]
+    nowhere = [name for name in missing if name not in where]
+    remedy = f"install {listed(nowhere, _MOST)}, or name the folder under tools" if nowhere else ""
+    found = f"not on the PATH of a login without a terminal: {listed(told, _MOST)}"
+    return CheckCell(CellState.MEND, found, remedy, setups.finding(list(where), one.said, site))
+
+
+def _folders(asked: Sequence[ProgramNeed], said: NodeSaid) -> str:
+    """Return in which folders the programs are, and how many in each."""
+    found = (next(said.programs[n] for n in need.names if n in said.programs) for need in asked)
+    count = Counter(path.rpartition("/")[0] or path for path in found)
+    told = [f"{many} in {folder}" for folder, many in count.most_common()]
+    return f": {listed(told, _MOST)}" if told else ""
+
+
+def gpus(one: NodeSeen, site: NodesSeen) -> CheckCell:
+    said, facts = one.said, one.known
+    assert said is not None
+    vendor = needs.vendor_of(said)
+    on_bus = needs.gpus_on(said.bus, vendor) if vendor else 0
+    if facts is None:
+        return _unasked(one, on_bus)
+    count, declared = len(facts.gpus), site.platform.gpus if site.platform else None
+    if hidden := facts.missing.get("gpus.#", ""):
+        remedy = "remove the variable from the login's start-up files, setup or environment"
+        return CheckCell(CellState.MEND, hidden, remedy if HIDES in hidden else "")
+    if count < on_bus or (on_bus and not count):
+        return _unlisted(one, site, vendor, on_bus)
+    if declared and count != declared.count:
+        found = f"{count} GPUs, and {site.cluster.platform} declares {declared.count}"
+        return CheckCell(CellState.MEND, found, "mend the node, or name another platform")
+    if not count:
+        return CheckCell(CellState.OK, "no GPU, neither on the PCI bus nor by a tool")
+    models = " and ".join(dict.fromkeys(gpu.model for gpu in facts.gpus))
+    return CheckCell(
+        CellState.OK, f"{count}x {models[:60]}, driver {facts.gpu_driver or 'not known'}"
+    )
+
+
+def _unasked(one: NodeSeen, on_bus: int) -> CheckCell:
+    why = one.facts.what if one.facts is not None and not isinstance(one.facts, NodeFacts) else ""
+    found = f"{on_bus} GPUs on the PCI bus; the probe gave no facts: {why or 'no answer in time'}"
+    return CheckCell(CellState.UNKNOWN, found, "run the vendor's tool on the node by hand")
+
+
+def _unlisted(one: NodeSeen, site: NodesSeen, vendor: str, on_bus: int) -> CheckCell:
+    """The cell of GPUs on the bus that the vendor's tool does not list."""
+    assert one.said is not None
+    assert one.known is not None
+    listing = ProgramNeed(*_first_and_others(stack(vendor).listing))
+    lists = len(one.known.gpus)
+    why = one.known.missing.get("gpus", f"it lists {lists}")
+    found = f"{on_bus} GPUs of {vendor} on the PCI bus, and {listing.program}: {why}"
+    if set(listing.names) & set(one.said.programs):
+        return CheckCell(CellState.MEND, found, f"run it on the node: {listing.program}")
+    lines = setups.finding(listing.names, one.said, site)
+    remedy = "" if lines else f"install the driver's tools, or name the folder of {listing.program}"
+    return CheckCell(CellState.MEND, f"{found} (not on the PATH)", remedy, lines)
+
+
+def _first_and_others(words: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    return words[0], tuple(words[1:])
+
+
+def nics(one: NodeSeen, site: NodesSeen) -> CheckCell:
+    said, facts = one.said, one.known
+    assert said is not None
+    if facts is None:
+        return CheckCell(CellState.UNKNOWN, "the probe gave no facts", "see the cell of its GPUs")
+    able = [f for f in said.bus if _is_rdma_able(f.kind, f.vendor)]
+    if able and not facts.nics:
+        lacks = f"{len(able)} RDMA adapters on the PCI bus, and no RDMA device"
+        return CheckCell(
+            CellState.MEND, lacks, "load their driver, such as modprobe mlx5_ib (rdma-core)"
+        )
+    if others := site.renamed.get(one.node.name):
+        told = listed([f"{name} is {there}" for name, there in others.items()], _MOST)
+        named = (HostfileLine(("devices", one.node.name), others),)
+        return CheckCell(
+            CellState.MEND, f"NICs have other names than on most nodes: {told}", "", named
+        )
+    if facts.nics and not set(needs.VERBS.names) & set(said.programs):
+        lines = setups.finding(needs.VERBS.names, said, site)
+        remedy = "" if lines else "install ibverbs-utils (Debian) or libibverbs-utils (Red Hat)"
+        return CheckCell(
+            CellState.MEND, f"{len(facts.nics)} RDMA devices, no ibv_devinfo", remedy, lines
+        )
+    if facts.nics:
+        kinds = " and ".join(dict.fromkeys(nic.link_layer or "unknown" for nic in facts.nics))
+        return CheckCell(CellState.OK, f"{len(facts.nics)} RDMA devices, {kinds[:40]}")
+    return CheckCell(CellState.OK, f"no RDMA device, {len(facts.netdevs)} network devices")
+
+
+def _is_rdma_able(kind: str, vendor: str) -> bool:
+    return kind.startswith(_INFINIBAND) or (vendor == _MELLANOX and kind.startswith("02"))
