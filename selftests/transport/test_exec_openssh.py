@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+import yaml
 from testing.certified_sshd import CertifiedServer, certified_server
 from testing.places import ROOT
 from testing.standing_sshd import sshd
 from testing.waiting import wait_until
 
+from railgauge.config.reaching import BY_SSH
 from railgauge.core.errors import ConnectionLost, NodeUnreachable
 from railgauge.core.model import Command, Node
 from railgauge.transport.registry import connect
@@ -228,8 +230,10 @@ def test_the_example_notices_a_silent_node_within_a_minute(server: CertifiedServ
     assert "-oConnectTimeout=10" in server.node().exec
 
 
-def test_the_example_is_the_one_of_its_page() -> None:
+def test_the_example_is_the_one_of_its_page_and_of_the_check() -> None:
     example = (ROOT / "hostfiles" / "example-openssh.yaml").read_text()
+    found = yaml.safe_load(example)["exec"]
+    assert found == [*BY_SSH, "{address}", "{line}"]
     words = example[example.index("transport:") : example.index("nodes:")]
     assert f"```yaml\n{words}```" in (ROOT / "docs" / "hostfile.md").read_text()
 

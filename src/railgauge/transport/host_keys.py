@@ -200,8 +200,6 @@ class Strict(_Policy):
                 f"the host key of {name} is not known, and its certificate, by a line "
                 "@cert-authority of known hosts, is for the system's own ssh to check",
                 where=self._expected.where,
-                remedy="reach it by that ssh: transport: exec (docs/hostfile.md), or see what "
-                "railgauge check proposes",
             )
         by_hand = "log in once by ssh" if self._aliased else f"run {_keyscan(name)} >> {self._path}"
         raise HostKeyRejected(

@@ -16,6 +16,8 @@ import paramiko
 from railgauge.core.errors import (
     AuthenticationFailed,
     BadInput,
+    LoginBeyond,
+    NoCommonAlgorithm,
     NodeUnreachable,
     RailgaugeError,
     TransportError,
@@ -238,6 +240,9 @@ def _translated(node: Node, hop: Any, error: Exception) -> TransportError:
     place = f"{hop.host} port {hop.port}"
     if isinstance(error, paramiko.ChannelException):
         return _unreachable(node, f"the jump host cannot connect to {place}: {error.text}")
+    if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
+        what = f"{place} has no algorithm in common with this transport: {_one_line(error)}"
+        return NoCommonAlgorithm(what, where=node.name)
     if _was_greeted(hop) or isinstance(error, paramiko.AuthenticationException):
         return _refused(node, hop, error)
     return _unreachable(node, *_why_unreachable(hop, place, error))
@@ -250,9 +255,6 @@ def _why_unreachable(hop: Any, place: str, error: Exception) -> tuple[str, str]:
         return f"the name {hop.host} does not resolve", remedy
     if isinstance(error, TimeoutError):
         return f"{place} does not answer", ""
-    if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
-        what = f"{place} has no algorithm in common with this transport: {_one_line(error)}"
-        return what, ssh_config.BY_SSH_ITSELF
     if isinstance(error, OSError):
         return f"no connection to {place}: {error.strerror or error}", ""
     return f"{place} answers, but not with the ssh protocol: {_one_line(error)}", ""
@@ -274,8 +276,9 @@ def _unreachable(node: Node, what: str, remedy: str = "") -> NodeUnreachable:
 def _refused(node: Node, hop: Any, error: Exception) -> AuthenticationFailed:
     what = f"{hop.user} cannot log in to {hop.host} port {hop.port}: {_one_line(error)}"
     if beyond := ssh_config.beyond(hop.ssh_config):
-        remedy = f"for {' and '.join(beyond)} of the ssh configuration: {ssh_config.BY_SSH_ITSELF}"
-    elif node.ssh.key and hop.connect_kwargs.get("pkey") is None:
+        ways = " and ".join(beyond)
+        return LoginBeyond(f"{what}; only the ssh command has {ways}", where=node.name)
+    if node.ssh.key and hop.connect_kwargs.get("pkey") is None:
         remedy = f"the key {node.ssh.key} is encrypted: run ssh-add {node.ssh.key}"
     else:
         key = f" -i {node.ssh.key}" if node.ssh.key else ""

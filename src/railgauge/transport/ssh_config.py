@@ -33,8 +33,6 @@ _USED = frozenset(
         "gssapiauthentication",
     }
 )
-BY_SSH_ITSELF = "transport: exec with the ssh command itself (hostfiles/example-openssh.yaml)"
-"""What a hostfile says to have all that the system's own ssh can do."""
 # Ways to log in that only the ssh command has, and the values that mean none.
 _BEYOND = ("IdentityAgent", "CertificateFile", "PKCS11Provider", "HostbasedAuthentication")
 _KERBEROS = "GSSAPIAuthentication"
