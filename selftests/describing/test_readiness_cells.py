@@ -10,7 +10,7 @@ from testing.asked_nodes import GPU, PORT, cell, facts, lacking, met, place, sai
 from railgauge.core.errors import (
     AuthenticationFailed,
     CommandTimedOut,
-    HostKeyCertified,
+    HostKeyBeyond,
     HostKeyRejected,
     SetupFailed,
 )
@@ -55,7 +55,7 @@ def test_a_node_that_is_not_reached_has_one_cell(error: Exception, remedy: str) 
 
 def test_a_host_certificate_is_left_to_the_systems_ssh() -> None:
     node = Node("n01", "n01", "n01", SshSettings(user="root", port=2222, config="/x/config"))
-    found = cell("reach", node=node, refusal=HostKeyCertified("certified"), said=None)
+    found = cell("reach", node=node, refusal=HostKeyBeyond("certified"), said=None)
     transport, run = found.lines
     assert transport == HostfileLine(("transport",), "exec")
     assert run.value[0] == "ssh"

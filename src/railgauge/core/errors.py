@@ -160,8 +160,8 @@ _BY_SSH = (
 )
 
 
-class HostKeyCertified(OnlyBySsh, HostKeyRejected):
-    """The host has a certificate, which the transport ssh does not check."""
+class HostKeyBeyond(OnlyBySsh, HostKeyRejected):
+    """The host is known by a certificate or a pattern, which the transport ssh does not check."""
 
 
 class LoginBeyond(OnlyBySsh, AuthenticationFailed):
