@@ -163,4 +163,6 @@ def test_an_answer_that_was_cut_keeps_what_arrived() -> None:
     found = ask.parsed(short, NAMES, NONCE)
     assert found.cut == "command-timed-out"
     assert found.programs == {"rg-mpirun": "/usr/bin/rg-mpirun"}
+    within = transcript("n01", stdout=whole.stdout[: whole.stdout.index("end programs")])
+    assert ask.parsed(within, NAMES, NONCE).programs == {}
     assert ask.parsed(transcript("n01", stdout="garbage \x00\xff"), NAMES, NONCE).shell == ""

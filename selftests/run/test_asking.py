@@ -79,6 +79,14 @@ class Hung:
         self.closed.set()
 
 
+def test_all_waits_for_128_nodes_are_less_than_a_minute() -> None:
+    limits = (
+        *(asking._OWN_LIMIT_S, asking._LISTEN_LIMIT_S),
+        *(asking._PEERS_LIMIT_S, asking._DROP_LIMIT_S),
+    )
+    assert sum(limits) < 60
+
+
 def test_this_machine_is_asked_and_its_lease_is_given_back() -> None:
     of = cluster(node("n01"))
     with reached(of) as sessions:

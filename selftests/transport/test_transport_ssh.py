@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import asyncssh
 import paramiko
@@ -24,7 +25,7 @@ from railgauge.core.errors import (
     RailgaugeError,
 )
 from railgauge.core.model import Command, Node
-from railgauge.transport import login
+from railgauge.transport import host_keys, login
 from railgauge.transport.host_keys import AcceptNew, Expected
 from railgauge.transport.login import open_hops
 from railgauge.transport.ssh import SshLink, connect
@@ -343,3 +344,35 @@ def test_the_key_and_what_the_login_printed_are_told(ssh_server: SshServer) -> N
     assert session.entry.printed.startswith("Welcome 1\n")
     assert len(session.entry.printed) <= 400  # more of a login's start nobody reads
     session.close()
+
+
+class OfAgent(paramiko.AgentKey):
+    def __init__(self, key: paramiko.PKey) -> None:
+        self.key = key
+
+    def get_name(self) -> str:
+        return self.key.get_name()
+
+    def asbytes(self) -> bytes:
+        return self.key.asbytes()
+
+
+def test_a_key_is_named_by_its_file_or_as_the_agents(tmp_path: Path) -> None:
+    new_key().write_private_key(str(tmp_path / "mine"))
+    key = paramiko.PKey.from_path(tmp_path / "mine")
+    print_of = host_keys.fingerprint(key)
+    assert way(key, tmp_path / "mine") == f"root by the key {print_of}"
+    (tmp_path / "mine.pub").write_text(f"ssh-ed25519 {key.get_base64()} ana@login1\n")
+    assert way(key, tmp_path / "mine") == f"root by the key {tmp_path / 'mine'}"
+    assert way(OfAgent(key), tmp_path / "mine") == f"root by the agent's key {print_of}"
+    assert way(None, tmp_path / "mine") == "root by no key"
+
+
+def way(key: paramiko.PKey | None, *files: Path) -> str:
+    hop = SimpleNamespace(
+        user="root",
+        gateway=None,
+        connect_kwargs={"key_filename": [str(file) for file in files]},
+        transport=SimpleNamespace(login_key=key),
+    )
+    return login.way_through(Node("n01", "n01", "n01"), (hop,))

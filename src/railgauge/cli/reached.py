@@ -33,6 +33,7 @@ def nodes_reached(
                 prefix="railgauge-lab-", ignore_cleanup_errors=True
             )
             folder = Path(stack.enter_context(temporary))
+            tell(f"lab: starting {len(cluster.nodes)} simulated nodes")
             started = lab.start(
                 cluster, nodes=None, seed=1, faults=(), folder=folder / "lab", removes=folder
             )

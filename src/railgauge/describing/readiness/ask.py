@@ -63,7 +63,7 @@ def parsed(done: Transcript, programs: Sequence[str], nonce: str) -> NodeSaid:
         user=who[1] if len(who) > 1 else "",
         root=next(iter(found.get("root", [])), "")[:200],
         has_bash=section(parts, "bash").exit_code == 0,
-        programs=_programs(found.get("programs", []), programs),
+        programs=_programs(_whole(parts, "programs"), programs),
         places=tuple(_places(found, programs)),
         bus=bus.parsed("\n".join(found.get("bus", []))),
         disks=tuple(_disks(found.get("disks", []))),
@@ -74,6 +74,11 @@ def parsed(done: Transcript, programs: Sequence[str], nonce: str) -> NodeSaid:
 
 def _lines(parts: Mapping[str, Section], name: str) -> list[str]:
     return section(parts, name).text.split("\n")
+
+
+def _whole(parts: Mapping[str, Section], name: str) -> list[str]:
+    """The lines of a section that ended: in one that was cut, what is not named may be there."""
+    return _lines(parts, name) if section(parts, name).exit_code is not None else []
 
 
 def _why_cut(done: Transcript, parts: Mapping[str, Section]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from railgauge.core.naming import listed
 from railgauge.describing.readiness import needs, setups
@@ -101,32 +101,49 @@ def _first_and_others(words: Sequence[str]) -> tuple[str, tuple[str, ...]]:
 
 
 def nics(one: NodeSeen, site: NodesSeen) -> CheckCell:
-    said, facts = one.said, one.known
-    assert said is not None
+    facts = one.known
     if facts is None:
         return CheckCell(CellState.UNKNOWN, "the probe gave no facts", "see the cell of its GPUs")
-    able = [f for f in said.bus if _is_rdma_able(f.kind, f.vendor)]
-    if able and not facts.nics:
-        lacks = f"{len(able)} RDMA adapters on the PCI bus, and no RDMA device"
-        return CheckCell(
-            CellState.MEND, lacks, "load their driver, such as modprobe mlx5_ib (rdma-core)"
-        )
-    if others := site.renamed.get(one.node.name):
-        told = listed([f"{name} is {there}" for name, there in others.items()], _MOST)
-        named = (HostfileLine(("devices", one.node.name), others),)
-        return CheckCell(
-            CellState.MEND, f"NICs have other names than on most nodes: {told}", "", named
-        )
-    if facts.nics and not set(needs.VERBS.names) & set(said.programs):
-        lines = setups.finding(needs.VERBS.names, said, site)
-        remedy = "" if lines else "install ibverbs-utils (Debian) or libibverbs-utils (Red Hat)"
-        return CheckCell(
-            CellState.MEND, f"{len(facts.nics)} RDMA devices, no ibv_devinfo", remedy, lines
-        )
+    lacks = [*_without_device(one, site, facts), *_renamed(one, site), *_without_verbs(one, site)]
+    if lacks:
+        remedies = "; ".join(cell.remedy for cell in lacks if cell.remedy)
+        lines = tuple(line for cell in lacks for line in cell.lines)
+        found = "; ".join(cell.found for cell in lacks)
+        return CheckCell(CellState.MEND, found, remedies, lines)
     if facts.nics:
         kinds = " and ".join(dict.fromkeys(nic.link_layer or "unknown" for nic in facts.nics))
         return CheckCell(CellState.OK, f"{len(facts.nics)} RDMA devices, {kinds[:40]}")
     return CheckCell(CellState.OK, f"no RDMA device, {len(facts.netdevs)} network devices")
+
+
+def _without_device(one: NodeSeen, site: NodesSeen, facts: NodeFacts) -> Iterator[CheckCell]:
+    """Adapters on the bus without an RDMA device, unless no measurement needs one."""
+    bus = one.said.bus if one.said else ()
+    able = [function for function in bus if _is_rdma_able(function.kind, function.vendor)]
+    if able and not facts.nics and needs.may_need_rdma(site.planned):
+        yield CheckCell(
+            CellState.MEND,
+            f"{len(able)} RDMA adapters on the PCI bus, and no RDMA device",
+            "load their driver, such as modprobe mlx5_ib (rdma-core)",
+        )
+
+
+def _renamed(one: NodeSeen, site: NodesSeen) -> Iterator[CheckCell]:
+    if others := site.renamed.get(one.node.name):
+        told = listed([f"{name} is {there}" for name, there in others.items()], _MOST)
+        lines = (HostfileLine(("devices", one.node.name), others),)
+        found = f"NICs have other names than on most nodes: {told}"
+        yield CheckCell(CellState.MEND, found, "", lines)
+
+
+def _without_verbs(one: NodeSeen, site: NodesSeen) -> Iterator[CheckCell]:
+    assert one.said is not None
+    assert one.known is not None
+    if one.known.nics and not set(needs.VERBS.names) & set(one.said.programs):
+        lines = setups.finding(needs.VERBS.names, one.said, site)
+        remedy = "" if lines else "install ibverbs-utils (Debian) or libibverbs-utils (Red Hat)"
+        found = f"{len(one.known.nics)} RDMA devices, no ibv_devinfo"
+        yield CheckCell(CellState.MEND, found, remedy, lines)
 
 
 def _is_rdma_able(kind: str, vendor: str) -> bool:

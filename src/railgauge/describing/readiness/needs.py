@@ -47,6 +47,12 @@ def of_node(
     return tuple(map(ProgramNeed, found))
 
 
+def may_need_rdma(planned: Sequence[str] | None) -> bool:
+    """Whether a measurement needs RDMA; true where nobody has said it yet."""
+    names = [name.rpartition("/")[2] for name in planned or ()]
+    return planned is None or any(name in _PERFTEST for name in names)
+
+
 def gpus_on(bus: Sequence[PciFunction], vendor: str) -> int:
     """Return how many GPUs of a vendor are on the PCI bus."""
     return sum(one.is_gpu and one.vendor == stack(vendor).pci_vendor for one in bus)

@@ -75,6 +75,7 @@ def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 def written(text: str, lines: Sequence[HostfileLine]) -> str:
     """Return the text of a YAML hostfile with the lines in it. Raises ``BadYaml``."""
+    text = text.removeprefix(_HEAD)
     document, tree = strict_yaml.loads(text)
     made = applied(document, lines)
     keys = changed(document, made)
