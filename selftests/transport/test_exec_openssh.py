@@ -134,16 +134,25 @@ def test_a_refused_connection_leaves_nothing(server: CertifiedServer, sockets: P
     assert list(sockets.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["d" * 90, "a b", "100%h"])
 def test_the_path_of_the_socket_fits(
-    server: CertifiedServer, sockets: Path, monkeypatch: pytest.MonkeyPatch
+    server: CertifiedServer, sockets: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    deep = sockets / ("d" * 90)
+    deep = sockets / name
     deep.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(deep))
     session = connect("exec", server.node())
     assert session.run(echo("reached")).stdout == "reached\n"
     session.close()
     assert list(deep.iterdir()) == []
+
+
+def test_no_place_for_the_socket_is_told(
+    server: CertifiedServer, sockets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(sockets / "none"))
+    with pytest.raises(NodeUnreachable, match=r"no folder for the socket of ssh: .*TMPDIR"):
+        connect("exec", server.node())
 
 
 MAIN = """

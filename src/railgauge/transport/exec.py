@@ -11,6 +11,7 @@ ends with its process group or, if this process is killed, with its standard inp
 
 from __future__ import annotations
 
+import re
 import secrets
 import shlex
 import shutil
@@ -37,6 +38,7 @@ _LINE, _SOCKET, _NAME = "{line}", "{socket}", "s"
 # A socket's path has at most 103 bytes on the strictest system, and ssh binds it under a name that
 # is 17 longer.
 _LONGEST_PATH = 103 - 17
+_PLAIN = re.compile(r"[A-Za-z0-9_./-]+", re.ASCII)
 _SHOWN_LINES, _SHOWN = 3, 300
 
 
@@ -96,6 +98,11 @@ class ExecLink:
         greeting = shell.greeting(nonce)
         try:
             self._folder = _private_folder() if self._is_shared else None
+        except OSError as error:
+            what = f"no folder for the socket of {self._program}: {error.strerror}"
+            remedy = "set TMPDIR to a folder in which you can write"
+            raise NodeUnreachable(what, where=self._node.name, remedy=remedy) from error
+        try:
             process = started(*self._argv(greeting.line))
         except OSError as error:
             what = f"cannot start {self._program}: {error.strerror}"
@@ -175,9 +182,13 @@ class ExecLink:
 
 
 def _private_folder() -> Path:
-    """Return a new folder that only this user reads, with room for the path of a socket in it."""
+    """Return a new folder that only this user reads, with room for the path of a socket in it.
+
+    ssh takes no blank in the path, and reads a percent sign as a token.
+    """
     folder = Path(tempfile.mkdtemp(prefix="railgauge-"))
-    if len(bytes(folder / _NAME)) <= _LONGEST_PATH:
+    path = f"{folder}/{_NAME}"
+    if len(path) <= _LONGEST_PATH and _PLAIN.fullmatch(path):
         return folder
     folder.rmdir()
     return Path(tempfile.mkdtemp(prefix="railgauge-", dir="/tmp"))
