@@ -14,7 +14,7 @@ from testing.throwaway_sshd import SshServer, start_server
 from testing.waiting import wait_until
 
 from railgauge.core.errors import CommandTimedOut, NodeUnreachable
-from railgauge.core.model import Cluster, Node
+from railgauge.core.model import Cluster, Command, Node, Transcript
 from railgauge.describing.readiness.model import CellState, NodesSeen
 from railgauge.describing.readiness.table import cells
 from railgauge.leases.holder import Held
@@ -119,6 +119,44 @@ def test_a_node_that_never_answers_costs_its_own_cells(monkeypatch: pytest.Monke
     assert found["n03"]["reach"].found == "no route"
     assert found["n01"]["gpus"].state is not CellState.UNKNOWN
     assert "check: 2 of 3 nodes answered" in lines
+
+
+class Late:
+    """A local session whose command number ``of`` waits for ``begin``, and says when it is done."""
+
+    def __init__(self, of: int, begin: threading.Event, done: threading.Event) -> None:
+        self._inner = connect("local", node("n"))
+        self._left, self._begin, self._done = of, begin, done
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+    def run(self, command: Command) -> Transcript:
+        self._left -= 1
+        if self._left:
+            return self._inner.run(command)
+        self._begin.wait(20)
+        try:
+            return self._inner.run(command)
+        finally:
+            self._done.set()
+
+
+def test_facts_that_come_late_take_nothing_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The probe of n01 ends while n02, in its third command, asks for n01."""
+    monkeypatch.setattr(asking, "_OWN_LIMIT_S", 4.0)
+    begin, probed = threading.Event(), threading.Event()
+    sessions_of = {"n01": Late(2, begin, probed), "n02": Late(3, probed, threading.Event())}
+    monkeypatch.setattr(asking.peers, "asked_of", lambda nodes: (begin.set(), ASKED)[1])
+    of = cluster(node("n01"), node("n02"))
+    with reached(of, lambda node: sessions_of[node.name]) as sessions:  # type: ignore[return-value]
+        one = asked(of, sessions).seen["n01"]
+    assert one.known
+    assert one.listens
+    assert list(one.met) == ["n02"]
+
+
+ASKED = {"n01": (), "n02": ("n01",)}
 
 
 def test_a_line_of_setup_that_fails_leaves_the_rest_known() -> None:

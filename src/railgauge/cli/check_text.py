@@ -18,7 +18,7 @@ _STATES = {
 # How many different answers of a check in one state have rows of their own.
 _MOST = {CellState.OK: 4, CellState.NOTE: 4, CellState.UNKNOWN: 12, CellState.MEND: 12}
 
-Group = tuple[CheckCell, Sequence[str]]
+SharedCell = tuple[CheckCell, Sequence[str]]
 """A cell and the nodes that have it."""
 
 
@@ -36,7 +36,7 @@ def rows(found: Cells) -> Iterator[str]:
     yield _summary(found)
 
 
-def _groups(found: Cells, check: str) -> Iterator[Group]:
+def _groups(found: Cells, check: str) -> Iterator[SharedCell]:
     """Yield the different cells of a check, what is good first."""
     alike = _alike(found, check)
     for state in CellState:
@@ -47,7 +47,7 @@ def _groups(found: Cells, check: str) -> Iterator[Group]:
             yield CheckCell(state, f"{len(rest)} other answers, which --json shows"), nodes
 
 
-def _alike(found: Cells, check: str) -> list[Group]:
+def _alike(found: Cells, check: str) -> list[SharedCell]:
     nodes: dict[str, tuple[CheckCell, list[str]]] = {}
     for node, row in found.items():
         if check in row:

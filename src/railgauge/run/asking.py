@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
+from typing import Any
 
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import (
@@ -26,7 +27,7 @@ from railgauge.core.model import Cluster, Node, Transcript
 from railgauge.describing import names
 from railgauge.describing.readiness import ask, needs, peers
 from railgauge.describing.readiness.model import NodeSaid, NodeSeen, NodesSeen, SeenByOther
-from railgauge.facts import NodeFacts
+from railgauge.facts import NodeAnswer, NodeFacts
 from railgauge.leases.holder import LeaseAnswer, Unleasable, answer, beat_s, hold_command
 from railgauge.planning.plan import platform_stack
 from railgauge.run.holding import allow_many_files, holder_here
@@ -79,6 +80,7 @@ class _Asking:
     _seen: dict[str, NodeSeen] = field(default_factory=dict)
     _run: str = field(default_factory=lambda: f"check-{secrets.token_hex(6)}")
     _has_left: bool = False
+    _noting: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def _share(self) -> float:
@@ -112,32 +114,38 @@ class _Asking:
         limit_s = _OWN_LIMIT_S * self._share
         self._at_once(self._about, nodes, limit_s, "answered")
         late = CommandTimedOut(f"did not answer within {limit_s:.0f} s")
-        for node in self.cluster.nodes:
-            self._seen.setdefault(node.name, NodeSeen(node, refusal=late))
+        with self._noting:
+            for node in self.cluster.nodes:
+                self._seen.setdefault(node.name, NodeSeen(node, refusal=late))
 
     def _about(self, name: str) -> None:
-        """Ask one node; what it has answered so far counts if the rest is late."""
+        """Ask one node. What it has answered so far counts if the rest is late, and what is late
+        counts too if it arrives before the other nodes have been asked about this one."""
         node = self.cluster.node(name)
         try:
             session = self.sessions[name]
-            self._seen[name] = one = self._said(node, session)
+            one = self._said(node, session)
         except RailgaugeError as error:
             if isinstance(error, Exhausted):
                 raise
-            self._seen[name] = NodeSeen(node, refusal=error)
-            return
+            one = NodeSeen(node, refusal=error)
+        with self._noting:
+            self._seen.setdefault(name, one)
         if one.said is None or self._has_left:
             return
-        try:
-            facts = surveyed_again(
-                self.cluster, self._stack(one.said), name, session, _PROBE_LIMIT_S
-            )
-        except NoEvidence as error:
-            self._seen[name] = one = replace(one, facts=error)
-        else:
-            self._seen[name] = one = replace(one, facts=facts)
+        self._note(name, facts=self._facts(one.said, name, session))
         if not allots_nodes(self.cluster.transport) and not self._has_left:
-            self._seen[name] = replace(one, lease=self._lease(name, session))
+            self._note(name, lease=self._lease(name, session))
+
+    def _note(self, name: str, **changes: Any) -> None:
+        with self._noting:
+            self._seen[name] = replace(self._seen[name], **changes)
+
+    def _facts(self, said: NodeSaid, name: str, session: Session) -> NodeAnswer:
+        try:
+            return surveyed_again(self.cluster, self._stack(said), name, session, _PROBE_LIMIT_S)
+        except NoEvidence as error:
+            return error
 
     def _said(self, node: Node, session: Session) -> NodeSeen:
         nonce = secrets.token_hex(8)
@@ -186,7 +194,7 @@ class _Asking:
 
         self._at_once(listen, there, _LISTEN_LIMIT_S * self._share, "listen")
         for name in list(listening):
-            self._seen[name] = replace(self._seen[name], listens=True)
+            self._note(name, listens=True)
         others = peers.asked_of(there)
         found: dict[str, dict[str, SeenByOther]] = {}
 
@@ -202,8 +210,7 @@ class _Asking:
         self._at_once(look, there, _PEERS_LIMIT_S * self._share, "asked for others")
         for name, of_others in list(found.items()):
             for other, met in of_others.items():
-                one = self._seen[other]
-                self._seen[other] = replace(one, met={**one.met, name: met})
+                self._note(other, met={**self._seen[other].met, name: met})
 
     def _in_order(self) -> Iterable[tuple[str, NodeSeen]]:
         return ((node.name, self._seen[node.name]) for node in self.cluster.nodes)
