@@ -10,8 +10,11 @@ from testing.asked_nodes import GPU, PORT, cell, facts, lacking, met, place, sai
 from railgauge.core.errors import (
     AuthenticationFailed,
     CommandTimedOut,
-    HostKeyCertified,
+    HostKeyBeyond,
     HostKeyRejected,
+    LoginBeyond,
+    NoCommonAlgorithm,
+    OnlyBySsh,
     SetupFailed,
 )
 from railgauge.core.model import Node, SshSettings
@@ -53,9 +56,10 @@ def test_a_node_that_is_not_reached_has_one_cell(error: Exception, remedy: str) 
     assert remedy in row["reach"].remedy
 
 
-def test_a_host_certificate_is_left_to_the_systems_ssh() -> None:
+@pytest.mark.parametrize("kind", [HostKeyBeyond, LoginBeyond, NoCommonAlgorithm])
+def test_what_only_the_systems_ssh_can_do_is_left_to_it(kind: type[OnlyBySsh]) -> None:
     node = Node("n01", "n01", "n01", SshSettings(user="root", port=2222, config="/x/config"))
-    found = cell("reach", node=node, refusal=HostKeyCertified("certified"), said=None)
+    found = cell("reach", node=node, refusal=kind("refused"), said=None)
     transport, run = found.lines
     assert transport == HostfileLine(("transport",), "exec")
     assert run.value[0] == "ssh"

@@ -1,8 +1,9 @@
-"""A newcomer with nodes that nothing of this project knows: OpenSSH, login shells that print, real
-Open MPI, and a program of the site's own for TCP.
+"""A newcomer with nodes that nothing of this project knows, as ``foreign_nodes`` makes them.
 
-From ``railgauge init`` and a hostfile without a platform file to an accepted run, from there to
-limits that were measured, and then a fault that is named.
+The way goes from ``railgauge init`` and a hostfile of three lines over ``check``, ``platform new``
+and ``plan`` to an accepted run. Then the site trusts certificates of hosts alone, and two nights
+follow over the ssh command, the second with limits that were measured and a slow link. No line of
+the hostfile is the newcomer's own, but for the first three.
 """
 
 from __future__ import annotations
@@ -15,134 +16,117 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
+from foreign_nodes import NODES, RENAMED
 from site_iperf import VERSION
 from testing.acceptance import Project, Run
 from testing.netlab_bench import lab
-from testing.noisy_shells import START_FILES, installed, start_file
+from testing.noisy_shells import START_FILES, installed
+from testing.places import ROOT
+from testing.standing_sshd import sshd
 
 RAILGAUGE = shlex.join(
     [sys.executable, "-c", "import sys; from railgauge.cli import main; sys.exit(main())"]
 )
 PYTEST = shlex.join([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--level", "smoke"])
-# The nodes see the hostfile's folder; the site's own program is not on their PATH.
-_TOOL = r"""
-nodes=${RAILGAUGE_HOSTFILE%/*}
-mkdir "$nodes/burnin" && cp iperf3 "$nodes/burnin" && chmod +x "$nodes/burnin/iperf3" || exit 9
-hostfile() {
-  sed "s,\"platform\": \"tcp-lab\",\"platform\": \"$1\",
-    s,\"tools\": {,&\"iperf3\": \"$nodes/burnin\"\, ," "$RAILGAUGE_HOSTFILE" >"$1.yaml"
-}
-"""
-# Under OpenSSH each node's login shell is bash, and its start-up file prints, as on a real site.
-_NOISY = f"""\
-for home in "${{RAILGAUGE_HOSTFILE%/*}}"/tcp[0-9]*; do
-  cp start "$home/{START_FILES["bash"]}" && cp banner "$home/banner"
-  sed "s,:[^:]*$,:{installed("bash")}," "$home/passwd" >passwd || exit 9
-  cat passwd >"$home/passwd" || exit 9  # the file is mounted, so it must stay the same one
-done
-heard=$(ssh -F /dev/null -i "${{RAILGAUGE_HOSTFILE%/*}}/id_ed25519" -o BatchMode=yes \\
-  -o UserKnownHostsFile="${{RAILGAUGE_HOSTFILE%/*}}/known_hosts" root@tcp02 true </dev/null 2>&1)
-case $heard in *"(base) activated"*) echo "the login prints" ;; esac
-"""
-_FIRST = f"""\
+THREE = {"cluster": "foreign", "platform": "mine", "nodes": "gpu[01-04]"}
+_VISIT = f"""\
+export RAILGAUGE_KEEP=all
 {RAILGAUGE} init site && cd site || exit 9
-hostfile mine
-{RAILGAUGE} platform new mine --hostfile mine.yaml 2>asked.txt; echo "asked $?"
-{RAILGAUGE} platform new mine --hostfile mine.yaml --one-kernel --rate eth0=0.2 || exit 9
-{RAILGAUGE} plan --hostfile mine.yaml || exit 9
-# Ranks use a whole CPU while they wait for these links; floors of 40 % and 60 % need no more.
-sed -i 's/"launcher_args"/"iterations": 2, &/' thresholds/mine.json
-grep -q '"iterations": 2' thresholds/mine.json || exit 9
-exec {PYTEST} --hostfile mine.yaml
-"""
+printf '%s\\n' {shlex.join(f"{key}: {value}" for key, value in THREE.items())} >hostfiles/three.yaml
+{RAILGAUGE} check hostfiles/three.yaml --write hostfiles/mine.yaml >checked.txt; echo "checked $?"
+{RAILGAUGE} platform new mine --hostfile hostfiles/mine.yaml --one-kernel || exit 9
+{RAILGAUGE} plan --hostfile hostfiles/mine.yaml || exit 9
+sed -i 's/"streams": 1/"duration_s": 1, &/' thresholds/mine.json
+grep -q '"duration_s": 1' thresholds/mine.json || exit 9
+{PYTEST} --hostfile hostfiles/mine.yaml; echo "first $?"
+cp "$HOME/.ssh/authority" "$HOME/.ssh/known_hosts"
+{RAILGAUGE} check hostfiles/mine.yaml --write hostfiles/signed.yaml; echo "refused $?"
+{RAILGAUGE} check hostfiles/signed.yaml; echo "ready $?"
+examples/nightly.sh hostfiles/signed.yaml --level smoke; echo "night $?"
 # Other tests use this machine at the same time, so that a floor of 95 % would say little.
-_MEASURED = f"""\
-cd site && hostfile mine && hostfile measured || exit 9
-{PYTEST} --hostfile mine.yaml || exit 9  # five samples of a value are needed
 {RAILGAUGE} thresholds derive reports/2* --fraction 0.6 -o thresholds/measured.json
 echo "derived $?"
-{RAILGAUGE} plan --hostfile measured.yaml || exit 9
+sed 's/^platform: mine$/platform: measured/' hostfiles/signed.yaml >hostfiles/measured.yaml
+PATH=$PATH:/usr/sbin:/sbin
+slow() {{ "$@" tc qdisc change dev $nic root tbf rate 50mbit burst 131072 latency 20ms; }}
+nic=tcp02 slow env && nic=eth0 slow ssh gpu02 sudo -n env "PATH=$PATH" >/dev/null 2>&1 || exit 9
+examples/nightly.sh hostfiles/measured.yaml --level smoke; echo "slow $?"
 """
-_SAME = "cd site && hostfile measured || exit 9\n"
-_RUN = f"exec {PYTEST} --hostfile measured.yaml\n"
-_LOGIN = ("--sshd", "openssh") if os.geteuid() == 0 else ()
-
-
-def visit(home, script, *options):
-    text, banner = start_file("$HOME")
-    home.write("start", text)
-    home.write("banner", banner)
-    program = Path(__file__).with_name("site_iperf.py").read_text(encoding="utf-8")
-    home.write("iperf3", f"#!{sys.executable}\n{program}")
-    path = home.write("visit.sh", f"{_NOISY if _LOGIN else ''}{_TOOL}{script}")
-    done = lab((*_LOGIN, *options), ["sh", str(path)], home.folder)
-    return Run(Project(home.folder / "site"), done.returncode, done.stdout, done.stderr, 0.0)
+STEPS = ("checked 1", "first 0", "refused 1", "ready 0", "night 0", "derived 0", "slow 1")
 
 
 @pytest.fixture(scope="module")
 def newcomer(cannot_run, tmp_path_factory):
-    pytest.importorskip("mpi4py")
-    if not any(Path(folder, "mpirun.openmpi").exists() for folder in ("/usr/bin", "/bin")):
-        cannot_run("not installed: openmpi-bin")
+    lacking = [shell for shell in NODES.values() if not installed(shell)]
+    if os.geteuid() or lacking or not sshd() or not installed("sudo"):
+        cannot_run(f"needs root, sshd, sudo, and these shells: {', '.join(NODES.values())}")
     home = Project(tmp_path_factory.mktemp("newcomer"))
-    first = visit(home, _FIRST)
-    accepted = first.verdict if first.code in (0, 1, 10) else {}
-    second = visit(home, _MEASURED + _RUN)
-    again = second.verdict if second.code in (0, 1, 10) else {}
-    limited = visit(home, _SAME + _RUN, "--limit", "tcp02=50mbit")
+    path = home.write("visit.sh", _VISIT)
+    foreign = [sys.executable, str(Path(__file__).with_name("foreign_nodes.py")), "sh", str(path)]
+    options = ("--sshd", "openssh", "--nodes", str(len(NODES)))
+    paths = f"{ROOT / 'src'}:{ROOT / 'selftests'}"
+    done = lab(options, ["env", f"PYTHONPATH={paths}", *foreign], home.folder)
+    site = Project(home.folder / "site")
+    runs = sorted(site.folder.glob("reports/2*"))
     return SimpleNamespace(
-        first=first, accepted=accepted, second=second, again=again, limited=limited
+        site=site.folder,
+        run=Run(site, done.returncode, done.stdout, done.stderr, 0.0),
+        verdicts=[json.loads((run / "verdict.json").read_text()) for run in runs],
+        hostfile=lambda name: yaml.safe_load((site.folder / f"hostfiles/{name}.yaml").read_text()),
     )
 
 
-@pytest.mark.skipif(not _LOGIN, reason="OpenSSH's sshd in a namespace needs root")
-def test_the_login_shells_of_its_nodes_print(newcomer):
-    for run in (newcomer.first, newcomer.second, newcomer.limited):
-        assert "the login prints" in run.stdout, run.output
+def test_every_step_ends_as_its_page_says(newcomer):
+    ends = [line for line in newcomer.run.stdout.splitlines() if line in STEPS]
+    assert ends == list(STEPS), newcomer.run.output
+
+
+def test_the_hostfile_has_no_line_that_check_did_not_propose(newcomer):
+    nodes = [{"name": node, "data_address": f"10.77.0.{at}"} for at, node in enumerate(NODES, 1)]
+    mine = THREE | {
+        "nodes": nodes,
+        "become": "sudo -n",
+        "setup": ["source /etc/profile.d/burnin.sh"],
+        "devices": {RENAMED: {"eth0": "ens5"}},
+    }
+    assert newcomer.hostfile("mine") == mine
+    example = yaml.safe_load((ROOT / "hostfiles" / "example-openssh.yaml").read_text())
+    over_ssh = {key: example[key] for key in ("transport", "exec")}
+    assert newcomer.hostfile("signed") == mine | over_ssh
+
+
+def test_the_check_names_the_shells_that_print(newcomer):
+    checked = (newcomer.site / "checked.txt").read_text()
+    noisy = [node for node, shell in NODES.items() if shell in START_FILES]
+    assert len(noisy) == 3
+    for node in noisy:
+        assert f"{node}: {installed(NODES[node])}, prints at its start" in checked
+
+
+def test_the_file_is_short_and_its_runs_are_accepted(newcomer):
+    text = (newcomer.site / "thresholds" / "mine.json").read_text()
+    assert len(text.splitlines()) < 60
+    for verdict in newcomer.verdicts[:2]:
+        assert (verdict["verdict"], verdict["evidence"]) == ("accepted", "hardware")
+        assert verdict["counts"]["passed"] == verdict["counts"]["planned"] > 50
+    assert "LIMITS NOT CALIBRATED: 1 of 1" in newcomer.run.words
 
 
 def test_the_site_s_own_program_measured_the_links(newcomer):
-    written = newcomer.first.project.folder.glob("reports/2*/transcripts/*")
-    texts = [path.read_text(encoding="utf-8") for path in written]
-    links = [text for text in texts if text.startswith("### host_tcp_bandwidth[")]
-    assert len(links) >= 12, "three pairs in four runs"
-    assert all(f'"version": "iperf {VERSION}"' in text for text in links)
+    written = newcomer.site.glob("reports/2*/transcripts/host_tcp_bandwidth*.txt")
+    texts = [path.read_text() for path in written]
+    assert len(texts) >= 3 * len(NODES)
+    assert all(f'"version": "iperf {VERSION}"' in text for text in texts)
 
 
-def test_what_the_survey_cannot_know_is_asked_first(newcomer):
-    first = newcomer.first
-    assert "asked 2" in first.stdout, first.output
-    asked = (first.project.folder / "asked.txt").read_text(encoding="utf-8")
-    assert "tcp[01-03] have one boot id" in asked
-    assert "eth0 is virtual" in asked
-
-
-def test_the_file_is_short_and_its_run_is_accepted(newcomer):
-    first, accepted = newcomer.first, newcomer.accepted
-    text = (first.project.folder / "thresholds" / "mine.json").read_text(encoding="utf-8")
-    assert len(text.splitlines()) < 60
-    assert set(json.loads(text)["measurements"]) == {
-        "host_tcp_bandwidth",
-        "pair_all_reduce,group_all_reduce",
-    }
-    assert first.code == 0, first.output
-    assert (accepted["verdict"], accepted["evidence"]) == ("accepted", "hardware")
-    assert accepted["counts"]["passed"] == accepted["counts"]["planned"] > 50
-    assert "LIMITS NOT CALIBRATED: 3 of 3" in first.words
-
-
-def test_limits_that_its_run_measured_accept_the_next_one(newcomer):
-    second = newcomer.second
-    assert "derived 10" in second.stdout, "the one group has a sample in each run: " + second.output
-    assert second.code == 0, second.output
-    assert newcomer.again["verdict"] == "accepted"
-    assert newcomer.again["platform"] == "measured"
-    last = second.words.rpartition("derived 10")[2]
-    assert "LIMITS NOT CALIBRATED: 1 of 3" in last, "of the group's alone"
+def test_each_night_keeps_its_evidence(newcomer):
+    kept = sorted(path.stem for path in newcomer.site.glob("evidence/*.railgauge"))
+    assert kept == [verdict["run_id"] for verdict in newcomer.verdicts[1:]]
 
 
 def test_a_slow_link_is_rejected_and_named_by_the_measured_limits(newcomer):
-    limited = newcomer.limited
-    assert limited.code == 1, limited.output
-    (cause,) = limited.verdict["causes"]
-    assert (cause["cause"], cause["where"]["node"]) == ("slow-node", "tcp02")
+    last = newcomer.verdicts[-1]
+    assert last["platform"] == "measured"
+    (cause,) = last["causes"]
+    assert (cause["cause"], cause["where"]["node"]) == ("slow-node", "gpu02")

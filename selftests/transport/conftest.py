@@ -5,16 +5,19 @@ The server's login shell prints nothing, or it is one of those that print.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from testing import free_ports
+from testing.certified_sshd import CertifiedServer, certified_server
 from testing.logins import rights, sudoers
 from testing.namespaces import namespaces
 from testing.noisy_shells import START_FILES, installed, noisy
+from testing.standing_sshd import sshd
 from testing.throwaway_sshd import SshServer, start_server
 from testing.transport_contract import RUN, impatient  # noqa: F401 - also for files beside it
 
@@ -41,8 +44,8 @@ SETUP = (
 WAYS = [
     "local",
     "local-setup",
-    "exec-env",
     "exec-nsenter",
+    "exec-openssh",
     "root-env",
     "root-sudo",
     "ssh",
@@ -70,7 +73,7 @@ def opened(request: pytest.FixtureRequest, tag: Tag | None) -> Iterator[Session]
                 cannot_run = request.getfixturevalue("cannot_run")
                 words = ends.enter_context(namespaces(cannot_run, "--uts", "--ipc", "--mount"))
             else:
-                words = ("env", "-u", "SHLVL")
+                words = request.getfixturevalue("certified").node().exec
             kind, node = "exec", Node("n01", "127.0.0.1", "127.0.0.1", exec=words)
         elif request.param == "root-env":
             kind, node = "local", Node("n01", "127.0.0.1", "127.0.0.1", become=("env", "-u", "X Y"))
@@ -103,6 +106,16 @@ class AsRoot:
 
     def close(self) -> None:
         self.session.close()
+
+
+@pytest.fixture(scope="session")
+def certified(
+    tmp_path_factory: pytest.TempPathFactory, cannot_run: Callable[[str], NoReturn]
+) -> Iterator[CertifiedServer]:
+    if sshd() is None:
+        cannot_run("sshd is not installed")
+    with certified_server(tmp_path_factory.mktemp("certified")) as server:
+        yield server
 
 
 @contextmanager

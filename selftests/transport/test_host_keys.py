@@ -12,7 +12,7 @@ import pytest
 from testing.host_keys import KEY, OTHER, THIRD, hashed, new_key, presented, public
 from testing.throwaway_sshd import SshServer
 
-from railgauge.core.errors import HostKeyCertified, HostKeyRejected
+from railgauge.core.errors import HostKeyBeyond, HostKeyRejected
 from railgauge.transport import known_hosts
 from railgauge.transport.host_keys import AcceptNew, Expected
 from railgauge.transport.ssh import connect
@@ -207,6 +207,6 @@ def test_threads_that_add_keys_lose_none(tmp_path: Path) -> None:
 
 def test_a_host_with_a_certificate_is_for_the_systems_own_ssh(ssh_server: SshServer) -> None:
     ssh_server.known_hosts.write_text(f"@cert-authority * {public(KEY)}\n")
-    with pytest.raises(HostKeyCertified) as refused_by:
+    with pytest.raises(HostKeyBeyond) as refused_by:
         connect(ssh_server.node())
     assert "transport: exec" in refused_by.value.remedy

@@ -255,7 +255,7 @@ def test_junk_of_4_mb_is_no_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "name", "certified"),
+    ("line", "name", "left"),
     [
         ("@cert-authority *.cluster {key}", "n01.cluster", True),
         ("@cert-authority *.cluster {key}", "[n01.cluster]:2222", True),
@@ -263,8 +263,13 @@ def test_junk_of_4_mb_is_no_line(tmp_path: Path) -> None:
         ("@cert-authority n02 {key}", "n01", False),
         ("@cert-authority n01", "n01", False),
         ("n01 {key}", "n01", False),
+        ("*.cluster,!n02.cluster {key}", "n01.cluster", True),
+        ("*.cluster,!n02.cluster {key}", "n02.cluster", False),
+        ("n0? {key}", "n01", True),
     ],
 )
-def test_a_line_of_an_authority_certifies_hosts(line: str, name: str, certified: bool) -> None:
+def test_lines_of_authorities_and_patterns_are_left_to_ssh(
+    line: str, name: str, left: bool
+) -> None:
     known = parsed(f"{line.format(key=public(KEY))}\n".encode())
-    assert known.certifies(name) is certified
+    assert known.leaves_to_ssh(name) is left

@@ -6,20 +6,28 @@ import getpass
 import re
 import socket
 import subprocess
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+import paramiko
 import pytest
 from testing import free_ports
 from testing.standing_sshd import sshd
 from testing.waiting import wait_until
 
-from railgauge.core.errors import BadInput, HostKeyRejected, NodeUnreachable
+from railgauge.core.errors import (
+    AuthenticationFailed,
+    BadInput,
+    HostKeyRejected,
+    NodeUnreachable,
+    OnlyBySsh,
+)
 from railgauge.core.model import Command, Node, SshSettings
 from railgauge.transport.ssh import connect
-from railgauge.transport.ssh_config import parsed
+from railgauge.transport.ssh_config import beyond, parsed
 
 SERVER = """\
 ListenAddress 127.0.0.1:{port}
@@ -230,6 +238,58 @@ def test_tokens_are_expanded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert found["proxycommand"] == "nc 10.0.0.7 2222 % gpu7 east %Z"
     assert found["identityfile"] == [f"{tmp_path}/.ssh/id_ana", f"{tmp_path}/other"]
     assert "sendenv" not in found
+
+
+def test_what_only_the_ssh_command_can_do_is_named_when_a_login_fails(
+    server: OpenSshServer,
+) -> None:
+    server.know()
+    others = HOST.replace("client_key", "other_key")
+    for setting in ("IdentityAgent /run/agent", "CertificateFile /a/b-cert.pub"):
+        with pytest.raises(AuthenticationFailed) as caught:
+            server.reach(f"{others}  {setting}\n")
+        assert f"only the ssh command has {setting.split()[0]}" in caught.value.what
+        assert isinstance(caught.value, OnlyBySsh)
+        assert "hostfiles/example-openssh.yaml" in caught.value.remedy
+    with pytest.raises(AuthenticationFailed) as caught:
+        server.reach(f"{others}  IdentityAgent none\n  GSSAPIAuthentication no\n")
+    assert "authorized_keys" in caught.value.remedy
+
+
+@pytest.mark.parametrize(("has_ticket", "names"), [(True, ("GSSAPIAuthentication",)), (False, ())])
+def test_kerberos_counts_with_a_ticket(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, has_ticket: bool, names: tuple[str, ...]
+) -> None:
+    """Distributions set it for everybody."""
+    (tmp_path / "klist").write_text(f"#!/bin/sh\nexit {int(not has_ticket)}\n")
+    (tmp_path / "klist").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert beyond(parsed("gssapiauthentication yes\n", "gpu7")) == names
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"), [(b"sk-ssh-ed25519@openssh.com", ("a security key",)), (b"disk-ssh", ())]
+)
+def test_a_key_on_a_security_key_is_seen(tmp_path: Path, kind: bytes, names: object) -> None:
+    text = b64encode(b"openssh-key-v1\0" + kind).decode()
+    marks = [f"-----{word} OPENSSH PRIVATE KEY-----" for word in ("BEGIN", "END")]
+    (tmp_path / "id").write_text(f"{marks[0]}\n{text}\n{marks[1]}\n")
+    assert beyond(parsed(f"identityfile {tmp_path}/id\n", "gpu7")) == names
+
+
+def test_a_server_with_other_algorithms_is_named(
+    server: OpenSshServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.know()
+    none_of_them = ("diffie-hellman-group1-sha1",)
+    monkeypatch.setattr(paramiko.Transport, "_preferred_kex", none_of_them)
+    monkeypatch.setitem(
+        paramiko.Transport._kex_info, *none_of_them, paramiko.kex_group14.KexGroup14SHA256
+    )
+    with pytest.raises(NodeUnreachable) as caught:
+        server.reach(HOST)
+    assert "no algorithm in common" in caught.value.what
+    assert isinstance(caught.value, OnlyBySsh)
 
 
 @pytest.mark.parametrize("error", [KeyError("uid not found"), OSError("no username")])

@@ -13,6 +13,16 @@ from railgauge.config.refusal import refuse
 from railgauge.core.devices import gpu_number
 from railgauge.core.model import Container, Node
 
+BY_SSH = (
+    *("ssh", "-T", "-oBatchMode=yes", "-oStrictHostKeyChecking=yes", "-oLogLevel=INFO"),
+    *("-oConnectTimeout=10", "-oServerAliveInterval=10", "-oServerAliveCountMax=3"),
+    *("-oControlMaster=auto", "-oControlPersist=no", "-oControlPath={socket}"),
+)
+"""The words of ``exec`` for the system's own ssh; those of the node and the line follow.
+
+``hostfiles/example-openssh.yaml`` has them, with the reasons.
+"""
+
 LineOf = Callable[..., int]
 """The number of the line in the file at which these keys are."""
 

@@ -147,8 +147,29 @@ class HostKeyRejected(TransportError):
     kind = "host-key-rejected"
 
 
-class HostKeyCertified(HostKeyRejected):
-    """The host has a certificate, which only the system's own ssh checks."""
+class OnlyBySsh(TransportError):
+    """The node needs what only the system's own ssh can do, over ``transport: exec``."""
+
+    def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
+        super().__init__(what, where=where, remedy=remedy or _BY_SSH)
+
+
+_BY_SSH = (
+    "reach it by the ssh command: transport: exec (hostfiles/example-openssh.yaml), or see what "
+    "railgauge check proposes"
+)
+
+
+class HostKeyBeyond(OnlyBySsh, HostKeyRejected):
+    """The host is known by a certificate or a pattern, which the transport ssh does not check."""
+
+
+class LoginBeyond(OnlyBySsh, AuthenticationFailed):
+    """The ssh configuration names a way to log in that the transport ssh does not have."""
+
+
+class NoCommonAlgorithm(OnlyBySsh, NodeUnreachable):
+    """The node's sshd and the transport ssh have no algorithm in common."""
 
 
 class OtherMachine(TransportError):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import paramiko
 
-from railgauge.core.errors import BadInput, HostKeyCertified, HostKeyRejected
+from railgauge.core.errors import BadInput, HostKeyBeyond, HostKeyRejected
 from railgauge.transport import known_hosts
 from railgauge.transport.carriers import AskingTransport
 from railgauge.transport.known_hosts import KnownHosts
@@ -139,9 +139,9 @@ class Expected:
         return not self.files[-1].text or self.files[-1].text.endswith(b"\n")
 
     @property
-    def is_certified(self) -> bool:
-        """Whether a file names an authority whose certificates the host may have."""
-        return any(file.certifies(self.name) for file in self.files)
+    def is_for_ssh(self) -> bool:
+        """Whether OpenSSH goes by a line of the files that is not understood here."""
+        return any(file.leaves_to_ssh(self.name) for file in self.files)
 
     @property
     def first_kind(self) -> str:
@@ -206,13 +206,11 @@ class Strict(_Policy):
 
     def meet(self, key: paramiko.PKey) -> None:
         name = self._expected.name
-        if self._expected.is_certified:
-            raise HostKeyCertified(
-                f"the host key of {name} is not known, and its certificate, by a line "
-                "@cert-authority of known hosts, is for the system's own ssh to check",
+        if self._expected.is_for_ssh:
+            raise HostKeyBeyond(
+                f"the host key of {name} is not known, and a line of known hosts for it, "
+                "@cert-authority or a pattern, is for the system's own ssh",
                 where=self._expected.where,
-                remedy="reach it by that ssh: transport: exec (docs/hostfile.md), or see what "
-                "railgauge check proposes",
             )
         before = self._scan()
         by_hand = "log in once by ssh"

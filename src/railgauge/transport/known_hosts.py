@@ -2,8 +2,8 @@
 
 A line is ``NAMES TYPE KEY``: names are ``host`` or ``[host]:port``, by commas, or hashed
 (``|1|SALT|HASH``). ``@revoked`` before it: the key is refused; its names may be patterns.
-``@cert-authority``: a key that signs certificates, which are not supported, so that it makes no
-host known.
+``@cert-authority``: a key that signs certificates. This and a line whose names are patterns make no
+host known here; the system's own ssh goes by them.
 
 A site's file has thousands of lines, and a run opens more than a thousand connections. A file is
 therefore parsed once per process, and again when its bytes have changed; a line's key is decoded
@@ -29,6 +29,7 @@ from railgauge.core.errors import HostKeyRejected
 _HASHED = "|1|"
 _DIGEST_BYTES = 20
 _FIELDS = 3
+_PATTERN = frozenset(b"*?")
 _REVOKED, _AUTHORITY = b"@revoked", b"@cert-authority"
 
 
@@ -72,14 +73,14 @@ class _HashedName:
 class KnownHosts:
     """What a file says. ``text`` is the file itself; ``revoked`` are names and bytes of keys.
 
-    ``authorities`` are the names of the hosts whose certificates a line accepts, line by line.
+    ``beyond`` are the names of each line by which only OpenSSH knows hosts.
     """
 
     text: bytes = b""
     named: Mapping[str, tuple[_Key, ...]] = field(default_factory=dict)
     hashed: tuple[tuple[_HashedName, _Key], ...] = ()
     revoked: tuple[tuple[tuple[str, ...], bytes], ...] = ()
-    authorities: tuple[tuple[str, ...], ...] = ()
+    beyond: tuple[tuple[str, ...], ...] = ()
 
     def keys(self, name: str) -> list[paramiko.PKey]:
         """Return the keys of a host in the order of the file. Raises ``ValueError``."""
@@ -92,13 +93,13 @@ class KnownHosts:
         data = key.asbytes()
         return any(line == data and _is_one_of(name, names) for names, line in self.revoked)
 
-    def certifies(self, name: str) -> bool:
-        """Whether a line names an authority for certificates of the host ``name``.
+    def leaves_to_ssh(self, name: str) -> bool:
+        """Whether OpenSSH knows ``name`` by a line of an authority or by a pattern.
 
         ``[host]:port`` is looked up as ``host`` too, as OpenSSH does for certificates.
         """
         plain = name.removeprefix("[").partition("]:")[0]
-        return any(_is_one_of(one, names) for names in self.authorities for one in (name, plain))
+        return any(_is_one_of(one, names) for names in self.beyond for one in (name, plain))
 
 
 def _is_one_of(name: str, names: Iterable[str]) -> bool:
@@ -137,21 +138,23 @@ def parsed(text: bytes, before: KnownHosts | None = None) -> KnownHosts:
     known = before if before and _has_grown(before.text, text) else KnownHosts()
     named: defaultdict[str, list[_Key]] = defaultdict(list)
     hashed, revoked = list(known.hashed), list(known.revoked)
-    authorities = list(known.authorities)
+    beyond = list(known.beyond)
     for number, words in _lines(text, len(known.text)):
         if words[0] == _AUTHORITY:
-            authorities.append(tuple(_names(words[1:])) if len(words) > _FIELDS else ())
+            beyond.append(tuple(_names(words[1:])) if len(words) > _FIELDS else ())
         elif words[0].startswith(b"@"):
             revoked.append(_revoked(number, words))
         elif len(words) >= _FIELDS:
             key = _key(number, words)
+            if _PATTERN.intersection(words[0]):
+                beyond.append(tuple(_names(words)))
             for name in dict.fromkeys(_names(words)):
                 if found := _hashed_name(name):
                     hashed.append((found, key))
                 else:
                     named[name].append(key)
     new = {name: (*known.named.get(name, ()), *keys) for name, keys in named.items()}
-    lists = tuple(hashed), tuple(revoked), tuple(authorities)
+    lists = tuple(hashed), tuple(revoked), tuple(beyond)
     return KnownHosts(text, {**known.named, **new}, *lists)
 
 

@@ -16,6 +16,8 @@ import paramiko
 from railgauge.core.errors import (
     AuthenticationFailed,
     BadInput,
+    LoginBeyond,
+    NoCommonAlgorithm,
     NodeUnreachable,
     RailgaugeError,
     TransportError,
@@ -258,6 +260,9 @@ def _translated(node: Node, hop: Any, error: Exception) -> TransportError:
     place = f"{hop.host} port {hop.port}"
     if isinstance(error, paramiko.ChannelException):
         return _unreachable(node, f"the jump host cannot connect to {place}: {error.text}")
+    if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
+        what = f"{place} has no algorithm in common with this transport: {_one_line(error)}"
+        return NoCommonAlgorithm(what, where=node.name)
     if _was_greeted(hop) or isinstance(error, paramiko.AuthenticationException):
         return _refused(node, hop, error)
     return _unreachable(node, *_why_unreachable(hop, place, error))
@@ -294,6 +299,9 @@ def _unreachable(node: Node, what: str, remedy: str = "") -> NodeUnreachable:
 
 def _refused(node: Node, hop: Any, error: Exception) -> AuthenticationFailed:
     what = f"{hop.user} cannot log in to {hop.host} port {hop.port}: {_one_line(error)}"
+    if beyond := ssh_config.beyond(hop.ssh_config):
+        ways = " and ".join(beyond)
+        return LoginBeyond(f"{what}; only the ssh command has {ways}", where=node.name)
     if node.ssh.agent and not hop.connect_kwargs["allow_agent"]:
         remedy = "the ssh-agent of SSH_AUTH_SOCK does not answer: mend it, or set ssh.agent: false"
     elif node.ssh.key and hop.connect_kwargs.get("pkey") is None:

@@ -191,6 +191,15 @@ def command_line(
     return Sent(_line(limit, marker, become), _WHOLE.format(script=script), command.asks)
 
 
+def greeting(nonce: str) -> Sent:
+    """Return what a node answers with the marker ``pid``; the shell then lives as its input does.
+
+    The marker is on stderr too, where it ends what the login shell's start-up files print.
+    """
+    marker = f"{MARKER} {nonce}"
+    return Sent("exec sh", f'echo "{marker} pid $$"; echo "{marker} pid" >&2\n')
+
+
 def _line(limit: str, marker: str, become: tuple[str, ...]) -> str:
     if not become:
         return f"exec {limit}"

@@ -6,6 +6,7 @@ command is not installed, paramiko reads the files as far as it understands them
 
 from __future__ import annotations
 
+import base64
 import getpass
 import os
 import re
@@ -29,10 +30,17 @@ _USED = frozenset(
         *("hostname", "user", "port", "identityfile", "proxyjump", "proxycommand"),
         *("userknownhostsfile", "globalknownhostsfile", "stricthostkeychecking", "hostkeyalias"),
         "serveraliveinterval",
+        *("identityagent", "certificatefile", "pkcs11provider", "hostbasedauthentication"),
+        "gssapiauthentication",
     }
 )
+# Ways to log in that only the ssh command has, and the values that mean none.
+_BEYOND = ("IdentityAgent", "CertificateFile", "PKCS11Provider", "HostbasedAuthentication")
+_KERBEROS = "GSSAPIAuthentication"
+_NONE = ("", "no", "none", "SSH_AUTH_SOCK")
 _EXPANDED = ("proxycommand", "userknownhostsfile", "globalknownhostsfile")
 _TOKEN = re.compile(r"%(.)|\$\{(\w+)\}")
+_ON_SECURITY_KEYS = (b"sk-ssh-ed25519@openssh.com", b"sk-ecdsa-sha2-nistp256@openssh.com")
 
 
 def for_host(node: Node, user: str | None = None, port: int | None = None) -> fabric.Config:
@@ -68,6 +76,39 @@ def _is_empty(path: str | None) -> bool:
 
 def _unreadable(node: str, why: str) -> BadInput:
     return BadInput(f"cannot read the ssh configuration: {why}", where=node)
+
+
+def beyond(configured: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the settings of a host by which the ssh command may log in, and this transport cannot.
+
+    Debian and Red Hat set GSSAPIAuthentication for everybody: it counts with a ticket of Kerberos.
+    """
+    asked = [
+        name for name in (*_BEYOND, _KERBEROS) if configured.get(name.lower(), "") not in _NONE
+    ]
+    if _KERBEROS in asked and not _has_ticket():
+        asked.remove(_KERBEROS)
+    if any(_is_on_security_key(Path(name)) for name in configured.get("identityfile", [])):
+        asked.append("a security key")
+    return tuple(asked)
+
+
+def _has_ticket() -> bool:
+    try:
+        done = subprocess.run(["klist", "-s"], timeout=_ANSWER_LIMIT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def _is_on_security_key(path: Path) -> bool:
+    """Whether the file of a key stands for a security key; its public part is not encrypted."""
+    try:
+        text = b"".join(path.read_bytes().splitlines()[1:-1])
+        data = base64.b64decode(text, validate=True)
+    except (OSError, ValueError):
+        return False
+    return any(kind in data for kind in _ON_SECURITY_KEYS)
 
 
 class _OpenSsh(paramiko.SSHConfig):

@@ -76,13 +76,14 @@ folders() {
   done
   exit 0
 }
+# A bash that sshd has started reads ~/.bashrc, which may print, unless it is told not to (--norc).
 profile() {
   left=$(absent_programs)
   { [ -n "$left" ] && command -v bash >/dev/null; } || exit 0
   for file in /etc/profile.d/*.sh; do
     [ -r "$file" ] || continue
     # shellcheck disable=SC2016,SC2086 # for the inner shell; words
-    timeout -k 1 3 bash -c '. "$0" >/dev/null 2>&1 || exit 0
+    timeout -k 1 3 bash --norc -c '. "$0" >/dev/null 2>&1 || exit 0
       for name in "$@"; do at=$(command -v "$name") && printf "%s %s %s\n" "$name" "$at" "$0"; done' "$file" $left
   done </dev/null 2>/dev/null
   exit 0
@@ -94,7 +95,7 @@ modules() {
     /usr/share/lmod/lmod/init/bash /usr/share/modules/init/bash /usr/share/Modules/init/bash; do
     [ -r "$file" ] || continue
     # shellcheck disable=SC2016
-    timeout -k 1 12 bash -c '. "$0" >/dev/null 2>&1
+    timeout -k 1 12 bash --norc -c '. "$0" >/dev/null 2>&1
       for module in $(module -t avail 2>&1 | sed "s/(.*//" | grep -Ei "$1" | head -n 12); do
         (module load "$module" >/dev/null 2>&1 || exit 0
         for name in $2; do at=$(command -v "$name") && printf "%s %s %s %s\n" "$name" "$at" "$0" "$module"; done)

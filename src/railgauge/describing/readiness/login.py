@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 
-from railgauge.core.errors import HostKeyCertified
+from railgauge.config.reaching import BY_SSH
+from railgauge.core.errors import OnlyBySsh
 from railgauge.describing.readiness.model import (
     CellState,
     CheckCell,
@@ -15,19 +16,13 @@ from railgauge.describing.readiness.model import (
 from railgauge.leases.holder import Held, Taken, Unleasable
 
 _SUDOERS = "give the login the right: {user} ALL=(root) NOPASSWD: ALL in /etc/sudoers.d/railgauge"
-# The recipe of hostfiles/example-openssh.yaml; who logs in is said by the ssh configuration alone.
-_BY_SSH = (
-    *("ssh", "-T", "-oBatchMode=yes", "-oLogLevel=ERROR", "-oConnectTimeout=10"),
-    *("-oServerAliveInterval=10", "-oServerAliveCountMax=3"),
-    *("-oControlMaster=auto", "-oControlPersist=no", "-oControlPath={socket}"),
-)
 
 
 def reach(one: NodeSeen, site: NodesSeen) -> CheckCell:  # noqa: ARG001 - the form of every check
     if one.refusal is None:
         return CheckCell(CellState.OK, one.entry.way if one.entry else "reached")
     error = one.refusal
-    if isinstance(error, HostKeyCertified):
+    if isinstance(error, OnlyBySsh):
         lines = (
             HostfileLine(("transport",), "exec"),
             HostfileLine(("exec",), [*_ssh_words(one), "{address}", "{line}"]),
@@ -43,7 +38,7 @@ def _ssh_words(one: NodeSeen) -> list[str]:
     ssh = one.node.ssh
     given = {"User": ssh.user, "Port": ssh.port, "IdentityFile": ssh.key, "ProxyJump": ssh.jump}
     config = [] if ssh.config is None else ["-F", ssh.config]
-    return [*_BY_SSH, *config, *(f"-o{key}={value}" for key, value in given.items() if value)]
+    return [*BY_SSH, *config, *(f"-o{key}={value}" for key, value in given.items() if value)]
 
 
 def shell(one: NodeSeen, site: NodesSeen) -> CheckCell:
