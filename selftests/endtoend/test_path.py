@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from testing.acceptance import BARE_SMOKE, METAX, MI300X, TCPX, Run, Runs, Scenario, assert_sound
 from testing.fewer import EXPECTED, measuring
+from testing.places import ROOT
 
 BETWEEN = ("tests/preflight/test_host.py", "tests/network", "tests/gpudirect", "tests/collective")
 # Of the eight NICs below the collectives, the one that is idle in them.
@@ -50,6 +53,21 @@ def pair_items(run: Run, *names: str) -> set[str]:
 @pytest.fixture(params=MEASURABLE)
 def run(request: pytest.FixtureRequest, runs: Runs) -> Run:
     return runs[request.param]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/reports.md"])
+def test_the_cause_that_pages_show_is_what_its_run_prints(runs: Runs, page: str) -> None:
+    *lines, last = cause_in((ROOT / page).read_text(encoding="utf-8"))
+    printed = cause_in(runs["metax-gdr"].stdout)
+    assert len(lines) > 4
+    assert [line for line in lines if line not in printed] == [], printed
+    assert any(line.startswith(last.removesuffix(", ...")) for line in printed)
+
+
+def cause_in(text: str) -> list[str]:
+    """The lines of the first cause, without their labels: pages leave some of them out."""
+    (found,) = re.findall(r"^cause 1: .*\n(?:    .*\n)+", text, re.MULTILINE)
+    return [re.sub(r"^    (?:[\w ]+:)? *", "", line) for line in found.splitlines()]
 
 
 def test_rejected(run: Run) -> None:

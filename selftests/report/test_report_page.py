@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from testing.places import ROOT
 from testing.render_page import Replacement, render, render_of
 
 from railgauge.bundle.folder import FolderContents
@@ -63,21 +62,6 @@ def test_the_first_screen_names_the_verdict_the_cause_and_the_remedy(opened, gdr
     assert top.index(cause["remedy"]) < top.index("Rung 1: network")
     assert "4 of 4 nodes" in top
     assert "lab-metax-c500: 4 nodes" in top
-
-
-@pytest.mark.parametrize("page_", ["README.md", "docs/reports.md"])
-def test_the_cause_that_pages_show_is_what_its_run_prints(gdr, page_):
-    shown, printed = cause_in((ROOT / page_).read_text("utf-8")), cause_in(gdr.stdout)
-    *lines, last = shown
-    assert len(lines) > 4
-    assert [line for line in lines if line not in printed] == []
-    assert any(line.startswith(last.removesuffix(", ...")) for line in printed)
-
-
-def cause_in(text):
-    """The lines of the first cause, without their labels: pages leave some of them out."""
-    (found,) = re.findall(r"^cause 1: .*\n(?:    .*\n)+", text, re.MULTILINE)
-    return [re.sub(r"^    (?:[\w ]+:)? *", "", line) for line in found.splitlines()]
 
 
 def test_nothing_is_asked_for_and_nothing_goes_wrong(opened, page):

@@ -71,6 +71,18 @@ def test_what_another_run_found_elsewhere_closes_no_gate(other):
     assert found[PAIR.format("a:b")].outcome is Outcome.PASSED
 
 
+@pytest.mark.parametrize(
+    ("others", "outcome"),
+    [((), Outcome.BLOCKED), ((pair("a", "c"),), Outcome.PASSED)],
+    ids=["nothing else is known of its NIC", "it was fine with another partner"],
+)
+def test_a_failed_pair_of_another_run_closes_a_gate_inside_a_suspected_node(others, outcome):
+    inside = replace(fact("a"), rung=Rung.INTRANODE)
+    inside = replace(inside, id="tests/intranode/test_node.py::test_x[a]")
+    found = records_of(run("r1", 1, pair("a", "b", Outcome.FAILED)), run("r2", 2, inside, *others))
+    assert found[inside.id].outcome is outcome
+
+
 def test_the_gates_of_one_run_stay_as_they_were_in_it():
     """Other limits may make an item fail below one that was measured."""
     items = fact("a", Outcome.FAILED), pair("a", "b")
