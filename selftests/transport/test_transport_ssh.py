@@ -371,7 +371,7 @@ def test_a_key_is_named_by_its_file_or_as_the_agents(tmp_path: Path) -> None:
 def way(key: paramiko.PKey | None, *files: Path) -> str:
     hop = SimpleNamespace(
         user="root",
-        gateway=None,
+        proxy="",
         connect_kwargs={"key_filename": [str(file) for file in files]},
         transport=SimpleNamespace(login_key=key),
     )

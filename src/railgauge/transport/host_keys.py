@@ -51,11 +51,11 @@ def known_hosts_files(settings: SshSettings, configured: Mapping[str, str]) -> t
     return tuple(Path(name).expanduser() for name in names if name != "none")
 
 
-Beside = Callable[[], tuple[str, ...] | None]
+ScanPrefix = Callable[[], tuple[str, ...] | None]
 """The argv that runs a command where a host can be reached; ``None`` if that is not known."""
 
 
-def guard(connection: Any, settings: SshSettings, where: str, beside: Beside) -> None:
+def guard(connection: Any, settings: SshSettings, where: str, beside: ScanPrefix) -> None:
     """Make a fabric connection check the host's key. Raises ``BadInput``, ``HostKeyRejected``.
 
     paramiko itself is told of no known keys, so that it asks the policy about every key.
@@ -182,7 +182,7 @@ class _Policy(paramiko.MissingHostKeyPolicy):
     ``scan`` gives the argv before ssh-keyscan, ``None`` if that cannot ask for the key.
     """
 
-    def __init__(self, path: Path, expected: Expected, scan: Beside = tuple) -> None:
+    def __init__(self, path: Path, expected: Expected, scan: ScanPrefix = tuple) -> None:
         self._path = path
         self._expected = expected
         self._scan = scan

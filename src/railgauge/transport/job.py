@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
-from typing import Protocol
 
 from railgauge import containers
 from railgauge.core import exhaustion
@@ -33,7 +32,7 @@ from railgauge.core.model import Command, Node, Transcript
 from railgauge.core.terms import Role
 from railgauge.transport import Entry, InVain, never, shell
 from railgauge.transport.capture import AnsweringPipes, Capture, Pipes
-from railgauge.transport.shell import Sent
+from railgauge.transport.connection import NodeConnection
 from railgauge.transport.tag import Tag
 
 GRACE_S = shell.KILL_AFTER_S + 5.0  # beyond the limit: for timeout's KILL and a slow connection
@@ -47,34 +46,6 @@ KILLED_CODE = 137  # 128 + 9, the number of SIGKILL
 _TIMEOUT_CODES = (shell.TIMEOUT_CODE, KILLED_CODE)  # of timeout: ended by TERM, ended by KILL
 _NEARLY = 0.99  # the node's clock may run slightly faster than ours
 _TOO_LARGE = "output-too-large"
-
-
-class NodeConnection(Protocol):
-    """An open connection to one node.
-
-    ``beats`` says whether its commands have to show that they run, because nothing else shows that
-    the node can still be heard.
-    """
-
-    @property
-    def beats(self) -> bool: ...
-
-    @property
-    def lost(self) -> str:
-        """Why the connection is lost; empty while that is not known here. Sends nothing."""
-
-    @property
-    def way(self) -> str:
-        """How the node was reached, in words."""
-
-    def execute(self, sent: Sent) -> Pipes:
-        """Have the node's login shell run the line, with the script as its standard input.
-
-        Raises ``TransportError``.
-        """
-
-    def close(self) -> None:
-        """Close the connection; may be called twice."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,36 @@
+"""What a transport brings: a way to have a node run a line of shell text."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from railgauge.transport.capture import Pipes
+from railgauge.transport.shell import Sent
+
+
+class NodeConnection(Protocol):
+    """An open connection to one node.
+
+    ``beats`` says whether its commands have to show that they run, because nothing else shows that
+    the node can still be heard.
+    """
+
+    @property
+    def beats(self) -> bool: ...
+
+    @property
+    def lost(self) -> str:
+        """Why the connection is lost; empty while that is not known here. Sends nothing."""
+
+    @property
+    def way(self) -> str:
+        """How the node was reached, in words."""
+
+    def execute(self, sent: Sent) -> Pipes:
+        """Have the node's login shell run the line, with the script as its standard input.
+
+        Raises ``TransportError``.
+        """
+
+    def close(self) -> None:
+        """Close the connection; may be called twice."""
