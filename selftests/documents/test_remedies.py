@@ -148,6 +148,7 @@ _NO_KEYS = {
     "line",
     "out",
     "it",
+    "folder",
     "those",
 }
 

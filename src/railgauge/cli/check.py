@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from railgauge.cli import check_text, text
+from railgauge.cli import check_text, replacing, text
 from railgauge.cli.reached import nodes_reached, tell
 from railgauge.config import hostfile, texts, thresholds
 from railgauge.config.strict_yaml import loads
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--write", type=Path, metavar="NEW.yaml", help="write the hostfile with the proposed lines"
     )
-    parser.add_argument("--force", action="store_true", help="also over a file that exists")
+    replacing.add_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -74,8 +74,7 @@ def _refuse_unwritable(options: argparse.Namespace) -> None:
         return
     if new.suffix not in _YAML:
         raise BadInput("is no name of a YAML file", where=str(new), remedy="write NAME.yaml")
-    if new.exists() and not options.force:
-        raise BadInput("exists already", where=str(new), remedy="name another file, or --force")
+    replacing.refuse_existing(new, options)
     if new.absolute().parent.resolve() != options.hostfile.absolute().parent.resolve():
         what = "is not in the folder of the hostfile, whose relative paths it keeps"
         raise BadInput(what, where=str(new), remedy=f"write it into {options.hostfile.parent}")

@@ -261,7 +261,7 @@ def _translated(node: Node, hop: Any, error: Exception) -> TransportError:
     if isinstance(error, paramiko.ChannelException):
         return _unreachable(node, f"the jump host cannot connect to {place}: {error.text}")
     if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
-        what = f"{place} has no algorithm in common with this transport: {_one_line(error)}"
+        what = f"{place} has no algorithm in common with railgauge: {_one_line(error)}"
         return NoCommonAlgorithm(what, where=node.name)
     if _was_greeted(hop) or isinstance(error, paramiko.AuthenticationException):
         return _refused(node, hop, error)
