@@ -1,4 +1,4 @@
-"""Commands that write a file of the site: one that is there is replaced only if the user says so."""
+"""Commands that write a file of a site: one that is there is replaced only if the user says so."""
 
 from __future__ import annotations
 
