@@ -58,7 +58,7 @@ def test_a_bundle_has_the_readings_and_they_are_judged_again(healthy, verify):
     content = bench.files(healthy.path)
     assert all("IPv6: ADDRCONF" in said(content, node) for node in bench.HOSTS)
     code, out, _ = verify(healthy.path)
-    assert (code, "111 judged again" in out) == (0, True)
+    assert (code, "114 judged again" in out) == (0, True)
 
 
 def one_more(content, text):

@@ -48,7 +48,7 @@ def test_a_file_that_is_there_is_replaced_with_force_alone(project, capsys):
     document = json.loads(path.read_text(encoding="utf-8"))
     groups = {"pcie_corrected", "pcie_uncorrected,port_errors,rdma_retransmits,port_discards"}
     assert set(document["growth"]) == groups
-    assert document["growth"]["pcie_corrected"]["per_hour"] == 230
+    assert document["growth"]["pcie_corrected"]["per_hour"] == 460
     assert set(document["kernel_log"]) == {"basis", "since_boot"}
     assert "put 'platform: mine' into" in capsys.readouterr().out
 
@@ -71,8 +71,8 @@ def test_nodes_that_differ_are_asked_back_and_the_answer_is_taken(project, tmp_p
         assert new(project, lab) == 2
         said = capsys.readouterr().err
         (line,) = (line for line in said.splitlines() if "mlx5_0" in line)
-        assert "20 Gb/s InfiniBand, MTU 4096, PCIe 3.0 x8 on columbia" in line
-        assert "40 Gb/s InfiniBand, MTU 4096, PCIe 3.0 x8 on viper" in line
+        assert "20 Gb/s InfiniBand, MTU 4096, PCIe 3.0 x16 on columbia" in line
+        assert "40 Gb/s InfiniBand, MTU 4096, PCIe 3.0 x16 on viper" in line
         assert "--like NODE" in said
         assert not written(project).exists()
         assert new(project, lab, "--like", "viper") == 0

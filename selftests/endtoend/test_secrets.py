@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testing import programs
 from testing.acceptance import SMOKE, Project, Run, make_project
 from testing.archives import unpack
 from testing.commands import railgauge
@@ -110,7 +109,6 @@ def plant(lab: StandingLab, folder: Path) -> None:
     for node in lab.logins:
         home = lab.home(node)
         (home / "real").mkdir()
-        (home / "bin" / "bash").symlink_to(programs.asked("bash"))  # for the lines of setup
         for name, text in _PROGRAMS.items():
             tool, real = home / "bin" / name, home / "real" / name
             real.symlink_to(tool.readlink())

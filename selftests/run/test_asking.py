@@ -19,7 +19,7 @@ from railgauge.describing.readiness.model import CellState, NodesSeen
 from railgauge.describing.readiness.table import cells
 from railgauge.leases.holder import Held
 from railgauge.run import asking
-from railgauge.transport import Session, capture
+from railgauge.transport import InVain, Session, capture, never
 from railgauge.transport.registry import connect
 from railgauge.transport.sessions import Sessions
 
@@ -68,7 +68,7 @@ class Hung:
     def __init__(self) -> None:
         self.closed = threading.Event()
 
-    def run(self, command: object) -> None:
+    def run(self, command: object, in_vain: InVain = never) -> None:
         self.closed.wait(60)
         raise CommandTimedOut("closed")
 
@@ -131,13 +131,13 @@ class Late:
     def __getattr__(self, name: str) -> object:
         return getattr(self._inner, name)
 
-    def run(self, command: Command) -> Transcript:
+    def run(self, command: Command, in_vain: InVain = never) -> Transcript:
         self._left -= 1
         if self._left:
-            return self._inner.run(command)
+            return self._inner.run(command, in_vain)
         self._begin.wait(20)
         try:
-            return self._inner.run(command)
+            return self._inner.run(command, in_vain)
         finally:
             self._done.set()
 

@@ -52,9 +52,22 @@ def _text(
     return json.dumps(
         document
         | {
-            "measurements": {name: every[name] for name in measurements},
+            "measurements": {name: _alone(every[name], measurements) for name in measurements},
             "expected": {
                 name: one for name, one in document["expected"].items() if name in expected
             },
         }
     )
+
+
+def _alone(one: dict[str, Any], kept: Collection[str]) -> dict[str, Any]:
+    """Leave out what compares the measurement with one that is left out."""
+    gone = {
+        each["metric"] for each in one.get("asserts", ()) if each.get("over", "") not in ("", *kept)
+    }
+    return {
+        name: [each for each in value if each["metric"] not in gone]
+        if name in ("asserts", "limits")
+        else value
+        for name, value in one.items()
+    }

@@ -349,4 +349,4 @@ def _by_kind(base: type[RailgaugeError]) -> dict[str, type[RailgaugeError]]:
     found: dict[str, type[RailgaugeError]] = {}
     for inner in base.__subclasses__():
         found.update(_by_kind(inner))
-    return {**found, base.kind: base}  # last: a subclass may inherit this kind
+    return found | ({base.kind: base} if "kind" in vars(base) else {})  # others inherit it

@@ -31,7 +31,12 @@ def named(node: Node, host: str, agent: str = "") -> Node:
 
 
 def unknown(node: Node, host: str) -> str:
-    """Return the name of another node whose address is ``host``, if the node cannot resolve it."""
+    """Return the name of another node whose address is ``host``, if the node cannot resolve it.
+
+    A tool that is played without a lab has no other nodes.
+    """
+    if not node["root"]:
+        return ""
     others = (one for one in _all(node) if host in (one["name"], one["address"]))
     return next((str(one["name"]) for one in others if not one["ssh"]["resolves"]), "")
 
