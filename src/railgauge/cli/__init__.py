@@ -119,7 +119,7 @@ def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="railgauge",
         description="Acceptance tests for GPU clusters. The acceptance run itself is pytest: "
-        "pytest --hostfile FILE. These commands work without a cluster.",
+        "pytest --hostfile FILE. Most of these commands touch no node.",
         epilog=f"exit codes: {EXIT_CODES_IN_WORDS}, 2 bad usage or input",
     )
     parser.add_argument("--version", action="version", version=f"railgauge {__version__}")
