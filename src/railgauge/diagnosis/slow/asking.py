@@ -1,0 +1,131 @@
+"""The measurements that decide between hypotheses: those that tell most in a second. Pure.
+
+Each hypothesis predicts what a measurement gives: a share, or one of several with their
+probabilities if a fault acts at times. What a measurement tells is the mutual information between
+hypothesis and result. Measurements are chosen one after the other, each given those before it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from railgauge.core.question import LIMITS, Question
+from railgauge.diagnosis.slow.decision import Weighed
+from railgauge.diagnosis.slow.faults import Hypothesis
+from railgauge.diagnosis.slow.options import Option, Result, options
+from railgauge.diagnosis.slow.readings import Evidence, Group
+
+_LEAST = 0.01 / 20  # nats a second; a check of a small rest is worth no measurement of 20 s
+_TEMPER = 0.5
+_HYPOTHESES, _BRANCHES = 48, 40
+_UNLIKELY, _SETTLED = 1e-7, 0.0005
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, the suspected nodes of it, and what it tells in nats a second."""
+
+    question: Question
+    suspects: tuple[str, ...]
+    tells: float
+
+
+def asked(
+    evidence: Evidence,
+    weighed: Weighed,
+    most: int,
+    made: Collection[tuple[str, int]] = (),
+    *,
+    adds: bool,
+) -> list[Asked]:
+    """At most so many questions, the most telling first; none if nothing is left to tell."""
+    # As if less sure: what the prior decided, rather than a measurement, is worth a check.
+    some = [(faults, p**_TEMPER) for faults, p in weighed.of_all if p > _UNLIKELY][:_HYPOTHESES]
+    total = sum(weight for _, weight in some)
+    weights = [weight / total for _, weight in some]
+    hypotheses = [faults for faults, _ in some]
+    suspects = _suspects(zip(hypotheses, weights, strict=True))
+    if not suspects:
+        return []
+    pools = _pools(options(evidence, sorted(suspects), hypotheses, adds=adds, made=made))
+    chosen: list[Asked] = []
+    branches: list[Sequence[float]] = [weights]
+    referenced: set[Group] = set()
+    while len(chosen) < most:
+        gain, best = max(
+            ((_tells(branches, pool[0]), -place) for place, pool in enumerate(pools)),
+            default=(0.0, 0),
+        )
+        if gain < _LEAST:
+            break
+        option = _unused(pools[-best], chosen)
+        pools = [rest for pool in pools if (rest := [one for one in pool if one is not option])]
+        what = option.what[0]
+        group = (what.case.measurement, what.size_bytes, what.placement, what.case.pairing)
+        # one reference serves all measurements of a kind
+        for one in option.what[: 1 if group in referenced else None]:
+            question = Question(LIMITS, one.case, one.size_bytes, one.placement or None)
+            chosen.append(Asked(question, option.uses, gain))
+        referenced.add(group)
+        branches = _split(branches, option.results)
+    return chosen[:most]
+
+
+def _suspects(some: Iterable[tuple[Hypothesis, float]]) -> set[int]:
+    found: dict[int, float] = {}
+    for faults, weight in some:
+        for fault in faults:
+            found[fault.part] = found.get(fault.part, 0.0) + weight
+    return {part for part, weight in found.items() if _SETTLED < weight < 1 - _SETTLED}
+
+
+def _pools(some: Iterable[Option]) -> list[list[Option]]:
+    """Options that tell the same in the same time, those of the fewest parts first."""
+    alike: dict[object, list[Option]] = {}
+    for option in some:
+        key = tuple(tuple(sorted((k, round(v, 3)) for k, v in r.items())) for r in option.results)
+        if any(one != key[0] for one in key):
+            alike.setdefault((key, option.seconds), []).append(option)
+    return [sorted(each, key=lambda one: one.width) for each in alike.values()]
+
+
+def _unused(pool: Sequence[Option], chosen: Sequence[Asked]) -> Option:
+    """The first option of a case that is not chosen yet, so that each result is a new one."""
+    cases = {one.question.case for one in chosen}
+    return next((one for one in pool if one.what[0].case not in cases), pool[0])
+
+
+def _tells(branches: Sequence[Sequence[float]], option: Option) -> float:
+    return sum(_information(branch, option.results) for branch in branches) / option.seconds
+
+
+def _information(branch: Sequence[float], results: Sequence[Result]) -> float:
+    """The mutual information, times the probability of the branch."""
+    total = sum(branch)
+    of: dict[int, float] = {}
+    within = 0.0
+    for weight, result in zip(branch, results, strict=True):
+        share = weight / total
+        for value, chance in result.items():
+            of[value] = of.get(value, 0.0) + share * chance
+        if len(result) > 1:
+            within += share * _entropy(result.values())
+    return max(0.0, _entropy(of.values()) - within) * total
+
+
+def _entropy(chances: Iterable[float]) -> float:
+    return -sum(chance * math.log(chance) for chance in chances if chance > 0)
+
+
+def _split(branches: Sequence[Sequence[float]], results: Sequence[Result]) -> list[Sequence[float]]:
+    """What is left in doubt after each result."""
+    found: list[Sequence[float]] = []
+    values = dict.fromkeys(value for result in results for value in result)
+    for branch in branches:
+        for value in values:
+            part = [w * r.get(value, 0.0) for w, r in zip(branch, results, strict=True)]
+            if sum(part) > _UNLIKELY * 10:
+                found.append(part)
+    return sorted(found, key=sum, reverse=True)[:_BRANCHES]

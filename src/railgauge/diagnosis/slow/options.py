@@ -1,0 +1,178 @@
+"""Which measurements could be made to decide between suspects, and what each would give. Pure.
+
+They are those of the plan: with other nodes, turned round, or over another NIC or GPU of the same
+distance. Where it is not known what healthy parts reach, the same is measured on good nodes beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from railgauge.core.model import Case, Pairing
+from railgauge.core.terms import Scope
+from railgauge.diagnosis.slow.constants import When
+from railgauge.diagnosis.slow.faults import Hypothesis, joined
+from railgauge.diagnosis.slow.places import Places
+from railgauge.diagnosis.slow.readings import Evidence, Measurable, parts_of
+from railgauge.judging.confirmation import MOST_REPEATS
+from railgauge.tools.form import Kind, Part
+
+_SMALL, _OTHERS, _MOST = 8, 4, 1500
+_STEP = 0.015  # results that close are one: 2.6 standard deviations of the difference of two
+_PAIR = 2
+_SETUP_S = 10.0  # of a measurement, whatever it measures
+FEW, MANY = 1, MOST_REPEATS
+
+Result = Mapping[int, float]
+"""The results that a hypothesis predicts, in steps of a logarithm, with their probabilities."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A measurement, with the one on good nodes beside it if that is needed."""
+
+    what: tuple[Measurable, ...]
+    width: int
+    results: tuple[Result, ...]
+    seconds: float
+    uses: tuple[str, ...]
+
+
+def options(
+    evidence: Evidence,
+    suspects: Collection[int],
+    hypotheses: Sequence[Hypothesis],
+    *,
+    adds: bool,
+    made: Collection[tuple[str, int]],
+) -> Iterator[Option]:
+    """``made`` are the keys and repeats of the cases that were added before."""
+    asked = {evidence.parts[number] for number in suspects}
+    slow = {node for fault in hypotheses[0] for node in evidence.parts[fault.part].nodes}
+    good = [n for n in evidence.nodes if n not in slow.union(*(part.nodes for part in asked))]
+    for one in _measurable(evidence, asked):
+        form = evidence.form(one)
+        if form is None or form.upto or asked.isdisjoint(parts_of(form)):
+            continue
+        places = Places.of(form, _Numbers(evidence.number))
+        all_ = [one]
+        if not evidence.is_known(one):
+            beside = [node for node in good if node not in one.case.nodes]
+            if len(beside) < len(one.case.nodes):
+                continue
+            nodes = tuple(beside[: len(one.case.nodes)])
+            all_.append(replace(one, case=replace(one.case, nodes=nodes)))
+        named = {
+            node for part in asked if evidence.number[part] in places.at for node in part.nodes
+        }
+        uses = tuple(node for node in one.case.nodes if node in named)
+        typical_s = evidence.platform.measurements[one.case.measurement].typical_s
+        for repeats in _repeats(places, hypotheses):
+            times = _times(one.case, repeats, made)
+            if times is not None:
+                yield Option(
+                    tuple(replace(w, case=replace(w.case, repeats=times)) for w in all_),
+                    len(places.at),
+                    tuple(_result(places, faults, repeats, adds=adds) for faults in hypotheses),
+                    len(all_) * (_SETUP_S + repeats * typical_s),
+                    uses,
+                )
+
+
+class _Numbers(dict[Part, int]):
+    """The numbers of parts; a part that nothing has measured yet has one that is no suspect's."""
+
+    def __missing__(self, part: Part) -> int:
+        self[part] = number = -1 - len(self)
+        return number
+
+
+def _repeats(places: Places, hypotheses: Sequence[Hypothesis]) -> tuple[int, ...]:
+    is_rare = any(f.is_rare and f.part in places.at for faults in hypotheses for f in faults)
+    return (FEW, MANY) if is_rare else (FEW,)
+
+
+def _times(case: Case, repeats: int, made: Collection[tuple[str, int]]) -> int | None:
+    """How often to repeat it, so that it is a case of its own; ``None`` if it was made twice."""
+    if (case.key, repeats) not in made:
+        return repeats
+    other = repeats - 1 or repeats + 1
+    return None if (case.key, other) in made else other
+
+
+def _result(places: Places, faults: Hypothesis, repeats: int, *, adds: bool) -> Result:
+    """The slowest of so many repeats."""
+    mine = [fault for fault in faults if fault.part in places.at]
+    states: list[tuple[float, tuple[tuple[int, float], ...]]] = [(1.0, ())]
+    for fault in mine:
+        if fault.when is When.AT_TIMES:
+            seen = 1 - (1 - fault.chance) ** repeats
+            some = [(seen, fault.share), (1 - seen, 0.0)]
+        else:
+            some = [(1.0, fault.share)]
+        states = [(p * q, (*s, (fault.part, x))) for p, s in states for q, x in some]
+    found: dict[int, float] = {}
+    for chance, losses in states:
+        low, high = places.predicted(joined(losses), adds=adds)
+        step = round((low + high) / 2 / _STEP)
+        found[step] = found.get(step, 0.0) + chance
+    return found
+
+
+def _measurable(evidence: Evidence, suspects: Collection[Part]) -> Iterator[Measurable]:
+    """Each measurement of the plan on the suspects' nodes, alone and with some others."""
+    mine = sorted({node for part in suspects for node in part.nodes})
+    others = [node for node in evidence.nodes if node not in mine]
+    some = [*mine, *(others if len(evidence.nodes) <= _SMALL else others[:_OTHERS])]
+    pairs = [(a, b) for a in some for b in some if a != b and (a in mine or b in mine)]
+    found: dict[tuple[str, int | None, str], Measurable] = {}
+    for one in _templates(evidence, suspects):
+        measurement = evidence.platform.measurements[one.case.measurement]
+        if measurement.scope == Scope.NODE:
+            nodes: Sequence[tuple[str, ...]] = [(node,) for node in mine]
+        elif len(one.case.nodes) == _PAIR:
+            is_on = one.case.pairing is None or _is_on(one.case.pairing, suspects)
+            nodes = pairs if is_on else ()
+        else:
+            continue
+        for place in nodes:
+            case = replace(one.case, nodes=place, repeats=FEW)
+            key = (case.key, one.size_bytes, one.placement)
+            if key not in found and len(found) < _MOST:
+                found[key] = replace(one, case=case)
+    yield from found.values()
+
+
+def _templates(evidence: Evidence, suspects: Collection[Part]) -> Iterator[Measurable]:
+    seen = set()
+    for one in evidence.planned:
+        for pairing in _pairings(evidence, one.case, suspects):
+            case = replace(one.case, pairing=pairing)
+            key = (case.measurement, pairing, one.size_bytes, one.placement, len(case.nodes))
+            if key not in seen:
+                seen.add(key)
+                yield replace(one, case=case)
+
+
+def _pairings(
+    evidence: Evidence, case: Case, suspects: Collection[Part]
+) -> Sequence[Pairing | None]:
+    """Paths in a node like the case's; for the path of a suspected GPU to a NIC also its others."""
+    if case.pairing is None or case.pairing.peer is not None:
+        return (case.pairing,)
+    gpus = {part.gpu for part in suspects if part.kind is Kind.PCIE}
+    known = evidence.platform.pairings(evidence.platform.measurements[case.measurement].memory)
+    alike = [one for one in known if one.distance == case.pairing.distance or one.gpu in gpus]
+    return alike or (case.pairing,)
+
+
+def _is_on(pairing: Pairing, suspects: Collection[Part]) -> bool:
+    for part in suspects:
+        if part.kind in (Kind.NODE, Kind.PATH):
+            return True
+        if part.nic and part.nic == pairing.nic:
+            return True
+        if part.gpu >= 0 and part.gpu == pairing.gpu:
+            return True
+    return False

@@ -1,0 +1,161 @@
+"""The likeliest hypotheses: they grow fault by fault, and faults are exchanged. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from railgauge.diagnosis.slow.constants import (
+    BEAM,
+    DEPTH,
+    FOCUS,
+    REFINED,
+    SPLIT,
+    SURELY,
+    UNEXPLAINED,
+    WINDOW,
+)
+from railgauge.diagnosis.slow.faults import Hypothesis
+from railgauge.diagnosis.slow.fitting import fitted
+from railgauge.diagnosis.slow.likelihood import Model, is_slower
+from railgauge.diagnosis.slow.readings import Evidence, Reading
+
+_WIDE, _VERY_WIDE, _BESIDE = 12, 40, 8
+_EQUAL = 2
+Pool = dict[Hypothesis, float]
+"""Hypotheses with their scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """All hypotheses of the search, and the model that scored them."""
+
+    model: Model
+    pool: Mapping[Hypothesis, float]
+
+
+def searched(evidence: Evidence, known: Collection[int] = ()) -> Found:
+    """Search twice if two faults meet: whether their losses add up is unknown."""
+    found = _searched(Model(evidence, known=known))
+    best = max(found.pool, key=found.pool.__getitem__)
+    if not found.model.meet(best):
+        return found
+    hiding = _searched(Model(evidence, adds=False, known=known))
+    is_clearer = max(hiding.pool.values()) > found.pool[best] + SURELY
+    return hiding if is_clearer else found
+
+
+def _searched(model: Model) -> Found:
+    search = _Search(model)
+    search.grow()
+    search.exchange()
+    return Found(model, search.pool)
+
+
+class _Search:
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.pool: Pool = {(): 0.0}
+
+    def grow(self) -> None:
+        beam: list[Hypothesis] = [()]
+        best = 0.0
+        for _ in range(DEPTH):
+            fresh: Pool = {}
+            for faults in beam:
+                fresh |= self._grown(faults, self._candidates(faults))
+            if not fresh:
+                return
+            self.pool |= fresh
+            beam = _unlike(fresh)
+            if fresh[beam[0]] < best - WINDOW:
+                return
+            best = max(best, fresh[beam[0]])
+
+    def exchange(self) -> None:
+        """Leave faults out, and put others in their place; of the best also two at once."""
+        for _ in range(2):
+            best = max(self.pool.values())
+            for faults in _unlike(self.pool)[:REFINED]:
+                if self.pool[faults] > best - WINDOW:
+                    self._exchanged(faults, splits=False)
+        best_one = max(self.pool, key=self.pool.__getitem__)
+        self._exchanged(best_one, splits=True)
+        self._two_for_one(best_one)
+
+    def _exchanged(self, faults: Hypothesis, *, splits: bool) -> None:
+        for fault in faults:
+            others = tuple(one for one in faults if one is not fault)
+            self.pool.setdefault(others, self._model.score(others))
+            ones = self._grown(others, sorted({fault.part, *self._candidates(others)}))
+            self.pool |= ones
+            if splits:
+                for one in sorted(ones, key=ones.__getitem__, reverse=True)[:SPLIT]:
+                    self.pool |= self._grown(one, self._candidates(one))
+
+    def _two_for_one(self, faults: Hypothesis) -> None:
+        for place, one in enumerate(faults):
+            for other in faults[place + 1 :]:
+                left = tuple(fault for fault in faults if fault is not one and fault is not other)
+                self.pool.setdefault(left, self._model.score(left))
+                self.pool |= self._grown(left, self._candidates(left))
+
+    def _grown(self, faults: Hypothesis, parts: Iterable[int]) -> Pool:
+        """The hypothesis with one more fault of each part: a second one has another course."""
+        found: Pool = {}
+        for part in parts:
+            same = [fault for fault in faults if fault.part == part]
+            if len(same) > 1:
+                continue
+            fault = fitted(self._model, part, faults)
+            if fault is None or any(fault.when is one.when for one in same):
+                continue
+            grown, score = self._model.grown(faults, fault)
+            if grown not in self.pool:
+                found[grown] = score
+        return found
+
+    def _candidates(self, faults: Hypothesis) -> list[int]:
+        """The parts of what the hypothesis explains worst."""
+        model, evidence = self._model, self._model.evidence
+        touched = {number for fault in faults for number in evidence.of_part[fault.part]}
+        worst = []
+        for number in sorted(touched.union(model.unexplained)):
+            execution = evidence.executions[number]
+            is_touched = number in touched
+            value = model.mixed(execution, faults) if is_touched else model.healthy[number]
+            if value >= -UNEXPLAINED:
+                continue
+            losses = model.likeliest(execution, faults) if is_touched else ()
+            slower = [
+                one
+                for one in execution.readings
+                if is_slower(one, one.places.predicted(losses, adds=model.adds)[0])
+            ]
+            if slower:
+                few = min(len(one.places.at) for one in slower)
+                worst.append((few > _VERY_WIDE, few > _WIDE, value, number, slower))
+        worst.sort(key=lambda one: one[:4])
+        return sorted({part for *_, slower in worst[:FOCUS] for part in _narrow(slower)})
+
+
+def _narrow(slower: Iterable[Reading]) -> set[int]:
+    """The parts of the readings that depend on the fewest."""
+    some = [one.places.at for one in slower]
+    most = min(map(len, some)) + _BESIDE
+    return {part for at in some if len(at) <= most for part in at}
+
+
+def _unlike(scored: Mapping[Hypothesis, float]) -> list[Hypothesis]:
+    """The best hypotheses; of those that fit equally well, which nothing tells apart, two."""
+    equal: Counter[float] = Counter()
+    found: list[Hypothesis] = []
+    for faults in sorted(scored, key=scored.__getitem__, reverse=True):
+        place = round(scored[faults], 1)
+        equal[place] += 1
+        if equal[place] <= _EQUAL:
+            found.append(faults)
+        if len(found) == BEAM:
+            break
+    return found
