@@ -57,14 +57,16 @@ class Rules:
 
 @dataclass
 class Model:
-    """Infers once for each set of results; ``inference`` is the last one."""
+    """Infers once for each set of measurements; ``inference`` is the last one."""
 
     seconds: float = 0.0
     inference: Inference | None = field(default=None, repr=False)
 
     def _inferred(self, results: RunResults) -> Inference:
-        if self.inference is None or self.inference.results is not results:
+        last = self.inference and self.inference.results
+        if not last or (last.records, last.confirmed) != (results.records, results.confirmed):
             self.inference = inferred(results)
+        assert self.inference is not None
         return self.inference
 
     def diagnose(self, results: RunResults) -> tuple[Cause, ...]:

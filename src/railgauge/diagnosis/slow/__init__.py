@@ -43,8 +43,10 @@ class Inference:
         return asked(self.model.evidence, self.weighed, most, made, adds=self.model.adds)
 
     def claims(self) -> tuple[CauseClaim, ...]:
-        questions = [one.question for one in self.asked(1)]
-        return tuple(claims(self.findings, self.results.records, questions))
+        found = self.findings
+        is_open = any(not one.is_decided for one in found)
+        questions = [one.question for one in self.asked(1)] if is_open else []
+        return tuple(claims(found, self.results.records, questions))
 
 
 def inferred(results: RunResults, known: Collection[Part] = ()) -> Inference:
@@ -52,4 +54,4 @@ def inferred(results: RunResults, known: Collection[Part] = ()) -> Inference:
     read = evidence(results)
     numbers = [read.number[part] for part in known if part in read.number]
     found = searched(read, numbers)
-    return Inference(results, found.model, weighed(found.pool))
+    return Inference(results, found.model, weighed(found.pool, read.twins))

@@ -8,11 +8,11 @@ likely.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from railgauge.diagnosis.slow.constants import SUSPECT
-from railgauge.diagnosis.slow.faults import Hypothesis
+from railgauge.diagnosis.slow.faults import Hypothesis, ordered
 
 _FAR = 20.0  # less likely by that logarithm: one in 500 million
 _AS_LIKELY = 0.5
@@ -63,10 +63,13 @@ class Weighed:
         return {other: weight for other, weight in order if weight >= least}
 
 
-def weighed(pool: Mapping[Hypothesis, float]) -> Weighed:
-    """Of hypotheses with the same parts only the likeliest counts."""
+def weighed(pool: Mapping[Hypothesis, float], twins: Sequence[Sequence[int]]) -> Weighed:
+    """Of hypotheses with the same parts only the likeliest counts.
+
+    ``twins`` are the parts that no reading tells apart from each part; a search tries one of them.
+    """
     scored: dict[frozenset[int], tuple[float, Hypothesis]] = {}
-    for faults, score in pool.items():
+    for faults, score in _with_twins(pool, twins):
         key = frozenset(fault.part for fault in faults)
         if key not in scored or score > scored[key][0]:
             scored[key] = score, faults
@@ -86,3 +89,19 @@ def weighed(pool: Mapping[Hypothesis, float]) -> Weighed:
     kept.sort(key=lambda one: -one[2])
     some = (Exchange(faults, math.exp(score - top)) for _, _, score, faults in kept[:_MOST])
     return Weighed(best, tuple(some))
+
+
+def _with_twins(
+    pool: Mapping[Hypothesis, float], twins: Sequence[Sequence[int]]
+) -> Iterator[tuple[Hypothesis, float]]:
+    top = max(pool.values())
+    yield from pool.items()
+    for faults, score in pool.items():
+        if score <= top - _FAR:
+            continue
+        mine = {fault.part for fault in faults}
+        for place, fault in enumerate(faults):
+            for twin in twins[fault.part]:
+                if twin not in mine:
+                    changed = (*faults[:place], fault._replace(part=twin), *faults[place + 1 :])
+                    yield ordered(changed), score

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.diagnosis.slow.constants import LEVELS, When
 from railgauge.diagnosis.slow.places import Losses
@@ -13,9 +13,10 @@ State = tuple[float, float]
 """The logarithm of a probability, and of the share that a part then has."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Fault:
-    """``share`` is the logarithm of what is left, for a varying fault of the least that is left.
+class Fault(NamedTuple):
+    """A tuple, because the search compares millions of them.
+
+    ``share`` is the logarithm of what is left, for a varying fault of the least that is left.
 
     ``chance`` is the probability with which it acts on an execution; ``since`` is when it began.
     ``unknown`` is what it costs that chance or moment are fitted, as a logarithm.
@@ -62,3 +63,10 @@ def joined(losses: Iterable[tuple[int, float]]) -> Losses:
         if loss:
             found[part] = found.get(part, 0.0) + loss
     return tuple(sorted(found.items()))
+
+
+def also(losses: Losses, part: int, loss: float) -> Losses:
+    """The same as ``joined`` of what was slow, and one part more."""
+    if not losses:
+        return ((part, loss),)
+    return joined((*losses, (part, loss)))

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 from railgauge.diagnosis.slow.constants import CHANCES, COURSE, LEAST_LOSS, LEVELS, When
-from railgauge.diagnosis.slow.faults import Fault, joined
-from railgauge.diagnosis.slow.likelihood import Model, is_slower, log_sum
+from railgauge.diagnosis.slow.faults import Fault, also
+from railgauge.diagnosis.slow.likelihood import Model, log_sum
 from railgauge.diagnosis.slow.places import Losses
 from railgauge.diagnosis.slow.readings import Execution
 
@@ -22,31 +22,76 @@ Gains = Sequence[tuple[float, float]]
 """When each execution began, and how much likelier it is with the fault."""
 
 
-def fitted(model: Model, part: int, others: Sequence[Fault]) -> Fault | None:
-    """The fault of this part that fits best beside the others; ``None`` if none helps."""
-    runs = [model.evidence.executions[number] for number in model.evidence.of_part[part]]
-    beside = [model.likeliest(run, others) for run in runs]
-    shares = _shares(model, part, runs, beside)
-    found = [one for share in shares for one in _with_share(model, part, share, runs, beside)]
-    if shares:
-        found += _varying(model, part, min(shares), runs, beside)
-    best, fault = max(found, key=lambda one: one[0], default=(0.0, None))
-    return fault if best > 0 else None
+class Fitter:
+    """Fits faults of single parts. What an execution tells of a part depends only on what else is
+    slow during it, so that it is computed once."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._implied: dict[tuple[int, int, Losses], list[tuple[float, bool]]] = {}
+        self._gains: dict[tuple[int, float, int, Losses], float] = {}
+
+    def fitted(self, part: int, others: Sequence[Fault]) -> Fault | None:
+        """The fault of this part that fits best beside the others; ``None`` if none helps."""
+        model = self._model
+        runs = [model.evidence.executions[number] for number in model.evidence.of_part[part]]
+        beside = [(run, model.likeliest(run, others)) for run in runs]
+        asked = [one for run, losses in beside for one in self._asked(part, run, losses)]
+        best, fault = 0.0, None
+        for share in _shares(asked):
+            gains = [(run.began, self._gain(part, share, run, losses)) for run, losses in beside]
+            for gain, one in _courses(part, share, gains, best):
+                if gain > best:
+                    best, fault = gain, one
+        if (varying := _varying(part, asked)) and len(beside) >= len(LEVELS):
+            gain = COURSE + sum(self._mean(varying, run, losses) for run, losses in beside)
+            fault = varying if gain > best else fault
+        return fault
+
+    def _gain(self, part: int, share: float, run: Execution, losses: Losses) -> float:
+        key = (part, share, run.number, losses)
+        known = self._gains.get(key)
+        if known is None:
+            both = also(losses, part, share)
+            known = self._model.of(run, both) - self._model.of(run, losses)
+            self._gains[key] = known
+        return known
+
+    def _mean(self, fault: Fault, run: Execution, losses: Losses) -> float:
+        """The gain of a fault whose loss differs from execution to execution."""
+        each = [
+            weight + self._gain(fault.part, round(loss, _DIGITS), run, losses)
+            for weight, loss in fault.states
+        ]
+        return log_sum(each)
+
+    def _asked(self, part: int, run: Execution, losses: Losses) -> list[tuple[float, bool]]:
+        """The shares of the part that the slower readings of an execution ask for.
+
+        Each with whether the reading depends on the part for sure, and is itself known."""
+        key = (part, run.number, losses)
+        if key not in self._implied:
+            found = []
+            for reading in self._model.slower(run, losses):
+                places = reading.places
+                if part not in places.at:
+                    continue
+                middle = (reading.low + reading.high) / 2
+                share = places.implied(part, middle, losses, adds=self._model.adds)
+                is_sure = not places.upto and part not in places.maybe
+                is_sure = is_sure and reading.high - reading.low < LEAST_LOSS
+                if _SMALLEST < share < -LEAST_LOSS:
+                    found.append((share, is_sure))
+            self._implied[key] = found
+        return self._implied[key]
 
 
-def _with_share(
-    model: Model, part: int, share: float, runs: Sequence[Execution], beside: Sequence[Losses]
-) -> Iterator[tuple[float, Fault]]:
-    gains = []
-    for run, losses in zip(runs, beside, strict=True):
-        slow = joined((*losses, (part, share)))
-        gains.append((run.began, model.of(run, slow) - model.of(run, losses)))
-    yield from _courses(part, share, gains)
-
-
-def _courses(part: int, share: float, gains: Gains) -> Iterator[tuple[float, Fault]]:
+def _courses(part: int, share: float, gains: Gains, least: float) -> Iterator[tuple[float, Fault]]:
+    """The fault with each course that may gain more than ``least``."""
     yield sum(gain for _, gain in gains), Fault(part, When.ALWAYS, share)
-    if len(gains) > 1 and any(gain <= _NO_HARM for _, gain in gains):
+    if len(gains) < 2 or all(gain > _NO_HARM for _, gain in gains):  # noqa: PLR2004 - one moment
+        return
+    if sum(gain for _, gain in gains if gain > 0) + COURSE > least:
         yield _at_times(part, share, gains)
         yield from _since(part, share, gains)
 
@@ -72,45 +117,22 @@ def _since(part: int, share: float, gains: Gains) -> Iterator[tuple[float, Fault
         yield mean + COURSE, Fault(part, When.SINCE, share, since=-since, unknown=top - mean)
 
 
-def _varying(
-    model: Model, part: int, share: float, runs: Sequence[Execution], beside: Sequence[Losses]
-) -> Iterator[tuple[float, Fault]]:
-    """A loss that differs from execution to execution: a share for each of them."""
-    if len(runs) < len(LEVELS):
-        return
-    fault = Fault(part, When.VARYING, round(share / LEVELS[-1], _DIGITS))
-    total = COURSE
-    for run, losses in zip(runs, beside, strict=True):
-        with_it = [
-            weight + model.of(run, joined((*losses, (part, loss)))) for weight, loss in fault.states
-        ]
-        total += log_sum(with_it) - model.of(run, losses)
-    yield total, fault
-
-
-def _shares(
-    model: Model, part: int, runs: Sequence[Execution], beside: Sequence[Losses]
-) -> list[float]:
-    """The shares that single readings ask for: those that most of them do, and the middle one."""
-    found: list[tuple[float, bool]] = []
-    for run, losses in zip(runs, beside, strict=True):
-        for reading in model.touched(run, part):
-            places = reading.places
-            low, _ = places.predicted(losses, adds=model.adds)
-            if not is_slower(reading, low):
-                continue
-            middle = (reading.low + reading.high) / 2
-            share = places.implied(part, middle, losses, adds=model.adds)
-            is_sure = not places.upto and part not in places.maybe
-            is_sure = is_sure and reading.high - reading.low < LEAST_LOSS
-            if _SMALLEST < share < -LEAST_LOSS:
-                found.append((share, is_sure))
-    chosen = [share for share, is_sure in found if is_sure] or [share for share, _ in found]
+def _shares(asked: Sequence[tuple[float, bool]]) -> list[float]:
+    """The shares that most of the readings ask for, and the middle one."""
+    chosen = [share for share, is_sure in asked if is_sure] or [share for share, _ in asked]
     if not chosen:
         return []
     shares = [median(some) for some in _clusters(chosen)]
     shares.append(median(chosen))
     return list(dict.fromkeys(round(share, _DIGITS) for share in shares))
+
+
+def _varying(part: int, asked: Sequence[tuple[float, bool]]) -> Fault | None:
+    """A fault whose loss differs from execution to execution, if the readings ask for several."""
+    sure = [share for share, is_sure in asked if is_sure]
+    if len(sure) < len(LEVELS) or len(_clusters(sure)) < _CLUSTERS:
+        return None
+    return Fault(part, When.VARYING, round(min(sure) / LEVELS[-1], _DIGITS))
 
 
 def _clusters(shares: Sequence[float]) -> list[list[float]]:

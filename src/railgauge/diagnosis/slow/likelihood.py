@@ -23,7 +23,7 @@ from railgauge.diagnosis.slow.constants import (
     WORST_READING,
     When,
 )
-from railgauge.diagnosis.slow.faults import Fault, Hypothesis, joined
+from railgauge.diagnosis.slow.faults import Fault, Hypothesis, joined, ordered
 from railgauge.diagnosis.slow.places import Losses
 from railgauge.diagnosis.slow.readings import Evidence, Execution, Reading
 
@@ -45,6 +45,9 @@ class Model:
         self._cost: list[list[float]] = []
         self._touched: list[dict[int, tuple[int, ...]]] = []
         self._losses: dict[tuple[int, Losses], float] = {}
+        self._mixed: dict[tuple[int, Hypothesis], float] = {}
+        self._likeliest: dict[tuple[int, Hypothesis], Losses] = {}
+        self._slower: dict[tuple[int, Losses], tuple[Reading, ...]] = {}
         self._scores: dict[Hypothesis, float] = {}
         for execution in evidence.executions:
             self._cost.append([log_likelihood(one, 0.0, 0.0) for one in execution.readings])
@@ -81,32 +84,45 @@ class Model:
             total += log_likelihood(reading, low, high) - cost[one]
         return _bent(total)
 
-    def options(self, execution: Execution, faults: Sequence[Fault]) -> Options:
-        """What may be slow during an execution if these faults are all."""
-        mine = [f for f in faults if f.part in execution.parts and f.acts(execution.began)]
-        if not any(fault.is_rare for fault in mine):
-            return ((0.0, joined((f.part, f.share) for f in mine)),)
-        found = []
-        for states in product(*(fault.states for fault in mine)):
-            pairs = zip(mine, states, strict=True)
-            losses = joined((fault.part, share) for fault, (_, share) in pairs)
-            found.append((sum(weight for weight, _ in states), losses))
-        return found
-
     def mixed(self, execution: Execution, faults: Sequence[Fault]) -> float:
         """The log likelihood of an execution, summed over what may be slow during it."""
-        options = self.options(execution, faults)
-        if len(options) == 1:
-            losses = options[0][1]
-            return self.of(execution, losses) if losses else self.healthy[execution.number]
-        return log_sum([weight + self.of(execution, losses) for weight, losses in options])
+        mine = _acting(execution, faults)
+        if not mine:
+            return self.healthy[execution.number]
+        key = (execution.number, mine)
+        known = self._mixed.get(key)
+        if known is None:
+            options = _options(mine)
+            known = log_sum([weight + self.of(execution, losses) for weight, losses in options])
+            self._mixed[key] = known
+        return known
 
     def likeliest(self, execution: Execution, faults: Sequence[Fault]) -> Losses:
         """What most likely was slow during an execution."""
-        options = self.options(execution, faults)
-        if len(options) == 1:
-            return options[0][1]
-        return max((weight + self.of(execution, losses), losses) for weight, losses in options)[1]
+        mine = _acting(execution, faults)
+        if not mine:
+            return ()
+        key = (execution.number, mine)
+        known = self._likeliest.get(key)
+        if known is None:
+            options = _options(mine)
+            known = max(
+                (weight + self.of(execution, losses), losses) for weight, losses in options
+            )[1]
+            self._likeliest[key] = known
+        return known
+
+    def slower(self, execution: Execution, losses: Losses) -> tuple[Reading, ...]:
+        """The readings that are clearly slower than these losses explain."""
+        key = (execution.number, losses)
+        known = self._slower.get(key)
+        if known is None:
+            known = self._slower[key] = tuple(
+                one
+                for one in execution.readings
+                if is_slower(one, one.places.predicted(losses, adds=self.adds)[0])
+            )
+        return known
 
     def prior(self, fault: Fault) -> float:
         own = 0.0 if fault.part in self._known else self._prior[fault.part]
@@ -125,7 +141,7 @@ class Model:
 
     def grown(self, faults: Hypothesis, fault: Fault) -> tuple[Hypothesis, float]:
         """The hypothesis with one more fault, and its score."""
-        both = ordered_with(faults, fault)
+        both = ordered((*faults, fault))
         if both not in self._scores:
             total = self.score(faults) + self.prior(fault)
             for number in self.evidence.of_part[fault.part]:
@@ -141,8 +157,22 @@ class Model:
         return any(uses[number] > 1 for number in self.unexplained)
 
 
-def ordered_with(faults: Hypothesis, fault: Fault) -> Hypothesis:
-    return tuple(sorted((*faults, fault)))
+def _acting(execution: Execution, faults: Sequence[Fault]) -> Hypothesis:
+    """The faults that may act on an execution."""
+    parts = execution.parts
+    return tuple([one for one in faults if one.part in parts and one.acts(execution.began)])
+
+
+def _options(faults: Hypothesis) -> Options:
+    """What may be slow while these faults act."""
+    if not any(fault.is_rare for fault in faults):
+        return ((0.0, joined((fault.part, fault.share) for fault in faults)),)
+    found = []
+    for states in product(*(fault.states for fault in faults)):
+        pairs = zip(faults, states, strict=True)
+        losses = joined((fault.part, share) for fault, (_, share) in pairs)
+        found.append((sum(weight for weight, _ in states), losses))
+    return found
 
 
 def _touched(execution: Execution) -> dict[int, tuple[int, ...]]:
@@ -178,4 +208,6 @@ def _bent(total: float) -> float:
 def log_sum(logs: Sequence[float]) -> float:
     """The logarithm of the sum of numbers given by their logarithms."""
     top = max(logs)
+    if len(logs) == 1:
+        return top
     return top + math.log(sum(math.exp(one - top) for one in logs))

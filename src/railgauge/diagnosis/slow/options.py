@@ -14,7 +14,7 @@ from railgauge.core.terms import Scope
 from railgauge.diagnosis.slow.constants import When
 from railgauge.diagnosis.slow.faults import Hypothesis, joined
 from railgauge.diagnosis.slow.places import Places
-from railgauge.diagnosis.slow.readings import Evidence, Measurable, parts_of
+from railgauge.diagnosis.slow.readings import Evidence, Measurable
 from railgauge.judging.confirmation import MOST_REPEATS
 from railgauge.tools.form import Kind, Part
 
@@ -49,43 +49,46 @@ def options(
 ) -> Iterator[Option]:
     """``made`` are the keys and repeats of the cases that were added before."""
     asked = {evidence.parts[number] for number in suspects}
+    faulty = {fault.part for faults in hypotheses for fault in faults}
+    matters = {evidence.parts[number]: number for number in faulty}
     slow = {node for fault in hypotheses[0] for node in evidence.parts[fault.part].nodes}
     good = [n for n in evidence.nodes if n not in slow.union(*(part.nodes for part in asked))]
     for one in _measurable(evidence, asked):
         form = evidence.form(one)
-        if form is None or form.upto or asked.isdisjoint(parts_of(form)):
+        if form is None or form.upto:
             continue
-        places = Places.of(form, _Numbers(evidence.number))
-        all_ = [one]
-        if not evidence.is_known(one):
-            beside = [node for node in good if node not in one.case.nodes]
-            if len(beside) < len(one.case.nodes):
-                continue
-            nodes = tuple(beside[: len(one.case.nodes)])
-            all_.append(replace(one, case=replace(one.case, nodes=nodes)))
+        places = Places.of(form, matters)
         named = {
-            node for part in asked if evidence.number[part] in places.at for node in part.nodes
+            n for number in suspects if number in places.at for n in evidence.parts[number].nodes
         }
+        what = _with_reference(evidence, one, good)
+        if not named or not what:
+            continue
         uses = tuple(node for node in one.case.nodes if node in named)
         typical_s = evidence.platform.measurements[one.case.measurement].typical_s
         for repeats in _repeats(places, hypotheses):
             times = _times(one.case, repeats, made)
             if times is not None:
                 yield Option(
-                    tuple(replace(w, case=replace(w.case, repeats=times)) for w in all_),
+                    tuple(replace(w, case=replace(w.case, repeats=times)) for w in what),
                     len(places.at),
                     tuple(_result(places, faults, repeats, adds=adds) for faults in hypotheses),
-                    len(all_) * (_SETUP_S + repeats * typical_s),
+                    len(what) * (_SETUP_S + repeats * typical_s),
                     uses,
                 )
 
 
-class _Numbers(dict[Part, int]):
-    """The numbers of parts; a part that nothing has measured yet has one that is no suspect's."""
-
-    def __missing__(self, part: Part) -> int:
-        self[part] = number = -1 - len(self)
-        return number
+def _with_reference(
+    evidence: Evidence, one: Measurable, good: Sequence[str]
+) -> Sequence[Measurable]:
+    """The measurement, and the same on good nodes if it is not known what those reach."""
+    if evidence.is_known(one):
+        return (one,)
+    beside = [node for node in good if node not in one.case.nodes]
+    nodes = tuple(beside[: len(one.case.nodes)])
+    if len(nodes) < len(one.case.nodes):
+        return ()
+    return one, replace(one, case=replace(one.case, nodes=nodes))
 
 
 def _repeats(places: Places, hypotheses: Sequence[Hypothesis]) -> tuple[int, ...]:

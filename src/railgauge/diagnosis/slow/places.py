@@ -29,21 +29,40 @@ class Places:
 
     @classmethod
     def of(cls, form: Form, number: Mapping[Part, int]) -> Places:
+        """``number`` has the parts that matter; the form's other parts are left out."""
         at: dict[int, list[int]] = {}
         stages: list[int] = []
         for stage, chains in enumerate(form.stages):
             for chain in chains:
                 for part in chain:
-                    at.setdefault(number[part], []).append(len(stages))
+                    if part in number:
+                        at.setdefault(number[part], []).append(len(stages))
                 stages.append(stage)
         return cls(
             {part: tuple(chains) for part, chains in at.items()},
             tuple(stages),
             form.both,
             form.upto,
-            frozenset(number[part] for part in form.maybe),
+            frozenset(number[part] for part in form.maybe if part in number),
             form.apart,
         )
+
+    def roles(self) -> dict[int, object]:
+        """What each part does. Parts with the same role may take each other's place."""
+        chains: dict[int, list[int]] = {}
+        for part, mine in self.at.items():
+            for chain in mine:
+                chains.setdefault(chain, []).append(part)
+        return {
+            part: (
+                part in self.maybe,
+                *(self._beside(part, chains[chain], chain) for chain in mine),
+            )
+            for part, mine in self.at.items()
+        }
+
+    def _beside(self, part: int, parts: Sequence[int], chain: int) -> object:
+        return self.stage[chain], tuple(one for one in parts if one != part)
 
     def predicted(self, losses: Losses, *, adds: bool) -> tuple[float, float]:
         """The share of the figure, at least and at most, as logarithms."""

@@ -92,7 +92,8 @@ class _Figure:
 class Evidence:
     """All readings of a run. ``parts`` are those that some figure depends on, by number.
 
-    ``of_part`` are the numbers of the executions that use each part. ``planned`` is all that the
+    ``of_part`` are the numbers of the executions that use each part, ``twins`` the parts that no
+    reading tells apart from it, with itself, in order. ``planned`` is all that the
     run measures. ``known`` are the groups of which it is known what healthy parts reach.
     """
 
@@ -103,6 +104,7 @@ class Evidence:
     number: Mapping[Part, int]
     executions: tuple[Execution, ...]
     of_part: tuple[tuple[int, ...], ...]
+    twins: tuple[tuple[int, ...], ...]
     planned: tuple[Measurable, ...]
     known: frozenset[Group]
     forms: dict[Group, Form | None] = field(default_factory=dict, compare=False, repr=False)
@@ -214,6 +216,7 @@ class _Reader:
             number,
             tuple(runs),
             tuple(map(tuple, of_part)),
+            _twins(parts, runs),
             tuple(self.planned),
             frozenset(group[:-2] for group, one in reach.items() if one.is_known),
             self._forms,
@@ -236,6 +239,26 @@ class _Reader:
             case, _, added = run
             found.append(Execution(len(found), case, self._began[run], added, readings, parts))
         return found
+
+
+def _twins(parts: Sequence[Part], runs: Iterable[Execution]) -> tuple[tuple[int, ...], ...]:
+    roles: list[list[object]] = [[part.kind] for part in parts]
+    of_form: dict[int, dict[int, object]] = {}
+    for run in runs:
+        for number, reading in enumerate(run.readings):
+            form_ = id(reading.places)
+            if form_ not in of_form:
+                of_form[form_] = reading.places.roles()
+            for part, role in of_form[form_].items():
+                roles[part].append((run.number, number, role))
+    alike: dict[tuple[object, ...], list[int]] = {}
+    for part, mine in enumerate(roles):
+        alike.setdefault(tuple(mine), []).append(part)
+    found: list[tuple[int, ...]] = [()] * len(parts)
+    for some in alike.values():
+        for part in some:
+            found[part] = tuple(some)
+    return tuple(found)
 
 
 def _reading(places: Places, some: Sequence[_Figure], reach: Mapping[Group, Healthy]) -> Reading:
@@ -302,7 +325,3 @@ def _form(
         same = (case.measurement, case.nodes, case.pairing, one.placement, found and found.upto)
         forms[key] = forms.setdefault(("", *same), found)
     return forms[key]
-
-
-def parts_of(form_: Form) -> Iterable[Part]:
-    return dict.fromkeys(p for stage in form_.stages for chain in stage for p in chain)

@@ -17,12 +17,13 @@ from railgauge.diagnosis.slow.constants import (
     WINDOW,
 )
 from railgauge.diagnosis.slow.faults import Hypothesis
-from railgauge.diagnosis.slow.fitting import fitted
-from railgauge.diagnosis.slow.likelihood import Model, is_slower
+from railgauge.diagnosis.slow.fitting import Fitter
+from railgauge.diagnosis.slow.likelihood import Model
 from railgauge.diagnosis.slow.readings import Evidence, Reading
 
 _WIDE, _VERY_WIDE, _BESIDE = 12, 40, 8
 _EQUAL = 2
+_NO_USE = 7.0  # a fault that makes a hypothesis less likely by that logarithm
 Pool = dict[Hypothesis, float]
 """Hypotheses with their scores."""
 
@@ -56,6 +57,7 @@ def _searched(model: Model) -> Found:
 class _Search:
     def __init__(self, model: Model) -> None:
         self._model = model
+        self._fitter = Fitter(model)
         self.pool: Pool = {(): 0.0}
 
     def grow(self) -> None:
@@ -104,17 +106,31 @@ class _Search:
     def _grown(self, faults: Hypothesis, parts: Iterable[int]) -> Pool:
         """The hypothesis with one more fault of each part: a second one has another course."""
         found: Pool = {}
-        for part in parts:
+        least = self._model.score(faults) - _NO_USE
+        for part in self._apart(faults, parts):
             same = [fault for fault in faults if fault.part == part]
             if len(same) > 1:
                 continue
-            fault = fitted(self._model, part, faults)
+            fault = self._fitter.fitted(part, faults)
             if fault is None or any(fault.when is one.when for one in same):
                 continue
             grown, score = self._model.grown(faults, fault)
-            if grown not in self.pool:
+            if score > least and grown not in self.pool:
                 found[grown] = score
         return found
+
+    def _apart(self, faults: Hypothesis, parts: Iterable[int]) -> Iterable[int]:
+        """Of parts that no reading tells apart those of the hypothesis, and one more."""
+        mine = {fault.part for fault in faults}
+        seen: set[int] = set()
+        for part in parts:
+            if part in mine:
+                yield part
+                continue
+            twins = self._model.evidence.twins[part]
+            if twins[0] not in seen:
+                seen.add(twins[0])
+                yield next((one for one in twins if one not in mine), part)
 
     def _candidates(self, faults: Hypothesis) -> list[int]:
         """The parts of what the hypothesis explains worst."""
@@ -128,12 +144,7 @@ class _Search:
             if value >= -UNEXPLAINED:
                 continue
             losses = model.likeliest(execution, faults) if is_touched else ()
-            slower = [
-                one
-                for one in execution.readings
-                if is_slower(one, one.places.predicted(losses, adds=model.adds)[0])
-            ]
-            if slower:
+            if slower := model.slower(execution, losses):
                 few = min(len(one.places.at) for one in slower)
                 worst.append((few > _VERY_WIDE, few > _WIDE, value, number, slower))
         worst.sort(key=lambda one: one[:4])
