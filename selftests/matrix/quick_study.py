@@ -274,14 +274,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     numbers = range(options.first, options.first + options.runs)
     play_one = partial(played_by, options.diagnosis, seed=options.seed)
     with ProcessPoolExecutor(options.jobs) as pool:
-        found = list(pool.map(play_one, numbers))
-    outcomes = [one.outcome for one in found]
+        plays = list(pool.map(play_one, numbers))
+    outcomes = [one.outcome for one in plays]
     total = sums(outcomes)
     print("\n".join(misses([outcome for outcome in outcomes if missed(outcome)])))
     for count, found in Counter(total.counts).most_common():
         print(f"{found:5} {count.value}")
     print(f"{total.wrong:5} wrong of {total.causes} decided causes")
-    print("\n".join((*_costs(found), *_calibration(found))))
+    print("\n".join((*_costs(plays), *_calibration(plays))))
     return 1 if any(map(missed, outcomes)) else 0
 
 

@@ -31,22 +31,24 @@ class Fitter:
         self._implied: dict[tuple[int, int, Losses], list[tuple[float, bool]]] = {}
         self._gains: dict[tuple[int, float, int, Losses], float] = {}
 
-    def fitted(self, part: int, others: Sequence[Fault]) -> Fault | None:
-        """The fault of this part that fits best beside the others; ``None`` if none helps."""
+    def fitted(self, part: int, others: Sequence[Fault]) -> list[Fault]:
+        """The faults of this part that help beside the others, the best one first.
+
+        There is one for each share that many readings ask for: what a part loses beside a fault
+        that is not found yet is not what fits best.
+        """
         model = self._model
         runs = [model.evidence.executions[number] for number in model.evidence.of_part[part]]
         beside = [(run, model.likeliest(run, others)) for run in runs]
         asked = [one for run, losses in beside for one in self._asked(part, run, losses)]
-        best, fault = 0.0, None
+        found: list[tuple[float, Fault]] = []
         for share in _shares(asked):
             gains = [(run.began, self._gain(part, share, run, losses)) for run, losses in beside]
-            for gain, one in _courses(part, share, gains, best):
-                if gain > best:
-                    best, fault = gain, one
+            found.append(max(_courses(part, share, gains)))
         if (varying := _varying(part, asked)) and len(beside) >= len(LEVELS):
             gain = COURSE + sum(self._mean(varying, run, losses) for run, losses in beside)
-            fault = varying if gain > best else fault
-        return fault
+            found.append((gain, varying))
+        return [fault for gain, fault in sorted(found, reverse=True) if gain > 0]
 
     def _gain(self, part: int, share: float, run: Execution, losses: Losses) -> float:
         key = (part, share, run.number, losses)
@@ -86,12 +88,13 @@ class Fitter:
         return self._implied[key]
 
 
-def _courses(part: int, share: float, gains: Gains, least: float) -> Iterator[tuple[float, Fault]]:
-    """The fault with each course that may gain more than ``least``."""
-    yield sum(gain for _, gain in gains), Fault(part, When.ALWAYS, share)
+def _courses(part: int, share: float, gains: Gains) -> Iterator[tuple[float, Fault]]:
+    """The fault with each course that may fit, and what it gains."""
+    always = sum(gain for _, gain in gains)
+    yield always, Fault(part, When.ALWAYS, share)
     if len(gains) < 2 or all(gain > _NO_HARM for _, gain in gains):  # noqa: PLR2004 - one moment
         return
-    if sum(gain for _, gain in gains if gain > 0) + COURSE > least:
+    if sum(gain for _, gain in gains if gain > 0) + COURSE > max(0.0, always):
         yield _at_times(part, share, gains)
         yield from _since(part, share, gains)
 

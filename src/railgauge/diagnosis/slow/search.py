@@ -84,7 +84,7 @@ class _Search:
                     self._exchanged(faults, splits=False)
         best_one = max(self.pool, key=self.pool.__getitem__)
         self._exchanged(best_one, splits=True)
-        self._two_for_one(best_one)
+        self._pairs_exchanged(best_one)
 
     def _exchanged(self, faults: Hypothesis, *, splits: bool) -> None:
         for fault in faults:
@@ -96,27 +96,37 @@ class _Search:
                 for one in sorted(ones, key=ones.__getitem__, reverse=True)[:SPLIT]:
                     self.pool |= self._grown(one, self._candidates(one))
 
-    def _two_for_one(self, faults: Hypothesis) -> None:
+    def _pairs_exchanged(self, faults: Hypothesis) -> None:
+        """Put one fault in the place of two, or two others if the parts are of one node."""
+        parts = self._model.evidence.parts
         for place, one in enumerate(faults):
             for other in faults[place + 1 :]:
                 left = tuple(fault for fault in faults if fault is not one and fault is not other)
                 self.pool.setdefault(left, self._model.score(left))
-                self.pool |= self._grown(left, self._candidates(left))
+                ones = self._grown(left, self._candidates(left), shares=None)
+                self.pool |= ones
+                if set(parts[one.part].nodes).isdisjoint(parts[other.part].nodes):
+                    continue
+                for grown in sorted(ones, key=ones.__getitem__, reverse=True)[:SPLIT]:
+                    self.pool |= self._grown(grown, self._candidates(grown))
 
-    def _grown(self, faults: Hypothesis, parts: Iterable[int]) -> Pool:
-        """The hypothesis with one more fault of each part: a second one has another course."""
+    def _grown(self, faults: Hypothesis, parts: Iterable[int], shares: int | None = 1) -> Pool:
+        """The hypothesis with one more fault of each part: a second one has another course.
+
+        ``shares`` is how many shares of a part are tried; ``None`` for all that may be.
+        """
         found: Pool = {}
         least = self._model.score(faults) - _NO_USE
         for part in self._apart(faults, parts):
             same = [fault for fault in faults if fault.part == part]
             if len(same) > 1:
                 continue
-            fault = self._fitter.fitted(part, faults)
-            if fault is None or any(fault.when is one.when for one in same):
-                continue
-            grown, score = self._model.grown(faults, fault)
-            if score > least and grown not in self.pool:
-                found[grown] = score
+            for fault in self._fitter.fitted(part, faults)[:shares]:
+                if any(fault.when is one.when for one in same):
+                    continue
+                grown, score = self._model.grown(faults, fault)
+                if score > least and grown not in self.pool:
+                    found[grown] = score
         return found
 
     def _apart(self, faults: Hypothesis, parts: Iterable[int]) -> Iterable[int]:
