@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
 
 from railgauge.diagnosis.slow.constants import CHANCES, COURSE, LEAST_LOSS, LEVELS, When
@@ -13,7 +12,7 @@ from railgauge.diagnosis.slow.likelihood import Model, log_sum
 from railgauge.diagnosis.slow.places import Losses
 from railgauge.diagnosis.slow.readings import Execution
 
-_CLUSTER, _CLUSTERS = LEAST_LOSS, 3
+_CLUSTER, _CLUSTERS = LEAST_LOSS / 2, 3
 _DIGITS = 5
 _SMALLEST = math.log(0.02)
 _NO_HARM = -1.0  # every execution gains, or loses less than that: the fault is always there
@@ -125,9 +124,10 @@ def _shares(asked: Sequence[tuple[float, bool]]) -> list[float]:
     chosen = [share for share, is_sure in asked if is_sure] or [share for share, _ in asked]
     if not chosen:
         return []
-    shares = [median(some) for some in _clusters(chosen)]
-    shares.append(median(chosen))
-    return list(dict.fromkeys(round(share, _DIGITS) for share in shares))
+    shares = [round(median(some), _DIGITS) for some in _clusters(chosen)]
+    middle = round(median(chosen), _DIGITS)
+    is_new = all(abs(middle - share) > _CLUSTER for share in shares)
+    return [*shares, middle] if is_new else shares
 
 
 def _varying(part: int, asked: Sequence[tuple[float, bool]]) -> Fault | None:
@@ -139,10 +139,14 @@ def _varying(part: int, asked: Sequence[tuple[float, bool]]) -> Fault | None:
 
 
 def _clusters(shares: Sequence[float]) -> list[list[float]]:
-    bins: Mapping[int, list[float]] = defaultdict(list)
-    for share in shares:
-        bins[round(share / _CLUSTER)].append(share)
-    return sorted(bins.values(), key=lambda some: -len(some))[:_CLUSTERS]
+    """Shares that follow each other closely, the most frequent ones first."""
+    found: list[list[float]] = []
+    for share in sorted(shares):
+        if found and share - found[-1][-1] < _CLUSTER:
+            found[-1].append(share)
+        else:
+            found.append([share])
+    return sorted(found, key=lambda some: -len(some))[:_CLUSTERS]
 
 
 def _mixed(chance: float, gain: float) -> float:

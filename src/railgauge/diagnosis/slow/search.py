@@ -103,10 +103,12 @@ class _Search:
             for other in faults[place + 1 :]:
                 left = tuple(fault for fault in faults if fault is not one and fault is not other)
                 self.pool.setdefault(left, self._model.score(left))
-                ones = self._grown(left, self._candidates(left), shares=None)
+                candidates = self._candidates(left)
+                self.pool |= self._grown(left, candidates)
+                shared = set(parts[one.part].nodes).intersection(parts[other.part].nodes)
+                there = [part for part in candidates if shared.intersection(parts[part].nodes)]
+                ones = self._grown(left, there, shares=None)
                 self.pool |= ones
-                if set(parts[one.part].nodes).isdisjoint(parts[other.part].nodes):
-                    continue
                 for grown in sorted(ones, key=ones.__getitem__, reverse=True)[:SPLIT]:
                     self.pool |= self._grown(grown, self._candidates(grown))
 
@@ -125,7 +127,7 @@ class _Search:
                 if any(fault.when is one.when for one in same):
                     continue
                 grown, score = self._model.grown(faults, fault)
-                if score > least and grown not in self.pool:
+                if score > least and (grown not in self.pool or shares is None):
                     found[grown] = score
         return found
 
