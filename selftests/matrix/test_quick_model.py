@@ -18,11 +18,11 @@ from railgauge.core.model import Judgement, Outcome
 from railgauge.diagnosis import RunResults
 from railgauge.diagnosis.slow import inferred
 from railgauge.diagnosis.slow.constants import DECIDED, When
-from railgauge.diagnosis.slow.faults import Fault
+from railgauge.diagnosis.slow.faults import PartFault
 from railgauge.diagnosis.slow.places import Places
 from railgauge.planning import plan, sample
 from railgauge.tools import form
-from railgauge.tools.form import Figure, Kind, Layout
+from railgauge.tools.form import KindOfPart, Layout, ToolFigure
 from railgauge.tools.metric import HIGHER
 
 HEALTHY, NOISE = 100.0, 0.002
@@ -39,7 +39,7 @@ class Drawn:
         self.items = [item for case in cases for item in _begun(self.lab, case)]
         self.layout = Layout.of(self.lab.platform)
         parts = sorted({part for item in self.items for part in self._parts(item)})
-        some = [part for part in parts if part.kind not in (Kind.LINK, Kind.PCIE)]
+        some = [part for part in parts if part.kind not in (KindOfPart.LINK, KindOfPart.PCIE)]
         chosen = [self.random.choice(some)]
         while len(chosen) < count:  # of two parts of a node it is not always known which are slow
             nodes = {node for part in chosen for node in part.nodes}
@@ -50,7 +50,9 @@ class Drawn:
         question = item.questions[0]
         measurement = self.lab.platform.measurements[item.subject]
         asserted = measurement.asserts[0].metric
-        figure = Figure(question.case, measurement, self.layout, asserted, question.placement or "")
+        figure = ToolFigure(
+            question.case, measurement, self.layout, asserted, question.placement or ""
+        )
         return form(figure)
 
     def _parts(self, item):
@@ -98,13 +100,15 @@ def test_a_healthy_cluster_has_no_finding():
 def test_what_a_fact_shows_explains_a_loss_away():
     """Two ends and their path explain one slow pair alike, until a fact shows one of them."""
     drawn = Drawn("connectx4-homelab", 2, 3, 1)
-    (slow,) = [p for item in drawn.items for p in drawn._parts(item) if p.kind is Kind.NODE][:1]
+    (slow,) = [p for item in drawn.items for p in drawn._parts(item) if p.kind is KindOfPart.NODE][
+        :1
+    ]
     drawn.faults = {slow: -0.2}
     results = drawn.results()
     before = inferred(results)
     (open_one,) = before.findings
     assert not open_one.is_decided
-    other = next(part for part in (open_one.part, *open_one.rivals) if part.kind is Kind.NODE)
+    other = next(part for part in (open_one.part, *open_one.rivals) if part.kind is KindOfPart.NODE)
     (decided,) = inferred(results, [other]).findings
     assert decided.part == other
     assert decided.probability > open_one.probability
@@ -134,7 +138,7 @@ def test_it_infers_once_for_each_set_of_measurements():
 
 def test_the_probabilities_of_courses_sum_to_one():
     for when in When:
-        weights = [math.exp(weight) for weight, _ in Fault(0, when, -0.1, 0.3).states]
+        weights = [math.exp(weight) for weight, _ in PartFault(0, when, -0.1, 0.3).states]
         assert sum(weights) == pytest.approx(1)
 
 
@@ -149,9 +153,9 @@ def test_the_study_counts_what_the_model_costs(capsys):
 def test_a_nic_that_sends_even_more_slowly_may_be_two_slow_directions():
     """Both explain the same figures, so neither of the two ways to put it is decided."""
     drawn = Drawn("h100-tcpx", 5, 11, 1)
-    nic = next(p for item in drawn.items for p in drawn._parts(item) if p.kind is Kind.NIC)
-    drawn.faults = {nic: -0.16, replace(nic, kind=Kind.SEND): -0.23}
+    nic = next(p for item in drawn.items for p in drawn._parts(item) if p.kind is KindOfPart.NIC)
+    drawn.faults = {nic: -0.16, replace(nic, kind=KindOfPart.SEND): -0.23}
     found = inferred(drawn.results()).findings
-    assert {one.part.kind for one in found if one.is_decided} == {Kind.SEND}
+    assert {one.part.kind for one in found if one.is_decided} == {KindOfPart.SEND}
     suspected = {part.kind for one in found for part in (one.part, *one.rivals)}
-    assert {Kind.NIC, Kind.SEND, Kind.RECEIVE} <= suspected
+    assert {KindOfPart.NIC, KindOfPart.SEND, KindOfPart.RECEIVE} <= suspected

@@ -10,7 +10,7 @@ from testing.diagnose_scenes import platform as limits_of
 from railgauge import tools
 from railgauge.core.model import Case, Pairing
 from railgauge.core.terms import Flow, Scope
-from railgauge.tools.form import Figure, Kind, Layout, Part, of_path
+from railgauge.tools.form import ClusterPart, KindOfPart, Layout, ToolFigure, of_path
 
 METAX, MI300X, TCPX = "metax-c500", "mi300x", "h100-tcpx"
 
@@ -19,7 +19,7 @@ def figure(platform_name, measurement, nodes, pairing=None, *, metric="", placem
     platform = limits_of(platform_name)
     case = Case(measurement, nodes, pairing, (1 << 23,))
     found = platform.measurements[measurement]
-    return Figure(case, found, Layout.of(platform), metric, placement)
+    return ToolFigure(case, found, Layout.of(platform), metric, placement)
 
 
 def chains(form, stage):
@@ -64,8 +64,10 @@ def test_a_collective_waits_for_the_slowest_gpu_hop_and_nic_and_perhaps_for_a_li
     assert form is not None
     kinds = [{str(part.kind) for chain in stage for part in chain} for stage in form.stages]
     assert kinds == [{"node", "gpu"}, {"path"}, {"nic", "send", "receive", "pcie"}, {"link"}]
-    assert {part.kind for part in form.maybe} == {Kind.LINK}
-    assert Part(Kind.NIC, "a", "mlx5_0") in {p for chain in form.stages[2] for p in chain}
+    assert {part.kind for part in form.maybe} == {KindOfPart.LINK}
+    assert ClusterPart(KindOfPart.NIC, "a", "mlx5_0") in {
+        p for chain in form.stages[2] for p in chain
+    }
 
 
 def test_a_sendrecv_inside_a_node_uses_the_links_of_its_ring():
@@ -80,8 +82,12 @@ def test_a_copy_over_a_link_depends_on_no_gpu_and_one_from_the_host_does():
     host = tools.form(figure(TCPX, "gpu_host_bandwidth", ("a",), placement="gpu3"))
     assert link is not None
     assert host is not None
-    assert link.stages == (((Part(Kind.NODE, "a"), Part(Kind.LINK, "a", gpu=0, to=3)),),)
-    assert host.stages == (((Part(Kind.NODE, "a"), Part(Kind.GPU, "a", gpu=3)),),)
+    assert link.stages == (
+        ((ClusterPart(KindOfPart.NODE, "a"), ClusterPart(KindOfPart.LINK, "a", gpu=0, to=3)),),
+    )
+    assert host.stages == (
+        ((ClusterPart(KindOfPart.NODE, "a"), ClusterPart(KindOfPart.GPU, "a", gpu=3)),),
+    )
 
 
 def test_what_a_gpu_of_transferbench_reaches_is_its_slowest_link():
@@ -107,6 +113,6 @@ def test_each_measurement_of_a_part_has_a_form(name):
 
 
 def test_the_device_of_a_part_is_the_name_that_items_have_for_it():
-    assert Part(Kind.PCIE, "a", "mlx5_0", 3).device == "gpu3-mlx5_0"
-    assert Part(Kind.LINK, "a", gpu=0, to=3).device == "gpu0>gpu3"
-    assert Part(Kind.PATH, "a", peer="b").device == ""
+    assert ClusterPart(KindOfPart.PCIE, "a", "mlx5_0", 3).device == "gpu3-mlx5_0"
+    assert ClusterPart(KindOfPart.LINK, "a", gpu=0, to=3).device == "gpu0>gpu3"
+    assert ClusterPart(KindOfPart.PATH, "a", peer="b").device == ""

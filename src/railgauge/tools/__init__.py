@@ -26,7 +26,7 @@ from railgauge.core.units import KNOWN_UNITS
 from railgauge.facts.probe import PROGRAMS as PROBED
 from railgauge.stacks import Stack
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest
-from railgauge.tools.form import Figure, Form, of_placement
+from railgauge.tools.form import FigureForm, ToolFigure, of_placement
 from railgauge.tools.metric import ROW, SCALING, SWEEP, Metric
 
 
@@ -194,7 +194,7 @@ class TwoEnded(Protocol):
 class Formed(Protocol):
     """What the module of a tool has whose figures are as good as the parts that they use."""
 
-    def form(self, figure: Figure) -> Form | None:
+    def form(self, figure: ToolFigure) -> FigureForm | None:
         """Return what a figure means in parts; ``None`` if nothing is known of it."""
 
 
@@ -226,7 +226,7 @@ def flow(measurement: Measurement) -> Flow:
     return cast(TwoEnded, tool(measurement.tool)).flow(measurement)
 
 
-def form(figure: Figure) -> Form | None:
+def form(figure: ToolFigure) -> FigureForm | None:
     """Return what a figure means in parts of the cluster; ``None`` for a tool that does not tell.
 
     That of a tool whose figures are of single GPUs, or of single links, follows from this.

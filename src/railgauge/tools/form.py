@@ -24,7 +24,7 @@ _DISTANCES = ("PIX", "PXB", "PHB", "NODE", "SYS")
 _PAIR = 2
 
 
-class Kind(Term):
+class KindOfPart(Term):
     """The kind of a part. ``SEND`` and ``RECEIVE`` are one direction of a NIC."""
 
     NODE = "node"
@@ -38,14 +38,14 @@ class Kind(Term):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Part:
+class ClusterPart:
     """A part that may be slow: a node, a device of it, or what connects two of them.
 
     ``PCIE`` is the way from a GPU to a NIC, ``PATH`` that from a node to its ``peer``, ``LINK``
     that from a GPU to the GPU ``to`` of its node.
     """
 
-    kind: Kind
+    kind: KindOfPart
     node: str
     nic: str = ""
     gpu: int = -1
@@ -65,12 +65,12 @@ class Part:
         return f"{gpu}-{self.nic}" if gpu and self.nic else gpu or self.nic
 
 
-Chain = tuple[Part, ...]
+Chain = tuple[ClusterPart, ...]
 Stage = tuple[Chain, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class FigureForm:
     """How the shares of parts make the share of a figure.
 
     ``both``: the first two stages are two directions, and the figure is the mean of them. ``upto``:
@@ -82,7 +82,7 @@ class Form:
     stages: tuple[Stage, ...]
     both: bool = False
     upto: bool = False
-    maybe: frozenset[Part] = frozenset()
+    maybe: frozenset[ClusterPart] = frozenset()
     apart: float = 0.0
 
 
@@ -121,7 +121,7 @@ def _nearest(platform: Platform, gpu: int, nics: Sequence[str]) -> tuple[str, ..
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class ToolFigure:
     """One figure of a measurement: the metric, and the link or GPU that it is about, if any."""
 
     case: Case
@@ -143,7 +143,7 @@ class Figure:
 # --- between two nodes ---
 
 
-def of_path(figure: Figure, flow: Flow) -> Form | None:
+def of_path(figure: ToolFigure, flow: Flow) -> FigureForm | None:
     """A test between two nodes over one NIC of each: the slowest of two ends and their path."""
     case = figure.case
     if case.pairing is None or len(case.nodes) != _PAIR:
@@ -151,37 +151,37 @@ def of_path(figure: Figure, flow: Flow) -> Form | None:
     one, other = case.nodes
     path: Chain = (_path(one, other),)
     if flow is Flow.BOTH:
-        there = (_end(figure, one, Kind.SEND), _end(figure, other, Kind.RECEIVE))
-        back = (_end(figure, other, Kind.SEND), _end(figure, one, Kind.RECEIVE))
-        return Form((there, back, (path,)), both=True)
+        there = (_end(figure, one, KindOfPart.SEND), _end(figure, other, KindOfPart.RECEIVE))
+        back = (_end(figure, other, KindOfPart.SEND), _end(figure, one, KindOfPart.RECEIVE))
+        return FigureForm((there, back, (path,)), both=True)
     if flow is Flow.UNTOLD:
-        return Form(((_end(figure, one), _end(figure, other), path),))
-    first, second = Kind.SEND, Kind.RECEIVE
+        return FigureForm(((_end(figure, one), _end(figure, other), path),))
+    first, second = KindOfPart.SEND, KindOfPart.RECEIVE
     if flow is Flow.BACKWARD:
         first, second = second, first
-    return Form(((_end(figure, one, first), _end(figure, other, second), path),))
+    return FigureForm(((_end(figure, one, first), _end(figure, other, second), path),))
 
 
-def _path(one: str, other: str) -> Part:
+def _path(one: str, other: str) -> ClusterPart:
     first, second = sorted((one, other))
-    return Part(Kind.PATH, first, peer=second)
+    return ClusterPart(KindOfPart.PATH, first, peer=second)
 
 
-def _end(figure: Figure, node: str, way: Kind | None = None) -> Chain:
+def _end(figure: ToolFigure, node: str, way: KindOfPart | None = None) -> Chain:
     own = figure.case.path_at(node)
     assert own is not None
-    parts = [Part(Kind.NODE, node)]
+    parts = [ClusterPart(KindOfPart.NODE, node)]
     if len(figure.layout.nics) > 1:  # the one NIC of a node cannot be told from the node
-        parts.append(Part(Kind.NIC, node, own.nic))
+        parts.append(ClusterPart(KindOfPart.NIC, node, own.nic))
     if way is not None:
-        parts.append(Part(way, node, own.nic))
+        parts.append(ClusterPart(way, node, own.nic))
     if own.gpu is not None:
-        parts.append(Part(Kind.GPU, node, gpu=own.gpu))
-        parts.append(Part(Kind.PCIE, node, own.nic, own.gpu))
+        parts.append(ClusterPart(KindOfPart.GPU, node, gpu=own.gpu))
+        parts.append(ClusterPart(KindOfPart.PCIE, node, own.nic, own.gpu))
     return tuple(parts)
 
 
-def of_ring(figure: Figure, gpus: Sequence[int] = (), *, upto: bool = False) -> Form:
+def of_ring(figure: ToolFigure, gpus: Sequence[int] = (), *, upto: bool = False) -> FigureForm:
     """A collective over several nodes: all wait for the slowest GPU, hop, NIC and link.
 
     ``gpus`` are those that take part on each node; without any, payload is in host memory. The
@@ -191,17 +191,19 @@ def of_ring(figure: Figure, gpus: Sequence[int] = (), *, upto: bool = False) -> 
     layout, nodes = figure.layout, figure.case.nodes
     hops = dict.fromkeys(_path(a, b) for a, b in zip(nodes, (*nodes[1:], nodes[0]), strict=True))
     links = tuple(
-        Part(Kind.LINK, node, gpu=a, to=b) for node in nodes for a, b in layout.links(gpus)
+        ClusterPart(KindOfPart.LINK, node, gpu=a, to=b)
+        for node in nodes
+        for a, b in layout.links(gpus)
     )
     ranks = tuple(chain for node in nodes for chain in _ranks(node, gpus))
     over = tuple(chain for node in nodes for chain in _over_nics(layout, node, gpus))
     stages = (ranks, tuple((hop,) for hop in hops), over, tuple((link,) for link in links))
-    return Form(tuple(filter(None, stages)), upto=upto, maybe=frozenset(links))
+    return FigureForm(tuple(filter(None, stages)), upto=upto, maybe=frozenset(links))
 
 
 def _ranks(node: str, gpus: Sequence[int]) -> tuple[Chain, ...]:
-    own = Part(Kind.NODE, node)
-    return tuple((own, Part(Kind.GPU, node, gpu=gpu)) for gpu in gpus) or ((own,),)
+    own = ClusterPart(KindOfPart.NODE, node)
+    return tuple((own, ClusterPart(KindOfPart.GPU, node, gpu=gpu)) for gpu in gpus) or ((own,),)
 
 
 def _over_nics(layout: Layout, node: str, gpus: Sequence[int]) -> Iterable[Chain]:
@@ -209,12 +211,12 @@ def _over_nics(layout: Layout, node: str, gpus: Sequence[int]) -> Iterable[Chain
         users = [gpu for gpu in gpus if nic in layout.near[gpu]]
         if gpus and not users:
             continue
-        for way in (Kind.SEND, Kind.RECEIVE):
-            chain: Chain = (Part(Kind.NIC, node, nic), Part(way, node, nic))
+        for way in (KindOfPart.SEND, KindOfPart.RECEIVE):
+            chain: Chain = (ClusterPart(KindOfPart.NIC, node, nic), ClusterPart(way, node, nic))
             if len(layout.nics) == 1:
                 chain = chain[1:]
             if layout.has_ways and users:
-                yield from ((*chain, Part(Kind.PCIE, node, nic, gpu)) for gpu in users)
+                yield from ((*chain, ClusterPart(KindOfPart.PCIE, node, nic, gpu)) for gpu in users)
             else:
                 yield chain
 
@@ -222,44 +224,46 @@ def _over_nics(layout: Layout, node: str, gpus: Sequence[int]) -> Iterable[Chain
 # --- inside a node ---
 
 
-def of_placement(figure: Figure) -> Form | None:
+def of_placement(figure: ToolFigure) -> FigureForm | None:
     """A figure of one link or of one GPU by itself; ``None`` for one of the whole run."""
     if not figure.placement.startswith(GPU):
         return None
     return of_link(figure) if TO in figure.placement else _of_gpu(figure)
 
 
-def _of_gpu(figure: Figure) -> Form:
-    return Form((_ranks(figure.node, (figure.gpu,)),))
+def _of_gpu(figure: ToolFigure) -> FigureForm:
+    return FigureForm((_ranks(figure.node, (figure.gpu,)),))
 
 
-def of_link(figure: Figure) -> Form:
+def of_link(figure: ToolFigure) -> FigureForm:
     """A copy over one link. Copy engines move the data, so that a slow GPU does not slow it."""
     to = int(figure.placement.partition(TO)[2].removeprefix(GPU))
-    link = Part(Kind.LINK, figure.node, gpu=figure.gpu, to=to)
-    return Form((((Part(Kind.NODE, figure.node), link),),))
+    link = ClusterPart(KindOfPart.LINK, figure.node, gpu=figure.gpu, to=to)
+    return FigureForm((((ClusterPart(KindOfPart.NODE, figure.node), link),),))
 
 
-def of_slowest_link(figure: Figure, apart: float) -> Form:
+def of_slowest_link(figure: ToolFigure, apart: float) -> FigureForm:
     """The slowest of the links from one GPU; healthy ones differ by ``apart``."""
     links = [(a, b) for a, b in figure.layout.links(figure.layout.gpus) if a == figure.gpu]
-    return Form((_each_link(figure.node, links),), apart=apart)
+    return FigureForm((_each_link(figure.node, links),), apart=apart)
 
 
-def of_all_links(figure: Figure) -> Form:
+def of_all_links(figure: ToolFigure) -> FigureForm:
     """A mean over the links of a node: it loses at most what its node or a link loses."""
     links = figure.layout.links(figure.layout.gpus)
-    return Form((_each_link(figure.node, links),), upto=True)
+    return FigureForm((_each_link(figure.node, links),), upto=True)
 
 
 def _each_link(node: str, links: Iterable[tuple[int, int]]) -> Stage:
-    own = Part(Kind.NODE, node)
-    return tuple((own, Part(Kind.LINK, node, gpu=a, to=b)) for a, b in links) or ((own,),)
+    own = ClusterPart(KindOfPart.NODE, node)
+    return tuple((own, ClusterPart(KindOfPart.LINK, node, gpu=a, to=b)) for a, b in links) or (
+        (own,),
+    )
 
 
 def inside_node(
-    figure: Figure, gpus: Sequence[int], links: Sequence[tuple[int, int]], *, upto: bool = False
-) -> Form:
+    figure: ToolFigure, gpus: Sequence[int], links: Sequence[tuple[int, int]], *, upto: bool = False
+) -> FigureForm:
     """A collective inside a node: all wait for the slowest GPU, and for the slowest link."""
-    over = tuple((Part(Kind.LINK, figure.node, gpu=a, to=b),) for a, b in links)
-    return Form(tuple(filter(None, (_ranks(figure.node, gpus), over))), upto=upto)
+    over = tuple((ClusterPart(KindOfPart.LINK, figure.node, gpu=a, to=b),) for a, b in links)
+    return FigureForm(tuple(filter(None, (_ranks(figure.node, gpus), over))), upto=upto)

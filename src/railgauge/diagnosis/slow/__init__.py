@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from railgauge.diagnosis.model import CauseClaim, RunResults
 from railgauge.diagnosis.slow.asking import Asked, asked
 from railgauge.diagnosis.slow.decision import Weighed, weighed
-from railgauge.diagnosis.slow.findings import Finding, findings
+from railgauge.diagnosis.slow.findings import FoundPart, findings
 from railgauge.diagnosis.slow.likelihood import Model
 from railgauge.diagnosis.slow.readings import evidence
 from railgauge.diagnosis.slow.search import searched
 from railgauge.diagnosis.slow.text import claims
-from railgauge.tools.form import Part
+from railgauge.tools.form import ClusterPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Inference:
     weighed: Weighed
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[FoundPart, ...]:
         return tuple(findings(self.model, self.weighed))
 
     def asked(self, most: int, made: Collection[tuple[str, int]] = ()) -> list[Asked]:
@@ -49,7 +49,7 @@ class Inference:
         return tuple(claims(found, self.results.records, questions))
 
 
-def inferred(results: RunResults, known: Collection[Part] = ()) -> Inference:
+def inferred(results: RunResults, known: Collection[ClusterPart] = ()) -> Inference:
     """Infer which parts are slow; those in ``known`` are slow by what facts show."""
     read = evidence(results)
     numbers = [read.number[part] for part in known if part in read.number]

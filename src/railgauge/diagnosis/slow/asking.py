@@ -15,7 +15,7 @@ from railgauge.core.question import LIMITS, Question
 from railgauge.diagnosis.slow.decision import Weighed
 from railgauge.diagnosis.slow.faults import Hypothesis
 from railgauge.diagnosis.slow.options import Option, Result, options
-from railgauge.diagnosis.slow.readings import Evidence, Group
+from railgauge.diagnosis.slow.readings import PeerGroup, RunReadings
 
 _LEAST = 0.01 / 20  # nats a second; a check of a small rest is worth no measurement of 20 s
 _TEMPER = 0.5
@@ -33,7 +33,7 @@ class Asked:
 
 
 def asked(
-    evidence: Evidence,
+    evidence: RunReadings,
     weighed: Weighed,
     most: int,
     made: Collection[tuple[str, int]] = (),
@@ -52,7 +52,7 @@ def asked(
     pools = _pools(options(evidence, sorted(suspects), hypotheses, adds=adds, made=made))
     chosen: list[Asked] = []
     branches: list[Sequence[float]] = [weights]
-    referenced: set[Group] = set()
+    referenced: set[PeerGroup] = set()
     while len(chosen) < most:
         gain, best = max(
             ((_tells(branches, pool[0]), -place) for place, pool in enumerate(pools)),
@@ -82,7 +82,7 @@ def _suspects(some: Iterable[tuple[Hypothesis, float]]) -> set[int]:
 
 
 def _pools(some: Iterable[Option]) -> list[list[Option]]:
-    """Options that tell the same in the same time, those of the fewest parts first."""
+    """MaySlow that tell the same in the same time, those of the fewest parts first."""
     alike: dict[object, list[Option]] = {}
     for option in some:
         key = tuple(tuple(sorted((k, round(v, 3)) for k, v in r.items())) for r in option.results)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import log
 
 from railgauge.core.terms import Term
-from railgauge.tools.form import Kind
+from railgauge.tools.form import KindOfPart
 
 # --- noise ---
 
@@ -46,19 +46,19 @@ FAULT = -4.0
 spread over some seven distinguishable sizes. Calibrated."""
 COURSE = -2.5
 """More for a fault that is not there always: one in twelve. Calibrated."""
-OFTEN: dict[Kind, float] = {
-    Kind.NODE: 1.0,
-    Kind.NIC: 1.0,
-    Kind.SEND: 0.6,
-    Kind.RECEIVE: 0.6,
-    Kind.GPU: 0.8,
-    Kind.PCIE: 0.3,
-    Kind.PATH: 0.6,
-    Kind.LINK: 0.4,
+OFTEN: dict[KindOfPart, float] = {
+    KindOfPart.NODE: 1.0,
+    KindOfPart.NIC: 1.0,
+    KindOfPart.SEND: 0.6,
+    KindOfPart.RECEIVE: 0.6,
+    KindOfPart.GPU: 0.8,
+    KindOfPart.PCIE: 0.3,
+    KindOfPart.PATH: 0.6,
+    KindOfPart.LINK: 0.4,
 }
 """How often a slow part is of each kind, relative to the others. No document counts them: a whole
 device fails more often than a way between two."""
-PRIOR: dict[Kind, float] = {
+PRIOR: dict[KindOfPart, float] = {
     kind: FAULT + log(weight / sum(OFTEN.values())) for kind, weight in OFTEN.items()
 }
 CHANCES = (0.1, 0.3, 0.5, 0.7, 0.9)

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from railgauge.diagnosis.slow.constants import LEVELS, When
 from railgauge.diagnosis.slow.places import Losses
 
-State = tuple[float, float]
+PartState = tuple[float, float]
 """The logarithm of a probability, and of the share that a part then has."""
 
 
-class Fault(NamedTuple):
+class PartFault(NamedTuple):
     """A tuple, because the search compares millions of them.
 
     ``share`` is the logarithm of what is left, for a varying fault of the least that is left.
@@ -39,7 +39,7 @@ class Fault(NamedTuple):
         return self.when in (When.AT_TIMES, When.VARYING)
 
     @property
-    def states(self) -> tuple[State, ...]:
+    def states(self) -> tuple[PartState, ...]:
         """What its part may be during an execution on which it may act."""
         if self.when is When.AT_TIMES:
             return (math.log(self.chance), self.share), (math.log(1 - self.chance), 0.0)
@@ -49,10 +49,10 @@ class Fault(NamedTuple):
         return ((0.0, self.share),)
 
 
-Hypothesis = tuple[Fault, ...]
+Hypothesis = tuple[PartFault, ...]
 
 
-def ordered(faults: Iterable[Fault]) -> Hypothesis:
+def ordered(faults: Iterable[PartFault]) -> Hypothesis:
     return tuple(sorted(faults))
 
 

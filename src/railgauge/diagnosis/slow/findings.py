@@ -8,18 +8,18 @@ from dataclasses import dataclass
 
 from railgauge.diagnosis.slow.constants import DECIDED, STEEP, STRAGGLES, When
 from railgauge.diagnosis.slow.decision import Weighed
-from railgauge.diagnosis.slow.faults import Fault
+from railgauge.diagnosis.slow.faults import PartFault
 from railgauge.diagnosis.slow.likelihood import Model
 from railgauge.diagnosis.slow.places import Losses
-from railgauge.diagnosis.slow.readings import Execution, Reading, Shown
-from railgauge.tools.form import Part
+from railgauge.diagnosis.slow.readings import Execution, ShareReading, Shown
+from railgauge.tools.form import ClusterPart
 
 _HALF_A_PERCENT, _NEXT = 0.005, 1e-4
 _AT_LIMIT = 0.003
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FoundPart:
     """A part that is slow with ``probability``; ``share`` is what is left of its speed.
 
     ``slow`` of ``of`` executions that tell of it show it. ``rivals`` are the parts that may be slow
@@ -27,15 +27,15 @@ class Finding:
     ``fails`` are the items that miss a limit because of it, ``slower`` those that only lose speed.
     """
 
-    part: Part
+    part: ClusterPart
     share: float
     when: When
     since: float
     slow: int
     of: int
     probability: float
-    rivals: Mapping[Part, float]
-    next: tuple[Part, float] | None
+    rivals: Mapping[ClusterPart, float]
+    next: tuple[ClusterPart, float] | None
     fails: tuple[str, ...]
     slower: tuple[str, ...]
 
@@ -44,7 +44,7 @@ class Finding:
         return self.probability >= DECIDED
 
 
-def findings(model: Model, weighed: Weighed) -> Iterator[Finding]:
+def findings(model: Model, weighed: Weighed) -> Iterator[FoundPart]:
     """One for each fault of the likeliest hypothesis that costs a limit, or much speed."""
     parts = model.evidence.parts
     for fault in weighed.best:
@@ -56,7 +56,7 @@ def findings(model: Model, weighed: Weighed) -> Iterator[Finding]:
         slow, of = effects.counted()
         rivals = weighed.rivals(fault.part)
         next_ = next(iter(weighed.rivals(fault.part, _NEXT).items()), None)
-        yield Finding(
+        yield FoundPart(
             parts[fault.part],
             math.exp(fault.share),
             fault.when,
@@ -74,7 +74,7 @@ def findings(model: Model, weighed: Weighed) -> Iterator[Finding]:
 class _Effects:
     """What a fault does to the executions of its part."""
 
-    def __init__(self, model: Model, weighed: Weighed, fault: Fault) -> None:
+    def __init__(self, model: Model, weighed: Weighed, fault: PartFault) -> None:
         self._model, self._fault = model, fault
         executions = model.evidence.executions
         self._runs = [executions[number] for number in model.evidence.of_part[fault.part]]
@@ -108,7 +108,7 @@ class _Effects:
         fails = tuple(item for item, has_failed in rank.items() if has_failed)
         return fails, tuple(item for item, has_failed in rank.items() if not has_failed)
 
-    def _effect(self, losses: Losses, reading: Reading, one: Shown) -> bool | None:
+    def _effect(self, losses: Losses, reading: ShareReading, one: Shown) -> bool | None:
         """Whether the item misses its limit for the fault; ``None`` if it is no slower for it."""
         places, adds, part = reading.places, self._model.adds, self._fault.part
         low, _ = places.predicted(losses, adds=adds)

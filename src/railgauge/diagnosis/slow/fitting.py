@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from railgauge.diagnosis.slow.constants import CHANCES, COURSE, LEAST_LOSS, LEVELS, When
-from railgauge.diagnosis.slow.faults import Fault, also
+from railgauge.diagnosis.slow.faults import PartFault, also
 from railgauge.diagnosis.slow.likelihood import Model, log_sum
 from railgauge.diagnosis.slow.places import Losses
 from railgauge.diagnosis.slow.readings import Execution
@@ -30,7 +30,7 @@ class Fitter:
         self._implied: dict[tuple[int, int, Losses], list[tuple[float, bool]]] = {}
         self._gains: dict[tuple[int, float, int, Losses], float] = {}
 
-    def fitted(self, part: int, others: Sequence[Fault]) -> list[Fault]:
+    def fitted(self, part: int, others: Sequence[PartFault]) -> list[PartFault]:
         """The faults of this part that help beside the others, the best one first.
 
         There is one for each share that many readings ask for: what a part loses beside a fault
@@ -40,7 +40,7 @@ class Fitter:
         runs = [model.evidence.executions[number] for number in model.evidence.of_part[part]]
         beside = [(run, model.likeliest(run, others)) for run in runs]
         asked = [one for run, losses in beside for one in self._asked(part, run, losses)]
-        found: list[tuple[float, Fault]] = []
+        found: list[tuple[float, PartFault]] = []
         for share in _shares(asked):
             gains = [(run.began, self._gain(part, share, run, losses)) for run, losses in beside]
             found.append(max(_courses(part, share, gains)))
@@ -58,7 +58,7 @@ class Fitter:
             self._gains[key] = known
         return known
 
-    def _mean(self, fault: Fault, run: Execution, losses: Losses) -> float:
+    def _mean(self, fault: PartFault, run: Execution, losses: Losses) -> float:
         """The gain of a fault whose loss differs from execution to execution."""
         each = [
             weight + self._gain(fault.part, round(loss, _DIGITS), run, losses)
@@ -87,10 +87,10 @@ class Fitter:
         return self._implied[key]
 
 
-def _courses(part: int, share: float, gains: Gains) -> Iterator[tuple[float, Fault]]:
+def _courses(part: int, share: float, gains: Gains) -> Iterator[tuple[float, PartFault]]:
     """The fault with each course that may fit, and what it gains."""
     always = sum(gain for _, gain in gains)
-    yield always, Fault(part, When.ALWAYS, share)
+    yield always, PartFault(part, When.ALWAYS, share)
     if len(gains) < 2 or all(gain > _NO_HARM for _, gain in gains):  # noqa: PLR2004 - one moment
         return
     if sum(gain for _, gain in gains if gain > 0) + COURSE > max(0.0, always):
@@ -98,14 +98,14 @@ def _courses(part: int, share: float, gains: Gains) -> Iterator[tuple[float, Fau
         yield from _since(part, share, gains)
 
 
-def _at_times(part: int, share: float, gains: Gains) -> tuple[float, Fault]:
+def _at_times(part: int, share: float, gains: Gains) -> tuple[float, PartFault]:
     at = [(sum(_mixed(chance, gain) for _, gain in gains), chance) for chance in CHANCES]
     top, chance = max(at)
     mean = log_sum([gain for gain, _ in at]) - math.log(len(at))
-    return mean + COURSE, Fault(part, When.AT_TIMES, share, chance, unknown=top - mean)
+    return mean + COURSE, PartFault(part, When.AT_TIMES, share, chance, unknown=top - mean)
 
 
-def _since(part: int, share: float, gains: Gains) -> Iterator[tuple[float, Fault]]:
+def _since(part: int, share: float, gains: Gains) -> Iterator[tuple[float, PartFault]]:
     """Over all moments at which an execution began, but the first one."""
     of_moment: dict[float, float] = {}
     tail = 0.0
@@ -116,7 +116,7 @@ def _since(part: int, share: float, gains: Gains) -> Iterator[tuple[float, Fault
         del of_moment[min(of_moment)]
         top, since = max((gain, -began) for began, gain in of_moment.items())
         mean = log_sum(list(of_moment.values())) - math.log(len(of_moment))
-        yield mean + COURSE, Fault(part, When.SINCE, share, since=-since, unknown=top - mean)
+        yield mean + COURSE, PartFault(part, When.SINCE, share, since=-since, unknown=top - mean)
 
 
 def _shares(asked: Sequence[tuple[float, bool]]) -> list[float]:
@@ -130,12 +130,12 @@ def _shares(asked: Sequence[tuple[float, bool]]) -> list[float]:
     return [*shares, middle] if is_new else shares
 
 
-def _varying(part: int, asked: Sequence[tuple[float, bool]]) -> Fault | None:
+def _varying(part: int, asked: Sequence[tuple[float, bool]]) -> PartFault | None:
     """A fault whose loss differs from execution to execution, if the readings ask for several."""
     sure = [share for share, is_sure in asked if is_sure]
     if len(sure) < len(LEVELS) or len(_clusters(sure)) < _CLUSTERS:
         return None
-    return Fault(part, When.VARYING, round(min(sure) / LEVELS[-1], _DIGITS))
+    return PartFault(part, When.VARYING, round(min(sure) / LEVELS[-1], _DIGITS))
 
 
 def _clusters(shares: Sequence[float]) -> list[list[float]]:

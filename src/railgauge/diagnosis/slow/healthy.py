@@ -23,7 +23,7 @@ _FEW, _NORMAL = 6, 1.4826
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class MeasuredValue:
     """A measured value with its limit and the best possible one, each 0 if there is none."""
 
     value: float
@@ -32,7 +32,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ShareBounds:
     """Bounds of a share, and the share with which the limit is just kept; logarithms."""
 
     low: float
@@ -52,15 +52,15 @@ class Healthy:
     def is_known(self) -> bool:
         return self.low == self.high
 
-    def share(self, one: Value, *, failed: bool) -> Share:
+    def share(self, one: MeasuredValue, *, failed: bool) -> ShareBounds:
         low, high = (min(0.0, math.log(one.value / reach)) for reach in (self.high, self.low))
         if not self.is_known and not failed:
             high = 0.0
         least = math.log(one.floor / self.high) if one.floor else -math.inf
-        return Share(low, high, min(0.0, least))
+        return ShareBounds(low, high, min(0.0, least))
 
 
-def healthy(values: Sequence[Value], doubted: Sequence[bool]) -> Healthy:
+def healthy(values: Sequence[MeasuredValue], doubted: Sequence[bool]) -> Healthy:
     """What healthy parts reach; ``doubted`` are values of nodes that miss a limit elsewhere."""
     top = max(one.value for one in values)
     floor = max(one.floor for one in values)

@@ -23,11 +23,11 @@ from railgauge.diagnosis.slow.constants import (
     WORST_READING,
     When,
 )
-from railgauge.diagnosis.slow.faults import Fault, Hypothesis, joined, ordered
+from railgauge.diagnosis.slow.faults import Hypothesis, PartFault, joined, ordered
 from railgauge.diagnosis.slow.places import Losses
-from railgauge.diagnosis.slow.readings import Evidence, Execution, Reading
+from railgauge.diagnosis.slow.readings import Execution, RunReadings, ShareReading
 
-Options = Sequence[tuple[float, Losses]]
+MaySlow = Sequence[tuple[float, Losses]]
 """What may be slow during an execution, each with the logarithm of its probability."""
 
 
@@ -36,7 +36,7 @@ class Model:
     fact, so that a fault of it costs nothing."""
 
     def __init__(
-        self, evidence: Evidence, *, adds: bool = True, known: Collection[int] = ()
+        self, evidence: RunReadings, *, adds: bool = True, known: Collection[int] = ()
     ) -> None:
         self.evidence, self.adds = evidence, adds
         self._known = frozenset(known)
@@ -47,7 +47,7 @@ class Model:
         self._losses: dict[tuple[int, Losses], float] = {}
         self._mixed: dict[tuple[int, Hypothesis], float] = {}
         self._likeliest: dict[tuple[int, Hypothesis], Losses] = {}
-        self._slower: dict[tuple[int, Losses], tuple[Reading, ...]] = {}
+        self._slower: dict[tuple[int, Losses], tuple[ShareReading, ...]] = {}
         self._scores: dict[Hypothesis, float] = {}
         for execution in evidence.executions:
             self._cost.append([log_likelihood(one, 0.0, 0.0) for one in execution.readings])
@@ -57,7 +57,7 @@ class Model:
             number for number, value in enumerate(self.healthy) if value < -UNEXPLAINED
         ]
 
-    def touched(self, execution: Execution, part: int) -> list[Reading]:
+    def touched(self, execution: Execution, part: int) -> list[ShareReading]:
         """The readings of an execution that depend on the part."""
         numbers = self._touched[execution.number].get(part, ())
         return [execution.readings[number] for number in numbers]
@@ -84,7 +84,7 @@ class Model:
             total += log_likelihood(reading, low, high) - cost[one]
         return _bent(total)
 
-    def mixed(self, execution: Execution, faults: Sequence[Fault]) -> float:
+    def mixed(self, execution: Execution, faults: Sequence[PartFault]) -> float:
         """The log likelihood of an execution, summed over what may be slow during it."""
         mine = _acting(execution, faults)
         if not mine:
@@ -97,7 +97,7 @@ class Model:
             self._mixed[key] = known
         return known
 
-    def likeliest(self, execution: Execution, faults: Sequence[Fault]) -> Losses:
+    def likeliest(self, execution: Execution, faults: Sequence[PartFault]) -> Losses:
         """What most likely was slow during an execution."""
         mine = _acting(execution, faults)
         if not mine:
@@ -112,7 +112,7 @@ class Model:
             self._likeliest[key] = known
         return known
 
-    def slower(self, execution: Execution, losses: Losses) -> tuple[Reading, ...]:
+    def slower(self, execution: Execution, losses: Losses) -> tuple[ShareReading, ...]:
         """The readings that are clearly slower than these losses explain."""
         key = (execution.number, losses)
         known = self._slower.get(key)
@@ -124,7 +124,7 @@ class Model:
             )
         return known
 
-    def prior(self, fault: Fault) -> float:
+    def prior(self, fault: PartFault) -> float:
         own = 0.0 if fault.part in self._known else self._prior[fault.part]
         return own + (0.0 if fault.when is When.ALWAYS else COURSE) - fault.unknown
 
@@ -139,7 +139,7 @@ class Model:
             self._scores[faults] = total
         return self._scores[faults]
 
-    def grown(self, faults: Hypothesis, fault: Fault) -> tuple[Hypothesis, float]:
+    def grown(self, faults: Hypothesis, fault: PartFault) -> tuple[Hypothesis, float]:
         """The hypothesis with one more fault, and its score."""
         both = ordered((*faults, fault))
         if both not in self._scores:
@@ -157,13 +157,13 @@ class Model:
         return any(uses[number] > 1 for number in self.unexplained)
 
 
-def _acting(execution: Execution, faults: Sequence[Fault]) -> Hypothesis:
+def _acting(execution: Execution, faults: Sequence[PartFault]) -> Hypothesis:
     """The faults that may act on an execution."""
     parts = execution.parts
     return tuple([one for one in faults if one.part in parts and one.acts(execution.began)])
 
 
-def _options(faults: Hypothesis) -> Options:
+def _options(faults: Hypothesis) -> MaySlow:
     """What may be slow while these faults act."""
     if not any(fault.is_rare for fault in faults):
         return ((0.0, joined((fault.part, fault.share) for fault in faults)),)
@@ -183,7 +183,7 @@ def _touched(execution: Execution) -> dict[int, tuple[int, ...]]:
     return {part: tuple(numbers) for part, numbers in found.items()}
 
 
-def log_likelihood(reading: Reading, low: float, high: float) -> float:
+def log_likelihood(reading: ShareReading, low: float, high: float) -> float:
     """The log likelihood of a reading whose share is predicted to be between two."""
     sigma = math.hypot(reading.sigma, MISFIT * min(1.0, -low))
     away = max(low - reading.high, reading.low - high, 0.0) / sigma
@@ -192,7 +192,7 @@ def log_likelihood(reading: Reading, low: float, high: float) -> float:
     return -min(loss, WORST_READING) - spread
 
 
-def is_slower(reading: Reading, predicted: float) -> bool:
+def is_slower(reading: ShareReading, predicted: float) -> bool:
     """Whether a reading is clearly slower than predicted."""
     sigma = math.hypot(reading.sigma, MISFIT * min(1.0, -predicted))
     return reading.high < predicted - STEEP * sigma

@@ -14,9 +14,9 @@ from railgauge.core.terms import Scope
 from railgauge.diagnosis.slow.constants import When
 from railgauge.diagnosis.slow.faults import Hypothesis, joined
 from railgauge.diagnosis.slow.places import Places
-from railgauge.diagnosis.slow.readings import Evidence, Measurable
+from railgauge.diagnosis.slow.readings import Measurable, RunReadings
 from railgauge.judging.confirmation import MOST_REPEATS
-from railgauge.tools.form import Kind, Part
+from railgauge.tools.form import ClusterPart, KindOfPart
 
 _SMALL, _OTHERS, _MOST = 8, 4, 1500
 _STEP = 0.015  # results that close are one: 2.6 standard deviations of the difference of two
@@ -40,7 +40,7 @@ class Option:
 
 
 def options(
-    evidence: Evidence,
+    evidence: RunReadings,
     suspects: Collection[int],
     hypotheses: Sequence[Hypothesis],
     *,
@@ -79,7 +79,7 @@ def options(
 
 
 def _with_reference(
-    evidence: Evidence, one: Measurable, good: Sequence[str]
+    evidence: RunReadings, one: Measurable, good: Sequence[str]
 ) -> Sequence[Measurable]:
     """The measurement, and the same on good nodes if it is not known what those reach."""
     if evidence.is_known(one):
@@ -123,7 +123,7 @@ def _result(places: Places, faults: Hypothesis, repeats: int, *, adds: bool) -> 
     return found
 
 
-def _measurable(evidence: Evidence, suspects: Collection[Part]) -> Iterator[Measurable]:
+def _measurable(evidence: RunReadings, suspects: Collection[ClusterPart]) -> Iterator[Measurable]:
     """Each measurement of the plan on the suspects' nodes, alone and with some others."""
     mine = sorted({node for part in suspects for node in part.nodes})
     others = [node for node in evidence.nodes if node not in mine]
@@ -147,7 +147,7 @@ def _measurable(evidence: Evidence, suspects: Collection[Part]) -> Iterator[Meas
     yield from found.values()
 
 
-def _templates(evidence: Evidence, suspects: Collection[Part]) -> Iterator[Measurable]:
+def _templates(evidence: RunReadings, suspects: Collection[ClusterPart]) -> Iterator[Measurable]:
     seen = set()
     for one in evidence.planned:
         for pairing in _pairings(evidence, one.case, suspects):
@@ -159,20 +159,20 @@ def _templates(evidence: Evidence, suspects: Collection[Part]) -> Iterator[Measu
 
 
 def _pairings(
-    evidence: Evidence, case: Case, suspects: Collection[Part]
+    evidence: RunReadings, case: Case, suspects: Collection[ClusterPart]
 ) -> Sequence[Pairing | None]:
     """Paths in a node like the case's; for the path of a suspected GPU to a NIC also its others."""
     if case.pairing is None or case.pairing.peer is not None:
         return (case.pairing,)
-    gpus = {part.gpu for part in suspects if part.kind is Kind.PCIE}
+    gpus = {part.gpu for part in suspects if part.kind is KindOfPart.PCIE}
     known = evidence.platform.pairings(evidence.platform.measurements[case.measurement].memory)
     alike = [one for one in known if one.distance == case.pairing.distance or one.gpu in gpus]
     return alike or (case.pairing,)
 
 
-def _is_on(pairing: Pairing, suspects: Collection[Part]) -> bool:
+def _is_on(pairing: Pairing, suspects: Collection[ClusterPart]) -> bool:
     for part in suspects:
-        if part.kind in (Kind.NODE, Kind.PATH):
+        if part.kind in (KindOfPart.NODE, KindOfPart.PATH):
             return True
         if part.nic and part.nic == pairing.nic:
             return True

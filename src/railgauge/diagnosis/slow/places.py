@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from railgauge.tools.form import Form, Part
+from railgauge.tools.form import ClusterPart, FigureForm
 
 Losses = tuple[tuple[int, float], ...]
 """What is slow during an execution: parts with the logarithm of their share, in order."""
@@ -28,7 +28,7 @@ class Places:
     apart: float
 
     @classmethod
-    def of(cls, form: Form, number: Mapping[Part, int]) -> Places:
+    def of(cls, form: FigureForm, number: Mapping[ClusterPart, int]) -> Places:
         """``number`` has the parts that matter; the form's other parts are left out."""
         at: dict[int, list[int]] = {}
         stages: list[int] = []

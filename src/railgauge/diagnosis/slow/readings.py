@@ -21,10 +21,10 @@ from railgauge.core.question import LIMITS
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.model import RunResults
 from railgauge.diagnosis.slow.constants import LATENCY_NOISE, NOISE
-from railgauge.diagnosis.slow.healthy import Healthy, Value, healthy
+from railgauge.diagnosis.slow.healthy import Healthy, MeasuredValue, healthy
 from railgauge.diagnosis.slow.places import Places
 from railgauge.tools import form, is_of_each_gpu
-from railgauge.tools.form import Figure, Form, Layout, Part
+from railgauge.tools.form import ClusterPart, FigureForm, Layout, ToolFigure
 from railgauge.tools.metric import HIGHER, LOWER
 
 _MICROSECONDS, _COUNT = "us", "count"
@@ -42,7 +42,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ShareReading:
     """The share is between ``low`` and ``high``, which are equal if it is known what healthy parts
     reach; all three are logarithms. ``shown`` are the items that it stands for."""
 
@@ -59,11 +59,11 @@ class Execution:
     case: Case
     began: float
     added: bool
-    readings: tuple[Reading, ...]
+    readings: tuple[ShareReading, ...]
     parts: frozenset[int]
 
 
-Group = tuple[object, ...]
+PeerGroup = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +81,15 @@ class _Figure:
 
     run: tuple[Case, int, bool]
     size: int | None
-    form: Form
-    group: Group
-    value: Value
+    form: FigureForm
+    group: PeerGroup
+    value: MeasuredValue
     sigma: float
     shown: Shown
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class RunReadings:
     """All readings of a run. ``parts`` are those that some figure depends on, by number.
 
     ``of_part`` are the numbers of the executions that use each part, ``twins`` the parts that no
@@ -100,16 +100,18 @@ class Evidence:
     platform: Platform
     layout: Layout
     nodes: tuple[str, ...]
-    parts: tuple[Part, ...]
-    number: Mapping[Part, int]
+    parts: tuple[ClusterPart, ...]
+    number: Mapping[ClusterPart, int]
     executions: tuple[Execution, ...]
     of_part: tuple[tuple[int, ...], ...]
     twins: tuple[tuple[int, ...], ...]
     planned: tuple[Measurable, ...]
-    known: frozenset[Group]
-    forms: dict[Group, Form | None] = field(default_factory=dict, compare=False, repr=False)
+    known: frozenset[PeerGroup]
+    forms: dict[PeerGroup, FigureForm | None] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
-    def form(self, one: Measurable, metric: str = "") -> Form | None:
+    def form(self, one: Measurable, metric: str = "") -> FigureForm | None:
         return _form(self.platform, self.layout, self.forms, one, metric)
 
     def is_known(self, one: Measurable) -> bool:
@@ -117,7 +119,7 @@ class Evidence:
         return _group(self.platform, one) in self.known
 
 
-def evidence(results: RunResults) -> Evidence:
+def evidence(results: RunResults) -> RunReadings:
     """The readings of the run's items, and of what was measured beside them."""
     reader = _Reader(results.platform, Layout.of(results.platform))
     for record in results.records.values():
@@ -143,7 +145,7 @@ def _seconds(text: str) -> float:
 class _Reader:
     def __init__(self, platform: Platform, layout: Layout) -> None:
         self._platform, self._layout = platform, layout
-        self._forms: dict[Group, Form | None] = {}
+        self._forms: dict[PeerGroup, FigureForm | None] = {}
         self._figures: list[_Figure] = []
         self._began: dict[tuple[Case, int, bool], float] = {}
         self.planned: dict[Measurable, str] = {}
@@ -192,12 +194,12 @@ class _Reader:
                     )
                 )
 
-    def evidence(self, nodes: Sequence[str]) -> Evidence:
-        groups: dict[Group, list[_Figure]] = defaultdict(list)
+    def evidence(self, nodes: Sequence[str]) -> RunReadings:
+        groups: dict[PeerGroup, list[_Figure]] = defaultdict(list)
         for one in self._figures:
             groups[one.group].append(one)
         doubted = {_place(one.run[0]) for one in self._figures if one.shown.failed}
-        reach: dict[Group, Healthy] = {}
+        reach: dict[PeerGroup, Healthy] = {}
         for group, some in groups.items():
             places = [_place(one.run[0]) in doubted for one in some]
             reach[group] = healthy([one.value for one in some], places)
@@ -208,7 +210,7 @@ class _Reader:
         for run in runs:
             for part in run.parts:
                 of_part[part].append(run.number)
-        return Evidence(
+        return RunReadings(
             self._platform,
             self._layout,
             tuple(nodes),
@@ -223,7 +225,7 @@ class _Reader:
         )
 
     def _executions(
-        self, reach: Mapping[Group, Healthy], number: Mapping[Part, int]
+        self, reach: Mapping[PeerGroup, Healthy], number: Mapping[ClusterPart, int]
     ) -> list[Execution]:
         by_run: dict[tuple[Case, int, bool], dict[tuple[int, int | None], list[_Figure]]] = {}
         forms: dict[int, Places] = {}
@@ -241,7 +243,7 @@ class _Reader:
         return found
 
 
-def _twins(parts: Sequence[Part], runs: Iterable[Execution]) -> tuple[tuple[int, ...], ...]:
+def _twins(parts: Sequence[ClusterPart], runs: Iterable[Execution]) -> tuple[tuple[int, ...], ...]:
     roles: list[list[object]] = [[part.kind] for part in parts]
     of_form: dict[int, dict[int, object]] = {}
     for run in runs:
@@ -261,7 +263,9 @@ def _twins(parts: Sequence[Part], runs: Iterable[Execution]) -> tuple[tuple[int,
     return tuple(found)
 
 
-def _reading(places: Places, some: Sequence[_Figure], reach: Mapping[Group, Healthy]) -> Reading:
+def _reading(
+    places: Places, some: Sequence[_Figure], reach: Mapping[PeerGroup, Healthy]
+) -> ShareReading:
     """The figures of one execution that show the same thing: known shares before bounds."""
     shares = [reach[one.group].share(one.value, failed=one.shown.failed) for one in some]
     known = [share for share in shares if share.low == share.high]
@@ -275,7 +279,7 @@ def _reading(places: Places, some: Sequence[_Figure], reach: Mapping[Group, Heal
         for one, share in zip(some, shares, strict=True)
     )
     sigma = max(max(one.sigma, reach[one.group].noise) for one in some)
-    return Reading(places, low, high, sigma, shown)
+    return ShareReading(places, low, high, sigma, shown)
 
 
 def _by_repeat(values: Sequence[float], repeats: int) -> Iterator[Sequence[float]]:
@@ -285,20 +289,20 @@ def _by_repeat(values: Sequence[float], repeats: int) -> Iterator[Sequence[float
         yield values[start : start + each]
 
 
-def _value(judged: Judgement, value: float) -> Value | None:
+def _value(judged: Judgement, value: float) -> MeasuredValue | None:
     """The value with higher as better."""
     if value <= 0:
         return None
     if judged.better == HIGHER:
-        return Value(value, judged.floor or 0.0, judged.best or 0.0)
-    return Value(1 / value, 1 / judged.ceiling if judged.ceiling else 0.0, 0.0)
+        return MeasuredValue(value, judged.floor or 0.0, judged.best or 0.0)
+    return MeasuredValue(1 / value, 1 / judged.ceiling if judged.ceiling else 0.0, 0.0)
 
 
 def _place(case: Case) -> tuple[frozenset[str], str]:
     return frozenset(case.nodes), str(case.pairing)
 
 
-def _group(platform: Platform, one: Measurable) -> Group:
+def _group(platform: Platform, one: Measurable) -> PeerGroup:
     """Measurements that reach the same if all is healthy."""
     case, distance, model = one.case, "", ""
     if case.pairing is not None:
@@ -311,17 +315,17 @@ def _group(platform: Platform, one: Measurable) -> Group:
 def _form(
     platform: Platform,
     layout: Layout,
-    forms: dict[Group, Form | None],
+    forms: dict[PeerGroup, FigureForm | None],
     one: Measurable,
     metric: str,
-) -> Form | None:
+) -> FigureForm | None:
     case = one.case
     measurement = platform.measurements.get(case.measurement)
     if measurement is None:
         return None
     key = (case.measurement, case.nodes, case.pairing, one.placement, metric)
     if key not in forms:
-        found = form(Figure(case, measurement, layout, metric, one.placement))
+        found = form(ToolFigure(case, measurement, layout, metric, one.placement))
         same = (case.measurement, case.nodes, case.pairing, one.placement, found and found.upto)
         forms[key] = forms.setdefault(("", *same), found)
     return forms[key]

@@ -19,7 +19,7 @@ from railgauge.diagnosis.slow.constants import (
 from railgauge.diagnosis.slow.faults import Hypothesis
 from railgauge.diagnosis.slow.fitting import Fitter
 from railgauge.diagnosis.slow.likelihood import Model
-from railgauge.diagnosis.slow.readings import Evidence, Reading
+from railgauge.diagnosis.slow.readings import RunReadings, ShareReading
 
 _WIDE, _VERY_WIDE, _BESIDE = 12, 40, 8
 _EQUAL = 2
@@ -29,14 +29,14 @@ Pool = dict[Hypothesis, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Searched:
     """All hypotheses of the search, and the model that scored them."""
 
     model: Model
     pool: Mapping[Hypothesis, float]
 
 
-def searched(evidence: Evidence, known: Collection[int] = ()) -> Found:
+def searched(evidence: RunReadings, known: Collection[int] = ()) -> Searched:
     """Search twice if two faults meet: whether their losses add up is unknown."""
     found = _searched(Model(evidence, known=known))
     best = max(found.pool, key=found.pool.__getitem__)
@@ -47,11 +47,11 @@ def searched(evidence: Evidence, known: Collection[int] = ()) -> Found:
     return hiding if is_clearer else found
 
 
-def _searched(model: Model) -> Found:
+def _searched(model: Model) -> Searched:
     search = _Search(model)
     search.grow()
     search.exchange()
-    return Found(model, search.pool)
+    return Searched(model, search.pool)
 
 
 class _Search:
@@ -163,7 +163,7 @@ class _Search:
         return sorted({part for *_, slower in worst[:FOCUS] for part in _narrow(slower)})
 
 
-def _narrow(slower: Iterable[Reading]) -> set[int]:
+def _narrow(slower: Iterable[ShareReading]) -> set[int]:
     """The parts of the readings that depend on the fewest."""
     some = [one.places.at for one in slower]
     most = min(map(len, some)) + _BESIDE

@@ -10,28 +10,28 @@ from railgauge.core.naming import listed
 from railgauge.core.question import Question
 from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Course, Where
 from railgauge.diagnosis.slow.constants import When
-from railgauge.diagnosis.slow.findings import Finding
+from railgauge.diagnosis.slow.findings import FoundPart
 from railgauge.diagnosis.slow.readings import LATER
 from railgauge.judging.record import ItemRecord
-from railgauge.tools.form import Kind, Part
+from railgauge.tools.form import ClusterPart, KindOfPart
 
 STRAGGLER, UNDIAGNOSED = "straggler", "undiagnosed"
-_CAUSES: dict[Kind, str] = {
-    Kind.NODE: "slow-node",
-    Kind.NIC: "slow-nic",
-    Kind.SEND: "slow-direction",
-    Kind.RECEIVE: "slow-direction",
-    Kind.GPU: "slow-gpu",
-    Kind.PCIE: "slow-pcie-path",
-    Kind.PATH: "slow-path",
-    Kind.LINK: "slow-gpu-link",
+_CAUSES: dict[KindOfPart, str] = {
+    KindOfPart.NODE: "slow-node",
+    KindOfPart.NIC: "slow-nic",
+    KindOfPart.SEND: "slow-direction",
+    KindOfPart.RECEIVE: "slow-direction",
+    KindOfPart.GPU: "slow-gpu",
+    KindOfPart.PCIE: "slow-pcie-path",
+    KindOfPart.PATH: "slow-path",
+    KindOfPart.LINK: "slow-gpu-link",
 }
-_WAYS = {Kind.SEND: " where it sends", Kind.RECEIVE: " where it receives"}
+_WAYS = {KindOfPart.SEND: " where it sends", KindOfPart.RECEIVE: " where it receives"}
 _MOST = 8
 
 
 def claims(
-    findings: Collection[Finding],
+    findings: Collection[FoundPart],
     records: Mapping[str, ItemRecord],
     questions: Sequence[Question] = (),
 ) -> Iterator[CauseClaim]:
@@ -53,7 +53,7 @@ def claims(
 
 
 def _claim(
-    one: Finding, records: Mapping[str, ItemRecord], questions: Sequence[Question]
+    one: FoundPart, records: Mapping[str, ItemRecord], questions: Sequence[Question]
 ) -> CauseClaim:
     items = tuple(records[item] for item in one.fails or one.slower if item in records)
     cause = _CAUSES[one.part.kind] if one.fails else STRAGGLER
@@ -66,15 +66,15 @@ def _claim(
     return CauseClaim(cause, _any_of(parts), says, items, OPEN, decides, _course(one))
 
 
-def where_is(part: Part) -> Where:
+def where_is(part: ClusterPart) -> Where:
     return Where(part.node, part.device, part.peer)
 
 
-def _short(part: Part) -> str:
+def _short(part: ClusterPart) -> str:
     return f"{part.node}:{part.peer}" if part.peer else f"{part.node} {part.device}".strip()
 
 
-def _any_of(parts: Sequence[Part]) -> Where:
+def _any_of(parts: Sequence[ClusterPart]) -> Where:
     if len(parts) == 1:
         return where_is(parts[0])
     nodes = dict.fromkeys(node for part in parts for node in part.nodes)
@@ -82,7 +82,7 @@ def _any_of(parts: Sequence[Part]) -> Where:
     return Where("|".join(nodes), "" if "" in devices else "|".join(devices))
 
 
-def _says(one: Finding) -> str:
+def _says(one: FoundPart) -> str:
     said = {
         When.ALWAYS: "",
         When.SINCE: " since a moment of the run",
@@ -100,7 +100,7 @@ def _says(one: Finding) -> str:
     return text
 
 
-def _course(one: Finding) -> Course | None:
+def _course(one: FoundPart) -> Course | None:
     if one.when is When.ALWAYS:
         return None
     since = ""
@@ -109,7 +109,7 @@ def _course(one: Finding) -> Course | None:
     return Course(one.slow, one.of, since)
 
 
-def _decides(questions: Sequence[Question], parts: Sequence[Part]) -> str:
+def _decides(questions: Sequence[Question], parts: Sequence[ClusterPart]) -> str:
     """The most telling measurement of the suspects' nodes."""
     nodes = {node for part in parts for node in part.nodes}
     keys = (q.case.key for q in questions if q.case and nodes.intersection(q.case.nodes))

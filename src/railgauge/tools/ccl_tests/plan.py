@@ -9,7 +9,7 @@ from railgauge.launchers import Launch
 from railgauge.launchers.beside_gpu import OWN_PLACEMENT, beside_gpu
 from railgauge.tools import Setting, keys
 from railgauge.tools.ccl_tests.facts import COLLECTIVES
-from railgauge.tools.form import Figure, Form, inside_node, of_ring
+from railgauge.tools.form import FigureForm, ToolFigure, inside_node, of_ring
 from railgauge.tools.launching import hosts, launched, launcher_options, may_be_root
 from railgauge.tools.metric import HIGHER, LOWER, SWEEP, Metric, several
 from railgauge.tools.options import program
@@ -80,7 +80,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     return (launched(setting, launch),)
 
 
-def form(figure: Figure) -> Form:
+def form(figure: ToolFigure) -> FigureForm:
     """Return the form of a collective. A time contains what no part's speed changes.
 
     A sendrecv goes from each GPU to the next one: between nodes over some of the NICs, inside a

@@ -6,7 +6,7 @@ from railgauge.core.model import Command
 from railgauge.launchers import Launch
 from railgauge.tools import Setting
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, long_enough
-from railgauge.tools.form import Figure, Form, of_ring
+from railgauge.tools.form import FigureForm, ToolFigure, of_ring
 from railgauge.tools.hosts import claims_of_ranks
 from railgauge.tools.launching import hosts, launched, launcher_options, may_be_root
 from railgauge.tools.metric import HIGHER, LOWER, Metric
@@ -54,7 +54,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     return (launched(setting, launch),)
 
 
-def form(figure: Figure) -> Form:
+def form(figure: ToolFigure) -> FigureForm:
     """Return the form of a collective in host memory, over NICs that MPI chooses."""
     return of_ring(figure, upto=True)
 

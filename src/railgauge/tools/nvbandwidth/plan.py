@@ -16,7 +16,7 @@ from railgauge.tools.claims import (
     equal,
     same_models,
 )
-from railgauge.tools.form import Figure, Form, of_all_links, of_placement
+from railgauge.tools.form import FigureForm, ToolFigure, of_all_links, of_placement
 from railgauge.tools.hosts import claim_of_hosts
 from railgauge.tools.metric import HIGHER, LOWER, Metric, several
 from railgauge.tools.options import Options, program, read_options
@@ -90,7 +90,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     return (command,)
 
 
-def form(figure: Figure) -> Form | None:
+def form(figure: ToolFigure) -> FigureForm | None:
     """Return the form of a copy over one link, or between the host and one GPU; or of all."""
     return of_placement(figure) if figure.placement else of_all_links(figure)
 

@@ -12,7 +12,7 @@ from railgauge.core.errors import BadInput
 from railgauge.core.model import Command, Pairing
 from railgauge.core.terms import Flow
 from railgauge.tools import Setting
-from railgauge.tools.form import Figure, Form, of_path
+from railgauge.tools.form import FigureForm, ToolFigure, of_path
 from railgauge.tools.metric import HIGHER, LOWER, Metric, several
 from railgauge.tools.options import Options
 
@@ -40,7 +40,7 @@ def flow(measurement: Measurement) -> Flow:
     return Flow.BACKWARD if measurement.command == "ib_read_bw" else Flow.FORWARD
 
 
-def form(figure: Figure) -> Form | None:
+def form(figure: ToolFigure) -> FigureForm | None:
     """Return the form of a test between two nodes; its slowest messages tell nothing of a part."""
     if figure.metric in _TAILS:
         return None

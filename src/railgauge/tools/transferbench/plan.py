@@ -7,7 +7,14 @@ from collections.abc import Iterator, Mapping
 from railgauge.core.model import Command
 from railgauge.tools import Setting
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal
-from railgauge.tools.form import TO, Figure, Form, of_all_links, of_placement, of_slowest_link
+from railgauge.tools.form import (
+    TO,
+    FigureForm,
+    ToolFigure,
+    of_all_links,
+    of_placement,
+    of_slowest_link,
+)
 from railgauge.tools.metric import several
 from railgauge.tools.options import Options, one_size, program, read_options
 
@@ -78,7 +85,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     return (command,)
 
 
-def form(figure: Figure) -> Form | None:
+def form(figure: ToolFigure) -> FigureForm | None:
     """Return the form of a link, of the slowest link of a GPU, or of all links together."""
     if not figure.placement:
         return of_all_links(figure)

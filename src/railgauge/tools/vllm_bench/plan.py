@@ -10,7 +10,7 @@ from railgauge.config.thresholds.site import OF_HOSTFILE
 from railgauge.core.model import Command
 from railgauge.tools import Setting
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, long_enough
-from railgauge.tools.form import Figure, Form, inside_node, of_ring
+from railgauge.tools.form import FigureForm, ToolFigure, inside_node, of_ring
 from railgauge.tools.metric import LOWER, Metric, several
 from railgauge.tools.options import Options, check_port, program, read_options
 
@@ -86,7 +86,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:
     )
 
 
-def form(figure: Figure) -> Form | None:
+def form(figure: ToolFigure) -> FigureForm | None:
     """Return the form of a model that is served: it loses at most what its nodes' parts lose.
 
     How many requests were completed, and how long the slowest ones took, tells nothing of a part.
