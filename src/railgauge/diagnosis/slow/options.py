@@ -62,7 +62,7 @@ def options(
             n for number in suspects if number in places.at for n in evidence.parts[number].nodes
         }
         what = _with_reference(evidence, one, good)
-        if not named or not what:
+        if not named:
             continue
         uses = tuple(node for node in one.case.nodes if node in named)
         typical_s = evidence.platform.measurements[one.case.measurement].typical_s
@@ -81,13 +81,16 @@ def options(
 def _with_reference(
     evidence: RunReadings, one: Measurable, good: Sequence[str]
 ) -> Sequence[Measurable]:
-    """The measurement, and the same on good nodes if it is not known what those reach."""
+    """The measurement, and the same on good nodes if it is not known what those reach.
+
+    Where no node is known to be good, it is made alone: it may be the first fast one.
+    """
     if evidence.is_known(one):
         return (one,)
     beside = [node for node in good if node not in one.case.nodes]
     nodes = tuple(beside[: len(one.case.nodes)])
     if len(nodes) < len(one.case.nodes):
-        return ()
+        return (one,)
     return one, replace(one, case=replace(one.case, nodes=nodes))
 
 
