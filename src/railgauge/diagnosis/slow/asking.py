@@ -11,6 +11,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from railgauge.core.model import Case
 from railgauge.core.question import LIMITS, Question
 from railgauge.diagnosis.slow.decision import Weighed
 from railgauge.diagnosis.slow.faults import Hypothesis
@@ -61,16 +62,38 @@ def asked(
         if gain < _LEAST:
             break
         option = _unused(pools[-best], chosen)
-        pools = [rest for pool in pools if (rest := [one for one in pool if one is not option])]
+        pools = _left(pools, option)
         what = option.what[0]
         group = (what.case.measurement, what.size_bytes, what.placement, what.case.pairing)
         # one reference serves all measurements of a kind
         for one in option.what[: 1 if group in referenced else None]:
+            if any(_is_other(one.case, done.question.case) for done in chosen):
+                continue
             question = Question(LIMITS, one.case, one.size_bytes, one.placement or None)
             chosen.append(Asked(question, option.uses, gain))
         referenced.add(group)
         branches = _split(branches, option.results)
     return chosen[:most]
+
+
+def _is_other(one: Case, other: Case | None) -> bool:
+    """Whether it is the same case with other repeats: a case is measured once in a round."""
+    return other is not None and one.key == other.key and one.repeats != other.repeats
+
+
+def _left(pools: Iterable[Sequence[Option]], chosen: Option) -> list[list[Option]]:
+    """The options that are left when one was chosen."""
+    cases = [one.case for one in chosen.what]
+    left = (
+        [
+            one
+            for one in pool
+            if one is not chosen
+            and not any(_is_other(what.case, case) for what in one.what for case in cases)
+        ]
+        for pool in pools
+    )
+    return [rest for rest in left if rest]
 
 
 def _suspects(some: Iterable[tuple[Hypothesis, float]]) -> set[int]:
@@ -82,7 +105,7 @@ def _suspects(some: Iterable[tuple[Hypothesis, float]]) -> set[int]:
 
 
 def _pools(some: Iterable[Option]) -> list[list[Option]]:
-    """MaySlow that tell the same in the same time, those of the fewest parts first."""
+    """Options that tell the same in the same time, those of the fewest parts first."""
     alike: dict[object, list[Option]] = {}
     for option in some:
         key = tuple(tuple(sorted((k, round(v, 3)) for k, v in r.items())) for r in option.results)
