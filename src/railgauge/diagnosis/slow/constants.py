@@ -36,8 +36,6 @@ with its logarithm only. Calibrated."""
 
 UNKNOWN_HEALTHY = 2.0
 """Without a peer and without a best value: between the limit and this multiple of it."""
-ALONE_ABOVE, PEERS_ABOVE = 1.25, 1.1
-"""A single reading within its limit, and several that are no measure: at most so much better."""
 
 # --- priors ---
 

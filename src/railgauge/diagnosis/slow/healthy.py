@@ -12,12 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from railgauge.diagnosis.slow.constants import (
-    ALIKE,
-    ALONE_ABOVE,
-    PEERS_ABOVE,
-    UNKNOWN_HEALTHY,
-)
+from railgauge.diagnosis.slow.constants import ALIKE, UNKNOWN_HEALTHY
 
 _FEW, _NORMAL = 6, 1.4826
 
@@ -33,7 +28,7 @@ class MeasuredValue:
 
 @dataclass(frozen=True, slots=True)
 class ShareBounds:
-    """Bounds of a share, and the share with which the limit is just kept; logarithms."""
+    """Bounds of a share, and the share below which the limit is missed at the latest; logarithms."""
 
     low: float
     high: float
@@ -56,7 +51,7 @@ class Healthy:
         low, high = (min(0.0, math.log(one.value / reach)) for reach in (self.high, self.low))
         if not self.is_known and not failed:
             high = 0.0
-        least = math.log(one.floor / self.high) if one.floor else -math.inf
+        least = math.log(one.floor / self.low) if one.floor else -math.inf
         return ShareBounds(low, high, min(0.0, least))
 
 
@@ -64,21 +59,18 @@ def healthy(values: Sequence[MeasuredValue], doubted: Sequence[bool]) -> Healthy
     """What healthy parts reach; ``doubted`` are values of nodes that miss a limit elsewhere."""
     top = max(one.value for one in values)
     floor = max(one.floor for one in values)
-    several = len(values) > 1
     alike = sorted(one.value for one in values if one.value >= top * (1 - ALIKE))
     sure = [
         one.value
         for one, doubt in zip(values, doubted, strict=True)
         if one.value == top and not doubt
     ]
-    if several and sure and top >= floor:
+    if len(values) > 1 and sure and top >= floor:
         middle = median(alike[len(alike) // 2 :])
         return Healthy(middle, middle, _spread(alike))
     best = max(one.best for one in values)
     low = max(top, floor)
     high = max(low, best or low * UNKNOWN_HEALTHY)
-    if top >= floor:
-        high = max(top, min(high, top * (PEERS_ABOVE if several else ALONE_ABOVE)))
     return Healthy(low, high)
 
 

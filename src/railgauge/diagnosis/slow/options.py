@@ -16,7 +16,7 @@ from railgauge.diagnosis.slow.faults import Hypothesis, joined
 from railgauge.diagnosis.slow.places import Places
 from railgauge.diagnosis.slow.readings import Measurable, RunReadings
 from railgauge.judging.confirmation import MOST_REPEATS
-from railgauge.tools.form import ClusterPart, KindOfPart
+from railgauge.tools.form import GPU, ClusterPart, KindOfPart
 
 _SMALL, _OTHERS, _MOST = 8, 4, 1500
 _STEP = 0.015  # results that close are one: 2.6 standard deviations of the difference of two
@@ -53,6 +53,7 @@ def options(
     matters = {evidence.parts[number]: number for number in faulty}
     slow = {node for fault in hypotheses[0] for node in evidence.parts[fault.part].nodes}
     good = [n for n in evidence.nodes if n not in slow.union(*(part.nodes for part in asked))]
+    gpus = {part.gpu for part in asked}
     for one in _measurable(evidence, asked):
         form = evidence.form(one)
         if form is None or form.upto:
@@ -61,8 +62,8 @@ def options(
         named = {
             n for number in suspects if number in places.at for n in evidence.parts[number].nodes
         }
-        what = _with_reference(evidence, one, good)
-        if not named:
+        what = _with_reference(evidence, one, good, gpus)
+        if not (named and what):
             continue
         uses = tuple(node for node in one.case.nodes if node in named)
         typical_s = evidence.platform.measurements[one.case.measurement].typical_s
@@ -79,19 +80,29 @@ def options(
 
 
 def _with_reference(
-    evidence: RunReadings, one: Measurable, good: Sequence[str]
+    evidence: RunReadings, one: Measurable, good: Sequence[str], suspected: Collection[int]
 ) -> Sequence[Measurable]:
-    """The measurement, and the same on good nodes if it is not known what those reach.
+    """The measurement, and one beside it if it is not known what healthy parts reach.
 
-    Where no node is known to be good, it is made alone: it may be the first fast one.
+    That is the same on good nodes, or over another GPU that is as far from the NIC. Where there is
+    neither, it is made alone if others like it were made: it may be the first fast one.
     """
+    case = one.case
     if evidence.is_known(one):
         return (one,)
-    beside = [node for node in good if node not in one.case.nodes]
-    nodes = tuple(beside[: len(one.case.nodes)])
-    if len(nodes) < len(one.case.nodes):
-        return (one,)
-    return one, replace(one, case=replace(one.case, nodes=nodes))
+    beside = tuple(node for node in good if node not in case.nodes)[: len(case.nodes)]
+    if len(beside) == len(case.nodes):
+        return one, replace(one, case=replace(case, nodes=beside))
+    if case.pairing is not None and case.pairing.gpu is not None:
+        like = (
+            pairing
+            for pairing in evidence.platform.pairings(GPU)
+            if (pairing.nic, pairing.distance) == (case.pairing.nic, case.pairing.distance)
+            and pairing.gpu not in suspected
+        )
+        if (other := next(like, None)) is not None:
+            return one, replace(one, case=replace(case, pairing=other))
+    return (one,) if evidence.has_like(one) else ()
 
 
 def _repeats(places: Places, hypotheses: Sequence[Hypothesis]) -> tuple[int, ...]:

@@ -93,8 +93,8 @@ class RunReadings:
     """All readings of a run. ``parts`` are those that some figure depends on, by number.
 
     ``of_part`` are the numbers of the executions that use each part, ``twins`` the parts that no
-    reading tells apart from it, with itself, in order. ``planned`` is all that the
-    run measures. ``known`` are the groups of which it is known what healthy parts reach.
+    reading tells apart from it, with itself, in order. ``planned`` is all that the run measures.
+    ``measured`` are all groups, ``known`` those of which it is known what healthy parts reach.
     """
 
     platform: Platform
@@ -107,6 +107,7 @@ class RunReadings:
     twins: tuple[tuple[int, ...], ...]
     planned: tuple[Measurable, ...]
     known: frozenset[PeerGroup]
+    measured: frozenset[PeerGroup]
     forms: dict[PeerGroup, FigureForm | None] = field(
         default_factory=dict, compare=False, repr=False
     )
@@ -117,6 +118,10 @@ class RunReadings:
     def is_known(self, one: Measurable) -> bool:
         """Whether it is known what healthy parts reach in this measurement."""
         return _group(self.platform, one) in self.known
+
+    def has_like(self, one: Measurable) -> bool:
+        """Whether the same was measured, on whatever nodes."""
+        return _group(self.platform, one) in self.measured
 
 
 def evidence(results: RunResults) -> RunReadings:
@@ -221,6 +226,7 @@ class _Reader:
             _twins(parts, runs),
             tuple(self.planned),
             frozenset(group[:-2] for group, one in reach.items() if one.is_known),
+            frozenset(group[:-2] for group in reach),
             self._forms,
         )
 
