@@ -28,7 +28,7 @@ class MeasuredValue:
 
 @dataclass(frozen=True, slots=True)
 class ShareBounds:
-    """Bounds of a share, and the share below which the limit is missed at the latest; logarithms."""
+    """Bounds of a share, and the share with which the limit is just kept; logarithms."""
 
     low: float
     high: float

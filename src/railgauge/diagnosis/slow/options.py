@@ -22,7 +22,7 @@ _SMALL, _OTHERS, _MOST = 8, 4, 1500
 _STEP = 0.015  # results that close are one: 2.6 standard deviations of the difference of two
 _PAIR = 2
 _SETUP_S = 10.0  # of a measurement, whatever it measures
-FEW, MANY = 1, MOST_REPEATS
+FEW, SOME, MANY = 1, 3, MOST_REPEATS
 
 Result = Mapping[int, float]
 """The results that a hypothesis predicts, in steps of a logarithm, with their probabilities."""
@@ -107,7 +107,7 @@ def _with_reference(
 
 def _repeats(places: Places, hypotheses: Sequence[Hypothesis]) -> tuple[int, ...]:
     is_rare = any(f.is_rare and f.part in places.at for faults in hypotheses for f in faults)
-    return (FEW, MANY) if is_rare else (FEW,)
+    return (FEW, SOME, MANY) if is_rare else (FEW,)
 
 
 def _times(case: Case, repeats: int, made: Collection[tuple[str, int]]) -> int | None:
