@@ -22,7 +22,7 @@ from railgauge.diagnosis.slow.faults import PartFault
 from railgauge.diagnosis.slow.places import Places
 from railgauge.planning import plan, sample
 from railgauge.tools import form
-from railgauge.tools.form import KindOfPart, Layout, ToolFigure
+from railgauge.tools.form import ClusterPart, KindOfPart, Layout, ToolFigure
 from railgauge.tools.metric import HIGHER
 
 HEALTHY, NOISE = 100.0, 0.002
@@ -59,14 +59,16 @@ class Drawn:
         found = self._form(item)
         return [p for stage in found.stages for chain in stage for p in chain] if found else []
 
-    def results(self) -> RunResults:
+    def results(self, *, varying: bool = False) -> RunResults:
+        """``varying``: each case has a share of its own of each loss."""
         records = {}
         for item in self.items:
             found = self._form(item)
             if found is None:
                 continue
             numbers = {part: number for number, part in enumerate(self.faults)}
-            losses = tuple((numbers[part], share) for part, share in self.faults.items())
+            level = Random(item.questions[0].case.key).random() if varying else 1.0
+            losses = tuple((numbers[part], level * share) for part, share in self.faults.items())
             share, _ = Places.of(found, numbers).predicted(losses, adds=True)
             value = HEALTHY * math.exp(share) * self.random.gauss(1, NOISE)
             failed = value < 0.93 * HEALTHY
@@ -89,6 +91,16 @@ def test_faults_drawn_from_the_model_are_found_again(platform, seed):
     suspected = {part for one in found for part in (one.part, *one.rivals)}
     assert decided <= set(drawn.faults)
     assert set(drawn.faults) <= suspected
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_loss_that_varies_is_one_fault(seed):
+    drawn = Drawn("mi300x", 5, seed, 1)
+    node = drawn.random.choice(drawn.lab.cluster.nodes).name
+    drawn.faults = {ClusterPart(KindOfPart.NODE, node): -0.3}
+    (found,) = inferred(drawn.results(varying=True)).findings
+    assert found.is_decided
+    assert (found.part.kind, found.part.node, found.when) == ("node", node, When.VARYING)
 
 
 def test_a_healthy_cluster_has_no_finding():
@@ -137,7 +149,7 @@ def test_it_infers_once_for_each_set_of_measurements():
 
 
 def test_the_probabilities_of_courses_sum_to_one():
-    for when in When:
+    for when in (When.ALWAYS, When.SINCE, When.AT_TIMES):
         weights = [math.exp(weight) for weight, _ in PartFault(0, when, -0.1, 0.3).states]
         assert sum(weights) == pytest.approx(1)
 

@@ -61,10 +61,16 @@ PRIOR: dict[KindOfPart, float] = {
 }
 CHANCES = (0.1, 0.3, 0.5, 0.7, 0.9)
 """The probabilities of a fault that acts at times, each as likely as the others."""
-LEVELS = (0.15, 0.4, 0.65, 0.9)
-"""The shares of its largest loss that a varying fault has, each as likely as the others."""
+SIZES = 16
+"""How many sizes of a varying loss can be told apart: each is as likely as the others."""
+MOST_STATES = 32
+"""What a hypothesis with faults that act at times may have acted on an execution, at most: five of
+them. More is nothing that a run could show."""
 LEAST_LOSS = 0.012
 """No fault is smaller: three standard deviations of one reading."""
+
+SMALLEST_SHARE = log(0.02)
+"""What is slower than that does not work, and is no slow part."""
 
 # --- the search ---
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from railgauge.diagnosis.slow.constants import LEVELS, When
+from railgauge.diagnosis.slow.constants import When
 from railgauge.diagnosis.slow.places import Losses
 
 PartState = tuple[float, float]
@@ -40,12 +40,9 @@ class PartFault(NamedTuple):
 
     @property
     def states(self) -> tuple[PartState, ...]:
-        """What its part may be during an execution on which it may act."""
+        """What its part may be during an execution, unless the loss varies."""
         if self.when is When.AT_TIMES:
             return (math.log(self.chance), self.share), (math.log(1 - self.chance), 0.0)
-        if self.when is When.VARYING:
-            weight = -math.log(len(LEVELS))
-            return tuple((weight, level * self.share) for level in LEVELS)
         return ((0.0, self.share),)
 
 

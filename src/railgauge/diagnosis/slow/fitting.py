@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from railgauge.diagnosis.slow.constants import CHANCES, COURSE, LEAST_LOSS, LEVELS, When
+from railgauge.diagnosis.slow.constants import CHANCES, COURSE, LEAST_LOSS, When
 from railgauge.diagnosis.slow.faults import PartFault, also
 from railgauge.diagnosis.slow.likelihood import Model, log_sum
 from railgauge.diagnosis.slow.places import Losses
@@ -14,7 +14,6 @@ from railgauge.diagnosis.slow.readings import Execution
 
 _CLUSTER, _CLUSTERS = LEAST_LOSS / 2, 3
 _DIGITS = 5
-_SMALLEST = math.log(0.02)
 _NO_HARM = -1.0  # every execution gains, or loses less than that: the fault is always there
 
 Gains = Sequence[tuple[float, float]]
@@ -27,7 +26,6 @@ class Fitter:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._implied: dict[tuple[int, int, Losses], list[tuple[float, bool]]] = {}
         self._gains: dict[tuple[int, float, int, Losses], float] = {}
 
     def fitted(self, part: int, others: Sequence[PartFault]) -> list[PartFault]:
@@ -39,12 +37,12 @@ class Fitter:
         model = self._model
         runs = [model.evidence.executions[number] for number in model.evidence.of_part[part]]
         beside = [(run, model.likeliest(run, others)) for run in runs]
-        asked = [one for run, losses in beside for one in self._asked(part, run, losses)]
+        asked = [one for run, losses in beside for one in model.asked(run, part, losses)]
         found: list[tuple[float, PartFault]] = []
         for share in _shares(asked):
             gains = [(run.began, self._gain(part, share, run, losses)) for run, losses in beside]
             found.append(max(_courses(part, share, gains)))
-        if (varying := _varying(part, asked)) and len(beside) >= len(LEVELS):
+        if varying := _varying(part, asked):
             gain = COURSE + sum(self._mean(varying, run, losses) for run, losses in beside)
             found.append((gain, varying))
         return [fault for gain, fault in sorted(found, reverse=True) if gain > 0]
@@ -62,29 +60,9 @@ class Fitter:
         """The gain of a fault whose loss differs from execution to execution."""
         each = [
             weight + self._gain(fault.part, round(loss, _DIGITS), run, losses)
-            for weight, loss in fault.states
+            for weight, loss in self._model.states(run, fault)
         ]
         return log_sum(each)
-
-    def _asked(self, part: int, run: Execution, losses: Losses) -> list[tuple[float, bool]]:
-        """The shares of the part that the slower readings of an execution ask for.
-
-        Each with whether the reading depends on the part for sure, and is itself known."""
-        key = (part, run.number, losses)
-        if key not in self._implied:
-            found = []
-            for reading in self._model.slower(run, losses):
-                places = reading.places
-                if part not in places.at:
-                    continue
-                middle = (reading.low + reading.high) / 2
-                share = places.implied(part, middle, losses, adds=self._model.adds)
-                is_sure = not places.upto and part not in places.maybe
-                is_sure = is_sure and reading.high - reading.low < LEAST_LOSS
-                if _SMALLEST < share < -LEAST_LOSS:
-                    found.append((share, is_sure))
-            self._implied[key] = found
-        return self._implied[key]
 
 
 def _courses(part: int, share: float, gains: Gains) -> Iterator[tuple[float, PartFault]]:
@@ -133,9 +111,9 @@ def _shares(asked: Sequence[tuple[float, bool]]) -> list[float]:
 def _varying(part: int, asked: Sequence[tuple[float, bool]]) -> PartFault | None:
     """A fault whose loss differs from execution to execution, if the readings ask for several."""
     sure = [share for share, is_sure in asked if is_sure]
-    if len(sure) < len(LEVELS) or len(_clusters(sure)) < _CLUSTERS:
+    if len(_clusters(sure)) < _CLUSTERS:
         return None
-    return PartFault(part, When.VARYING, round(min(sure) / LEVELS[-1], _DIGITS))
+    return PartFault(part, When.VARYING, round(min(sure), _DIGITS))
 
 
 def _clusters(shares: Sequence[float]) -> list[list[float]]:

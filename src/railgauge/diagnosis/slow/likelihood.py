@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import product
 
 from railgauge.diagnosis.slow.constants import (
     BEND,
     BEND_SOFT,
     COURSE,
+    LEAST_LOSS,
     MISFIT,
     PRIOR,
+    SIZES,
+    SMALLEST_SHARE,
     STEEP,
     UNEXPLAINED,
     WORST_READING,
     When,
 )
-from railgauge.diagnosis.slow.faults import Hypothesis, PartFault, joined, ordered
+from railgauge.diagnosis.slow.faults import Hypothesis, PartFault, PartState, joined, ordered
 from railgauge.diagnosis.slow.places import Losses
 from railgauge.diagnosis.slow.readings import Execution, RunReadings, ShareReading
 
@@ -47,6 +50,7 @@ class Model:
         self._losses: dict[tuple[int, Losses], float] = {}
         self._mixed: dict[tuple[int, Hypothesis], float] = {}
         self._likeliest: dict[tuple[int, Hypothesis], Losses] = {}
+        self._asked: dict[tuple[int, int, Losses], Sequence[tuple[float, bool]]] = {}
         self._slower: dict[tuple[int, Losses], tuple[ShareReading, ...]] = {}
         self._scores: dict[Hypothesis, float] = {}
         for execution in evidence.executions:
@@ -92,7 +96,7 @@ class Model:
         key = (execution.number, mine)
         known = self._mixed.get(key)
         if known is None:
-            options = _options(mine)
+            options = self._options(execution, mine)
             known = log_sum([weight + self.of(execution, losses) for weight, losses in options])
             self._mixed[key] = known
         return known
@@ -105,12 +109,56 @@ class Model:
         key = (execution.number, mine)
         known = self._likeliest.get(key)
         if known is None:
-            options = _options(mine)
+            options = self._options(execution, mine)
             known = max(
                 (weight + self.of(execution, losses), losses) for weight, losses in options
             )[1]
             self._likeliest[key] = known
         return known
+
+    def _options(self, execution: Execution, faults: Hypothesis) -> MaySlow:
+        """What may be slow during an execution while these faults act."""
+        if not any(fault.is_rare for fault in faults):
+            return ((0.0, joined((fault.part, fault.share) for fault in faults)),)
+        found = []
+        for states in product(*(self.states(execution, fault) for fault in faults)):
+            pairs = zip(faults, states, strict=True)
+            losses = joined((fault.part, share) for fault, (_, share) in pairs)
+            found.append((sum(weight for weight, _ in states), losses))
+        return found
+
+    def states(self, execution: Execution, fault: PartFault) -> Sequence[PartState]:
+        """What the fault's part may be: a varying loss has the sizes that the readings ask for."""
+        if fault.when is not When.VARYING:
+            return fault.states
+        asked = [share for share, _ in self.asked(execution, fault.part, ())]
+        sizes = {0.0, *(max(share, fault.share) for share in (*asked[:1], *asked[-1:]))}
+        return [(-math.log(SIZES), share) for share in sorted(sizes)]
+
+    def asked(
+        self, execution: Execution, part: int, losses: Losses
+    ) -> Sequence[tuple[float, bool]]:
+        """The shares of the part that the slower readings ask for, the smallest first.
+
+        Each with whether the reading depends on the part for sure, and is itself known.
+        """
+        key = (execution.number, part, losses)
+        known = self._asked.get(key)
+        if known is None:
+            known = self._asked[key] = sorted(self._ask(execution, part, losses))
+        return known
+
+    def _ask(self, execution: Execution, part: int, losses: Losses) -> Iterator[tuple[float, bool]]:
+        for reading in self.slower(execution, losses):
+            places = reading.places
+            if part not in places.at:
+                continue
+            middle = (reading.low + reading.high) / 2
+            share = places.implied(part, middle, losses, adds=self.adds)
+            is_sure = not places.upto and part not in places.maybe
+            is_sure = is_sure and reading.high - reading.low < LEAST_LOSS
+            if SMALLEST_SHARE < share < -LEAST_LOSS:
+                yield share, is_sure
 
     def slower(self, execution: Execution, losses: Losses) -> tuple[ShareReading, ...]:
         """The readings that are clearly slower than these losses explain."""
@@ -161,18 +209,6 @@ def _acting(execution: Execution, faults: Sequence[PartFault]) -> Hypothesis:
     """The faults that may act on an execution."""
     parts = execution.parts
     return tuple([one for one in faults if one.part in parts and one.acts(execution.began)])
-
-
-def _options(faults: Hypothesis) -> MaySlow:
-    """What may be slow while these faults act."""
-    if not any(fault.is_rare for fault in faults):
-        return ((0.0, joined((fault.part, fault.share) for fault in faults)),)
-    found = []
-    for states in product(*(fault.states for fault in faults)):
-        pairs = zip(faults, states, strict=True)
-        losses = joined((fault.part, share) for fault, (_, share) in pairs)
-        found.append((sum(weight for weight, _ in states), losses))
-    return found
 
 
 def _touched(execution: Execution) -> dict[int, tuple[int, ...]]:

@@ -21,6 +21,7 @@ from railgauge.tools.form import GPU, ClusterPart, KindOfPart
 _SMALL, _OTHERS, _MOST = 8, 4, 1500
 _STEP = 0.015  # results that close are one: 2.6 standard deviations of the difference of two
 _PAIR = 2
+_SIZES = (0.25, 0.5, 0.75, 1.0)
 _SETUP_S = 10.0  # of a measurement, whatever it measures
 FEW, SOME, MANY = 1, 3, MOST_REPEATS
 
@@ -126,6 +127,8 @@ def _result(places: Places, faults: Hypothesis, repeats: int, *, adds: bool) -> 
         if fault.when is When.AT_TIMES:
             seen = 1 - (1 - fault.chance) ** repeats
             some = [(seen, fault.share), (1 - seen, 0.0)]
+        elif fault.when is When.VARYING:
+            some = [(1 / len(_SIZES), size * fault.share) for size in _SIZES]
         else:
             some = [(1.0, fault.share)]
         states = [(p * q, (*s, (fault.part, x))) for p, s in states for q, x in some]

@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from math import prod
 
 from railgauge.diagnosis.slow.constants import (
     BEAM,
     DEPTH,
     FOCUS,
+    MOST_STATES,
     REFINED,
     SPLIT,
     SURELY,
     UNEXPLAINED,
     WINDOW,
 )
-from railgauge.diagnosis.slow.faults import Hypothesis
+from railgauge.diagnosis.slow.faults import Hypothesis, PartFault
 from railgauge.diagnosis.slow.fitting import Fitter
 from railgauge.diagnosis.slow.likelihood import Model
 from railgauge.diagnosis.slow.readings import RunReadings, ShareReading
 
 _WIDE, _VERY_WIDE, _BESIDE = 12, 40, 8
 _EQUAL = 2
+_OF_RARE = 2  # it acts or not
 _NO_USE = 7.0  # a fault that makes a hypothesis less likely by that logarithm
 Pool = dict[Hypothesis, float]
 """Hypotheses with their scores."""
@@ -124,7 +127,10 @@ class _Search:
             if len(same) > 1:
                 continue
             for fault in self._fitter.fitted(part, faults)[:shares]:
-                if any(fault.when is one.when for one in same):
+                if (
+                    any(fault.when is one.when for one in same)
+                    or _states(faults, fault) > MOST_STATES
+                ):
                     continue
                 grown, score = self._model.grown(faults, fault)
                 if score > least and (grown not in self.pool or shares is None):
@@ -161,6 +167,11 @@ class _Search:
                 worst.append((few > _VERY_WIDE, few > _WIDE, value, number, slower))
         worst.sort(key=lambda one: one[:4])
         return sorted({part for *_, slower in worst[:FOCUS] for part in _narrow(slower)})
+
+
+def _states(faults: Hypothesis, fault: PartFault) -> int:
+    """How many sets of the faults may act on an execution, at most."""
+    return prod(_OF_RARE if one.is_rare else 1 for one in (*faults, fault))
 
 
 def _narrow(slower: Iterable[ShareReading]) -> set[int]:
