@@ -1,8 +1,8 @@
 """What healthy parts reach in one kind of measurement. Pure.
 
-It is what the fastest readings reach that are alike. Where nothing can be compared, or the fastest
-reading is of nodes that miss a limit elsewhere, it is only known to be between the limit and the
-best possible value.
+It is what the fastest readings reach that are alike. Where nothing can be compared, or all of these
+are of nodes that miss a limit elsewhere, it is only known to be between the limit and the best
+possible value.
 """
 
 from __future__ import annotations
@@ -60,12 +60,11 @@ def healthy(values: Sequence[MeasuredValue], doubted: Sequence[bool]) -> Healthy
     top = max(one.value for one in values)
     floor = max(one.floor for one in values)
     alike = sorted(one.value for one in values if one.value >= top * (1 - ALIKE))
-    sure = [
-        one.value
+    is_sure = any(
+        one.value >= top * (1 - ALIKE) and not doubt
         for one, doubt in zip(values, doubted, strict=True)
-        if one.value == top and not doubt
-    ]
-    if len(values) > 1 and sure and top >= floor:
+    )
+    if len(values) > 1 and is_sure and top >= floor:
         middle = median(alike[len(alike) // 2 :])
         return Healthy(middle, middle, _spread(alike))
     best = max(one.best for one in values)
