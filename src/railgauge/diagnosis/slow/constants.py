@@ -74,10 +74,10 @@ SMALLEST_SHARE = log(0.02)
 
 # --- the search ---
 
-BEAM, REFINED, SPLIT, DEPTH, FOCUS = 8, 3, 10, 8, 3
+BEAM, REFINED, SPLIT, DEPTH, FOCUS, ROUNDS = 8, 3, 10, 8, 3, 4
 """Hypotheses that grow together; that are refined by exchanges; that are split in two; the most
-faults; and the worst executions that give the candidates. Calibrated: twice as many find nothing
-more."""
+faults; the worst executions that give the candidates; and how often a better hypothesis is refined
+again. Calibrated: more of them found nothing more."""
 WINDOW = 14.0
 """A hypothesis that is less likely by this is no longer followed."""
 UNEXPLAINED = 9.0

@@ -98,14 +98,9 @@ def _since(part: int, share: float, gains: Gains) -> Iterator[tuple[float, PartF
 
 
 def _shares(asked: Sequence[tuple[float, bool]]) -> list[float]:
-    """The shares that most of the readings ask for, and the middle one."""
+    """The shares that most of the readings ask for."""
     chosen = [share for share, is_sure in asked if is_sure] or [share for share, _ in asked]
-    if not chosen:
-        return []
-    shares = [round(median(some), _DIGITS) for some in _clusters(chosen)]
-    middle = round(median(chosen), _DIGITS)
-    is_new = all(abs(middle - share) > _CLUSTER for share in shares)
-    return [*shares, middle] if is_new else shares
+    return [round(median(some), _DIGITS) for some in _clusters(chosen)]
 
 
 def _varying(part: int, asked: Sequence[tuple[float, bool]]) -> PartFault | None:

@@ -13,6 +13,7 @@ from railgauge.diagnosis.slow.constants import (
     FOCUS,
     MOST_STATES,
     REFINED,
+    ROUNDS,
     SPLIT,
     SURELY,
     UNEXPLAINED,
@@ -79,15 +80,23 @@ class _Search:
             best = max(best, fresh[beam[0]])
 
     def exchange(self) -> None:
-        """Leave faults out, and put others in their place; of the best also two at once."""
+        """Leave faults out, and put others in their place; of the best also two at once.
+
+        Whatever is the best then is treated likewise.
+        """
         for _ in range(2):
             best = max(self.pool.values())
             for faults in _unlike(self.pool)[:REFINED]:
                 if self.pool[faults] > best - WINDOW:
                     self._exchanged(faults, splits=False)
-        best_one = max(self.pool, key=self.pool.__getitem__)
-        self._exchanged(best_one, splits=True)
-        self._pairs_exchanged(best_one)
+        treated: set[Hypothesis] = set()
+        while len(treated) < ROUNDS:
+            best_one = max(self.pool, key=self.pool.__getitem__)
+            if best_one in treated:
+                return
+            treated.add(best_one)
+            self._exchanged(best_one, splits=True)
+            self._pairs_exchanged(best_one)
 
     def _exchanged(self, faults: Hypothesis, *, splits: bool) -> None:
         for fault in faults:
@@ -115,7 +124,7 @@ class _Search:
                 for grown in sorted(ones, key=ones.__getitem__, reverse=True)[:SPLIT]:
                     self.pool |= self._grown(grown, self._candidates(grown))
 
-    def _grown(self, faults: Hypothesis, parts: Iterable[int], shares: int | None = 1) -> Pool:
+    def _grown(self, faults: Hypothesis, parts: Iterable[int], shares: int | None = 2) -> Pool:
         """The hypothesis with one more fault of each part: a second one has another course.
 
         ``shares`` is how many shares of a part are tried; ``None`` for all that may be.
