@@ -71,6 +71,7 @@ class _Search:
             fresh: Pool = {}
             for faults in beam:
                 fresh |= self._grown(faults, self._candidates(faults))
+            fresh = {one: score for one, score in fresh.items() if one not in self.pool}
             if not fresh:
                 return
             self.pool |= fresh
@@ -142,7 +143,7 @@ class _Search:
                 ):
                     continue
                 grown, score = self._model.grown(faults, fault)
-                if score > least and (grown not in self.pool or shares is None):
+                if score > least:
                     found[grown] = score
         return found
 
