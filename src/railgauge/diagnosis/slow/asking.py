@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 from railgauge.core.model import Case
 from railgauge.core.question import LIMITS, Question
@@ -20,7 +21,7 @@ from railgauge.diagnosis.slow.readings import PeerGroup, RunReadings
 
 _LEAST = 0.01 / 20  # nats a second; a check of a small rest is worth no measurement of 20 s
 _TEMPER = 0.5
-_HYPOTHESES, _BRANCHES = 48, 40
+_HYPOTHESES, _BRANCHES = 48, 24
 _UNLIKELY, _SETTLED = 1e-7, 0.0005
 
 
@@ -54,14 +55,12 @@ def asked(
     chosen: list[Asked] = []
     branches: list[Sequence[float]] = [weights]
     referenced: set[PeerGroup] = set()
+    bounds = [math.inf] * len(pools)
     while len(chosen) < most:
-        gain, best = max(
-            ((_tells(branches, pool[0]), -place) for place, pool in enumerate(pools)),
-            default=(0.0, 0),
-        )
+        gain, best = _most_telling(branches, pools, bounds)
         if gain < _LEAST:
             break
-        option = _unused(pools[-best], chosen)
+        option = _unused(pools[best], chosen)
         pools = _left(pools, option)
         what = option.what[0]
         group = (what.case.measurement, what.size_bytes, what.placement, what.case.pairing)
@@ -76,15 +75,34 @@ def asked(
     return chosen[:most]
 
 
+def _most_telling(
+    branches: Sequence[Sequence[float]], pools: Sequence[Sequence[Option]], bounds: list[float]
+) -> tuple[float, int]:
+    """What the best pool tells, and its place.
+
+    What an option tells never grows by what was chosen before, so that what it told at first bounds
+    it (``bounds``), and most options need not be looked at again.
+    """
+    queue = [(-bound, place) for place, bound in enumerate(bounds) if pools[place]]
+    heapify(queue)
+    while queue:
+        _, place = heappop(queue)
+        gain = bounds[place] = _tells(branches, pools[place][0])
+        if not queue or gain >= -queue[0][0]:
+            return gain, place
+        heappush(queue, (-gain, place))
+    return 0.0, 0
+
+
 def _is_other(one: Case, other: Case | None) -> bool:
     """Whether it is the same case with other repeats: a case is measured once in a round."""
     return other is not None and one.key == other.key and one.repeats != other.repeats
 
 
 def _left(pools: Iterable[Sequence[Option]], chosen: Option) -> list[list[Option]]:
-    """The options that are left when one was chosen."""
+    """The options that are left in each pool when one was chosen."""
     cases = [one.case for one in chosen.what]
-    left = (
+    return [
         [
             one
             for one in pool
@@ -92,8 +110,7 @@ def _left(pools: Iterable[Sequence[Option]], chosen: Option) -> list[list[Option
             and not any(_is_other(what.case, case) for what in one.what for case in cases)
         ]
         for pool in pools
-    )
-    return [rest for rest in left if rest]
+    ]
 
 
 def _suspects(some: Iterable[tuple[Hypothesis, float]]) -> set[int]:
@@ -130,6 +147,8 @@ def _information(branch: Sequence[float], results: Sequence[Result]) -> float:
     of: dict[int, float] = {}
     within = 0.0
     for weight, result in zip(branch, results, strict=True):
+        if weight <= 0:
+            continue
         share = weight / total
         for value, chance in result.items():
             of[value] = of.get(value, 0.0) + share * chance

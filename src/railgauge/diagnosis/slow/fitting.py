@@ -28,8 +28,8 @@ class Fitter:
         self._model = model
         self._gains: dict[tuple[int, float, int, Losses], float] = {}
 
-    def fitted(self, part: int, others: Sequence[PartFault]) -> list[PartFault]:
-        """The faults of this part that help beside the others, the best one first.
+    def fitted(self, part: int, others: Sequence[PartFault]) -> list[tuple[float, PartFault]]:
+        """The faults of this part with what they add to the score, the best one first.
 
         There is one for each share that many readings ask for: what a part loses beside a fault
         that is not found yet is not what fits best.
@@ -45,7 +45,8 @@ class Fitter:
         if varying := _varying(part, asked):
             gain = COURSE + sum(self._mean(varying, run, losses) for run, losses in beside)
             found.append((gain, varying))
-        return [fault for gain, fault in sorted(found, reverse=True) if gain > 0]
+        own = model.own_prior(part)
+        return [(gain + own, fault) for gain, fault in sorted(found, reverse=True) if gain > 0]
 
     def _gain(self, part: int, share: float, run: Execution, losses: Losses) -> float:
         key = (part, share, run.number, losses)

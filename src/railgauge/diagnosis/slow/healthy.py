@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from railgauge.diagnosis.slow.constants import ALIKE, UNKNOWN_HEALTHY
+from railgauge.diagnosis.slow.constants import ALIKE, LIMIT_ROOM, UNKNOWN_HEALTHY
 
 _FEW, _NORMAL = 6, 1.4826
 
@@ -68,7 +68,7 @@ def healthy(values: Sequence[MeasuredValue], doubted: Sequence[bool]) -> Healthy
         middle = median(alike[len(alike) // 2 :])
         return Healthy(middle, middle, _spread(alike))
     best = max(one.best for one in values)
-    low = max(top, floor)
+    low = max(top, floor * (1 + LIMIT_ROOM))
     high = max(low, best or low * UNKNOWN_HEALTHY)
     return Healthy(low, high)
 

@@ -172,8 +172,12 @@ class Model:
             )
         return known
 
+    def own_prior(self, part: int) -> float:
+        """That of a fault of the part, whatever its course."""
+        return 0.0 if part in self._known else self._prior[part]
+
     def prior(self, fault: PartFault) -> float:
-        own = 0.0 if fault.part in self._known else self._prior[fault.part]
+        own = self.own_prior(fault.part)
         return own + (0.0 if fault.when is When.ALWAYS else COURSE) - fault.unknown
 
     def score(self, faults: Hypothesis) -> float:

@@ -19,13 +19,14 @@ from railgauge.diagnosis.slow.constants import (
     UNEXPLAINED,
     WINDOW,
 )
-from railgauge.diagnosis.slow.faults import Hypothesis, PartFault
+from railgauge.diagnosis.slow.faults import Hypothesis, PartFault, ordered
 from railgauge.diagnosis.slow.fitting import Fitter
 from railgauge.diagnosis.slow.likelihood import Model
 from railgauge.diagnosis.slow.readings import RunReadings, ShareReading
 
 _WIDE, _VERY_WIDE, _BESIDE = 12, 40, 8
 _EQUAL = 2
+_CLEARER = 0.5
 _OF_RARE = 2  # it acts or not
 _NO_USE = 7.0  # a fault that makes a hypothesis less likely by that logarithm
 Pool = dict[Hypothesis, float]
@@ -41,14 +42,26 @@ class Searched:
 
 
 def searched(evidence: RunReadings, known: Collection[int] = ()) -> Searched:
-    """Search twice if two faults meet: whether their losses add up is unknown."""
+    """Losses add up, unless the best hypothesis fits better if the larger ones hide the others."""
     found = _searched(Model(evidence, known=known))
     best = max(found.pool, key=found.pool.__getitem__)
     if not found.model.meet(best):
         return found
-    hiding = _searched(Model(evidence, adds=False, known=known))
-    is_clearer = max(hiding.pool.values()) > found.pool[best] + SURELY
-    return hiding if is_clearer else found
+    hiding = Model(evidence, adds=False, known=known)
+    if _fitted_again(hiding, best) < found.pool[best] + _CLEARER:
+        return found
+    other = _searched(hiding)
+    return other if max(other.pool.values()) > found.pool[best] + SURELY else found
+
+
+def _fitted_again(model: Model, faults: Hypothesis) -> float:
+    """The score of faults of the same parts, the largest loss first, in another model."""
+    fitter = Fitter(model)
+    again: Hypothesis = ()
+    for fault in sorted(faults, key=lambda one: one.share):
+        fits = [one for _, one in fitter.fitted(fault.part, again)]
+        again = ordered((*again, *fits[:1]))
+    return model.score(again)
 
 
 def _searched(model: Model) -> Searched:
@@ -63,6 +76,7 @@ class _Search:
         self._model = model
         self._fitter = Fitter(model)
         self.pool: Pool = {(): 0.0}
+        self._split_before: set[Hypothesis] = set()
 
     def grow(self) -> None:
         beam: list[Hypothesis] = [()]
@@ -106,8 +120,7 @@ class _Search:
             ones = self._grown(others, sorted({fault.part, *self._candidates(others)}))
             self.pool |= ones
             if splits:
-                for one in sorted(ones, key=ones.__getitem__, reverse=True)[:SPLIT]:
-                    self.pool |= self._grown(one, self._candidates(one))
+                self._split(ones)
 
     def _pairs_exchanged(self, faults: Hypothesis) -> None:
         """Put one fault in the place of two, or two others if the parts are of one node."""
@@ -122,28 +135,37 @@ class _Search:
                 there = [part for part in candidates if shared.intersection(parts[part].nodes)]
                 ones = self._grown(left, there, shares=None)
                 self.pool |= ones
-                for grown in sorted(ones, key=ones.__getitem__, reverse=True)[:SPLIT]:
-                    self.pool |= self._grown(grown, self._candidates(grown))
+                self._split(ones)
 
-    def _grown(self, faults: Hypothesis, parts: Iterable[int], shares: int | None = 2) -> Pool:
+    def _split(self, ones: Pool) -> None:
+        """Add one more fault to the best of these, if it makes them likelier."""
+        for faults in sorted(ones, key=ones.__getitem__, reverse=True)[:SPLIT]:
+            if faults not in self._split_before:
+                self._split_before.add(faults)
+                self.pool |= self._grown(faults, self._candidates(faults), least=0.0)
+
+    def _grown(
+        self,
+        faults: Hypothesis,
+        parts: Iterable[int],
+        *,
+        shares: int | None = 2,
+        least: float = -_NO_USE,
+    ) -> Pool:
         """The hypothesis with one more fault of each part: a second one has another course.
 
-        ``shares`` is how many shares of a part are tried; ``None`` for all that may be.
+        ``shares`` is how many shares of a part are tried; ``None`` for all that may be. ``least``
+        is what the fault must add to the score.
         """
         found: Pool = {}
-        least = self._model.score(faults) - _NO_USE
         for part in self._apart(faults, parts):
             same = [fault for fault in faults if fault.part == part]
             if len(same) > 1:
                 continue
-            for fault in self._fitter.fitted(part, faults)[:shares]:
-                if (
-                    any(fault.when is one.when for one in same)
-                    or _states(faults, fault) > MOST_STATES
-                ):
-                    continue
-                grown, score = self._model.grown(faults, fault)
-                if score > least:
+            for worth, fault in self._fitter.fitted(part, faults)[:shares]:
+                is_new = all(fault.when is not one.when for one in same)
+                if worth > least and is_new and _states(faults, fault) <= MOST_STATES:
+                    grown, score = self._model.grown(faults, fault)
                     found[grown] = score
         return found
 
