@@ -109,13 +109,14 @@ class Places:
     def implied(
         self, part: int, value: float, losses: Sequence[tuple[int, float]], *, adds: bool
     ) -> float:
-        """The share of the part that gives the figure this value, beside the other losses."""
+        """What the part must lose more to give the figure this value, beside these losses."""
         mine = set(self.at[part])
         others = [(p, s) for p, s in losses if p != part and p in self.at]
         if self.both:
             value = self._of_one_way(mine, value, others, adds)
-        if not adds or not others:
+        if not adds:
             return value
+        value -= sum(loss for other, loss in losses if other == part)
         beside = dict.fromkeys(mine, 0.0)
         elsewhere: dict[int, dict[int, float]] = {}
         for other, loss in others:
