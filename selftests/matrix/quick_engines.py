@@ -82,7 +82,7 @@ class Model:
         began = time.process_time()
         cases = [one.question.case for one in before]
         made = {(case.key, case.repeats) for case in cases if case is not None}
-        most = min(_FIRST_ROUND, confirm.FOLLOW_UPS - len(before))
+        most = min(_FIRST_ROUND, confirm.FOLLOW_UPS - len(made))
         asked = self._inferred(results).asked(most, made)
         self.seconds += time.process_time() - began
         return tuple(

@@ -39,7 +39,7 @@ class Inference:
         return tuple(findings(self.model, self.weighed))
 
     def asked(self, most: int, made: Collection[tuple[str, int]] = ()) -> list[Asked]:
-        """The measurements that would tell most; ``made`` are (key, repeats) of those made."""
+        """What to ask of so many cases at most; ``made`` are (key, repeats) of those made."""
         return asked(self.model.evidence, self.weighed, most, made, adds=self.model.adds)
 
     def claims(self) -> tuple[CauseClaim, ...]:

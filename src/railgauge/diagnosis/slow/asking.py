@@ -42,7 +42,7 @@ def asked(
     *,
     adds: bool,
 ) -> list[Asked]:
-    """At most so many questions, the most telling first; none if nothing is left to tell."""
+    """Questions about at most so many cases, the most telling first; none if nothing is to tell."""
     # As if less sure: what the prior decided, rather than a measurement, is worth a check.
     some = [(faults, p**_TEMPER) for faults, p in weighed.of_all if p > _UNLIKELY][:_HYPOTHESES]
     total = sum(weight for _, weight in some)
@@ -53,26 +53,35 @@ def asked(
         return []
     pools = _pools(options(evidence, sorted(suspects), hypotheses, adds=adds, made=made))
     chosen: list[Asked] = []
+    cases: set[Case] = set()
     branches: list[Sequence[float]] = [weights]
     referenced: set[PeerGroup] = set()
     bounds = [math.inf] * len(pools)
-    while len(chosen) < most:
+    while len(cases) < most:
         gain, best = _most_telling(branches, pools, bounds)
         if gain < _LEAST:
             break
         option = _unused(pools[best], chosen)
+        # What else the same case tells costs nothing more.
+        for one in [option, *_of_case(pools, option)]:
+            what = one.what[0]
+            group = (what.case.measurement, what.size_bytes, what.placement, what.case.pairing)
+            # one reference serves all measurements of a kind
+            for each in one.what[: 1 if group in referenced else None]:
+                if not any(_is_other(each.case, case) for case in cases):
+                    question = Question(LIMITS, each.case, each.size_bytes, each.placement or None)
+                    chosen.append(Asked(question, one.uses, gain))
+                    cases.add(each.case)
+            referenced.add(group)
+            branches = _split(branches, one.results)
         pools = _left(pools, option)
-        what = option.what[0]
-        group = (what.case.measurement, what.size_bytes, what.placement, what.case.pairing)
-        # one reference serves all measurements of a kind
-        for one in option.what[: 1 if group in referenced else None]:
-            if any(_is_other(one.case, done.question.case) for done in chosen):
-                continue
-            question = Question(LIMITS, one.case, one.size_bytes, one.placement or None)
-            chosen.append(Asked(question, option.uses, gain))
-        referenced.add(group)
-        branches = _split(branches, option.results)
-    return chosen[:most]
+    return chosen
+
+
+def _of_case(pools: Iterable[Sequence[Option]], chosen: Option) -> list[Option]:
+    """The other options of the chosen one's case: other links, GPUs or message sizes of it."""
+    case = chosen.what[0].case
+    return [one for pool in pools for one in pool if one.what[0].case == case and one is not chosen]
 
 
 def _most_telling(
@@ -94,23 +103,15 @@ def _most_telling(
     return 0.0, 0
 
 
-def _is_other(one: Case, other: Case | None) -> bool:
+def _is_other(one: Case, other: Case) -> bool:
     """Whether it is the same case with other repeats: a case is measured once in a round."""
-    return other is not None and one.key == other.key and one.repeats != other.repeats
+    return one.key == other.key and one.repeats != other.repeats
 
 
 def _left(pools: Iterable[Sequence[Option]], chosen: Option) -> list[list[Option]]:
-    """The options that are left in each pool when one was chosen."""
-    cases = [one.case for one in chosen.what]
-    return [
-        [
-            one
-            for one in pool
-            if one is not chosen
-            and not any(_is_other(what.case, case) for what in one.what for case in cases)
-        ]
-        for pool in pools
-    ]
+    """The options that are left in each pool when all of a case was chosen."""
+    keys = {one.case.key for one in chosen.what[:1]}
+    return [[one for one in pool if one.what[0].case.key not in keys] for pool in pools]
 
 
 def _suspects(some: Iterable[tuple[Hypothesis, float]]) -> set[int]:
