@@ -153,12 +153,14 @@ class Model:
             places = reading.places
             if part not in places.at:
                 continue
+            is_known = reading.high - reading.low < LEAST_LOSS
+            is_sure = is_known and not places.upto and part not in places.maybe
             middle = (reading.low + reading.high) / 2
-            share = places.implied(part, middle, losses, adds=self.adds)
-            is_sure = not places.upto and part not in places.maybe
-            is_sure = is_sure and reading.high - reading.low < LEAST_LOSS
-            if SMALLEST_SHARE < share < -LEAST_LOSS:
-                yield share, is_sure
+            # of a share between two bounds also the smallest loss that explains it
+            for value in (middle,) if is_known else (middle, reading.high):
+                share = places.implied(part, value, losses, adds=self.adds)
+                if SMALLEST_SHARE < share < -LEAST_LOSS:
+                    yield share, is_sure
 
     def slower(self, execution: Execution, losses: Losses) -> tuple[ShareReading, ...]:
         """The readings that are clearly slower than these losses explain."""
