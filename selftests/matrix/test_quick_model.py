@@ -18,7 +18,7 @@ from railgauge.core.model import Judgement, Outcome
 from railgauge.diagnosis import RunResults
 from railgauge.diagnosis.slow import inferred
 from railgauge.diagnosis.slow.constants import DECIDED, When
-from railgauge.diagnosis.slow.faults import PartFault
+from railgauge.diagnosis.slow.faults import PartFault, joined
 from railgauge.diagnosis.slow.places import Places
 from railgauge.planning import plan, sample
 from railgauge.tools import form
@@ -59,8 +59,9 @@ class Drawn:
         found = self._form(item)
         return [p for stage in found.stages for chain in stage for p in chain] if found else []
 
-    def results(self, *, varying: bool = False) -> RunResults:
-        """``varying``: each case has a share of its own of each loss."""
+    def results(self, *, varying: bool = False, at_times: dict | None = None) -> RunResults:
+        """``varying``: each case has a share of its own of each loss. ``at_times`` are losses of
+        parts in four of ten cases, beside those that are always there."""
         records = {}
         for item in self.items:
             found = self._form(item)
@@ -69,6 +70,8 @@ class Drawn:
             numbers = {part: number for number, part in enumerate(self.faults)}
             level = Random(item.questions[0].case.key).random() if varying else 1.0
             losses = tuple((numbers[part], level * share) for part, share in self.faults.items())
+            if at_times and Random(item.questions[0].case.key).random() < 0.4:
+                losses = joined((*losses, *((numbers[p], share) for p, share in at_times.items())))
             share, _ = Places.of(found, numbers).predicted(losses, adds=True)
             value = HEALTHY * math.exp(share) * self.random.gauss(1, NOISE)
             failed = value < 0.93 * HEALTHY
@@ -101,6 +104,17 @@ def test_a_loss_that_varies_is_one_fault(seed):
     (found,) = inferred(drawn.results(varying=True)).findings
     assert found.is_decided
     assert (found.part.kind, found.part.node, found.when) == ("node", node, When.VARYING)
+
+
+def test_two_faults_of_one_part_are_both_found_and_counted_apart():
+    drawn = Drawn("mi300x", 5, 4, 1)
+    node = ClusterPart(KindOfPart.NODE, drawn.lab.cluster.nodes[2].name)
+    drawn.faults = {node: -0.05}
+    found = {one.when: one for one in inferred(drawn.results(at_times={node: -0.2})).findings}
+    assert set(found) == {When.ALWAYS, When.AT_TIMES}
+    assert {one.part for one in found.values()} == {node}
+    assert found[When.ALWAYS].slow == found[When.ALWAYS].of
+    assert 0.2 < found[When.AT_TIMES].slow / found[When.AT_TIMES].of < 0.6
 
 
 def test_a_healthy_cluster_has_no_finding():

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from railgauge.diagnosis.slow.constants import DECIDED, STEEP, STRAGGLES, When
+from railgauge.diagnosis.slow.constants import DECIDED, LEAST_LOSS, STEEP, STRAGGLES, When
 from railgauge.diagnosis.slow.decision import Weighed
 from railgauge.diagnosis.slow.faults import PartFault
 from railgauge.diagnosis.slow.likelihood import Model
@@ -75,13 +75,22 @@ class _Effects:
     """What a fault does to the executions of its part."""
 
     def __init__(self, model: Model, weighed: Weighed, fault: PartFault) -> None:
-        self._model, self._fault = model, fault
+        self._model, self._fault, self._best = model, fault, weighed.best
         executions = model.evidence.executions
         self._runs = [executions[number] for number in model.evidence.of_part[fault.part]]
         self._losses = {run.number: model.likeliest(run, weighed.best) for run in self._runs}
 
     def _acts(self, run: Execution) -> bool:
-        return any(part == self._fault.part for part, _ in self._losses[run.number])
+        """Whether it likely acts on the execution, beside what its part always loses then."""
+        fault = self._fault
+        loss = dict(self._losses[run.number]).get(fault.part, 0.0)
+        always = sum(
+            one.share
+            for one in self._best
+            if one.part == fault.part and one is not fault and one.acts(run.began)
+            if fault.is_rare and not one.is_rare
+        )
+        return fault.acts(run.began) and loss < always - LEAST_LOSS / 2
 
     def counted(self) -> tuple[int, int]:
         """In how many of the executions that tell of the part it is slow."""
