@@ -18,6 +18,7 @@ from railgauge.diagnosis.slow.constants import (
     SURELY,
     UNEXPLAINED,
     WINDOW,
+    When,
 )
 from railgauge.diagnosis.slow.faults import Hypothesis, PartFault, ordered
 from railgauge.diagnosis.slow.fitting import Fitter
@@ -89,7 +90,9 @@ class _Search:
             if not fresh:
                 return
             self.pool |= fresh
-            beam = _unlike(fresh)
+            # one varying loss may stand for several faults until all of these are found
+            steady = {one: score for one, score in fresh.items() if not _varies(one)}
+            beam = list(dict.fromkeys((*_unlike(fresh), *_unlike(steady))))
             if fresh[beam[0]] < best - WINDOW:
                 return
             best = max(best, fresh[beam[0]])
@@ -199,6 +202,10 @@ class _Search:
                 worst.append((few > _VERY_WIDE, few > _WIDE, value, number, slower))
         worst.sort(key=lambda one: one[:4])
         return sorted({part for *_, slower in worst[:FOCUS] for part in _narrow(slower)})
+
+
+def _varies(faults: Hypothesis) -> bool:
+    return any(fault.when is When.VARYING for fault in faults)
 
 
 def _states(faults: Hypothesis, fault: PartFault) -> int:
