@@ -1,6 +1,7 @@
 """The blind study for slow parts alone, without a lab: hundreds of runs in minutes.
 
     python selftests/matrix/quick_study.py [--runs N] [--seed S] [--first K] [--jobs J]
+        [--diagnosis rules|model]
 
 Draws runs as ``blind_study`` does, but slow parts only, and plays each inside this process: the
 lab's tools are called as functions (``healthy_seeds_lab``), rung by rung, as are the measurements
@@ -20,7 +21,9 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
+from itertools import pairwise
 from random import Random, SystemRandom
+from statistics import fmean
 from typing import Any
 
 from blind_count import Count, StudiedRun, counted, place, wrong_causes
@@ -31,12 +34,12 @@ from blind_study import misses, sums
 from expected_causes import ALL_CAUSES
 from healthy_seeds import _places
 from healthy_seeds_lab import InProcessLab, using_lab
+from quick_engines import ENGINES, RULES, Engine
 
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Case, Outcome, Transcript
 from railgauge.core.question import LIMITS, CaseResult, Question
-from railgauge.diagnosis import RunResults, diagnose, notes
-from railgauge.diagnosis.confirm import follow_ups
+from railgauge.diagnosis import OPEN, RunResults, notes
 from railgauge.diagnosis.unknown import unknown
 from railgauge.diagnosis.unplanned import unplanned
 from railgauge.judging import assess
@@ -70,7 +73,10 @@ class Course:
 
 
 class World:
-    """The lab of a drawn run, with a clock, and a lab for each set of faults that act at once."""
+    """The lab of a drawn run, with a clock, and a lab for each set of faults that act at once.
+
+    ``added`` counts the executions that were added to the plan.
+    """
 
     def __init__(self, run: DrawnRun) -> None:
         self._run = run
@@ -78,6 +84,7 @@ class World:
         self._random = Random(f"{run.lab_seed} courses")
         self._labs: dict[tuple[str, ...], InProcessLab] = {}
         self.clock_s = 0.0
+        self.added = 0
         self.starts: dict[Case, list[str]] = {}
         self.lab = self._lab(())
 
@@ -169,11 +176,11 @@ def _begun(lab: InProcessLab, case: Case) -> Iterator[ItemRecord]:
             )
 
 
-def followed_up(world: World, results: RunResults) -> RunResults:
+def followed_up(world: World, results: RunResults, engine: Engine) -> RunResults:
     """The results with the measurements that decide between suspects, as a run adds them."""
     before: tuple[Remeasurement, ...] = ()
     for _ in range(_FOLLOW_UP_ROUNDS):
-        asked = follow_ups(results, diagnose(results), before)
+        asked = engine.follow_ups(results, engine.diagnose(results), before)
         made: dict[str, assess.Measured] = {}
         found = tuple(_confirmed(world, one, made) for one in asked)
         before = (*before, *asked)
@@ -186,21 +193,38 @@ def _confirmed(world: World, asked: Remeasurement, made: dict[str, assess.Measur
     assert case is not None
     if case.key not in made:
         made[case.key] = assess.read(platform, case, world.measure_again(case))
+        world.added += case.repeats
     question = asked.question
     found = assess.limits(platform, made[case.key], question.size_bytes, question.placement)
     return Confirmed(asked, tuple(found.judgements), str(*found.errors[:1]))
 
 
-def played(run: DrawnRun) -> StudiedRun:
+@dataclass(frozen=True)
+class Play:
+    """A run as ``blind_count`` counts it, and what it cost: processor time of the diagnosis, and
+    executions added to the plan. ``probabilities`` are those of the causes, in their order."""
+
+    studied: StudiedRun
+    seconds: float
+    added: int
+    probabilities: tuple[float, ...]
+
+
+def played(run: DrawnRun, name: str = RULES) -> StudiedRun:
     """The run with its causes, as ``blind_count`` counts them."""
-    world = World(run)
+    return play(run, name).studied
+
+
+def play(run: DrawnRun, name: str = RULES) -> Play:
+    """``name`` is what names the slow parts: one of ``quick_engines``."""
+    engine, world = ENGINES[name](), World(run)
     lab = world.lab
     records = ladder(world)
     found = RunResults(
         records, {}, lab.platform, lab.cluster, starts=lambda case: world.starts.get(case, ())
     )
-    results = followed_up(world, found)
-    causes = diagnose(results)
+    results = followed_up(world, found, engine)
+    causes = engine.diagnose(results)
     level = sample.level(lab.platform, lab.cluster, _LEVEL, _ROUNDS, sampled=False)
     said = (*unknown(results, causes), *unplanned(lab.platform, level))
     verdict = {
@@ -210,14 +234,33 @@ def played(run: DrawnRun) -> StudiedRun:
         "not_applicable": not_applicable(lab.platform, level),
     }
     items = [json.loads(json.dumps(record.to_json())) for record in records.values()]
-    return StudiedRun(run.injected, Reaches(run), json.loads(json.dumps(verdict)), items)
+    studied = StudiedRun(run.injected, Reaches(run), json.loads(json.dumps(verdict)), items)
+    return Play(studied, engine.seconds, world.added, engine.probabilities())
+
+
+@dataclass(frozen=True)
+class Played:
+    """What came out of a run; ``sure`` has the probability of each decided cause of the model, and
+    whether the cause is right."""
+
+    outcome: Studied
+    seconds: float
+    added: int
+    sure: tuple[tuple[float, bool], ...]
 
 
 def one(number: int, seed: int) -> Studied:
+    return played_by(RULES, number, seed).outcome
+
+
+def played_by(name: str, number: int, seed: int) -> Played:
     run = drawn(seed, number, _LEVEL, names=SLOW)
-    studied = played(run)
-    wrong = tuple(map(place, wrong_causes(studied)))
-    return Studied(run, tuple(counted(studied)), len(studied.decided), wrong)
+    found = play(run, name)
+    studied, wrong = found.studied, wrong_causes(found.studied)
+    outcome = Studied(run, tuple(counted(studied)), len(studied.decided), tuple(map(place, wrong)))
+    causes = zip(studied.verdict["causes"], found.probabilities, strict=False)
+    sure = tuple((p, cause not in wrong) for cause, p in causes if cause["confidence"] != OPEN)
+    return Played(outcome, found.seconds, found.added, sure)
 
 
 def missed(outcome: Studied) -> bool:
@@ -229,14 +272,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     print(f"seed {options.seed}, {options.runs} runs", flush=True)
     numbers = range(options.first, options.first + options.runs)
+    play_one = partial(played_by, options.diagnosis, seed=options.seed)
     with ProcessPoolExecutor(options.jobs) as pool:
-        outcomes = list(pool.map(partial(one, seed=options.seed), numbers))
+        plays = list(pool.map(play_one, numbers))
+    outcomes = [one.outcome for one in plays]
     total = sums(outcomes)
     print("\n".join(misses([outcome for outcome in outcomes if missed(outcome)])))
     for count, found in Counter(total.counts).most_common():
         print(f"{found:5} {count.value}")
     print(f"{total.wrong:5} wrong of {total.causes} decided causes")
+    print("\n".join((*_costs(plays), *_calibration(plays))))
     return 1 if any(map(missed, outcomes)) else 0
+
+
+def _costs(found: Sequence[Played]) -> Iterator[str]:
+    seconds, added = [one.seconds for one in found], [one.added for one in found]
+    yield f"{fmean(seconds):5.2f} s of processor time a run, {max(seconds):.2f} s in the worst one"
+    yield f"{fmean(added):5.1f} executions added a run, {max(added)} in the worst one"
+
+
+def _calibration(found: Sequence[Played]) -> Iterator[str]:
+    """The share of the decided causes that are right, by their probability."""
+    sure = [pair for one in found for pair in one.sure]
+    for low, high in pairwise((0.97, 0.99, 0.999, 1.0)):
+        some = [right for p, right in sure if low <= p < high or p == high == 1]
+        if some:
+            yield f"{len(some):5} causes with a probability of {low} to {high}: {sum(some)} right"
 
 
 def _options(arguments: Sequence[str] | None) -> Any:
@@ -245,6 +306,7 @@ def _options(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--first", type=int, default=0, help="number of the first run (0)")
     parser.add_argument("--seed", type=int, default=SystemRandom().randrange(1_000_000))
     parser.add_argument("--jobs", type=int, default=2, help="runs at once (2)")
+    parser.add_argument("--diagnosis", choices=ENGINES, default=RULES, help="what names the parts")
     return parser.parse_args(arguments)
 
 

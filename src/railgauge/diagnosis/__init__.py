@@ -148,14 +148,14 @@ def _diagnosed(results: RunResults) -> tuple[Cause, ...]:
     causes = list(without_slow_partners(causes, results))
     left = (*unexplained.slow_again(results, causes), *unexplained.not_held(results, causes))
     for claim in left:
-        causes.append(replace(_cause(claim, results), explains=()))
+        causes.append(replace(cause_of(claim, results), explains=()))
     return by_harm(causes, results.records)
 
 
 def _confirmed(results: RunResults, claim: CauseClaim) -> Cause:
     """The cause of the claim, with what was measured again if it is no evidence of it yet."""
     has_it = any(again.is_added(record.id) for record in claim.evidence)
-    before = _cause(claim, results)
+    before = cause_of(claim, results)
     measured = with_good_partners(before, results) if has_it else results.confirmed
     told = with_confirmation(before, measured, has_it=has_it)
     told = with_their_names(told, set(results.confirmed).difference(measured))
@@ -177,7 +177,7 @@ def _of_rest(results: RunResults, claim: CauseClaim, causes: Sequence[Cause]) ->
     found = _confirmed(results, claim)
     known = {(one.cause, one.where) for one in causes if one.confidence != OPEN}
     is_known = found.confidence != OPEN and (found.cause, found.where) in known
-    return replace(_cause(claim, results), confirmation=found.confirmation) if is_known else found
+    return replace(cause_of(claim, results), confirmation=found.confirmation) if is_known else found
 
 
 def _may_be_all(where: Where, before: Cause, evidence: Sequence[ItemRecord]) -> bool:
@@ -255,7 +255,8 @@ def _list_of(left: Sequence[ItemRecord]) -> str:
 _MOST_SUBJECTS = 5
 
 
-def _cause(claim: CauseClaim, results: RunResults) -> Cause:
+def cause_of(claim: CauseClaim, results: RunResults) -> Cause:
+    """The cause of a claim, with what it explains and what its kind has in the catalogue."""
     kind = CATALOGUE[claim.cause]
     ids = dict.fromkeys(record.id for record in claim.evidence)
     evidence = tuple(one for one in ids if not again.is_added(one))

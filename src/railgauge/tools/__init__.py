@@ -26,6 +26,7 @@ from railgauge.core.units import KNOWN_UNITS
 from railgauge.facts.probe import PROGRAMS as PROBED
 from railgauge.stacks import Stack
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest
+from railgauge.tools.form import FigureForm, ToolFigure, of_placement
 from railgauge.tools.metric import ROW, SCALING, SWEEP, Metric
 
 
@@ -38,7 +39,8 @@ class Registered:
     that the tool can measure across rails. ``root`` is why it needs root; empty if it does not.
     ``is_of_each_gpu``: its figures are of single GPUs, computing in their own memory, so that all
     GPUs of a model must reach the same. ``is_family``: the module holds several tools.
-    ``is_identified``: its output may show what no other run of it shows.
+    ``is_identified``: its output may show what no other run of it shows. ``is_formed``: its figures
+    are as good as the parts that they use, and ``form`` of its module tells which those are.
     """
 
     module: str
@@ -48,6 +50,7 @@ class Registered:
     is_of_each_gpu: bool = False
     is_family: bool = False
     is_identified: bool = False
+    is_formed: bool = False
 
 
 _INFINIBAND = "infiniband-diags"
@@ -55,15 +58,21 @@ _PROBED = "railgauge.tools.probed"
 _UMAD = "management packets: /dev/infiniband/umad*"
 # Tools that the suite starts: a platform file may name them.
 _RUN = {
-    "perftest": Registered("railgauge.tools.perftest", is_two_ended=True, is_identified=True),
-    "ccl-tests": Registered("railgauge.tools.ccl_tests", keys=("ccl_tests",), is_identified=True),
-    "transferbench": Registered(
-        "railgauge.tools.transferbench", keys=("transferbench", "TransferBench")
+    "perftest": Registered(
+        "railgauge.tools.perftest", is_two_ended=True, is_identified=True, is_formed=True
     ),
-    "nvbandwidth": Registered("railgauge.tools.nvbandwidth"),
-    "iperf3": Registered("railgauge.tools.iperf3", is_two_ended=True, is_identified=True),
+    "ccl-tests": Registered(
+        "railgauge.tools.ccl_tests", keys=("ccl_tests",), is_identified=True, is_formed=True
+    ),
+    "transferbench": Registered(
+        "railgauge.tools.transferbench", keys=("transferbench", "TransferBench"), is_formed=True
+    ),
+    "nvbandwidth": Registered("railgauge.tools.nvbandwidth", is_formed=True),
+    "iperf3": Registered(
+        "railgauge.tools.iperf3", is_two_ended=True, is_identified=True, is_formed=True
+    ),
     "vllm-bench": Registered(
-        "railgauge.tools.vllm_bench", keys=("vllm-bench", "vllm_bench", "vllm")
+        "railgauge.tools.vllm_bench", keys=("vllm-bench", "vllm_bench", "vllm"), is_formed=True
     ),
     "sminfo": Registered(
         "railgauge.tools.infiniband_diags.sminfo", keys=("sminfo", _INFINIBAND), root=_UMAD
@@ -81,7 +90,7 @@ _RUN = {
         keys=("ibqueryerrors", _INFINIBAND),
         root=_UMAD,
     ),
-    "mpi-bench": Registered("railgauge.tools.mpi_bench", keys=("mpi_bench",)),
+    "mpi-bench": Registered("railgauge.tools.mpi_bench", keys=("mpi_bench",), is_formed=True),
     "gemm-bench": Registered("railgauge.tools.gemm_bench", is_of_each_gpu=True),
     "gpu-burn": Registered(
         "railgauge.tools.gpu_burn", keys=("gpu-burn", "gpu_burn"), is_of_each_gpu=True
@@ -182,6 +191,13 @@ class TwoEnded(Protocol):
         """Return which way a test of this measurement moves its payload between two nodes."""
 
 
+class Formed(Protocol):
+    """What the module of a tool has whose figures are as good as the parts that they use."""
+
+    def form(self, figure: ToolFigure) -> FigureForm | None:
+        """Return what a figure means in parts; ``None`` if nothing is known of it."""
+
+
 class Identified(Protocol):
     """What the module of a tool has whose output may show what no other run of it shows."""
 
@@ -208,6 +224,19 @@ def flow(measurement: Measurement) -> Flow:
     if measurement.tool not in _TWO_ENDED:
         return Flow.BOTH
     return cast(TwoEnded, tool(measurement.tool)).flow(measurement)
+
+
+def form(figure: ToolFigure) -> FigureForm | None:
+    """Return what a figure means in parts of the cluster; ``None`` for a tool that does not tell.
+
+    That of a tool whose figures are of single GPUs, or of single links, follows from this.
+    """
+    name = figure.measurement.tool
+    if is_of_each_gpu(name):
+        return of_placement(figure)
+    if not (name in _RUN and _RUN[name].is_formed):
+        return None
+    return cast(Formed, tool(name)).form(figure)
 
 
 @cache  # planning asks for it with every command

@@ -17,6 +17,7 @@ from railgauge.tools import Setting
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, long_enough
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.documents import Document, integer, items, number, part, read_document
+from railgauge.tools.form import FigureForm, ToolFigure, of_path
 from railgauge.tools.iperf3_text import add_datagrams, read_table
 from railgauge.tools.metric import HIGHER, LOWER, Metric, several
 from railgauge.tools.options import Options, check_port, one_size, program, read_options
@@ -62,6 +63,11 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:
 def flow(measurement: Measurement) -> Flow:
     """Return which way the payload moves: with ``reverse`` the server sends."""
     return Flow.BACKWARD if measurement.options.get("reverse") else Flow.FORWARD
+
+
+def form(figure: ToolFigure) -> FigureForm | None:
+    """Return the form of a test between two nodes."""
+    return of_path(figure, flow(figure.measurement))
 
 
 def _pair(setting: Setting) -> tuple[str, str]:

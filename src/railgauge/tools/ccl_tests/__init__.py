@@ -7,6 +7,6 @@ JSON file of ``-J``. Formats: nccl-tests 2.0 to 2.20, their AMD and MetaX forks,
 from railgauge.tools.ccl_tests.claims import claims
 from railgauge.tools.ccl_tests.facts import identity
 from railgauge.tools.ccl_tests.parse import parse, payload_bytes
-from railgauge.tools.ccl_tests.plan import METRICS, commands
+from railgauge.tools.ccl_tests.plan import METRICS, commands, form
 
-__all__ = ["METRICS", "claims", "commands", "identity", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "form", "identity", "parse", "payload_bytes"]

@@ -9,6 +9,7 @@ from railgauge.launchers import Launch
 from railgauge.launchers.beside_gpu import OWN_PLACEMENT, beside_gpu
 from railgauge.tools import Setting, keys
 from railgauge.tools.ccl_tests.facts import COLLECTIVES
+from railgauge.tools.form import FigureForm, ToolFigure, inside_node, of_ring
 from railgauge.tools.launching import hosts, launched, launcher_options, may_be_root
 from railgauge.tools.metric import HIGHER, LOWER, SWEEP, Metric, several
 from railgauge.tools.options import program
@@ -25,6 +26,7 @@ METRICS = (
 
 
 COMMANDS = tuple(f"{name}_perf" for name in COLLECTIVES)
+_SENDRECV = "sendrecv_perf"
 _MPI_COMMANDS = tuple(f"{name}_mpi" for name in COMMANDS)
 
 _FLAGS = {
@@ -76,6 +78,24 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
         ports=setting.cluster.ports,
     )
     return (launched(setting, launch),)
+
+
+def form(figure: ToolFigure) -> FigureForm:
+    """Return the form of a collective. A time contains what no part's speed changes.
+
+    A sendrecv goes from each GPU to the next one: between nodes over some of the NICs, inside a
+    node over the links of that ring. Any other may use every link.
+    """
+    options, gpus = figure.measurement.options, figure.layout.gpus
+    count = options.get("gpus_per_node", len(gpus))
+    used = gpus[: count if isinstance(count, int) else None]
+    is_ring = figure.measurement.command == _SENDRECV
+    if len(figure.case.nodes) > 1:
+        return of_ring(figure, used, upto=is_ring)
+    links = figure.layout.links(used)
+    if is_ring:
+        links = list(zip(used, (*used[1:], *used[:1]), strict=True))
+    return inside_node(figure, used, links, upto=figure.metric.startswith("time"))
 
 
 def _is_placed(setting: Setting, options: tuple[str, ...]) -> bool:

@@ -7,6 +7,7 @@ from railgauge.launchers import Launch
 from railgauge.tools import Setting
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, long_enough
 from railgauge.tools.cores import claims_of_cores
+from railgauge.tools.form import FigureForm, ToolFigure, of_ring
 from railgauge.tools.hosts import claims_of_ranks
 from railgauge.tools.launching import hosts, launched, launcher_options, may_be_root
 from railgauge.tools.metric import HIGHER, LOWER, Metric
@@ -52,6 +53,11 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     if launch.ranks < 2:  # noqa: PLR2004
         options.refuse("a collective needs 2 ranks or more", "use more nodes or more ranks a node")
     return (launched(setting, launch),)
+
+
+def form(figure: ToolFigure) -> FigureForm:
+    """Return the form of a collective in host memory, over NICs that MPI chooses."""
+    return of_ring(figure, upto=True)
 
 
 def _arguments(setting: Setting, options: Options) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from railgauge.tools.claims import (
     equal,
     same_models,
 )
+from railgauge.tools.form import FigureForm, ToolFigure, of_all_links, of_placement
 from railgauge.tools.hosts import claim_of_hosts
 from railgauge.tools.metric import HIGHER, LOWER, Metric, several
 from railgauge.tools.options import Options, program, read_options
@@ -87,6 +88,11 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
         time_limit_s=setting.measurement.time_limit_s,
     )
     return (command,)
+
+
+def form(figure: ToolFigure) -> FigureForm | None:
+    """Return the form of a copy over one link, or between the host and one GPU; or of all."""
+    return of_placement(figure) if figure.placement else of_all_links(figure)
 
 
 def _flags(options: Options) -> tuple[str, ...]:

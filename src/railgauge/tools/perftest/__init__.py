@@ -7,6 +7,16 @@ of either side. Formats: perftest 5 and 6, the AMD and MetaX forks, and ``--out_
 from railgauge.tools.perftest.addresses import identity
 from railgauge.tools.perftest.claims import claims
 from railgauge.tools.perftest.parse import parse, payload_bytes
-from railgauge.tools.perftest.plan import METRICS, commands, flow, plan
+from railgauge.tools.perftest.plan import METRICS, commands, flow, form, plan
 
-__all__ = ["METRICS", "claims", "commands", "flow", "identity", "parse", "payload_bytes", "plan"]
+__all__ = [
+    "METRICS",
+    "claims",
+    "commands",
+    "flow",
+    "form",
+    "identity",
+    "parse",
+    "payload_bytes",
+    "plan",
+]

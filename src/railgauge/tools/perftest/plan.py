@@ -12,11 +12,14 @@ from railgauge.core.errors import BadInput
 from railgauge.core.model import Command, Pairing
 from railgauge.core.terms import Flow
 from railgauge.tools import Setting
+from railgauge.tools.form import FigureForm, ToolFigure, of_path
 from railgauge.tools.metric import HIGHER, LOWER, Metric, several
 from railgauge.tools.options import Options
 
 _BANDWIDTHS = ("Gb/s", "MB/s", "MiB/s")
 _LATENCIES = ("lat_min", "lat_max", "lat_typical", "lat_avg", "lat_p99", "lat_p999")
+
+_TAILS = frozenset({"lat_max", "lat_p99", "lat_p999", "lat_stdev"})
 
 METRICS = (
     Metric("bw_peak", _BANDWIDTHS, HIGHER),
@@ -35,6 +38,13 @@ def flow(measurement: Measurement) -> Flow:
     if measurement.options.get("bidirectional"):
         return Flow.BOTH
     return Flow.BACKWARD if measurement.command == "ib_read_bw" else Flow.FORWARD
+
+
+def form(figure: ToolFigure) -> FigureForm | None:
+    """Return the form of a test between two nodes; its slowest messages tell nothing of a part."""
+    if figure.metric in _TAILS:
+        return None
+    return of_path(figure, flow(figure.measurement))
 
 
 _FLAGS = frozenset({"report_gbits", "disable_pcie_relaxed", "bidirectional", "dmabuf"})

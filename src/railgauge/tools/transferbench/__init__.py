@@ -6,6 +6,6 @@ files.
 
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.transferbench.parse import parse
-from railgauge.tools.transferbench.plan import METRICS, claims, commands
+from railgauge.tools.transferbench.plan import METRICS, claims, commands, form
 
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "form", "parse", "payload_bytes"]

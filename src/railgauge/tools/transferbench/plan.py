@@ -7,6 +7,14 @@ from collections.abc import Iterator, Mapping
 from railgauge.core.model import Command
 from railgauge.tools import Setting
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal
+from railgauge.tools.form import (
+    TO,
+    FigureForm,
+    ToolFigure,
+    of_all_links,
+    of_placement,
+    of_slowest_link,
+)
 from railgauge.tools.metric import several
 from railgauge.tools.options import Options, one_size, program, read_options
 
@@ -42,6 +50,8 @@ _A2A = {
 }
 _SUFFIXES = ((2**30, "G"), (2**20, "M"), (2**10, "K"))
 _WORD_BYTES = 4
+# Document 002: the seven links of a GPU of a healthy node differ by up to 4.4 %.
+_LINKS_APART = 0.05
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
@@ -73,6 +83,15 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
         time_limit_s=setting.measurement.time_limit_s,
     )
     return (command,)
+
+
+def form(figure: ToolFigure) -> FigureForm | None:
+    """Return the form of a link, of the slowest link of a GPU, or of all links together."""
+    if not figure.placement:
+        return of_all_links(figure)
+    if TO in figure.placement:
+        return of_placement(figure)
+    return of_slowest_link(figure, _LINKS_APART)
 
 
 def _variables(is_all: bool, subexecutors: int | None) -> dict[str, str]:

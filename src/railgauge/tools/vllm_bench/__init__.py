@@ -6,6 +6,6 @@ TensorRT-LLM and vllm-omni, and the JSON of ``--save-result``.
 
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.vllm_bench.parse import parse
-from railgauge.tools.vllm_bench.plan import METRICS, claims, commands
+from railgauge.tools.vllm_bench.plan import METRICS, claims, commands, form
 
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "form", "parse", "payload_bytes"]

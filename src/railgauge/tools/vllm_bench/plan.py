@@ -10,6 +10,7 @@ from railgauge.config.thresholds.site import OF_HOSTFILE
 from railgauge.core.model import Command
 from railgauge.tools import Setting
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, long_enough
+from railgauge.tools.form import FigureForm, ToolFigure, inside_node, of_ring
 from railgauge.tools.metric import LOWER, Metric, several
 from railgauge.tools.options import Options, check_port, program, read_options
 
@@ -83,6 +84,20 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:
         _server(setting, options, serve, port),
         _benchmark(setting, options, f"http://{_bracketed(address)}:{port}"),
     )
+
+
+def form(figure: ToolFigure) -> FigureForm | None:
+    """Return the form of a model that is served: it loses at most what its nodes' parts lose.
+
+    How many requests were completed, and how long the slowest ones took, tells nothing of a part.
+    """
+    rate = figure.metric in _RATES or figure.metric.endswith(("_mean", "_median", "_p50"))
+    if not rate:
+        return None
+    gpus = figure.layout.gpus
+    if len(figure.case.nodes) > 1:
+        return of_ring(figure, gpus, upto=True)
+    return inside_node(figure, gpus, figure.layout.links(gpus), upto=True)
 
 
 def _bracketed(address: str) -> str:

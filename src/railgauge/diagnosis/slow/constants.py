@@ -1,0 +1,107 @@
+"""The numbers of the model, each with its source. Pure.
+
+*Documents* are those of docs/documents.md. *Calibrated* means that ``make blind-quick
+ARGS="--diagnosis model"`` was played with other values on the seeds 610001 to 610003, and that this
+one had the fewest wrong causes, then the most exact ones. Logarithms are natural.
+"""
+
+from __future__ import annotations
+
+from math import log
+
+from railgauge.core.terms import Term
+from railgauge.tools.form import KindOfPart
+
+# --- noise ---
+
+NOISE = 0.004
+"""One standard deviation of a rate. Document 002: healthy like parts differ by up to 1.04 %, which
+is 2.6 of them."""
+LATENCY_NOISE = 0.012
+"""The same of a time in microseconds: two steps of 0.01 us of the shortest latencies (document
+003), as in the study of blind runs."""
+ALIKE = 0.022
+"""Readings that close to the fastest one may be healthy: twice what document 002 shows."""
+MISFIT = 0.015
+"""The share of a loss that the forms predict only roughly. Calibrated."""
+STEEP = 3.0
+"""Beyond so many standard deviations a reading costs linearly: Huber's rule for outliers."""
+WORST_READING = 30.0
+"""One reading rules nothing out by more than that: the tool may have measured something else."""
+BEND, BEND_SOFT = 30.0, 10.0
+"""The readings of one execution are not independent: beyond ``BEND`` what they say together grows
+with its logarithm only. Calibrated."""
+
+# --- what healthy parts reach, where nothing tells ---
+
+LIMIT_ROOM = 0.03
+"""Healthy parts are that far above their limit. The tightest limit is three times 1.04 % below the
+figure that it is derived from (docs/floors.md)."""
+UNKNOWN_HEALTHY = 2.0
+"""Without a peer and without a best value: between the limit and this multiple of it."""
+
+# --- priors ---
+
+FAULT = -4.0
+"""That some part of the cluster is slow by a given loss: one run in seven has one, and losses are
+spread over some seven distinguishable sizes. Calibrated."""
+COURSE = -2.5
+"""More for a fault that is not there always: one in twelve. Calibrated."""
+OFTEN: dict[KindOfPart, float] = {
+    KindOfPart.NODE: 1.0,
+    KindOfPart.NIC: 1.0,
+    KindOfPart.SEND: 0.6,
+    KindOfPart.RECEIVE: 0.6,
+    KindOfPart.GPU: 0.8,
+    KindOfPart.PCIE: 0.3,
+    KindOfPart.PATH: 0.6,
+    KindOfPart.LINK: 0.4,
+}
+"""How often a slow part is of each kind, relative to the others. No document counts them: a whole
+device fails more often than a way between two."""
+PRIOR: dict[KindOfPart, float] = {
+    kind: FAULT + log(weight / sum(OFTEN.values())) for kind, weight in OFTEN.items()
+}
+CHANCES = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""The probabilities of a fault that acts at times, each as likely as the others."""
+SIZES = 16
+"""How many sizes of a varying loss can be told apart: each is as likely as the others."""
+MOST_STATES = 32
+"""What a hypothesis with faults that act at times may have acted on an execution, at most: five of
+them. More is nothing that a run could show."""
+LEAST_LOSS = 0.012
+"""No fault is smaller: three standard deviations of one reading."""
+
+SMALLEST_SHARE = log(0.02)
+"""What is slower than that does not work, and is no slow part."""
+
+# --- the search ---
+
+BEAM, REFINED, SPLIT, DEPTH, FOCUS, ROUNDS = 8, 3, 5, 8, 3, 3
+"""Hypotheses that grow together; that are refined by exchanges; that are split in two; the most
+faults; the worst executions that give the candidates; and how often a better hypothesis is refined
+again. Calibrated: more of them found nothing more."""
+WINDOW = 14.0
+"""A hypothesis that is less likely by this is no longer followed."""
+UNEXPLAINED = 9.0
+"""An execution that costs more has something to explain: four standard deviations."""
+SURELY = 3.0
+"""That the larger loss hides the smaller one must be so much likelier than that losses add up."""
+
+# --- decisions ---
+
+DECIDED = 0.97
+"""A part of that probability is decided. Calibrated: fewer than 0.3 % of the causes are wrong."""
+SUSPECT = 0.05
+"""A part of that probability is named among the suspects of an undecided cause."""
+STRAGGLES = 0.018
+"""A part that keeps its limits and loses less is not named: see ``diagnosis.peers``."""
+
+
+class When(Term):
+    """The course of a fault."""
+
+    ALWAYS = "always"
+    SINCE = "since"
+    AT_TIMES = "at times"
+    VARYING = "varying"

@@ -1,0 +1,107 @@
+"""How likely each part is slow: the best hypothesis, and what may take the place of its faults.
+
+Exchanges that are independent of each other are not combined: three faults with three rivals each
+are nine exchanges, not 27. An exchange counts only if it is *minimal*: no part of it alone is as
+likely.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from railgauge.diagnosis.slow.constants import SUSPECT
+from railgauge.diagnosis.slow.faults import Hypothesis, ordered
+
+_FAR = 20.0  # less likely by that logarithm: one in 500 million
+_AS_LIKELY = 0.5
+_MOST = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Another hypothesis, and how likely it is relative to the best one."""
+
+    faults: Hypothesis
+    odds: float
+
+    def has(self, part: int) -> bool:
+        return any(fault.part == part for fault in self.faults)
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """The best hypothesis, and the exchanges in it, likeliest first."""
+
+    best: Hypothesis
+    exchanges: tuple[Exchange, ...]
+
+    @property
+    def of_all(self) -> list[tuple[Hypothesis, float]]:
+        """All of them with their probabilities."""
+        total = 1 + sum(one.odds for one in self.exchanges)
+        return [
+            (self.best, 1 / total),
+            *((one.faults, one.odds / total) for one in self.exchanges),
+        ]
+
+    def probability(self, part: int) -> float:
+        """How likely a part of the best hypothesis is slow."""
+        return 1 / (1 + sum(one.odds for one in self.exchanges if not one.has(part)))
+
+    def rivals(self, part: int, least: float = SUSPECT) -> dict[int, float]:
+        """The parts that may be slow in its place, likeliest first."""
+        mine = {fault.part for fault in self.best}
+        probability = self.probability(part)
+        found: dict[int, float] = {}
+        for one in self.exchanges:
+            if not one.has(part):
+                for other in {fault.part for fault in one.faults} - mine:
+                    found[other] = found.get(other, 0.0) + one.odds * probability
+        order = sorted(found.items(), key=lambda entry: (-entry[1], entry[0]))
+        return {other: weight for other, weight in order if weight >= least}
+
+
+def weighed(pool: Mapping[Hypothesis, float], twins: Sequence[Sequence[int]]) -> Weighed:
+    """Of hypotheses with the same parts only the likeliest counts.
+
+    ``twins`` are the parts that no reading tells apart from each part; a search tries one of them.
+    """
+    scored: dict[frozenset[int], tuple[float, Hypothesis]] = {}
+    for faults, score in _with_twins(pool, twins):
+        key = frozenset(fault.part for fault in faults)
+        if key not in scored or score > scored[key][0]:
+            scored[key] = score, faults
+    top, best = max(scored.values())
+    mine = frozenset(fault.part for fault in best)
+    changes = [
+        (mine - parts, parts - mine, score, faults)
+        for parts, (score, faults) in scored.items()
+        if mine - parts and score > top - _FAR
+    ]
+    changes.sort(key=lambda one: (len(one[0]) + len(one[1]), -one[2]))
+    kept: list[tuple[frozenset[int], frozenset[int], float, Hypothesis]] = []
+    for out, into, score, faults in changes:
+        within = (one for one in kept if one[0] <= out and one[1] <= into)
+        if not any(score <= one[2] + _AS_LIKELY for one in within):
+            kept.append((out, into, score, faults))
+    kept.sort(key=lambda one: -one[2])
+    some = (Exchange(faults, math.exp(score - top)) for _, _, score, faults in kept[:_MOST])
+    return Weighed(best, tuple(some))
+
+
+def _with_twins(
+    pool: Mapping[Hypothesis, float], twins: Sequence[Sequence[int]]
+) -> Iterator[tuple[Hypothesis, float]]:
+    top = max(pool.values())
+    yield from pool.items()
+    for faults, score in pool.items():
+        if score <= top - _FAR:
+            continue
+        mine = {fault.part for fault in faults}
+        for place, fault in enumerate(faults):
+            for twin in twins[fault.part]:
+                if twin not in mine:
+                    changed = (*faults[:place], fault._replace(part=twin), *faults[place + 1 :])
+                    yield ordered(changed), score

@@ -1,0 +1,130 @@
+"""What the model finds: each slow part with its probability, its rivals and its evidence. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from railgauge.diagnosis.slow.constants import DECIDED, LEAST_LOSS, STEEP, STRAGGLES, When
+from railgauge.diagnosis.slow.decision import Weighed
+from railgauge.diagnosis.slow.faults import PartFault
+from railgauge.diagnosis.slow.likelihood import Model
+from railgauge.diagnosis.slow.places import Losses
+from railgauge.diagnosis.slow.readings import Execution, ShareReading, Shown
+from railgauge.tools.form import ClusterPart
+
+_HALF_A_PERCENT, _NEXT = 0.005, 1e-4
+_AT_LIMIT = 0.003
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPart:
+    """A part that is slow with ``probability``; ``share`` is what is left of its speed.
+
+    ``slow`` of ``of`` executions that tell of it show it. ``rivals`` are the parts that may be slow
+    in its place, with their probabilities; ``next`` is the likeliest of them, however unlikely.
+    ``fails`` are the items that miss a limit because of it, ``slower`` those that only lose speed.
+    """
+
+    part: ClusterPart
+    share: float
+    when: When
+    since: float
+    slow: int
+    of: int
+    probability: float
+    rivals: Mapping[ClusterPart, float]
+    next: tuple[ClusterPart, float] | None
+    fails: tuple[str, ...]
+    slower: tuple[str, ...]
+
+    @property
+    def is_decided(self) -> bool:
+        return self.probability >= DECIDED
+
+
+def findings(model: Model, weighed: Weighed) -> Iterator[FoundPart]:
+    """One for each fault of the likeliest hypothesis that costs a limit, or much speed."""
+    parts = model.evidence.parts
+    for fault in weighed.best:
+        effects = _Effects(model, weighed, fault)
+        fails, slower = effects.items()
+        is_small = not fails and 1 - math.exp(fault.share) < STRAGGLES
+        if is_small or not (fails or slower):
+            continue
+        slow, of = effects.counted()
+        rivals = weighed.rivals(fault.part)
+        next_ = next(iter(weighed.rivals(fault.part, _NEXT).items()), None)
+        yield FoundPart(
+            parts[fault.part],
+            math.exp(fault.share),
+            fault.when,
+            fault.since,
+            slow,
+            of,
+            weighed.probability(fault.part),
+            {parts[other]: weight for other, weight in rivals.items()},
+            (parts[next_[0]], next_[1]) if next_ else None,
+            fails,
+            slower,
+        )
+
+
+class _Effects:
+    """What a fault does to the executions of its part."""
+
+    def __init__(self, model: Model, weighed: Weighed, fault: PartFault) -> None:
+        self._model, self._fault, self._best = model, fault, weighed.best
+        executions = model.evidence.executions
+        self._runs = [executions[number] for number in model.evidence.of_part[fault.part]]
+        self._losses = {run.number: model.likeliest(run, weighed.best) for run in self._runs}
+
+    def _acts(self, run: Execution) -> bool:
+        """Whether it likely acts on the execution, beside what its part always loses then."""
+        fault = self._fault
+        loss = dict(self._losses[run.number]).get(fault.part, 0.0)
+        always = sum(
+            one.share
+            for one in self._best
+            if one.part == fault.part and one is not fault and one.acts(run.began)
+            if fault.is_rare and not one.is_rare
+        )
+        return fault.acts(run.began) and loss < always - LEAST_LOSS / 2
+
+    def counted(self) -> tuple[int, int]:
+        """In how many of the executions that tell of the part it is slow."""
+        alone: Losses = ((self._fault.part, self._fault.share),)
+        telling = [
+            run
+            for run in self._runs
+            if any(
+                one.places.predicted(alone, adds=self._model.adds)[1] < 0
+                for one in self._model.touched(run, self._fault.part)
+            )
+        ]
+        return sum(map(self._acts, telling)), len(telling)
+
+    def items(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The items that miss their limit because of the fault, and those that are slower."""
+        rank: dict[str, bool] = {}
+        for run in filter(self._acts, self._runs):
+            for reading in self._model.touched(run, self._fault.part):
+                for one in reading.shown:
+                    effect = self._effect(self._losses[run.number], reading, one)
+                    if effect is not None and one.item:
+                        rank[one.item] = rank.get(one.item, False) or effect
+        fails = tuple(item for item, has_failed in rank.items() if has_failed)
+        return fails, tuple(item for item, has_failed in rank.items() if not has_failed)
+
+    def _effect(self, losses: Losses, reading: ShareReading, one: Shown) -> bool | None:
+        """Whether the item misses its limit for the fault; ``None`` if it is no slower for it."""
+        places, adds, part = reading.places, self._model.adds, self._fault.part
+        low, _ = places.predicted(losses, adds=adds)
+        rest, _ = places.predicted(tuple(o for o in losses if o[0] != part), adds=adds)
+        mine = tuple(o for o in losses if o[0] == part)
+        alone, _ = places.predicted(mine, adds=adds)
+        slower = low < rest - _HALF_A_PERCENT and reading.high < rest - STEEP * reading.sigma
+        least = min(one.least + _AT_LIMIT, -_HALF_A_PERCENT)
+        fails = one.failed and (alone < least or (slower and rest >= least))
+        return fails if fails or slower else None

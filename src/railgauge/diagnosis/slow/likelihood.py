@@ -1,0 +1,255 @@
+"""How well a hypothesis explains the readings, and how likely it was before. Pure.
+
+The score of a hypothesis is the logarithm of prior times likelihood, relative to a cluster without
+a fault. Only the executions that use a faulty part differ, and each of them depends only on what is
+slow during it: both are computed once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from itertools import product
+
+from railgauge.diagnosis.slow.constants import (
+    BEND,
+    BEND_SOFT,
+    COURSE,
+    LEAST_LOSS,
+    MISFIT,
+    PRIOR,
+    SIZES,
+    SMALLEST_SHARE,
+    STEEP,
+    UNEXPLAINED,
+    WORST_READING,
+    When,
+)
+from railgauge.diagnosis.slow.faults import Hypothesis, PartFault, PartState, joined, ordered
+from railgauge.diagnosis.slow.places import Losses
+from railgauge.diagnosis.slow.readings import Execution, RunReadings, ShareReading
+
+MaySlow = Sequence[tuple[float, Losses]]
+"""What may be slow during an execution, each with the logarithm of its probability."""
+
+
+class Model:
+    """``adds``: losses add up; else the largest hides the others. A part in ``known`` is slow by a
+    fact, so that a fault of it costs nothing."""
+
+    def __init__(
+        self, evidence: RunReadings, *, adds: bool = True, known: Collection[int] = ()
+    ) -> None:
+        self.evidence, self.adds = evidence, adds
+        self._known = frozenset(known)
+        kinds = Counter(part.kind for part in evidence.parts)
+        self._prior = [PRIOR[part.kind] - math.log(kinds[part.kind]) for part in evidence.parts]
+        self._cost: list[list[float]] = []
+        self._touched: list[dict[int, tuple[int, ...]]] = []
+        self._losses: dict[tuple[int, Losses], float] = {}
+        self._mixed: dict[tuple[int, Hypothesis], float] = {}
+        self._likeliest: dict[tuple[int, Hypothesis], Losses] = {}
+        self._asked: dict[tuple[int, int, Losses], Sequence[tuple[float, bool]]] = {}
+        self._slower: dict[tuple[int, Losses], tuple[ShareReading, ...]] = {}
+        self._scores: dict[Hypothesis, float] = {}
+        for execution in evidence.executions:
+            self._cost.append([log_likelihood(one, 0.0, 0.0) for one in execution.readings])
+            self._touched.append(_touched(execution))
+        self.healthy = [_bent(sum(each)) for each in self._cost]
+        self.unexplained = [
+            number for number, value in enumerate(self.healthy) if value < -UNEXPLAINED
+        ]
+
+    def touched(self, execution: Execution, part: int) -> list[ShareReading]:
+        """The readings of an execution that depend on the part."""
+        numbers = self._touched[execution.number].get(part, ())
+        return [execution.readings[number] for number in numbers]
+
+    def of(self, execution: Execution, losses: Losses) -> float:
+        """The log likelihood of an execution while these parts are slow."""
+        key = (execution.number, losses)
+        known = self._losses.get(key)
+        if known is None:
+            known = self._losses[key] = self._of(execution, losses)
+        return known
+
+    def _of(self, execution: Execution, losses: Losses) -> float:
+        number = execution.number
+        cost, touched = self._cost[number], self._touched[number]
+        if len(losses) == 1:
+            numbers: Collection[int] = touched.get(losses[0][0], ())
+        else:
+            numbers = {one for part, _ in losses for one in touched.get(part, ())}
+        total, readings, adds = sum(cost), execution.readings, self.adds
+        for one in numbers:
+            reading = readings[one]
+            low, high = reading.places.predicted(losses, adds=adds)
+            total += log_likelihood(reading, low, high) - cost[one]
+        return _bent(total)
+
+    def mixed(self, execution: Execution, faults: Sequence[PartFault]) -> float:
+        """The log likelihood of an execution, summed over what may be slow during it."""
+        mine = _acting(execution, faults)
+        if not mine:
+            return self.healthy[execution.number]
+        key = (execution.number, mine)
+        known = self._mixed.get(key)
+        if known is None:
+            options = self._options(execution, mine)
+            known = log_sum([weight + self.of(execution, losses) for weight, losses in options])
+            self._mixed[key] = known
+        return known
+
+    def likeliest(self, execution: Execution, faults: Sequence[PartFault]) -> Losses:
+        """What most likely was slow during an execution."""
+        mine = _acting(execution, faults)
+        if not mine:
+            return ()
+        key = (execution.number, mine)
+        known = self._likeliest.get(key)
+        if known is None:
+            options = self._options(execution, mine)
+            known = max(
+                (weight + self.of(execution, losses), losses) for weight, losses in options
+            )[1]
+            self._likeliest[key] = known
+        return known
+
+    def _options(self, execution: Execution, faults: Hypothesis) -> MaySlow:
+        """What may be slow during an execution while these faults act."""
+        if not any(fault.is_rare for fault in faults):
+            return ((0.0, joined((fault.part, fault.share) for fault in faults)),)
+        found = []
+        for states in product(*(self.states(execution, fault) for fault in faults)):
+            pairs = zip(faults, states, strict=True)
+            losses = joined((fault.part, share) for fault, (_, share) in pairs)
+            found.append((sum(weight for weight, _ in states), losses))
+        return found
+
+    def states(self, execution: Execution, fault: PartFault) -> Sequence[PartState]:
+        """What the fault's part may be: a varying loss has the sizes that the readings ask for."""
+        if fault.when is not When.VARYING:
+            return fault.states
+        asked = [share for share, _ in self.asked(execution, fault.part, ())]
+        sizes = {0.0, *(max(share, fault.share) for share in (*asked[:1], *asked[-1:]))}
+        return [(-math.log(SIZES), share) for share in sorted(sizes)]
+
+    def asked(
+        self, execution: Execution, part: int, losses: Losses
+    ) -> Sequence[tuple[float, bool]]:
+        """The shares of the part that the slower readings ask for, the smallest first.
+
+        Each with whether the reading depends on the part for sure, and is itself known.
+        """
+        key = (execution.number, part, losses)
+        known = self._asked.get(key)
+        if known is None:
+            known = self._asked[key] = sorted(self._ask(execution, part, losses))
+        return known
+
+    def _ask(self, execution: Execution, part: int, losses: Losses) -> Iterator[tuple[float, bool]]:
+        for reading in self.slower(execution, losses):
+            places = reading.places
+            if part not in places.at:
+                continue
+            is_known = reading.high - reading.low < LEAST_LOSS
+            is_sure = is_known and not places.upto and part not in places.maybe
+            middle = (reading.low + reading.high) / 2
+            # of a share between two bounds also the smallest loss that explains it
+            for value in (middle,) if is_known else (middle, reading.high):
+                share = places.implied(part, value, losses, adds=self.adds)
+                if SMALLEST_SHARE < share < -LEAST_LOSS:
+                    yield share, is_sure
+
+    def slower(self, execution: Execution, losses: Losses) -> tuple[ShareReading, ...]:
+        """The readings that are clearly slower than these losses explain."""
+        key = (execution.number, losses)
+        known = self._slower.get(key)
+        if known is None:
+            known = self._slower[key] = tuple(
+                one
+                for one in execution.readings
+                if is_slower(one, one.places.predicted(losses, adds=self.adds)[0])
+            )
+        return known
+
+    def own_prior(self, part: int) -> float:
+        """That of a fault of the part, whatever its course."""
+        return 0.0 if part in self._known else self._prior[part]
+
+    def prior(self, fault: PartFault) -> float:
+        own = self.own_prior(fault.part)
+        return own + (0.0 if fault.when is When.ALWAYS else COURSE) - fault.unknown
+
+    def score(self, faults: Hypothesis) -> float:
+        """Log of prior times likelihood, relative to a cluster without a fault."""
+        if faults not in self._scores:
+            numbers = {n for fault in faults for n in self.evidence.of_part[fault.part]}
+            total = sum(map(self.prior, faults))
+            for number in sorted(numbers):
+                execution = self.evidence.executions[number]
+                total += self.mixed(execution, faults) - self.healthy[number]
+            self._scores[faults] = total
+        return self._scores[faults]
+
+    def grown(self, faults: Hypothesis, fault: PartFault) -> tuple[Hypothesis, float]:
+        """The hypothesis with one more fault, and its score."""
+        both = ordered((*faults, fault))
+        if both not in self._scores:
+            total = self.score(faults) + self.prior(fault)
+            for number in self.evidence.of_part[fault.part]:
+                execution = self.evidence.executions[number]
+                total += self.mixed(execution, both) - self.mixed(execution, faults)
+            self._scores[both] = total
+        return both, self._scores[both]
+
+    def meet(self, faults: Hypothesis) -> bool:
+        """Whether two of the faults meet in an execution that one of them slows."""
+        parts = {fault.part for fault in faults}
+        uses = Counter(n for part in parts for n in self.evidence.of_part[part])
+        return any(uses[number] > 1 for number in self.unexplained)
+
+
+def _acting(execution: Execution, faults: Sequence[PartFault]) -> Hypothesis:
+    """The faults that may act on an execution."""
+    parts = execution.parts
+    return tuple([one for one in faults if one.part in parts and one.acts(execution.began)])
+
+
+def _touched(execution: Execution) -> dict[int, tuple[int, ...]]:
+    found: dict[int, list[int]] = {}
+    for number, reading in enumerate(execution.readings):
+        for part in reading.places.at:
+            found.setdefault(part, []).append(number)
+    return {part: tuple(numbers) for part, numbers in found.items()}
+
+
+def log_likelihood(reading: ShareReading, low: float, high: float) -> float:
+    """The log likelihood of a reading whose share is predicted to be between two."""
+    sigma = math.hypot(reading.sigma, MISFIT * min(1.0, -low))
+    away = max(low - reading.high, reading.low - high, 0.0) / sigma
+    loss = away * away / 2 if away < STEEP else STEEP * away - STEEP**2 / 2
+    spread = math.log1p((high - low) / (3 * sigma)) if high > low else 0.0
+    return -min(loss, WORST_READING) - spread
+
+
+def is_slower(reading: ShareReading, predicted: float) -> bool:
+    """Whether a reading is clearly slower than predicted."""
+    sigma = math.hypot(reading.sigma, MISFIT * min(1.0, -predicted))
+    return reading.high < predicted - STEEP * sigma
+
+
+def _bent(total: float) -> float:
+    """Readings of one execution are not independent: what they tell together grows slowly."""
+    if total > -BEND:
+        return total
+    return -BEND - BEND_SOFT * math.log1p((-total - BEND) / BEND_SOFT)
+
+
+def log_sum(logs: Sequence[float]) -> float:
+    """The logarithm of the sum of numbers given by their logarithms."""
+    top = max(logs)
+    if len(logs) == 1:
+        return top
+    return top + math.log(sum(math.exp(one - top) for one in logs))

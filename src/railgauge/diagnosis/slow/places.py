@@ -1,0 +1,149 @@
+"""Forms over numbered parts, and what they predict. Pure.
+
+Shares are logarithms here, so that losses that add up are sums. Physics does not say whether two
+losses add up or the larger one hides the smaller: that is one unknown of the whole run (``adds``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from railgauge.tools.form import ClusterPart, FigureForm
+
+Losses = tuple[tuple[int, float], ...]
+"""What is slow during an execution: parts with the logarithm of their share, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """A form: in which chains each part is, and in which stage each chain."""
+
+    at: Mapping[int, tuple[int, ...]]
+    stage: tuple[int, ...]
+    both: bool
+    upto: bool
+    maybe: frozenset[int]
+    apart: float
+
+    @classmethod
+    def of(cls, form: FigureForm, number: Mapping[ClusterPart, int]) -> Places:
+        """``number`` has the parts that matter; the form's other parts are left out."""
+        at: dict[int, list[int]] = {}
+        stages: list[int] = []
+        for stage, chains in enumerate(form.stages):
+            for chain in chains:
+                for part in chain:
+                    if part in number:
+                        at.setdefault(number[part], []).append(len(stages))
+                stages.append(stage)
+        return cls(
+            {part: tuple(chains) for part, chains in at.items()},
+            tuple(stages),
+            form.both,
+            form.upto,
+            frozenset(number[part] for part in form.maybe if part in number),
+            form.apart,
+        )
+
+    def roles(self) -> dict[int, object]:
+        """What each part does. Parts with the same role may take each other's place."""
+        chains: dict[int, list[int]] = {}
+        for part, mine in self.at.items():
+            for chain in mine:
+                chains.setdefault(chain, []).append(part)
+        return {
+            part: (
+                part in self.maybe,
+                *(self._beside(part, chains[chain], chain) for chain in mine),
+            )
+            for part, mine in self.at.items()
+        }
+
+    def _beside(self, part: int, parts: Sequence[int], chain: int) -> object:
+        return self.stage[chain], tuple(one for one in parts if one != part)
+
+    def predicted(self, losses: Losses, *, adds: bool) -> tuple[float, float]:
+        """The share of the figure, at least and at most, as logarithms."""
+        at = self.at
+        hit = [one for one in losses if one[0] in at]
+        if not hit:
+            return 0.0, 0.0
+        if len(hit) == 1 and not self.both:
+            part, low = hit[0]
+            if self.upto or part in self.maybe:
+                return low, 0.0
+            return low, low + self._room(part, low)
+        low = self._share(hit, adds)
+        if self.upto:
+            return low, 0.0
+        sure = [one for one in hit if one[0] not in self.maybe]
+        high = low if len(sure) == len(hit) else self._share(sure, adds)
+        return low, high + self._room(hit[0][0], high)
+
+    def _room(self, part: int, high: float) -> float:
+        """By how much a figure may be better because another healthy chain is the slowest."""
+        if not self.apart or len(self.at[part]) == len(self.stage):
+            return 0.0
+        return min(self.apart, -high)
+
+    def _share(self, hit: Iterable[tuple[int, float]], adds: bool) -> float:
+        chains: dict[int, float] = {}
+        for part, loss in hit:
+            for chain in self.at[part]:
+                known = chains.get(chain, 0.0)
+                chains[chain] = known + loss if adds else min(known, loss)
+        stages: dict[int, float] = {}
+        for chain, share in chains.items():
+            stage = self.stage[chain]
+            if share < stages.get(stage, 0.0):
+                stages[stage] = share
+        if self.both:
+            mean = math.log((math.exp(stages.pop(0, 0.0)) + math.exp(stages.pop(1, 0.0))) / 2)
+            return min(mean, *stages.values()) if stages else mean
+        if not stages:
+            return 0.0
+        return sum(stages.values()) if adds else min(stages.values())
+
+    def implied(
+        self, part: int, value: float, losses: Sequence[tuple[int, float]], *, adds: bool
+    ) -> float:
+        """What the part must lose more to give the figure this value, beside these losses."""
+        mine = set(self.at[part])
+        others = [(p, s) for p, s in losses if p != part and p in self.at]
+        if self.both:
+            value = self._of_one_way(mine, value, others, adds)
+        if not adds:
+            return value
+        value -= sum(loss for other, loss in losses if other == part)
+        beside = dict.fromkeys(mine, 0.0)
+        elsewhere: dict[int, dict[int, float]] = {}
+        for other, loss in others:
+            for chain in self.at[other]:
+                if chain in mine:
+                    beside[chain] += loss
+                else:
+                    stage = elsewhere.setdefault(self.stage[chain], {})
+                    stage[chain] = stage.get(chain, 0.0) + loss
+        if not self.both:
+            own = {self.stage[chain] for chain in mine}
+            value -= sum(min(s.values()) for stage, s in elsewhere.items() if stage not in own)
+        return value - min(beside.values())
+
+    def _of_one_way(
+        self, mine: set[int], value: float, others: Sequence[tuple[int, float]], adds: bool
+    ) -> float:
+        """What one direction reaches if the mean of both has this value and the other is known."""
+        ways = {self.stage[chain] for chain in mine}
+        if len(ways) != 1 or not ways <= {0, 1}:
+            return value
+        (way,) = ways
+        chains: dict[int, float] = {}
+        for part, loss in others:
+            for chain in self.at[part]:
+                if self.stage[chain] == 1 - way:
+                    known = chains.get(chain, 0.0)
+                    chains[chain] = known + loss if adds else min(known, loss)
+        there = 2 * math.exp(value) - math.exp(min(chains.values(), default=0.0))
+        return math.log(there) if there > 0 else -math.inf

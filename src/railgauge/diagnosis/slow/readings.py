@@ -1,0 +1,337 @@
+"""What a run measured, as readings: figures as a share of what healthy parts reach. Pure.
+
+An *execution* is one repeat of a case, of the plan or added to it; a fault acts on all of it or on
+none of it. A *reading* is one figure of an execution. Every repeat counts, whether it missed its
+limit or not. Metrics of one execution with the same form and message size show the same thing: they
+are one reading.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from statistics import median
+
+from railgauge.config.thresholds.model import Platform
+from railgauge.core.model import Case, Judgement, Outcome
+from railgauge.core.question import LIMITS
+from railgauge.core.terms import Rung
+from railgauge.diagnosis.model import RunResults
+from railgauge.diagnosis.slow.constants import LATENCY_NOISE, NOISE
+from railgauge.diagnosis.slow.healthy import Healthy, MeasuredValue, healthy
+from railgauge.diagnosis.slow.places import Places
+from railgauge.tools import form, is_of_each_gpu
+from railgauge.tools.form import ClusterPart, FigureForm, Layout, ToolFigure
+from railgauge.tools.metric import HIGHER, LOWER
+
+_MICROSECONDS, _COUNT = "us", "count"
+LATER = math.inf
+"""When an execution began of which that is not known: those that were added to the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An item whose figure a reading is; ``least`` is the share with which it keeps its limit."""
+
+    item: str
+    failed: bool
+    least: float
+
+
+@dataclass(frozen=True, slots=True)
+class ShareReading:
+    """The share is between ``low`` and ``high``, which are equal if it is known what healthy parts
+    reach; all three are logarithms. ``shown`` are the items that it stands for."""
+
+    places: Places
+    low: float
+    high: float
+    sigma: float
+    shown: tuple[Shown, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    number: int
+    case: Case
+    began: float
+    added: bool
+    readings: tuple[ShareReading, ...]
+    parts: frozenset[int]
+
+
+PeerGroup = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Measurable:
+    """Something that the run measures: a case, and what of it is judged."""
+
+    case: Case
+    size_bytes: int | None
+    placement: str
+
+
+@dataclass(slots=True)
+class _Figure:
+    """A figure before it is known what healthy parts reach."""
+
+    run: tuple[Case, int, bool]
+    size: int | None
+    form: FigureForm
+    group: PeerGroup
+    value: MeasuredValue
+    sigma: float
+    shown: Shown
+
+
+@dataclass(frozen=True, slots=True)
+class RunReadings:
+    """All readings of a run. ``parts`` are those that some figure depends on, by number.
+
+    ``of_part`` are the numbers of the executions that use each part, ``twins`` the parts that no
+    reading tells apart from it, with itself, in order. ``planned`` is all that the run measures.
+    ``measured`` are all groups, ``known`` those of which it is known what healthy parts reach.
+    """
+
+    platform: Platform
+    layout: Layout
+    nodes: tuple[str, ...]
+    parts: tuple[ClusterPart, ...]
+    number: Mapping[ClusterPart, int]
+    executions: tuple[Execution, ...]
+    of_part: tuple[tuple[int, ...], ...]
+    twins: tuple[tuple[int, ...], ...]
+    planned: tuple[Measurable, ...]
+    known: frozenset[PeerGroup]
+    measured: frozenset[PeerGroup]
+    forms: dict[PeerGroup, FigureForm | None] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+
+    def form(self, one: Measurable, metric: str = "") -> FigureForm | None:
+        return _form(self.platform, self.layout, self.forms, one, metric)
+
+    def is_known(self, one: Measurable) -> bool:
+        """Whether it is known what healthy parts reach in this measurement."""
+        return _group(self.platform, one) in self.known
+
+    def has_like(self, one: Measurable) -> bool:
+        """Whether the same was measured, on whatever nodes."""
+        return _group(self.platform, one) in self.measured
+
+
+def evidence(results: RunResults) -> RunReadings:
+    """The readings of the run's items, and of what was measured beside them."""
+    reader = _Reader(results.platform, Layout.of(results.platform))
+    for record in results.records.values():
+        question = next((one for one in record.questions if one.case and one.kind == LIMITS), None)
+        if question is None or question.case is None or record.rung == Rung.PREFLIGHT:
+            continue
+        what = Measurable(question.case, question.size_bytes, question.placement or "")
+        reader.planned[what] = record.id
+        starts = [_seconds(text) for text in results.starts(question.case)]
+        reader.take(what, record.judgements, record.id, starts, added=False)
+    for one in results.confirmed:
+        question = one.asked.question
+        if question.case is not None and one.judgements:
+            what = Measurable(question.case, question.size_bytes, question.placement or "")
+            reader.take(what, one.judgements, reader.item(what), (), added=True)
+    return reader.evidence([node.name for node in results.cluster.nodes])
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp() if text else LATER
+
+
+class _Reader:
+    def __init__(self, platform: Platform, layout: Layout) -> None:
+        self._platform, self._layout = platform, layout
+        self._forms: dict[PeerGroup, FigureForm | None] = {}
+        self._figures: list[_Figure] = []
+        self._began: dict[tuple[Case, int, bool], float] = {}
+        self.planned: dict[Measurable, str] = {}
+
+    def item(self, what: Measurable) -> str:
+        """The item of the plan that an added measurement makes again; empty if there is none."""
+        same = (
+            item
+            for one, item in self.planned.items()
+            if (one.case.key, one.size_bytes, one.placement)
+            == (what.case.key, what.size_bytes, what.placement)
+        )
+        return next(same, "")
+
+    def take(
+        self,
+        what: Measurable,
+        judgements: Sequence[Judgement],
+        item: str,
+        starts: Sequence[float],
+        *,
+        added: bool,
+    ) -> None:
+        for judged in judgements:
+            if judged.better not in (HIGHER, LOWER) or judged.unit == _COUNT:
+                continue
+            known = _form(self._platform, self._layout, self._forms, what, judged.metric)
+            if known is None:
+                continue
+            for repeat, values in enumerate(_by_repeat(judged.values, what.case.repeats)):
+                run = (what.case, repeat, added)
+                self._began[run] = starts[repeat] if repeat < len(starts) else LATER
+                value = _value(judged, median(values))
+                if value is None:
+                    continue
+                short = judged.unit == _MICROSECONDS and what.case.pairing is not None
+                self._figures.append(
+                    _Figure(
+                        run,
+                        what.size_bytes,
+                        known,
+                        (*_group(self._platform, what), judged.metric, what.size_bytes),
+                        value,
+                        LATENCY_NOISE if short else NOISE,
+                        Shown(item, judged.outcome is Outcome.FAILED, value.floor),
+                    )
+                )
+
+    def evidence(self, nodes: Sequence[str]) -> RunReadings:
+        groups: dict[PeerGroup, list[_Figure]] = defaultdict(list)
+        for one in self._figures:
+            groups[one.group].append(one)
+        doubted = {_place(one.run[0]) for one in self._figures if one.shown.failed}
+        reach: dict[PeerGroup, Healthy] = {}
+        for group, some in groups.items():
+            places = [_place(one.run[0]) in doubted for one in some]
+            reach[group] = healthy([one.value for one in some], places)
+        parts = sorted({p for one in self._figures for s in one.form.stages for c in s for p in c})
+        number = {part: n for n, part in enumerate(parts)}
+        runs = self._executions(reach, number)
+        of_part: list[list[int]] = [[] for _ in parts]
+        for run in runs:
+            for part in run.parts:
+                of_part[part].append(run.number)
+        return RunReadings(
+            self._platform,
+            self._layout,
+            tuple(nodes),
+            tuple(parts),
+            number,
+            tuple(runs),
+            tuple(map(tuple, of_part)),
+            _twins(parts, runs),
+            tuple(self.planned),
+            frozenset(group[:-2] for group, one in reach.items() if one.is_known),
+            frozenset(group[:-2] for group in reach),
+            self._forms,
+        )
+
+    def _executions(
+        self, reach: Mapping[PeerGroup, Healthy], number: Mapping[ClusterPart, int]
+    ) -> list[Execution]:
+        by_run: dict[tuple[Case, int, bool], dict[tuple[int, int | None], list[_Figure]]] = {}
+        forms: dict[int, Places] = {}
+        for one in self._figures:
+            if id(one.form) not in forms:
+                forms[id(one.form)] = Places.of(one.form, number)
+            alike = by_run.setdefault(one.run, {})
+            alike.setdefault((id(one.form), one.size), []).append(one)
+        found: list[Execution] = []
+        for run, alike in by_run.items():
+            readings = tuple(_reading(forms[key[0]], some, reach) for key, some in alike.items())
+            parts = frozenset(part for reading in readings for part in reading.places.at)
+            case, _, added = run
+            found.append(Execution(len(found), case, self._began[run], added, readings, parts))
+        return found
+
+
+def _twins(parts: Sequence[ClusterPart], runs: Iterable[Execution]) -> tuple[tuple[int, ...], ...]:
+    roles: list[list[object]] = [[part.kind] for part in parts]
+    of_form: dict[int, dict[int, object]] = {}
+    for run in runs:
+        for number, reading in enumerate(run.readings):
+            form_ = id(reading.places)
+            if form_ not in of_form:
+                of_form[form_] = reading.places.roles()
+            for part, role in of_form[form_].items():
+                roles[part].append((run.number, number, role))
+    alike: dict[tuple[object, ...], list[int]] = {}
+    for part, mine in enumerate(roles):
+        alike.setdefault(tuple(mine), []).append(part)
+    found: list[tuple[int, ...]] = [()] * len(parts)
+    for some in alike.values():
+        for part in some:
+            found[part] = tuple(some)
+    return tuple(found)
+
+
+def _reading(
+    places: Places, some: Sequence[_Figure], reach: Mapping[PeerGroup, Healthy]
+) -> ShareReading:
+    """The figures of one execution that show the same thing: known shares before bounds."""
+    shares = [reach[one.group].share(one.value, failed=one.shown.failed) for one in some]
+    known = [share for share in shares if share.low == share.high]
+    if known:
+        low = high = median(share.low for share in known)
+    else:
+        low = max(share.low for share in shares)
+        high = max(low, min(share.high for share in shares))
+    shown = tuple(
+        Shown(one.shown.item, one.shown.failed, share.least)
+        for one, share in zip(some, shares, strict=True)
+    )
+    sigma = max(max(one.sigma, reach[one.group].noise) for one in some)
+    return ShareReading(places, low, high, sigma, shown)
+
+
+def _by_repeat(values: Sequence[float], repeats: int) -> Iterator[Sequence[float]]:
+    """The samples of each repeat; of the whole, if they cannot be told apart."""
+    each = len(values) // repeats if repeats and len(values) % repeats == 0 else len(values)
+    for start in range(0, len(values), max(each, 1)):
+        yield values[start : start + each]
+
+
+def _value(judged: Judgement, value: float) -> MeasuredValue | None:
+    """The value with higher as better."""
+    if value <= 0:
+        return None
+    if judged.better == HIGHER:
+        return MeasuredValue(value, judged.floor or 0.0, judged.best or 0.0)
+    return MeasuredValue(1 / value, 1 / judged.ceiling if judged.ceiling else 0.0, 0.0)
+
+
+def _place(case: Case) -> tuple[frozenset[str], str]:
+    return frozenset(case.nodes), str(case.pairing)
+
+
+def _group(platform: Platform, one: Measurable) -> PeerGroup:
+    """Measurements that reach the same if all is healthy."""
+    case, distance, model = one.case, "", ""
+    if case.pairing is not None:
+        distance, model = case.pairing.distance, platform.nic(case.pairing.nic).model
+    tool = platform.measurements[case.measurement].tool
+    placement = "" if is_of_each_gpu(tool) else one.placement
+    return case.measurement, distance, model, placement, len(case.nodes)
+
+
+def _form(
+    platform: Platform,
+    layout: Layout,
+    forms: dict[PeerGroup, FigureForm | None],
+    one: Measurable,
+    metric: str,
+) -> FigureForm | None:
+    case = one.case
+    measurement = platform.measurements.get(case.measurement)
+    if measurement is None:
+        return None
+    key = (case.measurement, case.nodes, case.pairing, one.placement, metric)
+    if key not in forms:
+        found = form(ToolFigure(case, measurement, layout, metric, one.placement))
+        same = (case.measurement, case.nodes, case.pairing, one.placement, found and found.upto)
+        forms[key] = forms.setdefault(("", *same), found)
+    return forms[key]

@@ -1,0 +1,234 @@
+"""The likeliest hypotheses: they grow fault by fault, and faults are exchanged. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from math import prod
+
+from railgauge.diagnosis.slow.constants import (
+    BEAM,
+    DEPTH,
+    FOCUS,
+    MOST_STATES,
+    REFINED,
+    ROUNDS,
+    SPLIT,
+    SURELY,
+    UNEXPLAINED,
+    WINDOW,
+    When,
+)
+from railgauge.diagnosis.slow.faults import Hypothesis, PartFault, ordered
+from railgauge.diagnosis.slow.fitting import Fitter
+from railgauge.diagnosis.slow.likelihood import Model
+from railgauge.diagnosis.slow.readings import RunReadings, ShareReading
+
+_WIDE, _VERY_WIDE, _BESIDE = 12, 40, 8
+_EQUAL = 2
+_CLEARER = 0.5
+_OF_RARE = 2  # it acts or not
+_NO_USE = 7.0  # a fault that makes a hypothesis less likely by that logarithm
+Pool = dict[Hypothesis, float]
+"""Hypotheses with their scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """All hypotheses of the search, and the model that scored them."""
+
+    model: Model
+    pool: Mapping[Hypothesis, float]
+
+
+def searched(evidence: RunReadings, known: Collection[int] = ()) -> Searched:
+    """Losses add up, unless the best hypothesis fits better if the larger ones hide the others."""
+    found = _searched(Model(evidence, known=known))
+    best = max(found.pool, key=found.pool.__getitem__)
+    if not found.model.meet(best):
+        return found
+    hiding = Model(evidence, adds=False, known=known)
+    if _fitted_again(hiding, best) < found.pool[best] + _CLEARER:
+        return found
+    other = _searched(hiding)
+    return other if max(other.pool.values()) > found.pool[best] + SURELY else found
+
+
+def _fitted_again(model: Model, faults: Hypothesis) -> float:
+    """The score of faults of the same parts, the largest loss first, in another model."""
+    fitter = Fitter(model)
+    again: Hypothesis = ()
+    for fault in sorted(faults, key=lambda one: one.share):
+        fits = [one for _, one in fitter.fitted(fault.part, again)]
+        again = ordered((*again, *fits[:1]))
+    return model.score(again)
+
+
+def _searched(model: Model) -> Searched:
+    search = _Search(model)
+    search.grow()
+    search.exchange()
+    return Searched(model, search.pool)
+
+
+class _Search:
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._fitter = Fitter(model)
+        self.pool: Pool = {(): 0.0}
+        self._split_before: set[Hypothesis] = set()
+
+    def grow(self) -> None:
+        beam: list[Hypothesis] = [()]
+        best = 0.0
+        for _ in range(DEPTH):
+            fresh: Pool = {}
+            for faults in beam:
+                fresh |= self._grown(faults, self._candidates(faults))
+            fresh = {one: score for one, score in fresh.items() if one not in self.pool}
+            if not fresh:
+                return
+            self.pool |= fresh
+            # one varying loss may stand for several faults until all of these are found
+            steady = {one: score for one, score in fresh.items() if not _varies(one)}
+            beam = list(dict.fromkeys((*_unlike(fresh), *_unlike(steady))))
+            if fresh[beam[0]] < best - WINDOW:
+                return
+            best = max(best, fresh[beam[0]])
+
+    def exchange(self) -> None:
+        """Leave faults out, and put others in their place; of the best also two at once.
+
+        Whatever is the best then is treated likewise.
+        """
+        for _ in range(2):
+            best = max(self.pool.values())
+            for faults in _unlike(self.pool)[:REFINED]:
+                if self.pool[faults] > best - WINDOW:
+                    self._exchanged(faults, splits=False)
+        treated: set[Hypothesis] = set()
+        while len(treated) < ROUNDS:
+            best_one = max(self.pool, key=self.pool.__getitem__)
+            if best_one in treated:
+                return
+            treated.add(best_one)
+            self._exchanged(best_one, splits=True)
+            self._pairs_exchanged(best_one)
+
+    def _exchanged(self, faults: Hypothesis, *, splits: bool) -> None:
+        for fault in faults:
+            others = tuple(one for one in faults if one is not fault)
+            self.pool.setdefault(others, self._model.score(others))
+            ones = self._grown(others, sorted({fault.part, *self._candidates(others)}))
+            self.pool |= ones
+            if splits:
+                self._split(ones)
+
+    def _pairs_exchanged(self, faults: Hypothesis) -> None:
+        """Put one fault in the place of two, or two others if the parts are of one node."""
+        parts = self._model.evidence.parts
+        for place, one in enumerate(faults):
+            for other in faults[place + 1 :]:
+                left = tuple(fault for fault in faults if fault is not one and fault is not other)
+                self.pool.setdefault(left, self._model.score(left))
+                candidates = self._candidates(left)
+                self.pool |= self._grown(left, candidates)
+                shared = set(parts[one.part].nodes).intersection(parts[other.part].nodes)
+                there = [part for part in candidates if shared.intersection(parts[part].nodes)]
+                ones = self._grown(left, there, shares=None)
+                self.pool |= ones
+                self._split(ones)
+
+    def _split(self, ones: Pool) -> None:
+        """Add one more fault to the best of these, if it makes them likelier."""
+        for faults in sorted(ones, key=ones.__getitem__, reverse=True)[:SPLIT]:
+            if faults not in self._split_before:
+                self._split_before.add(faults)
+                self.pool |= self._grown(faults, self._candidates(faults), least=0.0)
+
+    def _grown(
+        self,
+        faults: Hypothesis,
+        parts: Iterable[int],
+        *,
+        shares: int | None = 2,
+        least: float = -_NO_USE,
+    ) -> Pool:
+        """The hypothesis with one more fault of each part: a second one has another course.
+
+        ``shares`` is how many shares of a part are tried; ``None`` for all that may be. ``least``
+        is what the fault must add to the score.
+        """
+        found: Pool = {}
+        for part in self._apart(faults, parts):
+            same = [fault for fault in faults if fault.part == part]
+            if len(same) > 1:
+                continue
+            for worth, fault in self._fitter.fitted(part, faults)[:shares]:
+                is_new = all(fault.when is not one.when for one in same)
+                if worth > least and is_new and _states(faults, fault) <= MOST_STATES:
+                    grown, score = self._model.grown(faults, fault)
+                    found[grown] = score
+        return found
+
+    def _apart(self, faults: Hypothesis, parts: Iterable[int]) -> Iterable[int]:
+        """Of parts that no reading tells apart those of the hypothesis, and one more."""
+        mine = {fault.part for fault in faults}
+        seen: set[int] = set()
+        for part in parts:
+            if part in mine:
+                yield part
+                continue
+            twins = self._model.evidence.twins[part]
+            if twins[0] not in seen:
+                seen.add(twins[0])
+                yield next((one for one in twins if one not in mine), part)
+
+    def _candidates(self, faults: Hypothesis) -> list[int]:
+        """The parts of what the hypothesis explains worst."""
+        model, evidence = self._model, self._model.evidence
+        touched = {number for fault in faults for number in evidence.of_part[fault.part]}
+        worst = []
+        for number in sorted(touched.union(model.unexplained)):
+            execution = evidence.executions[number]
+            is_touched = number in touched
+            value = model.mixed(execution, faults) if is_touched else model.healthy[number]
+            if value >= -UNEXPLAINED:
+                continue
+            losses = model.likeliest(execution, faults) if is_touched else ()
+            if slower := model.slower(execution, losses):
+                few = min(len(one.places.at) for one in slower)
+                worst.append((few > _VERY_WIDE, few > _WIDE, value, number, slower))
+        worst.sort(key=lambda one: one[:4])
+        return sorted({part for *_, slower in worst[:FOCUS] for part in _narrow(slower)})
+
+
+def _varies(faults: Hypothesis) -> bool:
+    return any(fault.when is When.VARYING for fault in faults)
+
+
+def _states(faults: Hypothesis, fault: PartFault) -> int:
+    """How many sets of the faults may act on an execution, at most."""
+    return prod(_OF_RARE if one.is_rare else 1 for one in (*faults, fault))
+
+
+def _narrow(slower: Iterable[ShareReading]) -> set[int]:
+    """The parts of the readings that depend on the fewest."""
+    some = [one.places.at for one in slower]
+    most = min(map(len, some)) + _BESIDE
+    return {part for at in some if len(at) <= most for part in at}
+
+
+def _unlike(scored: Mapping[Hypothesis, float]) -> list[Hypothesis]:
+    """The best hypotheses; of those that fit equally well, which nothing tells apart, two."""
+    equal: Counter[float] = Counter()
+    found: list[Hypothesis] = []
+    for faults in sorted(scored, key=scored.__getitem__, reverse=True):
+        place = round(scored[faults], 1)
+        equal[place] += 1
+        if equal[place] <= _EQUAL:
+            found.append(faults)
+        if len(found) == BEAM:
+            break
+    return found
