@@ -16,7 +16,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from railgauge.diagnosis.model import CauseClaim, RunResults
-from railgauge.diagnosis.slow.asking import Asked, asked
+from railgauge.diagnosis.slow.asking import ChosenCase, asked
 from railgauge.diagnosis.slow.decision import Weighed, weighed
 from railgauge.diagnosis.slow.findings import FoundPart, findings
 from railgauge.diagnosis.slow.likelihood import Model
@@ -38,7 +38,7 @@ class Inference:
     def findings(self) -> tuple[FoundPart, ...]:
         return tuple(findings(self.model, self.weighed))
 
-    def asked(self, most: int, made: Collection[tuple[str, int]] = ()) -> list[Asked]:
+    def asked(self, most: int, made: Collection[tuple[str, int]] = ()) -> list[ChosenCase]:
         """What to ask of so many cases at most; ``made`` are (key, repeats) of those made."""
         return asked(self.model.evidence, self.weighed, most, made, adds=self.model.adds)
 

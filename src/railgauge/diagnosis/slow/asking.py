@@ -26,7 +26,7 @@ _UNLIKELY, _SETTLED = 1e-7, 0.0005
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ChosenCase:
     """A question, the suspected nodes of it, and what it tells in nats a second."""
 
     question: Question
@@ -41,7 +41,7 @@ def asked(
     made: Collection[tuple[str, int]] = (),
     *,
     adds: bool,
-) -> list[Asked]:
+) -> list[ChosenCase]:
     """Questions about at most so many cases, the most telling first; none if nothing is to tell."""
     # As if less sure: what the prior decided, rather than a measurement, is worth a check.
     some = [(faults, p**_TEMPER) for faults, p in weighed.of_all if p > _UNLIKELY][:_HYPOTHESES]
@@ -52,7 +52,7 @@ def asked(
     if not suspects:
         return []
     pools = _pools(options(evidence, sorted(suspects), hypotheses, adds=adds, made=made))
-    chosen: list[Asked] = []
+    chosen: list[ChosenCase] = []
     cases: set[Case] = set()
     branches: list[Sequence[float]] = [weights]
     referenced: set[PeerGroup] = set()
@@ -70,7 +70,7 @@ def asked(
             for each in one.what[: 1 if group in referenced else None]:
                 if not any(_is_other(each.case, case) for case in cases):
                     question = Question(LIMITS, each.case, each.size_bytes, each.placement or None)
-                    chosen.append(Asked(question, one.uses, gain))
+                    chosen.append(ChosenCase(question, one.uses, gain))
                     cases.add(each.case)
             referenced.add(group)
             branches = _split(branches, one.results)
@@ -132,7 +132,7 @@ def _pools(some: Iterable[Option]) -> list[list[Option]]:
     return [sorted(each, key=lambda one: one.width) for each in alike.values()]
 
 
-def _unused(pool: Sequence[Option], chosen: Sequence[Asked]) -> Option:
+def _unused(pool: Sequence[Option], chosen: Sequence[ChosenCase]) -> Option:
     """The first option of a case that is not chosen yet, so that each result is a new one."""
     cases = {one.question.case for one in chosen}
     return next((one for one in pool if one.what[0].case not in cases), pool[0])
