@@ -62,12 +62,15 @@ def _text(
 
 def _alone(one: dict[str, Any], kept: Collection[str]) -> dict[str, Any]:
     """Leave out what compares the measurement with one that is left out."""
-    gone = {
-        each["metric"] for each in one.get("asserts", ()) if each.get("over", "") not in ("", *kept)
-    }
+    asserted = (each for each in one.get("asserts", ()) if isinstance(each, dict))
+    gone = {each["metric"] for each in asserted if "over" in each and each["over"] not in kept}
     return {
-        name: [each for each in value if each["metric"] not in gone]
+        name: [each for each in value if _metric(each) not in gone]
         if name in ("asserts", "limits")
         else value
         for name, value in one.items()
     }
+
+
+def _metric(one: dict[str, Any] | str) -> str:
+    return one if isinstance(one, str) else str(one["metric"])

@@ -36,7 +36,7 @@ with its logarithm only. Calibrated."""
 
 LIMIT_ROOM = 0.03
 """Healthy parts are that far above their limit. The tightest limit is three times 1.04 % below the
-figure that it is derived from (docs/floors.md)."""
+figure that it is derived from (railgauge docs floors)."""
 UNKNOWN_HEALTHY = 2.0
 """Without a peer and without a best value: between the limit and this multiple of it."""
 
