@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from testing import programs
 from testing.throwaway_sshd import SshServer, start_server
 from testing.waiting import wait_until
 
@@ -24,6 +25,12 @@ from railgauge.transport.registry import connect
 from railgauge.transport.sessions import Sessions
 
 SLEEP = "sleep 71.3071"
+
+
+@pytest.fixture(autouse=True)
+def whole_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests ask this machine for whatever it has, and look at none of that."""
+    monkeypatch.setenv("PATH", programs.machine())
 
 
 def cluster(*nodes: Node, transport: str = "local") -> Cluster:
