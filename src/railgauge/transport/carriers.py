@@ -40,6 +40,11 @@ class Carrier:
         """Whether it has ended because nothing came."""
         return any(way is not None and way.is_too_long for way in (self._in, self._out))
 
+    @property
+    def has_missed_an_answer(self) -> bool:
+        """Whether its other end should have answered by now, and has not."""
+        return self._in is not None and self._in.has_missed_an_answer
+
     def watch(self) -> None:
         """Count the silence from now on; somebody has to ask the other end to answer."""
         self._sock.settimeout(LOOK_S)

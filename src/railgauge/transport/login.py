@@ -95,9 +95,15 @@ def close_hops(hops: tuple[Any, ...]) -> None:
 
 
 def silent_hop(hops: tuple[Any, ...]) -> str:
-    """Return where the first connection leads that has ended by its silence; empty if none has."""
-    silent = (hop for hop in hops if hop.transport.sock.is_silent)
-    return next((f"{hop.host} port {hop.port}" for hop in silent), "")
+    """Return where the connection leads whose silence ended one of them; empty if none has ended.
+
+    What comes from a node comes through the jump hosts before it. The first of all connections that
+    has missed an answer is therefore the cause, though a later one may have ended sooner.
+    """
+    if not any(hop.transport.sock.is_silent for hop in hops):
+        return ""
+    late = (h for h in hops if h.transport.sock.is_silent or h.transport.sock.has_missed_an_answer)
+    return next(f"{hop.host} port {hop.port}" for hop in late)
 
 
 def _hops(node: Node) -> tuple[Any, ...]:

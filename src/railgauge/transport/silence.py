@@ -31,5 +31,10 @@ class Silence:
         self._looks += 1
 
     @property
+    def has_missed_an_answer(self) -> bool:
+        """Whether one beat has passed, and half of another, in which the answer was due."""
+        return self._looks * self.look_s >= 1.5 * BEAT_S
+
+    @property
     def is_too_long(self) -> bool:
         return self._looks * self.look_s >= LIMIT_S
