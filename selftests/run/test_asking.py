@@ -29,8 +29,9 @@ SLEEP = "sleep 71.3071"
 
 @pytest.fixture(autouse=True)
 def whole_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These tests ask this machine for whatever it has, and look at none of that."""
+    """These tests ask this machine for whatever it has, also where no login set ``SHELL``."""
     monkeypatch.setenv("PATH", programs.machine())
+    monkeypatch.delenv("SHELL", raising=False)
 
 
 def cluster(*nodes: Node, transport: str = "local") -> Cluster:
@@ -71,6 +72,7 @@ class Hung:
     """A session that never answers; it ends like any when it is closed."""
 
     entry = None
+    lost = ""
 
     def __init__(self) -> None:
         self.closed = threading.Event()

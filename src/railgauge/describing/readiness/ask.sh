@@ -1,7 +1,8 @@
 # What a login finds on its node, in the frame of sections.sh, which changes nothing. Quick sections
 # come first: what hangs later takes only its own answer away. Comment lines are not sent.
 # Set before this text: NAMES, the programs that a run needs, and BECOME, words that become root.
-who() { printf '%s\n' "${SHELL-}"; id -un; }
+# Where no login set SHELL (a service, a container), commands are run by sh.
+who() { printf '%s\n' "${SHELL:-sh}"; id -un; }
 bash_there() { command -v bash >/dev/null; }
 # What is started as root are env, timeout and sh, so that a right to run true is not enough.
 root() {
