@@ -48,7 +48,7 @@ def remade(contents: Contents, run: RunPlan, platform: Platform, judge: Judge) -
     }
     of_tests = {
         name: _linked(item, found.parts[found.part_of[name]].run_id)
-        for name, item in gated(found, judged).items()
+        for name, item in gated(found, judged, platform).items()
     }
     return Remade(_with_others(contents, run, platform, of_tests), found.parts)
 

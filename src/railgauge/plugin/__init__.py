@@ -276,16 +276,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> Generator[None, object, object]:
-    if run := session.config.stash.get(SERVICES, None):
+    if SERVICES in session.config.stash:
         # Another plugin may have changed the order: an item waits for the rungs below it, and the
         # items of all workers must be in one order.
         session.items.sort(key=lambda item: item.stash.get(_PLACE, -1))
-        rows = [(i, i.stash[ABOUT]) for i in session.items if ABOUT in i.stash]
-        run.gates.expect(
-            (item_id, about.rung, about.gated)
-            for i, about in rows
-            for item_id in held_items.ids_of(i)
-        )
+        gating.expect(session.config, session.items)
     return (yield)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from sys import intern
 
 import pytest
 
 from railgauge.core.errors import DataCorrupted, LimitMissed, NoEvidence
-from railgauge.core.model import Case, Outcome
-from railgauge.core.question import CORRECT, READ, CaseResult, Question
+from railgauge.core.model import Case, Judgement, Outcome
+from railgauge.core.question import READ, CaseResult, Question
 from railgauge.judging import assess
 from railgauge.judging.assess import Assessment, Measured
 from railgauge.judging.correctness import judge_corruption
@@ -28,13 +29,15 @@ def measured(item: pytest.Item, case: Case) -> Measured:
 
     Wrong results fail the item and stop the run. Raises ``NoEvidence`` if it cannot be read.
     """
-    result = _obtained(item, case)
+    say_transcript(item, case)
+    result = item.config.stash[SERVICES].result(case)
     reads = item.config.stash.setdefault(_READS, {})
     question = reads.setdefault(case, Question(READ, case))
     try:
         found = _read(item, question.case or case, result)
     except DataCorrupted as error:
-        _stop(item, question, error)
+        stop(item, str(error))
+        conclude(item, question, Assessment((judge_corruption(error),)))
         raise
     except NoEvidence as error:
         conclude(item, question, Assessment(errors=(error,)))
@@ -43,30 +46,9 @@ def measured(item: pytest.Item, case: Case) -> Measured:
     return found
 
 
-def check_results(item: pytest.Item, case: Case) -> None:
-    """Judge only whether the results of a collective are right; its speed is not judged.
-
-    Wrong results fail the item and stop the run. Raises ``NoEvidence`` if that cannot be told.
-    """
-    question = Question(CORRECT, case)
-    result = _obtained(item, case)
-    try:
-        findings = assess.correct(_read(item, case, result))
-        if findings.errors:
-            raise findings.errors[0]
-    except DataCorrupted as error:
-        _stop(item, question, error)
-        raise
-    except NoEvidence:
-        ask(item, question)
-        raise
-    conclude(item, question, findings)
-
-
-def _obtained(item: pytest.Item, case: Case) -> CaseResult:
-    run = item.config.stash[SERVICES]
-    item.stash[DRAFT].transcript = intern(run.store.transcript_name(case))
-    return run.result(case)
+def say_transcript(item: pytest.Item, case: Case) -> None:
+    """The item says where the measurement is kept."""
+    item.stash[DRAFT].transcript = intern(item.config.stash[SERVICES].store.transcript_name(case))
 
 
 def _read(item: pytest.Item, case: Case, result: CaseResult) -> Measured:
@@ -79,12 +61,11 @@ def _read(item: pytest.Item, case: Case, result: CaseResult) -> Measured:
     return found
 
 
-def _stop(item: pytest.Item, question: Question, error: DataCorrupted) -> None:
-    """Fail the item, and stop the run: nodes that corrupt data cannot be accepted."""
-    why = f"data corruption: {error}"
+def stop(item: pytest.Item, wrong: str) -> None:
+    """Stop the run at wrong results: nodes that corrupt data cannot be accepted."""
+    why = f"data corruption: {wrong}"
     item.session.shouldfail = why
     item.config.stash[SERVICES].gates.stop(f"the run was stopped: {why}")
-    conclude(item, question, Assessment((judge_corruption(error),)))
 
 
 def ask(item: pytest.Item, question: Question) -> None:
@@ -98,9 +79,14 @@ def conclude(item: pytest.Item, question: Question, findings: Assessment) -> Non
         note(item, judgement, item.config.stash[SERVICES].store)
     if findings.errors:
         item.stash[DRAFT].unanswered = findings.errors[0]
-    if failed := [j for j in findings.judgements if j.outcome is Outcome.FAILED]:
-        raise LimitMissed("; ".join(f"{j.reason} (basis: {j.basis})" for j in failed))
+    raise_if_missed(findings.judgements)
     if findings.errors:
         raise findings.errors[0]
     if findings.final:
         pytest.skip(record_only(findings.judgements))
+
+
+def raise_if_missed(judgements: Sequence[Judgement]) -> None:
+    """Raise ``LimitMissed`` for judgements that failed."""
+    if failed := [judged for judged in judgements if judged.outcome is Outcome.FAILED]:
+        raise LimitMissed("; ".join(f"{one.reason} (basis: {one.basis})" for one in failed))

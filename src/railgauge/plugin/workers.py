@@ -9,7 +9,7 @@ machine is not enough.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -18,9 +18,10 @@ from _pytest.runner import runtestprotocol
 from xdist.dsession import get_default_max_worker_restart
 
 from railgauge.core.errors import BadInput, NoEvidence
-from railgauge.core.model import Outcome
 from railgauge.judging.record import MEASUREMENTS, with_error
+from railgauge.planning import plan
 from railgauge.plugin import worksheet
+from railgauge.plugin.opening import SETTINGS
 from railgauge.plugin.reporters import tell
 from railgauge.plugin.scheduling import CaseScheduling, Loss
 from railgauge.report import html
@@ -133,11 +134,16 @@ class WorkerSupervisor:
             report.railgauge = with_error(record, error).to_json()
             xdist.worker_testreport(node=loss.worker, rep=report)  # as if the worker's, for -x
 
-    def _never(self, items: Iterable[int]) -> None:
-        """Record items that will never run as errors, so that no gate waits for them."""
-        for item in items:
-            for one in self._sheet.ids_of(item, self._id(item)):
-                self._run.gates.finished(one, Outcome.ERROR)
+    def _never(self, items: Sequence[int]) -> None:
+        """Have no gate wait for items that will never run."""
+        assert self._scheduling
+        every = self._sheet.ids(self._scheduling.collection or ())
+        never = {one for item in items for one in self._sheet.ids_of(item, self._id(item))}
+        platform = self._config.stash[SETTINGS].platform
+        for place, one in enumerate(self._sheet.records(every) if never else ()):
+            if one.id in never:
+                nodes = plan.gate_nodes(platform, one.subject, one.nodes)
+                self._run.gates.ended(one, place, nodes)
 
     def _is_replaced(self) -> bool:
         """Whether xdist starts another worker; not after too many deaths, or in a stopping run."""
