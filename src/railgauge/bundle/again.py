@@ -45,7 +45,7 @@ def _of_parts(contents: Contents, platform: Platform) -> Judged:
 
 
 def _own(contents: Contents, records: Mapping[str, ItemRecord], platform: Platform) -> Judged:
-    assessor = Assessor(platform, contents, contents.cluster().fabric)
+    assessor = Assessor(platform, contents.found, contents.result, contents.cluster().fabric)
     run, before = contents.plan(), EarlierResults(earlier_results(contents, platform))
     items = PROGRESS_OF_PROCESS.counted("item", records.items())
     judged = {name: before(judged_again(item, assessor)) for name, item in items}

@@ -23,7 +23,7 @@ from railgauge.core.terms import Scope
 from railgauge.judging.correctness import checks_results
 from railgauge.judging.prevention import Prevents, prevents
 from railgauge.judging.record import ItemRecord, blank, settled
-from railgauge.judging.suspicion import NodeOutcomes, blocking
+from railgauge.judging.suspicion import NodeOutcomes
 
 _WRONG = (Outcome.FAILED, Outcome.ERROR)
 _CHECKED = (Scope.PAIR, Scope.GROUP, Scope.NODE)
@@ -90,8 +90,10 @@ class Gates:
 
     def blockers(self, rung: int, nodes: Sequence[str]) -> tuple[str, ...]:
         """The ids of the items that failed below ``rung`` and block ``nodes``, in ladder order."""
-        found = blocking((floor.ended for floor in self._below(rung, nodes)), nodes)
-        return tuple(sorted(set(found), key=self._places.__getitem__))
+        found = set[str]()
+        for floor in self._below(rung, nodes):
+            found.update(floor.ended.suspicious() if len(nodes) == 1 else floor.ended.wrong)
+        return tuple(sorted(found, key=self._places.__getitem__))
 
     def is_checked(self, measurement: Measurement, nodes: Sequence[str]) -> bool:
         """Whether a measurement behind its gate is made all the same, to check its results."""

@@ -12,10 +12,8 @@ from typing import NoReturn
 
 import pytest
 
-from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung
 from railgauge.judging import by_evidence
-from railgauge.judging.assessor import Assessor
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import plan
 from railgauge.planning.marks import MEASURES
@@ -99,12 +97,10 @@ def behind_gate(item: pytest.Item) -> None:
     case = plan.case_at(measurement, settings.level.name, place_of(item))
     asking.say_transcript(item, case)
     shut = by_evidence.blocked(begun(item), blockers, case)
-    found = by_evidence.judged(shut, Assessor(settings.platform, run))
+    found = by_evidence.judged(shut, asking.assessor(item.config))
     keep_judgements([found], run.store)
     _end(item, found)
-    if found.outcome is Outcome.FAILED:
-        asking.stop(item, found.reason)
-        asking.raise_if_missed(found.judgements)
+    asking.raise_if_missed(item, found.judgements)
     pytest.skip(found.reason)
 
 

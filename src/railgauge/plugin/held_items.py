@@ -10,6 +10,7 @@ Example: of 128 rows two fail. The reports of pytest say "failed: 2 of 128 did n
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -107,7 +108,8 @@ def _each_row(item: pytest.Item) -> Generator[dict[str, Any], None, None]:
 def call(item: pytest.Function) -> None:
     """Call the test's function for each row, until the session is to stop."""
     rows = item.stash[_ROWS] = _Rows(have_begun=True)
-    arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+    own = inspect.signature(item.obj).parameters
+    arguments = {name: value for name, value in item.funcargs.items() if name in own}
     with closing(_each_row(item)) as each:
         for row, chosen in enumerate(each):
             _run(item, {**arguments, **chosen})

@@ -90,7 +90,7 @@ class RunGates:
     def _await(self, rung: int, nodes: Sequence[str]) -> None:
         self._read()
         last_news, poll_s = time.monotonic(), _FIRST_POLL_S
-        while (busy := self._nodes_with_open(rung, nodes)) and not self.stopped:
+        while (busy := self._busy(rung, nodes)) and not self.stopped:
             if time.monotonic() - last_news > self._wait_limit_s:
                 raise NoEvidence(
                     f"no item has ended for {self._wait_limit_s:.0f} s while items of lower rungs"
@@ -101,13 +101,9 @@ class RunGates:
             if self._read():
                 last_news = time.monotonic()
 
-    def _nodes_with_open(self, rung: int, nodes: Sequence[str]) -> list[str]:
-        none: Counter[int] = Counter()
-        return [
-            node
-            for node in nodes
-            if any(count for low, count in self._open.get(node, none).items() if low < rung)
-        ]
+    def _busy(self, rung: int, nodes: Sequence[str]) -> list[str]:
+        """The nodes on which items below the rung have not ended."""
+        return [node for node in nodes if any(self._open[node][low] for low in range(rung))]
 
     def _read(self) -> int:
         """Read the items that have ended since the last call, and return their number."""

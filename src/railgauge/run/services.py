@@ -12,6 +12,7 @@ from typing import Generic, Protocol, TypeVar
 
 from railgauge.config import hostfile
 from railgauge.core.errors import NoEvidence
+from railgauge.core.few_places import made_once
 from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import Case, Cluster, Command, Node
 from railgauge.core.question import CaseResult
@@ -24,7 +25,6 @@ from railgauge.leases.files import Leases
 from railgauge.planning import plan, telemetry
 from railgauge.run import control_host
 from railgauge.run.engine import CaseEngine
-from railgauge.run.few_places import made_once
 from railgauge.run.gates import RunGates
 from railgauge.run.holding import read_tag
 from railgauge.run.hung import HungTools

@@ -72,8 +72,8 @@ class Round:
         }
         for place, record in enumerate(self._facts.values()):
             self._note(record, place)
-        fabric = self.base.cluster.fabric
-        self._assessor = Assessor(self.base.platform, self.evidence, fabric)
+        of, fabric = self.evidence, self.base.cluster.fabric
+        self._assessor = Assessor(self.base.platform, of.found, of.result, fabric)
 
     def blockers(self, one: RoundCase) -> tuple[str, ...]:
         """The ids of the items that keep a case from being measured."""
@@ -141,9 +141,9 @@ class Round:
         self._gates.note(ended(record, place, nodes))
 
     def _judged(self, demand: Demand) -> ItemRecord:
-        case, begun = demand.question.case, self._begun(demand)
-        questions = (Question(READ, case), demand.question)
-        return by_evidence.judged(replace(begun, questions=questions), self._assessor)
+        questions = (Question(READ, demand.question.case), demand.question)
+        begun = replace(self._begun(demand), questions=questions)
+        return by_evidence.judged(begun, self._assessor)
 
     def _begun(self, demand: Demand) -> ItemRecord:
         key = demand.key
