@@ -180,7 +180,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int, int]:
     if not _has_the_last_word(config):
         return code
     with config.stash[ENDING].step("pytest could not end the session"):
-        config._ensure_unconfigure()  # pytest's own cleanup, if it was not reached
+        config._ensure_unconfigure()  # what pytest has for its own cleanup, if that was not reached
     return config.stash[ENDING].last_word(code)
 
 

@@ -138,7 +138,7 @@ ARGUMENTS = ("pair", "group", "node", "switch", "pairing", "gpu", "nic", "adapte
 
 def _fixtures_ask_for(arguments: Collection[str], metafunc: pytest.Metafunc) -> bool:
     """Whether a fixture of a test asks for one of these; pytest sets it up once for each item."""
-    known = metafunc._arg2fixturedefs.values()
+    known = metafunc._arg2fixturedefs.values()  # ``fixturenames`` does not say who asks
     return any(not {*arguments}.isdisjoint(one.argnames) for fixtures in known for one in fixtures)
 
 

@@ -20,6 +20,7 @@ import pytest
 from railgauge.plugin.items import TestRows, rows_of
 from railgauge.run.settings import RunSettings
 
+# pytest has no public way to make an item after another one, so some private names are used here.
 # Attributes of an item that its constructor does not set.
 _NOTED_BY_PYTEST = ("_instance", "location")
 _OF_LIGHT_ITEMS = frozenset({"parent", "path", "config", "session"})

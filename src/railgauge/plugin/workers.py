@@ -14,8 +14,8 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
-from _pytest.runner import runtestprotocol
-from xdist.dsession import get_default_max_worker_restart
+from _pytest.runner import runtestprotocol  # nothing public returns the reports of an item
+from xdist.dsession import get_default_max_worker_restart  # its option may be left out
 
 from railgauge.core.errors import BadInput, NoEvidence
 from railgauge.judging.record import MEASUREMENTS, ItemRecord, with_error
