@@ -95,6 +95,13 @@ def test_a_limit_that_was_missed_closes_the_gate_whatever_the_test_makes_of_it()
     assert gates(other).blockers(1, ("a", "b")) == (FACT_B,)
 
 
+@pytest.mark.parametrize("outcome", [FAILED, ERROR, Outcome.NOT_RUN])
+def test_what_evidence_has_shown_stays_shown(outcome):
+    """A fixture failed after the test, or the item was given up when its workers had died."""
+    later = fact("b", outcome, by_evidence=False, error_kind="bug")
+    assert gates(fact("b", FAILED), later).blockers(1, ("a", "b")) == (FACT_B,)
+
+
 def test_what_passed_by_evidence_clears_a_node_whatever_the_test_makes_of_it():
     slow = rdma("a", "b", FAILED)
     fine = replace(rdma("a", "c", FAILED), by_evidence=False, judgements=(judgement(),))

@@ -77,7 +77,9 @@ class Gates:
     _places: dict[str, int] = field(default_factory=dict)
 
     def note(self, one: Ended) -> None:
-        """Take the end of an item. The latest one counts: an item may run again."""
+        """Take the end of an item. The latest one that shows something counts: it may run again."""
+        if one.outcome is Outcome.NOT_RUN:
+            return
         for node in dict.fromkeys(one.nodes):
             floors = self._floors.setdefault(node, {})
             floor = floors.setdefault(one.rung, _Floor(NodeOutcomes(node)))

@@ -56,8 +56,6 @@ from railgauge.site import installed
 
 pytest_plugins = ["railgauge.plugin.fixtures"]
 
-_PLACE = pytest.StashKey[int]()  # of an item, in the order of the ladder
-
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     foreign.block_cache(pluginmanager)
@@ -271,7 +269,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.stash[ABOUT].rung if ABOUT in item.stash else -1)
     items[:] = worksheet.by_case(items)
     for place, item in enumerate(items):
-        item.stash[_PLACE] = place
+        item.stash[gating.PLACE] = place
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -279,7 +277,7 @@ def pytest_collection_finish(session: pytest.Session) -> Generator[None, object,
     if SERVICES in session.config.stash:
         # Another plugin may have changed the order: an item waits for the rungs below it, and the
         # items of all workers must be in one order.
-        session.items.sort(key=lambda item: item.stash.get(_PLACE, -1))
+        session.items.sort(key=lambda item: item.stash.get(gating.PLACE, -1))
         gating.expect(session.config, session.items)
     return (yield)
 

@@ -23,7 +23,8 @@ from railgauge.plugin.opening import SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, begun, keep_judgements
 from railgauge.verdict.unanswered import never_ran
 
-_PLACE = pytest.StashKey[int]()  # of the item's first record among those of all items
+PLACE = pytest.StashKey[int]()
+"""The place of an item in the ladder: at last the number of records before its first one."""
 _CLOSED = pytest.StashKey[tuple[str, ...]]()
 
 
@@ -32,7 +33,7 @@ def expect(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
     registered, place = list[tuple[int, tuple[str, ...], int]](), 0
     for item in items:
         about = item.stash.get(ABOUT, None)
-        item.stash[_PLACE], rows = place, about.rows if about else 1
+        item.stash[PLACE], rows = place, about.rows if about else 1
         registered.append((about.rung, _gated(item), rows) if about else (-1, (), rows))
         place += rows
     config.stash[SERVICES].gates.expect(registered)
@@ -107,7 +108,7 @@ def behind_gate(item: pytest.Item) -> None:
 def ended(item: pytest.Item, record: ItemRecord, row: int = 0) -> None:
     """Tell the gates above that an item has ended, or a row of it."""
     gates = item.config.stash[SERVICES].gates
-    gates.ended(record, item.stash[_PLACE] + row, _gated(item))
+    gates.ended(record, item.stash[PLACE] + row, _gated(item))
 
 
 def place_of(item: pytest.Item) -> plan.Place:
