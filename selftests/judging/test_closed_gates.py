@@ -48,6 +48,12 @@ def test_the_same_rung_and_those_above_do_not_block():
     assert found.blockers(1, ("a", "b")) == found.blockers(0, ("a",)) == ()
 
 
+def test_a_pair_s_failure_blocks_both_of_its_nodes_above():
+    slow = rdma("a", "c", FAILED)
+    for node in "ac":
+        assert gates(slow).blockers(2, (node, "b")) == (slow.id,)
+
+
 @pytest.mark.parametrize(
     "outcome", [PASSED, Outcome.MARGINAL, Outcome.RECORD_ONLY, Outcome.BLOCKED, Outcome.NOT_RUN]
 )
