@@ -202,12 +202,11 @@ def _confirmed(world: World, asked: Remeasurement, made: dict[str, assess.Measur
 @dataclass(frozen=True)
 class Play:
     """A run as ``blind_count`` counts it, and what it cost: processor time of the diagnosis, and
-    executions added to the plan. ``probabilities`` are those of the causes, in their order."""
+    executions added to the plan."""
 
     studied: StudiedRun
     seconds: float
     added: int
-    probabilities: tuple[float, ...]
 
 
 def played(run: DrawnRun, name: str = RULES) -> StudiedRun:
@@ -235,7 +234,7 @@ def play(run: DrawnRun, name: str = RULES) -> Play:
     }
     items = [json.loads(json.dumps(record.to_json())) for record in records.values()]
     studied = StudiedRun(run.injected, Reaches(run), json.loads(json.dumps(verdict)), items)
-    return Play(studied, engine.seconds, world.added, engine.probabilities())
+    return Play(studied, engine.seconds, world.added)
 
 
 @dataclass(frozen=True)
@@ -258,8 +257,11 @@ def played_by(name: str, number: int, seed: int) -> Played:
     found = play(run, name)
     studied, wrong = found.studied, wrong_causes(found.studied)
     outcome = Studied(run, tuple(counted(studied)), len(studied.decided), tuple(map(place, wrong)))
-    causes = zip(studied.verdict["causes"], found.probabilities, strict=False)
-    sure = tuple((p, cause not in wrong) for cause, p in causes if cause["confidence"] != OPEN)
+    sure = tuple(
+        (cause["probability"], cause not in wrong)
+        for cause in studied.verdict["causes"]
+        if cause["confidence"] != OPEN and "probability" in cause
+    )
     return Played(outcome, found.seconds, found.added, sure)
 
 

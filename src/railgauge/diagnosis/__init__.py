@@ -282,6 +282,8 @@ def cause_of(claim: CauseClaim, results: RunResults) -> Cause:
         passes=passes,
         misses=misses,
         course=claim.course,
+        probability=claim.probability,
+        rivals=claim.rivals,
     )
 
 

@@ -25,7 +25,10 @@ _PAIR = 2
 
 
 class KindOfPart(Term):
-    """The kind of a part. ``SEND`` and ``RECEIVE`` are one direction of a NIC."""
+    """The kind of a part. ``SEND`` and ``RECEIVE`` are one direction of a NIC.
+
+    ``KNOWN`` is a cause that something else than figures shows; no tool declares it.
+    """
 
     NODE = "node"
     NIC = "nic"
@@ -35,6 +38,7 @@ class KindOfPart(Term):
     PCIE = "pcie"
     PATH = "path"
     LINK = "link"
+    KNOWN = "known"
 
 
 @dataclass(frozen=True, slots=True, order=True)

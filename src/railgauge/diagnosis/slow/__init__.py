@@ -19,11 +19,11 @@ from railgauge.diagnosis.model import CauseClaim, RunResults
 from railgauge.diagnosis.slow.asking import ChosenCase, asked
 from railgauge.diagnosis.slow.decision import Weighed, weighed
 from railgauge.diagnosis.slow.findings import FoundPart, findings
+from railgauge.diagnosis.slow.known import KnownCause
 from railgauge.diagnosis.slow.likelihood import Model
 from railgauge.diagnosis.slow.readings import evidence
 from railgauge.diagnosis.slow.search import searched
 from railgauge.diagnosis.slow.text import claims
-from railgauge.tools.form import ClusterPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class Inference:
     def findings(self) -> tuple[FoundPart, ...]:
         return tuple(findings(self.model, self.weighed))
 
-    def asked(self, most: int, made: Collection[tuple[str, int]] = ()) -> list[ChosenCase]:
-        """What to ask of so many cases at most; ``made`` are (key, repeats) of those made."""
+    def asked(self, most: int, made: Collection[str] = ()) -> list[ChosenCase]:
+        """What to ask of so many cases at most; ``made`` are the keys of those made."""
         return asked(self.model.evidence, self.weighed, most, made, adds=self.model.adds)
 
     def claims(self) -> tuple[CauseClaim, ...]:
@@ -49,9 +49,8 @@ class Inference:
         return tuple(claims(found, self.results.records, questions))
 
 
-def inferred(results: RunResults, known: Collection[ClusterPart] = ()) -> Inference:
-    """Infer which parts are slow; those in ``known`` are slow by what facts show."""
-    read = evidence(results)
-    numbers = [read.number[part] for part in known if part in read.number]
-    found = searched(read, numbers)
+def inferred(results: RunResults, known: Collection[KnownCause] = ()) -> Inference:
+    """Infer which parts are slow beside what the ``known`` causes explain."""
+    read = evidence(results, known)
+    found = searched(read)
     return Inference(results, found.model, weighed(found.pool, read.twins))

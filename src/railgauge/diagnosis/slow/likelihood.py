@@ -29,22 +29,19 @@ from railgauge.diagnosis.slow.constants import (
 from railgauge.diagnosis.slow.faults import Hypothesis, PartFault, PartState, joined, ordered
 from railgauge.diagnosis.slow.places import Losses
 from railgauge.diagnosis.slow.readings import Execution, RunReadings, ShareReading
+from railgauge.tools.form import KindOfPart
 
 MaySlow = Sequence[tuple[float, Losses]]
 """What may be slow during an execution, each with the logarithm of its probability."""
 
 
 class Model:
-    """``adds``: losses add up; else the largest hides the others. A part in ``known`` is slow by a
-    fact, so that a fault of it costs nothing."""
+    """``adds``: losses add up; else the largest hides the others."""
 
-    def __init__(
-        self, evidence: RunReadings, *, adds: bool = True, known: Collection[int] = ()
-    ) -> None:
+    def __init__(self, evidence: RunReadings, *, adds: bool = True) -> None:
         self.evidence, self.adds = evidence, adds
-        self._known = frozenset(known)
         kinds = Counter(part.kind for part in evidence.parts)
-        self._prior = [PRIOR[part.kind] - math.log(kinds[part.kind]) for part in evidence.parts]
+        self._prior = [_own_prior(part.kind, kinds[part.kind]) for part in evidence.parts]
         self._cost: list[list[float]] = []
         self._touched: list[dict[int, tuple[int, ...]]] = []
         self._losses: dict[tuple[int, Losses], float] = {}
@@ -176,7 +173,7 @@ class Model:
 
     def own_prior(self, part: int) -> float:
         """That of a fault of the part, whatever its course."""
-        return 0.0 if part in self._known else self._prior[part]
+        return self._prior[part]
 
     def prior(self, fault: PartFault) -> float:
         own = self.own_prior(fault.part)
@@ -209,6 +206,10 @@ class Model:
         parts = {fault.part for fault in faults}
         uses = Counter(n for part in parts for n in self.evidence.of_part[part])
         return any(uses[number] > 1 for number in self.unexplained)
+
+
+def _own_prior(kind: KindOfPart, count: int) -> float:
+    return 0.0 if kind is KindOfPart.KNOWN else PRIOR[kind] - math.log(count)
 
 
 def _acting(execution: Execution, faults: Sequence[PartFault]) -> Hypothesis:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
 
@@ -22,9 +22,11 @@ from railgauge.core.terms import Rung
 from railgauge.diagnosis.model import RunResults
 from railgauge.diagnosis.slow.constants import LATENCY_NOISE, NOISE
 from railgauge.diagnosis.slow.healthy import Healthy, MeasuredValue, healthy
+from railgauge.diagnosis.slow.known import KnownCause
+from railgauge.diagnosis.slow.forms import FigureForms, Measurable
 from railgauge.diagnosis.slow.places import Places
-from railgauge.tools import form, is_of_each_gpu
-from railgauge.tools.form import ClusterPart, FigureForm, Layout, ToolFigure
+from railgauge.tools import is_of_each_gpu
+from railgauge.tools.form import ClusterPart, FigureForm, Layout
 from railgauge.tools.metric import HIGHER, LOWER
 
 _MICROSECONDS, _COUNT = "us", "count"
@@ -66,15 +68,6 @@ class Execution:
 PeerGroup = tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Measurable:
-    """Something that the run measures: a case, and what of it is judged."""
-
-    case: Case
-    size_bytes: int | None
-    placement: str
-
-
 @dataclass(slots=True)
 class _Figure:
     """A figure before it is known what healthy parts reach."""
@@ -97,8 +90,7 @@ class RunReadings:
     ``measured`` are all groups, ``known`` those of which it is known what healthy parts reach.
     """
 
-    platform: Platform
-    layout: Layout
+    forms: FigureForms
     nodes: tuple[str, ...]
     parts: tuple[ClusterPart, ...]
     number: Mapping[ClusterPart, int]
@@ -108,12 +100,10 @@ class RunReadings:
     planned: tuple[Measurable, ...]
     known: frozenset[PeerGroup]
     measured: frozenset[PeerGroup]
-    forms: dict[PeerGroup, FigureForm | None] = field(
-        default_factory=dict, compare=False, repr=False
-    )
 
-    def form(self, one: Measurable, metric: str = "") -> FigureForm | None:
-        return _form(self.platform, self.layout, self.forms, one, metric)
+    @property
+    def platform(self) -> Platform:
+        return self.forms.platform
 
     def is_known(self, one: Measurable) -> bool:
         """Whether it is known what healthy parts reach in this measurement."""
@@ -124,9 +114,12 @@ class RunReadings:
         return _group(self.platform, one) in self.measured
 
 
-def evidence(results: RunResults) -> RunReadings:
-    """The readings of the run's items, and of what was measured beside them."""
-    reader = _Reader(results.platform, Layout.of(results.platform))
+def evidence(results: RunResults, known: Collection[KnownCause] = ()) -> RunReadings:
+    """The readings of the run's items, and of what was measured beside them.
+
+    ``known`` are the causes that something else shows.
+    """
+    reader = _Reader(FigureForms(results.platform, Layout.of(results.platform), known))
     for record in results.records.values():
         question = next((one for one in record.questions if one.case and one.kind == LIMITS), None)
         if question is None or question.case is None or record.rung == Rung.PREFLIGHT:
@@ -148,9 +141,8 @@ def _seconds(text: str) -> float:
 
 
 class _Reader:
-    def __init__(self, platform: Platform, layout: Layout) -> None:
-        self._platform, self._layout = platform, layout
-        self._forms: dict[PeerGroup, FigureForm | None] = {}
+    def __init__(self, forms: FigureForms) -> None:
+        self._forms = forms
         self._figures: list[_Figure] = []
         self._began: dict[tuple[Case, int, bool], float] = {}
         self.planned: dict[Measurable, str] = {}
@@ -177,7 +169,7 @@ class _Reader:
         for judged in judgements:
             if judged.better not in (HIGHER, LOWER) or judged.unit == _COUNT:
                 continue
-            known = _form(self._platform, self._layout, self._forms, what, judged.metric)
+            known = self._forms.of(what, judged.metric)
             if known is None:
                 continue
             for repeat, values in enumerate(_by_repeat(judged.values, what.case.repeats)):
@@ -192,7 +184,7 @@ class _Reader:
                         run,
                         what.size_bytes,
                         known,
-                        (*_group(self._platform, what), judged.metric, what.size_bytes),
+                        (*_group(self._forms.platform, what), judged.metric, what.size_bytes),
                         value,
                         LATENCY_NOISE if short else NOISE,
                         Shown(item, judged.outcome is Outcome.FAILED, value.floor),
@@ -216,8 +208,7 @@ class _Reader:
             for part in run.parts:
                 of_part[part].append(run.number)
         return RunReadings(
-            self._platform,
-            self._layout,
+            self._forms,
             tuple(nodes),
             tuple(parts),
             number,
@@ -227,7 +218,6 @@ class _Reader:
             tuple(self.planned),
             frozenset(group[:-2] for group, one in reach.items() if one.is_known),
             frozenset(group[:-2] for group in reach),
-            self._forms,
         )
 
     def _executions(
@@ -316,22 +306,3 @@ def _group(platform: Platform, one: Measurable) -> PeerGroup:
     tool = platform.measurements[case.measurement].tool
     placement = "" if is_of_each_gpu(tool) else one.placement
     return case.measurement, distance, model, placement, len(case.nodes)
-
-
-def _form(
-    platform: Platform,
-    layout: Layout,
-    forms: dict[PeerGroup, FigureForm | None],
-    one: Measurable,
-    metric: str,
-) -> FigureForm | None:
-    case = one.case
-    measurement = platform.measurements.get(case.measurement)
-    if measurement is None:
-        return None
-    key = (case.measurement, case.nodes, case.pairing, one.placement, metric)
-    if key not in forms:
-        found = form(ToolFigure(case, measurement, layout, metric, one.placement))
-        same = (case.measurement, case.nodes, case.pairing, one.placement, found and found.upto)
-        forms[key] = forms.setdefault(("", *same), found)
-    return forms[key]

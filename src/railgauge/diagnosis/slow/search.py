@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -42,13 +42,13 @@ class Searched:
     pool: Mapping[Hypothesis, float]
 
 
-def searched(evidence: RunReadings, known: Collection[int] = ()) -> Searched:
+def searched(evidence: RunReadings) -> Searched:
     """Losses add up, unless the best hypothesis fits better if the larger ones hide the others."""
-    found = _searched(Model(evidence, known=known))
+    found = _searched(Model(evidence))
     best = max(found.pool, key=found.pool.__getitem__)
     if not found.model.meet(best):
         return found
-    hiding = Model(evidence, adds=False, known=known)
+    hiding = Model(evidence, adds=False)
     if _fitted_again(hiding, best) < found.pool[best] + _CLEARER:
         return found
     other = _searched(hiding)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 
-from railgauge.core.model import Outcome
 from railgauge.core.naming import listed
 from railgauge.core.question import Question
-from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Course, Where
+from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Course, Rival, Where
 from railgauge.diagnosis.slow.constants import When
 from railgauge.diagnosis.slow.findings import FoundPart
 from railgauge.diagnosis.slow.readings import LATER
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.form import ClusterPart, KindOfPart
 
-STRAGGLER, UNDIAGNOSED = "straggler", "undiagnosed"
+STRAGGLER = "straggler"
 _CAUSES: dict[KindOfPart, str] = {
     KindOfPart.NODE: "slow-node",
     KindOfPart.NIC: "slow-nic",
@@ -35,21 +34,8 @@ def claims(
     records: Mapping[str, ItemRecord],
     questions: Sequence[Question] = (),
 ) -> Iterator[CauseClaim]:
-    """One cause for each finding, and one for the failed items that none of them explains."""
-    explained: set[str] = set()
-    for one in findings:
-        explained.update(one.fails)
-        yield _claim(one, records, questions)
-    left = [
-        record
-        for record in records.values()
-        if record.outcome is Outcome.FAILED and record.id not in explained
-    ]
-    if left:
-        nodes = dict.fromkeys(node for record in left for node in record.nodes)
-        says = f"{len(left)} items: {left[0].reason}"
-        where = Where("|".join(nodes))
-        yield CauseClaim(UNDIAGNOSED, where, says, tuple(left), OPEN, "repeat the measurements")
+    """One cause for each finding."""
+    return (_claim(one, records, questions) for one in findings)
 
 
 def _claim(
@@ -57,13 +43,13 @@ def _claim(
 ) -> CauseClaim:
     items = tuple(records[item] for item in one.fails or one.slower if item in records)
     cause = _CAUSES[one.part.kind] if one.fails else STRAGGLER
+    rivals = tuple(Rival(_cause_of(part), where_is(part), p) for part, p in one.rivals.items())
+    known = {"course": _course(one), "probability": one.probability, "rivals": rivals}
     if one.is_decided:
-        where = where_is(one.part)
-        return CauseClaim(cause, where, _says(one), items, LIKELY, course=_course(one))
-    parts = [one.part, *one.rivals]
+        return CauseClaim(cause, where_is(one.part), _says(one), items, LIKELY, **known)
+    parts = [one.part, *(part for part in one.rivals if part.kind is not KindOfPart.KNOWN)]
     says = f"{_says(one)}; the evidence fits {listed([_short(part) for part in parts], _MOST)}"
-    decides = _decides(questions, parts)
-    return CauseClaim(cause, _any_of(parts), says, items, OPEN, decides, _course(one))
+    return CauseClaim(cause, _any_of(parts), says, items, OPEN, _decides(questions, parts), **known)
 
 
 def where_is(part: ClusterPart) -> Where:
@@ -96,8 +82,13 @@ def _says(one: FoundPart) -> str:
     )
     if one.next:
         other, probability = one.next
-        text += f"; next likeliest: {_CAUSES[other.kind]} {_short(other)}, {probability:.1%}"
+        text += f"; next likeliest: {_cause_of(other)} {_short(other)}, {probability:.1%}"
     return text
+
+
+def _cause_of(part: ClusterPart) -> str:
+    """The name of the cause; that of a known one stands before its devices."""
+    return part.nic.partition(" ")[0] if part.kind is KindOfPart.KNOWN else _CAUSES[part.kind]
 
 
 def _course(one: FoundPart) -> Course | None:
