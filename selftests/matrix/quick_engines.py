@@ -1,16 +1,17 @@
-"""What names the slow parts in ``quick_study``: the rules of ``diagnosis``, or its model."""
+"""What names the slow parts in studies: the rules of ``diagnosis``, or its model."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from railgauge import diagnosis
-from railgauge.diagnosis import Cause, RunResults, confirm
+from railgauge.diagnosis import Cause, RunResults, confirm, peers
 from railgauge.diagnosis.slow import Inference, inferred
 from railgauge.judging.confirmation import Remeasurement
+from railgauge.judging.record import ItemRecord
 
 RULES, MODEL = "rules", "model"
 _FIRST_ROUND = 14
@@ -25,6 +26,10 @@ class Engine(Protocol):
 
     def probabilities(self) -> tuple[float, ...]:
         """Those of the causes found last, in their order; none if they have none."""
+
+    def compared(self, results: RunResults) -> Iterator[ItemRecord]:
+        """The items that a limit on stragglers demands."""
+        ...
 
     def follow_ups(
         self, results: RunResults, causes: Sequence[Cause], before: Sequence[Remeasurement]
@@ -42,6 +47,9 @@ class Rules:
         found = diagnosis.diagnose(results)
         self.seconds += time.process_time() - began
         return found
+
+    def compared(self, results: RunResults) -> Iterator[ItemRecord]:
+        return peers.compared(results)
 
     def follow_ups(
         self, results: RunResults, causes: Sequence[Cause], before: Sequence[Remeasurement]
@@ -75,6 +83,9 @@ class Model:
         found = tuple(diagnosis.cause_of(claim, results) for claim in claims)
         self.seconds += time.process_time() - began
         return found
+
+    def compared(self, results: RunResults) -> Iterator[ItemRecord]:
+        return peers.compared(results, lambda of_run: self._inferred(of_run).nodes())
 
     def follow_ups(
         self, results: RunResults, causes: Sequence[Cause], before: Sequence[Remeasurement]

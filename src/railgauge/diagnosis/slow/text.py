@@ -56,14 +56,17 @@ def _claim(
     one: FoundPart, records: Mapping[str, ItemRecord], questions: Sequence[Question]
 ) -> CauseClaim:
     items = tuple(records[item] for item in one.fails or one.slower if item in records)
-    cause = _CAUSES[one.part.kind] if one.fails else STRAGGLER
+    cause, says = _CAUSES[one.part.kind] if one.fails else STRAGGLER, _says(one)
     if one.is_decided:
-        where = where_is(one.part)
-        return CauseClaim(cause, where, _says(one), items, LIKELY, course=_course(one))
+        return CauseClaim(cause, where_is(one.part), says, items, LIKELY, course=_course(one))
     parts = [one.part, *one.rivals]
-    says = f"{_says(one)}; the evidence fits {listed([_short(part) for part in parts], _MOST)}"
-    decides = _decides(questions, parts)
+    decides = would_decide(questions, parts)
     return CauseClaim(cause, _any_of(parts), says, items, OPEN, decides, _course(one))
+
+
+def in_words(one: FoundPart) -> str:
+    """A finding by itself, with its part."""
+    return f"{_short(one.part)} is {_says(one)}"
 
 
 def where_is(part: ClusterPart) -> Where:
@@ -97,6 +100,9 @@ def _says(one: FoundPart) -> str:
     if one.next:
         other, probability = one.next
         text += f"; next likeliest: {_CAUSES[other.kind]} {_short(other)}, {probability:.1%}"
+    if not one.is_decided:
+        parts = [_short(part) for part in (one.part, *one.rivals)]
+        text += f"; the evidence fits {listed(parts, _MOST)}"
     return text
 
 
@@ -109,7 +115,7 @@ def _course(one: FoundPart) -> Course | None:
     return Course(one.slow, one.of, since)
 
 
-def _decides(questions: Sequence[Question], parts: Sequence[ClusterPart]) -> str:
+def would_decide(questions: Sequence[Question], parts: Sequence[ClusterPart]) -> str:
     """The most telling measurement of the suspects' nodes."""
     nodes = {node for part in parts for node in part.nodes}
     keys = (q.case.key for q in questions if q.case and nodes.intersection(q.case.nodes))
