@@ -56,17 +56,21 @@ def _claim(
     one: FoundPart, records: Mapping[str, ItemRecord], questions: Sequence[Question]
 ) -> CauseClaim:
     items = tuple(records[item] for item in one.fails or one.slower if item in records)
-    cause, says = _CAUSES[one.part.kind] if one.fails else STRAGGLER, _says(one)
+    cause = _CAUSES[one.part.kind] if one.fails else STRAGGLER
     if one.is_decided:
-        return CauseClaim(cause, where_is(one.part), says, items, LIKELY, course=_course(one))
+        where = where_is(one.part)
+        return CauseClaim(cause, where, _says(one), items, LIKELY, course=_course(one))
     parts = [one.part, *one.rivals]
+    says = f"{_says(one)}; the evidence fits {listed([_short(part) for part in parts], _MOST)}"
     decides = would_decide(questions, parts)
     return CauseClaim(cause, _any_of(parts), says, items, OPEN, decides, _course(one))
 
 
 def in_words(one: FoundPart) -> str:
-    """A finding by itself, with its part."""
-    return f"{_short(one.part)} is {_says(one)}"
+    """A finding by itself, with its part and its suspects."""
+    text = f"{_short(one.part)} is {_says(one)}"
+    parts = [_short(part) for part in (one.part, *one.rivals)]
+    return text if one.is_decided else f"{text}; the evidence fits {listed(parts, _MOST)}"
 
 
 def where_is(part: ClusterPart) -> Where:
@@ -100,9 +104,6 @@ def _says(one: FoundPart) -> str:
     if one.next:
         other, probability = one.next
         text += f"; next likeliest: {_CAUSES[other.kind]} {_short(other)}, {probability:.1%}"
-    if not one.is_decided:
-        parts = [_short(part) for part in (one.part, *one.rivals)]
-        text += f"; the evidence fits {listed(parts, _MOST)}"
     return text
 
 
