@@ -27,7 +27,7 @@ from healthy_seeds import Bench, Check, begun, bench, rate
 from healthy_seeds_lab import InProcessLab, using_lab
 from healthy_seeds_values import Source
 from injections import NODES, PLATFORMS
-from quick_engines import ENGINES, RULES
+from quick_engines import ENGINES, MODEL, RULES
 
 from railgauge.config.thresholds.model import Peers
 from railgauge.core.errors import BadInput
@@ -215,7 +215,7 @@ def slow_table(rows: Sequence[Slow]) -> str:
     return "\n".join([*head, *lines])
 
 
-def page(false: Sequence[Healthy], found: Sequence[Slow]) -> str:
+def page(false: Sequence[Healthy], found: Sequence[Slow], engine: str = RULES) -> str:
     seeds = [f"{number} at {level}" for level, number in SLOW_SEEDS.items()]
     nodes = {len(NODES[row.platform]) for row in false}
     return _PAGE.format(
@@ -223,22 +223,29 @@ def page(false: Sequence[Healthy], found: Sequence[Slow]) -> str:
         slow=slow_table(found),
         seeds=", ".join(seeds),
         nodes=f"{min(nodes)} to {max(nodes)}",
+        source=_SOURCES[engine],
+        limit=f"{100 * _LIMIT.behind_max:g} %",
     )
 
 
+_SOURCES = {
+    RULES: "The rule, which permits one in 100,000 healthy runs, and its derivation are in\n"
+    "`src/railgauge/diagnosis/peers`.",
+    MODEL: "The model that names it is in `src/railgauge/diagnosis/slow`.",
+}
 _PAGE = """# Stragglers
 
 How often the diagnosis names a part that is behind its peers, where there is one and where there is
-none. The rule and its derivation are in `src/railgauge/diagnosis/peers`. Evidence simulated: the
-embedded lab, {nodes} nodes a platform. Made by `make stragglers`, which fails on any straggler in a
-healthy run.
+none. {source} Evidence simulated: the embedded lab, {nodes} nodes a platform. Made by
+`make stragglers`, which fails on any cause in a healthy run, and on any node of it that is not
+known to keep a limit of {limit} on stragglers.
 
 ## Healthy runs
 
 {healthy}
 
-With none in n runs, the true rate is below 3/n at 95 % confidence (rule of three). The rule permits
-one in 100,000 runs. The levels share their noise, so the rows of one platform must not be added up.
+With none in n runs, the true rate is below 3/n at 95 % confidence (rule of three). The levels share
+their noise, so the rows of one platform must not be added up.
 
 ## Slow parts
 
@@ -270,7 +277,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     every = [line for row in false for line in row.alarms]
     print("\n\n".join([healthy_table(false), slow_table(found), *every[:_SHOWN]]))
     if options.page:
-        options.page.write_text(page(false, found), encoding="utf-8")
+        options.page.write_text(page(false, found, options.diagnosis), encoding="utf-8")
     return 1 if every else 0
 
 

@@ -22,6 +22,7 @@ from railgauge.diagnosis.slow.constants import (
     SIZES,
     SMALLEST_SHARE,
     STEEP,
+    TAKES_PART,
     UNEXPLAINED,
     WORST_READING,
     When,
@@ -32,10 +33,6 @@ from railgauge.diagnosis.slow.readings import Execution, RunReadings, ShareReadi
 
 MaySlow = Sequence[tuple[float, Losses]]
 """What may be slow during an execution, each with the logarithm of its probability."""
-
-TAKES_PART = (True, False, None)
-"""A part that may take part does so in all figures of an execution, in none of them, or in some:
-each is as likely as the others, for nothing tells how a library chose it."""
 
 
 class Model:
