@@ -55,7 +55,7 @@ class ComparedNode:
     parts: tuple[BehindPart, ...] = ()
 
 
-Comparison = Callable[[RunResults], Mapping[str, ComparedNode]]
+NodeComparison = Callable[[RunResults], Mapping[str, ComparedNode]]
 """Compares the nodes of a run; those of which nothing can be compared are left out."""
 
 
@@ -78,7 +78,7 @@ def by_standings(results: RunResults) -> dict[str, ComparedNode]:
     }
 
 
-def compared(results: RunResults, by: Comparison = by_standings) -> Iterator[ItemRecord]:
+def compared(results: RunResults, by: NodeComparison = by_standings) -> Iterator[ItemRecord]:
     """The items, one a node; none without a limit, or in a cluster of fewer than three nodes."""
     limit, nodes = results.platform.peers, results.cluster.nodes
     if limit is None or len(nodes) <= 2:  # noqa: PLR2004 - two nodes have no majority
