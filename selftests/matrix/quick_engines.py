@@ -1,16 +1,17 @@
-"""What names the slow parts in ``quick_study``: the rules of ``diagnosis``, or its model."""
+"""What names the slow parts in studies: the rules of ``diagnosis``, or its model."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from railgauge import diagnosis
-from railgauge.diagnosis import Cause, RunResults, confirm
+from railgauge.diagnosis import Cause, RunResults, confirm, peers
 from railgauge.diagnosis.by_model import Diagnosis, diagnosed
 from railgauge.judging.confirmation import Remeasurement
+from railgauge.judging.record import ItemRecord
 
 RULES, MODEL = "rules", "model"
 
@@ -21,6 +22,10 @@ class Engine(Protocol):
     seconds: float
 
     def diagnose(self, results: RunResults) -> tuple[Cause, ...]: ...
+
+    def compared(self, results: RunResults) -> Iterator[ItemRecord]:
+        """The items that a limit on stragglers demands."""
+        ...
 
     def follow_ups(
         self, results: RunResults, causes: Sequence[Cause], before: Sequence[Remeasurement]
@@ -39,6 +44,9 @@ class Rules:
         self.seconds += time.process_time() - began
         return found
 
+    def compared(self, results: RunResults) -> Iterator[ItemRecord]:
+        return peers.compared(results)
+
     def follow_ups(
         self, results: RunResults, causes: Sequence[Cause], before: Sequence[Remeasurement]
     ) -> tuple[Remeasurement, ...]:
@@ -56,7 +64,7 @@ class Model:
     found: Diagnosis | None = field(default=None, repr=False)
 
     def _diagnosed(self, results: RunResults) -> Diagnosis:
-        last = self.found and self.found.inference.results
+        last = self.found and self.found.results
         if not last or (last.records, last.confirmed) != (results.records, results.confirmed):
             began = time.process_time()
             self.found = diagnosed(results)
@@ -66,6 +74,9 @@ class Model:
 
     def diagnose(self, results: RunResults) -> tuple[Cause, ...]:
         return self._diagnosed(results).causes
+
+    def compared(self, results: RunResults) -> Iterator[ItemRecord]:
+        return peers.compared(results, lambda of_run: self._diagnosed(of_run).inference.nodes())
 
     def follow_ups(
         self, results: RunResults, causes: Sequence[Cause], before: Sequence[Remeasurement]

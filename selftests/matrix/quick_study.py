@@ -32,19 +32,19 @@ from blind_reach import Reaches
 from blind_study import Outcome as Studied
 from blind_study import misses, sums
 from expected_causes import ALL_CAUSES
-from healthy_seeds import _places
+from healthy_seeds import begun
 from healthy_seeds_lab import InProcessLab, using_lab
 from quick_engines import ENGINES, RULES, Engine
 
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Case, Outcome, Transcript
-from railgauge.core.question import LIMITS, CaseResult, Question
+from railgauge.core.question import CaseResult
 from railgauge.diagnosis import OPEN, RunResults, notes
 from railgauge.diagnosis.unknown import unknown
 from railgauge.diagnosis.unplanned import unplanned
 from railgauge.judging import assess
 from railgauge.judging.confirmation import Confirmed, Remeasurement
-from railgauge.judging.record import ItemRecord, blank, settled
+from railgauge.judging.record import ItemRecord, settled
 from railgauge.planning import plan, sample
 from railgauge.verdict.decision import not_applicable
 
@@ -146,34 +146,15 @@ def _items(world: World, case: Case, blocked_by: tuple[str, ...]) -> Iterator[It
             measured = assess.read(lab.platform, case, world.measure(case))
         except NoEvidence as missing:
             error = missing
-    for begun in _begun(lab, case):
+    for item in begun(lab, case):
         if blocked_by:
-            yield replace(begun, outcome=Outcome.BLOCKED, reason="blocked", blocked_by=blocked_by)
+            yield replace(item, outcome=Outcome.BLOCKED, reason="blocked", blocked_by=blocked_by)
         elif measured is None:
-            yield settled(begun, (), error)
+            yield settled(item, (), error)
         else:
-            question = begun.questions[0]
+            question = item.questions[0]
             found = assess.limits(lab.platform, measured, question.size_bytes, question.placement)
-            yield settled(begun, found.judgements, found.errors[0] if found.errors else None)
-
-
-def _begun(lab: InProcessLab, case: Case) -> Iterator[ItemRecord]:
-    measurement = lab.platform.measurements[case.measurement]
-    for per, size, placement in _places(lab, case):
-        if measurement.asserted(per, size, case.sizes):
-            yield blank(
-                ItemRecord(
-                    id=f"{case.key} {size} {placement}",
-                    rung=measurement.rung,
-                    title="",
-                    subject=case.measurement,
-                    outcome=Outcome.ERROR,
-                    nodes=case.nodes,
-                    pairing=str(case.pairing) if case.pairing else placement or "",
-                    size_bytes=size,
-                    questions=(Question(LIMITS, case, size, placement),),
-                )
-            )
+            yield settled(item, found.judgements, found.errors[0] if found.errors else None)
 
 
 def followed_up(world: World, results: RunResults, engine: Engine) -> RunResults:

@@ -9,10 +9,11 @@ from random import Random
 import pytest
 from blind_count import counted, wrong_causes
 from blind_draw import DrawnRun
+from healthy_seeds import begun
 from healthy_seeds_lab import InProcessLab
 from injections import Injection
 from quick_engines import MODEL, Model
-from quick_study import _begun, main, play
+from quick_study import main, play
 
 from railgauge.core.model import Judgement, Outcome
 from railgauge.diagnosis import RunResults
@@ -36,7 +37,7 @@ class Drawn:
         self.lab = InProcessLab(platform, count=nodes)
         level = sample.level(self.lab.platform, self.lab.cluster, "smoke", 2, sampled=False)
         cases = [case for _, case in plan.cases(self.lab.platform, level)]
-        self.items = [item for case in cases for item in _begun(self.lab, case)]
+        self.items = [item for case in cases for item in begun(self.lab, case)]
         self.layout = Layout.of(self.lab.platform)
         parts = sorted({part for item in self.items for part in self._parts(item)})
         some = [part for part in parts if part.kind not in (KindOfPart.LINK, KindOfPart.PCIE)]

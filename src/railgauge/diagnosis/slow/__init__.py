@@ -12,15 +12,18 @@ It plays in ``make blind-quick ARGS="--diagnosis model"``, in place of the rules
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from railgauge.core.question import Question
 from railgauge.diagnosis.model import CauseClaim, RunResults
+from railgauge.diagnosis.peers.limit import ComparedNode
 from railgauge.diagnosis.slow.asking import ChosenCase, asked
 from railgauge.diagnosis.slow.decision import Weighed, weighed
 from railgauge.diagnosis.slow.findings import FoundPart, findings
 from railgauge.diagnosis.slow.known import KnownCause
 from railgauge.diagnosis.slow.likelihood import Model
+from railgauge.diagnosis.slow.nodes import compared_nodes
 from railgauge.diagnosis.slow.readings import evidence
 from railgauge.diagnosis.slow.search import searched
 from railgauge.diagnosis.slow.text import claims
@@ -44,9 +47,16 @@ class Inference:
 
     def claims(self) -> tuple[CauseClaim, ...]:
         found = self.findings
+        return tuple(claims(found, self.results.records, self._questions(found)))
+
+    def nodes(self) -> dict[str, ComparedNode]:
+        """The nodes, compared as a limit on stragglers asks."""
+        found = self.findings
+        return compared_nodes(self.model, self.weighed, found, self._questions(found))
+
+    def _questions(self, found: Iterable[FoundPart]) -> list[Question]:
         is_open = any(not one.is_decided for one in found)
-        questions = [one.question for one in self.asked(1)] if is_open else []
-        return tuple(claims(found, self.results.records, questions))
+        return [one.question for one in self.asked(1)] if is_open else []
 
 
 def inferred(results: RunResults, known: Collection[KnownCause] = ()) -> Inference:

@@ -64,13 +64,17 @@ PRIOR: dict[KindOfPart, float] = {
 }
 CHANCES = (0.1, 0.3, 0.5, 0.7, 0.9)
 """The probabilities of a fault that acts at times, each as likely as the others."""
+TAKES_PART = (True, False, None)
+"""A part that may take part does so in all figures of an execution, in none of them, or in some of
+them: each as likely as the others, for nothing tells how a library chose."""
 SIZES = 16
 """How many sizes of a varying loss can be told apart: each is as likely as the others."""
 MOST_STATES = 32
 """What a hypothesis with faults that act at times may have acted on an execution, at most: five of
 them. More is nothing that a run could show."""
 LEAST_LOSS = 0.012
-"""No fault is smaller: three standard deviations of one reading."""
+"""No reading by itself asks for a smaller fault: three standard deviations of it. All readings of a
+part together may show one of ``NOISE``."""
 
 SMALLEST_SHARE = log(0.02)
 """What is slower than that does not work, and is no slow part."""

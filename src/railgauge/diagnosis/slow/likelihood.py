@@ -22,6 +22,7 @@ from railgauge.diagnosis.slow.constants import (
     SIZES,
     SMALLEST_SHARE,
     STEEP,
+    TAKES_PART,
     UNEXPLAINED,
     WORST_READING,
     When,
@@ -48,6 +49,7 @@ class Model:
         self._mixed: dict[tuple[int, Hypothesis], float] = {}
         self._likeliest: dict[tuple[int, Hypothesis], Losses] = {}
         self._asked: dict[tuple[int, int, Losses], Sequence[tuple[float, bool]]] = {}
+        self._shown: dict[tuple[int, int, Losses], Sequence[float]] = {}
         self._slower: dict[tuple[int, Losses], tuple[ShareReading, ...]] = {}
         self._scores: dict[Hypothesis, float] = {}
         for execution in evidence.executions:
@@ -78,12 +80,18 @@ class Model:
             numbers: Collection[int] = touched.get(losses[0][0], ())
         else:
             numbers = {one for part, _ in losses for one in touched.get(part, ())}
-        total, readings, adds = sum(cost), execution.readings, self.adds
-        for one in numbers:
-            reading = readings[one]
-            low, high = reading.places.predicted(losses, adds=adds)
-            total += log_likelihood(reading, low, high) - cost[one]
-        return _bent(total)
+        readings, adds = execution.readings, self.adds
+        parts = [part for part, _ in losses]
+        is_sure = all(readings[one].places.maybe.isdisjoint(parts) for one in numbers)
+        found = []
+        for takes in (None,) if is_sure else TAKES_PART:
+            total = sum(cost)
+            for one in numbers:
+                reading = readings[one]
+                low, high = reading.places.predicted(losses, adds=adds, takes=takes)
+                total += log_likelihood(reading, low, high) - cost[one]
+            found.append(_bent(total))
+        return log_sum(found) - math.log(len(found))
 
     def mixed(self, execution: Execution, faults: Sequence[PartFault]) -> float:
         """The log likelihood of an execution, summed over what may be slow during it."""
@@ -158,6 +166,18 @@ class Model:
                 share = places.implied(part, value, losses, adds=self.adds)
                 if SMALLEST_SHARE < share < -LEAST_LOSS:
                     yield share, is_sure
+
+    def shown(self, execution: Execution, part: int, losses: Losses) -> Sequence[float]:
+        """The shares of the part that all readings show which depend on it for sure."""
+        key = (execution.number, part, losses)
+        known = self._shown.get(key)
+        if known is None:
+            known = self._shown[key] = [
+                one.places.implied(part, one.low, losses, adds=self.adds)
+                for one in self.touched(execution, part)
+                if one.low == one.high and not one.places.upto and part not in one.places.maybe
+            ]
+        return known
 
     def slower(self, execution: Execution, losses: Losses) -> tuple[ShareReading, ...]:
         """The readings that are clearly slower than these losses explain."""

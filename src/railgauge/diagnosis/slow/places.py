@@ -64,23 +64,31 @@ class Places:
     def _beside(self, part: int, parts: Sequence[int], chain: int) -> object:
         return self.stage[chain], tuple(one for one in parts if one != part)
 
-    def predicted(self, losses: Losses, *, adds: bool) -> tuple[float, float]:
-        """The share of the figure, at least and at most, as logarithms."""
+    def predicted(
+        self, losses: Losses, *, adds: bool, takes: bool | None = None
+    ) -> tuple[float, float]:
+        """The share of the figure, at least and at most, as logarithms.
+
+        ``takes``: whether the parts in ``maybe`` take part, if that is known.
+        """
         at = self.at
-        hit = [one for one in losses if one[0] in at]
+        hit = [one for one in losses if one[0] in at and (takes is not False or self._is_sure(one))]
         if not hit:
             return 0.0, 0.0
         if len(hit) == 1 and not self.both:
             part, low = hit[0]
-            if self.upto or part in self.maybe:
+            if self.upto or (takes is None and part in self.maybe):
                 return low, 0.0
             return low, low + self._room(part, low)
         low = self._share(hit, adds)
         if self.upto:
             return low, 0.0
-        sure = [one for one in hit if one[0] not in self.maybe]
+        sure = hit if takes else list(filter(self._is_sure, hit))
         high = low if len(sure) == len(hit) else self._share(sure, adds)
         return low, high + self._room(hit[0][0], high)
+
+    def _is_sure(self, loss: tuple[int, float]) -> bool:
+        return loss[0] not in self.maybe
 
     def _room(self, part: int, high: float) -> float:
         """By how much a figure may be better because another healthy chain is the slowest."""

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from railgauge.core.naming import listed
 from railgauge.core.question import Question
 from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Course, Rival, Where
+from railgauge.diagnosis.pattern import worst_of
 from railgauge.diagnosis.slow.constants import When
 from railgauge.diagnosis.slow.findings import FoundPart
 from railgauge.diagnosis.slow.readings import LATER
@@ -27,6 +28,7 @@ _CAUSES: dict[KindOfPart, str] = {
 }
 _WAYS = {KindOfPart.SEND: " where it sends", KindOfPart.RECEIVE: " where it receives"}
 _MOST = 8
+_SURE, _UNLIKELY = 0.999, 0.001
 
 
 def claims(
@@ -42,14 +44,37 @@ def _claim(
     one: FoundPart, records: Mapping[str, ItemRecord], questions: Sequence[Question]
 ) -> CauseClaim:
     items = tuple(records[item] for item in one.fails or one.slower if item in records)
-    cause = _CAUSES[one.part.kind] if one.fails else STRAGGLER
+    cause = _likeliest_kind(one) if one.fails else STRAGGLER
     rivals = tuple(Rival(_cause_of(part), where_is(part), p) for part, p in one.rivals.items())
-    known = {"course": _course(one), "probability": one.probability, "rivals": rivals}
-    if one.is_decided:
-        return CauseClaim(cause, where_is(one.part), _says(one), items, LIKELY, **known)
-    parts = [one.part, *(part for part in one.rivals if part.kind is not KindOfPart.KNOWN)]
-    says = f"{_says(one)}; the evidence fits {listed([_short(part) for part in parts], _MOST)}"
-    return CauseClaim(cause, _any_of(parts), says, items, OPEN, _decides(questions, parts), **known)
+    parts = [one.part] if one.is_decided else _suspects(one)
+    return CauseClaim(
+        cause,
+        _any_of(parts),
+        _says(one, items),
+        items,
+        LIKELY if one.is_decided else OPEN,
+        "" if one.is_decided else would_decide(questions, parts),
+        _course(one),
+        one.probability,
+        rivals,
+    )
+
+
+def _likeliest_kind(one: FoundPart) -> str:
+    """The cause whose suspects are likeliest together."""
+    found = {_CAUSES[one.part.kind]: one.probability}
+    for part, probability in one.rivals.items() if not one.is_decided else ():
+        found[_cause_of(part)] = found.get(_cause_of(part), 0.0) + probability
+    return max(found, key=found.__getitem__)
+
+
+def _suspects(one: FoundPart) -> list[ClusterPart]:
+    return [one.part, *(part for part in one.rivals if part.kind is not KindOfPart.KNOWN)]
+
+
+def in_words(one: FoundPart) -> str:
+    """A finding by itself."""
+    return _says(one)
 
 
 def where_is(part: ClusterPart) -> Where:
@@ -63,27 +88,41 @@ def _short(part: ClusterPart) -> str:
 def _any_of(parts: Sequence[ClusterPart]) -> Where:
     if len(parts) == 1:
         return where_is(parts[0])
+    if len({part.nodes for part in parts}) == 1 and parts[0].peer:
+        return Where(parts[0].node, peer=parts[0].peer)
     nodes = dict.fromkeys(node for part in parts for node in part.nodes)
     devices = list(dict.fromkeys(part.device for part in parts))
     return Where("|".join(nodes), "" if "" in devices else "|".join(devices))
 
 
-def _says(one: FoundPart) -> str:
-    said = {
+def _says(one: FoundPart, items: Sequence[ItemRecord] = ()) -> str:
+    """In words: the worst figure, how much is lost, how often, and how sure that is."""
+    lost = f"{1 - one.share:.1%}"
+    how = {
         When.ALWAYS: "",
-        When.SINCE: " since a moment of the run",
+        When.SINCE: f" since {_clock(one.since)}",
         When.AT_TIMES: " at times",
         When.VARYING: " at most, by different amounts",
-    }
-    text = (
-        f"{100 * (1 - one.share):.1f} % slower than its peers{_WAYS.get(one.part.kind, '')}"
-        f"{said[one.when]}: {one.slow} of {one.of} measurements of it show it; "
-        f"probability {one.probability:.3f}"
-    )
-    if one.next:
+    }[one.when]
+    behind = f"{_short(one.part)} is {lost} behind its peers{_WAYS.get(one.part.kind, '')}{how}"
+    text = f"{worst_of(items)}; {behind}" if one.fails and items else behind
+    text += f" in {one.slow} of {one.of} measurements; probability {_chance(one.probability)}"
+    if one.next and one.next[1] >= _UNLIKELY:
         other, probability = one.next
-        text += f"; next likeliest: {_cause_of(other)} {_short(other)}, {probability:.1%}"
+        text += f", that of {_cause_of(other)} ({_short(other)}) {_chance(probability)}"
+    if not one.is_decided:
+        text += f"; the evidence fits {listed(list(map(_short, _suspects(one))), _MOST)}"
     return text
+
+
+def _clock(since: float) -> str:
+    if since == LATER:
+        return "the planned measurements ended"
+    return f"{datetime.fromtimestamp(since, timezone.utc):%H:%M:%S} UTC"
+
+
+def _chance(probability: float) -> str:
+    return f"above {_SURE:.1%}" if probability > _SURE else f"{probability:.1%}"
 
 
 def _cause_of(part: ClusterPart) -> str:
@@ -100,7 +139,7 @@ def _course(one: FoundPart) -> Course | None:
     return Course(one.slow, one.of, since)
 
 
-def _decides(questions: Sequence[Question], parts: Sequence[ClusterPart]) -> str:
+def would_decide(questions: Sequence[Question], parts: Sequence[ClusterPart]) -> str:
     """The most telling measurement of the suspects' nodes."""
     nodes = {node for part in parts for node in part.nodes}
     keys = (q.case.key for q in questions if q.case and nodes.intersection(q.case.nodes))
