@@ -44,7 +44,8 @@ from blind_draw import DrawnRun, drawn
 from blind_reach import reach
 from fault_matrix import run_with_faults
 from injections import PLATFORMS
-from quick_engines import MODEL, RULES as BY_RULES
+from quick_engines import MODEL
+from quick_engines import RULES as BY_RULES
 
 from railgauge.bundle.folder import FolderContents
 from railgauge.run.kept_text import json_text

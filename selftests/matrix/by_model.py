@@ -26,10 +26,15 @@ def follow_ups(
     return diagnosed(results).follow_ups(before)
 
 
+def confirmations(results: RunResults, causes: Sequence[Cause]) -> tuple[Remeasurement, ...]:
+    return diagnosed(results).confirmations()
+
+
 def use() -> None:
     for module in (confirming, soak_causes, decision):
         module.diagnose = diagnose  # type: ignore[attr-defined]
     confirming.follow_ups = follow_ups  # type: ignore[attr-defined]
+    confirming.confirmations = confirmations  # type: ignore[attr-defined]
 
 
 def pytest_configure() -> None:

@@ -44,6 +44,7 @@ from railgauge.diagnosis.peers import with_items
 from railgauge.diagnosis.reach import can_slow, devices_of, explains, nodes_of
 from railgauge.diagnosis.remeasured import line
 from railgauge.diagnosis.slow import Inference, inferred
+from railgauge.diagnosis.slow.asking import ChosenCase
 from railgauge.diagnosis.slow.known import KnownCause, as_item
 from railgauge.diagnosis.symptoms import Symptom
 from railgauge.judging.confirmation import Confirmed, Remeasurement
@@ -93,6 +94,7 @@ _FIRST_ROUND = 14
 class Diagnosis:
     """The causes of a run, and what the model made of its figures."""
 
+    results: RunResults
     causes: tuple[Cause, ...]
     inference: Inference
 
@@ -100,30 +102,34 @@ class Diagnosis:
         """The measurements that tell most of what is undecided, without those made ``before``."""
         made = {one.question.case.key for one in before if one.question.case}
         most = min(_FIRST_ROUND, FOLLOW_UPS - len(made))
-        return tuple(
-            Remeasurement("", "|".join(one.suspects), "", "", one.suspects, one.question)
-            for one in self.inference.asked(most, made)
-        )
+        return tuple(map(_asked, self.inference.asked(most, made)))
+
+    def confirmations(self) -> tuple[Remeasurement, ...]:
+        """The measurements that would show each slow part again, and tell what is undecided."""
+        return tuple(map(_asked, self.inference.asked(FOLLOW_UPS, again=True)))
+
+
+def _asked(one: ChosenCase) -> Remeasurement:
+    return Remeasurement("", "|".join(one.suspects), "", "", one.suspects, one.question)
 
 
 def diagnosed(results: RunResults) -> Diagnosis:
     """Diagnose a run, with its causes in the order of their harm."""
-    ordered = sorted(results.records.items(), key=lambda entry: (entry[1].rung, entry[0]))
-    results = replace(results, records=dict(ordered))
-    wrong = tuple(r for r in results.records.values() if r.outcome in WENT_WRONG)
-    facts, left = _applied(_FACTS, Scene(results, wrong))
-    of_payload, _ = _applied(_PAYLOAD, left)
-    known = [one for claim in (*facts, *of_payload) for one in _known(claim, results)]
-    inference = inferred(_without_doubted(results, facts), known)
-    slow = list(inference.claims())
-    left = _without(left, slow)
-    payload, left = _applied(_PAYLOAD, left)
+    in_order = sorted(results.records.items(), key=lambda entry: (entry[1].rung, entry[0]))
+    ordered = replace(results, records=dict(in_order))
+    wrong = tuple(r for r in ordered.records.values() if r.outcome in WENT_WRONG)
+    facts, left = _applied(_FACTS, Scene(ordered, wrong))
+    payload, _ = _applied(_PAYLOAD, left)
+    known = [one for claim in (*facts, *payload) for one in _known(claim, ordered)]
+    inference = inferred(_without_doubted(ordered, facts), known)
+    slow = [claim for claim in inference.claims() if claim.evidence]
+    payload, left = _applied(_PAYLOAD, _without(left, slow))
     last, left = _applied(unmeasured.LAST, left)
     claims = with_items([*facts, *slow, *payload, *last], left.open)
     shown = {record.id for claim in claims for record in claim.evidence}
     claims += _rest([record for record in left.open if record.id not in shown])
-    causes = [_confirmed(cause_of(one, results), results) for one in folded(results, claims)]
-    return Diagnosis(by_harm(causes, results.records), inference)
+    causes = [_confirmed(cause_of(one, ordered), ordered) for one in folded(ordered, claims)]
+    return Diagnosis(results, by_harm(causes, ordered.records), inference)
 
 
 def _applied(rules: Iterable[Rule], scene: Scene) -> tuple[list[CauseClaim], Scene]:

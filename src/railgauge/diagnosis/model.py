@@ -153,11 +153,10 @@ class Cause:
         return self.says.partition("; ")[0]
 
     def to_json(self) -> dict[str, Any]:
-        inferred = (
-            {"probability": round(self.probability, _DIGITS), "rivals": [*map(Rival.to_json, self.rivals)]}
-            if self.probability is not None
-            else {}
-        )
+        inferred: dict[str, Any] = {}
+        if self.probability is not None:
+            inferred["probability"] = round(self.probability, _DIGITS)
+            inferred["rivals"] = [one.to_json() for one in self.rivals]
         course = {"course": self.course.to_json()} if self.course else {}
         triage = TRIAGE[self.cause]
         return {

@@ -19,7 +19,7 @@ from railgauge.core.question import Question
 from railgauge.diagnosis.model import CauseClaim, RunResults
 from railgauge.diagnosis.peers.limit import ComparedNode
 from railgauge.diagnosis.slow.asking import ChosenCase, asked
-from railgauge.diagnosis.slow.decision import Weighed, weighed
+from railgauge.diagnosis.slow.decision import Weighed, doubted, weighed
 from railgauge.diagnosis.slow.findings import FoundPart, findings
 from railgauge.diagnosis.slow.known import KnownCause
 from railgauge.diagnosis.slow.likelihood import Model
@@ -41,9 +41,15 @@ class Inference:
     def findings(self) -> tuple[FoundPart, ...]:
         return tuple(findings(self.model, self.weighed))
 
-    def asked(self, most: int, made: Collection[str] = ()) -> list[ChosenCase]:
-        """What to ask of so many cases at most; ``made`` are the keys of those made."""
-        return asked(self.model.evidence, self.weighed, most, made, adds=self.model.adds)
+    def asked(
+        self, most: int, made: Collection[str] = (), *, again: bool = False
+    ) -> list[ChosenCase]:
+        """What to ask of so many cases at most; ``made`` are the keys of those made.
+
+        ``again``: what is decided is measured again as well.
+        """
+        weighed_ = doubted(self.weighed) if again else self.weighed
+        return asked(self.model.evidence, weighed_, most, made, adds=self.model.adds)
 
     def claims(self) -> tuple[CauseClaim, ...]:
         found = self.findings

@@ -63,6 +63,12 @@ class Weighed:
         return {other: weight for other, weight in order if weight >= least}
 
 
+def doubted(some: Weighed) -> Weighed:
+    """The same, as if each fault of the best hypothesis were as likely as not."""
+    without = (tuple(one for one in some.best if one is not fault) for fault in some.best)
+    return Weighed(some.best, (*(Exchange(faults, 1.0) for faults in without), *some.exchanges))
+
+
 def weighed(pool: Mapping[Hypothesis, float], twins: Sequence[Sequence[int]]) -> Weighed:
     """Of hypotheses with the same parts only the likeliest counts.
 

@@ -1,4 +1,4 @@
-"""The forms of a run's figures: what tools declare, with the causes that are known already. Pure."""
+"""The forms of a run's figures: what tools declare, with causes that are known. Pure."""
 
 from __future__ import annotations
 
@@ -39,11 +39,12 @@ class FigureForms:
         if case.measurement not in self.platform.measurements:
             return None
         about = (case.measurement, case.nodes, case.pairing, one.placement)
-        if (*about, metric) not in self._made:
+        key = (*about, metric)
+        if key not in self._made:
             found = self._form(one, metric)
             alike = ("", *about, found and found.upto)
-            self._made[*about, metric] = self._made.setdefault(alike, found)
-        return self._made[*about, metric]
+            self._made[key] = self._made.setdefault(alike, found)
+        return self._made[key]
 
     def _form(self, one: Measurable, metric: str) -> FigureForm | None:
         measurement = self.platform.measurements[one.case.measurement]

@@ -76,9 +76,7 @@ def _extended(chain: Chain, part: ClusterPart, fits: Callable[[ClusterPart], boo
     return (*chain, part) if any(map(fits, chain)) else chain
 
 
-def _fits(
-    part: ClusterPart, devices: Collection[str]
-) -> tuple[Callable[[ClusterPart], bool], ...]:
+def _fits(part: ClusterPart, devices: Collection[str]) -> tuple[Callable[[ClusterPart], bool], ...]:
     def is_path(one: ClusterPart) -> bool:
         return {part.node, part.peer} == {one.node, one.peer}
 

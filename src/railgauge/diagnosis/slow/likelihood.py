@@ -45,6 +45,7 @@ class Model:
         self._prior = [_own_prior(part.kind, kinds[part.kind]) for part in evidence.parts]
         self._cost: list[list[float]] = []
         self._touched: list[dict[int, tuple[int, ...]]] = []
+        self._alike: list[tuple[tuple[int, ...], ...]] = []
         self._losses: dict[tuple[int, Losses], float] = {}
         self._mixed: dict[tuple[int, Hypothesis], float] = {}
         self._likeliest: dict[tuple[int, Hypothesis], Losses] = {}
@@ -55,7 +56,11 @@ class Model:
         for execution in evidence.executions:
             self._cost.append([log_likelihood(one, 0.0, 0.0) for one in execution.readings])
             self._touched.append(_touched(execution))
-        self.healthy = [_bent(sum(each)) for each in self._cost]
+            self._alike.append(_alike(execution))
+        self.healthy = [
+            sum(_bent(sum(cost[number] for number in each)) for each in _groups(alike))
+            for cost, alike in zip(self._cost, self._alike, strict=True)
+        ]
         self.unexplained = [
             number for number, value in enumerate(self.healthy) if value < -UNEXPLAINED
         ]
@@ -74,24 +79,35 @@ class Model:
         return known
 
     def _of(self, execution: Execution, losses: Losses) -> float:
-        number = execution.number
-        cost, touched = self._cost[number], self._touched[number]
+        touched = self._touched[execution.number]
         if len(losses) == 1:
             numbers: Collection[int] = touched.get(losses[0][0], ())
         else:
             numbers = {one for part, _ in losses for one in touched.get(part, ())}
-        readings, adds = execution.readings, self.adds
         parts = [part for part, _ in losses]
+        readings = execution.readings
         is_sure = all(readings[one].places.maybe.isdisjoint(parts) for one in numbers)
-        found = []
-        for takes in (None,) if is_sure else TAKES_PART:
-            total = sum(cost)
-            for one in numbers:
-                reading = readings[one]
-                low, high = reading.places.predicted(losses, adds=adds, takes=takes)
-                total += log_likelihood(reading, low, high) - cost[one]
-            found.append(_bent(total))
+        found = [
+            self._with(execution, losses, numbers, takes)
+            for takes in ((None,) if is_sure else TAKES_PART)
+        ]
         return log_sum(found) - math.log(len(found))
+
+    def _with(
+        self, execution: Execution, losses: Losses, numbers: Collection[int], takes: bool | None
+    ) -> float:
+        """The same with these readings changed; ``takes``: whether what may take part does."""
+        cost, alike = self._cost[execution.number], self._alike[execution.number]
+        changed: dict[int, float] = {}
+        for one in numbers:
+            reading = execution.readings[one]
+            low, high = reading.places.predicted(losses, adds=self.adds, takes=takes)
+            changed[one] = log_likelihood(reading, low, high)
+        total = self.healthy[execution.number]
+        for each in {id(alike[one]): alike[one] for one in changed}.values():
+            total -= _bent(sum(cost[one] for one in each))
+            total += _bent(sum(changed.get(one, cost[one]) for one in each))
+        return total
 
     def mixed(self, execution: Execution, faults: Sequence[PartFault]) -> float:
         """The log likelihood of an execution, summed over what may be slow during it."""
@@ -246,6 +262,19 @@ def _touched(execution: Execution) -> dict[int, tuple[int, ...]]:
     return {part: tuple(numbers) for part, numbers in found.items()}
 
 
+def _alike(execution: Execution) -> tuple[tuple[int, ...], ...]:
+    """Of each reading the numbers of those that use the same parts: they show the same thing."""
+    found: dict[int, list[int]] = {}
+    for number, reading in enumerate(execution.readings):
+        found.setdefault(id(reading.places), []).append(number)
+    groups = {form: tuple(numbers) for form, numbers in found.items()}
+    return tuple(groups[id(reading.places)] for reading in execution.readings)
+
+
+def _groups(alike: Sequence[tuple[int, ...]]) -> Collection[tuple[int, ...]]:
+    return {id(one): one for one in alike}.values()
+
+
 def log_likelihood(reading: ShareReading, low: float, high: float) -> float:
     """The log likelihood of a reading whose share is predicted to be between two."""
     sigma = math.hypot(reading.sigma, MISFIT * min(1.0, -low))
@@ -262,7 +291,8 @@ def is_slower(reading: ShareReading, predicted: float) -> bool:
 
 
 def _bent(total: float) -> float:
-    """Readings of one execution are not independent: what they tell together grows slowly."""
+    """Readings of one execution that use the same parts are not independent: what they tell
+    together grows slowly."""
     if total > -BEND:
         return total
     return -BEND - BEND_SOFT * math.log1p((-total - BEND) / BEND_SOFT)

@@ -13,8 +13,8 @@ from railgauge.core.model import Case, Pairing
 from railgauge.core.terms import Scope
 from railgauge.diagnosis.slow.constants import When
 from railgauge.diagnosis.slow.faults import Hypothesis, joined
-from railgauge.diagnosis.slow.places import Places
 from railgauge.diagnosis.slow.forms import Measurable
+from railgauge.diagnosis.slow.places import Places
 from railgauge.diagnosis.slow.readings import RunReadings
 from railgauge.judging.confirmation import MOST_REPEATS
 from railgauge.tools.form import GPU, ClusterPart, KindOfPart

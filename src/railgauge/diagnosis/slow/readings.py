@@ -21,9 +21,9 @@ from railgauge.core.question import LIMITS
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.model import RunResults
 from railgauge.diagnosis.slow.constants import LATENCY_NOISE, NOISE
+from railgauge.diagnosis.slow.forms import FigureForms, Measurable
 from railgauge.diagnosis.slow.healthy import Healthy, MeasuredValue, healthy
 from railgauge.diagnosis.slow.known import KnownCause
-from railgauge.diagnosis.slow.forms import FigureForms, Measurable
 from railgauge.diagnosis.slow.places import Places
 from railgauge.tools import is_of_each_gpu
 from railgauge.tools.form import ClusterPart, FigureForm, Layout
