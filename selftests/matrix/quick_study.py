@@ -45,6 +45,7 @@ from railgauge.diagnosis.unplanned import unplanned
 from railgauge.judging import assess
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord, blank, settled
+from railgauge.lab.sim import physics
 from railgauge.planning import plan, sample
 from railgauge.verdict.decision import not_applicable
 
@@ -53,23 +54,40 @@ _LEVEL, _ROUNDS = "smoke", 2
 _FOLLOW_UP_ROUNDS = 2
 _BEGAN = datetime(2026, 1, 1, tzinfo=timezone.utc)
 _LADDER_S, _MEASUREMENT_S = 40.0, 0.05
+_DEFAULT_SEVERITY = "40"
+VARYING, _LEAST = "varying", 0.4
+"""Physics of the study itself: losses differ from execution to execution."""
+PHYSICS = (*physics.NAMES, VARYING)
 _WENT_WRONG = (Outcome.FAILED, Outcome.ERROR)
 
 
 @dataclass(frozen=True)
 class Course:
-    """A fault as it acts: always, with a probability, or from a time on."""
+    """A fault as it acts: always, with a probability, or from a time on.
+
+    Of a fault that varies at least the share ``least`` of its severity is lost.
+    """
 
     fault: str
     chance: float = 1.0
     after_s: float = 0.0
+    least: float = 1.0
 
     @classmethod
     def of(cls, text: str) -> Course:
         fault, *options = text.split(",")
         set_ = dict(option.split("=") for option in options)
         after = set_.get("after", "0s").removesuffix("s")
-        return cls(fault, float(set_.get("p", 1)), float(after))
+        return cls(fault, float(set_.get("p", 1)), float(after), float(set_.get("least", 1)))
+
+    def at(self, random: Random) -> str:
+        """The fault as it acts on one execution."""
+        if self.least == 1:
+            return self.fault
+        place, _, given = self.fault.partition("=")
+        severity = float(given.removesuffix("%") or _DEFAULT_SEVERITY)
+        level = random.choice([self.least, 1.0, (1 + self.least) / 2])
+        return f"{place}={level * severity:g}%"
 
 
 class World:
@@ -90,7 +108,7 @@ class World:
 
     def _lab(self, faults: tuple[str, ...]) -> InProcessLab:
         if faults not in self._labs:
-            lab = InProcessLab(self._run.platform, count=self._run.nodes, injected=faults)
+            lab = self._run.lab(*faults)
             lab.reseed(self._run.lab_seed)
             self._labs[faults] = lab
             lab._turns = self._labs[()]._turns  # repeats are counted over all labs
@@ -106,7 +124,8 @@ class World:
         return CaseResult(tuple((self._repeat(case),) for _ in range(case.repeats)))
 
     def _repeat(self, case: Case) -> Transcript:
-        lab = self._lab(tuple(one.fault for one in self._courses if self._acts(one)))
+        acting = [one for one in self._courses if self._acts(one)]
+        lab = self._lab(tuple(one.at(self._random) for one in acting))
         *services, client = lab.commands(case)
         with using_lab(lab):
             found = lab.run_tool(client, services)
@@ -249,12 +268,31 @@ class Played:
     sure: tuple[tuple[float, bool], ...]
 
 
+@dataclass(frozen=True)
+class Conditions:
+    """What is unlike the documents in a study: a multiple of their noise, and other physics."""
+
+    noise: float = 1.0
+    physics: tuple[str, ...] = ()
+
+    def of(self, run: DrawnRun) -> DrawnRun:
+        injected = run.injected
+        if VARYING in self.physics:
+            injected = tuple(replace(one, fault=f"{one.fault},least={_LEAST}") for one in injected)
+        return replace(run, injected=injected, noise=self.noise, physics=self.physics)
+
+
+_AS_DOCUMENTED = Conditions()
+
+
 def one(number: int, seed: int) -> Studied:
     return played_by(RULES, number, seed).outcome
 
 
-def played_by(name: str, number: int, seed: int) -> Played:
-    run = drawn(seed, number, _LEVEL, names=SLOW)
+def played_by(
+    name: str, number: int, seed: int, conditions: Conditions = _AS_DOCUMENTED
+) -> Played:
+    run = conditions.of(drawn(seed, number, _LEVEL, names=SLOW))
     found = play(run, name)
     studied, wrong = found.studied, wrong_causes(found.studied)
     outcome = Studied(run, tuple(counted(studied)), len(studied.decided), tuple(map(place, wrong)))
@@ -272,7 +310,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     print(f"seed {options.seed}, {options.runs} runs", flush=True)
     numbers = range(options.first, options.first + options.runs)
-    play_one = partial(played_by, options.diagnosis, seed=options.seed)
+    conditions = Conditions(options.noise, options.physics)
+    play_one = partial(played_by, options.diagnosis, seed=options.seed, conditions=conditions)
     with ProcessPoolExecutor(options.jobs) as pool:
         plays = list(pool.map(play_one, numbers))
     outcomes = [one.outcome for one in plays]
@@ -300,6 +339,13 @@ def _calibration(found: Sequence[Played]) -> Iterator[str]:
             yield f"{len(some):5} causes with a probability of {low} to {high}: {sum(some)} right"
 
 
+def _physics(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    if unknown := sorted(set(names) - set(PHYSICS)):
+        raise argparse.ArgumentTypeError(f"{', '.join(unknown)}; known: {', '.join(PHYSICS)}")
+    return names
+
+
 def _options(arguments: Sequence[str] | None) -> Any:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=200)
@@ -307,6 +353,10 @@ def _options(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--seed", type=int, default=SystemRandom().randrange(1_000_000))
     parser.add_argument("--jobs", type=int, default=2, help="runs at once (2)")
     parser.add_argument("--diagnosis", choices=ENGINES, default=RULES, help="what names the parts")
+    parser.add_argument("--noise", type=float, default=1.0, help="multiple of the documents' (1)")
+    parser.add_argument(
+        "--physics", type=_physics, default=(), help=f"NAME[,NAME]: {', '.join(PHYSICS)}"
+    )
     return parser.parse_args(arguments)
 
 
