@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import prod
 
 from railgauge.diagnosis.slow.constants import (
+    ALIKE_PARTS,
     BEAM,
     DEPTH,
     FOCUS,
@@ -201,7 +202,31 @@ class _Search:
                 few = min(len(one.places.at) for one in slower)
                 worst.append((few > _VERY_WIDE, few > _WIDE, value, number, slower))
         worst.sort(key=lambda one: one[:4])
-        return sorted({part for *_, slower in worst[:FOCUS] for part in _narrow(slower)})
+        narrow = {part for *_, slower in worst[:FOCUS] for part in _narrow(slower)}
+        return self._least_measured(narrow, [slower for *_, slower in worst])
+
+    def _least_measured(
+        self, parts: Collection[int], unexplained: Iterable[Iterable[ShareReading]]
+    ) -> list[int]:
+        """Of parts of one kind that the same unexplained readings depend on, the least measured.
+
+        Nothing tells them apart but what was fine with them: a collective of all nodes that is slow
+        alone has thousands, and as many as ``ALIKE_PARTS`` leave each other undecided.
+        """
+        evidence = self._model.evidence
+        used: dict[int, list[int]] = {part: [] for part in parts}
+        readings = (one for slower in unexplained for one in slower)
+        for number, reading in enumerate(readings):
+            for part in used.keys() & reading.places.at.keys():
+                used[part].append(number)
+        alike: dict[object, list[int]] = {}
+        for part, mine in used.items():
+            alike.setdefault((evidence.parts[part].kind, tuple(mine)), []).append(part)
+        found: list[int] = []
+        for some in alike.values():
+            some.sort(key=lambda part: (len(evidence.of_part[part]), part))
+            found += some[:ALIKE_PARTS]
+        return sorted(found)
 
 
 def _varies(faults: Hypothesis) -> bool:
