@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -187,23 +187,36 @@ class _Search:
                 yield next((one for one in twins if one not in mine), part)
 
     def _candidates(self, faults: Hypothesis) -> list[int]:
-        """The parts of what the hypothesis explains worst."""
+        """The parts of the executions of which single parts would explain the most.
+
+        These are not the worst explained ones: those may be noise that no part explains.
+        """
+        unexplained = list(self._unexplained(faults))
+        narrow = [_narrow(slower) for _, slower in unexplained]
+        explains: Counter[int] = Counter()
+        for (value, _), parts in zip(unexplained, narrow, strict=True):
+            for part in parts:
+                explains[part] -= int(value)
+        worst = []
+        for number, parts in enumerate(narrow):
+            few = min(len(one.places.at) for one in unexplained[number][1])
+            most = max(explains[part] for part in parts)
+            worst.append((-most / (1 + (few > _WIDE) + 2 * (few > _VERY_WIDE)), number))
+        focus = {part for _, number in sorted(worst)[:FOCUS] for part in narrow[number]}
+        return self._least_measured(focus, [slower for _, slower in unexplained])
+
+    def _unexplained(self, faults: Hypothesis) -> Iterator[tuple[float, Sequence[ShareReading]]]:
+        """What the hypothesis explains badly: its likelihood, and the readings that are slower."""
         model, evidence = self._model, self._model.evidence
         touched = {number for fault in faults for number in evidence.of_part[fault.part]}
-        worst = []
         for number in sorted(touched.union(model.unexplained)):
             execution = evidence.executions[number]
             is_touched = number in touched
             value = model.mixed(execution, faults) if is_touched else model.healthy[number]
-            if value >= -UNEXPLAINED:
-                continue
-            losses = model.likeliest(execution, faults) if is_touched else ()
-            if slower := model.slower(execution, losses):
-                few = min(len(one.places.at) for one in slower)
-                worst.append((few > _VERY_WIDE, few > _WIDE, value, number, slower))
-        worst.sort(key=lambda one: one[:4])
-        narrow = {part for *_, slower in worst[:FOCUS] for part in _narrow(slower)}
-        return self._least_measured(narrow, [slower for *_, slower in worst])
+            if value < -UNEXPLAINED:
+                losses = model.likeliest(execution, faults) if is_touched else ()
+                if slower := model.slower(execution, losses):
+                    yield value, slower
 
     def _least_measured(
         self, parts: Collection[int], unexplained: Iterable[Iterable[ShareReading]]
