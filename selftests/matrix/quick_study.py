@@ -289,9 +289,7 @@ def one(number: int, seed: int) -> Studied:
     return played_by(RULES, number, seed).outcome
 
 
-def played_by(
-    name: str, number: int, seed: int, conditions: Conditions = _AS_DOCUMENTED
-) -> Played:
+def played_by(name: str, number: int, seed: int, conditions: Conditions = _AS_DOCUMENTED) -> Played:
     run = conditions.of(drawn(seed, number, _LEVEL, names=SLOW))
     found = play(run, name)
     studied, wrong = found.studied, wrong_causes(found.studied)

@@ -84,7 +84,8 @@ BEAM, REFINED, SPLIT, DEPTH, FOCUS, ROUNDS = 8, 3, 5, 8, 3, 3
 faults; the worst executions that give the candidates; and how often a better hypothesis is refined
 again. Calibrated: more of them found nothing more."""
 ALIKE_PARTS = 16
-"""Of parts that only fine readings tell apart so many are tried. Calibrated: more changed nothing."""
+"""Of parts that only fine readings tell apart so many are tried. Calibrated: to try all found nothing
+more."""
 WINDOW = 14.0
 """A hypothesis that is less likely by this is no longer followed."""
 UNEXPLAINED = 9.0

@@ -14,6 +14,7 @@ from statistics import median
 
 from railgauge.diagnosis.slow.constants import ALIKE, LIMIT_ROOM, UNKNOWN_HEALTHY
 
+
 @dataclass(frozen=True, slots=True)
 class MeasuredValue:
     """A measured value with its limit and the best possible one, each 0 if there is none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -121,7 +121,7 @@ class _Search:
         for fault in faults:
             others = tuple(one for one in faults if one is not fault)
             self.pool.setdefault(others, self._model.score(others))
-            ones = self._grown(others, sorted({fault.part, *self._candidates(others)}))
+            ones = self._grown(others, sorted({fault.part, *self._candidates(others, faults)}))
             self.pool |= ones
             if splits:
                 self._split(ones)
@@ -133,7 +133,7 @@ class _Search:
             for other in faults[place + 1 :]:
                 left = tuple(fault for fault in faults if fault is not one and fault is not other)
                 self.pool.setdefault(left, self._model.score(left))
-                candidates = self._candidates(left)
+                candidates = self._candidates(left, faults)
                 self.pool |= self._grown(left, candidates)
                 shared = set(parts[one.part].nodes).intersection(parts[other.part].nodes)
                 there = [part for part in candidates if shared.intersection(parts[part].nodes)]
@@ -186,17 +186,18 @@ class _Search:
                 seen.add(twins[0])
                 yield next((one for one in twins if one not in mine), part)
 
-    def _candidates(self, faults: Hypothesis) -> list[int]:
+    def _candidates(self, faults: Hypothesis, whole: Hypothesis = ()) -> list[int]:
         """The parts of the executions of which single parts would explain the most.
 
-        These are not the worst explained ones: those may be noise that no part explains.
+        These are not the worst explained ones: those may be noise that no part explains. With
+        ``whole``, of which faults were left out, only what these explained is to be explained.
         """
-        unexplained = list(self._unexplained(faults))
+        unexplained = list(self._unexplained(faults, whole))
         narrow = [_narrow(slower) for _, slower in unexplained]
-        explains: Counter[int] = Counter()
+        explains: dict[int, float] = defaultdict(float)
         for (value, _), parts in zip(unexplained, narrow, strict=True):
             for part in parts:
-                explains[part] -= int(value)
+                explains[part] += value
         worst = []
         for number, parts in enumerate(narrow):
             few = min(len(one.places.at) for one in unexplained[number][1])
@@ -205,18 +206,22 @@ class _Search:
         focus = {part for _, number in sorted(worst)[:FOCUS] for part in narrow[number]}
         return self._least_measured(focus, [slower for _, slower in unexplained])
 
-    def _unexplained(self, faults: Hypothesis) -> Iterator[tuple[float, Sequence[ShareReading]]]:
-        """What the hypothesis explains badly: its likelihood, and the readings that are slower."""
+    def _unexplained(
+        self, faults: Hypothesis, whole: Hypothesis
+    ) -> Iterator[tuple[float, Sequence[ShareReading]]]:
+        """What the hypothesis explains badly: what that costs, and the readings that are slower."""
         model, evidence = self._model, self._model.evidence
         touched = {number for fault in faults for number in evidence.of_part[fault.part]}
         for number in sorted(touched.union(model.unexplained)):
             execution = evidence.executions[number]
             is_touched = number in touched
             value = model.mixed(execution, faults) if is_touched else model.healthy[number]
-            if value < -UNEXPLAINED:
-                losses = model.likeliest(execution, faults) if is_touched else ()
-                if slower := model.slower(execution, losses):
-                    yield value, slower
+            if value >= -UNEXPLAINED:
+                continue
+            costs = (model.mixed(execution, whole) if whole else 0.0) - value
+            losses = model.likeliest(execution, faults) if is_touched else ()
+            if costs > 0 and (slower := model.slower(execution, losses)):
+                yield costs, slower
 
     def _least_measured(
         self, parts: Collection[int], unexplained: Iterable[Iterable[ShareReading]]

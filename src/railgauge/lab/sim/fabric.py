@@ -174,7 +174,9 @@ def _nic_speed(node: Node, name: str) -> float:
     device = node["devices"].get(name)
     if device is None:
         netdev = node["netdevs"][name]
-        return float(physics.nic_speed(node, netdev) * netdev.get("wire_share", 1.0)) * _slower_way(netdev)
+        return float(physics.nic_speed(node, netdev) * netdev.get("wire_share", 1.0)) * _slower_way(
+            netdev
+        )
     ceiling = device["cap_gbps"]
     speed = physics.nic_speed(node, device) * device.get("wire_share", 1.0)
     speed = float(speed) * _slower_way(device)

@@ -104,7 +104,11 @@ def _matrix(name: str, node: Node) -> Matrix:
             calm = figures.noise(node, f"{key} {row} {column}", 1 << 29)
             same = between and row == column
             # Copies between GPUs use NVLink, so a GPU's slow PCIe link does not affect them.
-            own = physics.link_share(node, row, column) if between else figures.gpu_share(node, column)
+            own = (
+                physics.link_share(node, row, column)
+                if between
+                else figures.gpu_share(node, column)
+            )
             rows[-1].append(None if same else base * calm * own)
     return rows
 
