@@ -23,6 +23,7 @@ from railgauge.diagnosis.slow.likelihood import Model
 from railgauge.diagnosis.slow.noise import noisier
 from railgauge.diagnosis.slow.readings import evidence
 from railgauge.diagnosis.slow.search import searched
+from railgauge.diagnosis.slow.side_effects import with_side_effects
 from railgauge.diagnosis.slow.text import claims
 from railgauge.tools.form import ClusterPart
 
@@ -58,4 +59,6 @@ def inferred(results: RunResults, known: Collection[ClusterPart] = ()) -> Infere
     best = max(found.pool, key=found.pool.__getitem__)
     if (seen := noisier(found.model, best)) is not None:
         found = searched(seen, numbers)
-    return Inference(results, found.model, weighed(found.pool, read.twins))
+    return Inference(
+        results, found.model, weighed(with_side_effects(found.model, found.pool), read.twins)
+    )

@@ -64,6 +64,9 @@ device fails more often than a way between two."""
 PRIOR: dict[KindOfPart, float] = {
     kind: FAULT + log(weight / sum(OFTEN.values())) for kind, weight in OFTEN.items()
 }
+SIDE_EFFECT = -1.5
+"""That the smaller of two faults of a node is what a larger NIC fault costs the other NICs: one in
+five. No document counts them; beyond one in thirty such a fault is not decided."""
 CHANCES = (0.1, 0.3, 0.5, 0.7, 0.9)
 """The probabilities of a fault that acts at times, each as likely as the others."""
 SIZES = 16
@@ -84,8 +87,7 @@ BEAM, REFINED, SPLIT, DEPTH, FOCUS, ROUNDS = 8, 3, 5, 8, 3, 3
 faults; the worst executions that give the candidates; and how often a better hypothesis is refined
 again. Calibrated: more of them found nothing more."""
 ALIKE_PARTS = 16
-"""Of parts that only fine readings tell apart so many are tried. Calibrated: to try all found nothing
-more."""
+"""Of parts that only fine readings tell apart so many are tried. Calibrated: all found no more."""
 WINDOW = 14.0
 """A hypothesis that is less likely by this is no longer followed."""
 UNEXPLAINED = 9.0
