@@ -1,7 +1,7 @@
 """The blind study for slow parts alone, without a lab: hundreds of runs in minutes.
 
-    python selftests/matrix/quick_study.py [--runs N] [--seed S] [--first K] [--jobs J]
-        [--diagnosis rules|model]
+    python selftests/matrix/quick_study.py [--runs N] [--seed S [S ...]] [--first K]
+        [--jobs J] [--diagnosis rules|model] [--noise X] [--physics NAME[,NAME]]
 
 Draws runs as ``blind_study`` does, but slow parts only, and plays each inside this process: the
 lab's tools are called as functions (``healthy_seeds_lab``), rung by rung, as are the measurements
@@ -21,7 +21,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
-from itertools import pairwise
 from random import Random, SystemRandom
 from statistics import fmean
 from typing import Any
@@ -31,10 +30,12 @@ from blind_draw import DrawnRun, drawn
 from blind_reach import Reaches
 from blind_study import Outcome as Studied
 from blind_study import misses, sums
+from calibration import calibration
 from expected_causes import ALL_CAUSES
 from healthy_seeds import _places
 from healthy_seeds_lab import InProcessLab, using_lab
 from quick_engines import ENGINES, RULES, Engine
+from study_conditions import AS_DOCUMENTED, Conditions, add_options
 
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Case, Outcome, Transcript
@@ -45,7 +46,6 @@ from railgauge.diagnosis.unplanned import unplanned
 from railgauge.judging import assess
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord, blank, settled
-from railgauge.lab.sim import physics
 from railgauge.planning import plan, sample
 from railgauge.verdict.decision import not_applicable
 
@@ -55,9 +55,6 @@ _FOLLOW_UP_ROUNDS = 2
 _BEGAN = datetime(2026, 1, 1, tzinfo=timezone.utc)
 _LADDER_S, _MEASUREMENT_S = 40.0, 0.05
 _DEFAULT_SEVERITY = "40"
-VARYING, _LEAST = "varying", 0.4
-"""Physics of the study itself: losses differ from execution to execution."""
-PHYSICS = (*physics.NAMES, VARYING)
 _WENT_WRONG = (Outcome.FAILED, Outcome.ERROR)
 
 
@@ -268,28 +265,11 @@ class Played:
     sure: tuple[tuple[float, bool], ...]
 
 
-@dataclass(frozen=True)
-class Conditions:
-    """What is unlike the documents in a study: a multiple of their noise, and other physics."""
-
-    noise: float = 1.0
-    physics: tuple[str, ...] = ()
-
-    def of(self, run: DrawnRun) -> DrawnRun:
-        injected = run.injected
-        if VARYING in self.physics:
-            injected = tuple(replace(one, fault=f"{one.fault},least={_LEAST}") for one in injected)
-        return replace(run, injected=injected, noise=self.noise, physics=self.physics)
-
-
-_AS_DOCUMENTED = Conditions()
-
-
 def one(number: int, seed: int) -> Studied:
     return played_by(RULES, number, seed).outcome
 
 
-def played_by(name: str, number: int, seed: int, conditions: Conditions = _AS_DOCUMENTED) -> Played:
+def played_by(name: str, number: int, seed: int, conditions: Conditions = AS_DOCUMENTED) -> Played:
     run = conditions.of(drawn(seed, number, _LEVEL, names=SLOW))
     found = play(run, name)
     studied, wrong = found.studied, wrong_causes(found.studied)
@@ -306,20 +286,27 @@ def missed(outcome: Studied) -> bool:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
-    print(f"seed {options.seed}, {options.runs} runs", flush=True)
+    found = [one for seed in options.seed for one in _played(seed, options)]
+    outcomes = [one.outcome for one in found]
+    total = sums(outcomes)
+    for count, number in Counter(total.counts).most_common():
+        print(f"{number:5} {count.value}")
+    print(f"{total.wrong:5} wrong of {total.causes} decided causes")
+    sure = [pair for one in found for pair in one.sure]
+    print("\n".join((*_costs(found), *calibration(sure))))
+    return 1 if any(map(missed, outcomes)) else 0
+
+
+def _played(seed: int, options: Any) -> list[Played]:
+    """The runs of one seed; what they missed is printed."""
+    print(f"seed {seed}, {options.runs} runs", flush=True)
     numbers = range(options.first, options.first + options.runs)
     conditions = Conditions(options.noise, options.physics)
-    play_one = partial(played_by, options.diagnosis, seed=options.seed, conditions=conditions)
+    play_one = partial(played_by, options.diagnosis, seed=seed, conditions=conditions)
     with ProcessPoolExecutor(options.jobs) as pool:
-        plays = list(pool.map(play_one, numbers))
-    outcomes = [one.outcome for one in plays]
-    total = sums(outcomes)
-    print("\n".join(misses([outcome for outcome in outcomes if missed(outcome)])))
-    for count, found in Counter(total.counts).most_common():
-        print(f"{found:5} {count.value}")
-    print(f"{total.wrong:5} wrong of {total.causes} decided causes")
-    print("\n".join((*_costs(plays), *_calibration(plays))))
-    return 1 if any(map(missed, outcomes)) else 0
+        found = list(pool.map(play_one, numbers))
+    print("\n".join(misses([one.outcome for one in found if missed(one.outcome)])), flush=True)
+    return found
 
 
 def _costs(found: Sequence[Played]) -> Iterator[str]:
@@ -328,33 +315,15 @@ def _costs(found: Sequence[Played]) -> Iterator[str]:
     yield f"{fmean(added):5.1f} executions added a run, {max(added)} in the worst one"
 
 
-def _calibration(found: Sequence[Played]) -> Iterator[str]:
-    """The share of the decided causes that are right, by their probability."""
-    sure = [pair for one in found for pair in one.sure]
-    for low, high in pairwise((0.97, 0.99, 0.999, 1.0)):
-        some = [right for p, right in sure if low <= p < high or p == high == 1]
-        if some:
-            yield f"{len(some):5} causes with a probability of {low} to {high}: {sum(some)} right"
-
-
-def _physics(text: str) -> tuple[str, ...]:
-    names = tuple(text.split(","))
-    if unknown := sorted(set(names) - set(PHYSICS)):
-        raise argparse.ArgumentTypeError(f"{', '.join(unknown)}; known: {', '.join(PHYSICS)}")
-    return names
-
-
 def _options(arguments: Sequence[str] | None) -> Any:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--first", type=int, default=0, help="number of the first run (0)")
-    parser.add_argument("--seed", type=int, default=SystemRandom().randrange(1_000_000))
+    fresh = [SystemRandom().randrange(1_000_000)]
+    parser.add_argument("--seed", type=int, nargs="+", default=fresh, help="one or several")
     parser.add_argument("--jobs", type=int, default=2, help="runs at once (2)")
     parser.add_argument("--diagnosis", choices=ENGINES, default=RULES, help="what names the parts")
-    parser.add_argument("--noise", type=float, default=1.0, help="multiple of the documents' (1)")
-    parser.add_argument(
-        "--physics", type=_physics, default=(), help=f"NAME[,NAME]: {', '.join(PHYSICS)}"
-    )
+    add_options(parser)
     return parser.parse_args(arguments)
 
 
