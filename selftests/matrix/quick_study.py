@@ -83,8 +83,7 @@ class Course:
             return self.fault
         place, _, given = self.fault.partition("=")
         severity = float(given.removesuffix("%") or _DEFAULT_SEVERITY)
-        level = random.choice([self.least, 1.0, (1 + self.least) / 2])
-        return f"{place}={level * severity:g}%"
+        return f"{place}={random.uniform(self.least, 1) * severity:.1f}%"
 
 
 class World:
