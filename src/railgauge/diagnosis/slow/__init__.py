@@ -60,5 +60,5 @@ def inferred(results: RunResults, known: Collection[ClusterPart] = ()) -> Infere
     if (seen := noisier(found.model, best)) is not None:
         found = searched(seen, numbers)
     return Inference(
-        results, found.model, weighed(with_side_effects(found.model, found.pool), read.twins)
+        results, found.model, weighed(with_side_effects(found.model, found.pool), found.model.twins)
     )

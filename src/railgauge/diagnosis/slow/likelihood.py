@@ -29,6 +29,7 @@ from railgauge.diagnosis.slow.constants import (
 from railgauge.diagnosis.slow.faults import Hypothesis, PartFault, PartState, joined, ordered
 from railgauge.diagnosis.slow.places import Losses
 from railgauge.diagnosis.slow.readings import Execution, RunReadings, ShareReading
+from railgauge.diagnosis.slow.twins import Twins
 
 MaySlow = Sequence[tuple[float, Losses]]
 """What may be slow during an execution, each with the logarithm of its probability."""
@@ -42,6 +43,7 @@ class Model:
         self, evidence: RunReadings, *, adds: bool = True, known: Collection[int] = ()
     ) -> None:
         self.evidence, self.adds = evidence, adds
+        self.twins = Twins(evidence)
         self._known = frozenset(known)
         kinds = Counter(part.kind for part in evidence.parts)
         self._prior = [PRIOR[part.kind] - math.log(kinds[part.kind]) for part in evidence.parts]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import median
@@ -95,8 +95,8 @@ class _Figure:
 class RunReadings:
     """All readings of a run. ``parts`` are those that some figure depends on, by number.
 
-    ``of_part`` are the numbers of the executions that use each part, ``twins`` the parts that no
-    reading tells apart from it, with itself, in order. ``planned`` is all that the run measures.
+    ``of_part`` are the numbers of the executions that use each part. ``planned`` is all that the
+    run measures.
     ``measured`` are all groups, ``known`` those of which it is known what healthy parts reach.
     """
 
@@ -107,7 +107,6 @@ class RunReadings:
     number: Mapping[ClusterPart, int]
     executions: tuple[Execution, ...]
     of_part: tuple[tuple[int, ...], ...]
-    twins: tuple[tuple[int, ...], ...]
     planned: tuple[Measurable, ...]
     known: frozenset[PeerGroup]
     measured: frozenset[PeerGroup]
@@ -226,7 +225,6 @@ class _Reader:
             number,
             tuple(runs),
             tuple(map(tuple, of_part)),
-            _twins(parts, runs),
             tuple(self.planned),
             frozenset(group[:-2] for group, one in reach.items() if one.is_known),
             frozenset(group[:-2] for group in reach),
@@ -250,26 +248,6 @@ class _Reader:
             case, _, added = run
             found.append(Execution(len(found), case, self._began[run], added, readings, parts))
         return found
-
-
-def _twins(parts: Sequence[ClusterPart], runs: Iterable[Execution]) -> tuple[tuple[int, ...], ...]:
-    roles: list[list[object]] = [[part.kind] for part in parts]
-    of_form: dict[int, dict[int, object]] = {}
-    for run in runs:
-        for number, reading in enumerate(run.readings):
-            form_ = id(reading.places)
-            if form_ not in of_form:
-                of_form[form_] = reading.places.roles()
-            for part, role in of_form[form_].items():
-                roles[part].append((run.number, number, role))
-    alike: dict[tuple[object, ...], list[int]] = {}
-    for part, mine in enumerate(roles):
-        alike.setdefault(tuple(mine), []).append(part)
-    found: list[tuple[int, ...]] = [()] * len(parts)
-    for some in alike.values():
-        for part in some:
-            found[part] = tuple(some)
-    return tuple(found)
 
 
 def _reading(

@@ -181,7 +181,7 @@ class _Search:
             if part in mine:
                 yield part
                 continue
-            twins = self._model.evidence.twins[part]
+            twins = self._model.twins[part]
             if twins[0] not in seen:
                 seen.add(twins[0])
                 yield next((one for one in twins if one not in mine), part)
