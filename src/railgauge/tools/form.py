@@ -256,10 +256,12 @@ def _of_gpu(figure: ToolFigure) -> FigureForm:
 
 
 def of_link(figure: ToolFigure) -> FigureForm:
-    """A copy over one link. Copy engines move the data, so that a slow GPU does not slow it."""
+    """A copy over one link. Copy engines move the data, so that a slow GPU may slow it or not."""
     to = int(figure.placement.partition(TO)[2].removeprefix(GPU))
     link = ClusterPart(KindOfPart.LINK, figure.node, gpu=figure.gpu, to=to)
-    return FigureForm((((ClusterPart(KindOfPart.NODE, figure.node), link),),))
+    gpus = tuple(ClusterPart(KindOfPart.GPU, figure.node, gpu=gpu) for gpu in (figure.gpu, to))
+    chain = (ClusterPart(KindOfPart.NODE, figure.node), link, *gpus)
+    return FigureForm(((chain,),), maybe=frozenset(gpus))
 
 
 def of_slowest_link(figure: ToolFigure, apart: float) -> FigureForm:

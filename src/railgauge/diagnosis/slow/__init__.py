@@ -24,8 +24,10 @@ from railgauge.diagnosis.slow.findings import FoundPart, findings
 from railgauge.diagnosis.slow.known import KnownCause
 from railgauge.diagnosis.slow.likelihood import Model
 from railgauge.diagnosis.slow.nodes import compared_nodes
+from railgauge.diagnosis.slow.noise import noisier
 from railgauge.diagnosis.slow.readings import evidence
 from railgauge.diagnosis.slow.search import searched
+from railgauge.diagnosis.slow.side_effects import with_side_effects
 from railgauge.diagnosis.slow.text import claims
 
 
@@ -67,6 +69,9 @@ class Inference:
 
 def inferred(results: RunResults, known: Collection[KnownCause] = ()) -> Inference:
     """Infer which parts are slow beside what the ``known`` causes explain."""
-    read = evidence(results, known)
-    found = searched(read)
-    return Inference(results, found.model, weighed(found.pool, read.twins))
+    found = searched(evidence(results, known))
+    best = max(found.pool, key=found.pool.__getitem__)
+    if (seen := noisier(found.model, best)) is not None:
+        found = searched(seen)
+    pool = with_side_effects(found.model, found.pool)
+    return Inference(results, found.model, weighed(pool, found.model.twins))

@@ -20,6 +20,8 @@ is 2.6 of them."""
 LATENCY_NOISE = 0.012
 """The same of a time in microseconds: two steps of 0.01 us of the shortest latencies (document
 003), as in the study of blind runs."""
+NOISIER, FEWEST_ALIKE = 1.3, 8
+"""Readings that vary by so much more than that, and are so many, show the noise of this cluster."""
 ALIKE = 0.022
 """Readings that close to the fastest one may be healthy: twice what document 002 shows."""
 MISFIT = 0.015
@@ -62,6 +64,9 @@ device fails more often than a way between two."""
 PRIOR: dict[KindOfPart, float] = {
     kind: FAULT + log(weight / sum(OFTEN.values())) for kind, weight in OFTEN.items()
 }
+SIDE_EFFECT = -1.5
+"""That the smaller of two faults of a node is what a larger NIC fault costs the other NICs: one in
+five. No document counts them; beyond one in thirty such a fault is not decided."""
 CHANCES = (0.1, 0.3, 0.5, 0.7, 0.9)
 """The probabilities of a fault that acts at times, each as likely as the others."""
 TAKES_PART = (True, False, None)
@@ -85,6 +90,8 @@ BEAM, REFINED, SPLIT, DEPTH, FOCUS, ROUNDS = 8, 3, 5, 8, 3, 3
 """Hypotheses that grow together; that are refined by exchanges; that are split in two; the most
 faults; the worst executions that give the candidates; and how often a better hypothesis is refined
 again. Calibrated: more of them found nothing more."""
+ALIKE_PARTS = 16
+"""Of parts that only fine readings tell apart so many are tried. Calibrated: all found no more."""
 WINDOW = 14.0
 """A hypothesis that is less likely by this is no longer followed."""
 UNEXPLAINED = 9.0

@@ -30,6 +30,7 @@ from railgauge.diagnosis.slow.constants import (
 from railgauge.diagnosis.slow.faults import Hypothesis, PartFault, PartState, joined, ordered
 from railgauge.diagnosis.slow.places import Losses
 from railgauge.diagnosis.slow.readings import Execution, RunReadings, ShareReading
+from railgauge.diagnosis.slow.twins import Twins
 from railgauge.tools.form import KindOfPart
 
 MaySlow = Sequence[tuple[float, Losses]]
@@ -41,6 +42,7 @@ class Model:
 
     def __init__(self, evidence: RunReadings, *, adds: bool = True) -> None:
         self.evidence, self.adds = evidence, adds
+        self.twins = Twins(evidence)
         kinds = Counter(part.kind for part in evidence.parts)
         self._prior = [_own_prior(part.kind, kinds[part.kind]) for part in evidence.parts]
         self._cost: list[list[float]] = []
@@ -277,17 +279,24 @@ def _groups(alike: Sequence[tuple[int, ...]]) -> Collection[tuple[int, ...]]:
 
 def log_likelihood(reading: ShareReading, low: float, high: float) -> float:
     """The log likelihood of a reading whose share is predicted to be between two."""
-    sigma = math.hypot(reading.sigma, MISFIT * min(1.0, -low))
-    away = max(low - reading.high, reading.low - high, 0.0) / sigma
+    away = distance(reading, low, high)
     loss = away * away / 2 if away < STEEP else STEEP * away - STEEP**2 / 2
-    spread = math.log1p((high - low) / (3 * sigma)) if high > low else 0.0
+    spread = math.log1p((high - low) / (3 * _sigma(reading, low))) if high > low else 0.0
     return -min(loss, WORST_READING) - spread
+
+
+def distance(reading: ShareReading, low: float, high: float) -> float:
+    """How far a reading is from a prediction, in standard deviations."""
+    return max(low - reading.high, reading.low - high, 0.0) / _sigma(reading, low)
+
+
+def _sigma(reading: ShareReading, predicted: float) -> float:
+    return math.hypot(reading.sigma, MISFIT * min(1.0, -predicted))
 
 
 def is_slower(reading: ShareReading, predicted: float) -> bool:
     """Whether a reading is clearly slower than predicted."""
-    sigma = math.hypot(reading.sigma, MISFIT * min(1.0, -predicted))
-    return reading.high < predicted - STEEP * sigma
+    return reading.high < predicted - STEEP * _sigma(reading, predicted)
 
 
 def _bent(total: float) -> float:

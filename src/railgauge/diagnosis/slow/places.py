@@ -18,9 +18,10 @@ Losses = tuple[tuple[int, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """A form: in which chains each part is, and in which stage each chain."""
+    """A form: in which chains each part is, the parts of each chain, and in which stage it is."""
 
     at: Mapping[int, tuple[int, ...]]
+    chains: tuple[tuple[int, ...], ...]
     stage: tuple[int, ...]
     both: bool
     upto: bool
@@ -31,15 +32,18 @@ class Places:
     def of(cls, form: FigureForm, number: Mapping[ClusterPart, int]) -> Places:
         """``number`` has the parts that matter; the form's other parts are left out."""
         at: dict[int, list[int]] = {}
+        chains: list[tuple[int, ...]] = []
         stages: list[int] = []
-        for stage, chains in enumerate(form.stages):
-            for chain in chains:
-                for part in chain:
-                    if part in number:
-                        at.setdefault(number[part], []).append(len(stages))
+        for stage, some in enumerate(form.stages):
+            for chain in some:
+                parts = tuple(n for part in chain if (n := number.get(part)) is not None)
+                for part in parts:
+                    at.setdefault(part, []).append(len(stages))
+                chains.append(parts)
                 stages.append(stage)
         return cls(
-            {part: tuple(chains) for part, chains in at.items()},
+            {part: tuple(mine) for part, mine in at.items()},
+            tuple(chains),
             tuple(stages),
             form.both,
             form.upto,
@@ -47,22 +51,12 @@ class Places:
             form.apart,
         )
 
-    def roles(self) -> dict[int, object]:
-        """What each part does. Parts with the same role may take each other's place."""
-        chains: dict[int, list[int]] = {}
-        for part, mine in self.at.items():
-            for chain in mine:
-                chains.setdefault(chain, []).append(part)
-        return {
-            part: (
-                part in self.maybe,
-                *(self._beside(part, chains[chain], chain) for chain in mine),
-            )
-            for part, mine in self.at.items()
-        }
+    def role(self, part: int) -> object:
+        """What a part does. Parts with the same role may take each other's place."""
+        return (part in self.maybe, *(self._beside(part, chain) for chain in self.at[part]))
 
-    def _beside(self, part: int, parts: Sequence[int], chain: int) -> object:
-        return self.stage[chain], tuple(one for one in parts if one != part)
+    def _beside(self, part: int, chain: int) -> object:
+        return self.stage[chain], tuple(one for one in self.chains[chain] if one != part)
 
     def predicted(
         self, losses: Losses, *, adds: bool, takes: bool | None = None

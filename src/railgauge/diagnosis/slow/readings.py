@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
@@ -32,6 +32,8 @@ from railgauge.tools.metric import HIGHER, LOWER
 _MICROSECONDS, _COUNT = "us", "count"
 LATER = math.inf
 """When an execution began of which that is not known: those that were added to the run."""
+PeerGroup = tuple[object, ...]
+"""What figures have in common that reach the same if all is healthy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,11 @@ class Shown:
 @dataclass(frozen=True, slots=True)
 class ShareReading:
     """The share is between ``low`` and ``high``, which are equal if it is known what healthy parts
-    reach; all three are logarithms. ``shown`` are the items that it stands for."""
+    reach; all three are logarithms. ``kind`` have those in common that vary alike, ``shown`` are
+    the items that it stands for."""
 
     places: Places
+    kind: PeerGroup
     low: float
     high: float
     sigma: float
@@ -63,9 +67,6 @@ class Execution:
     added: bool
     readings: tuple[ShareReading, ...]
     parts: frozenset[int]
-
-
-PeerGroup = tuple[object, ...]
 
 
 @dataclass(slots=True)
@@ -85,8 +86,8 @@ class _Figure:
 class RunReadings:
     """All readings of a run. ``parts`` are those that some figure depends on, by number.
 
-    ``of_part`` are the numbers of the executions that use each part, ``twins`` the parts that no
-    reading tells apart from it, with itself, in order. ``planned`` is all that the run measures.
+    ``of_part`` are the numbers of the executions that use each part. ``planned`` is all that the
+    run measures.
     ``measured`` are all groups, ``known`` those of which it is known what healthy parts reach.
     """
 
@@ -96,7 +97,6 @@ class RunReadings:
     number: Mapping[ClusterPart, int]
     executions: tuple[Execution, ...]
     of_part: tuple[tuple[int, ...], ...]
-    twins: tuple[tuple[int, ...], ...]
     planned: tuple[Measurable, ...]
     known: frozenset[PeerGroup]
     measured: frozenset[PeerGroup]
@@ -195,11 +195,7 @@ class _Reader:
         groups: dict[PeerGroup, list[_Figure]] = defaultdict(list)
         for one in self._figures:
             groups[one.group].append(one)
-        doubted = {_place(one.run[0]) for one in self._figures if one.shown.failed}
-        reach: dict[PeerGroup, Healthy] = {}
-        for group, some in groups.items():
-            places = [_place(one.run[0]) in doubted for one in some]
-            reach[group] = healthy([one.value for one in some], places)
+        reach = self._reach(groups)
         parts = sorted({p for one in self._figures for s in one.form.stages for c in s for p in c})
         number = {part: n for n, part in enumerate(parts)}
         runs = self._executions(reach, number)
@@ -214,11 +210,29 @@ class _Reader:
             number,
             tuple(runs),
             tuple(map(tuple, of_part)),
-            _twins(parts, runs),
             tuple(self.planned),
             frozenset(group[:-2] for group, one in reach.items() if one.is_known),
             frozenset(group[:-2] for group in reach),
         )
+
+    def _reach(self, groups: Mapping[PeerGroup, Sequence[_Figure]]) -> dict[PeerGroup, Healthy]:
+        """What healthy parts reach in each group.
+
+        Where that is not known of a link or GPU, it is about what the others on the same node do.
+        """
+        doubted = {_place(one.run[0]) for one in self._figures if one.shown.failed}
+        kept: dict[PeerGroup, list[float]] = defaultdict(list)
+        for one in self._figures:
+            if not one.shown.failed:
+                kept[_any_placement(one)].append(one.value.value)
+        found: dict[PeerGroup, Healthy] = {}
+        for group, some in groups.items():
+            places = [_place(one.run[0]) in doubted for one in some]
+            found[group] = healthy([one.value for one in some], places)
+            beside = kept[_any_placement(some[0])]
+            if not found[group].is_known and len(beside) > len(some):
+                found[group] = Healthy(min(beside), max(beside))
+        return found
 
     def _executions(
         self, reach: Mapping[PeerGroup, Healthy], number: Mapping[ClusterPart, int]
@@ -239,26 +253,6 @@ class _Reader:
         return found
 
 
-def _twins(parts: Sequence[ClusterPart], runs: Iterable[Execution]) -> tuple[tuple[int, ...], ...]:
-    roles: list[list[object]] = [[part.kind] for part in parts]
-    of_form: dict[int, dict[int, object]] = {}
-    for run in runs:
-        for number, reading in enumerate(run.readings):
-            form_ = id(reading.places)
-            if form_ not in of_form:
-                of_form[form_] = reading.places.roles()
-            for part, role in of_form[form_].items():
-                roles[part].append((run.number, number, role))
-    alike: dict[tuple[object, ...], list[int]] = {}
-    for part, mine in enumerate(roles):
-        alike.setdefault(tuple(mine), []).append(part)
-    found: list[tuple[int, ...]] = [()] * len(parts)
-    for some in alike.values():
-        for part in some:
-            found[part] = tuple(some)
-    return tuple(found)
-
-
 def _reading(
     places: Places, some: Sequence[_Figure], reach: Mapping[PeerGroup, Healthy]
 ) -> ShareReading:
@@ -274,8 +268,8 @@ def _reading(
         Shown(one.shown.item, one.shown.failed, share.least)
         for one, share in zip(some, shares, strict=True)
     )
-    sigma = max(max(one.sigma, reach[one.group].noise) for one in some)
-    return ShareReading(places, low, high, sigma, shown)
+    sigma = max(one.sigma for one in some)
+    return ShareReading(places, _kind(some[0].group), low, high, sigma, shown)
 
 
 def _by_repeat(values: Sequence[float], repeats: int) -> Iterator[Sequence[float]]:
@@ -298,6 +292,12 @@ def _place(case: Case) -> tuple[frozenset[str], str]:
     return frozenset(case.nodes), str(case.pairing)
 
 
+def _any_placement(one: _Figure) -> PeerGroup:
+    """The group without the link or GPU; those of one limit reach about the same."""
+    measurement, distance, model, _, nodes, *rest = one.group
+    return measurement, distance, model, nodes, *rest, one.value.floor
+
+
 def _group(platform: Platform, one: Measurable) -> PeerGroup:
     """Measurements that reach the same if all is healthy."""
     case, distance, model = one.case, "", ""
@@ -306,3 +306,8 @@ def _group(platform: Platform, one: Measurable) -> PeerGroup:
     tool = platform.measurements[case.measurement].tool
     placement = "" if is_of_each_gpu(tool) else one.placement
     return case.measurement, distance, model, placement, len(case.nodes)
+
+
+def _kind(group: PeerGroup) -> PeerGroup:
+    """Measurement, metric and size: the noise depends on these, what is healthy on more."""
+    return group[0], *group[-2:]
