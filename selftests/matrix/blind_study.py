@@ -28,7 +28,6 @@ from random import SystemRandom
 from shutil import rmtree
 from typing import Any
 
-import by_model
 from blind_count import (
     MEASURED,
     RULES,
@@ -46,12 +45,14 @@ from fault_matrix import run_with_faults
 from injections import PLATFORMS
 from quick_engines import MODEL
 from quick_engines import RULES as BY_RULES
+from testing import by_model
 
 from railgauge.bundle.folder import FolderContents
 from railgauge.run.kept_text import json_text
 from railgauge.verdict.decision import decide
 
-PLUGIN = ("-p", "by_model")
+PLUGIN = ("-p", "testing.by_model")
+"""Diagnoses a run by the model instead of by rules."""
 EXACT_MIN, WRONG_MAX = 0.95, 0.01
 """The goals: of the faults that were measured, and of the decided causes."""
 

@@ -36,7 +36,8 @@ def best(one):
 def test_a_loss_of_one_per_cent_is_fitted_as_it_is_and_not_named(seed):
     """Its slowest readings alone show two per cent."""
     one = inference("h200", "nightly", "slow-node@h200-02=1%", seed=seed)
-    assert best(one) == [("h200-02", "", When.ALWAYS, 0.01)]
+    ((node, device, _, lost),) = best(one)
+    assert (node, device, lost) == ("h200-02", "", 0.01)
     assert one.findings == ()
 
 

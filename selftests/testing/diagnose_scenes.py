@@ -140,10 +140,10 @@ def measured(
     judged = Judgement(
         metric, outcome, f"{min(values):g} {unit}", f">= {floor:g} {unit}", "001: figures",
         unit=unit, values=values, worst=min(values), floor=floor, margin=margin,
-        reason="" if margin >= 0 else f"{metric} {min(values):g} {unit}", better=HIGHER,
+        reason="" if margin >= 0 else f"{metric} {min(values):g} {unit}",
     )  # fmt: skip
     judgements = (*item.judgements, judged)
-    return asking(replace(item, outcome=outcome, judgements=judgements, reason=judged.reason))
+    return replace(item, outcome=outcome, judgements=judgements, reason=judged.reason)
 
 
 def path(one: str, other: str, part: str, value: float, subject: str = "") -> ItemRecord:
@@ -199,7 +199,7 @@ def _told(item: ItemRecord, metric: str, measured: str, reason: str) -> ItemReco
 
 def asking(item: ItemRecord) -> ItemRecord:
     """The item as a run makes it: with what it asked."""
-    placement = item.pairing if item.rung == Rung.INTRANODE else None
+    placement = item.pairing if item.rung == Rung.INTRANODE else ""
     pairing = None if placement else _pairing(item.pairing)
     case = Case(item.subject, item.nodes, pairing, (MIB8,), 1)
     limits = Question(LIMITS, case, item.size_bytes, placement or None)
@@ -214,6 +214,14 @@ def _pairing(text: str) -> Pairing | None:
     if found is None or not peer:
         return found
     return replace(found, distance="cross_rail", peer=_pairing(peer))
+
+
+def as_run(item: ItemRecord) -> ItemRecord:
+    """The item as a run makes it, with the direction that its tool declares for a rate."""
+    rates = tuple(
+        replace(one, better=HIGHER) if one.worst is not None else one for one in item.judgements
+    )
+    return asking(replace(item, judgements=rates)) if rates else item
 
 
 # --- whole clusters ---

@@ -11,22 +11,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from railgauge.diagnosis import (
+    FACTS,
     _rest,
     cause_of,
     collectives,
-    control_host,
     devices,
-    differences,
-    doubles,
-    growth,
-    health,
-    host,
-    kernel,
-    steal,
-    subnet,
-    telemetry,
     unmeasured,
-    unresolved,
 )
 from railgauge.diagnosis.beyond_errors import LINK_ERRORS
 from railgauge.diagnosis.effects import EFFECTS, Harm
@@ -50,7 +40,7 @@ from railgauge.diagnosis.symptoms import Symptom
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.planning.forecast import FOLLOW_UPS
 
-Rule = Callable[[Scene], Iterable[CauseClaim]]
+CauseRule = Callable[[Scene], Iterable[CauseClaim]]
 
 
 def link_errors(scene: Scene) -> Iterator[CauseClaim]:
@@ -58,26 +48,9 @@ def link_errors(scene: Scene) -> Iterator[CauseClaim]:
     return collectives._pointed(scene, LINK_ERRORS, "link-error-rate")
 
 
-_FACTS: tuple[Rule, ...] = (
-    *unmeasured.FIRST,
-    *unresolved.RULES,
-    *kernel.RULES,
-    *telemetry.RULES,
-    *growth.RULES,
-    *subnet.RULES,
-    *doubles.RULES,
-    *host.RULES,
-    *growth.UNREAD,
-    *differences.RULES,
-    *health.RULES,
-    *control_host.RULES,
-    *steal.RULES,
-    link_errors,
-    *devices.RULES,
-)
-"""What shows a cause by itself."""
+_FACTS: tuple[CauseRule, ...] = (*FACTS, link_errors, *devices.RULES)
 
-_PAYLOAD: tuple[Rule, ...] = (
+_PAYLOAD: tuple[CauseRule, ...] = (
     collectives.tuning,
     collectives.transports,
     collectives.past_gpu_memory,
@@ -132,7 +105,7 @@ def diagnosed(results: RunResults) -> Diagnosis:
     return Diagnosis(results, by_harm(causes, ordered.records), inference)
 
 
-def _applied(rules: Iterable[Rule], scene: Scene) -> tuple[list[CauseClaim], Scene]:
+def _applied(rules: Iterable[CauseRule], scene: Scene) -> tuple[list[CauseClaim], Scene]:
     """The claims of the rules one after the other, and what none of them explains."""
     claims: list[CauseClaim] = []
     for rule in rules:
@@ -153,13 +126,15 @@ def _without(scene: Scene, claims: Collection[CauseClaim]) -> Scene:
 
 
 def _known(claim: CauseClaim, results: RunResults) -> Iterator[KnownCause]:
+    """The claim as a cause of slow items: of as many nodes as those that show it, or more."""
+    fewest = min(len(record.nodes) for record in claim.evidence)
     if Symptom.SLOW in EFFECTS[claim.cause].symptoms:
         yield KnownCause(
             claim.cause,
             frozenset(nodes_of(claim.where.node)),
             frozenset(devices_of(claim.where.device)),
             claim.where.peer,
-            lambda item: can_slow(claim, item, results.platform),
+            lambda item: len(item.nodes) >= fewest and can_slow(claim, item, results.platform),
         )
 
 

@@ -101,7 +101,7 @@ class _Effects:
             run
             for run in self._runs
             if any(
-                one.places.predicted(alone, adds=self._model.adds)[1] < 0
+                one.places.predicted(alone, adds=self._model.adds, takes=True)[1] < 0
                 for one in self._model.touched(run, self._fault.part)
             )
         ]
