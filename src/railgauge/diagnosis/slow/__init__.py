@@ -7,8 +7,8 @@ likeliest ones with ``fitting``; ``decision`` gives each part its probability; `
 the next measurement among the ``options``; ``findings`` are the result and ``text`` is its English;
 ``nodes`` compares nodes as a limit on stragglers asks. All numbers are in ``constants``.
 
-It plays in ``make blind-quick ARGS="--diagnosis model"``, in place of the rules of ``diagnosis``, and
-likewise in ``make healthy`` and ``make stragglers``.
+It plays in ``make blind-quick ARGS="--diagnosis model"``, in place of the rules of ``diagnosis``,
+and likewise in ``make healthy`` and ``make stragglers``.
 """
 
 from __future__ import annotations
