@@ -86,7 +86,7 @@ __all__ = [
 UNDIAGNOSED = "undiagnosed"
 SUITE_ERROR = "suite-error"
 _SLURM = "slurm"
-_RULES = (
+FACTS = (
     *unmeasured.FIRST,
     *unresolved.RULES,
     *kernel.RULES,
@@ -100,6 +100,10 @@ _RULES = (
     *health.RULES,
     *control_host.RULES,
     *steal.RULES,
+)
+"""What shows a cause by itself."""
+_RULES = (
+    *FACTS,
     *collectives.FIRST,
     *devices.RULES,
     *speed.RULES,
@@ -282,6 +286,8 @@ def cause_of(claim: CauseClaim, results: RunResults) -> Cause:
         passes=passes,
         misses=misses,
         course=claim.course,
+        probability=claim.probability,
+        rivals=claim.rivals,
     )
 
 

@@ -22,6 +22,7 @@ from railgauge.diagnosis.slow.constants import (
     SIZES,
     SMALLEST_SHARE,
     STEEP,
+    TAKES_PART,
     UNEXPLAINED,
     WORST_READING,
     When,
@@ -29,34 +30,39 @@ from railgauge.diagnosis.slow.constants import (
 from railgauge.diagnosis.slow.faults import Hypothesis, PartFault, PartState, joined, ordered
 from railgauge.diagnosis.slow.places import Losses
 from railgauge.diagnosis.slow.readings import Execution, RunReadings, ShareReading
+from railgauge.diagnosis.slow.twins import Twins
+from railgauge.tools.form import KindOfPart
 
 MaySlow = Sequence[tuple[float, Losses]]
 """What may be slow during an execution, each with the logarithm of its probability."""
 
 
 class Model:
-    """``adds``: losses add up; else the largest hides the others. A part in ``known`` is slow by a
-    fact, so that a fault of it costs nothing."""
+    """``adds``: losses add up; else the largest hides the others."""
 
-    def __init__(
-        self, evidence: RunReadings, *, adds: bool = True, known: Collection[int] = ()
-    ) -> None:
+    def __init__(self, evidence: RunReadings, *, adds: bool = True) -> None:
         self.evidence, self.adds = evidence, adds
-        self._known = frozenset(known)
+        self.twins = Twins(evidence)
         kinds = Counter(part.kind for part in evidence.parts)
-        self._prior = [PRIOR[part.kind] - math.log(kinds[part.kind]) for part in evidence.parts]
+        self._prior = [_own_prior(part.kind, kinds[part.kind]) for part in evidence.parts]
         self._cost: list[list[float]] = []
         self._touched: list[dict[int, tuple[int, ...]]] = []
+        self._alike: list[tuple[tuple[int, ...], ...]] = []
         self._losses: dict[tuple[int, Losses], float] = {}
         self._mixed: dict[tuple[int, Hypothesis], float] = {}
         self._likeliest: dict[tuple[int, Hypothesis], Losses] = {}
         self._asked: dict[tuple[int, int, Losses], Sequence[tuple[float, bool]]] = {}
+        self._shown: dict[tuple[int, int, Losses], Sequence[float]] = {}
         self._slower: dict[tuple[int, Losses], tuple[ShareReading, ...]] = {}
         self._scores: dict[Hypothesis, float] = {}
         for execution in evidence.executions:
             self._cost.append([log_likelihood(one, 0.0, 0.0) for one in execution.readings])
             self._touched.append(_touched(execution))
-        self.healthy = [_bent(sum(each)) for each in self._cost]
+            self._alike.append(_alike(execution))
+        self.healthy = [
+            sum(_bent(sum(cost[number] for number in each)) for each in _groups(alike))
+            for cost, alike in zip(self._cost, self._alike, strict=True)
+        ]
         self.unexplained = [
             number for number, value in enumerate(self.healthy) if value < -UNEXPLAINED
         ]
@@ -75,18 +81,35 @@ class Model:
         return known
 
     def _of(self, execution: Execution, losses: Losses) -> float:
-        number = execution.number
-        cost, touched = self._cost[number], self._touched[number]
+        touched = self._touched[execution.number]
         if len(losses) == 1:
             numbers: Collection[int] = touched.get(losses[0][0], ())
         else:
             numbers = {one for part, _ in losses for one in touched.get(part, ())}
-        total, readings, adds = sum(cost), execution.readings, self.adds
+        parts = [part for part, _ in losses]
+        readings = execution.readings
+        is_sure = all(readings[one].places.maybe.isdisjoint(parts) for one in numbers)
+        found = [
+            self._with(execution, losses, numbers, takes)
+            for takes in ((None,) if is_sure else TAKES_PART)
+        ]
+        return log_sum(found) - math.log(len(found))
+
+    def _with(
+        self, execution: Execution, losses: Losses, numbers: Collection[int], takes: bool | None
+    ) -> float:
+        """The same with these readings changed; ``takes``: whether what may take part does."""
+        cost, alike = self._cost[execution.number], self._alike[execution.number]
+        changed: dict[int, float] = {}
         for one in numbers:
-            reading = readings[one]
-            low, high = reading.places.predicted(losses, adds=adds)
-            total += log_likelihood(reading, low, high) - cost[one]
-        return _bent(total)
+            reading = execution.readings[one]
+            low, high = reading.places.predicted(losses, adds=self.adds, takes=takes)
+            changed[one] = log_likelihood(reading, low, high)
+        total = self.healthy[execution.number]
+        for each in {id(alike[one]): alike[one] for one in changed}.values():
+            total -= _bent(sum(cost[one] for one in each))
+            total += _bent(sum(changed.get(one, cost[one]) for one in each))
+        return total
 
     def mixed(self, execution: Execution, faults: Sequence[PartFault]) -> float:
         """The log likelihood of an execution, summed over what may be slow during it."""
@@ -162,6 +185,18 @@ class Model:
                 if SMALLEST_SHARE < share < -LEAST_LOSS:
                     yield share, is_sure
 
+    def shown(self, execution: Execution, part: int, losses: Losses) -> Sequence[float]:
+        """The shares of the part that all readings show which depend on it for sure."""
+        key = (execution.number, part, losses)
+        known = self._shown.get(key)
+        if known is None:
+            known = self._shown[key] = [
+                one.places.implied(part, one.low, losses, adds=self.adds)
+                for one in self.touched(execution, part)
+                if one.low == one.high and not one.places.upto and part not in one.places.maybe
+            ]
+        return known
+
     def slower(self, execution: Execution, losses: Losses) -> tuple[ShareReading, ...]:
         """The readings that are clearly slower than these losses explain."""
         key = (execution.number, losses)
@@ -176,7 +211,7 @@ class Model:
 
     def own_prior(self, part: int) -> float:
         """That of a fault of the part, whatever its course."""
-        return 0.0 if part in self._known else self._prior[part]
+        return self._prior[part]
 
     def prior(self, fault: PartFault) -> float:
         own = self.own_prior(fault.part)
@@ -211,6 +246,10 @@ class Model:
         return any(uses[number] > 1 for number in self.unexplained)
 
 
+def _own_prior(kind: KindOfPart, count: int) -> float:
+    return 0.0 if kind is KindOfPart.KNOWN else PRIOR[kind] - math.log(count)
+
+
 def _acting(execution: Execution, faults: Sequence[PartFault]) -> Hypothesis:
     """The faults that may act on an execution."""
     parts = execution.parts
@@ -225,23 +264,44 @@ def _touched(execution: Execution) -> dict[int, tuple[int, ...]]:
     return {part: tuple(numbers) for part, numbers in found.items()}
 
 
+def _alike(execution: Execution) -> tuple[tuple[int, ...], ...]:
+    """Of each reading the numbers of those that use the same parts: they show the same thing."""
+    found: dict[int, list[int]] = {}
+    for number, reading in enumerate(execution.readings):
+        found.setdefault(id(reading.places), []).append(number)
+    groups = {form: tuple(numbers) for form, numbers in found.items()}
+    return tuple(groups[id(reading.places)] for reading in execution.readings)
+
+
+def _groups(alike: Sequence[tuple[int, ...]]) -> Collection[tuple[int, ...]]:
+    return {id(one): one for one in alike}.values()
+
+
 def log_likelihood(reading: ShareReading, low: float, high: float) -> float:
     """The log likelihood of a reading whose share is predicted to be between two."""
-    sigma = math.hypot(reading.sigma, MISFIT * min(1.0, -low))
-    away = max(low - reading.high, reading.low - high, 0.0) / sigma
+    away = distance(reading, low, high)
     loss = away * away / 2 if away < STEEP else STEEP * away - STEEP**2 / 2
-    spread = math.log1p((high - low) / (3 * sigma)) if high > low else 0.0
+    spread = math.log1p((high - low) / (3 * _sigma(reading, low))) if high > low else 0.0
     return -min(loss, WORST_READING) - spread
+
+
+def distance(reading: ShareReading, low: float, high: float) -> float:
+    """How far a reading is from a prediction, in standard deviations."""
+    return max(low - reading.high, reading.low - high, 0.0) / _sigma(reading, low)
+
+
+def _sigma(reading: ShareReading, predicted: float) -> float:
+    return math.hypot(reading.sigma, MISFIT * min(1.0, -predicted))
 
 
 def is_slower(reading: ShareReading, predicted: float) -> bool:
     """Whether a reading is clearly slower than predicted."""
-    sigma = math.hypot(reading.sigma, MISFIT * min(1.0, -predicted))
-    return reading.high < predicted - STEEP * sigma
+    return reading.high < predicted - STEEP * _sigma(reading, predicted)
 
 
 def _bent(total: float) -> float:
-    """Readings of one execution are not independent: what they tell together grows slowly."""
+    """Readings of one execution that use the same parts are not independent: what they tell
+    together grows slowly."""
     if total > -BEND:
         return total
     return -BEND - BEND_SOFT * math.log1p((-total - BEND) / BEND_SOFT)
