@@ -20,7 +20,6 @@ from railgauge.diagnosis.slow.asking import ChosenCase, asked
 from railgauge.diagnosis.slow.decision import Weighed, weighed
 from railgauge.diagnosis.slow.findings import FoundPart, findings
 from railgauge.diagnosis.slow.likelihood import Model
-from railgauge.diagnosis.slow.noise import noisier
 from railgauge.diagnosis.slow.readings import evidence
 from railgauge.diagnosis.slow.search import searched
 from railgauge.diagnosis.slow.side_effects import with_side_effects
@@ -56,9 +55,6 @@ def inferred(results: RunResults, known: Collection[ClusterPart] = ()) -> Infere
     read = evidence(results)
     numbers = [read.number[part] for part in known if part in read.number]
     found = searched(read, numbers)
-    best = max(found.pool, key=found.pool.__getitem__)
-    if (seen := noisier(found.model, best)) is not None:
-        found = searched(seen, numbers)
     return Inference(
         results, found.model, weighed(with_side_effects(found.model, found.pool), found.model.twins)
     )
