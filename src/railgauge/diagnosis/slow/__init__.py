@@ -25,7 +25,6 @@ from railgauge.diagnosis.slow.findings import FoundPart, findings
 from railgauge.diagnosis.slow.known import KnownCause
 from railgauge.diagnosis.slow.likelihood import Model
 from railgauge.diagnosis.slow.nodes import compared_nodes
-from railgauge.diagnosis.slow.noise import noisier
 from railgauge.diagnosis.slow.readings import evidence
 from railgauge.diagnosis.slow.search import searched
 from railgauge.diagnosis.slow.side_effects import with_side_effects
@@ -71,8 +70,5 @@ class Inference:
 def inferred(results: RunResults, known: Collection[KnownCause] = ()) -> Inference:
     """Infer which parts are slow beside what the ``known`` causes explain."""
     found = searched(evidence(results, known))
-    best = max(found.pool, key=found.pool.__getitem__)
-    if (seen := noisier(found.model, best)) is not None:
-        found = searched(seen)
     pool = with_side_effects(found.model, found.pool)
     return Inference(results, found.model, weighed(pool, found.model.twins))

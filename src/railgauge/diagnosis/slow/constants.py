@@ -20,8 +20,6 @@ is 2.6 of them."""
 LATENCY_NOISE = 0.012
 """The same of a time in microseconds: two steps of 0.01 us of the shortest latencies (document
 003), as in the study of blind runs."""
-NOISIER, FEWEST_ALIKE = 1.3, 8
-"""Readings that vary by so much more than that, and are so many, show the noise of this cluster."""
 ALIKE = 0.022
 """Readings that close to the fastest one may be healthy: twice what document 002 shows."""
 MISFIT = 0.015

@@ -14,6 +14,8 @@ from statistics import median
 
 from railgauge.diagnosis.slow.constants import ALIKE, LIMIT_ROOM, UNKNOWN_HEALTHY
 
+_FEW, _NORMAL = 6, 1.4826
+
 
 @dataclass(frozen=True, slots=True)
 class MeasuredValue:
@@ -35,10 +37,11 @@ class ShareBounds:
 
 @dataclass(frozen=True, slots=True)
 class Healthy:
-    """What healthy parts reach, at least and at most."""
+    """What healthy parts reach, at least and at most, and how much they vary."""
 
     low: float
     high: float
+    noise: float = 0.0
 
     @property
     def is_known(self) -> bool:
@@ -63,8 +66,16 @@ def healthy(values: Sequence[MeasuredValue], doubted: Sequence[bool]) -> Healthy
     )
     if len(values) > 1 and is_sure and top >= floor:
         middle = median(alike[len(alike) // 2 :])
-        return Healthy(middle, middle)
+        return Healthy(middle, middle, _spread(alike))
     best = max(one.best for one in values)
     low = max(top, floor * (1 + LIMIT_ROOM))
     high = max(low, best or low * UNKNOWN_HEALTHY)
     return Healthy(low, high)
+
+
+def _spread(alike: Sequence[float]) -> float:
+    """One standard deviation of the values that are alike; 0 of a few, which tell none."""
+    if len(alike) < _FEW:
+        return 0.0
+    middle = median(alike)
+    return _NORMAL * median(abs(one / middle - 1) for one in alike)

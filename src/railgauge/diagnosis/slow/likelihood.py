@@ -279,24 +279,17 @@ def _groups(alike: Sequence[tuple[int, ...]]) -> Collection[tuple[int, ...]]:
 
 def log_likelihood(reading: ShareReading, low: float, high: float) -> float:
     """The log likelihood of a reading whose share is predicted to be between two."""
-    away = distance(reading, low, high)
+    sigma = math.hypot(reading.sigma, MISFIT * min(1.0, -low))
+    away = max(low - reading.high, reading.low - high, 0.0) / sigma
     loss = away * away / 2 if away < STEEP else STEEP * away - STEEP**2 / 2
-    spread = math.log1p((high - low) / (3 * _sigma(reading, low))) if high > low else 0.0
+    spread = math.log1p((high - low) / (3 * sigma)) if high > low else 0.0
     return -min(loss, WORST_READING) - spread
-
-
-def distance(reading: ShareReading, low: float, high: float) -> float:
-    """How far a reading is from a prediction, in standard deviations."""
-    return max(low - reading.high, reading.low - high, 0.0) / _sigma(reading, low)
-
-
-def _sigma(reading: ShareReading, predicted: float) -> float:
-    return math.hypot(reading.sigma, MISFIT * min(1.0, -predicted))
 
 
 def is_slower(reading: ShareReading, predicted: float) -> bool:
     """Whether a reading is clearly slower than predicted."""
-    return reading.high < predicted - STEEP * _sigma(reading, predicted)
+    sigma = math.hypot(reading.sigma, MISFIT * min(1.0, -predicted))
+    return reading.high < predicted - STEEP * sigma
 
 
 def _bent(total: float) -> float:

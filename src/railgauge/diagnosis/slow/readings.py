@@ -48,11 +48,9 @@ class Shown:
 @dataclass(frozen=True, slots=True)
 class ShareReading:
     """The share is between ``low`` and ``high``, which are equal if it is known what healthy parts
-    reach; all three are logarithms. ``kind`` have those in common that vary alike, ``shown`` are
-    the items that it stands for."""
+    reach; all three are logarithms. ``shown`` are the items that it stands for."""
 
     places: Places
-    kind: PeerGroup
     low: float
     high: float
     sigma: float
@@ -268,8 +266,8 @@ def _reading(
         Shown(one.shown.item, one.shown.failed, share.least)
         for one, share in zip(some, shares, strict=True)
     )
-    sigma = max(one.sigma for one in some)
-    return ShareReading(places, _kind(some[0].group), low, high, sigma, shown)
+    sigma = max(max(one.sigma, reach[one.group].noise) for one in some)
+    return ShareReading(places, low, high, sigma, shown)
 
 
 def _by_repeat(values: Sequence[float], repeats: int) -> Iterator[Sequence[float]]:
@@ -306,8 +304,3 @@ def _group(platform: Platform, one: Measurable) -> PeerGroup:
     tool = platform.measurements[case.measurement].tool
     placement = "" if is_of_each_gpu(tool) else one.placement
     return case.measurement, distance, model, placement, len(case.nodes)
-
-
-def _kind(group: PeerGroup) -> PeerGroup:
-    """Measurement, metric and size: the noise depends on these, what is healthy on more."""
-    return group[0], *group[-2:]

@@ -14,7 +14,7 @@ from railgauge.diagnosis.slow.constants import SIDE_EFFECT, When
 from railgauge.diagnosis.slow.faults import Hypothesis, PartFault, ordered
 from railgauge.diagnosis.slow.fitting import Fitter
 from railgauge.diagnosis.slow.likelihood import Model
-from railgauge.tools.form import KindOfPart
+from railgauge.tools.form import ClusterPart, KindOfPart
 
 
 def with_side_effects(model: Model, pool: Mapping[Hypothesis, float]) -> Mapping[Hypothesis, float]:
@@ -30,8 +30,10 @@ def _alternatives(model: Model, best: Hypothesis, top: float) -> Iterator[tuple[
     parts, known = model.evidence.parts, _log_likelihood(model, best)
     for fault in best:
         for larger in best:
+            if not _may_cause(parts[larger.part], parts[fault.part]):
+                continue
             nics = _slowed_by(model, larger, fault)
-            if not nics or parts[larger.part].node != parts[fault.part].node:
+            if not nics:
                 continue
             rest = tuple(one for one in best if one is not fault)
             slowed = tuple(PartFault(part, When.ALWAYS, fault.share) for part in nics)
@@ -41,20 +43,22 @@ def _alternatives(model: Model, best: Hypothesis, top: float) -> Iterator[tuple[
             yield rest if is_same else instead, top + SIDE_EFFECT - lost
 
 
+def _may_cause(larger: ClusterPart, other: ClusterPart) -> bool:
+    is_nic = larger.kind is KindOfPart.NIC and larger.node == other.node and larger != other
+    return is_nic and other.kind in (KindOfPart.NODE, KindOfPart.NIC)
+
+
 def _slowed_by(model: Model, larger: PartFault, fault: PartFault) -> list[int]:
-    """The NICs that the larger fault slows if the other one is its effect; none if it is not.
+    """The NICs that the larger fault slows if the other one is its effect; none if it is smaller.
 
     What a node costs its NICs adds to the larger fault.
     """
     parts = model.evidence.parts
-    kind, node = parts[fault.part].kind, parts[fault.part].node
-    nics = [n for n, one in enumerate(parts) if one.kind is KindOfPart.NIC and one.node == node]
-    if larger.part not in nics or larger is fault:
+    node, is_node = parts[fault.part].node, parts[fault.part].kind is KindOfPart.NODE
+    if larger.share >= fault.share and not is_node:
         return []
-    if kind is KindOfPart.NODE:
-        return nics
-    is_smaller = kind is KindOfPart.NIC and larger.share < fault.share
-    return [nic for nic in nics if nic != larger.part] if is_smaller else []
+    nics = (n for n, one in enumerate(parts) if one.kind is KindOfPart.NIC and one.node == node)
+    return [nic for nic in nics if is_node or nic != larger.part]
 
 
 def _fitted_beside(model: Model, faults: Hypothesis, others: Hypothesis) -> Hypothesis:

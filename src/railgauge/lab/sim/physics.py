@@ -1,6 +1,6 @@
 """Physics that no document shows; a lab has it only if it is asked for.
 
-``node["physics"]`` names what holds: ``gpu-links`` (a slow GPU slows the copies over its links),
+``node["physics"]`` names what holds: ``gpu-links`` (a slow GPU slows copies over its own links),
 ``hiding`` (on half of the paths the largest loss hides the others, on the rest they add up), and
 ``nics`` (a slow NIC slows its node's other NICs). ``node["noise"]`` is a multiple of the noise of
 the documents.
