@@ -270,6 +270,13 @@ def of_slowest_link(figure: ToolFigure, apart: float) -> FigureForm:
     return FigureForm((_each_link(figure.node, links),), apart=apart)
 
 
+def of_slowest_nic(figure: ToolFigure) -> FigureForm:
+    """The slowest of the node's NICs, each measured by itself."""
+    own = ClusterPart(KindOfPart.NODE, figure.node)
+    nics = (ClusterPart(KindOfPart.NIC, figure.node, nic) for nic in figure.layout.nics)
+    return FigureForm((tuple((own, nic) for nic in nics),))
+
+
 def of_all_links(figure: ToolFigure) -> FigureForm:
     """A mean over the links of a node: it loses at most what its node or a link loses."""
     links = figure.layout.links(figure.layout.gpus)

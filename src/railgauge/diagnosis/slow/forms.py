@@ -42,8 +42,7 @@ class FigureForms:
         key = (*about, metric)
         if key not in self._made:
             found = self._form(one, metric)
-            alike = ("", *about, found and found.upto)
-            self._made[key] = self._made.setdefault(alike, found)
+            self._made[key] = self._made.setdefault((found,), found)
         return self._made[key]
 
     def _form(self, one: Measurable, metric: str) -> FigureForm | None:
