@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 from railgauge.diagnosis import (
     FACTS,
-    _rest,
     cause_of,
     collectives,
     devices,
+    of_the_rest,
     unmeasured,
 )
 from railgauge.diagnosis.beyond_errors import LINK_ERRORS
@@ -45,7 +45,7 @@ CauseRule = Callable[[Scene], Iterable[CauseClaim]]
 
 def link_errors(scene: Scene) -> Iterator[CauseClaim]:
     """Error counters that grew during a measurement, on any rung."""
-    return collectives._pointed(scene, LINK_ERRORS, "link-error-rate")
+    return collectives.pointed_at(scene, LINK_ERRORS, "link-error-rate")
 
 
 _FACTS: tuple[CauseRule, ...] = (*FACTS, link_errors, *devices.RULES)
@@ -100,7 +100,7 @@ def diagnosed(results: RunResults) -> Diagnosis:
     last, left = _applied(unmeasured.LAST, left)
     claims = with_items([*facts, *slow, *payload, *last], left.open)
     shown = {record.id for claim in claims for record in claim.evidence}
-    claims += _rest([record for record in left.open if record.id not in shown])
+    claims += of_the_rest([record for record in left.open if record.id not in shown])
     causes = [_confirmed(cause_of(one, ordered), ordered) for one in folded(ordered, claims)]
     return Diagnosis(results, by_harm(causes, ordered.records), inference)
 
