@@ -29,8 +29,8 @@ STEEP = 3.0
 WORST_READING = 30.0
 """One reading rules nothing out by more than that: the tool may have measured something else."""
 BEND, BEND_SOFT = 30.0, 10.0
-"""Readings of one execution that use the same parts are not independent: beyond ``BEND`` what they
-say together grows with its logarithm only. Calibrated."""
+"""The readings of one execution are not independent: beyond ``BEND`` what they say together grows
+with its logarithm only. Calibrated."""
 
 # --- what healthy parts reach, where nothing tells ---
 

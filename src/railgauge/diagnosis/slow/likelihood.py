@@ -47,7 +47,6 @@ class Model:
         self._prior = [_own_prior(part.kind, kinds[part.kind]) for part in evidence.parts]
         self._cost: list[list[float]] = []
         self._touched: list[dict[int, tuple[int, ...]]] = []
-        self._alike: list[tuple[tuple[int, ...], ...]] = []
         self._losses: dict[tuple[int, Losses], float] = {}
         self._mixed: dict[tuple[int, Hypothesis], float] = {}
         self._likeliest: dict[tuple[int, Hypothesis], Losses] = {}
@@ -58,11 +57,7 @@ class Model:
         for execution in evidence.executions:
             self._cost.append([log_likelihood(one, 0.0, 0.0) for one in execution.readings])
             self._touched.append(_touched(execution))
-            self._alike.append(_alike(execution))
-        self.healthy = [
-            sum(_bent(sum(cost[number] for number in each)) for each in _groups(alike))
-            for cost, alike in zip(self._cost, self._alike, strict=True)
-        ]
+        self.healthy = [_bent(sum(each)) for each in self._cost]
         self.unexplained = [
             number for number, value in enumerate(self.healthy) if value < -UNEXPLAINED
         ]
@@ -99,17 +94,13 @@ class Model:
         self, execution: Execution, losses: Losses, numbers: Collection[int], takes: bool | None
     ) -> float:
         """The same with these readings changed; ``takes``: whether what may take part does."""
-        cost, alike = self._cost[execution.number], self._alike[execution.number]
-        changed: dict[int, float] = {}
+        cost = self._cost[execution.number]
+        total = sum(cost)
         for one in numbers:
             reading = execution.readings[one]
             low, high = reading.places.predicted(losses, adds=self.adds, takes=takes)
-            changed[one] = log_likelihood(reading, low, high)
-        total = self.healthy[execution.number]
-        for each in {id(alike[one]): alike[one] for one in changed}.values():
-            total -= _bent(sum(cost[one] for one in each))
-            total += _bent(sum(changed.get(one, cost[one]) for one in each))
-        return total
+            total += log_likelihood(reading, low, high) - cost[one]
+        return _bent(total)
 
     def mixed(self, execution: Execution, faults: Sequence[PartFault]) -> float:
         """The log likelihood of an execution, summed over what may be slow during it."""
@@ -264,19 +255,6 @@ def _touched(execution: Execution) -> dict[int, tuple[int, ...]]:
     return {part: tuple(numbers) for part, numbers in found.items()}
 
 
-def _alike(execution: Execution) -> tuple[tuple[int, ...], ...]:
-    """Of each reading the numbers of those that use the same parts: they show the same thing."""
-    found: dict[int, list[int]] = {}
-    for number, reading in enumerate(execution.readings):
-        found.setdefault(id(reading.places), []).append(number)
-    groups = {form: tuple(numbers) for form, numbers in found.items()}
-    return tuple(groups[id(reading.places)] for reading in execution.readings)
-
-
-def _groups(alike: Sequence[tuple[int, ...]]) -> Collection[tuple[int, ...]]:
-    return {id(one): one for one in alike}.values()
-
-
 def log_likelihood(reading: ShareReading, low: float, high: float) -> float:
     """The log likelihood of a reading whose share is predicted to be between two."""
     sigma = math.hypot(reading.sigma, MISFIT * min(1.0, -low))
@@ -293,8 +271,7 @@ def is_slower(reading: ShareReading, predicted: float) -> bool:
 
 
 def _bent(total: float) -> float:
-    """Readings of one execution that use the same parts are not independent: what they tell
-    together grows slowly."""
+    """Readings of one execution are not independent: what they tell together grows slowly."""
     if total > -BEND:
         return total
     return -BEND - BEND_SOFT * math.log1p((-total - BEND) / BEND_SOFT)
