@@ -22,10 +22,10 @@ import pytest
 
 from railgauge.bundle.folder import FolderContents
 from railgauge.core.errors import NoEvidence
+from railgauge.core.few_places import made_once
 from railgauge.core.model import Case, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.run import services
-from railgauge.run.few_places import made_once
 from railgauge.run.store import Store
 
 Measure = Callable[[Case], CaseResult]

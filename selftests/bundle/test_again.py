@@ -56,10 +56,17 @@ def test_an_item_that_no_evidence_decides_keeps_its_record(told):
 
 def test_of_a_blocked_item_only_wrong_results_are_judged():
     told = item("a.py::b[n1]", Outcome.BLOCKED, blocked_by=("c",), questions=ASKED, reason="by c")
-    kept = judged_again(told, Answers(GOOD))
-    assert (kept.outcome, kept.reason, kept.judgements) == (Outcome.BLOCKED, "by c", (GOOD,))
+    kept, right = judged_again(told, Answers(GOOD)), "blocked by c; its results are right"
+    assert (kept.outcome, kept.reason, kept.judgements) == (Outcome.BLOCKED, right, (GOOD,))
     made = judged_again(told, Answers(GOOD, BAD))
     assert (made.outcome, made.reason) == (Outcome.FAILED, "odd")
+
+
+def test_that_results_are_right_is_never_believed():
+    told = item("a.py::b[n1]", Outcome.BLOCKED, blocked_by=("c",), questions=ASKED, reason="right")
+    unknown = judged_again(told, Answers(error=NoEvidence("gone", where="n1")))
+    assert (unknown.outcome, unknown.judgements) == (Outcome.BLOCKED, ())
+    assert unknown.reason == "blocked by c; whether its results are right is unknown: gone"
 
 
 def test_a_run_is_judged_with_its_closing_items(tmp_path):

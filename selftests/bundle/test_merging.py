@@ -179,13 +179,13 @@ def test_an_item_is_judged_by_what_was_measured_in_its_own_run(done, monkeypatch
     """And by the facts of the merged run, the limits that are asked for, and the whole fabric."""
     used = {}
     monkeypatch.setattr(merged, "Assessor", lambda *words: words)
-    monkeypatch.setattr(merged, "gated", lambda found, judged: judged)
+    monkeypatch.setattr(merged, "gated", lambda found, judged, platform: judged)
     limits = replace(done.platform(), title="other limits")
     merged.remade(done, done.plan(), limits, lambda one, by: used.setdefault(one.id, by) and one)
     for node, part in (("n1", done.parts[1]), ("n2", done.parts[0])):
-        platform, evidence, fabric = used[SETTING.format(node)]
-        assert evidence.result(LOGS.case_of("n1")) == part.result(LOGS.case_of("n1"))
-        assert (platform, evidence.found, fabric) == (limits, done.found, small.WHOLE.fabric)
+        platform, found, result, fabric = used[SETTING.format(node)]
+        assert result(LOGS.case_of("n1")) == part.result(LOGS.case_of("n1"))
+        assert (platform, found, fabric) == (limits, done.found, small.WHOLE.fabric)
     first, second = (part.result(LOGS.case_of("n1")) for part in done.parts)
     assert first != second
 

@@ -9,6 +9,8 @@ from testing.fewer import measuring
 GOVERNOR = "tests/preflight/test_host.py::test_cpu_governor[viper]"
 FEW = ("-k", "test_host or write_bandwidth")
 FAULT = ("--lab-fault", "governor@viper")
+AUTOUSE = "@pytest.fixture(autouse=True)"
+OWN = "test_own or write_bandwidth"
 FIRST = "@pytest.hookimpl(tryfirst=True)"
 BROKEN = "raise RuntimeError('a plugin of the site')"
 HOOK = """
@@ -58,6 +60,30 @@ def asked_of(name: str, option: str, action: str, *words: str) -> Scenario:
     return Scenario((*HOMELAB, *BARE_SMOKE, *FEW, *words), with_conftest(text))
 
 
+OWN_TEST = """
+import pytest
+
+
+@pytest.mark.expects("memlock")
+def test_own(node, expect):
+    expect(node)
+    assert node != "columbia", "not today"
+
+
+@pytest.mark.expects("cpu_governor")
+def test_in_own_words(node, expect):
+    try:
+        expect(node)
+    except Exception:
+        raise ValueError("in our words") from None
+"""
+
+
+def with_own_tests(project: Project) -> None:
+    SHORT(project)
+    project.write("tests/preflight/test_own.py", OWN_TEST)
+
+
 BACKWARDS = ("pytest_collection_modifyitems(items)", "items.reverse()")
 SCENARIOS = {
     "teardown": of_the_site("pytest_runtest_teardown(item)", BROKEN),
@@ -72,6 +98,11 @@ SCENARIOS = {
         "-n",
         "2",
         how="@pytest.hookimpl(trylast=True)",
+    ),
+    "fixture": of_the_site("site()", "raise OSError('no site')", how=AUTOUSE),
+    "own": Scenario((*HOMELAB, *BARE_SMOKE, "-k", OWN, *FAULT), with_own_tests),
+    "own, in workers": Scenario(
+        (*HOMELAB, *BARE_SMOKE, "-k", OWN, *FAULT, "-n", "2"), with_own_tests
     ),
     "same option": of_the_site("pytest_addoption(parser)", "parser.addoption('--level')"),
     "in its place": of_the_site("pytest_cmdline_main(config)", "return 0", how=FIRST),
@@ -129,6 +160,27 @@ def test_in_whatever_order_items_are_collected_lower_rungs_come_first(runs: Runs
     assert faulty.code == 1, faulty.output
     assert faulty.with_outcome("failed") == {GOVERNOR}
     assert faulty.with_outcome("blocked")
+
+
+@pytest.mark.parametrize("name", ["own", "own, in workers"])
+def test_a_gate_follows_the_evidence_and_not_what_a_site_s_own_test_makes_of_it(
+    runs: Runs, name: str
+) -> None:
+    """columbia fails by an assert of the site's own; viper misses a limit, which the test hides."""
+    run = runs[name]
+    own, hidden = (f"tests/preflight/test_own.py::test_{one}" for one in ("own", "in_own_words"))
+    assert run.with_outcome("failed") == {f"{own}[columbia]"}
+    assert run.with_outcome("error") == {f"{hidden}[viper]"}
+    pairs = {item for item in run.outcomes if "write_bandwidth" in item}
+    assert run.with_outcome("blocked") == {item for item in pairs if "viper" in item}
+    assert any("columbia" in item for item in pairs & run.with_outcome("passed"))
+    assert run.verdict["verdict"] == "rejected"
+
+
+def test_a_fixture_that_fails_at_each_item_is_no_fault_of_a_node(runs: Runs) -> None:
+    run = runs["fixture"]
+    assert set(run.outcomes.values()) == {"error"}, run.output
+    assert run.code == 10
 
 
 def test_a_plugin_in_place_of_the_session_has_tested_nothing(runs: Runs) -> None:

@@ -3,7 +3,6 @@
 import json
 import threading
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from testing.core_values import ROOT, case, cluster, transcript
@@ -66,8 +65,7 @@ def asked(text, name=FULL, code=0, stderr=""):
     wanted = Case(name, ("n1",), None, ())
     made = transcript("n1", argv=("dcgmi",), exit_code=code, stdout=text, stderr=stderr)
 
-    evidence = SimpleNamespace(found={}, result=lambda _: CaseResult(((made,),)))
-    assessor = Assessor(H200, evidence)
+    assessor = Assessor(H200, {}, lambda _: CaseResult(((made,),)))
     seen = assessor.answer(Question(READ, wanted))
     return seen if seen.final else assessor.answer(Question(RESULTS, wanted))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from railgauge.core.model import Outcome
-from railgauge.judging.suspicion import NodeOutcomes, blocking
+from railgauge.judging.suspicion import NodeOutcomes
 
 FAILED, ERROR, PASSED = Outcome.FAILED, Outcome.ERROR, Outcome.PASSED
 
@@ -76,10 +76,3 @@ def test_the_latest_outcome_counts():
     assert suspicious("a", (rdma("a", "c"), PASSED), (rdma("a", "c"), FAILED)) == [
         rdma("a", "c")[0]
     ]
-
-
-def test_pairs_and_groups_are_blocked_by_all_that_went_wrong():
-    slow = rdma("a", "b")
-    ended = [outcomes("a", (slow, FAILED), (rdma("a", "c"), PASSED)), outcomes("c")]
-    assert list(blocking(ended, ("a", "c"))) == [slow[0]]
-    assert list(blocking(ended[:1], ("a",))) == []

@@ -40,14 +40,14 @@ def test_link_noise_is_as_large_as_in_the_document() -> None:
     """Both directions of a link differ by 0.21 % in the median of 28 links, and 1.04 % at most."""
     apart, largest = [], []
     for seed in range(1, 201):
-        drawn = [figures.link_noise(seed, f"mi01 turn 1 {link}") for link in range(56)]
+        drawn = [figures.link_noise({"seed": seed}, f"mi01 turn 1 {link}") for link in range(56)]
         assert all(0.988 <= noise <= 1.0 for noise in drawn)
         node = [abs(a - b) for a, b in zip(drawn[::2], drawn[1::2], strict=True)]
         apart += node
         largest.append(max(node))
     assert statistics.median(apart) == pytest.approx(0.0021, abs=0.0002)
     assert statistics.median(largest) == pytest.approx(0.0104, abs=0.001)
-    assert figures.link_noise(0, "mi01") == 1.0
+    assert figures.link_noise({"seed": 0}, "mi01") == 1.0
 
 
 def test_transferbench_prints_peer_to_peer_bandwidths(mi300x: Bench) -> None:

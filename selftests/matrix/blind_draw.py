@@ -57,7 +57,7 @@ _NO_ANSWER = frozenset({"unreachable", "wrong-key", "host-key-changed", "node-st
 
 @dataclass(frozen=True)
 class DrawnRun:
-    """One run of the study: a lab and its faults."""
+    """One run of the study: a lab and its faults; for ``noise`` and ``physics`` see the lab."""
 
     number: int
     platform: str
@@ -66,6 +66,18 @@ class DrawnRun:
     level: str
     injected: tuple[Injection, ...]
     confirm: bool = False
+    noise: float = 1.0
+    physics: tuple[str, ...] = ()
+
+    def lab(self, *faults: str) -> InProcessLab:
+        """The lab of the run with these faults."""
+        return InProcessLab(
+            self.platform,
+            count=self.nodes,
+            injected=faults,
+            noise=self.noise,
+            physics=self.physics,
+        )
 
     @property
     def options(self) -> tuple[str, ...]:

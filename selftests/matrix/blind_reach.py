@@ -148,8 +148,7 @@ def _missed(drawn: DrawnRun, fault: str) -> frozenset[ItemPlace]:
 
 def _lab(drawn: DrawnRun, *faults: str) -> InProcessLab:
     """The lab of the run with these faults alone, each of them permanent."""
-    injected = [fault.partition(",")[0] for fault in faults]
-    return InProcessLab(drawn.platform, count=drawn.nodes, injected=injected)
+    return drawn.lab(*(fault.partition(",")[0] for fault in faults))
 
 
 def _judged(case: Case, samples: Any, checks: Any) -> Iterator[tuple[ItemPlace, Judgement]]:

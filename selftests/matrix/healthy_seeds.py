@@ -1,6 +1,7 @@
 """Healthy labs with many noise seeds: how often the suite rejects a healthy cluster.
 
-    python selftests/matrix/healthy_seeds.py [--seeds N] [--platform P]… [--page FILE]
+    python selftests/matrix/healthy_seeds.py [--seeds N] [--platform P]…
+        [--diagnosis rules|model] [--page FILE]
 
 For each seed, all samples of a healthy lab at the levels smoke and signoff are judged as in a run:
 all pairs, paths, sizes, repeats, links and GPUs, including dispersion and two groups. No run is
@@ -24,13 +25,15 @@ from typing import Any
 from healthy_seeds_lab import InProcessLab, using_lab
 from healthy_seeds_values import Key, Played, Source, source
 from injections import NODES, PLATFORMS, ROOT
+from quick_engines import ENGINES, RULES
 
 from railgauge.config.thresholds import ideal, in_its_unit, limit_for, physical_ceiling
 from railgauge.core.errors import NoEvidence
 from railgauge.core.limits import Limit
 from railgauge.core.model import Case, Judgement, Outcome
+from railgauge.core.question import LIMITS, Question
 from railgauge.core.units import format_size
-from railgauge.diagnosis import RunResults, diagnose
+from railgauge.diagnosis import RunResults
 from railgauge.judging import assess
 from railgauge.judging.judge import judge
 from railgauge.judging.record import ItemRecord, blank, settled
@@ -166,7 +169,7 @@ def _ratios(bench: Bench) -> Iterator[tuple[str, Judgement]]:
 # --- the same with complete runs of the tools ---
 
 
-def differences(bench: Bench, seed: int) -> Iterator[str]:
+def differences(bench: Bench, seed: int, engine: str = RULES) -> Iterator[str]:
     """Differences between complete tools and short samples, and causes of healthy items."""
     run = f"{bench.lab.platform.name} {bench.level} seed {seed}"
     short = _judged_short(bench, seed)
@@ -182,7 +185,8 @@ def differences(bench: Bench, seed: int) -> Iterator[str]:
         if measured.measurement.transport and assess.transport(measured).final:
             yield f"{run}: {case.key} names the wrong transport"
         items |= {item.id: item for item in found}
-    causes = diagnose(RunResults(items, {}, bench.lab.platform, bench.lab.cluster))
+    results = RunResults(items, {}, bench.lab.platform, bench.lab.cluster)
+    causes = ENGINES[engine]().diagnose(results)
     yield from (f"{run}: a healthy lab has the cause {cause.cause}" for cause in causes)
 
 
@@ -199,27 +203,38 @@ def _judged_short(bench: Bench, seed: int) -> dict[str, list[Judgement]]:
 
 
 def _judged(lab: InProcessLab, measured: assess.Measured) -> Iterator[ItemRecord]:
-    """One item for each size, link and GPU, and for the run."""
-    case, measurement = measured.case, measured.measurement
+    for item in begun(lab, measured.case):
+        (asked,) = item.questions
+        found = assess.limits(lab.platform, measured, asked.size_bytes, asked.placement)
+        yield settled(item, found.judgements, found.errors[0] if found.errors else None)
+
+
+def begun(lab: InProcessLab, case: Case) -> Iterator[ItemRecord]:
+    """One item for each size, link and GPU of a case, and for the run, before it is judged."""
+    measurement = lab.platform.measurements[case.measurement]
     for per, size, placement in _places(lab, case):
-        if not measurement.asserted(per, size, case.sizes):
-            continue
-        found = assess.limits(lab.platform, measured, size, placement)
-        path = str(case.pairing) if case.pairing else placement or ""
-        begun = blank(
-            ItemRecord(
-                id=f"{case.key} {size} {placement}", rung=measurement.rung, title="",
-                subject=case.measurement, outcome=Outcome.ERROR, nodes=case.nodes, pairing=path,
-                size_bytes=size,
+        if measurement.asserted(per, size, case.sizes):
+            yield blank(
+                ItemRecord(
+                    id=f"{case.key} {size} {placement}",
+                    rung=measurement.rung,
+                    title="",
+                    subject=case.measurement,
+                    outcome=Outcome.ERROR,
+                    nodes=case.nodes,
+                    pairing=str(case.pairing) if case.pairing else placement or "",
+                    size_bytes=size,
+                    questions=(Question(LIMITS, case, size, placement),),
+                )
             )
-        )  # fmt: skip
-        yield settled(begun, found.judgements, found.errors[0] if found.errors else None)
 
 
 # --- the command ---
 
 
-def examine(lab: InProcessLab, seeds: int, played: bool) -> tuple[list[Tally], list[str]]:
+def examine(
+    lab: InProcessLab, seeds: int, played: bool, engine: str = RULES
+) -> tuple[list[Tally], list[str]]:
     """Both levels of a platform; with ``played`` complete runs are compared for some seeds."""
     tallies, unlike = [], []
     with using_lab(lab):
@@ -228,7 +243,7 @@ def examine(lab: InProcessLab, seeds: int, played: bool) -> tuple[list[Tally], l
             for seed in range(1, seeds + 1):
                 judge_seed(one, seed, tally)
             for seed in range(1, min(seeds, PLAYED[level] if played else 0) + 1):
-                unlike += differences(one, seed)
+                unlike += differences(one, seed, engine)
             tallies.append(tally)
     return tallies, unlike
 
@@ -327,7 +342,8 @@ def _all(options: Any) -> Iterator[tuple[list[Tally], list[str]]]:
 
 def _one(name: str, options: Any) -> tuple[list[Tally], list[str]]:
     started = time.process_time()
-    found = examine(InProcessLab(name, options.thresholds), options.seeds, options.played)
+    lab = InProcessLab(name, options.thresholds)
+    found = examine(lab, options.seeds, options.played, options.diagnosis)
     print(f"{name}: {time.process_time() - started:.0f} s of CPU time", file=sys.stderr, flush=True)
     return found
 
@@ -337,6 +353,7 @@ def _options(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--seeds", type=int, default=1000)
     parser.add_argument("--platform", action="append", choices=PLATFORMS)
     parser.add_argument("--jobs", type=int, default=1, help="platforms at once")
+    parser.add_argument("--diagnosis", choices=ENGINES, default=RULES, help="what names the causes")
     parser.add_argument("--thresholds", type=Path, default=ROOT / "thresholds")
     parser.add_argument("--page", type=Path, help="write the page of the documentation")
     parser.add_argument(

@@ -57,6 +57,7 @@ class InProcessLab:
     """The nodes of one platform's lab, and the platform file with their limits.
 
     ``count`` is the number of nodes; ``injected`` holds faults in the syntax of ``--lab-fault``.
+    ``noise`` is a multiple of the documents' noise; ``physics`` are names of ``lab.sim.physics``.
     """
 
     def __init__(
@@ -66,13 +67,15 @@ class InProcessLab:
         *,
         count: int | None = None,
         injected: Sequence[str] = (),
+        noise: float = 1.0,
+        physics: Sequence[str] = (),
     ) -> None:
         self.platform = thresholds.with_model(limits_of(name, limits), "some-model")
         self.cluster = _cluster(name, count or len(NODES[name]))
         data = platforms.load(name)
         self.nodes = {
             node.name: platforms.describe(data, node.name, index, 0)
-            | {"address": node.address, "root": ""}
+            | {"address": node.address, "root": "", "noise": noise, "physics": physics}
             for index, node in enumerate(self.cluster.nodes)
         }
         for fault in (faults.parse(text, list(self.nodes)) for text in injected):

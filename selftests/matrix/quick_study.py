@@ -1,7 +1,7 @@
 """The blind study for slow parts alone, without a lab: hundreds of runs in minutes.
 
-    python selftests/matrix/quick_study.py [--runs N] [--seed S] [--first K] [--jobs J]
-        [--diagnosis rules|model]
+    python selftests/matrix/quick_study.py [--runs N] [--seed S [S ...]] [--first K]
+        [--jobs J] [--diagnosis rules|model] [--noise X] [--physics NAME[,NAME]]
 
 Draws runs as ``blind_study`` does, but slow parts only, and plays each inside this process: the
 lab's tools are called as functions (``healthy_seeds_lab``), rung by rung, as are the measurements
@@ -21,7 +21,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
-from itertools import pairwise
 from random import Random, SystemRandom
 from statistics import fmean
 from typing import Any
@@ -31,20 +30,22 @@ from blind_draw import DrawnRun, drawn
 from blind_reach import Reaches
 from blind_study import Outcome as Studied
 from blind_study import misses, sums
+from calibration import calibration
 from expected_causes import ALL_CAUSES
-from healthy_seeds import _places
+from healthy_seeds import begun
 from healthy_seeds_lab import InProcessLab, using_lab
 from quick_engines import ENGINES, RULES, Engine
+from study_conditions import AS_DOCUMENTED, Conditions, add_options
 
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Case, Outcome, Transcript
-from railgauge.core.question import LIMITS, CaseResult, Question
+from railgauge.core.question import CaseResult
 from railgauge.diagnosis import OPEN, RunResults, notes
 from railgauge.diagnosis.unknown import unknown
 from railgauge.diagnosis.unplanned import unplanned
 from railgauge.judging import assess
 from railgauge.judging.confirmation import Confirmed, Remeasurement
-from railgauge.judging.record import ItemRecord, blank, settled
+from railgauge.judging.record import ItemRecord, settled
 from railgauge.planning import plan, sample
 from railgauge.verdict.decision import not_applicable
 
@@ -53,23 +54,36 @@ _LEVEL, _ROUNDS = "smoke", 2
 _FOLLOW_UP_ROUNDS = 2
 _BEGAN = datetime(2026, 1, 1, tzinfo=timezone.utc)
 _LADDER_S, _MEASUREMENT_S = 40.0, 0.05
+_DEFAULT_SEVERITY = "40"
 _WENT_WRONG = (Outcome.FAILED, Outcome.ERROR)
 
 
 @dataclass(frozen=True)
 class Course:
-    """A fault as it acts: always, with a probability, or from a time on."""
+    """A fault as it acts: always, with a probability, or from a time on.
+
+    Of a fault that varies at least the share ``least`` of its severity is lost.
+    """
 
     fault: str
     chance: float = 1.0
     after_s: float = 0.0
+    least: float = 1.0
 
     @classmethod
     def of(cls, text: str) -> Course:
         fault, *options = text.split(",")
         set_ = dict(option.split("=") for option in options)
         after = set_.get("after", "0s").removesuffix("s")
-        return cls(fault, float(set_.get("p", 1)), float(after))
+        return cls(fault, float(set_.get("p", 1)), float(after), float(set_.get("least", 1)))
+
+    def at(self, random: Random) -> str:
+        """The fault as it acts on one execution."""
+        if self.least == 1:
+            return self.fault
+        place, _, given = self.fault.partition("=")
+        severity = float(given.removesuffix("%") or _DEFAULT_SEVERITY)
+        return f"{place}={random.uniform(self.least, 1) * severity:.1f}%"
 
 
 class World:
@@ -90,7 +104,7 @@ class World:
 
     def _lab(self, faults: tuple[str, ...]) -> InProcessLab:
         if faults not in self._labs:
-            lab = InProcessLab(self._run.platform, count=self._run.nodes, injected=faults)
+            lab = self._run.lab(*faults)
             lab.reseed(self._run.lab_seed)
             self._labs[faults] = lab
             lab._turns = self._labs[()]._turns  # repeats are counted over all labs
@@ -106,7 +120,8 @@ class World:
         return CaseResult(tuple((self._repeat(case),) for _ in range(case.repeats)))
 
     def _repeat(self, case: Case) -> Transcript:
-        lab = self._lab(tuple(one.fault for one in self._courses if self._acts(one)))
+        acting = [one for one in self._courses if self._acts(one)]
+        lab = self._lab(tuple(one.at(self._random) for one in acting))
         *services, client = lab.commands(case)
         with using_lab(lab):
             found = lab.run_tool(client, services)
@@ -146,34 +161,15 @@ def _items(world: World, case: Case, blocked_by: tuple[str, ...]) -> Iterator[It
             measured = assess.read(lab.platform, case, world.measure(case))
         except NoEvidence as missing:
             error = missing
-    for begun in _begun(lab, case):
+    for item in begun(lab, case):
         if blocked_by:
-            yield replace(begun, outcome=Outcome.BLOCKED, reason="blocked", blocked_by=blocked_by)
+            yield replace(item, outcome=Outcome.BLOCKED, reason="blocked", blocked_by=blocked_by)
         elif measured is None:
-            yield settled(begun, (), error)
+            yield settled(item, (), error)
         else:
-            question = begun.questions[0]
+            question = item.questions[0]
             found = assess.limits(lab.platform, measured, question.size_bytes, question.placement)
-            yield settled(begun, found.judgements, found.errors[0] if found.errors else None)
-
-
-def _begun(lab: InProcessLab, case: Case) -> Iterator[ItemRecord]:
-    measurement = lab.platform.measurements[case.measurement]
-    for per, size, placement in _places(lab, case):
-        if measurement.asserted(per, size, case.sizes):
-            yield blank(
-                ItemRecord(
-                    id=f"{case.key} {size} {placement}",
-                    rung=measurement.rung,
-                    title="",
-                    subject=case.measurement,
-                    outcome=Outcome.ERROR,
-                    nodes=case.nodes,
-                    pairing=str(case.pairing) if case.pairing else placement or "",
-                    size_bytes=size,
-                    questions=(Question(LIMITS, case, size, placement),),
-                )
-            )
+            yield settled(item, found.judgements, found.errors[0] if found.errors else None)
 
 
 def followed_up(world: World, results: RunResults, engine: Engine) -> RunResults:
@@ -202,12 +198,11 @@ def _confirmed(world: World, asked: Remeasurement, made: dict[str, assess.Measur
 @dataclass(frozen=True)
 class Play:
     """A run as ``blind_count`` counts it, and what it cost: processor time of the diagnosis, and
-    executions added to the plan. ``probabilities`` are those of the causes, in their order."""
+    executions added to the plan."""
 
     studied: StudiedRun
     seconds: float
     added: int
-    probabilities: tuple[float, ...]
 
 
 def played(run: DrawnRun, name: str = RULES) -> StudiedRun:
@@ -235,7 +230,7 @@ def play(run: DrawnRun, name: str = RULES) -> Play:
     }
     items = [json.loads(json.dumps(record.to_json())) for record in records.values()]
     studied = StudiedRun(run.injected, Reaches(run), json.loads(json.dumps(verdict)), items)
-    return Play(studied, engine.seconds, world.added, engine.probabilities())
+    return Play(studied, engine.seconds, world.added)
 
 
 @dataclass(frozen=True)
@@ -253,13 +248,16 @@ def one(number: int, seed: int) -> Studied:
     return played_by(RULES, number, seed).outcome
 
 
-def played_by(name: str, number: int, seed: int) -> Played:
-    run = drawn(seed, number, _LEVEL, names=SLOW)
+def played_by(name: str, number: int, seed: int, conditions: Conditions = AS_DOCUMENTED) -> Played:
+    run = conditions.of(drawn(seed, number, _LEVEL, names=SLOW))
     found = play(run, name)
     studied, wrong = found.studied, wrong_causes(found.studied)
     outcome = Studied(run, tuple(counted(studied)), len(studied.decided), tuple(map(place, wrong)))
-    causes = zip(studied.verdict["causes"], found.probabilities, strict=False)
-    sure = tuple((p, cause not in wrong) for cause, p in causes if cause["confidence"] != OPEN)
+    sure = tuple(
+        (cause["probability"], cause not in wrong)
+        for cause in studied.verdict["causes"]
+        if cause["confidence"] != OPEN and "probability" in cause
+    )
     return Played(outcome, found.seconds, found.added, sure)
 
 
@@ -270,19 +268,27 @@ def missed(outcome: Studied) -> bool:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
-    print(f"seed {options.seed}, {options.runs} runs", flush=True)
-    numbers = range(options.first, options.first + options.runs)
-    play_one = partial(played_by, options.diagnosis, seed=options.seed)
-    with ProcessPoolExecutor(options.jobs) as pool:
-        plays = list(pool.map(play_one, numbers))
-    outcomes = [one.outcome for one in plays]
+    found = [one for seed in options.seed for one in _played(seed, options)]
+    outcomes = [one.outcome for one in found]
     total = sums(outcomes)
-    print("\n".join(misses([outcome for outcome in outcomes if missed(outcome)])))
-    for count, found in Counter(total.counts).most_common():
-        print(f"{found:5} {count.value}")
+    for count, number in Counter(total.counts).most_common():
+        print(f"{number:5} {count.value}")
     print(f"{total.wrong:5} wrong of {total.causes} decided causes")
-    print("\n".join((*_costs(plays), *_calibration(plays))))
+    sure = [pair for one in found for pair in one.sure]
+    print("\n".join((*_costs(found), *calibration(sure))))
     return 1 if any(map(missed, outcomes)) else 0
+
+
+def _played(seed: int, options: Any) -> list[Played]:
+    """The runs of one seed; what they missed is printed."""
+    print(f"seed {seed}, {options.runs} runs", flush=True)
+    numbers = range(options.first, options.first + options.runs)
+    conditions = Conditions(options.noise, options.physics)
+    play_one = partial(played_by, options.diagnosis, seed=seed, conditions=conditions)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        found = list(pool.map(play_one, numbers))
+    print("\n".join(misses([one.outcome for one in found if missed(one.outcome)])), flush=True)
+    return found
 
 
 def _costs(found: Sequence[Played]) -> Iterator[str]:
@@ -291,22 +297,15 @@ def _costs(found: Sequence[Played]) -> Iterator[str]:
     yield f"{fmean(added):5.1f} executions added a run, {max(added)} in the worst one"
 
 
-def _calibration(found: Sequence[Played]) -> Iterator[str]:
-    """The share of the decided causes that are right, by their probability."""
-    sure = [pair for one in found for pair in one.sure]
-    for low, high in pairwise((0.97, 0.99, 0.999, 1.0)):
-        some = [right for p, right in sure if low <= p < high or p == high == 1]
-        if some:
-            yield f"{len(some):5} causes with a probability of {low} to {high}: {sum(some)} right"
-
-
 def _options(arguments: Sequence[str] | None) -> Any:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--first", type=int, default=0, help="number of the first run (0)")
-    parser.add_argument("--seed", type=int, default=SystemRandom().randrange(1_000_000))
+    fresh = [SystemRandom().randrange(1_000_000)]
+    parser.add_argument("--seed", type=int, nargs="+", default=fresh, help="one or several")
     parser.add_argument("--jobs", type=int, default=2, help="runs at once (2)")
     parser.add_argument("--diagnosis", choices=ENGINES, default=RULES, help="what names the parts")
+    add_options(parser)
     return parser.parse_args(arguments)
 
 

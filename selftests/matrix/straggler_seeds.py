@@ -1,7 +1,7 @@
 """Stragglers in simulated runs: how often a healthy part is named, and how often a slow one is.
 
     python selftests/matrix/straggler_seeds.py [--seeds N] [--platform P]… [--level L]…
-        [--page FILE]
+        [--diagnosis rules|model] [--page FILE]
 
 For each seed, the lab's own functions give the samples of a whole run, without SSH, runs or files
 (see ``healthy_seeds.py``), and the diagnosis looks for causes. A healthy run must have none. Then a
@@ -16,23 +16,25 @@ import dataclasses
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from healthy_seeds import Bench, Check, bench, rate
+from healthy_seeds import Bench, Check, begun, bench, rate
 from healthy_seeds_lab import InProcessLab, using_lab
 from healthy_seeds_values import Source
 from injections import NODES, PLATFORMS
+from quick_engines import ENGINES, MODEL, RULES
 
+from railgauge.config.thresholds.model import Peers
 from railgauge.core.errors import BadInput
+from railgauge.core.limits import Basis
 from railgauge.core.model import Case, Judgement, Outcome
-from railgauge.core.question import LIMITS, Question
 from railgauge.diagnosis import OPEN as UNDECIDED
-from railgauge.diagnosis import Cause, RunResults, diagnose, nodes_of
+from railgauge.diagnosis import Cause, RunResults, nodes_of
 from railgauge.diagnosis.reach import devices_of
 from railgauge.judging.record import ItemRecord, settled
 from railgauge.lab import faults, platforms
@@ -49,69 +51,54 @@ NAMED, OPEN, NODE, OTHER, SILENT = (
     "silent",
 )
 SLOW_SEEDS = {"smoke": 20, "nightly": 10, "signoff": 5}
+_LIMIT = Peers(0.03, Basis("site", "no part may be more than 3 % behind"))
 _SHOWN = 20
-
-Judge = Callable[[Check, Source], Judgement]
 
 
 # --- one run ---
 
 
-def judged(check: Check, samples: Source) -> Judgement:
-    return check.judge(samples)
-
-
-def values_only(check: Check, samples: Source) -> Judgement:
-    """The values only; the rule needs nothing else of an item within its limits."""
-    values = tuple(sample.value for sample in samples.samples(check.key))
-    name, size, _ = check.key
-    return Judgement(
-        name, Outcome.PASSED, "", "", "", unit=check.limit.unit, values=values, worst=min(values),
-        size_bytes=size, better=check.declared.better,
-    )  # fmt: skip
-
-
-def records(one: Bench, seed: int, judge: Judge) -> dict[str, ItemRecord]:
+def records(one: Bench, seed: int) -> dict[str, ItemRecord]:
     """All items of a run with this seed that compare a measured value with a limit."""
     one.lab.reseed(seed)
     return {
-        item.id: item
+        item.id: settled(item, judgements, None)
         for case, samples, checks in one.cases
-        for item in _items(one.lab, case, _judgements_of(samples, checks, judge))
+        for item, judgements in _judged(one.lab, case, samples, checks)
     }
 
 
-_Judged = Mapping[tuple["int | None", "str | None"], Sequence[Judgement]]
-
-
-def _judgements_of(samples: Source, checks: Sequence[Check], judge: Judge) -> _Judged:
-    """The judgements of one case by size, and by link or GPU."""
+def _judged(
+    lab: InProcessLab, case: Case, samples: Source, checks: Sequence[Check]
+) -> Iterator[tuple[ItemRecord, Sequence[Judgement]]]:
+    """The items of one case with their judgements."""
     samples.take()
     found: dict[tuple[int | None, str | None], list[Judgement]] = {}
     for check in checks:
-        found.setdefault(check.key[1:], []).append(judge(check, samples))
-    return found
+        found.setdefault(check.key[1:], []).append(check.judge(samples))
+    for item in begun(lab, case):
+        (asked,) = item.questions
+        yield item, found[asked.size_bytes, asked.placement]
 
 
-def _items(lab: InProcessLab, case: Case, found: _Judged) -> Iterator[ItemRecord]:
-    for (size, placement), judgements in found.items():
-        begun = ItemRecord(
-            id=f"{case.key} {size} {placement}",
-            rung=lab.platform.measurements[case.measurement].rung,
-            title="",
-            subject=case.measurement,
-            outcome=Outcome.ERROR,
-            nodes=case.nodes,
-            pairing=str(case.pairing) if case.pairing else placement or "",
-            size_bytes=size,
-            questions=(Question(LIMITS, case, size, placement),),
-        )
-        yield settled(begun, judgements, None)
+def results(one: Bench, seed: int) -> RunResults:
+    """A run on a platform that demands a limit on stragglers."""
+    platform = dataclasses.replace(one.lab.platform, peers=_LIMIT)
+    return RunResults(records(one, seed), {}, platform, one.lab.cluster)
 
 
-def causes(one: Bench, seed: int, judge: Judge) -> tuple[Cause, ...]:
-    lab = one.lab
-    return diagnose(RunResults(records(one, seed, judge), {}, lab.platform, lab.cluster))
+def causes(one: Bench, seed: int, engine: str) -> tuple[Cause, ...]:
+    return ENGINES[engine]().diagnose(results(one, seed))
+
+
+def alarms(one: Bench, seed: int, engine: str) -> Iterator[str]:
+    """What a healthy run must not have: a cause, or a node that is not known to keep the limit."""
+    playing, run = ENGINES[engine](), results(one, seed)
+    for cause in playing.diagnose(run):
+        yield f"{cause.cause} {cause.where}: {cause.says}"
+    for item in playing.compared(run):
+        if item.outcome is not Outcome.PASSED:
+            yield f"{item.id}: {item.reason}"
 
 
 # --- many runs ---
@@ -137,29 +124,30 @@ class Slow:
     outcomes: Mapping[float, str]
 
 
-def healthy(platform: str, level: str, seeds: int) -> Healthy:
-    lab, alarms = InProcessLab(platform), []
+def healthy(platform: str, level: str, seeds: int, engine: str = RULES) -> Healthy:
+    lab, found = InProcessLab(platform), list[str]()
     with using_lab(lab):
         one = bench(lab, level)
         for seed in range(1, seeds + 1):
-            for cause in causes(one, seed, values_only):
-                alarms.append(f"{platform} {level} seed {seed}: {cause.where}: {cause.says}")
-    return Healthy(platform, level, seeds, tuple(alarms))
+            found += (f"{platform} {level} seed {seed}: {s}" for s in alarms(one, seed, engine))
+    return Healthy(platform, level, seeds, tuple(found))
 
 
-def slow(platform: str, level: str, name: str, seeds: int) -> Slow:
-    outcomes = {share: _counted(platform, level, f"{name}={share}%", seeds) for share in SHARES}
+def slow(platform: str, level: str, name: str, seeds: int, engine: str = RULES) -> Slow:
+    outcomes = {
+        share: _counted(platform, level, f"{name}={share}%", seeds, engine) for share in SHARES
+    }
     return Slow(platform, level, name, outcomes)
 
 
-def _counted(platform: str, level: str, text: str, seeds: int) -> str:
+def _counted(platform: str, level: str, text: str, seeds: int, engine: str) -> str:
     """How often a part that is slower by this share is named, and the other outcomes."""
     lab = InProcessLab(platform)
     fault = apply_fault(lab, text)
     with using_lab(lab):
         one = bench(lab, level)
         one_nic = len(lab.platform.fabric_nics) == 1
-        every = (causes(one, seed, judged) for seed in range(1, seeds + 1))
+        every = (causes(one, seed, engine) for seed in range(1, seeds + 1))
         outcomes = Counter(outcome_of(fault, found, one_nic=one_nic) for found in every)
     if len(outcomes) == 1:
         return next(iter(outcomes))
@@ -227,7 +215,7 @@ def slow_table(rows: Sequence[Slow]) -> str:
     return "\n".join([*head, *lines])
 
 
-def page(false: Sequence[Healthy], found: Sequence[Slow]) -> str:
+def page(false: Sequence[Healthy], found: Sequence[Slow], engine: str = RULES) -> str:
     seeds = [f"{number} at {level}" for level, number in SLOW_SEEDS.items()]
     nodes = {len(NODES[row.platform]) for row in false}
     return _PAGE.format(
@@ -235,22 +223,29 @@ def page(false: Sequence[Healthy], found: Sequence[Slow]) -> str:
         slow=slow_table(found),
         seeds=", ".join(seeds),
         nodes=f"{min(nodes)} to {max(nodes)}",
+        source=_SOURCES[engine],
+        limit=f"{100 * _LIMIT.behind_max:g} %",
     )
 
 
+_SOURCES = {
+    RULES: "The rule, which permits one in 100,000 healthy runs, and its derivation are in\n"
+    "`src/railgauge/diagnosis/peers`.",
+    MODEL: "The model that names it is in `src/railgauge/diagnosis/slow`.",
+}
 _PAGE = """# Stragglers
 
 How often the diagnosis names a part that is behind its peers, where there is one and where there is
-none. The rule and its derivation are in `src/railgauge/diagnosis/peers`. Evidence simulated: the
-embedded lab, {nodes} nodes a platform. Made by `make stragglers`, which fails on any straggler in a
-healthy run.
+none. {source} Evidence simulated: the embedded lab, {nodes} nodes a platform. Made by
+`make stragglers`, which fails on any cause in a healthy run, and on any node of it that is not
+known to keep a limit of {limit} on stragglers.
 
 ## Healthy runs
 
 {healthy}
 
-With none in n runs, the true rate is below 3/n at 95 % confidence (rule of three). The rule permits
-one in 100,000 runs. The levels share their noise, so the rows of one platform must not be added up.
+With none in n runs, the true rate is below 3/n at 95 % confidence (rule of three). The levels share
+their noise, so the rows of one platform must not be added up.
 
 ## Slow parts
 
@@ -275,27 +270,29 @@ def run(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     places = [(name, level) for name in options.platform for level in options.level]
     with ProcessPoolExecutor(options.jobs) as pool:
-        false = list(pool.map(_healthy, places, [options.seeds] * len(places)))
-        found = [row for rows in pool.map(_slow, places) for row in rows] if options.slow else []
-    alarms = [line for row in false for line in row.alarms]
-    print("\n\n".join([healthy_table(false), slow_table(found), *alarms[:_SHOWN]]))
+        by = [options.diagnosis] * len(places)
+        false = list(pool.map(_healthy, places, [options.seeds] * len(places), by))
+        rows = pool.map(_slow, places, by) if options.slow else ()
+        found = [row for some in rows for row in some]
+    every = [line for row in false for line in row.alarms]
+    print("\n\n".join([healthy_table(false), slow_table(found), *every[:_SHOWN]]))
     if options.page:
-        options.page.write_text(page(false, found), encoding="utf-8")
-    return 1 if alarms else 0
+        options.page.write_text(page(false, found, options.diagnosis), encoding="utf-8")
+    return 1 if every else 0
 
 
-def _healthy(place: tuple[str, str], seeds: int) -> Healthy:
+def _healthy(place: tuple[str, str], seeds: int, engine: str) -> Healthy:
     started = time.process_time()
-    row = healthy(*place, seeds)
+    row = healthy(*place, seeds, engine)
     _print_time(place, started)
     return row
 
 
-def _slow(place: tuple[str, str]) -> list[Slow]:
+def _slow(place: tuple[str, str], engine: str) -> list[Slow]:
     started, rows = time.process_time(), []
     for name in FAULTS:
         with suppress(BadInput):  # the platform has no such part
-            rows.append(slow(*place, name, SLOW_SEEDS[place[1]]))
+            rows.append(slow(*place, name, SLOW_SEEDS[place[1]], engine))
     _print_time(place, started)
     return rows
 
@@ -311,6 +308,7 @@ def _options(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--platform", action="append", choices=PLATFORMS)
     parser.add_argument("--level", action="append", choices=LEVELS)
     parser.add_argument("--jobs", type=int, default=1, help="platforms and levels at once")
+    parser.add_argument("--diagnosis", choices=ENGINES, default=RULES, help="what names the parts")
     parser.add_argument("--page", type=Path, help="write the page of the documentation")
     parser.add_argument(
         "--no-slow", dest="slow", action="store_false", help="make healthy runs alone"

@@ -109,10 +109,10 @@ def test_iterations_in_two_groups_are_rejected(monkeypatch):
     """Every second iteration is 10 % slower, but still above the limit."""
     plain_noise = figures.noise
 
-    def swinging(seed: int, key: str, size: int) -> float:
+    def swinging(node: dict, key: str, size: int) -> float:
         words = key.split()
         is_cycle = "all_reduce_perf" in words and words[0].count(":") == 1
-        return 0.9 if is_cycle and int(words[-2]) % 2 else plain_noise(seed, key, size)
+        return 0.9 if is_cycle and int(words[-2]) % 2 else plain_noise(node, key, size)
 
     monkeypatch.setattr(figures, "noise", swinging)
     (smoke, _), _ = examine(InProcessLab("h200"), 1, played=False)

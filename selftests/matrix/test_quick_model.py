@@ -9,16 +9,21 @@ from random import Random
 import pytest
 from blind_count import counted, wrong_causes
 from blind_draw import DrawnRun
+from blind_study import PLUGIN
+from fault_matrix import run_with_faults
+from healthy_seeds import begun
 from healthy_seeds_lab import InProcessLab
 from injections import Injection
 from quick_engines import MODEL, Model
-from quick_study import _begun, main, play
+from quick_study import main, play
+from testing.places import ROOT
 
 from railgauge.core.model import Judgement, Outcome
 from railgauge.diagnosis import RunResults
 from railgauge.diagnosis.slow import inferred
 from railgauge.diagnosis.slow.constants import DECIDED, When
 from railgauge.diagnosis.slow.faults import PartFault, joined
+from railgauge.diagnosis.slow.known import KnownCause
 from railgauge.diagnosis.slow.places import Places
 from railgauge.planning import plan, sample
 from railgauge.tools import form
@@ -36,7 +41,7 @@ class Drawn:
         self.lab = InProcessLab(platform, count=nodes)
         level = sample.level(self.lab.platform, self.lab.cluster, "smoke", 2, sampled=False)
         cases = [case for _, case in plan.cases(self.lab.platform, level)]
-        self.items = [item for case in cases for item in _begun(self.lab, case)]
+        self.items = [item for case in cases for item in begun(self.lab, case)]
         self.layout = Layout.of(self.lab.platform)
         parts = sorted({part for item in self.items for part in self._parts(item)})
         some = [part for part in parts if part.kind not in (KindOfPart.LINK, KindOfPart.PCIE)]
@@ -135,9 +140,10 @@ def test_what_a_fact_shows_explains_a_loss_away():
     (open_one,) = before.findings
     assert not open_one.is_decided
     other = next(part for part in (open_one.part, *open_one.rivals) if part.kind is KindOfPart.NODE)
-    (decided,) = inferred(results, [other]).findings
-    assert decided.part == other
-    assert decided.probability > open_one.probability
+    shown = KnownCause(
+        "link-error-rate", frozenset({other.node}), frozenset(), "", lambda item: bool(item.nodes)
+    )
+    assert inferred(results, [shown]).findings == ()
 
 
 def test_what_it_asks_tells_its_suspects_apart():
@@ -145,7 +151,7 @@ def test_what_it_asks_tells_its_suspects_apart():
     played = play(run, MODEL)
     assert [c.count.name for c in counted(played.studied)] == ["EXACT"]
     assert wrong_causes(played.studied) == []
-    assert min(played.probabilities) >= DECIDED
+    assert min(c["probability"] for c in played.studied.verdict["causes"]) >= DECIDED
 
 
 def _slow(name, node, device=""):
@@ -157,9 +163,9 @@ def test_it_infers_once_for_each_set_of_measurements():
     results = Drawn("metax-c500", 4, 2, 1).results()
     engine = Model()
     engine.diagnose(results)
-    first = engine.inference
+    first = engine.found
     engine.follow_ups(results, (), ())
-    assert engine.inference is first
+    assert engine.found is first
 
 
 def test_the_probabilities_of_courses_sum_to_one():
@@ -185,3 +191,15 @@ def test_a_nic_that_sends_even_more_slowly_may_be_two_slow_directions():
     assert {one.part.kind for one in found if one.is_decided} == {KindOfPart.SEND}
     suspected = {part.kind for one in found for part in (one.part, *one.rivals)}
     assert {KindOfPart.NIC, KindOfPart.SEND, KindOfPart.RECEIVE} <= suspected
+
+
+def test_a_whole_run_may_be_diagnosed_by_the_model(tmp_path, monkeypatch):
+    """The plugin replaces the rules in the run's own process."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "selftests"))
+    injected = (
+        Injection("connectx4-homelab", "slow-node", "slow-node@viper", "slow-node", "viper"),
+    )
+    done = run_with_faults(injected, 1, tmp_path / "run", *PLUGIN)
+    (cause,) = done.causes
+    assert (cause["cause"], cause["where"]["node"]) == ("slow-node", "viper")
+    assert cause["probability"] > DECIDED

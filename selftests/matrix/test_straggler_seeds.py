@@ -2,19 +2,41 @@
 
 import pytest
 import straggler_seeds
-from healthy_seeds_lab import InProcessLab
+from healthy_seeds import bench
+from healthy_seeds_lab import InProcessLab, using_lab
 from injections import PLATFORMS, ROOT
-from straggler_seeds import NAMED, NODE, OTHER, SILENT, apply_fault, healthy, outcome_of, run
-from testing.diagnose_scenes import causes, names
+from quick_engines import ENGINES
+from straggler_seeds import (
+    NAMED,
+    NODE,
+    OTHER,
+    SILENT,
+    alarms,
+    apply_fault,
+    healthy,
+    outcome_of,
+    run,
+)
+from testing.diagnose_scenes import causes
 from testing.straggler_scenes import MANY
 from testing.straggler_scenes import run as scene
 
 from railgauge.lab import faults
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_a_healthy_lab_has_no_straggler(platform):
-    assert healthy(platform, "smoke", 3).alarms == ()
+def test_a_healthy_lab_has_no_straggler(platform, engine):
+    assert healthy(platform, "smoke", 3, engine).alarms == ()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_straggler_and_the_limit_that_it_misses_are_alarms(engine):
+    lab = InProcessLab("metax-c500", injected=("slow-node@mx02=4.5%",))
+    with using_lab(lab):
+        cause, item = alarms(bench(lab, "smoke"), 1, engine)
+    assert cause.startswith("straggler mx02")
+    assert item.startswith("peers::behind_peers[mx02]")
 
 
 def fault(text, device=""):
@@ -68,8 +90,7 @@ def test_a_false_alarm_gives_exit_code_1(monkeypatch):
         map = staticmethod(map)
 
     monkeypatch.setattr(straggler_seeds, "ProcessPoolExecutor", Inline)
-    alarmed = causes(scene(names(4), {"n2": 0.96}))
-    monkeypatch.setattr(straggler_seeds, "causes", lambda *_: alarmed)
+    monkeypatch.setattr(straggler_seeds, "alarms", lambda *_: ["straggler n2"])
     options = ["--platform", "connectx4-homelab", "--level", "smoke", "--seeds", "1", "--no-slow"]
     assert run(options) == 1
 

@@ -233,7 +233,7 @@ def client():
 
 
 def answered(metax, run, kind, case=CASE, size=None):
-    return Assessor(metax, run).answer(Question(kind, case, size))
+    return Assessor(metax, run.found, run.result).answer(Question(kind, case, size))
 
 
 @needs_transcripts

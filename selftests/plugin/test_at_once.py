@@ -18,7 +18,7 @@ LEVEL = Level("smoke", ((Pair("a", "b"), Pair("c", "d")),), NODES, {})
 
 def config(asked=None, tx=None, replay=None, **more):
     option = SimpleNamespace(at_once=asked, tx=tx, replay=replay)
-    return SimpleNamespace(option=option, getvalue=lambda name: getattr(option, name), **more)
+    return SimpleNamespace(option=option, **more)
 
 
 def worker(count, asked=None, **more):
@@ -57,5 +57,5 @@ def test_each_worker_has_its_share_of_what_is_asked_for(asked, count, expected):
 
 def test_workers_are_counted_as_xdist_does():
     assert workers(config()) == 0
-    assert workers(config(tx=["popen", "3*popen"])) == 4
+    assert workers(config(tx=["popen", "3*popen", "popen//python=a*b"])) == 5
     assert workers(worker(3)) == 3

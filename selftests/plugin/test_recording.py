@@ -210,7 +210,18 @@ def test_trouble_when_cleaning_up_after_a_pass_is_an_error(phase):
 
 def test_after_setup_nothing_is_known_unless_it_failed(phase):
     assert phase(when="setup") is None
-    assert phase(skip("blocked by b"), when="setup", blocked_by=("b",))["blocked_by"] == ["b"]
+    shut = item("a", Outcome.BLOCKED, blocked_by=("b",), reason="blocked by b")
+    assert phase(skip("blocked by b"), when="setup", ended=shut)["blocked_by"] == ["b"]
+
+
+def test_an_item_that_does_not_come_to_its_test_is_as_its_gate_has_ended_it(phase):
+    shut = item("a", Outcome.BLOCKED, blocked_by=("b",), reason="blocked by b", error_kind="hung")
+    phase(when="setup")
+    record = phase(skip("blocked by b"), ended=shut)
+    assert said(record) == ("blocked", "blocked by b", "hung", False)
+    assert (record["duration_s"], record["id"]) == (3, "a")
+    late = NodeUnreachable("no route", where="n2")
+    assert said(phase(late, when="teardown")) == said(record), "what ended it first counts"
 
 
 def test_a_teardown_that_passes_has_the_record_too(phase):
@@ -224,17 +235,17 @@ def test_a_setup_that_passes_knows_nothing_whatever_was_asked(phase):
 
 def test_a_record_says_what_it_is_about_and_how_long_it_took(phase):
     phase(when="setup")
-    record = phase(judgements=[GOOD], questions=[ASKED], transcript="t.txt", blocked_by=("b",))
+    record = phase(judgements=[GOOD], questions=[ASKED], transcript="t.txt")
     about = ("id", "rung", "subject", "title", "nodes", "pairing", "size_bytes", "ways")
     assert [record[name] for name in about] == [
         "a", 1, "host_write_bandwidth", "A title", ["n1", "n2"], "mlx5_0", 8, ["size"],
     ]  # fmt: skip
-    assert (record["duration_s"], record["transcript"], record["blocked_by"]) == (3, "t.txt", ["b"])
+    assert (record["duration_s"], record["transcript"]) == (3, "t.txt")
     assert len(record["questions"]) == 1
 
 
 def test_a_draft_knows_nothing():
-    assert Draft() == Draft([], "", (), None, 0.0, [], None, None, False, False)
+    assert Draft() == Draft([], "", None, 0.0, [], None, False)
 
 
 def test_a_pass_needs_a_comparison(pytest_item):

@@ -67,11 +67,12 @@ def test_what_a_worker_writes_is_what_the_controller_reads(store):
     worksheet.write(store, ITEMS)
     sheet = worksheet.read(store)
     assert list(sheet.units) == worksheet.units_of(ITEMS)
-    (record,) = sheet.records_of(5, "write[a:b-mlx5_0-4B]")
+    records = dict(sheet.records(sheet.ids([one.name for one in ITEMS])))
+    assert [one.id for one in records.values()] == [one.name for one in ITEMS]
+    record = records[5]
     assert (record.rung, record.subject, record.nodes) == (1, "write", ("a", "b"))
     assert (record.pairing, record.size_bytes, record.outcome) == ("mlx5_0", 4, Outcome.ERROR)
-    (record,) = sheet.records_of(9, "of somebody else")
-    assert record.title == "of somebody else"
+    assert records[9].title == "of somebody else"
 
 
 HOLDER = "write[a:b-all-pairings-all-sizes]"
@@ -85,10 +86,11 @@ def test_an_item_that_holds_others_has_their_ids_and_records(store):
     assert sheet.units[1].case == "write[a:b]"
     ids = [f"write[a:b-{nic}-{size}]" for nic in ("mlx5_0", "mlx5_1") for size in ("2B", "4MiB")]
     assert sheet.ids(["kernel[a]", HOLDER]) == ["kernel[a]", *ids]
-    for found in (list(sheet.records_of(1, HOLDER)), list(sheet.records(["kernel[a]", *ids]))[1:]):
-        assert [record.id for record in found] == ids
-        assert [record.pairing for record in found] == ["mlx5_0", "mlx5_0", "mlx5_1", "mlx5_1"]
-        assert [record.size_bytes for record in found] == 2 * [2, 4 * 2**20]
+    items, (_, *found) = zip(*sheet.records(["kernel[a]", *ids]), strict=True)
+    assert items == (0, 1, 1, 1, 1)
+    assert [record.id for record in found] == ids
+    assert [record.pairing for record in found] == ["mlx5_0", "mlx5_0", "mlx5_1", "mlx5_1"]
+    assert [record.size_bytes for record in found] == 2 * [2, 4 * 2**20]
 
 
 def test_items_of_the_same_cases_follow_each_other_if_some_hold_others():

@@ -20,7 +20,8 @@ BY_PATH = {"railgauge.facts.model: GidFacts.roce_version"}
 
 # The model of slow parts plays in this study until it replaces the rules of ``diagnosis``.
 OF_STUDIES = tuple(
-    ROOT / "selftests" / "matrix" / name for name in ("quick_engines.py", "quick_study.py")
+    ROOT / "selftests" / name
+    for name in ("matrix/quick_engines.py", "matrix/quick_study.py", "testing/by_model.py")
 )
 
 

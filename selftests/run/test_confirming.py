@@ -10,7 +10,6 @@ from railgauge.diagnosis import RunResults
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import FILE, Remeasurement
 from railgauge.run import confirming
-from railgauge.run.confirming import Again
 from railgauge.run.store import Store
 
 PLACES = (("n1", "n3"), ("n2", "n3"))
@@ -34,7 +33,7 @@ def asked_again(store, *answers):
         assert len(store.lines(FILE)[0]) == len(ASKED), "all is asked before the first is measured"
         raise left.pop(0)
 
-    ended = confirming.ask_again(ASKED, store, Assessor(PLATFORM, Again({}, measured)), told.append)
+    ended = confirming.ask_again(ASKED, store, Assessor(PLATFORM, {}, measured), told.append)
     return told, ended
 
 

@@ -1,25 +1,28 @@
-"""A failure on a lower rung blocks the rungs above it on the same nodes."""
+"""An item of a live run waits for the rungs below it, and all processes have the same gates."""
 
 import threading
 import time
 
 import pytest
+from testing.core_values import ROOT, item
 
+from railgauge.config import thresholds
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Outcome
-from railgauge.judging.prevention import Prevents
+from railgauge.core.terms import Rung
 from railgauge.leases.files import Leases
-from railgauge.run.gates import Gates
+from railgauge.run.gates import RunGates
 from railgauge.run.store import Store
 
+H200 = thresholds.load("h200", ROOT / "thresholds")
+# In the order of the ladder; the last one has two rows.
 ITEMS = [
-    ("rdma[a:b]", 1, ("a", "b")),
-    ("facts[a]", 0, ("a",)),
-    ("facts[b]", 0, ("b",)),
-    ("facts[c]", 0, ("c",)),
-    ("gdr[a:b]", 2, ("a", "b")),
-    ("rdma[a:c]", 1, ("a", "c")),
+    (Rung.PREFLIGHT, ("a",), 1),
+    (Rung.PREFLIGHT, ("b",), 1),
+    (Rung.PREFLIGHT, (), 1),
+    (Rung.NETWORK, ("a", "b"), 2),
 ]
+FACT_A, FACT_B, OF_SUBNET, PAIR = range(4)
 
 
 @pytest.fixture
@@ -29,81 +32,76 @@ def store(tmp_path):
 
 
 def gates(store, wait_limit_s=5.0):
-    made = Gates(store, wait_limit_s)
+    made = RunGates(store, wait_limit_s)
     made.expect(ITEMS)
     return made
 
 
-def finish(gate, **changes):
-    outcomes = {name: Outcome.PASSED for name, _, _ in ITEMS} | changes
-    for name, outcome in outcomes.items():
-        gate.finished(name, outcome)
+def end(gate, place, outcome=Outcome.PASSED, **more):
+    rung, nodes, _ = ITEMS[min(place, PAIR)]
+    more = {"by_evidence": True, "subject": "kernel", **more}
+    gate.ended(item(f"item{place}", outcome, rung=rung, nodes=nodes, **more), place, nodes)
 
 
-@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.ERROR])
-def test_what_went_wrong_below_is_named(store, outcome):
-    gate = gates(store)
-    finish(gate, **{"facts[b]": outcome})
-    assert gate.blockers(1, ("a", "b")) == ("facts[b]",)
-    assert gate.blockers(2, ("a", "b")) == ("facts[b]",)
+def end_all(gate, **changes):
+    for place in range(PAIR + 2):
+        end(gate, place, **changes.get(f"item{place}", {}))
 
 
-def test_other_nodes_are_not_blocked(store):
-    gate = gates(store)
-    finish(gate, **{"facts[b]": Outcome.FAILED})
-    assert gate.blockers(1, ("a", "c")) == ()
+def test_another_process_learns_what_blocks_and_what_keeps_results_from_being_checked(store):
+    gate, other = gates(store), gates(store)
+    end_all(gate, item1={"outcome": Outcome.FAILED, "subject": "port_state"})
+    assert other.blockers(1, ("a", "b")) == other.blockers(3, ("b",)) == ("item1",)
+    assert other.is_checked(H200.measurements["node_all_reduce"], ("b",))
+    assert not other.is_checked(H200.measurements["pair_all_reduce"], ("a", "b"))
 
 
-def test_the_same_rung_and_those_above_do_not_block(store):
-    gate = gates(store)
-    finish(gate, **{"rdma[a:b]": Outcome.FAILED, "gdr[a:b]": Outcome.FAILED})
-    assert gate.blockers(1, ("a", "b")) == ()
-    assert gate.blockers(0, ("a",)) == ()
-
-
-def test_a_pair_s_failure_blocks_both_of_its_nodes_above(store):
-    gate = gates(store)
-    finish(gate, **{"rdma[a:c]": Outcome.FAILED})
-    assert gate.blockers(2, ("a", "b")) == ("rdma[a:c]",)
-
-
-@pytest.mark.parametrize(
-    "outcome", [Outcome.PASSED, Outcome.MARGINAL, Outcome.RECORD_ONLY, Outcome.BLOCKED]
-)
-def test_only_what_went_wrong_itself_blocks(store, outcome):
-    """A blocked item blocks nothing; the failure that blocked it does."""
-    gate = gates(store)
-    finish(gate, **{"facts[a]": outcome})
-    assert gate.blockers(1, ("a", "b")) == ()
-
-
-def test_each_blocker_is_named_once(store):
-    gate = gates(store)
-    finish(gate, **{"rdma[a:b]": Outcome.FAILED})
-    assert gate.blockers(2, ("a", "b")) == ("rdma[a:b]",)
-
-
-def test_blockers_are_in_the_order_of_the_ladder(store):
-    gate = gates(store)
-    finish(gate, **{"rdma[a:b]": Outcome.FAILED, "facts[b]": Outcome.FAILED})
-    assert gate.blockers(2, ("a", "b")) == ("facts[b]", "rdma[a:b]")
+def test_another_process_learns_that_evidence_shows_nothing(store):
+    gate, other = gates(store), gates(store)
+    end_all(gate, item1={"outcome": Outcome.ERROR, "by_evidence": False})
+    assert other.blockers(1, ("a", "b")) == ()
+    lines, _ = store.lines("outcomes.jsonl")
+    assert [(one["outcome"], one.get("shown")) for one in lines[:2]] == [
+        ("passed", None), ("error", "not_run"),
+    ]  # fmt: skip
 
 
 def test_lower_rungs_are_waited_for(store):
     gate, other = gates(store), gates(store)
-    later = threading.Timer(0.2, finish, [other], {"facts[a]": Outcome.FAILED})
+    end(gate, FACT_B)
+    later = threading.Timer(0.2, end, [other, FACT_A, Outcome.FAILED])
     started = time.monotonic()
     later.start()
-    assert gate.blockers(1, ("a", "b")) == ("facts[a]",)
+    assert gate.blockers(1, ("a", "b")) == ("item0",)
     assert time.monotonic() - started > 0.15
+
+
+def test_all_rows_of_an_item_are_waited_for(store):
+    gate = gates(store, wait_limit_s=0.1)
+    for place in (FACT_A, FACT_B, PAIR):
+        end(gate, place)
+    with pytest.raises(NoEvidence, match="lower rungs are open on a, b"):
+        gate.blockers(2, ("a", "b"))
+    end(gate, PAIR + 1, Outcome.FAILED)
+    assert gate.blockers(2, ("a", "b")) == ("item4",)
+
+
+def test_an_item_that_ends_twice_ends_for_no_other_one(store):
+    """Its worker died before it reported, or a plugin has run it again."""
+    gate = gates(store, wait_limit_s=0.1)
+    end(gate, FACT_A)
+    end(gate, FACT_B)
+    end(gate, PAIR)
+    end(gate, PAIR)
+    with pytest.raises(NoEvidence, match="lower rungs are open"):
+        gate.blockers(2, ("a", "b"))
 
 
 def test_nobody_waits_for_ever(store):
     gate = gates(store, wait_limit_s=0.15)
-    gate.finished("facts[a]", Outcome.PASSED)
-    with pytest.raises(
-        NoEvidence, match=r"while 1 items of lower rungs are open, first facts\[b\]"
-    ):
+    end(gate, FACT_A)
+    said = "no item has ended for 0 s while items of lower rungs are open on b$"
+    with pytest.raises(NoEvidence, match=said):
         gate.blockers(1, ("a", "b"))
 
 
@@ -112,41 +110,12 @@ def test_a_rung_without_anything_below_does_not_wait(store):
     assert gates(store, wait_limit_s=0).blockers(1, ("unknown",)) == ()
 
 
-def test_the_last_word_on_an_item_counts(store):
-    """The item failed, its worker died before it reported, and another worker ran it again."""
-    gate = gates(store)
-    finish(gate, **{"facts[a]": Outcome.ERROR})
-    assert gate.blockers(1, ("a", "b")) == ("facts[a]",)
-    gate.finished("facts[a]", Outcome.PASSED)
-    assert gate.blockers(1, ("a", "b")) == ()
-
-
-# --- collectives whose results are still checked behind a gate ---
-
-
-@pytest.mark.parametrize(
-    ("prevents", "alone", "pair"),
-    [
-        (Prevents.NONE, False, False),
-        (Prevents.BETWEEN_NODES, False, True),
-        (Prevents.ALL, True, True),
-    ],
-)
-def test_what_went_wrong_may_leave_collectives_possible(store, prevents, alone, pair):
-    gate = gates(store)
-    finish(gate)
-    gate.finished("facts[b]", Outcome.FAILED, prevents)
-    assert gate.blockers(3, ("b",)) == ("facts[b]",)
-    assert (gate.prevented(3, ("b",)), gate.prevented(4, ("a", "b"))) == (alone, pair)
-    assert not gate.prevented(4, ("a", "c")), "on other nodes nothing is prevented"
-
-
-def test_an_item_that_ran_again_and_passed_prevents_nothing_any_more(store):
-    gate = gates(store)
-    finish(gate)
-    gate.finished("facts[b]", Outcome.ERROR, Prevents.ALL)
-    gate.finished("facts[b]", Outcome.PASSED)
-    assert not gate.prevented(4, ("a", "b"))
+def test_a_scan_of_the_subnet_keeps_nobody_waiting_and_closes_no_gate(store):
+    gate = gates(store, wait_limit_s=0)
+    end(gate, FACT_A)
+    assert gate.blockers(1, ("a",)) == ()
+    end(gate, OF_SUBNET, Outcome.FAILED)
+    assert gate.blockers(1, ("a",)) == ()
 
 
 # --- a run that is stopped ---
@@ -165,18 +134,3 @@ def test_the_first_reason_for_a_stop_counts(store):
     gate.stop("data corruption")
     gate.stop("the run ended before this item")
     assert gate.stopped == "data corruption"
-
-
-def test_what_goes_on_inside_a_node_waits_for_no_fault_of_its_partner(store):
-    """``b`` is slow with both; ``a`` and ``c`` are fine with each other."""
-    pairs = [("a", "b"), ("b", "c"), ("a", "c")]
-    made = Gates(store, 5.0)
-    made.expect((f"rdma[{one}:{other}-mlx5_0-8MiB]", 1, (one, other)) for one, other in pairs)
-    for one, other in pairs:
-        slow = "b" in (one, other)
-        made.finished(
-            f"rdma[{one}:{other}-mlx5_0-8MiB]", Outcome.FAILED if slow else Outcome.PASSED
-        )
-    assert made.blockers(3, ("a",)) == made.blockers(3, ("c",)) == ()
-    assert made.blockers(3, ("b",)) == ("rdma[a:b-mlx5_0-8MiB]", "rdma[b:c-mlx5_0-8MiB]")
-    assert made.blockers(4, ("a", "c")) == ("rdma[a:b-mlx5_0-8MiB]", "rdma[b:c-mlx5_0-8MiB]")

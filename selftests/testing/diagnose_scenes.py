@@ -11,6 +11,7 @@ from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
 from railgauge.core.model import Case, Cluster, Judgement, Node, Outcome, Pairing
 from railgauge.core.question import LIMITS, READ, Question
+from railgauge.core.terms import Rung
 from railgauge.diagnosis import Cause, RunResults, diagnose
 from railgauge.facts import NodeFacts
 from railgauge.facts.model import GpuFacts, NicFacts
@@ -18,6 +19,7 @@ from railgauge.judging.correctness import CORRUPTION
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.direction import directed
 from railgauge.planning.pairing import DIRECTED, tournament
+from railgauge.tools.metric import HIGHER
 from railgauge.verdict.decision import RunPlan
 from testing.places import ROOT
 
@@ -197,11 +199,29 @@ def _told(item: ItemRecord, metric: str, measured: str, reason: str) -> ItemReco
 
 def asking(item: ItemRecord) -> ItemRecord:
     """The item as a run makes it: with what it asked."""
-    on_gpus = {str(pairing): pairing for pairing in platform("h200").pairings("gpu")}
-    pairing = Pairing(item.pairing) if item.pairing.startswith("mlx5") else None
-    pairing = on_gpus.get(item.pairing, pairing)
+    placement = item.pairing if item.rung == Rung.INTRANODE else ""
+    pairing = None if placement else _pairing(item.pairing)
     case = Case(item.subject, item.nodes, pairing, (MIB8,), 1)
-    return replace(item, questions=(Question(READ, case), Question(LIMITS, case, item.size_bytes)))
+    limits = Question(LIMITS, case, item.size_bytes, placement or None)
+    return replace(item, questions=(Question(READ, case), limits))
+
+
+def _pairing(text: str) -> Pairing | None:
+    """A NIC, a GPU with a NIC, or two of either on different rails."""
+    own, _, peer = text.partition(":")
+    on_gpus = {str(pairing): pairing for pairing in platform("h200").pairings("gpu")}
+    found = on_gpus.get(own, Pairing(own)) if own else None
+    if found is None or not peer:
+        return found
+    return replace(found, distance="cross_rail", peer=_pairing(peer))
+
+
+def as_run(item: ItemRecord) -> ItemRecord:
+    """The item as a run makes it, with the direction that its tool declares for a rate."""
+    rates = tuple(
+        replace(one, better=HIGHER) if one.worst is not None else one for one in item.judgements
+    )
+    return asking(replace(item, judgements=rates)) if rates else item
 
 
 # --- whole clusters ---

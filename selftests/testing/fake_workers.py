@@ -51,14 +51,11 @@ class Config:
     """What a scheduler asks of pytest's configuration."""
 
     def __init__(self, workers: int) -> None:
-        self.workers = workers
+        self.option = SimpleNamespace(tx=[f"{workers}*popen"])
         self.complaints: list[object] = []
         self.hook = SimpleNamespace(
             pytest_collectreport=lambda report: self.complaints.append(report)  # noqa: PLW0108
         )
-
-    def getvalue(self, name: str) -> list[str]:
-        return [f"{self.workers}*popen"]
 
 
 @dataclass

@@ -17,12 +17,16 @@ from testing.core_values import item
 ITEM, PAIR = "tests/preflight/test_os.py::test_os[{}]", "tests/network/test_rdma.py::test_w[{}]"
 
 
+_WRONG = (Outcome.FAILED, Outcome.ERROR)
+
+
 def fact(node: str, outcome: Outcome = Outcome.PASSED, **more: Any) -> ItemRecord:
+    more = {"by_evidence": outcome in _WRONG, **more}
     return item(ITEM.format(node), outcome, rung=Rung.PREFLIGHT, nodes=(node,), **more)
 
 
 def pair(one: str, other: str, outcome: Outcome = Outcome.PASSED, **more: Any) -> ItemRecord:
-    name = PAIR.format(f"{one}:{other}")
+    name, more = PAIR.format(f"{one}:{other}"), {"by_evidence": outcome in _WRONG, **more}
     return item(name, outcome, rung=Rung.NETWORK, nodes=(one, other), **more)
 
 

@@ -136,7 +136,7 @@ def made(
 def _recorded(contents: FolderContents, run: RunPlan, store: Store) -> FolderContents:
     """Write records, plan and verdict, as they follow from the evidence."""
     platform, of = contents.platform(), contents.cluster()
-    assessor = Assessor(platform, contents, of.fabric)
+    assessor = Assessor(platform, contents.found, contents.result, of.fabric)
     wanted = demands(DemandInputs(platform, of, run.level_of(platform, of)))
     items = [
         ItemRecord(

@@ -31,9 +31,9 @@ def test_a_test_between_two_nodes_is_as_fast_as_the_slowest_of_two_ends_and_thei
     form = tools.form(figure(METAX, "gpu_write_bandwidth", ("a", "b"), gpu))
     assert form is not None
     assert chains(form, 0) == [
-        ["node", "nic", "send", "gpu", "pcie"],
-        ["node", "nic", "receive", "gpu", "pcie"],
-        ["path"],
+        ["node", "nic", "send", "send", "gpu", "pcie"],
+        ["node", "nic", "receive", "receive", "gpu", "pcie"],
+        ["path", "path"],
     ]
 
 
@@ -50,7 +50,10 @@ def test_both_directions_are_two_stages_whose_mean_counts():
     both = of_path(one, Flow.BOTH)
     assert both is not None
     assert both.both
-    assert chains(both, 0) == [["node", "nic", "send"], ["node", "nic", "receive"]]
+    assert chains(both, 0) == [
+        ["node", "nic", "send", "send"],
+        ["node", "nic", "receive", "receive"],
+    ]
 
 
 def test_the_slowest_messages_of_a_run_tell_nothing_of_a_part():
@@ -77,14 +80,42 @@ def test_a_sendrecv_inside_a_node_uses_the_links_of_its_ring():
     assert [(part.gpu, part.to) for part in links] == [*((g, g + 1) for g in range(7)), (7, 0)]
 
 
-def test_a_copy_over_a_link_depends_on_no_gpu_and_one_from_the_host_does():
+def test_a_path_between_two_rails_has_the_nics_of_both_nodes_in_their_order():
+    across = Pairing("mlx5_1", distance="cross_rail", peer=Pairing("mlx5_0"))
+    there = tools.form(figure(METAX, "host_write_bandwidth", ("a", "b"), across))
+    back = tools.form(figure(METAX, "host_write_bandwidth", ("b", "a"), across))
+    assert there is not None
+    assert back is not None
+    own = ClusterPart(KindOfPart.PATH, "a", peer="b")
+    assert there.stages[0][2] == (own, replace(own, nic="mlx5_1:mlx5_0"))
+    assert back.stages[0][2] == (own, replace(own, nic="mlx5_0:mlx5_1"))
+
+
+def test_a_nodes_own_check_is_as_fast_as_its_slowest_gpu_link_or_nic():
+    inside = tools.form(figure("h200", "node_health_check", ("a",), metric="check_nccl_allreduce"))
+    nics = tools.form(figure("h200", "node_health_check", ("a",), metric="check_ib_bw_gdr"))
+    assert inside is not None
+    assert nics is not None
+    assert {part.kind for s in inside.stages for c in s for part in c} == {"node", "gpu", "link"}
+    assert [str(chain[-1].nic) for chain in nics.stages[0]] == [f"mlx5_{i}" for i in range(8)]
+
+
+def test_a_copy_over_a_link_may_depend_on_its_gpus_and_one_from_the_host_does():
     link = tools.form(figure(TCPX, "gpu_copy_bandwidth", ("a",), placement="gpu0>gpu3"))
     host = tools.form(figure(TCPX, "gpu_host_bandwidth", ("a",), placement="gpu3"))
     assert link is not None
     assert host is not None
     assert link.stages == (
-        ((ClusterPart(KindOfPart.NODE, "a"), ClusterPart(KindOfPart.LINK, "a", gpu=0, to=3)),),
+        (
+            (
+                ClusterPart(KindOfPart.NODE, "a"),
+                ClusterPart(KindOfPart.LINK, "a", gpu=0, to=3),
+                ClusterPart(KindOfPart.GPU, "a", gpu=0),
+                ClusterPart(KindOfPart.GPU, "a", gpu=3),
+            ),
+        ),
     )
+    assert {part.gpu for part in link.maybe} == {0, 3}
     assert host.stages == (
         ((ClusterPart(KindOfPart.NODE, "a"), ClusterPart(KindOfPart.GPU, "a", gpu=3)),),
     )
@@ -99,10 +130,10 @@ def test_what_a_gpu_of_transferbench_reaches_is_its_slowest_link():
 
 @pytest.mark.parametrize("name", [METAX, MI300X, TCPX, "h200", "connectx4-homelab"])
 def test_each_measurement_of_a_part_has_a_form(name):
-    """Scans of the subnet and diagnostics have none, and a tool's own check of several things."""
+    """Scans of the subnet and diagnostics have none."""
     platform = limits_of(name)
     for measurement, one in platform.measurements.items():
-        if one.scope == Scope.FABRIC or one.tool in ("dcgmi-diag", "azure-nhc"):
+        if one.scope == Scope.FABRIC or one.tool == "dcgmi-diag":
             continue
         nodes = ("a",) if one.scope == Scope.NODE else ("a", "b")
         pairing = platform.paths(one)[0] if one.scope == Scope.PATH else None

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from testing.core_values import judgement
+from testing.core_values import ROOT, judgement
 from testing.merged_runs import ITEM, PAIR, fact, pair, run
 
+from railgauge.config import thresholds
 from railgauge.core.model import Outcome
-from railgauge.core.question import CORRECT, FABRIC, FACT, LIMITS, Question
+from railgauge.core.question import CORRECT, FACT, LIMITS, Question
 from railgauge.core.terms import Rung
 from railgauge.verdict.merged import assemble, gated
+
+H200 = thresholds.load("h200", ROOT / "thresholds")
 
 
 def asked(kind):
@@ -20,7 +23,7 @@ def asked(kind):
 
 def records_of(*parts):
     found = assemble(parts)
-    return gated(found, found.records)
+    return gated(found, found.records, H200)
 
 
 @pytest.mark.parametrize(
@@ -60,11 +63,19 @@ def test_a_failure_of_a_node_on_a_lower_rung_closes_the_gate(outcome, kinds):
     [
         pair("b", "c", Outcome.FAILED),
         replace(pair("b", "c", Outcome.FAILED), rung=Rung.COLLECTIVE),
-        fact("b", Outcome.FAILED, questions=asked(FABRIC)),
+        replace(fact("b", Outcome.FAILED), subject="fabric_links"),
+        fact("b", Outcome.ERROR, by_evidence=False),
         fact("c", Outcome.FAILED),
         fact("b", Outcome.MARGINAL),
     ],
-    ids=["the same rung", "a higher rung", "the subnet", "another node", "no failure"],
+    ids=[
+        "the same rung",
+        "a higher rung",
+        "the subnet",
+        "no evidence",
+        "another node",
+        "no failure",
+    ],
 )
 def test_what_another_run_found_elsewhere_closes_no_gate(other):
     found = records_of(run("r1", 1, other), run("r2", 2, pair("a", "b")))
@@ -91,7 +102,7 @@ def test_the_gates_of_one_run_stay_as_they_were_in_it():
 
 
 def test_the_scan_of_the_subnet_has_no_gate():
-    scan = pair("a", "b", questions=asked(FABRIC))
+    scan = replace(pair("a", "b"), subject="fabric_links")
     found = records_of(run("r1", 1, fact("a", Outcome.FAILED)), run("r2", 2, scan))
     assert found[scan.id] == scan
 

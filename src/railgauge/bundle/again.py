@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from railgauge.bundle import merged
 from railgauge.bundle.contents import Contents
@@ -12,7 +12,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.model import Outcome
 from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.diagnosis import RunResults
-from railgauge.judging import record
+from railgauge.judging import by_evidence
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.record import ItemRecord
 from railgauge.verdict import decision
@@ -45,7 +45,7 @@ def _of_parts(contents: Contents, platform: Platform) -> Judged:
 
 
 def _own(contents: Contents, records: Mapping[str, ItemRecord], platform: Platform) -> Judged:
-    assessor = Assessor(platform, contents, contents.cluster().fabric)
+    assessor = Assessor(platform, contents.found, contents.result, contents.cluster().fabric)
     run, before = contents.plan(), EarlierResults(earlier_results(contents, platform))
     items = PROGRESS_OF_PROCESS.counted("item", records.items())
     judged = {name: before(judged_again(item, assessor)) for name, item in items}
@@ -58,15 +58,10 @@ def _own(contents: Contents, records: Mapping[str, ItemRecord], platform: Platfo
 def judged_again(item: ItemRecord, assessor: Assessor) -> ItemRecord:
     """The record that follows from the evidence; an item without evidence keeps its record.
 
-    Of a blocked item only the results of its collective are judged: wrong ones make it fail. A
-    flaky item keeps its record too: it ran twice and passed the second time, which its
+    A flaky item keeps its record too: it ran twice and passed the second time, which its
     transcripts do not show.
     """
-    is_checked = item.outcome is Outcome.BLOCKED and item.questions
-    is_judged = item.by_evidence or is_checked
+    is_judged = item.by_evidence or item.outcome is Outcome.BLOCKED
     if not is_judged or item.outcome is Outcome.FLAKY or is_closing(item.id):
         return item
-    judgements, error = assessor.answers(item.questions)
-    if is_checked and not any(judged.outcome is Outcome.FAILED for judged in judgements):
-        return replace(item, judgements=judgements)
-    return record.settled(record.blank(item), judgements, error)
+    return by_evidence.judged(item, assessor)

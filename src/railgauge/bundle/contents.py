@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -256,7 +256,7 @@ class Contents:
         """The results of the repeated measurements under the limits of ``platform``."""
         if self.parts:
             return tuple(one for part in self.parts for one in part.confirmed(platform))
-        assessor = Assessor(platform, _Again(self))
+        assessor = Assessor(platform, self.found, partial(self.result, folder=AGAIN))
         return tuple(confirmed(one, assessor) for one in self.asked())
 
     def results(self, records: Mapping[str, ItemRecord], platform: Platform) -> RunResults:
@@ -359,14 +359,3 @@ class Contents:
 
 
 AGAIN = f"{confirmation.FOLDER}/"
-
-
-class _Again:
-    """The evidence of the repeated measurements."""
-
-    def __init__(self, contents: Contents) -> None:
-        self._contents = contents
-        self.found = contents.found
-
-    def result(self, case: Case) -> CaseResult:
-        return self._contents.result(case, AGAIN)

@@ -10,9 +10,9 @@ from railgauge.bundle.contents import PARTS, Contents
 from railgauge.bundle.parts import earlier_results, part_run
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput, FactMissing
-from railgauge.core.model import Case, Cluster
+from railgauge.core.model import Cluster
 from railgauge.core.progress import PROGRESS_OF_PROCESS
-from railgauge.core.question import FACT, CaseResult
+from railgauge.core.question import FACT
 from railgauge.facts import NodeAnswer
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.record import ItemRecord
@@ -39,7 +39,9 @@ def remade(contents: Contents, run: RunPlan, platform: Platform, judge: Judge) -
     """Make the records anew of the parts, by the limits of ``platform``. Raises ``BadInput``."""
     found = assemble([part_run(part) for part in contents.parts])
     fabric = contents.cluster().fabric
-    assessors = [Assessor(platform, _Own(part, contents), fabric) for part in contents.parts]
+    # The facts are those of the merged run, among which they are compared.
+    surveyed = contents.found
+    assessors = [Assessor(platform, surveyed, part.result, fabric) for part in contents.parts]
     before = [EarlierResults(earlier_results(part, platform)) for part in contents.parts]
     judged = {
         name: before[of](judge(item, assessors[of]))
@@ -48,20 +50,9 @@ def remade(contents: Contents, run: RunPlan, platform: Platform, judge: Judge) -
     }
     of_tests = {
         name: _linked(item, found.parts[found.part_of[name]].run_id)
-        for name, item in gated(found, judged).items()
+        for name, item in gated(found, judged, platform).items()
     }
     return Remade(_with_others(contents, run, platform, of_tests), found.parts)
-
-
-class _Own:
-    """The evidence of a part. Facts are those of the merged run, among which they are compared."""
-
-    def __init__(self, part: Contents, merged: Contents) -> None:
-        self._part = part
-        self.found = merged.found
-
-    def result(self, case: Case) -> CaseResult:
-        return self._part.result(case)
 
 
 def _linked(item: ItemRecord, run_id: str) -> ItemRecord:

@@ -100,7 +100,7 @@ def _find(
     platform: Platform, measurement: Measurement, parsed: Parsed, evidence: RecordedEvidence
 ) -> JudgedOutput:
     """Judge the evidence with the code of a run, for every question that a run would ask."""
-    assessor = Assessor(platform, evidence)
+    assessor = Assessor(platform, {}, evidence.result)
     judgements: list[Judgement] = []
     errors: list[str] = []
     for question in questions(platform, measurement, evidence.case, parsed):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from railgauge.cli.match import nodes_of
 from railgauge.config.thresholds import Measurement, Platform
@@ -13,7 +12,6 @@ from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Node, Pairing, Parsed, Transcript
 from railgauge.core.question import LIMITS, READ, RESULTS, TRANSPORT, CaseResult, Question
 from railgauge.core.terms import Scope
-from railgauge.facts import FactsByNode
 from railgauge.planning import plan
 
 # Any port serves: no server is started.
@@ -31,10 +29,6 @@ class RecordedEvidence:
     text: str
     argv: tuple[str, ...]
     environment: Mapping[str, str]
-
-    @property
-    def found(self) -> FactsByNode:
-        return MappingProxyType({})
 
     def result(self, case: Case) -> CaseResult:  # noqa: ARG002 - there is only one
         """Return the output as the only run of the case, which the suite did not plan."""

@@ -86,7 +86,7 @@ __all__ = [
 UNDIAGNOSED = "undiagnosed"
 SUITE_ERROR = "suite-error"
 _SLURM = "slurm"
-_RULES = (
+FACTS = (
     *unmeasured.FIRST,
     *unresolved.RULES,
     *kernel.RULES,
@@ -100,6 +100,10 @@ _RULES = (
     *health.RULES,
     *control_host.RULES,
     *steal.RULES,
+)
+"""What shows a cause by itself."""
+_RULES = (
+    *FACTS,
     *collectives.FIRST,
     *devices.RULES,
     *speed.RULES,
@@ -139,7 +143,7 @@ def _diagnosed(results: RunResults) -> tuple[Cause, ...]:
                 r for r in scene.open if r.id in shown or explains(claim, r, results.platform)
             )
     claims = with_items(with_stragglers(results, claims), scene.open)
-    claims += _rest([record for record in scene.open if not _is_shown(record, claims)])
+    claims += of_the_rest([record for record in scene.open if not _is_shown(record, claims)])
     all_ = of_one_node(results, folded(results, claims))
     of_items = [again.doubted(claim, all_) for claim in again.of_items(results, all_)]
     causes = [_confirmed(results, claim) for claim in of_items]
@@ -223,7 +227,7 @@ def _in_order(results: RunResults) -> RunResults:
     return replace(results, records=dict(ordered))
 
 
-def _rest(left: Sequence[ItemRecord]) -> Iterable[CauseClaim]:
+def of_the_rest(left: Sequence[ItemRecord]) -> Iterable[CauseClaim]:
     """One claim for the errors of the suite itself, one for all other unexplained items."""
     own = [record for record in left if record.error_kind == OWN_ERROR]
     if own:
@@ -282,6 +286,8 @@ def cause_of(claim: CauseClaim, results: RunResults) -> Cause:
         passes=passes,
         misses=misses,
         course=claim.course,
+        probability=claim.probability,
+        rivals=claim.rivals,
     )
 
 

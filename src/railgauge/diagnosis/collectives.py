@@ -29,22 +29,22 @@ _PAIR = 2
 
 def link_errors(scene: Scene) -> Iterator[CauseClaim]:
     """Error counters that grew during a measurement, on any rung."""
-    for claim in _pointed(scene, LINK_ERRORS, "link-error-rate"):
+    for claim in pointed_at(scene, LINK_ERRORS, "link-error-rate"):
         yield claim
         yield from slower_than_errors(scene, claim)
 
 
 def idle_nics(scene: Scene) -> Iterator[CauseClaim]:
     """NICs that carried less than the mean of the NICs that should share the traffic."""
-    yield from _pointed(scene, "traffic_spread", "nic-idle")
+    yield from pointed_at(scene, "traffic_spread", "nic-idle")
 
 
 def past_gpu_memory(scene: Scene) -> Iterator[CauseClaim]:
     """NICs whose driver counted no packets into GPU memory: plain sockets carried the payload."""
-    yield from _pointed(scene, "devmem", "wrong-transport")
+    yield from pointed_at(scene, "devmem", "wrong-transport")
 
 
-def _pointed(scene: Scene, metric: str, cause: str) -> Iterator[CauseClaim]:
+def pointed_at(scene: Scene, metric: str, cause: str) -> Iterator[CauseClaim]:
     """One claim for each part that failed judgements of this metric name."""
     found: dict[tuple[str, str], list[tuple[ItemRecord, Judgement]]] = {}
     for record, judged in scene.judged(metric):

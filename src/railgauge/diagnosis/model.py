@@ -20,6 +20,7 @@ from railgauge.judging.own_output import RepeatedOutput
 from railgauge.judging.record import ItemRecord
 
 CERTAIN, LIKELY, OPEN = "certain", "likely", "open"
+_DIGITS = 4
 AGAIN = "repeat the measurements of {} (pytest --confirm does), also at another time"
 TOOL = "tool-failing"
 GOOD = (Outcome.PASSED, Outcome.MARGINAL)
@@ -41,6 +42,9 @@ class Where:
     node: str
     device: str = ""
     peer: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        return {"node": self.node, "device": self.device, "peer": self.peer}
 
     def __str__(self) -> str:
         node = shortened(self.node)
@@ -70,12 +74,29 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True)
+class Rival:
+    """Another cause that explains the same, with its probability."""
+
+    cause: str
+    where: Where
+    probability: float
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "cause": self.cause,
+            "where": self.where.to_json(),
+            "probability": round(self.probability, _DIGITS),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class CauseClaim:
     """A rule's finding: the name of a cause, the part, the reason, and the items that show it.
 
     ``confidence`` is ``certain`` (a fact or a counter shows it), ``likely`` (the pattern of the
     measurements does) or ``open`` (undecided; ``would_decide`` is the missing measurement).
-    ``course`` is set if the fault was not there all the time.
+    ``course`` is set if the fault was not there all the time. ``probability`` is that of a slow
+    part, with its likeliest ``rivals``; ``None`` for what is not inferred from figures.
     """
 
     cause: str
@@ -85,6 +106,8 @@ class CauseClaim:
     confidence: str = CERTAIN
     would_decide: str = ""
     course: Course | None = None
+    probability: float | None = None
+    rivals: tuple[Rival, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +127,8 @@ class Cause:
 
     ``evidence`` holds the ids of the items that show it, ``explains`` those of the items above it
     that failed, ended in an error or were blocked because of it. ``passes`` and ``misses`` list,
-    rung by rung, what reaches its limits on the node and what does not. ``course`` is set if the
-    fault was not there all the time.
+    rung by rung, what reaches its limits on the node and what does not. ``course``, ``probability``
+    and ``rivals`` are those of the claim.
     """
 
     cause: str
@@ -121,6 +144,8 @@ class Cause:
     misses: tuple[str, ...] = ()
     confirmation: Confirmation | None = None
     course: Course | None = None
+    probability: float | None = None
+    rivals: tuple[Rival, ...] = ()
 
     @property
     def headline(self) -> str:
@@ -128,12 +153,15 @@ class Cause:
         return self.says.partition("; ")[0]
 
     def to_json(self) -> dict[str, Any]:
-        where = {"node": self.where.node, "device": self.where.device, "peer": self.where.peer}
+        inferred: dict[str, Any] = {}
+        if self.probability is not None:
+            inferred["probability"] = round(self.probability, _DIGITS)
+            inferred["rivals"] = [one.to_json() for one in self.rivals]
         course = {"course": self.course.to_json()} if self.course else {}
         triage = TRIAGE[self.cause]
         return {
             "cause": self.cause,
-            "where": where,
+            "where": self.where.to_json(),
             "severity": str(triage.severity),
             "action": str(triage.action),
             "says": self.says,
@@ -147,6 +175,7 @@ class Cause:
             "misses": list(self.misses),
             "confirmation": self.confirmation and self.confirmation.to_json(),
             **course,
+            **inferred,
         }
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Protocol
 
 from railgauge.config.thresholds import (
     Measurement,
@@ -76,17 +75,6 @@ class Assessment:
         return bool(self.errors) or any(
             judged.outcome in (Outcome.FAILED, Outcome.RECORD_ONLY) for judged in self.judgements
         )
-
-
-class EvidenceSource(Protocol):
-    """Where transcripts and facts come from."""
-
-    @property
-    def found(self) -> FactsByNode:
-        """What the survey found on each node."""
-
-    def result(self, case: Case) -> CaseResult:
-        """The runs of a case. Raises ``NoEvidence`` if there are none."""
 
 
 # --- judgements of one measured case ---

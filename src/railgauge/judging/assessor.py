@@ -5,11 +5,11 @@ A live run, ``--resume``, ``--replay`` and the verifier all answer with this cla
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import DataCorrupted, MetricMissing, NoEvidence, Uncovered
+from railgauge.core.few_places import FewPlaces
 from railgauge.core.model import Case, Fabric, Judgement
 from railgauge.core.question import (
     CORRECT,
@@ -21,11 +21,12 @@ from railgauge.core.question import (
     RESULTS,
     TRAFFIC,
     TRANSPORT,
+    CaseResult,
     Question,
 )
+from railgauge.facts import FactsByNode
 from railgauge.judging.assess import (
     Assessment,
-    EvidenceSource,
     Measured,
     correct,
     fabric,
@@ -41,19 +42,27 @@ from railgauge.judging.expectation import judge_at
 
 # Questions that need nothing but the measurement itself.
 _OF_THE_RUN = {TRANSPORT: transport, CORRECT: correct}
-_KEPT_CASES = 64  # items of one case follow each other, so a few cases are enough
 
 
 class Assessor:
     """Answers questions from evidence, under the limits of one platform file."""
 
     def __init__(
-        self, platform: Platform, evidence: EvidenceSource, declared: Fabric | None = None
+        self,
+        platform: Platform,
+        found: FactsByNode,
+        result: Callable[[Case], CaseResult],
+        declared: Fabric | None = None,
     ) -> None:
+        """``found`` is what the survey found on each node.
+
+        ``result`` gives the runs of a case; it raises ``NoEvidence`` if there are none.
+        """
         self._platform = platform
         self._declared = declared
-        self._evidence = evidence
-        self._read: OrderedDict[Case, Measured | NoEvidence] = OrderedDict()
+        self._found = found
+        self._result = result
+        self._read = FewPlaces[Measured | NoEvidence]()
 
     def answer(self, question: Question) -> Assessment:
         """Answer a question from the evidence.
@@ -84,13 +93,13 @@ class Assessor:
     def _answer(self, question: Question) -> Assessment:
         if question.kind == FACT:
             return self._about_fact(question)
-        measured = self._measured(question.case)
+        measured = self.measured(question.case)
         return Assessment() if question.kind == READ else self._about_case(question, measured)
 
     def _about_case(self, question: Question, measured: Measured) -> Assessment:
         if question.kind == LIMITS:
-            found, where = self._evidence.found, question.placement
-            return limits(self._platform, measured, question.size_bytes, where, found)
+            where = question.placement
+            return limits(self._platform, measured, question.size_bytes, where, self._found)
         if question.kind == TRAFFIC:
             return traffic(self._platform, measured)
         if question.kind in _OF_THE_RUN:
@@ -98,10 +107,10 @@ class Assessor:
         if question.kind == RESULTS:
             return results(self._platform, measured)
         if question.kind == FABRIC:
-            since = self._measured(question.other) if question.other else None
+            since = self.measured(question.other) if question.other else None
             return fabric(self._declared, measured, question.placement, since)
         if question.kind == RATIO:
-            return ratio(measured, self._measured(question.other), question.metric)
+            return ratio(measured, self.measured(question.other), question.metric)
         raise MetricMissing(f"unknown kind of question: {question.kind[:40]!r}")
 
     def _about_fact(self, question: Question) -> Assessment:
@@ -109,23 +118,21 @@ class Assessor:
         expectation = platform.expected.get(question.metric)
         if expectation is None or question.fact is None:
             raise MetricMissing(f"platform {platform.name} expects no {question.metric[:80]}")
-        return Assessment((judge_at(question.fact, expectation, platform, self._evidence.found),))
+        return Assessment((judge_at(question.fact, expectation, platform, self._found),))
 
-    def _measured(self, case: Case | None) -> Measured:
+    def measured(self, case: Case | None) -> Measured:
+        """Read a case. Raises ``NoEvidence`` if it cannot be judged."""
         if case is None:
             raise MetricMissing("the question names no case")
-        if case not in self._read:
-            self._read[case] = self._reading(case)
-            if len(self._read) > _KEPT_CASES:
-                self._read.popitem(last=False)
-        found = self._read[case]
+        found = self._read.get(case)
+        if found is None:
+            found = self._read.keep(case, self._reading(case))
         if isinstance(found, NoEvidence):
             raise found
         return found
 
     def _reading(self, case: Case) -> Measured | NoEvidence:
         try:
-            result = self._evidence.result(case)
-            return read(self._platform, case, result, self._evidence.found)
+            return read(self._platform, case, self._result(case), self._found)
         except NoEvidence as error:
             return error

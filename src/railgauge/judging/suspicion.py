@@ -11,7 +11,7 @@ Example: ``a`` and ``b`` are slow with each other over ``mlx5_0``. ``a`` was fas
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from railgauge.core.model import Outcome
@@ -56,12 +56,3 @@ class NodeOutcomes:
             bad.setdefault(about, set()).add(partner)
         cleared = {about for about in bad if self.fine.get(about, set()) - bad[about]}
         return (item for item, (about, _) in self.wrong.items() if about not in cleared)
-
-
-def blocking(outcomes: Iterable[NodeOutcomes], nodes: Sequence[str]) -> Iterator[str]:
-    """Yield what blocks an item of these nodes, of what went wrong on them; an item may come twice.
-
-    A single node is not blocked by the pairs that do not leave it under suspicion.
-    """
-    for one in outcomes:
-        yield from one.suspicious() if len(nodes) == 1 else one.wrong

@@ -220,6 +220,12 @@ def case_at(
     return Case(measurement.name, nodes_of(place), pairing, extent.sizes, extent.repeats)
 
 
+def gate_nodes(platform: Platform, subject: str, nodes: tuple[str, ...]) -> tuple[str, ...]:
+    """The nodes whose gates an item passes and may close; none for a scan of the subnet."""
+    measured = platform.measurements.get(subject)
+    return () if measured and measured.scope == Scope.FABRIC else nodes
+
+
 def nodes_of(place: Place) -> tuple[str, ...]:
     if isinstance(place, Pair):
         return (place.source, place.target)

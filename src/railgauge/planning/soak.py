@@ -160,9 +160,9 @@ class SoakRounds:
         }
 
     def _case(self, case: Case, asked: Sequence[Demand]) -> RoundCase:
-        measurement = self.platform.measurements[case.measurement]
-        gated = () if measurement.scope == Scope.FABRIC else case.nodes
-        return RoundCase(case, measurement.rung, gated, tuple(asked))
+        gated = plan.gate_nodes(self.platform, case.measurement, case.nodes)
+        rung = self.platform.measurements[case.measurement].rung
+        return RoundCase(case, rung, gated, tuple(asked))
 
 
 def ready(waiting: Iterable[RoundCase], measured: Iterable[RoundCase]) -> RoundCase | None:

@@ -56,8 +56,6 @@ from railgauge.site import installed
 
 pytest_plugins = ["railgauge.plugin.fixtures"]
 
-_PLACE = pytest.StashKey[int]()  # of an item, in the order of the ladder
-
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     foreign.block_cache(pluginmanager)
@@ -180,7 +178,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int, int]:
     if not _has_the_last_word(config):
         return code
     with config.stash[ENDING].step("pytest could not end the session"):
-        config._ensure_unconfigure()  # pytest's own cleanup, if it was not reached
+        config._ensure_unconfigure()  # what pytest has for its own cleanup, if that was not reached
     return config.stash[ENDING].last_word(code)
 
 
@@ -271,21 +269,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.stash[ABOUT].rung if ABOUT in item.stash else -1)
     items[:] = worksheet.by_case(items)
     for place, item in enumerate(items):
-        item.stash[_PLACE] = place
+        item.stash[gating.PLACE] = place
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> Generator[None, object, object]:
-    if run := session.config.stash.get(SERVICES, None):
+    if SERVICES in session.config.stash:
         # Another plugin may have changed the order: an item waits for the rungs below it, and the
         # items of all workers must be in one order.
-        session.items.sort(key=lambda item: item.stash.get(_PLACE, -1))
-        rows = [(i, i.stash[ABOUT]) for i in session.items if ABOUT in i.stash]
-        run.gates.expect(
-            (item_id, about.rung, about.gated)
-            for i, about in rows
-            for item_id in held_items.ids_of(i)
-        )
+        session.items.sort(key=lambda item: item.stash.get(gating.PLACE, -1))
+        gating.expect(session.config, session.items)
     return (yield)
 
 

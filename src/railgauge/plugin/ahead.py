@@ -115,7 +115,7 @@ class Handed(WorkQueue):
 
 
 def _interactor(config: pytest.Config) -> Any:
-    """Return xdist's plugin of a worker, whose module xdist runs without importing it."""
+    """Return xdist's plugin of a worker: it has no name, and a class that nobody can import."""
     plugins = config.pluginmanager.get_plugins()
     return next(plugin for plugin in plugins if type(plugin).__name__ == "WorkerInteractor")
 

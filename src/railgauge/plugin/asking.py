@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from sys import intern
 
 import pytest
 
-from railgauge.core.errors import DataCorrupted, LimitMissed, NoEvidence
-from railgauge.core.model import Case, Outcome
-from railgauge.core.question import CORRECT, READ, CaseResult, Question
-from railgauge.judging import assess
-from railgauge.judging.assess import Assessment, Measured
-from railgauge.judging.correctness import judge_corruption
+from railgauge.core.errors import LimitMissed
+from railgauge.core.model import Case, Judgement, Outcome
+from railgauge.core.question import READ, Question
+from railgauge.judging.assess import Measured
+from railgauge.judging.assessor import Assessor
+from railgauge.judging.correctness import CORRUPTION
 from railgauge.judging.record import record_only
 from railgauge.plugin.opening import SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, note
-from railgauge.run.few_places import FewPlaces
 
 # The question for each case that was read. Records keep theirs to the end of the run, so that those
 # of all rows of a case are one.
 _READS = pytest.StashKey[dict[Case, Question]]()
-_READ = pytest.StashKey[FewPlaces[tuple[CaseResult, Measured]]]()
+_ASSESSOR = pytest.StashKey[Assessor]()
+
+
+def assessor(config: pytest.Config) -> Assessor:
+    """What answers all questions of this process, from the evidence of the run."""
+    settings, run = config.stash[SETTINGS], config.stash[SERVICES]
+    known = (settings.platform, run.found, run.result, settings.declared.fabric)
+    return config.stash.setdefault(_ASSESSOR, Assessor(*known))
 
 
 def measured(item: pytest.Item, case: Case) -> Measured:
@@ -28,79 +35,42 @@ def measured(item: pytest.Item, case: Case) -> Measured:
 
     Wrong results fail the item and stop the run. Raises ``NoEvidence`` if it cannot be read.
     """
-    result = _obtained(item, case)
+    say_transcript(item, case)
     reads = item.config.stash.setdefault(_READS, {})
     question = reads.setdefault(case, Question(READ, case))
-    try:
-        found = _read(item, question.case or case, result)
-    except DataCorrupted as error:
-        _stop(item, question, error)
-        raise
-    except NoEvidence as error:
-        conclude(item, question, Assessment(errors=(error,)))
-        raise
-    ask(item, question)
-    return found
+    judge(item, question)
+    return assessor(item.config).measured(question.case)
 
 
-def check_results(item: pytest.Item, case: Case) -> None:
-    """Judge only whether the results of a collective are right; its speed is not judged.
-
-    Wrong results fail the item and stop the run. Raises ``NoEvidence`` if that cannot be told.
-    """
-    question = Question(CORRECT, case)
-    result = _obtained(item, case)
-    try:
-        findings = assess.correct(_read(item, case, result))
-        if findings.errors:
-            raise findings.errors[0]
-    except DataCorrupted as error:
-        _stop(item, question, error)
-        raise
-    except NoEvidence:
-        ask(item, question)
-        raise
-    conclude(item, question, findings)
+def say_transcript(item: pytest.Item, case: Case) -> None:
+    """The item says where the measurement is kept."""
+    item.stash[DRAFT].transcript = intern(item.config.stash[SERVICES].store.transcript_name(case))
 
 
-def _obtained(item: pytest.Item, case: Case) -> CaseResult:
-    run = item.config.stash[SERVICES]
-    item.stash[DRAFT].transcript = intern(run.store.transcript_name(case))
-    return run.result(case)
-
-
-def _read(item: pytest.Item, case: Case, result: CaseResult) -> Measured:
-    stash = item.config.stash
-    kept = stash.setdefault(_READ, FewPlaces())
-    of, found = kept.get(case) or (None, None)
-    if found is None or of is not result:
-        found = assess.read(stash[SETTINGS].platform, case, result, stash[SERVICES].found)
-        kept.keep(case, (result, found))
-    return found
-
-
-def _stop(item: pytest.Item, question: Question, error: DataCorrupted) -> None:
-    """Fail the item, and stop the run: nodes that corrupt data cannot be accepted."""
-    why = f"data corruption: {error}"
-    item.session.shouldfail = why
-    item.config.stash[SERVICES].gates.stop(f"the run was stopped: {why}")
-    conclude(item, question, Assessment((judge_corruption(error),)))
-
-
-def ask(item: pytest.Item, question: Question) -> None:
-    item.stash[DRAFT].questions.append(question)
-
-
-def conclude(item: pytest.Item, question: Question, findings: Assessment) -> None:
-    """Record the judgements, then raise for pytest, so that no judgement is lost."""
-    ask(item, question)
-    for judgement in findings.judgements:
+def judge(item: pytest.Item, question: Question) -> None:
+    """Answer a question: record the judgements, then raise for pytest, so that none is lost."""
+    answer, draft = assessor(item.config).answer(question), item.stash[DRAFT]
+    draft.questions.append(question)
+    for judgement in answer.judgements:
         note(item, judgement, item.config.stash[SERVICES].store)
-    if findings.errors:
-        item.stash[DRAFT].unanswered = findings.errors[0]
-    if failed := [j for j in findings.judgements if j.outcome is Outcome.FAILED]:
-        raise LimitMissed("; ".join(f"{j.reason} (basis: {j.basis})" for j in failed))
-    if findings.errors:
-        raise findings.errors[0]
-    if findings.final:
-        pytest.skip(record_only(findings.judgements))
+    if answer.errors:
+        draft.unanswered = answer.errors[0]
+    raise_if_missed(item, answer.judgements)
+    if answer.errors:
+        raise answer.errors[0]
+    if answer.final:
+        pytest.skip(record_only(answer.judgements))
+
+
+def raise_if_missed(item: pytest.Item, judgements: Sequence[Judgement]) -> None:
+    """Raise ``LimitMissed`` for judgements that failed.
+
+    Wrong results stop the run: nodes that corrupt data cannot be accepted.
+    """
+    failed = [judged for judged in judgements if judged.outcome is Outcome.FAILED]
+    if wrong := [judged for judged in failed if judged.metric == CORRUPTION]:
+        why = f"data corruption: {wrong[0].reason}"
+        item.session.shouldfail = why
+        item.config.stash[SERVICES].gates.stop(f"the run was stopped: {why}")
+    if failed:
+        raise LimitMissed("; ".join(f"{one.reason} (basis: {one.basis})" for one in failed))

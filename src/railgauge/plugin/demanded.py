@@ -35,7 +35,7 @@ def never_came(
         return []
     sheet = worksheet.of(session.items) if session.items else worksheet.read(run.store)
     why = run.gates.stopped
-    return [never_ran(item, why) for item in sheet.records(planned) if item.id not in records]
+    return [never_ran(item, why) for _, item in sheet.records(planned) if item.id not in records]
 
 
 def report(config: pytest.Config, items: Sequence[ItemRecord], evidence: str) -> None:

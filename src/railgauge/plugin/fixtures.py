@@ -21,15 +21,13 @@ from railgauge.core.question import (
     TRANSPORT,
     Question,
 )
-from railgauge.judging import assess
 from railgauge.judging.assess import Measured
-from railgauge.judging.assessor import Assessor
 from railgauge.planning import plan
 from railgauge.planning.demand import fact_question
 from railgauge.planning.plan import Place
-from railgauge.plugin.asking import conclude, measured
+from railgauge.plugin.asking import judge, measured
 from railgauge.plugin.items import ABOUT
-from railgauge.plugin.opening import SERVICES, SETTINGS
+from railgauge.plugin.opening import SETTINGS
 
 Check = Callable[[Measured], None]
 
@@ -48,12 +46,11 @@ def expect(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., 
     ``nic=`` and ``adapter=`` name other parts. An unreachable node, or a fact that was not read,
     raises ``NoEvidence``.
     """
-    item, run = request.node, request.config.stash[SERVICES]
+    item = request.node
 
     def expect(node: str, **part: object) -> None:
         name = item.stash[ABOUT].subject.name
-        question = fact_question(platform, name, node, part)
-        conclude(item, question, Assessor(platform, run).answer(question))
+        judge(item, fact_question(platform, name, node, part))
 
     return expect
 
@@ -77,32 +74,28 @@ def measure(request: pytest.FixtureRequest, platform: Platform) -> Callable[...,
 
 
 @pytest.fixture
-def check(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., None]:
+def check(request: pytest.FixtureRequest) -> Callable[..., None]:
     """``check(measured, size)``: every metric asserted at that size must meet its limit.
 
     ``link=`` and ``gpu=`` select the metrics asserted for each link or GPU. Without any of the
     three, the metrics asserted once for the run are judged.
     """
-    item, run = request.node, request.config.stash[SERVICES]
 
     def check(
         measured: Measured, size: int | None = None, *, link: str = "", gpu: int | None = None
     ) -> None:
         placement = link or (None if gpu is None else f"gpu{gpu}")
-        question = Question(LIMITS, measured.case, size, placement)
-        findings = assess.limits(platform, measured, size, placement, run.found)
-        conclude(item, question, findings)
+        judge(request.node, Question(LIMITS, measured.case, size, placement))
 
     return check
 
 
 @pytest.fixture
-def check_traffic(request: pytest.FixtureRequest, platform: Platform) -> Check:
+def check_traffic(request: pytest.FixtureRequest) -> Check:
     """``check_traffic(measured)``: the expected NICs carried the payload, and no other NIC did."""
 
     def check_traffic(measured: Measured) -> None:
-        findings = assess.traffic(platform, measured)
-        conclude(request.node, Question(TRAFFIC, measured.case), findings)
+        judge(request.node, Question(TRAFFIC, measured.case))
 
     return check_traffic
 
@@ -112,19 +105,17 @@ def check_transport(request: pytest.FixtureRequest) -> Check:
     """``check_transport(measured)``: the library's log names the expected transport."""
 
     def check_transport(measured: Measured) -> None:
-        question = Question(TRANSPORT, measured.case)
-        conclude(request.node, question, assess.transport(measured))
+        judge(request.node, Question(TRANSPORT, measured.case))
 
     return check_transport
 
 
 @pytest.fixture
-def check_results(request: pytest.FixtureRequest, platform: Platform) -> Check:
+def check_results(request: pytest.FixtureRequest) -> Check:
     """``check_results(measured)``: every named test was printed for every GPU, and passed."""
 
     def check_results(measured: Measured) -> None:
-        findings = assess.results(platform, measured)
-        conclude(request.node, Question(RESULTS, measured.case), findings)
+        judge(request.node, Question(RESULTS, measured.case))
 
     return check_results
 
@@ -135,15 +126,12 @@ def check_fabric(request: pytest.FixtureRequest) -> Callable[..., None]:
 
     With ``since=``, an earlier scan, the growth of the counters between the scans is judged.
     """
-    fabric = request.config.stash[SETTINGS].declared.fabric
 
     def check_fabric(
         measured: Measured, switch: str | None = None, *, since: Measured | None = None
     ) -> None:
         other = since.case if since else None
-        question = Question(FABRIC, measured.case, placement=switch, other=other)
-        findings = assess.fabric(fabric, measured, switch, since)
-        conclude(request.node, question, findings)
+        judge(request.node, Question(FABRIC, measured.case, placement=switch, other=other))
 
     return check_fabric
 
@@ -157,7 +145,6 @@ def check_ratio(request: pytest.FixtureRequest) -> Callable[..., None]:
 
     def check_ratio(one: Measured, other: Measured) -> None:
         for metric in one.measurement.ratios:
-            question = Question(RATIO, one.case, other=other.case, metric=metric)
-            conclude(request.node, question, assess.ratio(one, other, metric))
+            judge(request.node, Question(RATIO, one.case, other=other.case, metric=metric))
 
     return check_ratio

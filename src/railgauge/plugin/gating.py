@@ -8,23 +8,35 @@ judges the results. If these are right, the item stays blocked: its speed is not
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NoReturn
 
 import pytest
 
-from railgauge.config.thresholds import Measurement
-from railgauge.core.errors import NoEvidence
-from railgauge.core.terms import Scope
-from railgauge.judging.correctness import checks_results
-from railgauge.judging.prevention import prevents
+from railgauge.core.terms import Rung
+from railgauge.judging import by_evidence
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import plan
 from railgauge.planning.marks import MEASURES
-from railgauge.plugin.asking import check_results
+from railgauge.plugin import asking
 from railgauge.plugin.items import ABOUT
 from railgauge.plugin.opening import SERVICES, SETTINGS
-from railgauge.plugin.recording import DRAFT
+from railgauge.plugin.recording import DRAFT, begun, keep_judgements
+from railgauge.verdict.unanswered import never_ran
 
+PLACE = pytest.StashKey[int]()
+"""The place of an item in the ladder: at last the number of records before its first one."""
 _CLOSED = pytest.StashKey[tuple[str, ...]]()
+
+
+def expect(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
+    """Register all items of the run, in the order of the ladder."""
+    registered, place = list[tuple[int, tuple[str, ...], int]](), 0
+    for item in items:
+        about = item.stash.get(ABOUT, None)
+        item.stash[PLACE], rows = place, about.rows if about else 1
+        registered.append((about.rung, _gated(item), rows) if about else (-1, (), rows))
+        place += rows
+    config.stash[SERVICES].gates.expect(registered)
 
 
 def pass_gate(item: pytest.Item) -> None:
@@ -37,13 +49,14 @@ def pass_gate(item: pytest.Item) -> None:
     blockers = _blockers(item)
     run = item.config.stash[SERVICES]
     if not run.engine.was_measured and (why := run.gates.stopped):
-        _never(item, why)
+        item.session.shouldfail = why
+        _skip(item, never_ran(begun(item), why))
     if not blockers:
         return
     if _is_checked(item):
         item.stash[_CLOSED] = blockers
     else:
-        _block(item, blockers)
+        _skip(item, by_evidence.blocked(begun(item), blockers))
 
 
 def is_measured(item: pytest.Item) -> bool:
@@ -56,14 +69,22 @@ def is_measured(item: pytest.Item) -> bool:
 def _blockers(item: pytest.Item) -> tuple[str, ...]:
     """What blocks the item, after all items below it have ended."""
     about, stash = item.stash[ABOUT], item.config.stash
-    is_gated = about.rung > 0 and not stash[SETTINGS].no_gates
-    return stash[SERVICES].gates.blockers(about.rung, about.gated) if is_gated else ()
+    is_gated = about.rung > Rung.PREFLIGHT and not stash[SETTINGS].no_gates
+    return stash[SERVICES].gates.blockers(about.rung, _gated(item)) if is_gated else ()
+
+
+def _gated(item: pytest.Item) -> tuple[str, ...]:
+    about = item.stash[ABOUT]
+    return plan.gate_nodes(item.config.stash[SETTINGS].platform, about.subject.name, about.nodes)
 
 
 def _is_checked(item: pytest.Item) -> bool:
     """Whether the results of a blocked item's collective are checked all the same."""
-    about, gates = item.stash[ABOUT], item.config.stash[SERVICES].gates
-    return bool(_collective(item)) and not gates.prevented(about.rung, about.gated)
+    about, stash = item.stash[ABOUT], item.config.stash
+    found = stash[SETTINGS].platform.measurements.get(about.subject.name)
+    if about.subject.kind != MEASURES or found is None:
+        return False
+    return stash[SERVICES].gates.is_checked(found, about.nodes)
 
 
 def behind_gate(item: pytest.Item) -> None:
@@ -71,29 +92,23 @@ def behind_gate(item: pytest.Item) -> None:
     blockers = item.stash.get(_CLOSED, ())
     if not blockers:
         return
-    level, measurement = item.config.stash[SETTINGS].level.name, _collective(item)
-    assert measurement is not None
-    try:
-        check_results(item, plan.case_at(measurement, level, place_of(item)))
-    except NoEvidence as error:
-        item.stash[DRAFT].unchecked = error
-        _block(item, blockers, f"; whether its results are right is unknown: {error.what}")
-    _block(item, blockers, "; its results are right")
+    stash, subject = item.config.stash, item.stash[ABOUT].subject
+    settings, run = stash[SETTINGS], stash[SERVICES]
+    measurement = settings.platform.measurements[subject.name]
+    case = plan.case_at(measurement, settings.level.name, place_of(item))
+    asking.say_transcript(item, case)
+    shut = by_evidence.blocked(begun(item), blockers, case)
+    found = by_evidence.judged(shut, asking.assessor(item.config))
+    keep_judgements([found], run.store)
+    _end(item, found)
+    asking.raise_if_missed(item, found.judgements)
+    pytest.skip(found.reason)
 
 
-def ended(item: pytest.Item, record: ItemRecord) -> None:
+def ended(item: pytest.Item, record: ItemRecord, row: int = 0) -> None:
     """Tell the gates above that an item has ended, or a row of it."""
     gates = item.config.stash[SERVICES].gates
-    gates.finished(record.id, record.outcome, prevents(record))
-
-
-def _collective(item: pytest.Item) -> Measurement | None:
-    """The measurement of the item, if its tool checks results and runs on a pair, group or node."""
-    about, platform = item.stash[ABOUT], item.config.stash[SETTINGS].platform
-    found = platform.measurements.get(about.subject.name)
-    if about.subject.kind != MEASURES or found is None or not checks_results(found.tool):
-        return None
-    return found if found.scope in (Scope.PAIR, Scope.GROUP, Scope.NODE) else None
+    gates.ended(record, item.stash[PLACE] + row, _gated(item))
 
 
 def place_of(item: pytest.Item) -> plan.Place:
@@ -102,13 +117,12 @@ def place_of(item: pytest.Item) -> plan.Place:
     return found
 
 
-def _block(item: pytest.Item, blockers: Sequence[str], told: str = "") -> None:
-    item.stash[DRAFT].blocked_by = tuple(blockers)
-    more = f" and {len(blockers) - 1} more" if len(blockers) > 1 else ""
-    pytest.skip(f"blocked by {blockers[0]}{more}{told}")
+def _skip(item: pytest.Item, record: ItemRecord) -> NoReturn:
+    _end(item, record)
+    pytest.skip(record.reason)
 
 
-def _never(item: pytest.Item, why: str) -> None:
-    item.stash[DRAFT].never = True
-    item.session.shouldfail = why
-    pytest.skip(why)
+def _end(item: pytest.Item, record: ItemRecord) -> None:
+    """The item does not come to its test. What ended it first counts, if a plugin runs it again."""
+    draft = item.stash[DRAFT]
+    draft.ended = draft.ended or record

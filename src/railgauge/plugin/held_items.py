@@ -10,11 +10,11 @@ Example: of 128 rows two fail. The reports of pytest say "failed: 2 of 128 did n
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import product
-from math import prod
 from time import perf_counter
 from typing import Any
 
@@ -67,7 +67,7 @@ def told(items: Sequence[pytest.Item]) -> str:
     """What a collection says of items that hold others; empty if there are none."""
     if not any(map(_held, items)):
         return ""
-    rows = sum(prod(len(each.values) for each in _held(item)) for item in items)
+    rows = sum(item.stash[ABOUT].rows if ABOUT in item.stash else 1 for item in items)
     return (
         f"{rows:,} items will be judged, as rows of the {len(items):,} that are collected: one of "
         "these may hold all pairings and message sizes of a test at one place"
@@ -108,11 +108,12 @@ def _each_row(item: pytest.Item) -> Generator[dict[str, Any], None, None]:
 def call(item: pytest.Function) -> None:
     """Call the test's function for each row, until the session is to stop."""
     rows = item.stash[_ROWS] = _Rows(have_begun=True)
-    arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+    own = inspect.signature(item.obj).parameters
+    arguments = {name: value for name, value in item.funcargs.items() if name in own}
     with closing(_each_row(item)) as each:
-        for chosen in each:
+        for row, chosen in enumerate(each):
             _run(item, {**arguments, **chosen})
-            _keep(item, rows)
+            _keep(item, rows, row)
             if item.session.shouldfail or item.session.shouldstop:
                 return
 
@@ -134,12 +135,12 @@ def _run(item: pytest.Function, arguments: dict[str, Any]) -> None:
     draft.duration_s = perf_counter() - began_s
 
 
-def _keep(item: pytest.Item, rows: _Rows) -> None:
+def _keep(item: pytest.Item, rows: _Rows, row: int) -> None:
     """Keep the record of the row: in this process, or with the item's last report."""
     store = item.config.stash[SERVICES].store
     record = recording.finished(item)
     rows.add(record)
-    gating.ended(item, record)
+    gating.ended(item, record, row)
     plain = record.to_json()
     written = recording.masked(plain, store)
     controller: Any = item.config.pluginmanager.getplugin(CONTROLLER)
@@ -196,6 +197,6 @@ def _not_called(item: pytest.Item) -> NoEvidence:
 def _end_all(item: pytest.Item, rows: _Rows, error: BaseException) -> None:
     """Record the error for every row; a row that had passed does not pass any more."""
     rows.outcomes.clear()
-    for _ in _each_row(item):
+    for row, _ in enumerate(_each_row(item)):
         item.stash[DRAFT].error = error
-        _keep(item, rows)
+        _keep(item, rows, row)

@@ -16,12 +16,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 from typing import Any
 
 import pytest
 
 from railgauge.config.thresholds import Platform
-from railgauge.core.terms import Rung, Scope
+from railgauge.core.terms import Rung
 from railgauge.core.units import format_size
 from railgauge.planning import demand, expectations, held, plan
 from railgauge.planning.held import All
@@ -137,7 +138,7 @@ ARGUMENTS = ("pair", "group", "node", "switch", "pairing", "gpu", "nic", "adapte
 
 def _fixtures_ask_for(arguments: Collection[str], metafunc: pytest.Metafunc) -> bool:
     """Whether a fixture of a test asks for one of these; pytest sets it up once for each item."""
-    known = metafunc._arg2fixturedefs.values()
+    known = metafunc._arg2fixturedefs.values()  # ``fixturenames`` does not say who asks
     return any(not {*arguments}.isdisjoint(one.argnames) for fixtures in known for one in fixtures)
 
 
@@ -217,14 +218,13 @@ class About:
     nodes: tuple[str, ...]
     pairing: str
     size_bytes: int | None
-    is_of_subnet: bool = False
     held: tuple[All, ...] = ()
     row_id: str = ""
 
     @property
-    def gated(self) -> tuple[str, ...]:
-        """The nodes whose gates block the item; none for the subnet, which belongs to no node."""
-        return () if self.is_of_subnet else self.nodes
+    def rows(self) -> int:
+        """How many records the item has."""
+        return prod(len(each.values) for each in self.held)
 
 
 ABOUT = pytest.StashKey[About]()
@@ -238,7 +238,6 @@ class _Test:
     ways: tuple[str, ...]
     rung: Rung
     title: str
-    is_of_subnet: bool
 
 
 def describe(
@@ -269,7 +268,6 @@ def _test(platform: Platform, item: pytest.Function) -> _Test | None:
         ways=ways_of(list(inspect.signature(item.function).parameters)),
         rung=measured.rung if measured and subject.kind == "measures" else Rung.PREFLIGHT,
         title=(item.function.__doc__ or item.originalname).strip().splitlines()[0],
-        is_of_subnet=bool(measured and measured.scope == Scope.FABRIC),
     )
 
 
@@ -284,7 +282,6 @@ def _about(test: _Test, params: Mapping[str, Any]) -> About:
         nodes=_nodes(values),
         pairing=demand.part_label(values),
         size_bytes=values.get("size"),
-        is_of_subnet=test.is_of_subnet,
         held=kept,
     )
 

@@ -25,7 +25,7 @@ class KeptReports:
 
     @cached_property
     def _of_pages(self) -> dict[str, Any]:
-        """The reports that pytest-html keeps by item; it has no name as a plugin."""
+        """The reports that pytest-html keeps by item, for itself; it has no name as a plugin."""
         pages = (one for one in self._plugins.get_plugins() if isinstance(one, BaseReport))
         return getattr(next(pages, None), "_reports", {})
 

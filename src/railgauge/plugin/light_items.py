@@ -20,9 +20,13 @@ import pytest
 from railgauge.plugin.items import TestRows, rows_of
 from railgauge.run.settings import RunSettings
 
+# pytest has no public way to make an item after another one, so some private names are used here.
 # Attributes of an item that its constructor does not set.
 _NOTED_BY_PYTEST = ("_instance", "location")
-_PYTESTS_ID = "_id" if hasattr(pytest.Item, "_id") else "_nodeid"
+_OF_LIGHT_ITEMS = frozenset({"parent", "path", "config", "session"})
+# What pytest's constructor fills beside the dictionary of an item's attributes.
+_FILLED = {slot for kind in pytest.Function.__mro__ for slot in vars(kind).get("__slots__", ())}
+_FILLED -= {"__dict__", *_OF_LIGHT_ITEMS}
 _ALONE = 1  # a test of one row is made by pytest
 
 
@@ -32,7 +36,8 @@ class LightItem(pytest.Function):
     ``_place`` is its place among the rows.
     """
 
-    __slots__ = ("_is_whole", "_own_id", "_pattern", "_place", "_row")
+    __slots__ = ("_is_whole", "_notes", "_own_id", "_pattern", "_place", "_row")
+    _notes: pytest.Stash
     _own_id: str
     _pattern: Any
     _place: int
@@ -45,7 +50,7 @@ class LightItem(pytest.Function):
     ) -> LightItem:
         made = cls.__new__(cls)
         made._pattern, made._place, made._row, made._is_whole = pattern, place, row, False
-        made._own_id = own_id
+        made._own_id, made._notes = own_id, pytest.Stash()
         made.parent, made.path = pattern.parent, pattern.path
         made.config, made.session = pattern.config, pattern.session
         return made
@@ -74,10 +79,7 @@ class LightItem(pytest.Function):
             case "originalname" | "fixturenames" | "_fixtureinfo":
                 return getattr(self._pattern, name)
             case "stash":
-                return self._store
-            case "_store":
-                self._store = pytest.Stash()
-                return self._store
+                return self._notes
         self._become_whole()
         return getattr(self, name)
 
@@ -91,7 +93,7 @@ class LightItem(pytest.Function):
         )
 
     def _become_whole(self) -> None:
-        kept, name, like, callspec = self._store, self.name, self._pattern, self._callspec()
+        name, like, callspec = self.name, self._pattern, self._callspec()
         self._is_whole = True
         self.__init__(  # type: ignore[misc]
             name,
@@ -101,7 +103,7 @@ class LightItem(pytest.Function):
             fixtureinfo=like._fixtureinfo,
             originalname=like.originalname,
         )
-        self.stash = self._store = kept
+        self.stash = self._notes
 
     def let_go(self) -> None:
         """Become light again: the item has run, and its reports say what is known of it.
@@ -112,10 +114,11 @@ class LightItem(pytest.Function):
             return
         known = {*vars(self._pattern), *_NOTED_BY_PYTEST}
         kept = {name: value for name, value in vars(self).items() if name not in known}
-        self._store = self.stash
+        self._notes = self.stash
         vars(self).clear()  # which ends the circles of references between what it had
-        del self.__dict__, self.name
-        delattr(self, _PYTESTS_ID)
+        del self.__dict__
+        for name in _FILLED:
+            delattr(self, name)
         self._is_whole = False
         for name, value in kept.items():
             setattr(self, name, value)

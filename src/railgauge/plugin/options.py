@@ -7,7 +7,6 @@ import math
 from pathlib import Path
 
 import pytest
-from xdist.workermanage import parse_tx_spec_config
 
 from railgauge.config.thresholds import LEVELS
 from railgauge.core.errors import BadInput
@@ -246,7 +245,8 @@ def workers(config: pytest.Config) -> int:
     """Return the number of workers of pytest-xdist that the run has; 0 if it has none."""
     if hasattr(config, "workerinput"):
         return int(config.workerinput["workercount"])
-    return len(parse_tx_spec_config(config)) if getattr(config.option, "tx", None) else 0
+    counts = (spec.partition("*")[0] for spec in getattr(config.option, "tx", None) or ())
+    return sum(int(count) if count.isdecimal() else 1 for count in counts)
 
 
 def at_once(config: pytest.Config, cluster: Cluster, level: Level) -> int:

@@ -33,7 +33,7 @@ from railgauge.judging.record import (
     with_error,
     worst_of,
 )
-from railgauge.plugin.items import ABOUT, About
+from railgauge.plugin.items import ABOUT
 from railgauge.plugin.opening import SERVICES, SETTINGS
 from railgauge.run.store import Store
 from railgauge.verdict.earlier import EarlierResults
@@ -44,21 +44,19 @@ class Draft:
     """What is known about a running item so far.
 
     ``error`` is the first exception; ``in_test`` whether the test itself raised it.
-    ``unanswered`` is the error that ended it, ``unchecked`` the one that kept the results of a
-    blocked collective from being checked. ``never``: the run was stopped before the item.
-    ``before`` is what the runs that this one carries on give of it, once it has ended.
+    ``unanswered`` is the error that ended it. ``ended`` is its record if it does not come to its
+    test, because its gate is closed or the run was stopped. ``before`` is what the runs that this
+    one carries on give of it, once it has ended.
     """
 
     judgements: list[Judgement] = field(default_factory=list)
     transcript: str = ""
-    blocked_by: tuple[str, ...] = ()
     error: BaseException | None = None
     duration_s: float = 0.0
     questions: list[Question] = field(default_factory=list)
     unanswered: NoEvidence | None = None
-    unchecked: NoEvidence | None = None
-    never: bool = False
     in_test: bool = False
+    ended: ItemRecord | None = None
     before: tuple[tuple[str, ItemRecord], ...] | None = None
 
 
@@ -68,9 +66,8 @@ ROWS = "rows"  # of the last report of an item that holds others: their records
 
 def note(item: pytest.Item, judgement: Judgement, store: Store) -> None:
     """Add a judgement to the item's record and to ``measurements.jsonl``."""
-    draft, about = item.stash[DRAFT], item.stash[ABOUT]
-    draft.judgements.append(judgement if judgement.values else _shared(judgement))
-    _keep(_blank(item, about, draft), judgement, store)
+    item.stash[DRAFT].judgements.append(judgement if judgement.values else _shared(judgement))
+    _keep(begun(item), judgement, store)
 
 
 @lru_cache(4096)
@@ -168,7 +165,9 @@ EARLIER = pytest.StashKey[EarlierResults]()
 
 
 def _record(item: pytest.Item, draft: Draft) -> ItemRecord:
-    blank = _blank(item, item.stash[ABOUT], draft)
+    if draft.ended:
+        return replace(draft.ended, duration_s=draft.duration_s)
+    blank = begun(item)
     if draft.questions and _follows(draft):
         return settled(blank, draft.judgements, draft.unanswered)
     if draft.error is None:
@@ -186,7 +185,9 @@ def _follows(draft: Draft) -> bool:
     return error is draft.unanswered
 
 
-def _blank(item: pytest.Item, about: About, draft: Draft) -> ItemRecord:
+def begun(item: pytest.Item) -> ItemRecord:
+    """The record of an item so far, without a result."""
+    about, draft = item.stash[ABOUT], item.stash[DRAFT]
     return ItemRecord(
         id=about.row_id or item.nodeid,
         rung=about.rung,
@@ -197,7 +198,6 @@ def _blank(item: pytest.Item, about: About, draft: Draft) -> ItemRecord:
         pairing=about.pairing,
         size_bytes=about.size_bytes,
         judgements=tuple(draft.judgements),
-        blocked_by=draft.blocked_by,
         transcript=draft.transcript,
         duration_s=draft.duration_s,
         questions=tuple(draft.questions),
@@ -211,9 +211,7 @@ def _went_wrong(record: ItemRecord, draft: Draft, error: BaseException) -> ItemR
     A skip by anything but the suite proves nothing, so its item counts as blocked.
     """
     if isinstance(error, pytest.skip.Exception):
-        told = with_error(record, draft.unchecked) if draft.unchecked else record
-        outcome = Outcome.NOT_RUN if draft.never else Outcome.BLOCKED
-        return replace(told, outcome=outcome, reason=str(error.msg))
+        return replace(record, outcome=Outcome.BLOCKED, reason=str(error.msg))
     if isinstance(error, LimitMissed) or (isinstance(error, AssertionError) and draft.in_test):
         return replace(record, outcome=Outcome.FAILED, reason=_missed(draft) or str(error))
     if isinstance(error, RailgaugeError):

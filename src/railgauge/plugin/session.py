@@ -248,8 +248,7 @@ class Controller:
 
     def _measured_again(self, session: pytest.Session, asked: Sequence[Remeasurement]) -> bool:
         """Whether all these measurements were made; an interrupt ends them."""
-        again = confirming.Again(self.run.found, self.run.measure_again)
-        assessor = Assessor(self.settings.platform, again)
+        assessor = Assessor(self.settings.platform, self.run.found, self.run.measure_again)
         if asked and not confirming.ask_again(asked, self.run.store, assessor, self._printer()):
             self._note_interrupt(session)
             return False

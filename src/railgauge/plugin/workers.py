@@ -14,13 +14,14 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
-from _pytest.runner import runtestprotocol
-from xdist.dsession import get_default_max_worker_restart
+from _pytest.runner import runtestprotocol  # nothing public returns the reports of an item
+from xdist.dsession import get_default_max_worker_restart  # its option may be left out
 
 from railgauge.core.errors import BadInput, NoEvidence
-from railgauge.core.model import Outcome
-from railgauge.judging.record import MEASUREMENTS, with_error
+from railgauge.judging.record import MEASUREMENTS, ItemRecord, with_error
+from railgauge.planning import plan
 from railgauge.plugin import worksheet
+from railgauge.plugin.opening import SETTINGS
 from railgauge.plugin.reporters import tell
 from railgauge.plugin.scheduling import CaseScheduling, Loss
 from railgauge.report import html
@@ -81,17 +82,18 @@ class WorkerSupervisor:
         if not loss.running:
             self._run.gates.stop(NEVER_RAN)  # so that no gate waits for its items
             return
-        running = {one for item in loss.running for one in self._sheet.ids_of(item, self._id(item))}
+        running = {one.id for _, one in self._records_of(loss.running)}
         # An item may have been judged without a report; the next attempt counts instead.
         self._run.store.take_out(MEASUREMENTS, lambda line: line["id"] in running)
         replaced = self._is_replaced()
         self._tell(loss, again=replaced and not loss.given_up)
-        for item in loss.given_up:
-            self._report(loss, item)
-        self._never(loss.given_up)
+        for place, record in self._records_of(loss.given_up):
+            self._report(loss, record)
+            self._never(place, record)
         if not replaced:
             assert self._scheduling
-            self._never(self._scheduling.left())
+            for place, record in self._records_of(self._scheduling.left()):
+                self._never(place, record)
 
     def _tell(self, loss: Loss, *, again: bool) -> None:
         worker, running = loss.workers[-1], [self._id(item) for item in loss.running]
@@ -112,32 +114,37 @@ class WorkerSupervisor:
             )
         tell(self._config, self._told[-1])
 
-    def _report(self, loss: Loss, item: int) -> None:
+    def _records_of(self, items: Iterable[int]) -> list[tuple[int, ItemRecord]]:
+        """The records of items, each without a result, with their places among all records."""
+        assert self._scheduling
+        wanted, ids = set(items), self._sheet.ids(self._scheduling.collection or ())
+        every = enumerate(self._sheet.records(ids) if wanted else ())
+        return [(place, record) for place, (item, record) in every if item in wanted]
+
+    def _report(self, loss: Loss, record: ItemRecord) -> None:
         """Report an item at which several workers died as an error, to every reporter."""
-        item_id = self._id(item)
         error = NoEvidence(
             f"{len(loss.workers)} workers died while they ran {self._id(loss.running[0])}: "
             f"{', '.join(loss.workers)}",
             remedy="check the kernel log of this machine, for example for lack of memory",
         )
         xdist: Any = self._config.pluginmanager.getplugin("dsession")
-        for record in self._sheet.records_of(item, item_id):
-            report: Any = pytest.TestReport(
-                nodeid=record.id,
-                location=(record.id.partition("::")[0], None, record.id),
-                keywords={},
-                outcome="failed",
-                longrepr=f"{error.kind}: {error}",
-                when="teardown",
-            )
-            report.railgauge = with_error(record, error).to_json()
-            xdist.worker_testreport(node=loss.worker, rep=report)  # as if the worker's, for -x
+        report: Any = pytest.TestReport(
+            nodeid=record.id,
+            location=(record.id.partition("::")[0], None, record.id),
+            keywords={},
+            outcome="failed",
+            longrepr=f"{error.kind}: {error}",
+            when="teardown",
+        )
+        report.railgauge = with_error(record, error).to_json()
+        xdist.worker_testreport(node=loss.worker, rep=report)  # as if the worker's, for -x
 
-    def _never(self, items: Iterable[int]) -> None:
-        """Record items that will never run as errors, so that no gate waits for them."""
-        for item in items:
-            for one in self._sheet.ids_of(item, self._id(item)):
-                self._run.gates.finished(one, Outcome.ERROR)
+    def _never(self, place: int, record: ItemRecord) -> None:
+        """Have no gate wait for an item that will never run."""
+        platform = self._config.stash[SETTINGS].platform
+        nodes = plan.gate_nodes(platform, record.subject, record.nodes)
+        self._run.gates.ended(record, place, nodes)
 
     def _is_replaced(self) -> bool:
         """Whether xdist starts another worker; not after too many deaths, or in a stopping run."""

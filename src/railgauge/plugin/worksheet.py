@@ -34,29 +34,23 @@ class Worksheet:
     units: tuple[Unit, ...]
     items: Sequence[Sequence[Any]]
 
-    def ids_of(self, item: int, item_id: str) -> list[str]:
-        """The ids of an item's records."""
-        all_of = [All(argument, tuple(values)) for argument, values in self.items[item][-1]]
-        return [id_at(item_id, all_of, words) for words, _, _ in self._each(item)]
-
     def ids(self, ids: Sequence[str]) -> list[str]:
         """The ids of all records, of those of the items."""
-        return [one for item, item_id in enumerate(ids) for one in self.ids_of(item, item_id)]
+        return [one for item, item_id in enumerate(ids) for one in self._ids_of(item, item_id)]
 
-    def records_of(self, item: int, item_id: str) -> Iterator[ItemRecord]:
-        """The records of an item, each without a result."""
-        unit = next(unit for unit in self.units if item in unit.items)
-        for own_id, (_, pairing, size) in zip(
-            self.ids_of(item, item_id), self._each(item), strict=True
-        ):
-            yield self._record(unit, item, own_id, pairing, size)
+    def _ids_of(self, item: int, item_id: str) -> Iterator[str]:
+        all_of = [All(argument, tuple(values)) for argument, values in self.items[item][-1]]
+        return (id_at(item_id, all_of, words) for words, _, _ in self._each(item))
 
-    def records(self, ids: Sequence[str]) -> Iterator[ItemRecord]:
-        """The records of all items, each without a result; ``ids`` are those of the records."""
+    def records(self, ids: Sequence[str]) -> Iterator[tuple[int, ItemRecord]]:
+        """The records of all items, each without a result, with the number of its item.
+
+        ``ids`` are those of the records.
+        """
         unit_of = {item: unit for unit in self.units for item in unit.items}
         each = ((item, *one[1:]) for item in range(len(self.items)) for one in self._each(item))
         for (item, pairing, size), own_id in zip(each, ids, strict=True):
-            yield self._record(unit_of[item], item, own_id, pairing, size)
+            yield item, self._record(unit_of[item], item, own_id, pairing, size)
 
     def _each(self, item: int) -> Iterator[tuple[list[str], str, int | None]]:
         """For each record of an item the words of its id, its pairing and its size."""

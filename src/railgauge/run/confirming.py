@@ -6,16 +6,12 @@ because the level does not measure what would decide.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from railgauge.core import naming
 from railgauge.core.codec import to_plain
-from railgauge.core.model import Case
-from railgauge.core.question import CaseResult
 from railgauge.diagnosis import RunResults, diagnose
 from railgauge.diagnosis.confirm import confirmations, follow_ups
-from railgauge.facts import NodeAnswer
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import FILE, Confirmed, Remeasurement, confirmed
 from railgauge.run.store import Store
@@ -43,14 +39,6 @@ def lacking_partners(
         tell("")
         tell("confirm: the plan does not tell some suspects apart; good nodes help to decide")
     return asked
-
-
-@dataclass(frozen=True, slots=True)
-class Again:
-    """The evidence of repeated measurements: ``result`` measures, and stores in its own folder."""
-
-    found: Mapping[str, NodeAnswer]
-    result: Callable[[Case], CaseResult]
 
 
 def ask_again(asked: Sequence[Remeasurement], store: Store, assessor: Assessor, tell: Tell) -> bool:

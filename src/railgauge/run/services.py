@@ -12,6 +12,7 @@ from typing import Generic, Protocol, TypeVar
 
 from railgauge.config import hostfile
 from railgauge.core.errors import NoEvidence
+from railgauge.core.few_places import made_once
 from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import Case, Cluster, Command, Node
 from railgauge.core.question import CaseResult
@@ -24,8 +25,7 @@ from railgauge.leases.files import Leases
 from railgauge.planning import plan, telemetry
 from railgauge.run import control_host
 from railgauge.run.engine import CaseEngine
-from railgauge.run.few_places import made_once
-from railgauge.run.gates import Gates
+from railgauge.run.gates import RunGates
 from railgauge.run.holding import read_tag
 from railgauge.run.hung import HungTools
 from railgauge.run.reboots import Watch
@@ -99,7 +99,7 @@ class RunServices:
     """
 
     store: Store
-    gates: Gates
+    gates: RunGates
     surveyed: Surveyed
     tag: Tag
     cluster: Once[Cluster]
@@ -180,7 +180,7 @@ def built(
             return runners.into(store_in(folder / name), name)
 
     engine = CaseEngine(measure, lambda: sessions().interrupted(), settings.at_once)
-    gates = Gates(store, settings.longest_s + _GATE_SPARE_S)
+    gates = RunGates(store, settings.longest_s + _GATE_SPARE_S)
     return RunServices(
         store,
         gates,

@@ -100,7 +100,9 @@ _RUN = {
     "hipblaslt-bench": Registered("railgauge.tools.blas_bench.hipblaslt", is_of_each_gpu=True),
     "rvs": Registered("railgauge.tools.rvs", is_of_each_gpu=True),
     "dcgmi-diag": Registered("railgauge.tools.dcgmi_diag", keys=("dcgmi",)),
-    "azure-nhc": Registered("railgauge.tools.azure_nhc", root="its script asks for root"),
+    "azure-nhc": Registered(
+        "railgauge.tools.azure_nhc", root="its script asks for root", is_formed=True
+    ),
 }
 # Tools whose output the suite reads but which it never starts.
 _READ = {

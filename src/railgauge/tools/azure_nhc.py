@@ -16,11 +16,12 @@ from railgauge.tools import Setting
 from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
+from railgauge.tools.form import FigureForm, ToolFigure, inside_node, of_slowest_nic
 from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import program, read_options
 from railgauge.tools.text import clean
 
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "form", "parse", "payload_bytes"]
 
 METRICS = (
     Metric("check_nccl_allreduce", ("GB/s",), HIGHER),
@@ -44,6 +45,14 @@ _END_OF_FIGURE = re.compile(
     r"^[^\n]{0,200}\d ?(?:GB/s|GBps|Gb/s|Gbps)(?!\w)|^\s*(?:GB/s|GBps|Gb/s|Gbps|ps|s)\b"
 )
 _UNITS = {"GBps": "GB/s", "Gbps": "Gb/s"}
+
+
+def form(figure: ToolFigure) -> FigureForm | None:
+    """Return the form of the all-reduce inside the node, or of the slowest of its NICs."""
+    if figure.metric == "check_nccl_allreduce":
+        gpus = figure.layout.gpus
+        return inside_node(figure, gpus, figure.layout.links(gpus))
+    return of_slowest_nic(figure) if figure.metric == "check_ib_bw_gdr" else None
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server

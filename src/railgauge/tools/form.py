@@ -13,10 +13,10 @@ receives, and the path between the two.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from railgauge.config.thresholds.model import Measurement, Platform
-from railgauge.core.model import Case
+from railgauge.core.model import Case, Pairing
 from railgauge.core.terms import Flow, Scope, Term
 
 GPU, TO = "gpu", ">"
@@ -25,7 +25,10 @@ _PAIR = 2
 
 
 class KindOfPart(Term):
-    """The kind of a part. ``SEND`` and ``RECEIVE`` are one direction of a NIC."""
+    """The kind of a part.
+
+    ``KNOWN`` is a cause that something else than figures shows; no tool declares it.
+    """
 
     NODE = "node"
     NIC = "nic"
@@ -35,14 +38,16 @@ class KindOfPart(Term):
     PCIE = "pcie"
     PATH = "path"
     LINK = "link"
+    KNOWN = "known"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class ClusterPart:
     """A part that may be slow: a node, a device of it, or what connects two of them.
 
-    ``PCIE`` is the way from a GPU to a NIC, ``PATH`` that from a node to its ``peer``, ``LINK``
-    that from a GPU to the GPU ``to`` of its node.
+    ``SEND`` and ``RECEIVE`` are one direction of a NIC, or of all of them. ``PCIE`` is the way from
+    a GPU to a NIC, ``LINK`` that from a GPU to the GPU ``to`` of its node, ``PATH`` that from a
+    node to its ``peer``, over a ``nic`` (``mlx5_0:mlx5_1`` if it is another one there) or over all.
     """
 
     kind: KindOfPart
@@ -149,7 +154,7 @@ def of_path(figure: ToolFigure, flow: Flow) -> FigureForm | None:
     if case.pairing is None or len(case.nodes) != _PAIR:
         return None
     one, other = case.nodes
-    path: Chain = (_path(one, other),)
+    path = _path(figure, one, other, case.pairing)
     if flow is Flow.BOTH:
         there = (_end(figure, one, KindOfPart.SEND), _end(figure, other, KindOfPart.RECEIVE))
         back = (_end(figure, other, KindOfPart.SEND), _end(figure, one, KindOfPart.RECEIVE))
@@ -162,9 +167,15 @@ def of_path(figure: ToolFigure, flow: Flow) -> FigureForm | None:
     return FigureForm(((_end(figure, one, first), _end(figure, other, second), path),))
 
 
-def _path(one: str, other: str) -> ClusterPart:
-    first, second = sorted((one, other))
-    return ClusterPart(KindOfPart.PATH, first, peer=second)
+def _path(figure: ToolFigure, one: str, other: str, pairing: Pairing) -> Chain:
+    """The path of two nodes, and the one over these NICs, which may take other switches."""
+    (first, own), (second, its) = sorted(
+        zip((one, other), (e.nic for e in pairing.ends), strict=True)
+    )
+    whole = ClusterPart(KindOfPart.PATH, first, peer=second)
+    if len(figure.layout.nics) == 1:
+        return (whole,)
+    return whole, replace(whole, nic=own if own == its else f"{own}:{its}")
 
 
 def _end(figure: ToolFigure, node: str, way: KindOfPart | None = None) -> Chain:
@@ -174,11 +185,17 @@ def _end(figure: ToolFigure, node: str, way: KindOfPart | None = None) -> Chain:
     if len(figure.layout.nics) > 1:  # the one NIC of a node cannot be told from the node
         parts.append(ClusterPart(KindOfPart.NIC, node, own.nic))
     if way is not None:
-        parts.append(ClusterPart(way, node, own.nic))
+        parts += _directions(figure.layout, node, own.nic, way)
     if own.gpu is not None:
         parts.append(ClusterPart(KindOfPart.GPU, node, gpu=own.gpu))
         parts.append(ClusterPart(KindOfPart.PCIE, node, own.nic, own.gpu))
     return tuple(parts)
+
+
+def _directions(layout: Layout, node: str, nic: str, way: KindOfPart) -> Chain:
+    """One direction of the NIC, and that of all NICs of the node."""
+    own = ClusterPart(way, node, nic)
+    return (own,) if len(layout.nics) == 1 else (ClusterPart(way, node), own)
 
 
 def of_ring(figure: ToolFigure, gpus: Sequence[int] = (), *, upto: bool = False) -> FigureForm:
@@ -189,7 +206,10 @@ def of_ring(figure: ToolFigure, gpus: Sequence[int] = (), *, upto: bool = False)
     link may take part or not.
     """
     layout, nodes = figure.layout, figure.case.nodes
-    hops = dict.fromkeys(_path(a, b) for a, b in zip(nodes, (*nodes[1:], nodes[0]), strict=True))
+    ends = zip(nodes, (*nodes[1:], nodes[0]), strict=True)
+    hops = dict.fromkeys(
+        _path(figure, a, b, Pairing(nic)) for a, b in ends for nic in layout.nics or ("",)
+    )
     links = tuple(
         ClusterPart(KindOfPart.LINK, node, gpu=a, to=b)
         for node in nodes
@@ -197,7 +217,7 @@ def of_ring(figure: ToolFigure, gpus: Sequence[int] = (), *, upto: bool = False)
     )
     ranks = tuple(chain for node in nodes for chain in _ranks(node, gpus))
     over = tuple(chain for node in nodes for chain in _over_nics(layout, node, gpus))
-    stages = (ranks, tuple((hop,) for hop in hops), over, tuple((link,) for link in links))
+    stages = (ranks, tuple(hops), over, tuple((link,) for link in links))
     return FigureForm(tuple(filter(None, stages)), upto=upto, maybe=frozenset(links))
 
 
@@ -212,9 +232,9 @@ def _over_nics(layout: Layout, node: str, gpus: Sequence[int]) -> Iterable[Chain
         if gpus and not users:
             continue
         for way in (KindOfPart.SEND, KindOfPart.RECEIVE):
-            chain: Chain = (ClusterPart(KindOfPart.NIC, node, nic), ClusterPart(way, node, nic))
-            if len(layout.nics) == 1:
-                chain = chain[1:]
+            chain = _directions(layout, node, nic, way)
+            if len(layout.nics) > 1:
+                chain = (ClusterPart(KindOfPart.NIC, node, nic), *chain)
             if layout.has_ways and users:
                 yield from ((*chain, ClusterPart(KindOfPart.PCIE, node, nic, gpu)) for gpu in users)
             else:
@@ -236,16 +256,25 @@ def _of_gpu(figure: ToolFigure) -> FigureForm:
 
 
 def of_link(figure: ToolFigure) -> FigureForm:
-    """A copy over one link. Copy engines move the data, so that a slow GPU does not slow it."""
+    """A copy over one link. Copy engines move the data, so that a slow GPU may slow it or not."""
     to = int(figure.placement.partition(TO)[2].removeprefix(GPU))
     link = ClusterPart(KindOfPart.LINK, figure.node, gpu=figure.gpu, to=to)
-    return FigureForm((((ClusterPart(KindOfPart.NODE, figure.node), link),),))
+    gpus = tuple(ClusterPart(KindOfPart.GPU, figure.node, gpu=gpu) for gpu in (figure.gpu, to))
+    chain = (ClusterPart(KindOfPart.NODE, figure.node), link, *gpus)
+    return FigureForm(((chain,),), maybe=frozenset(gpus))
 
 
 def of_slowest_link(figure: ToolFigure, apart: float) -> FigureForm:
     """The slowest of the links from one GPU; healthy ones differ by ``apart``."""
     links = [(a, b) for a, b in figure.layout.links(figure.layout.gpus) if a == figure.gpu]
     return FigureForm((_each_link(figure.node, links),), apart=apart)
+
+
+def of_slowest_nic(figure: ToolFigure) -> FigureForm:
+    """The slowest of the node's NICs, each measured by itself."""
+    own = ClusterPart(KindOfPart.NODE, figure.node)
+    nics = (ClusterPart(KindOfPart.NIC, figure.node, nic) for nic in figure.layout.nics)
+    return FigureForm((tuple((own, nic) for nic in nics),))
 
 
 def of_all_links(figure: ToolFigure) -> FigureForm:

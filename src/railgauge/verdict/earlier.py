@@ -9,32 +9,15 @@ stays one. That a node was not reached, or that something could not be read, is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from functools import partial
 
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Case, Outcome
 from railgauge.core.question import CaseResult
 from railgauge.diagnosis import RunResults
-from railgauge.facts import FactsByNode
+from railgauge.judging import by_evidence
 from railgauge.judging.assessor import Assessor
-from railgauge.judging.record import ItemRecord, blank, settled, with_earlier
-
-
-@dataclass(frozen=True, slots=True)
-class _Evidence:
-    """What is kept of an earlier run, as the evidence that questions are answered from."""
-
-    results: RunResults
-
-    @property
-    def found(self) -> FactsByNode:
-        return self.results.found
-
-    def result(self, case: Case) -> CaseResult:
-        kept = self.results.kept(case)
-        if kept is None:
-            raise NoEvidence("it was taken over, and is judged there")
-        return kept
+from railgauge.judging.record import ItemRecord, with_earlier
 
 
 class EarlierResults:
@@ -44,7 +27,11 @@ class EarlierResults:
         """``runs`` are those of ``RunResults.earlier``."""
         self.runs = runs
         self._judges = [
-            (name, run.records, Assessor(run.platform, _Evidence(run), run.cluster.fabric))
+            (
+                name,
+                run.records,
+                Assessor(run.platform, run.found, partial(_result, run), run.cluster.fabric),
+            )
             for name, run in runs.items()
         ]
 
@@ -59,7 +46,14 @@ class EarlierResults:
             if recorded and not (item.by_evidence and _is_shown(recorded)):
                 yield name, recorded
             elif item.by_evidence:
-                yield name, settled(blank(item), *assessor.answers(item.questions))
+                yield name, by_evidence.judged(item, assessor)
+
+
+def _result(run: RunResults, case: Case) -> CaseResult:
+    kept = run.kept(case)
+    if kept is None:
+        raise NoEvidence("it was taken over, and is judged there")
+    return kept
 
 
 def _is_shown(recorded: ItemRecord) -> bool:

@@ -15,15 +15,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Outcome
 from railgauge.core.naming import listed
-from railgauge.core.question import FABRIC
 from railgauge.diagnosis import peers
 from railgauge.facts import FactsByNode, NodeFacts
 from railgauge.facts.identity import exchanged
+from railgauge.judging import by_evidence
+from railgauge.judging.gates import Gates, ended
 from railgauge.judging.record import ItemRecord, blank
-from railgauge.judging.suspicion import NodeOutcomes
+from railgauge.planning.plan import gate_nodes
 from railgauge.verdict.closing import is_closing
 from railgauge.verdict.decision import RunPlan
 from railgauge.verdict.history import MergedPart, Remeasured
@@ -223,55 +225,32 @@ def _told(part: PartRun, replaces: Iterable[Remeasured]) -> MergedPart:
 # --- gates ---
 
 
-def gated(assembled: Assembled, records: Mapping[str, ItemRecord]) -> dict[str, ItemRecord]:
+def gated(
+    assembled: Assembled, records: Mapping[str, ItemRecord], platform: Platform
+) -> dict[str, ItemRecord]:
     """Return ``records``, judged anew, with the gates that other runs close or open."""
-    wrong = _wrong(records)
-    return {name: _gated(item, assembled, records, wrong) for name, item in records.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class _Wrong:
-    """What blocks items above it on a node: on the node and its pairs, and inside the node."""
-
-    on: Sequence[ItemRecord]
-    inside: Sequence[ItemRecord]
-
-    def below(self, item: ItemRecord) -> Iterator[ItemRecord]:
-        found = self.inside if len(item.nodes) == 1 else self.on
-        return (one for one in found if one.rung < item.rung)
-
-
-_ByNode = Mapping[str, _Wrong]
-
-
-def _wrong(records: Mapping[str, ItemRecord]) -> _ByNode:
-    ended: dict[str, NodeOutcomes] = {}
-    for item in records.values():
-        for node in () if _is_of_subnet(item) else item.nodes:
-            one = ended.setdefault(node, NodeOutcomes(node))
-            one.note(item.id, item.nodes, item.outcome)
+    gates = Gates()
+    nodes = {n: gate_nodes(platform, item.subject, item.nodes) for n, item in records.items()}
+    for place, (name, item) in enumerate(records.items()):
+        gates.note(ended(item, place, nodes[name]))
     return {
-        node: _Wrong(
-            [records[name] for name in one.wrong], [records[name] for name in one.suspicious()]
-        )
-        for node, one in ended.items()
+        name: _gated(item, assembled, records, gates.blockers(item.rung, nodes[name]))
+        for name, item in records.items()
     }
 
 
-def _is_of_subnet(item: ItemRecord) -> bool:
-    return any(question.kind == FABRIC for question in item.questions)
-
-
 def _gated(
-    item: ItemRecord, assembled: Assembled, records: Mapping[str, ItemRecord], wrong: _ByNode
+    item: ItemRecord,
+    assembled: Assembled,
+    records: Mapping[str, ItemRecord],
+    blockers: Iterable[str],
 ) -> ItemRecord:
     own = assembled.part_of[item.id]
-    if _is_of_subnet(item) or assembled.parts[own].no_gates:
+    if assembled.parts[own].no_gates:
         return item
-    below = (one for node in item.nodes if node in wrong for one in wrong[node].below(item))
-    others = list(dict.fromkeys(one.id for one in below if assembled.part_of[one.id] != own))
+    others = [one for one in blockers if assembled.part_of[one] != own]
     if item.outcome in _BEHIND and others:
-        return _blocked(item, others)
+        return by_evidence.blocked(blank(item), others)
     if item.outcome is Outcome.BLOCKED and item.blocked_by:  # not skipped by anything else
         stays = [name for name in item.blocked_by if _blocks(records.get(name))]
         return _blocked_anew(item, list(dict.fromkeys((*stays, *others))))
@@ -282,16 +261,6 @@ def _blocks(item: ItemRecord | None) -> bool:
     return item is not None and item.outcome in (*_BLOCKING, Outcome.FLAKY)
 
 
-def _blocked(item: ItemRecord, blockers: Sequence[str]) -> ItemRecord:
-    return replace(
-        blank(item),
-        outcome=Outcome.BLOCKED,
-        reason=_blocked_by(blockers),
-        blocked_by=tuple(blockers),
-        questions=(),
-    )
-
-
 def _blocked_anew(item: ItemRecord, blockers: Sequence[str]) -> ItemRecord:
     """The blocked item with what blocks it by now; its reason may say more after the blockers.
 
@@ -300,9 +269,5 @@ def _blocked_anew(item: ItemRecord, blockers: Sequence[str]) -> ItemRecord:
     if not blockers:
         freed = replace(blank(item), blocked_by=(), questions=())
         return never_ran(freed, "it was blocked, and was not measured when its gate had opened")
-    reason = item.reason.replace(_blocked_by(item.blocked_by), _blocked_by(blockers))
-    return replace(item, blocked_by=tuple(blockers), reason=reason)
-
-
-def _blocked_by(blockers: Sequence[str]) -> str:
-    return f"blocked by {listed(blockers, 1)}"
+    was, now = by_evidence.blocked_by(item.blocked_by), by_evidence.blocked_by(blockers)
+    return replace(item, blocked_by=tuple(blockers), reason=item.reason.replace(was, now))

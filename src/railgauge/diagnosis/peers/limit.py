@@ -7,7 +7,8 @@ known whether the node keeps the limit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 
 from railgauge.config.thresholds.model import Peers
@@ -18,7 +19,7 @@ from railgauge.core.terms import Rung
 from railgauge.diagnosis.model import OPEN, RunResults
 from railgauge.diagnosis.peers.alone import every_standing
 from railgauge.diagnosis.peers.claims import BEHIND_PEERS, says
-from railgauge.diagnosis.peers.rule import Straggler, found
+from railgauge.diagnosis.peers.rule import found
 from railgauge.diagnosis.peers.standing import Standing
 from railgauge.judging.closing import ClosingItems
 from railgauge.judging.record import ItemRecord, settled
@@ -33,67 +34,95 @@ ITEMS = ClosingItems(
 )
 
 
-def compared(results: RunResults) -> Iterator[ItemRecord]:
+@dataclass(frozen=True, slots=True)
+class BehindPart:
+    """A part that is behind its peers by a share, in words.
+
+    Unless ``is_decided``, it is one of several suspects; ``would_decide`` says what to measure.
+    """
+
+    share: float
+    says: str
+    is_decided: bool
+    would_decide: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedNode:
+    """By how much a node as a whole is behind the others, and its parts that stand out."""
+
+    share: float
+    parts: tuple[BehindPart, ...] = ()
+
+
+NodeComparison = Callable[[RunResults], Mapping[str, ComparedNode]]
+"""Compares the nodes of a run; those of which nothing can be compared are left out."""
+
+
+def by_standings(results: RunResults) -> dict[str, ComparedNode]:
+    """The nodes, compared by the rules."""
+    seen = every_standing(results)
+    stragglers = [
+        (one.suspects, BehindPart(one.behind, says(one), one.confidence != OPEN, one.would_decide))
+        for one in found(seen)
+    ]
+    by_node: dict[str, list[Standing]] = {}
+    for one in seen:
+        by_node.setdefault(one.node, []).append(one)
+    return {
+        node: ComparedNode(
+            max(0.0, median(one.behind for one in mine if not one.way)),
+            tuple(part for suspects, part in stragglers if node in suspects),
+        )
+        for node, mine in by_node.items()
+    }
+
+
+def compared(results: RunResults, by: NodeComparison = by_standings) -> Iterator[ItemRecord]:
     """The items, one a node; none without a limit, or in a cluster of fewer than three nodes."""
     limit, nodes = results.platform.peers, results.cluster.nodes
     if limit is None or len(nodes) <= 2:  # noqa: PLR2004 - two nodes have no majority
         return
-    seen = every_standing(results)
-    stragglers = found(seen)
-    by_node: dict[str, list[Standing]] = {node.name: [] for node in nodes}
-    for one in seen:
-        by_node[one.node].append(one)
-    for node, mine in by_node.items():
-        yield _item(node, mine, [one for one in stragglers if node in one.suspects], limit)
+    known = by(results)
+    for node in nodes:
+        yield _item(node.name, known.get(node.name), limit)
 
 
-def _item(
-    node: str, mine: Sequence[Standing], stragglers: Sequence[Straggler], limit: Peers
-) -> ItemRecord:
-    judged = _judged(mine, stragglers, limit)
-    return settled(ITEMS.begun(node), judged, _doubt(node, mine, stragglers, limit))
+def _item(node: str, one: ComparedNode | None, limit: Peers) -> ItemRecord:
+    if one is None:
+        what = "nothing was measured that two other nodes were measured with as well"
+        return settled(ITEMS.begun(node), (), MetricMissing(what, where=node))
+    return settled(ITEMS.begun(node), (_judged(one, limit),), _doubt(node, one.parts, limit))
 
 
-def _judged(
-    mine: Sequence[Standing], stragglers: Sequence[Straggler], limit: Peers
-) -> tuple[Judgement, ...]:
+def _judged(one: ComparedNode, limit: Peers) -> Judgement:
     """The judgement on the part that is furthest behind; if none is, on the node as a whole."""
-    if not mine:
-        return ()
-    decided = [one for one in stragglers if one.confidence != OPEN]
-    worst = max(decided, key=lambda one: one.behind, default=None)
-    share = worst.behind if worst else max(0.0, median(o.behind for o in mine if not o.way))
+    decided = [part for part in one.parts if part.is_decided]
+    worst = max(decided, key=lambda part: part.share, default=None)
+    share = worst.share if worst else one.share
     outcome = Outcome.MARGINAL if worst else Outcome.PASSED
     outcome = Outcome.FAILED if worst and share > limit.behind_max else outcome
     required = f"<= {100 * limit.behind_max:g} %"
-    return (
-        Judgement(
-            metric=BEHIND_PEERS,
-            outcome=outcome,
-            measured=f"{100 * share:.1f} %",
-            limit=required,
-            basis=str(limit.basis),
-            reason=f"{says(worst)}, limit {required}" if worst else "",
-            unit="%",
-            values=(100 * share,),
-            worst=100 * share,
-            ceiling=100 * limit.behind_max,
-            margin=(limit.behind_max - share) / limit.behind_max,
-            pointer="/peers",
-            better=LOWER,
-        ),
+    return Judgement(
+        metric=BEHIND_PEERS,
+        outcome=outcome,
+        measured=f"{100 * share:.1f} %",
+        limit=required,
+        basis=str(limit.basis),
+        reason=f"{worst.says}, limit {required}" if worst else "",
+        unit="%",
+        values=(100 * share,),
+        worst=100 * share,
+        ceiling=100 * limit.behind_max,
+        margin=(limit.behind_max - share) / limit.behind_max,
+        pointer="/peers",
+        better=LOWER,
     )
 
 
-def _doubt(
-    node: str, mine: Sequence[Standing], stragglers: Sequence[Straggler], limit: Peers
-) -> NoEvidence | None:
+def _doubt(node: str, parts: Sequence[BehindPart], limit: Peers) -> NoEvidence | None:
     """Why it is not known whether the node keeps the limit."""
-    if not mine:
-        what = "nothing was measured that two other nodes were measured with as well"
-        return MetricMissing(what, where=node)
-    doubted = [one for one in stragglers if one.confidence == OPEN]
-    over = [one for one in doubted if one.behind > limit.behind_max]
+    over = [one for one in parts if not one.is_decided and one.share > limit.behind_max]
     if not over:
         return None
-    return ConditionsUnmet(says(over[0]), where=node, remedy=over[0].would_decide)
+    return ConditionsUnmet(over[0].says, where=node, remedy=over[0].would_decide)

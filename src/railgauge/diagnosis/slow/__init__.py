@@ -4,26 +4,31 @@ Each tool declares what its figures mean in parts (``tools.form``). ``readings``
 what healthy parts reach (``healthy``) out of figures; ``places`` predicts them for parts that are
 slow; ``likelihood`` weighs a hypothesis, which is a set of ``faults``; ``search`` finds the
 likeliest ones with ``fitting``; ``decision`` gives each part its probability; ``asking`` chooses
-the next measurement among the ``options``; ``findings`` are the result and ``text`` is its English.
-All numbers are in ``constants``.
+the next measurement among the ``options``; ``findings`` are the result and ``text`` is its English;
+``nodes`` compares nodes as a limit on stragglers asks. All numbers are in ``constants``.
 
-It plays in ``make blind-quick ARGS="--diagnosis model"``, in place of the rules of ``diagnosis``.
+It plays in ``make blind-quick ARGS="--diagnosis model"``, in place of the rules of ``diagnosis``,
+and likewise in ``make healthy`` and ``make stragglers``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from railgauge.core.question import Question
 from railgauge.diagnosis.model import CauseClaim, RunResults
+from railgauge.diagnosis.peers.limit import ComparedNode
 from railgauge.diagnosis.slow.asking import ChosenCase, asked
-from railgauge.diagnosis.slow.decision import Weighed, weighed
+from railgauge.diagnosis.slow.decision import Weighed, doubted, weighed
 from railgauge.diagnosis.slow.findings import FoundPart, findings
+from railgauge.diagnosis.slow.known import KnownCause
 from railgauge.diagnosis.slow.likelihood import Model
+from railgauge.diagnosis.slow.nodes import compared_nodes
 from railgauge.diagnosis.slow.readings import evidence
 from railgauge.diagnosis.slow.search import searched
+from railgauge.diagnosis.slow.side_effects import with_side_effects
 from railgauge.diagnosis.slow.text import claims
-from railgauge.tools.form import ClusterPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +43,32 @@ class Inference:
     def findings(self) -> tuple[FoundPart, ...]:
         return tuple(findings(self.model, self.weighed))
 
-    def asked(self, most: int, made: Collection[tuple[str, int]] = ()) -> list[ChosenCase]:
-        """What to ask of so many cases at most; ``made`` are (key, repeats) of those made."""
-        return asked(self.model.evidence, self.weighed, most, made, adds=self.model.adds)
+    def asked(
+        self, most: int, made: Collection[str] = (), *, again: bool = False
+    ) -> list[ChosenCase]:
+        """What to ask of so many cases at most; ``made`` are the keys of those made.
+
+        ``again``: what is decided is measured again as well.
+        """
+        weighed_ = doubted(self.weighed) if again else self.weighed
+        return asked(self.model.evidence, weighed_, most, made, adds=self.model.adds)
 
     def claims(self) -> tuple[CauseClaim, ...]:
         found = self.findings
+        return tuple(claims(found, self.results.records, self._questions(found)))
+
+    def nodes(self) -> dict[str, ComparedNode]:
+        """The nodes, compared as a limit on stragglers asks."""
+        found = self.findings
+        return compared_nodes(self.model, self.weighed, found, self._questions(found))
+
+    def _questions(self, found: Iterable[FoundPart]) -> list[Question]:
         is_open = any(not one.is_decided for one in found)
-        questions = [one.question for one in self.asked(1)] if is_open else []
-        return tuple(claims(found, self.results.records, questions))
+        return [one.question for one in self.asked(1)] if is_open else []
 
 
-def inferred(results: RunResults, known: Collection[ClusterPart] = ()) -> Inference:
-    """Infer which parts are slow; those in ``known`` are slow by what facts show."""
-    read = evidence(results)
-    numbers = [read.number[part] for part in known if part in read.number]
-    found = searched(read, numbers)
-    return Inference(results, found.model, weighed(found.pool, read.twins))
+def inferred(results: RunResults, known: Collection[KnownCause] = ()) -> Inference:
+    """Infer which parts are slow beside what the ``known`` causes explain."""
+    found = searched(evidence(results, known))
+    pool = with_side_effects(found.model, found.pool)
+    return Inference(results, found.model, weighed(pool, found.model.twins))

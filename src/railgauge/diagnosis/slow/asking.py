@@ -18,6 +18,7 @@ from railgauge.diagnosis.slow.decision import Weighed
 from railgauge.diagnosis.slow.faults import Hypothesis
 from railgauge.diagnosis.slow.options import Option, Result, options
 from railgauge.diagnosis.slow.readings import PeerGroup, RunReadings
+from railgauge.tools.form import KindOfPart
 
 _LEAST = 0.01 / 20  # nats a second; a check of a small rest is worth no measurement of 20 s
 _TEMPER = 0.5
@@ -38,7 +39,7 @@ def asked(
     evidence: RunReadings,
     weighed: Weighed,
     most: int,
-    made: Collection[tuple[str, int]] = (),
+    made: Collection[str] = (),
     *,
     adds: bool,
 ) -> list[ChosenCase]:
@@ -48,7 +49,11 @@ def asked(
     total = sum(weight for _, weight in some)
     weights = [weight / total for _, weight in some]
     hypotheses = [faults for faults, _ in some]
-    suspects = _suspects(zip(hypotheses, weights, strict=True))
+    suspects = {
+        part
+        for part in _suspects(zip(hypotheses, weights, strict=True))
+        if evidence.parts[part].kind is not KindOfPart.KNOWN
+    }
     if not suspects:
         return []
     pools = _pools(options(evidence, sorted(suspects), hypotheses, adds=adds, made=made))

@@ -8,11 +8,12 @@ likely.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from railgauge.diagnosis.slow.constants import SUSPECT
 from railgauge.diagnosis.slow.faults import Hypothesis, ordered
+from railgauge.diagnosis.slow.twins import Twins
 
 _FAR = 20.0  # less likely by that logarithm: one in 500 million
 _AS_LIKELY = 0.5
@@ -63,7 +64,13 @@ class Weighed:
         return {other: weight for other, weight in order if weight >= least}
 
 
-def weighed(pool: Mapping[Hypothesis, float], twins: Sequence[Sequence[int]]) -> Weighed:
+def doubted(some: Weighed) -> Weighed:
+    """The same, as if each fault of the best hypothesis were as likely as not."""
+    without = (tuple(one for one in some.best if one is not fault) for fault in some.best)
+    return Weighed(some.best, (*(Exchange(faults, 1.0) for faults in without), *some.exchanges))
+
+
+def weighed(pool: Mapping[Hypothesis, float], twins: Twins) -> Weighed:
     """Of hypotheses with the same parts only the likeliest counts.
 
     ``twins`` are the parts that no reading tells apart from each part; a search tries one of them.
@@ -92,7 +99,7 @@ def weighed(pool: Mapping[Hypothesis, float], twins: Sequence[Sequence[int]]) ->
 
 
 def _with_twins(
-    pool: Mapping[Hypothesis, float], twins: Sequence[Sequence[int]]
+    pool: Mapping[Hypothesis, float], twins: Twins
 ) -> Iterator[tuple[Hypothesis, float]]:
     top = max(pool.values())
     yield from pool.items()

@@ -12,7 +12,7 @@ from railgauge.diagnosis.slow.faults import PartFault
 from railgauge.diagnosis.slow.likelihood import Model
 from railgauge.diagnosis.slow.places import Losses
 from railgauge.diagnosis.slow.readings import Execution, ShareReading, Shown
-from railgauge.tools.form import ClusterPart
+from railgauge.tools.form import ClusterPart, KindOfPart
 
 _HALF_A_PERCENT, _NEXT = 0.005, 1e-4
 _AT_LIMIT = 0.003
@@ -48,6 +48,8 @@ def findings(model: Model, weighed: Weighed) -> Iterator[FoundPart]:
     """One for each fault of the likeliest hypothesis that costs a limit, or much speed."""
     parts = model.evidence.parts
     for fault in weighed.best:
+        if parts[fault.part].kind is KindOfPart.KNOWN:
+            continue
         effects = _Effects(model, weighed, fault)
         fails, slower = effects.items()
         is_small = not fails and 1 - math.exp(fault.share) < STRAGGLES
@@ -99,7 +101,7 @@ class _Effects:
             run
             for run in self._runs
             if any(
-                one.places.predicted(alone, adds=self._model.adds)[1] < 0
+                one.places.predicted(alone, adds=self._model.adds, takes=True)[1] < 0
                 for one in self._model.touched(run, self._fault.part)
             )
         ]

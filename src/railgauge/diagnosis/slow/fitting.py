@@ -6,7 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from railgauge.diagnosis.slow.constants import CHANCES, COURSE, LEAST_LOSS, When
+from railgauge.diagnosis.slow.constants import (
+    CHANCES,
+    COURSE,
+    LEAST_LOSS,
+    NOISE,
+    SMALLEST_SHARE,
+    When,
+)
 from railgauge.diagnosis.slow.faults import PartFault, also
 from railgauge.diagnosis.slow.likelihood import Model, log_sum
 from railgauge.diagnosis.slow.places import Losses
@@ -38,15 +45,25 @@ class Fitter:
         runs = [model.evidence.executions[number] for number in model.evidence.of_part[part]]
         beside = [(run, model.likeliest(run, others)) for run in runs]
         asked = [one for run, losses in beside for one in model.asked(run, part, losses)]
-        found: list[tuple[float, PartFault]] = []
-        for share in _shares(asked):
-            gains = [(run.began, self._gain(part, share, run, losses)) for run, losses in beside]
-            found.append(max(_courses(part, share, gains)))
+        found = [self._best(part, share, beside) for share in _shares(asked)]
+        shown = [one for run, losses in beside for one in model.shown(run, part, losses)]
+        if found and (level := _level(shown, [fault.share for _, fault in found])):
+            better = self._best(part, level, beside)
+            if better > max(found):
+                found.remove(min(found, key=lambda one: abs(one[1].share - level)))
+                found.append(better)
         if varying := _varying(part, asked):
             gain = COURSE + sum(self._mean(varying, run, losses) for run, losses in beside)
             found.append((gain, varying))
         own = model.own_prior(part)
         return [(gain + own, fault) for gain, fault in sorted(found, reverse=True) if gain > 0]
+
+    def _best(
+        self, part: int, share: float, beside: Sequence[tuple[Execution, Losses]]
+    ) -> tuple[float, PartFault]:
+        """The fault of this share with the course that fits best, and what it gains."""
+        gains = [(run.began, self._gain(part, share, run, losses)) for run, losses in beside]
+        return max(_courses(part, share, gains))
 
     def _gain(self, part: int, share: float, run: Execution, losses: Losses) -> float:
         key = (part, share, run.number, losses)
@@ -102,6 +119,16 @@ def _shares(asked: Sequence[tuple[float, bool]]) -> list[float]:
     """The shares that most of the readings ask for."""
     chosen = [share for share, is_sure in asked if is_sure] or [share for share, _ in asked]
     return [round(median(some), _DIGITS) for some in _clusters(chosen)]
+
+
+def _level(shown: Sequence[float], asked: Sequence[float]) -> float:
+    """The share that all readings show, if it is a loss unlike those that are asked for; else 0.
+
+    Readings that are slow enough to ask for a fault show more than what a small one costs.
+    """
+    level = round(median(shown), _DIGITS) if shown else 0.0
+    is_loss = SMALLEST_SHARE < level < -NOISE
+    return level if is_loss and all(abs(level - one) > NOISE for one in asked) else 0.0
 
 
 def _varying(part: int, asked: Sequence[tuple[float, bool]]) -> PartFault | None:

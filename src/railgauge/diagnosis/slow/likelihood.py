@@ -22,6 +22,7 @@ from railgauge.diagnosis.slow.constants import (
     SIZES,
     SMALLEST_SHARE,
     STEEP,
+    TAKES_PART,
     UNEXPLAINED,
     WORST_READING,
     When,
@@ -29,28 +30,28 @@ from railgauge.diagnosis.slow.constants import (
 from railgauge.diagnosis.slow.faults import Hypothesis, PartFault, PartState, joined, ordered
 from railgauge.diagnosis.slow.places import Losses
 from railgauge.diagnosis.slow.readings import Execution, RunReadings, ShareReading
+from railgauge.diagnosis.slow.twins import Twins
+from railgauge.tools.form import KindOfPart
 
 MaySlow = Sequence[tuple[float, Losses]]
 """What may be slow during an execution, each with the logarithm of its probability."""
 
 
 class Model:
-    """``adds``: losses add up; else the largest hides the others. A part in ``known`` is slow by a
-    fact, so that a fault of it costs nothing."""
+    """``adds``: losses add up; else the largest hides the others."""
 
-    def __init__(
-        self, evidence: RunReadings, *, adds: bool = True, known: Collection[int] = ()
-    ) -> None:
+    def __init__(self, evidence: RunReadings, *, adds: bool = True) -> None:
         self.evidence, self.adds = evidence, adds
-        self._known = frozenset(known)
+        self.twins = Twins(evidence)
         kinds = Counter(part.kind for part in evidence.parts)
-        self._prior = [PRIOR[part.kind] - math.log(kinds[part.kind]) for part in evidence.parts]
+        self._prior = [_own_prior(part.kind, kinds[part.kind]) for part in evidence.parts]
         self._cost: list[list[float]] = []
         self._touched: list[dict[int, tuple[int, ...]]] = []
         self._losses: dict[tuple[int, Losses], float] = {}
         self._mixed: dict[tuple[int, Hypothesis], float] = {}
         self._likeliest: dict[tuple[int, Hypothesis], Losses] = {}
         self._asked: dict[tuple[int, int, Losses], Sequence[tuple[float, bool]]] = {}
+        self._shown: dict[tuple[int, int, Losses], Sequence[float]] = {}
         self._slower: dict[tuple[int, Losses], tuple[ShareReading, ...]] = {}
         self._scores: dict[Hypothesis, float] = {}
         for execution in evidence.executions:
@@ -75,16 +76,29 @@ class Model:
         return known
 
     def _of(self, execution: Execution, losses: Losses) -> float:
-        number = execution.number
-        cost, touched = self._cost[number], self._touched[number]
+        touched = self._touched[execution.number]
         if len(losses) == 1:
             numbers: Collection[int] = touched.get(losses[0][0], ())
         else:
             numbers = {one for part, _ in losses for one in touched.get(part, ())}
-        total, readings, adds = sum(cost), execution.readings, self.adds
+        parts = [part for part, _ in losses]
+        readings = execution.readings
+        is_sure = all(readings[one].places.maybe.isdisjoint(parts) for one in numbers)
+        found = [
+            self._with(execution, losses, numbers, takes)
+            for takes in ((None,) if is_sure else TAKES_PART)
+        ]
+        return log_sum(found) - math.log(len(found))
+
+    def _with(
+        self, execution: Execution, losses: Losses, numbers: Collection[int], takes: bool | None
+    ) -> float:
+        """The same with these readings changed; ``takes``: whether what may take part does."""
+        cost = self._cost[execution.number]
+        total = sum(cost)
         for one in numbers:
-            reading = readings[one]
-            low, high = reading.places.predicted(losses, adds=adds)
+            reading = execution.readings[one]
+            low, high = reading.places.predicted(losses, adds=self.adds, takes=takes)
             total += log_likelihood(reading, low, high) - cost[one]
         return _bent(total)
 
@@ -162,6 +176,18 @@ class Model:
                 if SMALLEST_SHARE < share < -LEAST_LOSS:
                     yield share, is_sure
 
+    def shown(self, execution: Execution, part: int, losses: Losses) -> Sequence[float]:
+        """The shares of the part that all readings show which depend on it for sure."""
+        key = (execution.number, part, losses)
+        known = self._shown.get(key)
+        if known is None:
+            known = self._shown[key] = [
+                one.places.implied(part, one.low, losses, adds=self.adds)
+                for one in self.touched(execution, part)
+                if one.low == one.high and not one.places.upto and part not in one.places.maybe
+            ]
+        return known
+
     def slower(self, execution: Execution, losses: Losses) -> tuple[ShareReading, ...]:
         """The readings that are clearly slower than these losses explain."""
         key = (execution.number, losses)
@@ -176,7 +202,7 @@ class Model:
 
     def own_prior(self, part: int) -> float:
         """That of a fault of the part, whatever its course."""
-        return 0.0 if part in self._known else self._prior[part]
+        return self._prior[part]
 
     def prior(self, fault: PartFault) -> float:
         own = self.own_prior(fault.part)
@@ -209,6 +235,10 @@ class Model:
         parts = {fault.part for fault in faults}
         uses = Counter(n for part in parts for n in self.evidence.of_part[part])
         return any(uses[number] > 1 for number in self.unexplained)
+
+
+def _own_prior(kind: KindOfPart, count: int) -> float:
+    return 0.0 if kind is KindOfPart.KNOWN else PRIOR[kind] - math.log(count)
 
 
 def _acting(execution: Execution, faults: Sequence[PartFault]) -> Hypothesis:

@@ -13,8 +13,9 @@ from railgauge.core.model import Case, Pairing
 from railgauge.core.terms import Scope
 from railgauge.diagnosis.slow.constants import When
 from railgauge.diagnosis.slow.faults import Hypothesis, joined
+from railgauge.diagnosis.slow.forms import Measurable
 from railgauge.diagnosis.slow.places import Places
-from railgauge.diagnosis.slow.readings import Measurable, RunReadings
+from railgauge.diagnosis.slow.readings import RunReadings
 from railgauge.judging.confirmation import MOST_REPEATS
 from railgauge.tools.form import GPU, ClusterPart, KindOfPart
 
@@ -46,9 +47,9 @@ def options(
     hypotheses: Sequence[Hypothesis],
     *,
     adds: bool,
-    made: Collection[tuple[str, int]],
+    made: Collection[str],
 ) -> Iterator[Option]:
-    """``made`` are the keys and repeats of the cases that were added before."""
+    """``made`` are the keys of the cases that were added before, which are not made again."""
     asked = {evidence.parts[number] for number in suspects}
     faulty = {fault.part for faults in hypotheses for fault in faults}
     matters = {evidence.parts[number]: number for number in faulty}
@@ -56,7 +57,7 @@ def options(
     good = [n for n in evidence.nodes if n not in slow.union(*(part.nodes for part in asked))]
     gpus = {part.gpu for part in asked}
     for one in _measurable(evidence, asked):
-        form = evidence.form(one)
+        form = evidence.forms.of(one)
         if form is None or form.upto:
             continue
         places = Places.of(form, matters)
@@ -64,20 +65,18 @@ def options(
             n for number in suspects if number in places.at for n in evidence.parts[number].nodes
         }
         what = _with_reference(evidence, one, good, gpus)
-        if not (named and what):
+        if not (named and what) or any(each.case.key in made for each in what):
             continue
         uses = tuple(node for node in one.case.nodes if node in named)
         typical_s = evidence.platform.measurements[one.case.measurement].typical_s
-        for repeats in _repeats(places, hypotheses):
-            times = _times(one.case, repeats, made)
-            if times is not None:
-                yield Option(
-                    tuple(replace(w, case=replace(w.case, repeats=times)) for w in what),
-                    len(places.at),
-                    tuple(_result(places, faults, repeats, adds=adds) for faults in hypotheses),
-                    len(what) * (_SETUP_S + repeats * typical_s),
-                    uses,
-                )
+        for times in dict.fromkeys(_repeats(places, hypotheses, one.case.repeats)):
+            yield Option(
+                tuple(replace(w, case=replace(w.case, repeats=times)) for w in what),
+                len(places.at),
+                tuple(_result(places, faults, times, adds=adds) for faults in hypotheses),
+                len(what) * (_SETUP_S + times * typical_s),
+                uses,
+            )
 
 
 def _with_reference(
@@ -106,17 +105,10 @@ def _with_reference(
     return (one,) if evidence.has_like(one) else ()
 
 
-def _repeats(places: Places, hypotheses: Sequence[Hypothesis]) -> tuple[int, ...]:
+def _repeats(places: Places, hypotheses: Sequence[Hypothesis], least: int) -> Iterator[int]:
+    """How often a measurement may be repeated; at least as often as the plan does."""
     is_rare = any(f.is_rare and f.part in places.at for faults in hypotheses for f in faults)
-    return (FEW, SOME, MANY) if is_rare else (FEW,)
-
-
-def _times(case: Case, repeats: int, made: Collection[tuple[str, int]]) -> int | None:
-    """How often to repeat it, so that it is a case of its own; ``None`` if it was made twice."""
-    if (case.key, repeats) not in made:
-        return repeats
-    other = repeats - 1 or repeats + 1
-    return None if (case.key, other) in made else other
+    yield from (max(least, times) for times in ((FEW, SOME, MANY) if is_rare else (FEW,)))
 
 
 def _result(places: Places, faults: Hypothesis, repeats: int, *, adds: bool) -> Result:
@@ -157,7 +149,7 @@ def _measurable(evidence: RunReadings, suspects: Collection[ClusterPart]) -> Ite
         else:
             continue
         for place in nodes:
-            case = replace(one.case, nodes=place, repeats=FEW)
+            case = replace(one.case, nodes=place)
             key = (case.key, one.size_bytes, one.placement)
             if key not in found and len(found) < _MOST:
                 found[key] = replace(one, case=case)

@@ -18,9 +18,10 @@ Losses = tuple[tuple[int, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """A form: in which chains each part is, and in which stage each chain."""
+    """A form: in which chains each part is, the parts of each chain, and in which stage it is."""
 
     at: Mapping[int, tuple[int, ...]]
+    chains: tuple[tuple[int, ...], ...]
     stage: tuple[int, ...]
     both: bool
     upto: bool
@@ -31,15 +32,18 @@ class Places:
     def of(cls, form: FigureForm, number: Mapping[ClusterPart, int]) -> Places:
         """``number`` has the parts that matter; the form's other parts are left out."""
         at: dict[int, list[int]] = {}
+        chains: list[tuple[int, ...]] = []
         stages: list[int] = []
-        for stage, chains in enumerate(form.stages):
-            for chain in chains:
-                for part in chain:
-                    if part in number:
-                        at.setdefault(number[part], []).append(len(stages))
+        for stage, some in enumerate(form.stages):
+            for chain in some:
+                parts = tuple(n for part in chain if (n := number.get(part)) is not None)
+                for part in parts:
+                    at.setdefault(part, []).append(len(stages))
+                chains.append(parts)
                 stages.append(stage)
         return cls(
-            {part: tuple(chains) for part, chains in at.items()},
+            {part: tuple(mine) for part, mine in at.items()},
+            tuple(chains),
             tuple(stages),
             form.both,
             form.upto,
@@ -47,40 +51,38 @@ class Places:
             form.apart,
         )
 
-    def roles(self) -> dict[int, object]:
-        """What each part does. Parts with the same role may take each other's place."""
-        chains: dict[int, list[int]] = {}
-        for part, mine in self.at.items():
-            for chain in mine:
-                chains.setdefault(chain, []).append(part)
-        return {
-            part: (
-                part in self.maybe,
-                *(self._beside(part, chains[chain], chain) for chain in mine),
-            )
-            for part, mine in self.at.items()
-        }
+    def role(self, part: int) -> object:
+        """What a part does. Parts with the same role may take each other's place."""
+        return (part in self.maybe, *(self._beside(part, chain) for chain in self.at[part]))
 
-    def _beside(self, part: int, parts: Sequence[int], chain: int) -> object:
-        return self.stage[chain], tuple(one for one in parts if one != part)
+    def _beside(self, part: int, chain: int) -> object:
+        return self.stage[chain], tuple(one for one in self.chains[chain] if one != part)
 
-    def predicted(self, losses: Losses, *, adds: bool) -> tuple[float, float]:
-        """The share of the figure, at least and at most, as logarithms."""
+    def predicted(
+        self, losses: Losses, *, adds: bool, takes: bool | None = None
+    ) -> tuple[float, float]:
+        """The share of the figure, at least and at most, as logarithms.
+
+        ``takes``: whether the parts in ``maybe`` take part, if that is known.
+        """
         at = self.at
-        hit = [one for one in losses if one[0] in at]
+        hit = [one for one in losses if one[0] in at and (takes is not False or self._is_sure(one))]
         if not hit:
             return 0.0, 0.0
         if len(hit) == 1 and not self.both:
             part, low = hit[0]
-            if self.upto or part in self.maybe:
+            if self.upto or (takes is None and part in self.maybe):
                 return low, 0.0
             return low, low + self._room(part, low)
         low = self._share(hit, adds)
         if self.upto:
             return low, 0.0
-        sure = [one for one in hit if one[0] not in self.maybe]
+        sure = hit if takes else list(filter(self._is_sure, hit))
         high = low if len(sure) == len(hit) else self._share(sure, adds)
         return low, high + self._room(hit[0][0], high)
+
+    def _is_sure(self, loss: tuple[int, float]) -> bool:
+        return loss[0] not in self.maybe
 
     def _room(self, part: int, high: float) -> float:
         """By how much a figure may be better because another healthy chain is the slowest."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
 
@@ -21,15 +21,19 @@ from railgauge.core.question import LIMITS
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.model import RunResults
 from railgauge.diagnosis.slow.constants import LATENCY_NOISE, NOISE
+from railgauge.diagnosis.slow.forms import FigureForms, Measurable
 from railgauge.diagnosis.slow.healthy import Healthy, MeasuredValue, healthy
+from railgauge.diagnosis.slow.known import KnownCause
 from railgauge.diagnosis.slow.places import Places
-from railgauge.tools import form, is_of_each_gpu
-from railgauge.tools.form import ClusterPart, FigureForm, Layout, ToolFigure
+from railgauge.tools import is_of_each_gpu
+from railgauge.tools.form import ClusterPart, FigureForm, Layout
 from railgauge.tools.metric import HIGHER, LOWER
 
 _MICROSECONDS, _COUNT = "us", "count"
 LATER = math.inf
 """When an execution began of which that is not known: those that were added to the run."""
+PeerGroup = tuple[object, ...]
+"""What figures have in common that reach the same if all is healthy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +67,6 @@ class Execution:
     parts: frozenset[int]
 
 
-PeerGroup = tuple[object, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Measurable:
-    """Something that the run measures: a case, and what of it is judged."""
-
-    case: Case
-    size_bytes: int | None
-    placement: str
-
-
 @dataclass(slots=True)
 class _Figure:
     """A figure before it is known what healthy parts reach."""
@@ -92,28 +84,24 @@ class _Figure:
 class RunReadings:
     """All readings of a run. ``parts`` are those that some figure depends on, by number.
 
-    ``of_part`` are the numbers of the executions that use each part, ``twins`` the parts that no
-    reading tells apart from it, with itself, in order. ``planned`` is all that the run measures.
+    ``of_part`` are the numbers of the executions that use each part. ``planned`` is all that the
+    run measures.
     ``measured`` are all groups, ``known`` those of which it is known what healthy parts reach.
     """
 
-    platform: Platform
-    layout: Layout
+    forms: FigureForms
     nodes: tuple[str, ...]
     parts: tuple[ClusterPart, ...]
     number: Mapping[ClusterPart, int]
     executions: tuple[Execution, ...]
     of_part: tuple[tuple[int, ...], ...]
-    twins: tuple[tuple[int, ...], ...]
     planned: tuple[Measurable, ...]
     known: frozenset[PeerGroup]
     measured: frozenset[PeerGroup]
-    forms: dict[PeerGroup, FigureForm | None] = field(
-        default_factory=dict, compare=False, repr=False
-    )
 
-    def form(self, one: Measurable, metric: str = "") -> FigureForm | None:
-        return _form(self.platform, self.layout, self.forms, one, metric)
+    @property
+    def platform(self) -> Platform:
+        return self.forms.platform
 
     def is_known(self, one: Measurable) -> bool:
         """Whether it is known what healthy parts reach in this measurement."""
@@ -124,9 +112,12 @@ class RunReadings:
         return _group(self.platform, one) in self.measured
 
 
-def evidence(results: RunResults) -> RunReadings:
-    """The readings of the run's items, and of what was measured beside them."""
-    reader = _Reader(results.platform, Layout.of(results.platform))
+def evidence(results: RunResults, known: Collection[KnownCause] = ()) -> RunReadings:
+    """The readings of the run's items, and of what was measured beside them.
+
+    ``known`` are the causes that something else shows.
+    """
+    reader = _Reader(FigureForms(results.platform, Layout.of(results.platform), known))
     for record in results.records.values():
         question = next((one for one in record.questions if one.case and one.kind == LIMITS), None)
         if question is None or question.case is None or record.rung == Rung.PREFLIGHT:
@@ -148,9 +139,8 @@ def _seconds(text: str) -> float:
 
 
 class _Reader:
-    def __init__(self, platform: Platform, layout: Layout) -> None:
-        self._platform, self._layout = platform, layout
-        self._forms: dict[PeerGroup, FigureForm | None] = {}
+    def __init__(self, forms: FigureForms) -> None:
+        self._forms = forms
         self._figures: list[_Figure] = []
         self._began: dict[tuple[Case, int, bool], float] = {}
         self.planned: dict[Measurable, str] = {}
@@ -177,7 +167,7 @@ class _Reader:
         for judged in judgements:
             if judged.better not in (HIGHER, LOWER) or judged.unit == _COUNT:
                 continue
-            known = _form(self._platform, self._layout, self._forms, what, judged.metric)
+            known = self._forms.of(what, judged.metric)
             if known is None:
                 continue
             for repeat, values in enumerate(_by_repeat(judged.values, what.case.repeats)):
@@ -192,7 +182,7 @@ class _Reader:
                         run,
                         what.size_bytes,
                         known,
-                        (*_group(self._platform, what), judged.metric, what.size_bytes),
+                        (*_group(self._forms.platform, what), judged.metric, what.size_bytes),
                         value,
                         LATENCY_NOISE if short else NOISE,
                         Shown(item, judged.outcome is Outcome.FAILED, value.floor),
@@ -203,11 +193,7 @@ class _Reader:
         groups: dict[PeerGroup, list[_Figure]] = defaultdict(list)
         for one in self._figures:
             groups[one.group].append(one)
-        doubted = {_place(one.run[0]) for one in self._figures if one.shown.failed}
-        reach: dict[PeerGroup, Healthy] = {}
-        for group, some in groups.items():
-            places = [_place(one.run[0]) in doubted for one in some]
-            reach[group] = healthy([one.value for one in some], places)
+        reach = self._reach(groups)
         parts = sorted({p for one in self._figures for s in one.form.stages for c in s for p in c})
         number = {part: n for n, part in enumerate(parts)}
         runs = self._executions(reach, number)
@@ -216,19 +202,35 @@ class _Reader:
             for part in run.parts:
                 of_part[part].append(run.number)
         return RunReadings(
-            self._platform,
-            self._layout,
+            self._forms,
             tuple(nodes),
             tuple(parts),
             number,
             tuple(runs),
             tuple(map(tuple, of_part)),
-            _twins(parts, runs),
             tuple(self.planned),
             frozenset(group[:-2] for group, one in reach.items() if one.is_known),
             frozenset(group[:-2] for group in reach),
-            self._forms,
         )
+
+    def _reach(self, groups: Mapping[PeerGroup, Sequence[_Figure]]) -> dict[PeerGroup, Healthy]:
+        """What healthy parts reach in each group.
+
+        Where that is not known of a link or GPU, it is about what the others on the same node do.
+        """
+        doubted = {_place(one.run[0]) for one in self._figures if one.shown.failed}
+        kept: dict[PeerGroup, list[float]] = defaultdict(list)
+        for one in self._figures:
+            if not one.shown.failed:
+                kept[_any_placement(one)].append(one.value.value)
+        found: dict[PeerGroup, Healthy] = {}
+        for group, some in groups.items():
+            places = [_place(one.run[0]) in doubted for one in some]
+            found[group] = healthy([one.value for one in some], places)
+            beside = kept[_any_placement(some[0])]
+            if not found[group].is_known and len(beside) > len(some):
+                found[group] = Healthy(min(beside), max(beside))
+        return found
 
     def _executions(
         self, reach: Mapping[PeerGroup, Healthy], number: Mapping[ClusterPart, int]
@@ -247,26 +249,6 @@ class _Reader:
             case, _, added = run
             found.append(Execution(len(found), case, self._began[run], added, readings, parts))
         return found
-
-
-def _twins(parts: Sequence[ClusterPart], runs: Iterable[Execution]) -> tuple[tuple[int, ...], ...]:
-    roles: list[list[object]] = [[part.kind] for part in parts]
-    of_form: dict[int, dict[int, object]] = {}
-    for run in runs:
-        for number, reading in enumerate(run.readings):
-            form_ = id(reading.places)
-            if form_ not in of_form:
-                of_form[form_] = reading.places.roles()
-            for part, role in of_form[form_].items():
-                roles[part].append((run.number, number, role))
-    alike: dict[tuple[object, ...], list[int]] = {}
-    for part, mine in enumerate(roles):
-        alike.setdefault(tuple(mine), []).append(part)
-    found: list[tuple[int, ...]] = [()] * len(parts)
-    for some in alike.values():
-        for part in some:
-            found[part] = tuple(some)
-    return tuple(found)
 
 
 def _reading(
@@ -308,6 +290,12 @@ def _place(case: Case) -> tuple[frozenset[str], str]:
     return frozenset(case.nodes), str(case.pairing)
 
 
+def _any_placement(one: _Figure) -> PeerGroup:
+    """The group without the link or GPU; those of one limit reach about the same."""
+    measurement, distance, model, _, nodes, *rest = one.group
+    return measurement, distance, model, nodes, *rest, one.value.floor
+
+
 def _group(platform: Platform, one: Measurable) -> PeerGroup:
     """Measurements that reach the same if all is healthy."""
     case, distance, model = one.case, "", ""
@@ -316,22 +304,3 @@ def _group(platform: Platform, one: Measurable) -> PeerGroup:
     tool = platform.measurements[case.measurement].tool
     placement = "" if is_of_each_gpu(tool) else one.placement
     return case.measurement, distance, model, placement, len(case.nodes)
-
-
-def _form(
-    platform: Platform,
-    layout: Layout,
-    forms: dict[PeerGroup, FigureForm | None],
-    one: Measurable,
-    metric: str,
-) -> FigureForm | None:
-    case = one.case
-    measurement = platform.measurements.get(case.measurement)
-    if measurement is None:
-        return None
-    key = (case.measurement, case.nodes, case.pairing, one.placement, metric)
-    if key not in forms:
-        found = form(ToolFigure(case, measurement, layout, metric, one.placement))
-        same = (case.measurement, case.nodes, case.pairing, one.placement, found and found.upto)
-        forms[key] = forms.setdefault(("", *same), found)
-    return forms[key]

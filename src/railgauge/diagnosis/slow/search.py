@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from railgauge.diagnosis.slow.constants import (
+    ALIKE_PARTS,
     BEAM,
     DEPTH,
     FOCUS,
@@ -42,13 +43,13 @@ class Searched:
     pool: Mapping[Hypothesis, float]
 
 
-def searched(evidence: RunReadings, known: Collection[int] = ()) -> Searched:
+def searched(evidence: RunReadings) -> Searched:
     """Losses add up, unless the best hypothesis fits better if the larger ones hide the others."""
-    found = _searched(Model(evidence, known=known))
+    found = _searched(Model(evidence))
     best = max(found.pool, key=found.pool.__getitem__)
     if not found.model.meet(best):
         return found
-    hiding = Model(evidence, adds=False, known=known)
+    hiding = Model(evidence, adds=False)
     if _fitted_again(hiding, best) < found.pool[best] + _CLEARER:
         return found
     other = _searched(hiding)
@@ -120,7 +121,7 @@ class _Search:
         for fault in faults:
             others = tuple(one for one in faults if one is not fault)
             self.pool.setdefault(others, self._model.score(others))
-            ones = self._grown(others, sorted({fault.part, *self._candidates(others)}))
+            ones = self._grown(others, sorted({fault.part, *self._candidates(others, faults)}))
             self.pool |= ones
             if splits:
                 self._split(ones)
@@ -132,7 +133,7 @@ class _Search:
             for other in faults[place + 1 :]:
                 left = tuple(fault for fault in faults if fault is not one and fault is not other)
                 self.pool.setdefault(left, self._model.score(left))
-                candidates = self._candidates(left)
+                candidates = self._candidates(left, faults)
                 self.pool |= self._grown(left, candidates)
                 shared = set(parts[one.part].nodes).intersection(parts[other.part].nodes)
                 there = [part for part in candidates if shared.intersection(parts[part].nodes)]
@@ -180,28 +181,70 @@ class _Search:
             if part in mine:
                 yield part
                 continue
-            twins = self._model.evidence.twins[part]
+            twins = self._model.twins[part]
             if twins[0] not in seen:
                 seen.add(twins[0])
                 yield next((one for one in twins if one not in mine), part)
 
-    def _candidates(self, faults: Hypothesis) -> list[int]:
-        """The parts of what the hypothesis explains worst."""
+    def _candidates(self, faults: Hypothesis, whole: Hypothesis = ()) -> list[int]:
+        """The parts of the executions of which single parts would explain the most.
+
+        These are not the worst explained ones: those may be noise that no part explains. With
+        ``whole``, of which faults were left out, only what these explained is to be explained.
+        """
+        unexplained = list(self._unexplained(faults, whole))
+        narrow = [_narrow(slower) for _, slower in unexplained]
+        explains: dict[int, float] = defaultdict(float)
+        for (value, _), parts in zip(unexplained, narrow, strict=True):
+            for part in parts:
+                explains[part] += value
+        worst = []
+        for number, parts in enumerate(narrow):
+            few = min(len(one.places.at) for one in unexplained[number][1])
+            most = max(explains[part] for part in parts)
+            worst.append((-most / (1 + (few > _WIDE) + 2 * (few > _VERY_WIDE)), number))
+        focus = {part for _, number in sorted(worst)[:FOCUS] for part in narrow[number]}
+        return self._least_measured(focus, [slower for _, slower in unexplained])
+
+    def _unexplained(
+        self, faults: Hypothesis, whole: Hypothesis
+    ) -> Iterator[tuple[float, Sequence[ShareReading]]]:
+        """What the hypothesis explains badly: what that costs, and the readings that are slower."""
         model, evidence = self._model, self._model.evidence
         touched = {number for fault in faults for number in evidence.of_part[fault.part]}
-        worst = []
         for number in sorted(touched.union(model.unexplained)):
             execution = evidence.executions[number]
             is_touched = number in touched
             value = model.mixed(execution, faults) if is_touched else model.healthy[number]
             if value >= -UNEXPLAINED:
                 continue
+            costs = (model.mixed(execution, whole) if whole else 0.0) - value
             losses = model.likeliest(execution, faults) if is_touched else ()
-            if slower := model.slower(execution, losses):
-                few = min(len(one.places.at) for one in slower)
-                worst.append((few > _VERY_WIDE, few > _WIDE, value, number, slower))
-        worst.sort(key=lambda one: one[:4])
-        return sorted({part for *_, slower in worst[:FOCUS] for part in _narrow(slower)})
+            if costs > 0 and (slower := model.slower(execution, losses)):
+                yield costs, slower
+
+    def _least_measured(
+        self, parts: Collection[int], unexplained: Iterable[Iterable[ShareReading]]
+    ) -> list[int]:
+        """Of parts of one kind that the same unexplained readings depend on, the least measured.
+
+        Nothing tells them apart but what was fine with them: a collective of all nodes that is slow
+        alone has thousands, and as many as ``ALIKE_PARTS`` leave each other undecided.
+        """
+        evidence = self._model.evidence
+        used: dict[int, list[int]] = {part: [] for part in parts}
+        readings = (one for slower in unexplained for one in slower)
+        for number, reading in enumerate(readings):
+            for part in used.keys() & reading.places.at.keys():
+                used[part].append(number)
+        alike: dict[object, list[int]] = {}
+        for part, mine in used.items():
+            alike.setdefault((evidence.parts[part].kind, tuple(mine)), []).append(part)
+        found: list[int] = []
+        for some in alike.values():
+            some.sort(key=lambda part: (len(evidence.of_part[part]), part))
+            found += some[:ALIKE_PARTS]
+        return sorted(found)
 
 
 def _varies(faults: Hypothesis) -> bool:

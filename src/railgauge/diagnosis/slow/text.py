@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 
-from railgauge.core.model import Outcome
 from railgauge.core.naming import listed
 from railgauge.core.question import Question
-from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Course, Where
+from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Course, Rival, Where
+from railgauge.diagnosis.pattern import worst_of
 from railgauge.diagnosis.slow.constants import When
 from railgauge.diagnosis.slow.findings import FoundPart
 from railgauge.diagnosis.slow.readings import LATER
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.form import ClusterPart, KindOfPart
 
-STRAGGLER, UNDIAGNOSED = "straggler", "undiagnosed"
+STRAGGLER = "straggler"
 _CAUSES: dict[KindOfPart, str] = {
     KindOfPart.NODE: "slow-node",
     KindOfPart.NIC: "slow-nic",
@@ -28,6 +28,7 @@ _CAUSES: dict[KindOfPart, str] = {
 }
 _WAYS = {KindOfPart.SEND: " where it sends", KindOfPart.RECEIVE: " where it receives"}
 _MOST = 8
+_SURE, _UNLIKELY = 0.999, 0.001
 
 
 def claims(
@@ -35,35 +36,45 @@ def claims(
     records: Mapping[str, ItemRecord],
     questions: Sequence[Question] = (),
 ) -> Iterator[CauseClaim]:
-    """One cause for each finding, and one for the failed items that none of them explains."""
-    explained: set[str] = set()
-    for one in findings:
-        explained.update(one.fails)
-        yield _claim(one, records, questions)
-    left = [
-        record
-        for record in records.values()
-        if record.outcome is Outcome.FAILED and record.id not in explained
-    ]
-    if left:
-        nodes = dict.fromkeys(node for record in left for node in record.nodes)
-        says = f"{len(left)} items: {left[0].reason}"
-        where = Where("|".join(nodes))
-        yield CauseClaim(UNDIAGNOSED, where, says, tuple(left), OPEN, "repeat the measurements")
+    """One cause for each finding."""
+    return (_claim(one, records, questions) for one in findings)
 
 
 def _claim(
     one: FoundPart, records: Mapping[str, ItemRecord], questions: Sequence[Question]
 ) -> CauseClaim:
     items = tuple(records[item] for item in one.fails or one.slower if item in records)
-    cause = _CAUSES[one.part.kind] if one.fails else STRAGGLER
-    if one.is_decided:
-        where = where_is(one.part)
-        return CauseClaim(cause, where, _says(one), items, LIKELY, course=_course(one))
-    parts = [one.part, *one.rivals]
-    says = f"{_says(one)}; the evidence fits {listed([_short(part) for part in parts], _MOST)}"
-    decides = _decides(questions, parts)
-    return CauseClaim(cause, _any_of(parts), says, items, OPEN, decides, _course(one))
+    cause = _likeliest_kind(one) if one.fails else STRAGGLER
+    rivals = tuple(Rival(_cause_of(part), where_is(part), p) for part, p in one.rivals.items())
+    parts = [one.part] if one.is_decided else _suspects(one)
+    return CauseClaim(
+        cause,
+        _any_of(parts),
+        _says(one, items),
+        items,
+        LIKELY if one.is_decided else OPEN,
+        "" if one.is_decided else would_decide(questions, parts),
+        _course(one),
+        one.probability,
+        rivals,
+    )
+
+
+def _likeliest_kind(one: FoundPart) -> str:
+    """The cause whose suspects are likeliest together."""
+    found = {_CAUSES[one.part.kind]: one.probability}
+    for part, probability in one.rivals.items() if not one.is_decided else ():
+        found[_cause_of(part)] = found.get(_cause_of(part), 0.0) + probability
+    return max(found, key=found.__getitem__)
+
+
+def _suspects(one: FoundPart) -> list[ClusterPart]:
+    return [one.part, *(part for part in one.rivals if part.kind is not KindOfPart.KNOWN)]
+
+
+def in_words(one: FoundPart) -> str:
+    """A finding by itself."""
+    return _says(one)
 
 
 def where_is(part: ClusterPart) -> Where:
@@ -77,27 +88,46 @@ def _short(part: ClusterPart) -> str:
 def _any_of(parts: Sequence[ClusterPart]) -> Where:
     if len(parts) == 1:
         return where_is(parts[0])
+    if len({part.nodes for part in parts}) == 1 and parts[0].peer:
+        return Where(parts[0].node, peer=parts[0].peer)
     nodes = dict.fromkeys(node for part in parts for node in part.nodes)
     devices = list(dict.fromkeys(part.device for part in parts))
     return Where("|".join(nodes), "" if "" in devices else "|".join(devices))
 
 
-def _says(one: FoundPart) -> str:
-    said = {
+def _says(one: FoundPart, items: Sequence[ItemRecord] = ()) -> str:
+    """In words: the worst figure, how much is lost, how often, and how sure that is."""
+    lost = f"{1 - one.share:.1%}"
+    how = {
         When.ALWAYS: "",
-        When.SINCE: " since a moment of the run",
+        When.SINCE: f" since {_clock(one.since)}",
         When.AT_TIMES: " at times",
         When.VARYING: " at most, by different amounts",
-    }
-    text = (
-        f"{100 * (1 - one.share):.1f} % slower than its peers{_WAYS.get(one.part.kind, '')}"
-        f"{said[one.when]}: {one.slow} of {one.of} measurements of it show it; "
-        f"probability {one.probability:.3f}"
-    )
-    if one.next:
+    }[one.when]
+    behind = f"{_short(one.part)} is {lost} behind its peers{_WAYS.get(one.part.kind, '')}{how}"
+    text = f"{worst_of(items)}; {behind}" if one.fails and items else behind
+    text += f" in {one.slow} of {one.of} measurements; probability {_chance(one.probability)}"
+    if one.next and one.next[1] >= _UNLIKELY:
         other, probability = one.next
-        text += f"; next likeliest: {_CAUSES[other.kind]} {_short(other)}, {probability:.1%}"
+        text += f", that of {_cause_of(other)} ({_short(other)}) {_chance(probability)}"
+    if not one.is_decided:
+        text += f"; the evidence fits {listed(list(map(_short, _suspects(one))), _MOST)}"
     return text
+
+
+def _clock(since: float) -> str:
+    if since == LATER:
+        return "the planned measurements ended"
+    return f"{datetime.fromtimestamp(since, timezone.utc):%H:%M:%S} UTC"
+
+
+def _chance(probability: float) -> str:
+    return f"above {_SURE:.1%}" if probability > _SURE else f"{probability:.1%}"
+
+
+def _cause_of(part: ClusterPart) -> str:
+    """The name of the cause; that of a known one stands before its devices."""
+    return part.nic.partition(" ")[0] if part.kind is KindOfPart.KNOWN else _CAUSES[part.kind]
 
 
 def _course(one: FoundPart) -> Course | None:
@@ -109,7 +139,7 @@ def _course(one: FoundPart) -> Course | None:
     return Course(one.slow, one.of, since)
 
 
-def _decides(questions: Sequence[Question], parts: Sequence[ClusterPart]) -> str:
+def would_decide(questions: Sequence[Question], parts: Sequence[ClusterPart]) -> str:
     """The most telling measurement of the suspects' nodes."""
     nodes = {node for part in parts for node in part.nodes}
     keys = (q.case.key for q in questions if q.case and nodes.intersection(q.case.nodes))

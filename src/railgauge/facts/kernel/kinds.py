@@ -199,7 +199,8 @@ _ROWS: tuple[_Row, ...] = (
     ("memory-failure", KERNEL_ERRORS, r"Memory failure: 0x", _FAULT,
           "a page of the host's memory is poisoned", _RAM, _SOURCES + "mm/memory-failure.c"),
     ("kernel-bug", KERNEL_ERRORS,
-          r"^(?:BUG: |(?:NMI )?watchdog: |kernel BUG at |Oops|Kernel panic|Internal error: Oops)",
+          r"^(?:BUG: |(?:NMI )?watchdog: (?:BUG: |Watchdog detected hard LOCKUP)|kernel BUG at "
+          r"|Oops|Kernel panic|Internal error: Oops)",
           _FAULT, "the kernel itself failed or stood still", _DRIVER,
           _SOURCES + "kernel/watchdog.c, kernel/panic.c"),
     ("kernel-stall", KERNEL_ERRORS,

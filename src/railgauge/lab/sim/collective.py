@@ -213,7 +213,7 @@ def _row(job: Job, asked: int, cycle: int, index: int) -> Row:
     sides = []
     for side, exact_us in enumerate(quiet):
         key = f"{job['key']} {cycle} {side}"
-        calm = figures.noise(job["nodes"][0]["seed"], key, size)
+        calm = figures.noise(job["nodes"][0], key, size)
         before = _before(options, first, side) + 5 * (job["turn"] - 1)
         time_us = exact_us / calm * slowdowns(job, before, options["iters"])
         algbw = size / time_us / 1e3

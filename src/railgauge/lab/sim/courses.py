@@ -52,8 +52,8 @@ def at_this_moment(node: Node) -> Node:
 
 def _acting(node: Node) -> int:
     """Return the sum of the bits of the faults that act on this measurement."""
+    from .chance import chance  # noqa: PLC0415
     from .counters import turn  # noqa: PLC0415 - most nodes need neither, and tools start faster
-    from .figures import chance  # noqa: PLC0415
 
     tool = sys.argv[1].rpartition("/")[2] if len(sys.argv) > 1 else ""
     drawn = f"{node['seed']} {node['name']} {tool} {turn(node, f'faults of {tool}')}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import directions, figures
+from . import directions, figures, physics
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,9 +40,11 @@ def path(
         node["name"]: _nearest(node, used[node["name"]], devices[node["name"]]) for node in nodes
     }
     network = _network(nodes, nics, environment, prefix)
-    share *= min(figures.route_share(*hop) for hop in _ring(nodes))
+    shares = [share, min(figures.route_share(*hop) for hop in _ring(nodes))]
     if network != "Socket":
-        share *= min(_nic_share(node, nics[node["name"]], devices[node["name"]]) for node in nodes)
+        over = (_nic_share(node, nics[node["name"]], devices[node["name"]]) for node in nodes)
+        shares.append(min(over))
+    share = physics.together(nodes[0], f"{len(nodes)} nodes", *shares)
     return {
         "network": network,
         "gdr": network != "Socket" and _direct(nodes, environment, prefix),
@@ -172,9 +174,12 @@ def _nic_speed(node: Node, name: str) -> float:
     device = node["devices"].get(name)
     if device is None:
         netdev = node["netdevs"][name]
-        return float(netdev["speed"] * netdev.get("wire_share", 1.0)) * _slower_way(netdev)
+        return float(physics.nic_speed(node, netdev) * netdev.get("wire_share", 1.0)) * _slower_way(
+            netdev
+        )
     ceiling = device["cap_gbps"]
-    speed = float(device["speed"] * device.get("wire_share", 1.0)) * _slower_way(device)
+    speed = physics.nic_speed(node, device) * device.get("wire_share", 1.0)
+    speed = float(speed) * _slower_way(device)
     return min(speed, ceiling / _line_gbps(node)) if ceiling else speed
 
 

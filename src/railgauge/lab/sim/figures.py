@@ -9,9 +9,9 @@ first row of a bandwidth table its message rate holds; above the last row its ba
 from __future__ import annotations
 
 import math
-from _blake2 import blake2b  # hashlib also loads OpenSSL, a tenth of a tool's start
 
-from . import stored
+from . import physics, stored
+from .chance import chance
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def bandwidth(
     factor, _, rows = _table(figures, "bandwidth", tool, place)
     nic = node["devices"][device]
     if not healthy:
-        factor *= node["speed"] * nic["speed"] * gpu_share(node, gpu, device)
+        factor *= _share(node, device, gpu)
         if size > nic["mtu"]:
             factor *= nic.get("wire_share", 1.0)
     unit = BYTES_PER_S[figures["unit"]]
@@ -83,11 +83,17 @@ def latency(
     """
     figures = load(node["figures"])
     _, plus_us, rows = _table(figures, "latency", tool, placement(node, device, gpu))
-    nic = node["devices"][device]
-    share = 1.0 if healthy else node["speed"] * nic["speed"] * gpu_share(node, gpu, device)
+    share = 1.0 if healthy else _share(node, device, gpu)
     times = _between([row[:8] for row in rows], size, hold_rate=False)
     shifted = [value if index == _STDEV else value + plus_us for index, value in enumerate(times)]
     return [value / share for value in shifted]
+
+
+def _share(node: Node, device: str, gpu: int | None) -> float:
+    """Return the share left to one side of a test between two nodes."""
+    nic = physics.nic_speed(node, node["devices"][device])
+    path = f"{device} {gpu}"
+    return physics.together(node, path, node["speed"], nic, gpu_share(node, gpu, device))
 
 
 def both_ways(node: Node) -> float:
@@ -119,27 +125,24 @@ def placement(node: Node, device: str, gpu: int | None) -> str:
     return "near" if node["gpus"][gpu]["links"].get(device) in {"PIX", "PXB"} else "far"
 
 
-def noise(seed: int, key: str, size: int) -> float:
+def noise(node: Node, key: str, size: int) -> float:
     """Return a factor of at most 1, always the same for the same seed, key and size; 1 for seed 0.
 
     Noise only lowers a figure, so that no figure exceeds the ceiling of its link.
     """
+    seed = node["seed"]
     if seed == 0:
         return 1.0
-    amplitude = next((share for limit, share in _NOISE if size <= limit), _NOISE_LARGE)
-    return 1.0 - amplitude * chance(f"{seed} {key} {size}")
+    documented = next((share for limit, share in _NOISE if size <= limit), _NOISE_LARGE)
+    return 1.0 - physics.noise(node) * documented * chance(f"{seed} {key} {size}")
 
 
-def link_noise(seed: int, key: str) -> float:
+def link_noise(node: Node, key: str) -> float:
     """Return such a noise factor for one transfer over a link between two GPUs."""
+    seed = node["seed"]
     if seed == 0:
         return 1.0
-    return 1.0 - _LINK_NOISE * float(chance(f"{seed} {key}") ** _LINK_POWER)
-
-
-def chance(key: str) -> float:
-    """Return a number from 0 to 1, uniformly distributed, always the same for the same key."""
-    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big") / 2.0**64
+    return 1.0 - physics.noise(node) * _LINK_NOISE * float(chance(f"{seed} {key}") ** _LINK_POWER)
 
 
 def _table(figures: dict[str, Any], kind: str, tool: str, place: str) -> tuple[float, float, Rows]:

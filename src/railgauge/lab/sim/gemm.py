@@ -10,6 +10,7 @@ import os
 import sys
 
 from . import figures
+from .chance import chance
 from .counters import turn
 from .nvidia_query import uuid
 from .options import UsageError, parse
@@ -118,17 +119,17 @@ def _rates(asked: Run, node: Node, number: int) -> list[float]:
     best = figures.load(node["figures"])["alone"][form][0]
     clock = 1.0 if form == "copy" else gpu.get("clock_share", 1.0)
     reached = best * node["speed"] * figures.gpu_share(node, number) * clock
-    reached *= figures.link_noise(node["seed"], f"{node['name']} chip of gpu{number}")
+    reached *= figures.link_noise(node, f"{node['name']} chip of gpu{number}")
     key = f"{node['name']} gemm-bench {form} gpu{number}"
     key = f"{key} turn {turn(node, key)}"
     cycles = range(asked["cycles"])
-    return [reached * figures.noise(node["seed"], f"{key} {i}", _ROW_BYTES) for i in cycles]
+    return [reached * figures.noise(node, f"{key} {i}", _ROW_BYTES) for i in cycles]
 
 
 def _wrong(gpu: dict[str, Any], node: Node, key: str) -> int:
     if not gpu.get("computes_wrong"):
         return 0
-    return 1 + int(_MOST_WRONG * figures.chance(f"{node['seed']} {key} wrong"))
+    return 1 + int(_MOST_WRONG * chance(f"{node['seed']} {key} wrong"))
 
 
 def _row(asked: Run, row: tuple[str, int, float, int], gpu: dict[str, Any], node: Node) -> str:

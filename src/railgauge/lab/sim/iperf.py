@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from . import directions, figures, hosts, stored, wire
+from . import directions, figures, hosts, physics, stored, wire
 from .counters import count_ethernet, turn
 from .options import UsageError, parse
 
@@ -111,7 +111,7 @@ def _able(node: Node, device: str, streams: int, way: str) -> float:
     netdev = node["netdevs"].get(device, {"speed": 1.0, "state": "up"})
     if netdev["state"] != "up":
         return 0.0
-    most = _healthy(node, streams, netdev["speed"] * netdev.get("wire_share", 1.0))
+    most = _healthy(node, streams, physics.nic_speed(node, netdev) * netdev.get("wire_share", 1.0))
     return float(node["speed"] * directions.shares(netdev)[way] * most)
 
 
@@ -141,7 +141,7 @@ def _client(options: Options, node: Node, port: int) -> int:
         return _failed(options, f"unable to connect to server - server may have stopped running or"
                        f" use a different port, firewall issue, etc.: {_refused()}")  # fmt: skip
     key = f"{node['name']} {host} iperf {device} {streams}"
-    calm = figures.noise(node["seed"], f"{key} turn {turn(node, key)}", _LARGE)
+    calm = figures.noise(node, f"{key} turn {turn(node, key)}", _LARGE)
     way = directions.RECEIVES if reverse else directions.SENDS
     gbps = min(_able(node, device, streams, way), theirs["gbps"], path) * calm
     if gbps <= 0:

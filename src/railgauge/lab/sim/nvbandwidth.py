@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import figures, stored
+from . import figures, physics, stored
 from .counters import turn
 from .options import UsageError, parse
 
@@ -101,11 +101,14 @@ def _matrix(name: str, node: Node) -> Matrix:
     for row in range(count if between else 1):
         rows.append([])
         for column in range(count):
-            slow = node["collectives"]["slow_links"].get(f"{row}>{column}", 1.0)
-            calm = figures.noise(node["seed"], f"{key} {row} {column}", 1 << 29)
+            calm = figures.noise(node, f"{key} {row} {column}", 1 << 29)
             same = between and row == column
             # Copies between GPUs use NVLink, so a GPU's slow PCIe link does not affect them.
-            own = slow if between else figures.gpu_share(node, column)
+            own = (
+                physics.link_share(node, row, column)
+                if between
+                else figures.gpu_share(node, column)
+            )
             rows[-1].append(None if same else base * calm * own)
     return rows
 

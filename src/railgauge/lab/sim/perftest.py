@@ -218,7 +218,7 @@ def _measure(
     test["shares"] = mine["shares"], theirs["shares"]
     healthy = _able(test, node, test["sizes"], theirs["device"], healthy=True)
     rows = [
-        _row(test, node, size, figures.noise(node["seed"], key, size), able)
+        _row(test, node, size, figures.noise(node, key, size), able)
         for size, *able in zip(test["sizes"], mine["able"], theirs["able"], healthy, strict=True)
         if size <= theirs["largest"]
     ]

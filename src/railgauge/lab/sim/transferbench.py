@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import figures
+from . import figures, physics
 from .counters import turn
 from .options import sized
 
@@ -56,15 +56,14 @@ def _links(node: Node, size: int, units: int) -> Matrix:
     key = f"{key} turn {turn(node, key)}"
     share = node["speed"] * min(1.0, units / _FULL_UNITS) * _filled(size)
     present = [_number(node, gpu) for gpu in node["gpus"]]
-    slow = node["collectives"]["slow_links"]
     return [
         [
             None
             if a == b
             else loaded[a][b]
             * share
-            * slow.get(f"{a}>{b}", 1.0)
-            * figures.link_noise(node["seed"], f"{key} {a}>{b}")
+            * physics.link_share(node, a, b)
+            * figures.link_noise(node, f"{key} {a}>{b}")
             for b in present
         ]
         for a in present

@@ -157,7 +157,7 @@ def _result(options: Options, node: Node, able: dict[str, Any]) -> dict[str, Any
         int(options.get(f"random-{w}-len", d)) for w, d in (("input", 1024), ("output", 128))
     )
     key = f"{node['name']} vllm {prompts} {inputs} {outputs}"
-    calm = figures.noise(node["seed"], f"{key} turn {turn(node, key)}", _LARGE)
+    calm = figures.noise(node, f"{key} turn {turn(node, key)}", _LARGE)
     most = min(int(options.get("max-concurrency", prompts)), prompts)
     rate = float(options.get("request-rate", "inf"))
     pace = able["share"] * calm

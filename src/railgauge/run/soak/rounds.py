@@ -6,20 +6,21 @@ rung 0, before it; else it is missing, and the round is not whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from railgauge.core.model import Case, Outcome
-from railgauge.core.question import CORRECT, READ, CaseResult, Question
+from railgauge.core.question import READ, CaseResult, Question
 from railgauge.core.terms import Rung
 from railgauge.core.units import format_size
 from railgauge.diagnosis import RunResults
 from railgauge.facts import FactsByNode
+from railgauge.judging import by_evidence
 from railgauge.judging.assessor import Assessor
-from railgauge.judging.correctness import checks_results, is_corrupt
-from railgauge.judging.prevention import prevents
-from railgauge.judging.record import ItemRecord, settled, with_error
-from railgauge.judging.suspicion import NodeOutcomes, blocking
+from railgauge.judging.correctness import is_corrupt
+from railgauge.judging.gates import Gates, ended
+from railgauge.judging.record import ItemRecord
+from railgauge.planning import plan
 from railgauge.planning.demand import Demand
 from railgauge.planning.soak import RoundCase, folder_of
 from railgauge.verdict import closing
@@ -59,6 +60,7 @@ class Round:
     _late: list[tuple[RoundCase, Demand]] = field(default_factory=list)
     _taken: set[Case] = field(default_factory=set)
     _facts: dict[str, ItemRecord] = field(init=False)
+    _gates: Gates = field(default_factory=Gates)
     _assessor: Assessor = field(init=False)
 
     def __post_init__(self) -> None:
@@ -68,31 +70,19 @@ class Round:
             for name, record in self.base.records.items()
             if record.rung == Rung.PREFLIGHT and not closing.is_closing(name)
         }
-        fabric = self.base.cluster.fabric
-        self._assessor = Assessor(self.base.platform, self.evidence, fabric)
+        for place, record in enumerate(self._facts.values()):
+            self._note(record, place)
+        of, fabric = self.evidence, self.base.cluster.fabric
+        self._assessor = Assessor(self.base.platform, of.found, of.result, fabric)
 
     def blockers(self, one: RoundCase) -> tuple[str, ...]:
         """The ids of the items that keep a case from being measured."""
-        if self.no_gates:
-            return ()
-        ended = {node: NodeOutcomes(node) for node in one.gated}
-        for record in self._below(one):
-            for node in ended.keys() & set(record.nodes):
-                ended[node].note(record.id, record.nodes, record.outcome)
-        found = set(blocking(ended.values(), one.gated))
-        return tuple(record.id for record in self._below(one) if record.id in found)
+        return () if self.no_gates else self._gates.blockers(one.rung, one.gated)
 
     def is_only_checked(self, one: RoundCase) -> bool:
         """Whether a case behind a gate is measured all the same, to check its results."""
-        tool = self.base.platform.measurements[one.case.measurement].tool
-        shut = any(prevents(record).covers(len(one.case.nodes)) for record in self._below(one))
-        return checks_results(tool) and bool(one.gated) and not shut
-
-    def _below(self, one: RoundCase) -> Iterator[ItemRecord]:
-        nodes = set(one.gated)
-        for record in (*self._facts.values(), *self.records.values()):
-            if record.rung < one.rung and nodes.intersection(record.nodes):
-                yield record
+        measurement = self.base.platform.measurements[one.case.measurement]
+        return self._gates.is_checked(measurement, one.case.nodes)
 
     def take(self, one: RoundCase) -> None:
         """Judge a case by its evidence, or note that it is blocked or missing."""
@@ -103,7 +93,9 @@ class Round:
             self.missing.append(one)
         for demand in one.demands if is_measured or blockers else ():
             if blockers:
-                self._add(self._blocked(demand, blockers, is_measured=is_measured))
+                checked = one.case if is_measured else None
+                shut = by_evidence.blocked(self._begun(demand), blockers, checked)
+                self._add(by_evidence.judged(shut, self._assessor))
             elif demand.question.other and demand.question.other not in self._taken:
                 self._late.append((one, demand))
             else:
@@ -117,7 +109,7 @@ class Round:
             if other and self.evidence.kept(other) is None and not blockers:
                 self.missing.append(one)
             elif blockers:
-                self._add(self._blocked(demand, blockers, is_measured=False))
+                self._add(by_evidence.blocked(self._begun(demand), blockers))
             else:
                 self._add(self._judged(demand))
         seen = [record for record in watched(self.results()) if record.outcome != Outcome.NOT_RUN]
@@ -141,27 +133,17 @@ class Round:
         return is_corrupt(self.records.values())
 
     def _add(self, record: ItemRecord) -> None:
+        self._note(record, len(self._facts) + len(self.records))
         self.records[record.id] = record
 
-    def _judged(self, demand: Demand) -> ItemRecord:
-        case, begun = demand.question.case, self._begun(demand)
-        questions = (Question(READ, case), demand.question)
-        judgements, error = self._assessor.answers(questions)
-        return settled(replace(begun, questions=questions), judgements, error)
+    def _note(self, record: ItemRecord, place: int) -> None:
+        nodes = plan.gate_nodes(self.base.platform, record.subject, record.nodes)
+        self._gates.note(ended(record, place, nodes))
 
-    def _blocked(self, demand: Demand, blockers: Sequence[str], *, is_measured: bool) -> ItemRecord:
-        """The item behind its gate; wrong results make it fail all the same."""
-        more = f" and {len(blockers) - 1} more" if len(blockers) > 1 else ""
-        reason = f"blocked by {blockers[0]}{more}"
-        begun = replace(self._begun(demand), blocked_by=tuple(blockers), reason=reason)
-        shut = replace(begun, outcome=Outcome.BLOCKED)
-        if not is_measured:
-            return shut
-        asked = (Question(CORRECT, demand.question.case),)
-        judgements, error = self._assessor.answers(asked)
-        if any(judged.outcome is Outcome.FAILED for judged in judgements):
-            return settled(replace(begun, questions=asked), judgements, error)
-        return replace(with_error(shut, error), outcome=Outcome.BLOCKED) if error else shut
+    def _judged(self, demand: Demand) -> ItemRecord:
+        questions = (Question(READ, demand.question.case), demand.question)
+        begun = replace(self._begun(demand), questions=questions)
+        return by_evidence.judged(begun, self._assessor)
 
     def _begun(self, demand: Demand) -> ItemRecord:
         key = demand.key

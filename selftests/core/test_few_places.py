@@ -1,7 +1,7 @@
 """What was made of the cases at the last few places is kept, and no more."""
 
+from railgauge.core.few_places import FewPlaces, made_once
 from railgauge.core.model import Case, Pairing
-from railgauge.run.few_places import FewPlaces, made_once
 
 
 def case(measurement="write", nodes="ab", nic="mlx5_0"):
