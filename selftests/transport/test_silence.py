@@ -128,10 +128,14 @@ def test_a_node_is_lost_while_a_command_runs(session: Session, wire: Wire) -> No
     assert (lost.exit_code, lost.error, lost.stdout) == (None, "connection-lost", "begun\n")
 
 
-def test_a_node_is_lost_before_a_command_is_sent(session: Session, wire: Wire) -> None:
+def test_a_node_is_lost_before_a_command_is_sent(
+    session: Session, wire: Wire, jump: SshServer
+) -> None:
+    """The jump host of these tests, which is this process, sometimes answers no sooner."""
     wire.hold()
     began = time.monotonic()
-    with pytest.raises(ConnectionLost, match=rf"nothing has come from 127.0.0.1 port {wire.port} "):
+    ports = f"({wire.port}|{jump.port})"
+    with pytest.raises(ConnectionLost, match=rf"nothing has come from 127.0.0.1 port {ports} "):
         session.run(Command("n01", ("true",)))
     assert within(LIMIT_S + 5, began)
 
