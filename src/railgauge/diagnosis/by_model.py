@@ -19,6 +19,7 @@ from railgauge.diagnosis import (
     unmeasured,
 )
 from railgauge.diagnosis.beyond_errors import LINK_ERRORS
+from railgauge.diagnosis.confirmed import CONFIRMED, NOT_REPRODUCED, UNKNOWN, UNSTEADY
 from railgauge.diagnosis.effects import EFFECTS, Harm
 from railgauge.diagnosis.folding import folded
 from railgauge.diagnosis.model import (
@@ -167,7 +168,7 @@ def _confirmed(cause: Cause, results: RunResults) -> Cause:
 def _state(again: Sequence[Confirmed]) -> str:
     missed = {one.missed for one in again if not one.error}
     if not missed:
-        return "not measured"
+        return UNKNOWN
     if len(missed) > 1:
-        return "unsteady"
-    return "confirmed" if missed == {True} else "not reproduced"
+        return UNSTEADY
+    return CONFIRMED if missed == {True} else NOT_REPRODUCED

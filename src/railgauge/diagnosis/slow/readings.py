@@ -216,7 +216,7 @@ class _Reader:
     def _reach(self, groups: Mapping[PeerGroup, Sequence[_Figure]]) -> dict[PeerGroup, Healthy]:
         """What healthy parts reach in each group.
 
-        Where that is not known of a link or GPU, it is about what the others on the same node do.
+        Where that is not known of a link or GPU, it is about what the others of the same limit do.
         """
         doubted = {_place(one.run[0]) for one in self._figures if one.shown.failed}
         kept: dict[PeerGroup, list[float]] = defaultdict(list)

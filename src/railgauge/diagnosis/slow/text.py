@@ -50,7 +50,7 @@ def _claim(
     return CauseClaim(
         cause,
         _any_of(parts),
-        _says(one, items),
+        in_words(one, items),
         items,
         LIKELY if one.is_decided else OPEN,
         "" if one.is_decided else would_decide(questions, parts),
@@ -72,11 +72,6 @@ def _suspects(one: FoundPart) -> list[ClusterPart]:
     return [one.part, *(part for part in one.rivals if part.kind is not KindOfPart.KNOWN)]
 
 
-def in_words(one: FoundPart) -> str:
-    """A finding by itself."""
-    return _says(one)
-
-
 def where_is(part: ClusterPart) -> Where:
     return Where(part.node, part.device, part.peer)
 
@@ -95,7 +90,7 @@ def _any_of(parts: Sequence[ClusterPart]) -> Where:
     return Where("|".join(nodes), "" if "" in devices else "|".join(devices))
 
 
-def _says(one: FoundPart, items: Sequence[ItemRecord] = ()) -> str:
+def in_words(one: FoundPart, items: Sequence[ItemRecord] = ()) -> str:
     """In words: the worst figure, how much is lost, how often, and how sure that is."""
     lost = f"{1 - one.share:.1%}"
     how = {
