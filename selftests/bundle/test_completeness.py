@@ -189,8 +189,8 @@ PLATFORM = SimpleNamespace(
 TWICE = replace(ON, repeats=2)
 
 
-def again(on=TWICE, suspects=("n1",), kind=LIMITS, node="n1", peer=""):
-    return Remeasurement("slow-node", node, "", peer, suspects, Question(kind, case=on))
+def again(on=TWICE, suspects=("n1",), kind=LIMITS):
+    return Remeasurement(suspects, Question(kind, case=on))
 
 
 def confirmations(*asked, files=None, level="smoke", platform=PLATFORM):
@@ -207,9 +207,6 @@ def confirmations(*asked, files=None, level="smoke", platform=PLATFORM):
         again(suspects=("n1", "n2")),
         again(suspects=()),
         again(on=replace(TWICE, repeats=MOST_REPEATS)),
-        again(node="n1|n2"),
-        again(node="n[1-2]", peer="n2"),
-        again(node=""),
     ],
 )
 def test_a_suspect_that_was_measured_again_as_the_run_measures(asked):
@@ -225,10 +222,6 @@ def test_a_suspect_that_was_measured_again_as_the_run_measures(asked):
         (again(on=replace(TWICE, measurement="warp")), "that the run cannot make"),
         (again(suspects=("n3",)), "that the run cannot make"),
         (again(on=replace(TWICE, nodes=("n1", "n9"))), "that the run cannot make"),
-        (again(node="n3"), "names a node that the cluster does not have"),
-        (again(node="n1|n3"), "names a node that the cluster does not have"),
-        (again(peer="n3"), "names a node that the cluster does not have"),
-        (again(node="n[1-99999999]"), ""),
         (again(on=replace(TWICE, sizes=(1,))), "other sizes or repeats than level smoke has"),
         (again(on=replace(TWICE, repeats=1)), "other sizes or repeats than level smoke has"),
         (again(on=replace(TWICE, repeats=MOST_REPEATS + 1)), "other sizes or repeats"),

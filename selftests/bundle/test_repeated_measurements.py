@@ -17,7 +17,7 @@ RUN = RunPlan(2, "run", "hardware", "smoke", None, (), "0")
 
 def refused(repeats, sizes=EXTENT.sizes):
     case = Case("host_write_bandwidth", ("n1", "n2"), Pairing("mlx5_0"), sizes, repeats)
-    asked = Remeasurement("slow-node", "n1", "", "", ("n1",), Question(LIMITS, case, sizes[0]))
+    asked = Remeasurement(("n1",), Question(LIMITS, case, sizes[0]))
     refuse_other_confirmations(RUN, cluster(("n1", "n2")), METAX, [asked], set())
 
 

@@ -6,9 +6,10 @@ import pytest
 from testing.diagnose_scenes import ROOT, platform
 
 from railgauge.cli import main
-from railgauge.diagnosis import CATALOGUE, doubles, host, reach
+from railgauge.diagnosis import CATALOGUE, reach
 from railgauge.diagnosis.catalogue import SUBJECTS
-from railgauge.diagnosis.effects import EFFECTS, PORT_FACTS, Effect, Harm
+from railgauge.diagnosis.catalogue.effect import PORT_FACTS, Effect, Harm
+from railgauge.diagnosis.facts import doubles, host
 
 CONTRACT = {
     "background-gpu-diagnostics", "collective-tuning-missing", "link-error-rate", "link-down",
@@ -39,7 +40,6 @@ def test_each_cause_has_a_meaning_a_remedy_and_a_basis(name):
     assert re.match(r"(00[0-4]|derived|standard): \S", kind.basis)
     assert not kind.means.endswith(".")
     assert not kind.remedy.endswith(".")
-    assert name in EFFECTS
 
 
 def documents():
@@ -58,7 +58,11 @@ def test_bases_name_only_documents_of_the_platform_files():
 
 def test_leftover_causes_explain_no_measurement():
     for name in ("undiagnosed", "suite-error", "tool-failing"):
-        assert not EFFECTS[name].reach | EFFECTS[name].facts | EFFECTS[name].symptoms
+        assert (
+            not CATALOGUE[name].effect.reach
+            | CATALOGUE[name].effect.facts
+            | CATALOGUE[name].effect.symptoms
+        )
 
 
 def test_causes_of_settings_fold_and_those_of_parts_do_not():

@@ -10,8 +10,7 @@ from testing.timed_scenes import NODES, START, ordered, run
 from railgauge.core.model import Outcome, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import Role
-from railgauge.diagnosis import diagnose
-from railgauge.diagnosis.confirm import confirmations, follow_ups
+from railgauge.diagnosis import diagnose, diagnosed
 from railgauge.diagnosis.model import LIKELY, OPEN
 from railgauge.facts.steal import readers
 
@@ -147,7 +146,7 @@ def test_wrong_results_are_no_matter_of_steal():
 def test_nothing_is_measured_again_while_the_time_may_still_be_stolen():
     """What was measured again, without the load of its own, named the node as slow."""
     found = on_guests(slow_at(OF_N2), OF_N2)
-    causes = diagnose(found)
-    assert confirmations(found, causes) == follow_ups(found, causes) == ()
+    diagnose(found)
+    assert diagnosed(found).confirmations() == diagnosed(found).follow_ups() == ()
     slow = on_guests(slow_at(OF_N2), ())
-    assert confirmations(slow, diagnose(slow))
+    assert diagnosed(slow).confirmations()

@@ -32,7 +32,7 @@ from testing.diagnose_scenes import (
 
 from railgauge.core.errors import NodeUnreachable
 from railgauge.core.model import Outcome
-from railgauge.diagnosis.effects import EFFECTS
+from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.model import CauseClaim, Where
 from railgauge.diagnosis.reach import explains
 
@@ -136,7 +136,7 @@ def test_a_cause_explains_its_possible_effects_and_nothing_else(cause):
     assert found == CAN[cause]
 
 
-@pytest.mark.parametrize("cause", EFFECTS)
+@pytest.mark.parametrize("cause", CATALOGUE)
 def test_no_cause_explains_items_that_always_have_their_own_cause(cause):
     """Errors of the suite, unparsable output and host settings have causes of their own."""
     claim = CauseClaim(cause, Where(HERE), "says", (fact(HERE, "made_up"),))
@@ -145,7 +145,7 @@ def test_no_cause_explains_items_that_always_have_their_own_cause(cause):
         assert not explains(claim, ITEMS[kind], platform()), kind
 
 
-@pytest.mark.parametrize("cause", EFFECTS)
+@pytest.mark.parametrize("cause", CATALOGUE)
 def test_no_cause_explains_anything_on_another_node(cause):
     claim = CauseClaim(cause, Where("n8"), "says", (fact("n8", "made_up"),))
     assert not [kind for kind, item in ITEMS.items() if explains(claim, item, platform())]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from test_measured_again import FINE, NICS, RING, answered, run
+from testing.asked_again import FINE, NICS, RING, answered, run
 from testing.diagnose_scenes import (
     asking,
     blocked,
@@ -18,7 +18,7 @@ from testing.diagnose_scenes import (
 )
 
 from railgauge.diagnosis import diagnose
-from railgauge.diagnosis.hidden import hidden
+from railgauge.diagnosis.left_open.hidden import hidden
 
 
 def test_a_direction_that_only_a_slow_node_was_measured_with_is_unknown():

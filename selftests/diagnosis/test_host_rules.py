@@ -21,7 +21,8 @@ from testing.diagnose_scenes import (
 
 from railgauge.config.thresholds.versions import with_versions
 from railgauge.core.errors import FactMissing
-from railgauge.diagnosis import diagnose, host
+from railgauge.diagnosis import diagnose
+from railgauge.diagnosis.facts import host
 
 
 def only(found):
@@ -270,7 +271,10 @@ def test_a_governor_explains_slow_items_of_its_node_only():
         collective(("n3",), 200),
     ]
     found = causes(records)
-    assert named(found) == [("cpu-governor", "n1"), ("slow-node", "n3")]
+    assert [(cause.cause, cause.where.node) for cause in found] == [
+        ("cpu-governor", "n1"),
+        ("slow-gpu", "n3"),
+    ]
     assert len(found[0].explains) == 2
 
 
@@ -289,7 +293,7 @@ def test_a_collective_setting_does_not_explain_a_slow_path():
     slow, setting = causes(fact("n1", "numa_balancing"), path("n1", "n2", "mlx5_0", 100))
     assert setting.cause == "numa-balancing-enabled"
     assert not setting.explains
-    assert slow.cause == "slow-node"
+    assert (slow.cause, slow.confidence) == ("slow-direction", "open")
 
 
 def test_blocked_items_are_explained_only_by_their_blockers():

@@ -198,7 +198,8 @@ def test_notes_do_not_change_what_is_blamed():
 
 def test_a_far_interrupt_is_not_blamed_beside_a_slow_nic():
     pairs = list(pairs_of(names(4), 2))
-    records = paths(pairs, ("eth1", "eth3"), {("n1", "eth1"): 100.0})
+    slow = {("n1", "eth1"): 100.0}
+    records = paths(pairs, ("eth1", "eth3"), slow, "host_tcp_bandwidth")
     found = diagnose(findings(records, far("n1"), on="h100-tcpx", nodes=names(4)))
     assert [(c.cause, str(c.where)) for c in found] == [("slow-nic", "n1, eth1")]
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from testing.diagnose_scenes import causes, fact, healthy, named, names, unknown
 
-from railgauge.diagnosis.effects import PLACE_FACTS
+from railgauge.diagnosis.catalogue.effect import PLACE_FACTS
 from railgauge.planning.expectations import EXPECTATIONS
 
 

@@ -3,10 +3,10 @@
 import pytest
 from testing.diagnose_scenes import (
     blocked,
+    both_directions,
     broken,
     causes,
     collective,
-    collectives,
     corrupt,
     fact,
     links,
@@ -21,7 +21,7 @@ from testing.diagnose_scenes import (
 
 from railgauge.core.errors import NodeUnreachable
 from railgauge.diagnosis import CATALOGUE
-from railgauge.diagnosis.effects import EFFECTS, Harm
+from railgauge.diagnosis.catalogue.effect import Harm
 
 
 def kinds(found):
@@ -41,7 +41,7 @@ OUT_OF_SERVICE = [
     ("cause", "records"), OUT_OF_SERVICE, ids=[cause for cause, _ in OUT_OF_SERVICE]
 )
 def test_a_part_out_of_service_comes_first(cause, records):
-    slow = collectives(pairs_of(names(8), 3), {"n2": 50.0})
+    slow = both_directions(pairs_of(names(8), 3), ("mlx5_0", "mlx5_1"), {"n2": 50.0})
     found = causes(fact("n1", "cpu_governor"), slow, records())
     assert kinds(found) == [cause, "slow-node", "cpu-governor"]
 
@@ -58,8 +58,8 @@ def test_a_larger_loss_comes_before_a_smaller_one():
     slow = paths(pairs_of(names(8), 3), ("mlx5_0", "mlx5_1"), {"n2": 300.0})
     found = causes(links("n5", {(0, 1): 150.0}), slow)
     assert named(found) == [("slow-node", "n2"), ("slow-gpu-link", "n5, gpu0>gpu1")]
-    found = causes(links("n5", {(0, 1): 1.0}), collective(("n7",), 250))
-    assert kinds(found) == ["slow-gpu-link", "slow-node"]
+    found = causes(links("n5", {(0, 1): 1.0}), slow)
+    assert kinds(found) == ["slow-node", "slow-gpu-link"]
 
 
 def test_a_setting_with_an_effect_comes_before_one_without():
@@ -89,9 +89,9 @@ def test_undiagnosed_items_come_last():
 
 
 def test_each_cause_has_a_harm():
-    assert set(EFFECTS) == set(CATALOGUE)
-    assert {effect.harm for effect in EFFECTS.values()} == set(Harm)
-    out = {name for name, effect in EFFECTS.items() if effect.harm is Harm.OUT_OF_SERVICE}
+    harms = {name: kind.effect.harm for name, kind in CATALOGUE.items()}
+    assert set(harms.values()) == set(Harm)
+    out = {name for name, harm in harms.items() if harm is Harm.OUT_OF_SERVICE}
     assert out >= {
         "node-unreachable", "data-corruption", "gpu-missing", "nic-missing", "link-down",
         "gpu-memory-errors",

@@ -39,7 +39,7 @@ def red(records):
 
 @pytest.mark.parametrize("slow", [("n1", "n2"), ("n1", "n5"), ("n3", "n8"), ("n7", "n8")])
 def test_three_rounds_name_two_slow_nodes_among_eight(slow):
-    records = paths(pairs_of(names(8), 3), NICS, dict.fromkeys(slow, 200.0))
+    records = both_directions(pairs_of(names(8), 3), NICS, dict.fromkeys(slow, 200.0))
     found = causes(records)
     assert set(named(found)) == {("slow-node", node) for node in slow}
     assert {cause.confidence for cause in found} == {"likely"}
@@ -189,13 +189,12 @@ def test_causes_are_ordered_by_loss_and_open_ones_follow_decided_ones():
     pairs = list(pairs_of(names(6), 4))
     records = [
         path("n8", "n9", "mlx5_2", 100),
-        *collectives(pairs, {"n3": 300.0}),
-        *paths(pairs, ("mlx5_0", "mlx5_1"), {("n2", "mlx5_1"): 200.0}),
+        *both_directions(pairs, ("mlx5_0", "mlx5_1"), {("n2", "mlx5_1"): 200.0, "n3": 340.0}),
         fact("n1", "memlock"),
     ]
     found = causes(records)
     assert [(cause.cause, cause.confidence) for cause in found] == [
-        ("slow-nic", "likely"), ("slow-node", "likely"), ("slow-nic", "open"),
+        ("slow-nic", "likely"), ("slow-node", "likely"), ("slow-node", "open"),
         ("memlock-limited", "certain"),
     ]  # fmt: skip
 
@@ -218,7 +217,7 @@ def test_two_nodes_alone_are_undecided(records):
     assert found[0].confidence == "open"
     assert set(found[0].where.node.split("|")) == {"n1", "n2"}
     assert "measure" in found[0].would_decide
-    assert "the evidence fits each of" in found[0].says
+    assert "the evidence fits " in found[0].says
     assert accounted(found) == red(records)
 
 
@@ -228,8 +227,7 @@ def test_a_node_with_one_other_partner_is_not_named_as_slow():
     assert [cause.confidence for cause in found] == ["open"]
     assert found[0].cause == "slow-direction"
     assert set(found[0].where.node.split("|")) == {"n1", "n2"}
-    assert "n2 receiving" in found[0].says
-    assert "n3" in found[0].would_decide
+    assert "n2 where it receives" in found[0].says
 
 
 def test_too_few_rounds_name_no_healthy_node_as_likely():

@@ -8,7 +8,7 @@ import pytest
 
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.terms import Rung
-from railgauge.diagnosis.shares import Shares
+from railgauge.diagnosis.left_open.shares import Shares
 from railgauge.judging.record import ItemRecord
 
 

@@ -8,9 +8,9 @@ import pytest
 from testing.places import ROOT
 
 from railgauge.diagnosis import CATALOGUE, OPEN, Cause
-from railgauge.diagnosis.effects import EFFECTS, Harm
+from railgauge.diagnosis.catalogue.effect import Harm
+from railgauge.diagnosis.catalogue.kind import AMONG_NODES, CauseAction, CauseSeverity, CauseTriage
 from railgauge.diagnosis.model import Where
-from railgauge.diagnosis.triage import AMONG_NODES, TRIAGE, CauseAction, CauseSeverity, CauseTriage
 
 CRITICAL, MAJOR = CauseSeverity.CRITICAL, CauseSeverity.MAJOR
 MINOR, UNKNOWN = CauseSeverity.MINOR, CauseSeverity.UNKNOWN
@@ -20,15 +20,14 @@ NOT_THE_HARDWARE = {
 }
 
 
-def test_the_table_has_exactly_the_causes_of_the_catalogue():
-    assert set(TRIAGE) == set(CATALOGUE)
+def test_the_causes_that_hold_nodes_against_each_other_are_in_the_catalogue():
     assert set(CATALOGUE) > AMONG_NODES
 
 
 @pytest.mark.parametrize("term", [*CauseSeverity, *CauseAction])
 def test_each_term_says_what_it_means_and_is_used(term):
     assert re.match(r"[a-z].{20,}[^.]$", term.meaning)
-    assert any(term in (one.severity, one.action) for one in TRIAGE.values())
+    assert any(term in (one.severity, one.action) for one in CATALOGUE.values())
 
 
 @pytest.mark.parametrize("term", [*CauseSeverity, *CauseAction])
@@ -37,7 +36,7 @@ def test_the_page_has_each_term_with_its_meaning(term):
     assert f"\n| {term} | {term.meaning} |\n" in page
 
 
-@pytest.mark.parametrize("name", TRIAGE)
+@pytest.mark.parametrize("name", CATALOGUE)
 def test_severity_follows_from_the_harm_that_the_cause_does(name):
     allowed = {
         Harm.OUT_OF_SERVICE: {UNKNOWN} if name in NOT_THE_HARDWARE else {CRITICAL},
@@ -46,18 +45,18 @@ def test_severity_follows_from_the_harm_that_the_cause_does(name):
         Harm.DOUBTS: {UNKNOWN},
         Harm.SETTING: {UNKNOWN} if name == "foreign-gpu-process" else {MAJOR, MINOR},
     }
-    assert TRIAGE[name].severity in allowed[EFFECTS[name].harm]
+    assert CATALOGUE[name].triage.severity in allowed[CATALOGUE[name].effect.harm]
 
 
 def test_what_a_login_or_the_hostfile_did_wrong_drains_no_node():
     of_the_run = {*NOT_THE_HARDWARE, "tool-missing", "tool-failing", "login-between-nodes",
                   "port-in-use", "suite-error", "undiagnosed"}  # fmt: skip
-    assert not [name for name in of_the_run if TRIAGE[name].drains]
+    assert not [name for name in of_the_run if CATALOGUE[name].triage.drains]
 
 
 def test_settings_that_can_be_corrected_under_jobs_drain_no_node():
-    settings = [name for name, one in TRIAGE.items() if one.action is CauseAction.CORRECT]
-    drained = {name for name in settings if TRIAGE[name].drains}
+    settings = [name for name, one in CATALOGUE.items() if one.action is CauseAction.CORRECT]
+    drained = {name for name in settings if CATALOGUE[name].triage.drains}
     # no job works there
     assert drained == {"subnet-manager-missing", "duplicate-address", "guid-unset"}
 
@@ -85,8 +84,11 @@ def test_the_worst_severity_comes_first():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TRIAGE)
+@pytest.mark.parametrize("name", CATALOGUE)
 def test_a_cause_in_verdict_json_has_both_as_plain_text(name):
     data = Cause(name, Where("n1"), "says", ("a",), (), OPEN, "", "do", "001: x").to_json()
-    assert (data["severity"], data["action"]) == (TRIAGE[name].severity, TRIAGE[name].action)
+    assert (data["severity"], data["action"]) == (
+        CATALOGUE[name].triage.severity,
+        CATALOGUE[name].triage.action,
+    )
     assert type(data["severity"]) is type(data["action"]) is str

@@ -9,7 +9,7 @@ import pytest
 from testing.core_values import transcript
 
 from railgauge.core.terms import Role
-from railgauge.diagnosis.under_load import measured_in, span_of
+from railgauge.diagnosis.facts.under_load import measured_in, span_of
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 

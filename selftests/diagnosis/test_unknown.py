@@ -23,8 +23,8 @@ from testing.diagnose_scenes import (
 
 from railgauge.core.model import Outcome
 from railgauge.diagnosis import diagnose
-from railgauge.diagnosis.unknown import unknown
-from railgauge.diagnosis.unplanned import unplanned
+from railgauge.diagnosis.left_open.unknown import unknown
+from railgauge.diagnosis.left_open.unplanned import unplanned
 from railgauge.judging.correctness import CORRUPTION
 from railgauge.planning.plan import level
 
@@ -153,7 +153,7 @@ def test_the_speed_behind_errors_of_a_link_is_unknown():
 
 def test_many_nodes_give_few_lines():
     nodes = names(32)
-    slow = paths(pairs_of(nodes, 2), ["mlx5_0"], {"n7": 200.0})
+    slow = paths(pairs_of(nodes, 2), NICS, {"n7": 200.0})
     by = [one for one in slow if one.outcome is Outcome.FAILED]
     held = [blocked(collective(["n7"], 400.0), *by), blocked(collective(nodes, 400.0), *by)]
     found = lines(slow, held)
@@ -161,7 +161,7 @@ def test_many_nodes_give_few_lines():
     hidden = sorted(line for line in found if "measured only with slow-node (n7)" in line)
     assert "unknown of n7: paths to other nodes; measured only with slow-node (n7)" in hidden
     assert [line.partition(",")[2].partition(";")[0] for line in hidden if "n7:" not in line] == [
-        " receiving over 1 NIC", " sending over 1 NIC"
+        " receiving over 8 NICs", " sending over 8 NICs"
     ]  # fmt: skip
     assert found[0].startswith("unknown of n[1-6,8-32]: right results and speed of its collectives")
 

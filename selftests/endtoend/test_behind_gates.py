@@ -111,10 +111,10 @@ def test_a_good_node_takes_the_place_of_the_gated_partner(runs: Runs) -> None:
     assert (cause["where"]["node"], cause["confidence"]) == ("mx02", "likely")
     assert cause["confirmation"]["state"] == "confirmed"
     asked = [json.loads(line) for line in (run.latest / FILE).read_text().splitlines()]
-    assert [one["question"]["case"]["nodes"] for one in asked] == [
-        ["mx04", "mx01"], ["mx02", "mx04"], ["mx02", "mx01"], ["mx01", "mx02"],
-        ["mx04", "mx02"],  # the second round: mx02 was slow in the one direction it was measured in
-    ]  # fmt: skip
+    cases = [one["question"]["case"] for one in asked]
+    assert {"mx04"} < {node for case in cases for node in case["nodes"]}
+    gated = [case["pairing"]["nic"] for case in cases if "mx03" in case["nodes"]]
+    assert "mlx5_0" not in gated, "its port is down"
     assert "confirm: the plan does not tell some suspects apart" in run.output
 
 
@@ -145,13 +145,14 @@ def test_a_replay_says_the_same(runs: Runs, tmp_path: Path) -> None:
 def test_a_run_that_is_carried_on_measures_nothing_twice(runs: Runs, tmp_path: Path) -> None:
     project = Project(tmp_path / "project")
     shutil.copytree(runs["gated"].project.folder, project.folder, symlinks=True)
+    asked = (first(runs, "gated") / FILE).read_text().splitlines()
     run = project.run("--resume", first(runs, "gated").name, *METAX)
     assert causes(run) == {
         cause["cause"]: cause
         for cause in json.loads((first(runs, "gated") / "verdict.json").read_text())["causes"]
     }
     taken = (run.latest / "resumed.jsonl").read_text(encoding="utf-8")
-    assert taken.count(f'"case": "{FOLDER}/') == 5
+    assert taken.count(f'"case": "{FOLDER}/') == len(asked)
 
 
 def test_wrong_results_cannot_be_hidden_behind_a_gate(

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -48,22 +49,21 @@ def test_a_slow_node_is_confirmed(runs: Runs) -> None:
     )
     confirmation = the_cause(run)["confirmation"]
     assert confirmation["state"] == "confirmed"
-    for partner, line in zip(("viper", "columbia"), confirmation["seen"], strict=True):
-        pairs = (f"{partner}:prometheus", f"prometheus:{partner}")
-        assert any(f"{pair} mlx5_0: bw_average " in line for pair in pairs)
-        assert "MiB/s (>= " in line
-        assert line.endswith(": slow again")
+    (line,) = confirmation["seen"]
+    pairs = [f"{a}:{b}" for a, b in permutations(("columbia", "prometheus", "viper"), 2)]
+    assert any(f"{pair} mlx5_0: bw_average " in line for pair in pairs if "prometheus" in pair)
+    assert "MiB/s (>= " in line
+    assert line.endswith(": slow again")
     cases = list((run.latest / FOLDER / "transcripts").glob("*.json"))
-    assert len(cases) == 2, "nothing but the suspect, and no more than it takes"
+    assert len(cases) == 1, "no more than it takes"
 
 
 def test_it_is_told_everywhere(runs: Runs) -> None:
     run = runs["slow"]
-    (line, _) = the_cause(run)["confirmation"]["seen"]
+    (line,) = the_cause(run)["confirmation"]["seen"]
     lines = run.output.splitlines()
     assert [one.partition(": host")[0] for one in lines if one.startswith("confirm: ")] == [
-        "confirm: 1 of 2",
-        "confirm: 2 of 2",
+        "confirm: 1 of 1"
     ]
     assert line in run.words
     assert shown(line).replace(">", "&gt;") in run.html
@@ -165,7 +165,7 @@ def test_the_verdict_follows_from_what_is_kept(copied: Path) -> None:
     verdict = judged_again(copied)
     (cause,) = verdict["causes"]
     assert cause["confirmation"]["state"] == "not reproduced"
-    assert cause["confidence"] == "open"
+    assert cause["course"]["kind"] == "intermittent"
     assert verdict["verdict"] == "rejected"
     assert verdict["counts"] == json.loads((copied / "verdict.json").read_text())["counts"]
 
@@ -238,7 +238,7 @@ def test_a_run_that_is_carried_on_asks_nothing_twice(runs: Runs, tmp_path: Path)
     assert_sound(run)
     assert the_cause(run) == the_cause_of(_folder(runs))
     taken = (run.latest / "resumed.jsonl").read_text(encoding="utf-8")
-    assert taken.count(f'"case": "{FOLDER}/') == 2
+    assert taken.count(f'"case": "{FOLDER}/') == 1
 
 
 def the_cause_of(folder: Path) -> dict[str, Any]:

@@ -257,17 +257,17 @@ def _is_suspected(injection: Injection, cause: Cause) -> bool:
     """Whether an undecided cause of the same kind lists the fault's part."""
     if cause["cause"] != injection.cause and not {cause["cause"], injection.cause} <= _SLOW:
         return False
-    if injection.peer and _names_path(injection, cause["says"]):
+    if injection.peer and _names_path(injection, cause):
         return True
     parts, own = _parts(cause["where"]["device"]), _parts(injection.device)
     return _ends(injection) <= _nodes(cause) and (not parts or not own or own <= parts)
 
 
-def _names_path(injection: Injection, says: str) -> bool:
-    """Whether the text has the path among the suspects, as ``mx01:mx02``."""
-    one, other = re.escape(injection.node), re.escape(injection.peer)
-    suspects = says.partition("; the evidence fits")[2]
-    return bool(re.search(rf"(?<![\w:.-])({one}:{other}|{other}:{one})(?![\w:.-])", suspects))
+def _names_path(injection: Injection, cause: Cause) -> bool:
+    """Whether the path is among the suspects."""
+    places = [cause["where"], *(rival["where"] for rival in cause.get("rivals", ()))]
+    ends = {injection.node, injection.peer}
+    return any({place["node"], place["peer"]} == ends for place in places)
 
 
 def _is_straggler_of(injection: Injection, cause: Cause) -> bool:

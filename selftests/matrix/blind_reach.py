@@ -30,7 +30,7 @@ from injections import Injection
 from railgauge.config.thresholds import Measurement
 from railgauge.core.errors import DataCorrupted, NoEvidence
 from railgauge.core.model import Case, Judgement, Outcome
-from railgauge.diagnosis.localise.directions import RECEIVING, ways
+from railgauge.diagnosis.left_open.over_paths import RECEIVING, ways
 from railgauge.tools import flow
 from railgauge.tools.metric import LOWER
 

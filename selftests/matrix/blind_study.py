@@ -43,16 +43,11 @@ from blind_draw import DrawnRun, drawn
 from blind_reach import reach
 from fault_matrix import run_with_faults
 from injections import PLATFORMS
-from quick_engines import MODEL
-from quick_engines import RULES as BY_RULES
-from testing import by_model
 
 from railgauge.bundle.folder import FolderContents
 from railgauge.run.kept_text import json_text
 from railgauge.verdict.decision import decide
 
-PLUGIN = ("-p", "testing.by_model")
-"""Diagnoses a run by the model instead of by rules."""
 EXACT_MIN, WRONG_MAX = 0.95, 0.01
 """The goals: of the faults that were measured, and of the decided causes."""
 
@@ -73,13 +68,11 @@ def one(number: int, options: Any) -> Outcome:
     """Draw a run, execute it and count its faults; runs in a separate process."""
     run = drawn(options.seed, number, options.level, options.platform)
     run = replace(run, confirm=options.confirm)
-    if options.diagnosis == MODEL:
-        by_model.use()
     reaches = tuple(reach(run, injection) for injection in run.injected)
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="blind-") as scratch:
         folder = (options.keep or Path(scratch)) / str(number)
-        output = "" if options.recount else _run_ladder(run, folder, options.diagnosis)
+        output = "" if options.recount else _run_ladder(run, folder)
         latest = folder / "reports" / "latest"
         took_s = time.monotonic() - started
         if output or not (latest / "records.jsonl").exists():
@@ -96,12 +89,11 @@ def one(number: int, options: Any) -> Outcome:
     )
 
 
-def _run_ladder(run: DrawnRun, folder: Path, diagnosis: str) -> str:
+def _run_ladder(run: DrawnRun, folder: Path) -> str:
     """Run the ladder; return its output if there is no verdict, or an empty string."""
     rmtree(folder, ignore_errors=True)
-    options = (*run.options, *PLUGIN) if diagnosis == MODEL else run.options
     try:
-        result = run_with_faults(run.injected, run.lab_seed, folder, *options, nodes=run.nodes)
+        result = run_with_faults(run.injected, run.lab_seed, folder, *run.options, nodes=run.nodes)
     except subprocess.TimeoutExpired as error:
         return str(error)
     return result.output[-2000:] if result.verdict == "none" else ""
@@ -348,7 +340,6 @@ def _options(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--seed", type=int, default=SystemRandom().randrange(1_000_000))
     parser.add_argument("--level", default="smoke", choices=("smoke", "nightly", "signoff"))
     parser.add_argument("--platform", action="append", choices=PLATFORMS, default=[])
-    parser.add_argument("--diagnosis", default=BY_RULES, choices=(BY_RULES, MODEL))
     parser.add_argument("--confirm", action="store_true", help="measure suspects again")
     parser.add_argument("--jobs", type=int, default=2, help="runs at once (2)")
     parser.add_argument("--page", type=Path, help="write the page of the documentation")

@@ -170,7 +170,6 @@ def _all(wanted: Sequence[Wanted], arguments: Any, folder: Path) -> Iterator[Res
                 injected,
                 arguments.seed,
                 folder / str(number),
-                *(word for name in arguments.plugin for word in ("-p", name)),
                 nodes=nodes,
             )
             for number, (injected, nodes) in enumerate(wanted)
@@ -195,7 +194,6 @@ def _arguments() -> Any:
     parser.add_argument("--fault", action="append", choices=[*sorted(CAUSES), TUNING])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("-p", dest="plugin", action="append", default=[], help="a plugin of pytest")
     parser.add_argument("--pairs", type=int, default=2, help="pairs of faults a platform (2)")
     parser.add_argument("--page", type=Path)
     parser.add_argument("--verbose", action="store_true", help="print the output of wrong runs")

@@ -1,7 +1,6 @@
 """Healthy labs with many noise seeds: how often the suite rejects a healthy cluster.
 
-    python selftests/matrix/healthy_seeds.py [--seeds N] [--platform P]…
-        [--diagnosis rules|model] [--page FILE]
+    python selftests/matrix/healthy_seeds.py [--seeds N] [--platform P]… [--page FILE]
 
 For each seed, all samples of a healthy lab at the levels smoke and signoff are judged as in a run:
 all pairs, paths, sizes, repeats, links and GPUs, including dispersion and two groups. No run is
@@ -25,7 +24,6 @@ from typing import Any
 from healthy_seeds_lab import InProcessLab, using_lab
 from healthy_seeds_values import Key, Played, Source, source
 from injections import NODES, PLATFORMS, ROOT
-from quick_engines import ENGINES, RULES
 
 from railgauge.config.thresholds import ideal, in_its_unit, limit_for, physical_ceiling
 from railgauge.core.errors import NoEvidence
@@ -33,7 +31,7 @@ from railgauge.core.limits import Limit
 from railgauge.core.model import Case, Judgement, Outcome
 from railgauge.core.question import LIMITS, Question
 from railgauge.core.units import format_size
-from railgauge.diagnosis import RunResults
+from railgauge.diagnosis import RunResults, diagnose
 from railgauge.judging import assess
 from railgauge.judging.judge import judge
 from railgauge.judging.record import ItemRecord, blank, settled
@@ -169,7 +167,7 @@ def _ratios(bench: Bench) -> Iterator[tuple[str, Judgement]]:
 # --- the same with complete runs of the tools ---
 
 
-def differences(bench: Bench, seed: int, engine: str = RULES) -> Iterator[str]:
+def differences(bench: Bench, seed: int) -> Iterator[str]:
     """Differences between complete tools and short samples, and causes of healthy items."""
     run = f"{bench.lab.platform.name} {bench.level} seed {seed}"
     short = _judged_short(bench, seed)
@@ -186,8 +184,8 @@ def differences(bench: Bench, seed: int, engine: str = RULES) -> Iterator[str]:
             yield f"{run}: {case.key} names the wrong transport"
         items |= {item.id: item for item in found}
     results = RunResults(items, {}, bench.lab.platform, bench.lab.cluster)
-    causes = ENGINES[engine]().diagnose(results)
-    yield from (f"{run}: a healthy lab has the cause {cause.cause}" for cause in causes)
+    for cause in diagnose(results):
+        yield f"{run}: a healthy lab has the cause {cause.cause}"
 
 
 def _judged_short(bench: Bench, seed: int) -> dict[str, list[Judgement]]:
@@ -232,9 +230,7 @@ def begun(lab: InProcessLab, case: Case) -> Iterator[ItemRecord]:
 # --- the command ---
 
 
-def examine(
-    lab: InProcessLab, seeds: int, played: bool, engine: str = RULES
-) -> tuple[list[Tally], list[str]]:
+def examine(lab: InProcessLab, seeds: int, played: bool) -> tuple[list[Tally], list[str]]:
     """Both levels of a platform; with ``played`` complete runs are compared for some seeds."""
     tallies, unlike = [], []
     with using_lab(lab):
@@ -243,7 +239,7 @@ def examine(
             for seed in range(1, seeds + 1):
                 judge_seed(one, seed, tally)
             for seed in range(1, min(seeds, PLAYED[level] if played else 0) + 1):
-                unlike += differences(one, seed, engine)
+                unlike += differences(one, seed)
             tallies.append(tally)
     return tallies, unlike
 
@@ -343,7 +339,7 @@ def _all(options: Any) -> Iterator[tuple[list[Tally], list[str]]]:
 def _one(name: str, options: Any) -> tuple[list[Tally], list[str]]:
     started = time.process_time()
     lab = InProcessLab(name, options.thresholds)
-    found = examine(lab, options.seeds, options.played, options.diagnosis)
+    found = examine(lab, options.seeds, options.played)
     print(f"{name}: {time.process_time() - started:.0f} s of CPU time", file=sys.stderr, flush=True)
     return found
 
@@ -353,7 +349,6 @@ def _options(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--seeds", type=int, default=1000)
     parser.add_argument("--platform", action="append", choices=PLATFORMS)
     parser.add_argument("--jobs", type=int, default=1, help="platforms at once")
-    parser.add_argument("--diagnosis", choices=ENGINES, default=RULES, help="what names the causes")
     parser.add_argument("--thresholds", type=Path, default=ROOT / "thresholds")
     parser.add_argument("--page", type=Path, help="write the page of the documentation")
     parser.add_argument(

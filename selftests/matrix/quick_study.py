@@ -1,7 +1,7 @@
 """The blind study for slow parts alone, without a lab: hundreds of runs in minutes.
 
     python selftests/matrix/quick_study.py [--runs N] [--seed S [S ...]] [--first K]
-        [--jobs J] [--diagnosis rules|model] [--noise X] [--physics NAME[,NAME]]
+        [--jobs J] [--noise X] [--physics NAME[,NAME]]
 
 Draws runs as ``blind_study`` does, but slow parts only, and plays each inside this process: the
 lab's tools are called as functions (``healthy_seeds_lab``), rung by rung, as are the measurements
@@ -34,15 +34,15 @@ from calibration import calibration
 from expected_causes import ALL_CAUSES
 from healthy_seeds import begun
 from healthy_seeds_lab import InProcessLab, using_lab
-from quick_engines import ENGINES, RULES, Engine
 from study_conditions import AS_DOCUMENTED, Conditions, add_options
+from timed_diagnosis import TimedDiagnosis
 
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Case, Outcome, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.diagnosis import OPEN, RunResults, notes
-from railgauge.diagnosis.unknown import unknown
-from railgauge.diagnosis.unplanned import unplanned
+from railgauge.diagnosis.left_open.unknown import unknown
+from railgauge.diagnosis.left_open.unplanned import unplanned
 from railgauge.judging import assess
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord, settled
@@ -51,7 +51,6 @@ from railgauge.verdict.decision import not_applicable
 
 SLOW = tuple(name for name in sorted(ALL_CAUSES) if name.startswith("slow-"))
 _LEVEL, _ROUNDS = "smoke", 2
-_FOLLOW_UP_ROUNDS = 2
 _BEGAN = datetime(2026, 1, 1, tzinfo=timezone.utc)
 _LADDER_S, _MEASUREMENT_S = 40.0, 0.05
 _DEFAULT_SEVERITY = "40"
@@ -172,11 +171,10 @@ def _items(world: World, case: Case, blocked_by: tuple[str, ...]) -> Iterator[It
             yield settled(item, found.judgements, found.errors[0] if found.errors else None)
 
 
-def followed_up(world: World, results: RunResults, engine: Engine) -> RunResults:
+def followed_up(world: World, results: RunResults, diagnosis: TimedDiagnosis) -> RunResults:
     """The results with the measurements that decide between suspects, as a run adds them."""
     before: tuple[Remeasurement, ...] = ()
-    for _ in range(_FOLLOW_UP_ROUNDS):
-        asked = engine.follow_ups(results, engine.diagnose(results), before)
+    while asked := diagnosis.follow_ups(results, before):
         made: dict[str, assess.Measured] = {}
         found = tuple(_confirmed(world, one, made) for one in asked)
         before = (*before, *asked)
@@ -205,21 +203,15 @@ class Play:
     added: int
 
 
-def played(run: DrawnRun, name: str = RULES) -> StudiedRun:
-    """The run with its causes, as ``blind_count`` counts them."""
-    return play(run, name).studied
-
-
-def play(run: DrawnRun, name: str = RULES) -> Play:
-    """``name`` is what names the slow parts: one of ``quick_engines``."""
-    engine, world = ENGINES[name](), World(run)
+def play(run: DrawnRun) -> Play:
+    diagnosis, world = TimedDiagnosis(), World(run)
     lab = world.lab
     records = ladder(world)
     found = RunResults(
         records, {}, lab.platform, lab.cluster, starts=lambda case: world.starts.get(case, ())
     )
-    results = followed_up(world, found, engine)
-    causes = engine.diagnose(results)
+    results = followed_up(world, found, diagnosis)
+    causes = diagnosis.diagnose(results)
     level = sample.level(lab.platform, lab.cluster, _LEVEL, _ROUNDS, sampled=False)
     said = (*unknown(results, causes), *unplanned(lab.platform, level))
     verdict = {
@@ -230,12 +222,12 @@ def play(run: DrawnRun, name: str = RULES) -> Play:
     }
     items = [json.loads(json.dumps(record.to_json())) for record in records.values()]
     studied = StudiedRun(run.injected, Reaches(run), json.loads(json.dumps(verdict)), items)
-    return Play(studied, engine.seconds, world.added)
+    return Play(studied, diagnosis.seconds, world.added)
 
 
 @dataclass(frozen=True)
 class Played:
-    """What came out of a run; ``sure`` has the probability of each decided cause of the model, and
+    """What came out of a run; ``sure`` has the probability of each decided cause that has one, and
     whether the cause is right."""
 
     outcome: Studied
@@ -244,13 +236,10 @@ class Played:
     sure: tuple[tuple[float, bool], ...]
 
 
-def one(number: int, seed: int) -> Studied:
-    return played_by(RULES, number, seed).outcome
-
-
-def played_by(name: str, number: int, seed: int, conditions: Conditions = AS_DOCUMENTED) -> Played:
+def one(number: int, seed: int, conditions: Conditions = AS_DOCUMENTED) -> Played:
+    """Draw a run, play it and count its faults."""
     run = conditions.of(drawn(seed, number, _LEVEL, names=SLOW))
-    found = play(run, name)
+    found = play(run)
     studied, wrong = found.studied, wrong_causes(found.studied)
     outcome = Studied(run, tuple(counted(studied)), len(studied.decided), tuple(map(place, wrong)))
     sure = tuple(
@@ -284,7 +273,7 @@ def _played(seed: int, options: Any) -> list[Played]:
     print(f"seed {seed}, {options.runs} runs", flush=True)
     numbers = range(options.first, options.first + options.runs)
     conditions = Conditions(options.noise, options.physics)
-    play_one = partial(played_by, options.diagnosis, seed=seed, conditions=conditions)
+    play_one = partial(one, seed=seed, conditions=conditions)
     with ProcessPoolExecutor(options.jobs) as pool:
         found = list(pool.map(play_one, numbers))
     print("\n".join(misses([one.outcome for one in found if missed(one.outcome)])), flush=True)
@@ -304,7 +293,6 @@ def _options(arguments: Sequence[str] | None) -> Any:
     fresh = [SystemRandom().randrange(1_000_000)]
     parser.add_argument("--seed", type=int, nargs="+", default=fresh, help="one or several")
     parser.add_argument("--jobs", type=int, default=2, help="runs at once (2)")
-    parser.add_argument("--diagnosis", choices=ENGINES, default=RULES, help="what names the parts")
     add_options(parser)
     return parser.parse_args(arguments)
 

@@ -1,7 +1,7 @@
 """Stragglers in simulated runs: how often a healthy part is named, and how often a slow one is.
 
     python selftests/matrix/straggler_seeds.py [--seeds N] [--platform P]… [--level L]…
-        [--diagnosis rules|model] [--page FILE]
+        [--page FILE]
 
 For each seed, the lab's own functions give the samples of a whole run, without SSH, runs or files
 (see ``healthy_seeds.py``), and the diagnosis looks for causes. A healthy run must have none. Then a
@@ -27,14 +27,13 @@ from healthy_seeds import Bench, Check, begun, bench, rate
 from healthy_seeds_lab import InProcessLab, using_lab
 from healthy_seeds_values import Source
 from injections import NODES, PLATFORMS
-from quick_engines import ENGINES, MODEL, RULES
 
 from railgauge.config.thresholds.model import Peers
 from railgauge.core.errors import BadInput
 from railgauge.core.limits import Basis
 from railgauge.core.model import Case, Judgement, Outcome
 from railgauge.diagnosis import OPEN as UNDECIDED
-from railgauge.diagnosis import Cause, RunResults, nodes_of
+from railgauge.diagnosis import Cause, RunResults, behind_peers, diagnose, nodes_of
 from railgauge.diagnosis.reach import devices_of
 from railgauge.judging.record import ItemRecord, settled
 from railgauge.lab import faults, platforms
@@ -87,16 +86,12 @@ def results(one: Bench, seed: int) -> RunResults:
     return RunResults(records(one, seed), {}, platform, one.lab.cluster)
 
 
-def causes(one: Bench, seed: int, engine: str) -> tuple[Cause, ...]:
-    return ENGINES[engine]().diagnose(results(one, seed))
-
-
-def alarms(one: Bench, seed: int, engine: str) -> Iterator[str]:
+def alarms(one: Bench, seed: int) -> Iterator[str]:
     """What a healthy run must not have: a cause, or a node that is not known to keep the limit."""
-    playing, run = ENGINES[engine](), results(one, seed)
-    for cause in playing.diagnose(run):
+    found = results(one, seed)
+    for cause in diagnose(found):
         yield f"{cause.cause} {cause.where}: {cause.says}"
-    for item in playing.compared(run):
+    for item in behind_peers.compared(found):
         if item.outcome is not Outcome.PASSED:
             yield f"{item.id}: {item.reason}"
 
@@ -124,30 +119,28 @@ class Slow:
     outcomes: Mapping[float, str]
 
 
-def healthy(platform: str, level: str, seeds: int, engine: str = RULES) -> Healthy:
+def healthy(platform: str, level: str, seeds: int) -> Healthy:
     lab, found = InProcessLab(platform), list[str]()
     with using_lab(lab):
         one = bench(lab, level)
         for seed in range(1, seeds + 1):
-            found += (f"{platform} {level} seed {seed}: {s}" for s in alarms(one, seed, engine))
+            found += (f"{platform} {level} seed {seed}: {s}" for s in alarms(one, seed))
     return Healthy(platform, level, seeds, tuple(found))
 
 
-def slow(platform: str, level: str, name: str, seeds: int, engine: str = RULES) -> Slow:
-    outcomes = {
-        share: _counted(platform, level, f"{name}={share}%", seeds, engine) for share in SHARES
-    }
+def slow(platform: str, level: str, name: str, seeds: int) -> Slow:
+    outcomes = {share: _counted(platform, level, f"{name}={share}%", seeds) for share in SHARES}
     return Slow(platform, level, name, outcomes)
 
 
-def _counted(platform: str, level: str, text: str, seeds: int, engine: str) -> str:
+def _counted(platform: str, level: str, text: str, seeds: int) -> str:
     """How often a part that is slower by this share is named, and the other outcomes."""
     lab = InProcessLab(platform)
     fault = apply_fault(lab, text)
     with using_lab(lab):
         one = bench(lab, level)
         one_nic = len(lab.platform.fabric_nics) == 1
-        every = (causes(one, seed, engine) for seed in range(1, seeds + 1))
+        every = (diagnose(results(one, seed)) for seed in range(1, seeds + 1))
         outcomes = Counter(outcome_of(fault, found, one_nic=one_nic) for found in every)
     if len(outcomes) == 1:
         return next(iter(outcomes))
@@ -215,7 +208,7 @@ def slow_table(rows: Sequence[Slow]) -> str:
     return "\n".join([*head, *lines])
 
 
-def page(false: Sequence[Healthy], found: Sequence[Slow], engine: str = RULES) -> str:
+def page(false: Sequence[Healthy], found: Sequence[Slow]) -> str:
     seeds = [f"{number} at {level}" for level, number in SLOW_SEEDS.items()]
     nodes = {len(NODES[row.platform]) for row in false}
     return _PAGE.format(
@@ -223,22 +216,16 @@ def page(false: Sequence[Healthy], found: Sequence[Slow], engine: str = RULES) -
         slow=slow_table(found),
         seeds=", ".join(seeds),
         nodes=f"{min(nodes)} to {max(nodes)}",
-        source=_SOURCES[engine],
         limit=f"{100 * _LIMIT.behind_max:g} %",
     )
 
 
-_SOURCES = {
-    RULES: "The rule, which permits one in 100,000 healthy runs, and its derivation are in\n"
-    "`src/railgauge/diagnosis/peers`.",
-    MODEL: "The model that names it is in `src/railgauge/diagnosis/slow`.",
-}
 _PAGE = """# Stragglers
 
 How often the diagnosis names a part that is behind its peers, where there is one and where there is
-none. {source} Evidence simulated: the embedded lab, {nodes} nodes a platform. Made by
-`make stragglers`, which fails on any cause in a healthy run, and on any node of it that is not
-known to keep a limit of {limit} on stragglers.
+none. The model that names it is in `src/railgauge/diagnosis/slow`. Evidence simulated: the embedded
+lab, {nodes} nodes a platform. Made by `make stragglers`, which fails on any cause in a healthy run,
+and on any node of it that is not known to keep a limit of {limit} on stragglers.
 
 ## Healthy runs
 
@@ -270,29 +257,28 @@ def run(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     places = [(name, level) for name in options.platform for level in options.level]
     with ProcessPoolExecutor(options.jobs) as pool:
-        by = [options.diagnosis] * len(places)
-        false = list(pool.map(_healthy, places, [options.seeds] * len(places), by))
-        rows = pool.map(_slow, places, by) if options.slow else ()
+        false = list(pool.map(_healthy, places, [options.seeds] * len(places)))
+        rows = pool.map(_slow, places) if options.slow else ()
         found = [row for some in rows for row in some]
     every = [line for row in false for line in row.alarms]
     print("\n\n".join([healthy_table(false), slow_table(found), *every[:_SHOWN]]))
     if options.page:
-        options.page.write_text(page(false, found, options.diagnosis), encoding="utf-8")
+        options.page.write_text(page(false, found), encoding="utf-8")
     return 1 if every else 0
 
 
-def _healthy(place: tuple[str, str], seeds: int, engine: str) -> Healthy:
+def _healthy(place: tuple[str, str], seeds: int) -> Healthy:
     started = time.process_time()
-    row = healthy(*place, seeds, engine)
+    row = healthy(*place, seeds)
     _print_time(place, started)
     return row
 
 
-def _slow(place: tuple[str, str], engine: str) -> list[Slow]:
+def _slow(place: tuple[str, str]) -> list[Slow]:
     started, rows = time.process_time(), []
     for name in FAULTS:
         with suppress(BadInput):  # the platform has no such part
-            rows.append(slow(*place, name, SLOW_SEEDS[place[1]], engine))
+            rows.append(slow(*place, name, SLOW_SEEDS[place[1]]))
     _print_time(place, started)
     return rows
 
@@ -308,7 +294,6 @@ def _options(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--platform", action="append", choices=PLATFORMS)
     parser.add_argument("--level", action="append", choices=LEVELS)
     parser.add_argument("--jobs", type=int, default=1, help="platforms and levels at once")
-    parser.add_argument("--diagnosis", choices=ENGINES, default=RULES, help="what names the parts")
     parser.add_argument("--page", type=Path, help="write the page of the documentation")
     parser.add_argument(
         "--no-slow", dest="slow", action="store_false", help="make healthy runs alone"

@@ -1,10 +1,20 @@
 """Runs with several slow parts that the diagnosis once got wrong; each has its lesson."""
 
+from __future__ import annotations
+
+from dataclasses import replace
+
 import pytest
-from blind_count import counted, wrong_causes
-from blind_draw import DrawnRun, drawn
+from blind_count import StudiedRun, counted, wrong_causes
+from blind_draw import DrawnRun
+from healthy_seeds import bench
+from healthy_seeds_lab import InProcessLab, using_lab
 from injections import Injection
-from quick_study import SLOW, Course, main, missed, one, played
+from quick_study import Course, main, missed, one, play
+from straggler_seeds import results
+from timed_diagnosis import TimedDiagnosis
+
+from railgauge.diagnosis.slow.constants import DECIDED
 
 # Seed and number of a run, and what it teaches.
 RUNS = {
@@ -91,6 +101,9 @@ RUNS = {
     (910003, 176): "items that went the other way than a slow direction are listed",
     (910004, 38): "two slow paths of a node that met two others are measured with a third",
     (910004, 83): "a path that was fine in repeats that its end's direction made slow",
+    (820005, 47): "a NIC that varies may be slow, and slower still in one direction",
+    (820007, 58): "a NIC of which one direction lost more is no NIC that varies",
+    (820007, 65): "of two directions that lost a share each one is slow as a NIC",
     (910004, 159): "a node that slowed down before its other direction was measured",
     (31001, 286): "a pair that is fine when measured again leaves both of its nodes suspects",
 }
@@ -98,15 +111,34 @@ RUNS = {
 
 @pytest.mark.parametrize(("seed", "number"), RUNS, ids=str)
 def test_no_fault_is_swallowed_and_no_decided_cause_is_wrong(seed, number):
-    outcome = one(number, seed)
+    outcome = one(number, seed).outcome
     assert not missed(outcome), [RUNS[seed, number], *outcome.wrong, *outcome.counted]
 
 
 def test_an_undecided_path_of_which_both_ends_are_fine_with_others_is_decided():
     """The plan has one direction of it above its limit, and both ends may be slow in that one."""
-    outcome = one(198, 910001)
+    outcome = one(198, 910001).outcome
     (path,) = [c for c in outcome.counted if c.injection.name == "slow-path"]
     assert (path.count.name, path.detail) == ("EXACT", "slow-path columbia:viper (likely)")
+
+
+DIRECTIONS = {"slow-receive": "slow-direction", "slow-send": "slow-direction"}
+
+
+def injected(platform: str, fault: str) -> Injection:
+    kind, _, place = fault.partition(",")[0].partition("=")[0].partition("@")
+    node, _, rest = place.partition(":")
+    peer, device = (rest, "") if kind == "slow-path" else ("", rest)
+    return Injection(platform, kind, fault, DIRECTIONS.get(kind, kind), node, device, peer)
+
+
+def studied(platform: str, nodes: int, seed: int, *faults: str) -> StudiedRun:
+    several = tuple(injected(platform, fault) for fault in faults)
+    return play(DrawnRun(0, platform, nodes, seed, "smoke", several)).studied
+
+
+def counts(run: StudiedRun) -> list[str]:
+    return [one.count.name for one in counted(run)]
 
 
 TWO_NODES = ("slow-receive@mi01:mlx5_3=11%", "slow-send@mi01:mlx5_3=11%", "slow-nic@mi01:mlx5_3")
@@ -115,89 +147,37 @@ TWO_NODES = ("slow-receive@mi01:mlx5_3=11%", "slow-send@mi01:mlx5_3=11%", "slow-
 @pytest.mark.parametrize("fault", TWO_NODES)
 def test_of_two_nodes_a_slow_nic_or_direction_leaves_both_suspects_and_is_named_as_such(fault):
     """The collective between the two would miss its limit by 15 % less, or say less."""
-    injection = Injection("mi300x", fault.partition("@")[0], fault, "", "mi01", "mlx5_3")
-    studied = played(DrawnRun(0, "mi300x", 2, 7, "smoke", (injection,)))
-    ((kind, where, confidence),) = [
-        (cause["cause"], cause["where"], cause["confidence"]) for cause in studied.verdict["causes"]
-    ]
-    assert kind == ("slow-nic" if "nic" in fault else "slow-direction")
-    assert (where["node"], where["device"], confidence) == ("mi01|mi02", "mlx5_3", "open")
-
-
-@pytest.mark.parametrize("late", ["slow-node@mx03,after=20s", "slow-nic@mx03:mlx5_1,after=20s"])
-def test_a_part_that_slows_down_before_the_collectives_is_no_path_of_a_gpu(late):
-    """The paths that smoke does not measure are slow too when they are measured at the end."""
-    kind, _, device = late.partition(",")[0].replace("@mx03", "").partition(":")
-    injection = Injection("metax-c500", kind, late, kind, "mx03", device)
-    studied = played(DrawnRun(0, "metax-c500", 4, 7, "smoke", (injection,)))
-    ((name, where, confidence),) = [
-        (cause["cause"], cause["where"], cause["confidence"]) for cause in studied.verdict["causes"]
-    ]
-    assert (name, where["node"], where["device"], confidence) == (kind, "mx03", device, "likely")
-
-
-LATE = {
-    ("h100-tcpx", "slow-path@tcpx02:tcpx03,after=13s"): "slow over its last NIC, or over all since",
-    ("metax-c500", "slow-path@mx02:mx03,after=3s"): "the same, of two NICs",
-    ("metax-c500", "slow-gpu@mx02:gpu3,after=18s"): "a GPU that was fine before the collectives",
-}
-
-
-@pytest.mark.parametrize(("platform", "late"), LATE)
-def test_a_part_that_slows_down_is_a_suspect_and_no_other_is_blamed(platform, late):
-    kind, _, place = late.partition(",")[0].partition("@")
-    node, _, device = place.partition(":")
-    peer, device = (device, "") if kind == "slow-path" else ("", device)
-    injection = Injection(platform, kind, late, kind, node, device, peer)
-    studied = played(DrawnRun(0, platform, 4, 11, "smoke", (injection,)))
-    assert not studied.decided
-    (cause,) = studied.verdict["causes"]
-    assert {node, peer} - {""} == {cause["where"]["node"], cause["where"]["peer"]} - {""}
-    assert "gpu0" not in cause["where"]["device"], "it was fine when it was measured at the end"
+    (cause,) = studied("mi300x", 2, 7, fault).verdict["causes"]
+    assert cause["cause"] == injected("mi300x", fault).cause
+    assert (cause["where"]["device"], cause["confidence"]) == ("mlx5_3", "open")
+    assert set(cause["where"]["node"].split("|")) == {"mi01", "mi02"}
 
 
 @pytest.mark.parametrize(
-    ("platform", "late", "kind", "confidence"),
+    ("platform", "nodes", "seed", "fault"),
     [
-        ("h100-tcpx", "slow-node@tcpx02,after=16s", "slow-nic", "open"),
-        ("metax-c500", "slow-node@mx02,after=6s", "slow-nic", "open"),
-        ("metax-c500", "slow-send@mx02:mlx5_1,after=16s", "slow-direction", "likely"),
+        ("metax-c500", 4, 7, "slow-node@mx03,after=20s"),
+        ("metax-c500", 4, 7, "slow-nic@mx03:mlx5_1,after=20s"),
+        ("h100-tcpx", 4, 11, "slow-path@tcpx02:tcpx03,after=13s"),
+        ("metax-c500", 4, 11, "slow-path@mx02:mx03,after=3s"),
+        ("h100-tcpx", 4, 22, "slow-node@tcpx02,after=16s"),
+        ("metax-c500", 4, 22, "slow-node@mx02,after=6s"),
+        ("metax-c500", 4, 22, "slow-send@mx02:mlx5_1,after=16s"),
+        ("connectx4-homelab", 3, 11, "slow-node@columbia,p=0.7"),
+        ("connectx4-homelab", 3, 11, "slow-receive@columbia:mlx5_0,p=0.7"),
     ],
 )
-def test_a_nic_that_was_fine_before_is_named_if_another_one_is_fine_since(
-    platform, late, kind, confidence
-):
-    """Else its node may be slow since; its last measurement was over that NIC."""
-    name, _, place = late.partition(",")[0].partition("@")
-    injection = Injection(platform, name, late, kind, *place.split(":"))
-    studied = played(DrawnRun(0, platform, 4, 22, "smoke", (injection,)))
-    assert [
-        (one["cause"], one["where"]["node"], one["confidence"])
-        for one in studied.verdict["causes"]
-        if one["cause"] != "straggler"
-    ] == [(kind, injection.node, confidence)]
+def test_a_part_that_slows_down_or_comes_and_goes_is_named_exactly(platform, nodes, seed, fault):
+    found = studied(platform, nodes, seed, fault)
+    assert counts(found) == ["EXACT"]
+    assert wrong_causes(found) == []
 
 
-@pytest.mark.parametrize("name", ["slow-node", "slow-receive"])
-def test_a_part_that_comes_and_goes_is_named_by_what_both_directions_show(name):
-    """One measurement that was fine by chance made a node slow in one direction, or a path."""
-    device = ":mlx5_0" if name == "slow-receive" else ""
-    cause = {"slow-receive": "slow-direction"}.get(name, name)
-    injection = Injection(
-        "connectx4-homelab", name, f"{name}@columbia{device},p=0.7", cause, "columbia"
-    )
-    studied = played(DrawnRun(0, "connectx4-homelab", 3, 11, "smoke", (injection,)))
-    assert [(one["cause"], one["where"]["node"]) for one in studied.decided] == [
-        (cause, "columbia")
-    ]
-
-
-def test_each_cause_says_what_it_is_compared_with():
-    """A node inside the items of another slow one was compared with nothing: ``expected of ,``."""
-    studied = played(drawn(31001, 135, "smoke", names=SLOW))
-    said = [cause["says"] for cause in studied.verdict["causes"]]
-    assert any("is expected of node04, slow as a whole" in one for one in said)
-    assert not any(" of ," in one for one in said)
+def test_a_gpu_that_slows_down_before_the_collectives_is_a_suspect():
+    """Its own figures were fine before; one collective inside its node shows it."""
+    found = studied("metax-c500", 4, 11, "slow-gpu@mx02:gpu3,after=18s")
+    assert not found.decided
+    assert counts(found) == ["AMONG"]
 
 
 def test_a_course_is_read_as_the_lab_reads_it():
@@ -206,22 +186,24 @@ def test_a_course_is_read_as_the_lab_reads_it():
     assert Course.of("slow-gpu@n1:3=2%,after=30s") == Course("slow-gpu@n1:3=2%", 1.0, 30.0)
 
 
-def test_the_command_counts_all_runs(capsys):
+def test_the_command_counts_all_runs_and_what_they_cost(capsys):
     assert main(["--seed", "102", "--first", "7", "--runs", "1", "--jobs", "1"]) == 0
-    assert "0 wrong of 2 decided causes" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "0 wrong of 2 decided causes" in said
+    assert "executions added a run" in said
 
 
 # Runs of whole blind studies, in which one slow part was not named, or a wrong one was.
 STUDIED = {
     ("h100-tcpx", 6, 879352): (
-        ("slow-path", "tcpx05", "", "tcpx06", "5%"),
-        ("slow-receive", "tcpx06", "eth1", "", "6%"),
-        ("slow-receive", "tcpx04", "eth2", "", "7%"),
+        "slow-path@tcpx05:tcpx06=5%",
+        "slow-receive@tcpx06:eth1=6%",
+        "slow-receive@tcpx04:eth2=7%",
     ),
     ("mi300x", 5, 768073): (
-        ("slow-receive", "mi01", "mlx5_0", "", "16%"),
-        ("slow-node", "mi05", "", "", "8%"),
-        ("slow-node", "mi02", "", "", "19%,after=10s"),
+        "slow-receive@mi01:mlx5_0=16%",
+        "slow-node@mi05=8%",
+        "slow-node@mi02=19%,after=10s",
     ),
 }
 
@@ -229,23 +211,26 @@ STUDIED = {
 @pytest.mark.parametrize("run", STUDIED)
 def test_a_slow_part_beside_two_others_is_not_lost(run):
     """A group lost the sum of three; a node that slowed down was a partner of a slow NIC."""
-    platform, nodes, seed = run
-    injected = tuple(
-        Injection(
-            platform,
-            name,
-            f"{name}@{':'.join(filter(None, (node, device, peer)))}={how}",
-            CAUSES.get(name, name),
-            node,
-            device,
-            peer,
-        )
-        for name, node, device, peer, how in STUDIED[run]
-    )
-    studied = played(DrawnRun(0, platform, nodes, seed, "smoke", injected))
-    counts = {one.count.name for one in counted(studied)}
-    assert counts.isdisjoint({"SWALLOWED", "MISNAMED"})
-    assert wrong_causes(studied) == []
+    found = studied(*run, *STUDIED[run])
+    assert {"SWALLOWED", "MISNAMED"}.isdisjoint(counts(found))
+    assert wrong_causes(found) == []
 
 
-CAUSES = {"slow-receive": "slow-direction", "slow-send": "slow-direction"}
+def test_what_is_measured_further_tells_the_suspects_apart():
+    found = studied("metax-c500", 4, 7, "slow-nic@mx03:mlx5_1")
+    assert counts(found) == ["EXACT"]
+    assert wrong_causes(found) == []
+    assert min(one["probability"] for one in found.verdict["causes"]) >= DECIDED
+
+
+def test_a_set_of_measurements_is_diagnosed_once():
+    lab = InProcessLab("connectx4-homelab", injected=["slow-node@viper"])
+    with using_lab(lab):
+        found = results(bench(lab, "smoke"), 1)
+    diagnosis = TimedDiagnosis()
+    assert diagnosis.diagnose(found)
+    first = diagnosis.found
+    diagnosis.follow_ups(found, ())
+    assert diagnosis.found is first
+    diagnosis.diagnose(replace(found, records={}))
+    assert diagnosis.found is not first

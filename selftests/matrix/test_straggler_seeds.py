@@ -5,7 +5,6 @@ import straggler_seeds
 from healthy_seeds import bench
 from healthy_seeds_lab import InProcessLab, using_lab
 from injections import PLATFORMS, ROOT
-from quick_engines import ENGINES
 from straggler_seeds import (
     NAMED,
     NODE,
@@ -24,17 +23,15 @@ from testing.straggler_scenes import run as scene
 from railgauge.lab import faults
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_a_healthy_lab_has_no_straggler(platform, engine):
-    assert healthy(platform, "smoke", 3, engine).alarms == ()
+def test_a_healthy_lab_has_no_straggler(platform):
+    assert healthy(platform, "smoke", 3).alarms == ()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_straggler_and_the_limit_that_it_misses_are_alarms(engine):
+def test_a_straggler_and_the_limit_that_it_misses_are_alarms():
     lab = InProcessLab("metax-c500", injected=("slow-node@mx02=4.5%",))
     with using_lab(lab):
-        cause, item = alarms(bench(lab, "smoke"), 1, engine)
+        cause, item = alarms(bench(lab, "smoke"), 1)
     assert cause.startswith("straggler mx02")
     assert item.startswith("peers::behind_peers[mx02]")
 

@@ -11,8 +11,7 @@ from blind_draw import DrawnRun
 from blind_reach import reach
 from healthy_seeds_lab import InProcessLab, using_lab
 from injections import Injection
-from quick_engines import MODEL
-from quick_study import Course, missed, play, played_by
+from quick_study import Course, missed, one, play
 from study_conditions import PHYSICS, Conditions, add_options
 
 from railgauge.diagnosis.slow.constants import DECIDED
@@ -121,7 +120,7 @@ def test_no_decided_cause_is_wrong_under_conditions_that_the_model_was_not_told(
     number, noise, physics
 ):
     conditions = Conditions(noise, (physics,) if physics else ())
-    found = played_by(MODEL, number, 620001, conditions)
+    found = one(number, 620001, conditions)
     assert not missed(found.outcome), [*found.outcome.wrong, *found.outcome.counted]
     assert all(p >= DECIDED for p, _ in found.sure)
 
@@ -133,7 +132,7 @@ def slow(name: str, device: str, severity: int) -> Injection:
 
 def counts_of(*injected: Injection) -> list[str]:
     run = DrawnRun(0, injected[0].platform, 4, 7, "smoke", injected)
-    studied = play(run, MODEL).studied
+    studied = play(run).studied
     assert wrong_causes(studied) == []
     return [one.count.name for one in counted(studied)]
 

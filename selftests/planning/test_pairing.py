@@ -10,7 +10,7 @@ from testing.core_values import ROOT, document, put, with_gpus
 from railgauge.config import thresholds
 from railgauge.config.thresholds.model import PairLevel
 from railgauge.core.model import Pair
-from railgauge.diagnosis.localise.pairwise import diagnose_pairs
+from railgauge.diagnosis.facts.pairwise import diagnose_pairs
 from railgauge.planning.direction import directed
 from railgauge.planning.pairing import (
     ALTERNATING,

@@ -9,7 +9,7 @@ import pytest
 from testing.core_values import PLATFORMS, ROOT, cluster
 
 from railgauge.config import thresholds
-from railgauge.diagnosis.unplanned import unplanned
+from railgauge.diagnosis.left_open.unplanned import unplanned
 from railgauge.planning import demand, forecast, plan, sample
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.pairing import BOTH_WAYS

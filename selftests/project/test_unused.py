@@ -18,16 +18,9 @@ CALLED = {"CaseScheduling": Scheduling}
 BY_PATH = {"railgauge.facts.model: GidFacts.roce_version"}
 
 
-# The model of slow parts plays in this study until it replaces the rules of ``diagnosis``.
-OF_STUDIES = tuple(
-    ROOT / "selftests" / name
-    for name in ("matrix/quick_engines.py", "matrix/quick_study.py", "testing/by_model.py")
-)
-
-
 @cache
 def product():
-    users = [ROOT / "conftest.py", *sorted((ROOT / "tests").rglob("*.py")), *OF_STUDIES]
+    users = [ROOT / "conftest.py", *sorted((ROOT / "tests").rglob("*.py"))]
     said = (ROOT / "pyproject.toml").read_text()
     entries = re.findall(r'^[\w-]+ = "(railgauge\.[\w.]*(?::\w+)?)"', said, re.MULTILINE)
     return Package(ROOT / "src" / "railgauge", users, entries)

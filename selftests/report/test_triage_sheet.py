@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from railgauge.core.errors import BadInput
-from railgauge.diagnosis.triage import AMONG_NODES, TRIAGE
-from railgauge.diagnosis.unplanned import OUTSIDE, not_asked
+from railgauge.diagnosis.catalogue import CATALOGUE
+from railgauge.diagnosis.catalogue.kind import AMONG_NODES
+from railgauge.diagnosis.left_open.unplanned import OUTSIDE, not_asked
 from railgauge.report.triage import cells, commands, printed
 from railgauge.report.triage.reading import read
 from railgauge.report.triage.sheet import TriageSheet, sheet
@@ -28,8 +29,8 @@ NODES = ("n1", "n2", "n3", "n4")
 
 
 def cause(name: str, node: str, device: str = "", peer: str = "", **changes: Any) -> dict[str, Any]:
-    triage = TRIAGE.get(name)
-    own = {} if triage is None else {"severity": triage.severity, "action": triage.action}
+    kind = CATALOGUE.get(name)
+    own = {} if kind is None else {"severity": kind.severity, "action": kind.action}
     where = {"node": node, "device": device, "peer": peer}
     said = {"says": "why it is so", "confidence": "certain", "remedy": "do it", "basis": "001: x"}
     return {"cause": name, "where": where, **own, **said, **changes}
@@ -203,7 +204,7 @@ def test_without_the_names_of_the_nodes_none_is_called_free_of_causes(tmp_path):
 def test_a_verdict_without_severity_and_action_has_those_of_its_causes(tmp_path):
     older = {k: v for k, v in cause("link-down", "n1").items() if k not in ("severity", "action")}
     made = sheet_of(tmp_path, older)
-    assert made.rows[0].triage == TRIAGE["link-down"]
+    assert made.rows[0].triage == CATALOGUE["link-down"].triage
     assert scontrol(made)[0][2] == "nodename=n1"
 
 
@@ -217,7 +218,7 @@ def test_a_cause_of_another_version_is_as_severe_as_it_says_else_not_known(tmp_p
     newer = cause("gpu-melted", "n1", severity="critical", action="exchange part", score=3)
     assert sheet_of(tmp_path, newer).rows[0].drains
     older = sheet_of(tmp_path, cause("gone-since", "n1"))
-    assert older.rows[0].triage == TRIAGE["undiagnosed"]
+    assert older.rows[0].triage == CATALOGUE["undiagnosed"].triage
 
 
 def test_a_run_that_kept_no_unknown_says_so(tmp_path):

@@ -13,10 +13,7 @@ from railgauge.run import confirming
 from railgauge.run.store import Store
 
 PLACES = (("n1", "n3"), ("n2", "n3"))
-ASKED = [
-    Remeasurement("slow-node", "n3", "", "", ("n3",), Question(LIMITS, case(*nodes), 8388608))
-    for nodes in PLACES
-]
+ASKED = [Remeasurement(("n3",), Question(LIMITS, case(*nodes), 8388608)) for nodes in PLACES]
 
 
 @pytest.fixture

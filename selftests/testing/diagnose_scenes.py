@@ -132,18 +132,18 @@ def blocked(item: ItemRecord, *by: ItemRecord) -> ItemRecord:
 def measured(
     item: ItemRecord, *values: float, metric: str = "busbw", directions: int = 1
 ) -> ItemRecord:
-    """An item with these samples, judged against the floor of its rung for each direction."""
+    """An item as a run makes it, judged against the floor of its rung for each direction."""
     floor, unit = FLOORS[item.rung]
     floor *= directions
     margin = (min(values) - floor) / floor
     outcome = Outcome.PASSED if margin >= 0 else Outcome.FAILED
     judged = Judgement(
         metric, outcome, f"{min(values):g} {unit}", f">= {floor:g} {unit}", "001: figures",
-        unit=unit, values=values, worst=min(values), floor=floor, margin=margin,
+        unit=unit, values=values, worst=min(values), floor=floor, margin=margin, better=HIGHER,
         reason="" if margin >= 0 else f"{metric} {min(values):g} {unit}",
     )  # fmt: skip
     judgements = (*item.judgements, judged)
-    return replace(item, outcome=outcome, judgements=judgements, reason=judged.reason)
+    return asking(replace(item, outcome=outcome, judgements=judgements, reason=judged.reason))
 
 
 def path(one: str, other: str, part: str, value: float, subject: str = "") -> ItemRecord:
@@ -214,14 +214,6 @@ def _pairing(text: str) -> Pairing | None:
     if found is None or not peer:
         return found
     return replace(found, distance="cross_rail", peer=_pairing(peer))
-
-
-def as_run(item: ItemRecord) -> ItemRecord:
-    """The item as a run makes it, with the direction that its tool declares for a rate."""
-    rates = tuple(
-        replace(one, better=HIGHER) if one.worst is not None else one for one in item.judgements
-    )
-    return asking(replace(item, judgements=rates)) if rates else item
 
 
 # --- whole clusters ---

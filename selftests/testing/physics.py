@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from railgauge.core.model import Pair
-from railgauge.diagnosis.localise import PairResult, PathResult
+from railgauge.diagnosis.facts.pairwise import PairResult
 
 Cable = frozenset
 
@@ -20,39 +20,3 @@ def measured(pairs, nodes=(), cables=()):
     """A pair is slow if one of its nodes or its cable is faulty."""
     slow = set(nodes)
     return [PairResult((a, b), a in slow or b in slow or Cable((a, b)) in cables) for a, b in pairs]
-
-
-def across(pairs, paths, parts=(), cables=()):
-    """Results of pairs from one NIC to another; ``paths`` are (source's path, target's path).
-
-    ``cables`` are (nodes, source's NIC, target's NIC).
-    """
-    return [
-        PathResult(
-            (a, b),
-            lame(parts, a, *own) or lame(parts, b, *other) or (Cable((a, b)), own, other) in cables,
-            *own,
-            other,
-        )
-        for a, b in pairs
-        for own, other in paths
-    ]
-
-
-def lame(parts, node, gpu, nic):
-    on_it = {"", nic, *(() if gpu is None else (f"gpu{gpu}", f"gpu{gpu}-{nic}"))}
-    return any((node, part) in parts for part in on_it)
-
-
-def on_paths(pairs, paths, parts=(), cables=()):
-    """``parts`` are (node, "" or NIC or "gpu3" or "gpu3-mlx5_0"), ``cables`` (nodes, NIC)."""
-    return [
-        PathResult(
-            (a, b),
-            lame(parts, a, gpu, nic) or lame(parts, b, gpu, nic) or (Cable((a, b)), nic) in cables,
-            gpu,
-            nic,
-        )
-        for a, b in pairs
-        for gpu, nic in paths
-    ]

@@ -49,7 +49,7 @@ def test_both_directions_are_two_stages_whose_mean_counts():
     one = figure(METAX, "host_write_bandwidth", ("a", "b"), Pairing("mlx5_0"))
     both = of_path(one, Flow.BOTH)
     assert both is not None
-    assert both.both
+    assert both.mean == 2
     assert chains(both, 0) == [
         ["node", "nic", "send", "send"],
         ["node", "nic", "receive", "receive"],

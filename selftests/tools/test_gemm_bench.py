@@ -15,8 +15,8 @@ from railgauge.config import thresholds
 from railgauge.core.errors import BadInput, DataCorrupted, NoEvidence, OtherThanAsked, ToolMissing
 from railgauge.core.model import Case, Transcript
 from railgauge.core.question import CaseResult
-from railgauge.diagnosis.topics import Topic
-from railgauge.diagnosis.unknown import topics
+from railgauge.diagnosis.left_open.topics import Topic
+from railgauge.diagnosis.left_open.unknown import topics
 from railgauge.facts import NodeFacts
 from railgauge.judging import assess
 from railgauge.tools import gemm_bench

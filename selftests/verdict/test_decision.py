@@ -12,7 +12,7 @@ from railgauge.core.errors import NodeUnreachable
 from railgauge.core.limits import Basis
 from railgauge.core.model import Fabric, Outcome
 from railgauge.diagnosis import RunResults
-from railgauge.diagnosis.unplanned import unplanned
+from railgauge.diagnosis.left_open.unplanned import unplanned
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import Reboot
 from railgauge.planning import plan

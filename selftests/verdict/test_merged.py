@@ -11,7 +11,7 @@ from testing.merged_runs import ITEM, PAIR, fact, pair, run
 from railgauge.core.errors import BadInput, NodeUnreachable
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung
-from railgauge.diagnosis import peers
+from railgauge.diagnosis import behind_peers
 from railgauge.facts import NodeFacts
 from railgauge.facts.parts import InventoryPart, PartKind
 from railgauge.verdict import history
@@ -192,7 +192,7 @@ def test_a_node_that_was_behind_its_peers_is_told_with_what_was_measured_again(a
     """Its comparison is made anew of all measurements, also if the later run has made none."""
 
     def compared(node, outcome, **more):
-        return item(peers.ITEMS.item_id(node), outcome, nodes=(node,), **more)
+        return item(behind_peers.ITEMS.item_id(node), outcome, nodes=(node,), **more)
 
     behind = compared("a", Outcome.FAILED, reason="40 % behind")
     first = run("r1", 1, fact("a"), behind, compared("b", Outcome.PASSED), pair("a", "b"))

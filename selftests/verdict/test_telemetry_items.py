@@ -55,7 +55,10 @@ def test_a_throttled_gpu_fails_the_item_of_its_node_alone():
 
 
 def slow(*nodes, **changes):
-    low = judgement(Outcome.FAILED, worst=300.0, unit="GB/s", reason="too slow")
+    low = judgement(
+        Outcome.FAILED, metric="busbw", worst=300.0, floor=400.0, values=(300.0,), unit="GB/s",
+        better="higher", reason="too slow",
+    )  # fmt: skip
     return asked(*nodes, outcome=Outcome.FAILED, judgements=(low,), **changes)[0]
 
 
@@ -72,10 +75,19 @@ def test_what_is_slow_with_a_throttled_gpu_has_one_cause():
 
 
 def test_what_is_slow_elsewhere_has_a_cause_of_its_own():
-    records = [slow(ON_NODE, "n1", pairing="gpu3"), slow(ON_NODE, "n2", pairing="gpu5")]
-    said = causes(records, HOT_PAIR)
-    assert ("gpu-throttled", "n2", "gpu3", 0) in said
-    assert len(said) == 3
+    records = [
+        slow(
+            ON_NODE,
+            node,
+            pairing=gpu,
+            questions=(Question(LIMITS, case(ON_NODE, node), None, gpu),),
+        )
+        for node, gpu in (("n1", "gpu3"), ("n2", "gpu5"))
+    ]
+    assert set(causes(records, HOT_PAIR)) == {
+        ("gpu-throttled", "n2", "gpu3", 0), ("slow-node", "n1", "", 0),
+        ("slow-node", "n2", "", 0),
+    }  # fmt: skip
 
 
 def test_each_throttled_gpu_is_a_cause():

@@ -11,10 +11,7 @@ from railgauge.bundle.contents import Contents
 from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.statement import RUN
 from railgauge.config.thresholds import Platform
-from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Outcome, Pairing
-from railgauge.core.node_names import MOST_NODES
-from railgauge.core.nodeset import all_expanded
 from railgauge.core.question import LIMITS, TRANSPORT
 from railgauge.diagnosis import RunResults
 from railgauge.judging import record
@@ -133,8 +130,6 @@ def refuse_other_confirmations(
         measurement = platform.measurements.get(case.measurement)
         if measurement is None or not set(one.suspects) <= set(case.nodes) <= nodes:
             _wrong("asks for a measurement that the run cannot make")
-        if not _named(one) <= nodes:
-            _wrong("names a node that the cluster does not have")
         extent = measurement.extents.get(run.level)
         if extent is None:
             _wrong(f"asks for a measurement that level {run.level} does not make")
@@ -144,15 +139,6 @@ def refuse_other_confirmations(
         used.add(f"{FOLDER}/{case_file(case)}")
     if unused := sorted(transcripts - used):
         raise NotVerified("belongs to no repeated measurement", where=f"{RUN}{unused[0]}")
-
-
-def _named(one: Remeasurement) -> set[str]:
-    """All nodes that the cause names: in folded ranges, as alternatives (``|``), and the peer."""
-    try:
-        found = all_expanded(filter(None, one.node.split("|", MOST_NODES)), MOST_NODES)
-    except BadInput as error:
-        _wrong(error.what)
-    return {*found} | ({one.peer} - {""})
 
 
 def _wrong(what: str) -> NoReturn:

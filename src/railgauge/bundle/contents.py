@@ -250,7 +250,7 @@ class Contents:
         if confirmation.FILE not in self:
             return ()
         read = self._lines(confirmation.FILE)
-        return tuple(strict.value(Remeasurement, data, place) for place, data in read)
+        return tuple(strict.value(Remeasurement, _asked(data), place) for place, data in read)
 
     def confirmed(self, platform: Platform) -> tuple[Confirmed, ...]:
         """The results of the repeated measurements under the limits of ``platform``."""
@@ -359,3 +359,13 @@ class Contents:
 
 
 AGAIN = f"{confirmation.FOLDER}/"
+
+
+_OF_THE_CAUSE = {"cause", "node", "device", "peer"}
+
+
+def _asked(data: object) -> object:
+    """The request without the cause that versions before 0.3 wrote to it."""
+    if not isinstance(data, dict) or not data.keys() >= _OF_THE_CAUSE:
+        return data
+    return {name: value for name, value in data.items() if name not in _OF_THE_CAUSE}

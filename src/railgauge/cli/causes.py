@@ -9,9 +9,8 @@ from dataclasses import asdict
 from railgauge.cli import text
 from railgauge.core.errors import BadInput
 from railgauge.diagnosis import CATALOGUE, Kind
-from railgauge.diagnosis.effects import ANY_FACT, EFFECTS, Effect
+from railgauge.diagnosis.catalogue.effect import ANY_FACT, Effect
 from railgauge.diagnosis.symptoms import Symptom
-from railgauge.diagnosis.triage import TRIAGE
 
 HELP = "print the causes that a run can name: what each means and what to do, as Markdown"
 EXAMPLE = "example: railgauge causes slow-nic"
@@ -24,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     kinds = {name: _kind(name) for name in options.cause or CATALOGUE}
     if options.json:
-        text.print_json({name: _plain(name, kind, EFFECTS[name]) for name, kind in kinds.items()})
+        text.print_json({name: _plain(kind) for name, kind in kinds.items()})
     else:
         print("\n".join(line for name, kind in kinds.items() for line in _section(name, kind)))
     return 0
@@ -36,12 +35,9 @@ def _kind(name: str) -> Kind:
     return CATALOGUE[name]
 
 
-def _plain(name: str, kind: Kind, effect: Effect) -> dict[str, object]:
-    return {
-        **asdict(kind),
-        **asdict(TRIAGE[name]),
-        **{key: _listed(value) for key, value in asdict(effect).items()},
-    }
+def _plain(kind: Kind) -> dict[str, object]:
+    plain = asdict(kind)
+    return plain | {key: _listed(value) for key, value in plain.pop("effect").items()}
 
 
 def _listed(value: object) -> object:
@@ -52,9 +48,8 @@ def _section(name: str, kind: Kind) -> Iterator[str]:
     yield f"## {name}\n\n{kind.means[0].upper()}{kind.means[1:]}.\n"
     prepare = ", or `--prepare` where the platform has that step" if kind.prepared_by else ""
     yield f"- **What to do:** {kind.remedy}{prepare}."
-    effect = EFFECTS[name]
-    triage = TRIAGE[name]
-    yield f"- **Severity:** {triage.severity}. **Action:** {triage.action}."
+    effect = kind.effect
+    yield f"- **Severity:** {kind.severity}. **Action:** {kind.action}."
     yield f"- **Harm:** {effect.harm}."
     if said := "; ".join(filter(None, (_facts(effect), _above(effect)))):
         yield f"- **Can explain, on its node:** {said}."

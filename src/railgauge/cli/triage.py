@@ -9,7 +9,7 @@ from typing import Any
 from railgauge.cli import run_argument, text
 from railgauge.core.errors import BadInput
 from railgauge.core.terms import EXIT_CODES_IN_WORDS
-from railgauge.diagnosis.triage import CauseAction, CauseSeverity
+from railgauge.diagnosis.catalogue.kind import CauseAction, CauseSeverity
 from railgauge.report.triage import cells, commands
 from railgauge.report.triage.printed import remarks, table
 from railgauge.report.triage.reading import read

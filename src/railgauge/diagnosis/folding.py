@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from railgauge.core import naming
 from railgauge.diagnosis.catalogue import CATALOGUE
-from railgauge.diagnosis.common_errors import asked_on, errors_of, said
-from railgauge.diagnosis.effects import EFFECTS, Harm
+from railgauge.diagnosis.catalogue.effect import Harm
+from railgauge.diagnosis.facts.common_errors import asked_on, errors_of, said
 from railgauge.diagnosis.model import OPEN, CauseClaim, RunResults
 from railgauge.diagnosis.reach import nodes_of
 
@@ -47,7 +47,7 @@ def _same_fault(results: RunResults, claim: CauseClaim) -> _Key:
 
 def _is_of_tools(claim: CauseClaim) -> bool:
     """Whether the claim tells nothing of a part, each of which is repaired by itself."""
-    return EFFECTS[claim.cause].harm is Harm.UNMEASURED
+    return CATALOGUE[claim.cause].effect.harm is Harm.UNMEASURED
 
 
 def _everywhere(results: RunResults, claim: CauseClaim) -> CauseClaim:

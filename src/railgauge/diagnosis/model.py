@@ -12,7 +12,7 @@ from railgauge.core.model import Case, Cluster, Judgement, Outcome
 from railgauge.core.naming import shortened
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import Rung
-from railgauge.diagnosis.triage import TRIAGE
+from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.facts import FactsByNode, NodeFacts
 from railgauge.facts.boot import KernelMark, Reboot
 from railgauge.judging.confirmation import Confirmed
@@ -23,6 +23,7 @@ CERTAIN, LIKELY, OPEN = "certain", "likely", "open"
 _DIGITS = 4
 AGAIN = "repeat the measurements of {} (pytest --confirm does), also at another time"
 TOOL = "tool-failing"
+SUITE_ERROR, UNDIAGNOSED, STRAGGLER = "suite-error", "undiagnosed", "straggler"
 GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 WENT_WRONG = frozenset({Outcome.FAILED, Outcome.ERROR})
 
@@ -96,7 +97,9 @@ class CauseClaim:
     ``confidence`` is ``certain`` (a fact or a counter shows it), ``likely`` (the pattern of the
     measurements does) or ``open`` (undecided; ``would_decide`` is the missing measurement).
     ``course`` is set if the fault was not there all the time. ``probability`` is that of a slow
-    part, with its likeliest ``rivals``; ``None`` for what is not inferred from figures.
+    part, with its likeliest ``rivals``; ``None`` for what is not inferred from figures. ``again``
+    are the keys of the cases measured again that tell of the part, or of a suspect; ``None`` for
+    all that the cause's effects reach.
     """
 
     cause: str
@@ -108,6 +111,7 @@ class CauseClaim:
     course: Course | None = None
     probability: float | None = None
     rivals: tuple[Rival, ...] = ()
+    again: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +162,12 @@ class Cause:
             inferred["probability"] = round(self.probability, _DIGITS)
             inferred["rivals"] = [one.to_json() for one in self.rivals]
         course = {"course": self.course.to_json()} if self.course else {}
-        triage = TRIAGE[self.cause]
+        kind = CATALOGUE[self.cause]
         return {
             "cause": self.cause,
             "where": self.where.to_json(),
-            "severity": str(triage.severity),
-            "action": str(triage.action),
+            "severity": str(kind.severity),
+            "action": str(kind.action),
             "says": self.says,
             "evidence": list(self.evidence),
             "explains": len(self.explains),
@@ -308,6 +312,15 @@ class Scene:
 def missed(record: ItemRecord) -> Sequence[Judgement]:
     """The judgements of an item that missed their limits."""
     return [judged for judged in record.judgements if judged.outcome is Outcome.FAILED]
+
+
+def worst_of(records: Sequence[ItemRecord]) -> str:
+    """The measurement that missed its limit by most, or the first item's reason, in words."""
+    lines = [(j.margin or 0.0, r, j) for r in records for j in missed(r)]
+    if not lines:
+        return records[0].reason
+    _, record, judged = min(lines, key=lambda line: line[0])
+    return f"{record.subject} {judged.metric} {judged.measured}, limit {judged.limit}"
 
 
 def by_node(records: Iterable[ItemRecord]) -> dict[str, list[ItemRecord]]:

@@ -11,7 +11,6 @@ from railgauge.core.model import Outcome
 from railgauge.core.naming import folded, listed, shortened
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.model import RunResults
-from railgauge.diagnosis.moments import marginal_since
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import once
 from railgauge.judging.kernel_log import BEFORE
@@ -33,7 +32,6 @@ def notes(results: RunResults) -> tuple[str, ...]:
     return (
         *_reboots(results),
         *_faults_before(results),
-        *marginal_since(results),
         *_controller(results),
         *interrupts,
         *_not_shown(results),

@@ -6,7 +6,7 @@
 4. What makes a part slower, where nothing measured shows by how much.
 5. What leaves a part of the cluster unmeasured.
 6. Settings that cost nothing that was measured.
-7. Errors of the suite, and what no rule explains.
+7. Errors of the suite, and what nothing explains.
 
 In each class what is not decided comes last, then what cost least, then what fewer items show. For
 example, a slow node (by 40 % in 9 items) comes before a slow link (by 60 % in one item), and both
@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from railgauge.diagnosis.effects import EFFECTS, Harm
+from railgauge.diagnosis.catalogue import CATALOGUE
+from railgauge.diagnosis.catalogue.effect import Harm
 from railgauge.diagnosis.model import OPEN, Cause, missed
 from railgauge.judging.record import ItemRecord
 
@@ -46,7 +47,7 @@ def by_harm(causes: Iterable[Cause], records: Mapping[str, ItemRecord]) -> tuple
 def _class(cause: Cause, lost: float) -> int:
     if cause.cause in _UNEXPLAINED:
         return len(_CLASSES)
-    harm = EFFECTS[cause.cause].harm
+    harm = CATALOGUE[cause.cause].effect.harm
     is_own = harm in (Harm.OUT_OF_SERVICE, Harm.DOUBTS)
     return _CLASSES.index("measured" if lost and not is_own else harm)
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import replace
 
 from railgauge.config.thresholds.model import Platform
 from railgauge.core.naming import unfolded
 from railgauge.core.terms import Rung
-from railgauge.diagnosis.effects import ANY_FACT, EFFECTS, Effect, Harm
-from railgauge.diagnosis.model import OPEN, TOOL, Cause, CauseClaim
+from railgauge.diagnosis.catalogue import CATALOGUE
+from railgauge.diagnosis.catalogue.effect import ANY_FACT, Effect
+from railgauge.diagnosis.model import OPEN, TOOL, CauseClaim
 from railgauge.diagnosis.symptoms import Symptom, blames, symptoms, tool_of
 from railgauge.judging.record import ItemRecord
+
+_WITH_FIGURES = frozenset(
+    {Symptom.SLOW, Symptom.ROUTE, Symptom.COUNTED, Symptom.WRONG, Symptom.TESTED}
+)
 
 
 def explains(claim: CauseClaim, record: ItemRecord, platform: Platform) -> bool:
     """Whether the claim's cause can make this item fail or end in an error, in the way it did."""
-    effect = EFFECTS[claim.cause]
+    effect = CATALOGUE[claim.cause].effect
     if not _is_there(claim, record):
         return False
     if record.rung == Rung.PREFLIGHT:
@@ -34,7 +38,7 @@ def explains(claim: CauseClaim, record: ItemRecord, platform: Platform) -> bool:
 
 def can_slow(claim: CauseClaim, record: ItemRecord, platform: Platform) -> bool:
     """Whether the claim's cause can lower the value of this item, be it within its limits."""
-    effect = EFFECTS[claim.cause]
+    effect = CATALOGUE[claim.cause].effect
     return (
         _is_there(claim, record)
         and record.rung in effect.reach
@@ -43,22 +47,18 @@ def can_slow(claim: CauseClaim, record: ItemRecord, platform: Platform) -> bool:
     )
 
 
-def can_reach(cause: Cause, record: ItemRecord, platform: Platform) -> bool:
-    """Whether the cause could change this measurement of a pair if its node took part.
-
-    A cause without known effects could, at its device; one that changes nothing could not.
-    """
-    effect = EFFECTS[cause.cause]
-    nodes = nodes_of(cause.where.node)
-    if effect.harm is Harm.SETTING and not effect.reach:
+def can_stop(claim: CauseClaim, record: ItemRecord, platform: Platform) -> bool:
+    """Whether the claim's cause can keep this measurement from giving figures."""
+    effect = CATALOGUE[claim.cause].effect
+    if not _is_there(claim, record):
         return False
-    if cause.cause == TOOL:
-        return _is_with(cause.where.device, record, platform)
-    if not effect.reach or not nodes:
-        return goes_through(cause.where.device, record.pairing)
-    claim = CauseClaim(cause.cause, cause.where, cause.says, ())
-    there = replace(record, nodes=(record.nodes[0], min(nodes)))
-    return record.rung in effect.reach and _goes_through(effect.through, claim, there, platform)
+    if claim.cause == TOOL:
+        return _is_with(claim.where.device, record, platform)
+    return (
+        record.rung in effect.reach
+        and bool(effect.symptoms - _WITH_FIGURES)
+        and _goes_through(effect.through, claim, record, platform)
+    )
 
 
 def _is_there(claim: CauseClaim, record: ItemRecord) -> bool:
@@ -128,11 +128,6 @@ def _is_of_the_node(claim: CauseClaim, record: ItemRecord) -> bool:
     """
     inside = record.rung == Rung.INTRANODE and bool(record.pairing)
     return not inside or any(shown.rung == Rung.INTRANODE for shown in claim.evidence)
-
-
-def goes_through(device: str, pairing: str) -> bool:
-    """Whether an item of this pairing uses the device: it names none of its kind, or this one."""
-    return _shares(devices_of(device), devices_of(pairing))
 
 
 def _shares(own: Collection[str], named: Collection[str]) -> bool:

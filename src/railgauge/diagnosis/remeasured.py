@@ -1,15 +1,50 @@
-"""A measurement that was made again, in one line. Pure."""
+"""Causes with what was measured again of their parts. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 from railgauge.core import naming
 from railgauge.core.model import Judgement, Outcome
+from railgauge.diagnosis.model import Cause, CauseClaim, Confirmation, RunResults
+from railgauge.diagnosis.reach import can_slow
+from railgauge.diagnosis.slow.known import as_item
 from railgauge.judging.confirmation import Confirmed
 
+_CONFIRMED, _NOT_REPRODUCED = "confirmed", "not reproduced"
+_UNSTEADY, _UNKNOWN = "unsteady", "not measured"
 
-def line(result: Confirmed) -> str:
+
+def with_second_look(cause: Cause, results: RunResults, telling: frozenset[str] | None) -> Cause:
+    """The cause with what was measured again of its part.
+
+    ``telling`` are the keys of the cases that count if they gave figures; ``None`` for all.
+    """
+    claim = CauseClaim(cause.cause, cause.where, cause.says, ())
+    platform = results.platform
+    again = [
+        one
+        for one in results.confirmed
+        if (case := one.asked.question.case) is not None
+        and can_slow(claim, as_item(platform, case, one.asked.question.placement or ""), platform)
+        and (telling is None or one.error or case.key in telling)
+    ]
+    if not again:
+        return cause
+    return replace(cause, confirmation=Confirmation(_state(again), tuple(map(_line, again))))
+
+
+def _state(again: Sequence[Confirmed]) -> str:
+    missed = {one.missed for one in again if not one.error}
+    if not missed:
+        return _UNKNOWN
+    if len(missed) > 1:
+        return _UNSTEADY
+    return _CONFIRMED if missed == {True} else _NOT_REPRODUCED
+
+
+def _line(result: Confirmed) -> str:
     """One line: the measurement, its value, and how it compares with its limit."""
     question = result.asked.question
     case = question.case
@@ -19,51 +54,9 @@ def line(result: Confirmed) -> str:
         return f"{case.measurement} {at}: could not be measured again: {result.error}"
     judged = _telling(result.judgements)
     word = "slow again" if result.missed else "within its limit this time"
-    if not result.asked.suspects:
-        word = "slow in this direction too" if result.missed else "within its limit"
     return f"{case.measurement} {at}: {judged.metric} {judged.measured} ({judged.limit}): {word}"
 
 
 def _telling(judgements: Sequence[Judgement]) -> Judgement:
     """The judgement that missed its limit by most, or came closest to it."""
     return min(judgements, key=lambda j: (j.outcome is not Outcome.FAILED, j.margin or 0.0))
-
-
-def repeats(results: Iterable[Confirmed]) -> tuple[int, int]:
-    """How many repeats were slow, of how many."""
-    limits = ((one, one.floor) for r in results if not r.error for one in r.judgements)
-    slow = [value < floor for one, floor in limits if floor is not None for value in one.values]
-    return sum(slow), len(slow)
-
-
-def at_times(result: Confirmed) -> bool:
-    """Whether some repeats were slow, and some were not."""
-    slow, all_ = repeats([result])
-    return 0 < slow < all_
-
-
-def always(result: Confirmed) -> bool:
-    """Whether a limit was missed, in each repeat if they can be told apart.
-
-    A spread that is too large misses a limit as well.
-    """
-    slow, all_ = repeats([result])
-    return result.missed and slow == all_
-
-
-def rate(result: Confirmed) -> float | None:
-    """The worst value of the first metric that has a floor."""
-    found = (one.worst for one in result.judgements if one.worst is not None and one.floor)
-    return None if result.error else next(found, None)
-
-
-def is_alike(one: Confirmed, other: Confirmed) -> bool:
-    """Whether both are of one measurement, so that their values can be compared."""
-    cases = one.asked.question.case, other.asked.question.case
-    return None not in cases and len({case.measurement for case in cases if case}) == 1
-
-
-def suspects_of(results: Iterable[Confirmed], *, missed: bool) -> set[tuple[str, ...]]:
-    """The suspects of the results that were slow, or of those that were not."""
-    told = (result for result in results if not result.error and result.asked.suspects)
-    return {result.asked.suspects for result in told if result.missed is missed}

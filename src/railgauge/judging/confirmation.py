@@ -18,17 +18,8 @@ MOST_REPEATS = 10
 
 @dataclass(frozen=True, slots=True)
 class Remeasurement:
-    """One measurement that is made again, and why.
+    """One measurement that is made beside the plan, and its nodes that are suspected."""
 
-    ``node``, ``device`` and ``peer`` are those of the cause that is to be confirmed. ``suspects``
-    are the suspected nodes of the measurement; its other nodes were found good. It is empty for a
-    measurement in the other direction, which only shows what the first one is compared with.
-    """
-
-    cause: str
-    node: str
-    device: str
-    peer: str
     suspects: tuple[str, ...]
     question: Question
 

@@ -219,11 +219,12 @@ class Controller:
 
         With ``--confirm`` these are all suspects, else those that the plan cannot tell apart.
         """
-        first = self._suspects(session)
-        if first and self._measured_again(session, first) and self._may_ask(session):
-            # What the first ones found may leave a smaller question, such as which NIC of a node.
-            left = confirming.lacking_partners(self._findings(), self._printer(), first)
-            self._measured_again(session, left)
+        asked = self._suspects(session)
+        before: tuple[Remeasurement, ...] = ()
+        while asked and self._measured_again(session, asked) and self._may_ask(session):
+            # What these found may leave a smaller question, such as which NIC of a node.
+            before = (*before, *asked)
+            asked = confirming.lacking_partners(self._findings(), self._printer(), before)
 
     def _read_closing(self, session: pytest.Session) -> None:
         """Read counters and kernels' logs, unless somebody ended the run."""

@@ -16,7 +16,7 @@ _MOST_UNEXPLAINED = 20
 
 
 def leading(causes: Sequence[Cause], most: int) -> list[Cause]:
-    """Return the first causes, and always what no rule explains: it is not to be overlooked."""
+    """Return the first causes, and always what nothing explains: it is not to be overlooked."""
     late = [cause for cause in causes[most:] if cause.cause == UNDIAGNOSED]
     return [*causes[: most - len(late)], *late]
 

@@ -14,7 +14,7 @@ from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Verdict
 from railgauge.diagnosis import CERTAIN, OPEN, STRAGGLER, Cause
-from railgauge.diagnosis.unknown import Unknown
+from railgauge.diagnosis.left_open.unknown import Unknown
 from railgauge.facts import NodeAnswer
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence

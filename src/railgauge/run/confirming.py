@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from railgauge.core import naming
 from railgauge.core.codec import to_plain
-from railgauge.diagnosis import RunResults, diagnose
-from railgauge.diagnosis.confirm import confirmations, follow_ups
+from railgauge.diagnosis import RunResults, diagnosed
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import FILE, Confirmed, Remeasurement, confirmed
 from railgauge.run.store import Store
@@ -20,7 +19,7 @@ from railgauge.transport import Tell
 
 def suspects(findings: RunResults, tell: Tell) -> Sequence[Remeasurement]:
     """Return what to measure again, given the findings of the run so far."""
-    asked = confirmations(findings, diagnose(findings))
+    asked = diagnosed(findings).confirmations()
     if not asked:
         tell("")
         tell("confirm: no suspect can be measured again")
@@ -34,7 +33,7 @@ def lacking_partners(
 
     Those made ``before`` are not made again, and count among the most that a run adds.
     """
-    asked = follow_ups(findings, diagnose(findings), before)
+    asked = diagnosed(findings).follow_ups(before)
     if asked:
         tell("")
         tell("confirm: the plan does not tell some suspects apart; good nodes help to decide")

@@ -78,14 +78,15 @@ Stage = tuple[Chain, ...]
 class FigureForm:
     """How the shares of parts make the share of a figure.
 
-    ``both``: the first two stages are two directions, and the figure is the mean of them. ``upto``:
+    ``mean``: the figure is the mean of that many first stages, which do not follow each other: two
+    directions, or all links of a node. ``upto``:
     the figure loses at most what its parts lose, because it depends on other things as well.
     ``maybe`` are parts of which it is not known whether they take part. ``apart``: by how much
     healthy chains of a stage differ, as a share.
     """
 
     stages: tuple[Stage, ...]
-    both: bool = False
+    mean: int = 0
     upto: bool = False
     maybe: frozenset[ClusterPart] = frozenset()
     apart: float = 0.0
@@ -158,7 +159,7 @@ def of_path(figure: ToolFigure, flow: Flow) -> FigureForm | None:
     if flow is Flow.BOTH:
         there = (_end(figure, one, KindOfPart.SEND), _end(figure, other, KindOfPart.RECEIVE))
         back = (_end(figure, other, KindOfPart.SEND), _end(figure, one, KindOfPart.RECEIVE))
-        return FigureForm((there, back, (path,)), both=True)
+        return FigureForm((there, back, (path,)), mean=2)
     if flow is Flow.UNTOLD:
         return FigureForm(((_end(figure, one), _end(figure, other), path),))
     first, second = KindOfPart.SEND, KindOfPart.RECEIVE
@@ -278,9 +279,9 @@ def of_slowest_nic(figure: ToolFigure) -> FigureForm:
 
 
 def of_all_links(figure: ToolFigure) -> FigureForm:
-    """A mean over the links of a node: it loses at most what its node or a link loses."""
-    links = figure.layout.links(figure.layout.gpus)
-    return FigureForm((_each_link(figure.node, links),), upto=True)
+    """The mean of all links of a node."""
+    links = _each_link(figure.node, figure.layout.links(figure.layout.gpus))
+    return FigureForm(tuple((link,) for link in links), mean=len(links))
 
 
 def _each_link(node: str, links: Iterable[tuple[int, int]]) -> Stage:

@@ -9,7 +9,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.model import Cluster, Outcome
 from railgauge.core.naming import listed
 from railgauge.core.terms import Rung
-from railgauge.diagnosis import RunResults, peers
+from railgauge.diagnosis import RunResults, behind_peers
 from railgauge.judging.closing import ClosingItems, combined
 from railgauge.judging.growth import ITEMS as COUNTERS
 from railgauge.judging.kernel_log import ITEMS as KERNEL_LOGS
@@ -59,7 +59,10 @@ class ClosingKind:
 
 KINDS = (
     ClosingKind(
-        peers.ITEMS, lambda platform: platform.peers is not None, peers.compared, has_readings=False
+        behind_peers.ITEMS,
+        lambda platform: platform.peers is not None,
+        behind_peers.compared,
+        has_readings=False,
     ),
     ClosingKind(KERNEL_LOGS, lambda platform: platform.kernel_log is not None, kernel_log.made_of),
     ClosingKind(TELEMETRY, lambda platform: platform.telemetry is not None, telemetry.made_of),

@@ -17,7 +17,7 @@ from railgauge.core.model import Cluster, Judgement, Outcome, Pairing
 from railgauge.core.terms import Rung, Verdict
 from railgauge.core.units import format_size, format_value
 from railgauge.diagnosis import STRAGGLER, Cause
-from railgauge.diagnosis.unknown import Unknown
+from railgauge.diagnosis.left_open.unknown import Unknown
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
 from railgauge.planning.forecast import of_leaves

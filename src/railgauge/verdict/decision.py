@@ -13,8 +13,8 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.model import Cluster
 from railgauge.core.terms import Rung, Scope
 from railgauge.diagnosis import RunResults, diagnose, notes
-from railgauge.diagnosis.unknown import Unknown, unknown
-from railgauge.diagnosis.unplanned import unplanned
+from railgauge.diagnosis.left_open.unknown import Unknown, unknown
+from railgauge.diagnosis.left_open.unplanned import unplanned
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
 from railgauge.planning import at_end, part, plan, reduction, sample

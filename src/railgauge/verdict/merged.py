@@ -19,7 +19,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Outcome
 from railgauge.core.naming import listed
-from railgauge.diagnosis import peers
+from railgauge.diagnosis import behind_peers
 from railgauge.facts import FactsByNode, NodeFacts
 from railgauge.facts.identity import exchanged
 from railgauge.judging import by_evidence
@@ -194,7 +194,7 @@ def _again(
 
 def _compared(node: str, part: PartRun) -> Iterator[ItemRecord]:
     """How the node compared with its peers in a run, which is judged anew of all measurements."""
-    item = part.records.get(peers.ITEMS.item_id(node))
+    item = part.records.get(behind_peers.ITEMS.item_id(node))
     if item is not None:
         yield item
 

@@ -1,36 +1,111 @@
-"""Causes of a part that is slow, or slower than the same part of its peers."""
+"""Causes of what is slow: how collectives use the network, and slow parts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from railgauge.diagnosis.catalogue.kind import Kind
+from railgauge.core.terms import Rung
+from railgauge.diagnosis.catalogue.effect import (
+    ABOVE,
+    BETWEEN,
+    COLLECTIVES,
+    GPU,
+    GPU_NETWORK,
+    LESS,
+    LOW,
+    NETWORK,
+    SETTING,
+    SLOW,
+    Effect,
+)
+from railgauge.diagnosis.catalogue.kind import (
+    COMPARE,
+    CORRECT,
+    DRAIN,
+    EXCHANGE,
+    MAJOR,
+    MEASURE_AGAIN,
+    MINOR,
+    REPAIR_LINK,
+    RESEAT,
+    RESET,
+    Kind,
+)
+from railgauge.diagnosis.symptoms import Symptom
 
 KINDS: Mapping[str, Kind] = {
+    "wrong-transport": Kind(
+        "collectives use sockets although the fast network is up",
+        "read the library's INFO log: network plugin, NCCL_IB_HCA, NCCL_NET, NCCL_IB_DISABLE",
+        "derived: the library falls back to sockets where it cannot use the plugin or the HCA",
+        severity=MAJOR,
+        action=CORRECT,
+        effect=Effect(LOW, BETWEEN, LESS),
+    ),
+    "nic-idle": Kind(
+        "a NIC carries no share of the collective's traffic",
+        "check NCCL_IB_HCA / NCCL_SOCKET_IFNAME, the topology file and the NIC's NUMA node",
+        "003: all four NICs carry equal traffic, about 128 GB each",
+        severity=MAJOR,
+        action=CORRECT,
+        effect=Effect(LOW, BETWEEN, LESS),
+    ),
+    "collective-tuning-missing": Kind(
+        "the collective library runs without the variables that the platform file sets",
+        "remove the line from 'environment' in the hostfile, or set the platform file's value",
+        "001: without the four variables 337 instead of 392 GB/s",
+        severity=MAJOR,
+        action=CORRECT,
+        # Slow enough, a collective runs into its time limit.
+        effect=Effect(SETTING, BETWEEN, SLOW | {Symptom.HUNG}),
+    ),
+    "unstable-collective": Kind(
+        "the iterations of a collective vary strongly, and no fact explains why",
+        "look for GPU diagnostics, other jobs and thermal throttling at the time of the run",
+        "001: a mean hides that the iterations fall into two groups",
+        severity=MAJOR,
+        action=MEASURE_AGAIN,
+        effect=Effect(LOW, BETWEEN, SLOW),
+    ),
     "slow-gpu-link": Kind(
         "one link between two GPUs is slower than the other links",
         "reset the GPUs; if the link stays slow, replace the board that carries it",
         "002: the slowest of seven links caps what a GPU can send",
+        severity=MAJOR,
+        action=RESET,
+        effect=Effect(LOW, COLLECTIVES, SLOW, "link"),
     ),
     "slow-gpu": Kind(
         "one GPU is slow on all its paths",
         "check its clocks, power cap and PCIe link (nvidia-smi -q, rocm-smi); reseat or replace it",
         "derived: a GPU that is slow with every NIC it was measured with",
+        severity=MAJOR,
+        action=RESEAT,
+        effect=Effect(LOW, GPU, SLOW, "gpu"),
     ),
     "slow-nic": Kind(
         "one NIC is slow with every partner while the node's other NICs are not",
         "check its slot, firmware, cable and congestion control; swap it with a good one",
         "derived: a NIC that is slow in all its pairs",
+        severity=MAJOR,
+        action=EXCHANGE,
+        effect=Effect(LOW, NETWORK, LESS, "nic"),
     ),
     "slow-pcie-path": Kind(
         "one GPU and one NIC are slow together, and each is fine with others",
         "check the PCIe switch between them, ACS and IOMMU settings",
         "derived: of all pairings that were measured, only one is slow",
+        severity=MAJOR,
+        action=CORRECT,
+        effect=Effect(LOW, GPU_NETWORK, LESS, "part"),
     ),
     "slow-path": Kind(
         "two nodes are slow together while each is fine with others",
         "check the cables and switches between the two, and the routes: ibtracert",
         "derived: a pair is as fast as the slowest of its two nodes and the path between them",
+        severity=MAJOR,
+        action=REPAIR_LINK,
+        effect=Effect(LOW, NETWORK, LESS, "part"),
     ),
     "slow-direction": Kind(
         "a node, or one of its NICs or GPUs, sends slowly and receives at its limit, or the other"
@@ -39,12 +114,18 @@ KINDS: Mapping[str, Kind] = {
         " control and its PCIe settings with a good node; swap its cable and its switch port",
         "derived: a test in one direction is as fast as its sender can send and its receiver can"
         " receive",
+        severity=MAJOR,
+        action=REPAIR_LINK,
+        effect=Effect(LOW, NETWORK, LESS, "nic"),
     ),
     "slow-node": Kind(
         "a node is slow in all its pairs while its partners are not",
         "compare clocks, power, BIOS settings and PCIe links with a good node; reboot it and "
         "measure again: if it is fast then, the state it had gathered was the cause (001)",
         "derived: a pair is as fast as the slower of its two nodes",
+        severity=MAJOR,
+        action=DRAIN,
+        effect=Effect(LOW, ABOVE, LESS, "node"),
     ),
     "straggler": Kind(
         "a part keeps its limits, but is behind the same part of the other nodes in most of its "
@@ -53,11 +134,18 @@ KINDS: Mapping[str, Kind] = {
         "sets the pace of every job that uses all nodes",
         "derived: like parts are alike. Healthy ones differ by up to 1.04 % (002, both directions "
         "of a link), a straggler by 2 % or more; one false alarm in 100,000 runs",
+        severity=MINOR,
+        action=COMPARE,
+        # It misses no limit but the one on its distance from its peers.
+        effect=Effect(LOW),
     ),
     "poor-scaling": Kind(
         "each node alone serves a model at full speed, but together they are far slower",
         "read in the server's log which transport the library chose (GPUDirect RDMA, which NICs),"
         " and compare its environment with that of the collectives, measured one rung below",
         "000: 1.2, serving on two nodes at a tenth of one: the payload went through host memory",
+        severity=MAJOR,
+        action=CORRECT,
+        effect=Effect(LOW, frozenset({Rung.APPLICATION}), SLOW),
     ),
 }

@@ -6,9 +6,6 @@ slow; ``likelihood`` weighs a hypothesis, which is a set of ``faults``; ``search
 likeliest ones with ``fitting``; ``decision`` gives each part its probability; ``asking`` chooses
 the next measurement among the ``options``; ``findings`` are the result and ``text`` is its English;
 ``nodes`` compares nodes as a limit on stragglers asks. All numbers are in ``constants``.
-
-It plays in ``make blind-quick ARGS="--diagnosis model"``, in place of the rules of ``diagnosis``,
-and likewise in ``make healthy`` and ``make stragglers``.
 """
 
 from __future__ import annotations
@@ -16,15 +13,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from railgauge.core.model import Case
 from railgauge.core.question import Question
 from railgauge.diagnosis.model import CauseClaim, RunResults
-from railgauge.diagnosis.peers.limit import ComparedNode
 from railgauge.diagnosis.slow.asking import ChosenCase, asked
 from railgauge.diagnosis.slow.decision import Weighed, doubted, weighed
 from railgauge.diagnosis.slow.findings import FoundPart, findings
 from railgauge.diagnosis.slow.known import KnownCause
 from railgauge.diagnosis.slow.likelihood import Model
-from railgauge.diagnosis.slow.nodes import compared_nodes
+from railgauge.diagnosis.slow.nodes import ComparedNode, compared_nodes
+from railgauge.diagnosis.slow.options import Barred
 from railgauge.diagnosis.slow.readings import evidence
 from railgauge.diagnosis.slow.search import searched
 from railgauge.diagnosis.slow.side_effects import with_side_effects
@@ -38,6 +36,7 @@ class Inference:
     results: RunResults
     model: Model
     weighed: Weighed
+    bars: Barred
 
     @property
     def findings(self) -> tuple[FoundPart, ...]:
@@ -51,7 +50,9 @@ class Inference:
         ``again``: what is decided is measured again as well.
         """
         weighed_ = doubted(self.weighed) if again else self.weighed
-        return asked(self.model.evidence, weighed_, most, made, adds=self.model.adds)
+        return asked(
+            self.model.evidence, weighed_, most, made, adds=self.model.adds, bars=self.bars
+        )
 
     def claims(self) -> tuple[CauseClaim, ...]:
         found = self.findings
@@ -67,8 +68,17 @@ class Inference:
         return [one.question for one in self.asked(1)] if is_open else []
 
 
-def inferred(results: RunResults, known: Collection[KnownCause] = ()) -> Inference:
-    """Infer which parts are slow beside what the ``known`` causes explain."""
+def _nothing(_node: str, _case: Case) -> bool:
+    return False
+
+
+def inferred(
+    results: RunResults, known: Collection[KnownCause] = (), bars: Barred = _nothing
+) -> Inference:
+    """Infer which parts are slow beside what the ``known`` causes explain.
+
+    Nothing is asked for that ``bars`` keeps a node from.
+    """
     found = searched(evidence(results, known))
     pool = with_side_effects(found.model, found.pool)
-    return Inference(results, found.model, weighed(pool, found.model.twins))
+    return Inference(results, found.model, weighed(pool, found.model.twins), bars)

@@ -14,21 +14,21 @@ from heapq import heapify, heappop, heappush
 
 from railgauge.core.model import Case
 from railgauge.core.question import LIMITS, Question
+from railgauge.diagnosis.slow.constants import CHECKS, LEAST_TOLD, TEMPER
 from railgauge.diagnosis.slow.decision import Weighed
 from railgauge.diagnosis.slow.faults import Hypothesis
-from railgauge.diagnosis.slow.options import Option, Result, options
+from railgauge.diagnosis.slow.options import Barred, Option, Result, options
 from railgauge.diagnosis.slow.readings import PeerGroup, RunReadings
 from railgauge.tools.form import KindOfPart
 
-_LEAST = 0.01 / 20  # nats a second; a check of a small rest is worth no measurement of 20 s
-_TEMPER = 0.5
 _HYPOTHESES, _BRANCHES = 48, 24
 _UNLIKELY, _SETTLED = 1e-7, 0.0005
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenCase:
-    """A question, the suspected nodes of it, and what it tells in nats a second."""
+    """A question, the suspected nodes of its case (none of a reference), and what it tells in nats
+    a second."""
 
     question: Question
     suspects: tuple[str, ...]
@@ -42,10 +42,12 @@ def asked(
     made: Collection[str] = (),
     *,
     adds: bool,
+    bars: Barred,
 ) -> list[ChosenCase]:
     """Questions about at most so many cases, the most telling first; none if nothing is to tell."""
-    # As if less sure: what the prior decided, rather than a measurement, is worth a check.
-    some = [(faults, p**_TEMPER) for faults, p in weighed.of_all if p > _UNLIKELY][:_HYPOTHESES]
+    # As if less sure: what the prior decided rather than a measurement is worth some checks.
+    temper = TEMPER if len(made) < CHECKS else 1.0
+    some = [(faults, p**temper) for faults, p in weighed.of_all if p > _UNLIKELY][:_HYPOTHESES]
     total = sum(weight for _, weight in some)
     weights = [weight / total for _, weight in some]
     hypotheses = [faults for faults, _ in some]
@@ -56,7 +58,8 @@ def asked(
     }
     if not suspects:
         return []
-    pools = _pools(options(evidence, sorted(suspects), hypotheses, adds=adds, made=made))
+    some_options = options(evidence, sorted(suspects), hypotheses, adds=adds, made=made, bars=bars)
+    pools = _pools(some_options)
     chosen: list[ChosenCase] = []
     cases: set[Case] = set()
     branches: list[Sequence[float]] = [weights]
@@ -64,7 +67,7 @@ def asked(
     bounds = [math.inf] * len(pools)
     while len(cases) < most:
         gain, best = _most_telling(branches, pools, bounds)
-        if gain < _LEAST:
+        if gain < LEAST_TOLD:
             break
         option = _unused(pools[best], chosen)
         # What else the same case tells costs nothing more.
@@ -75,7 +78,8 @@ def asked(
             for each in one.what[: 1 if group in referenced else None]:
                 if not any(_is_other(each.case, case) for case in cases):
                     question = Question(LIMITS, each.case, each.size_bytes, each.placement or None)
-                    chosen.append(ChosenCase(question, one.uses, gain))
+                    named = tuple(node for node in one.uses if node in each.case.nodes)
+                    chosen.append(ChosenCase(question, named, gain))
                     cases.add(each.case)
             referenced.add(group)
             branches = _split(branches, one.results)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from railgauge.diagnosis.slow.constants import DECIDED, LEAST_LOSS, STEEP, STRAGGLES, When
 from railgauge.diagnosis.slow.decision import Weighed
 from railgauge.diagnosis.slow.faults import PartFault
 from railgauge.diagnosis.slow.likelihood import Model
-from railgauge.diagnosis.slow.places import Losses
+from railgauge.diagnosis.slow.places import Losses, Places
 from railgauge.diagnosis.slow.readings import Execution, ShareReading, Shown
 from railgauge.tools.form import ClusterPart, KindOfPart
 
@@ -25,6 +25,8 @@ class FoundPart:
     ``slow`` of ``of`` executions that tell of it show it. ``rivals`` are the parts that may be slow
     in its place, with their probabilities; ``next`` is the likeliest of them, however unlikely.
     ``fails`` are the items that miss a limit because of it, ``slower`` those that only lose speed.
+    ``again`` are the keys of the cases measured again that tell of it or, if it is not decided, of
+    a rival.
     """
 
     part: ClusterPart
@@ -38,6 +40,7 @@ class FoundPart:
     next: tuple[ClusterPart, float] | None
     fails: tuple[str, ...]
     slower: tuple[str, ...]
+    again: frozenset[str]
 
     @property
     def is_decided(self) -> bool:
@@ -45,15 +48,14 @@ class FoundPart:
 
 
 def findings(model: Model, weighed: Weighed) -> Iterator[FoundPart]:
-    """One for each fault of the likeliest hypothesis that costs a limit, or much speed."""
+    """One for each fault of the likeliest hypothesis that costs more than healthy parts differ."""
     parts = model.evidence.parts
     for fault in weighed.best:
         if parts[fault.part].kind is KindOfPart.KNOWN:
             continue
         effects = _Effects(model, weighed, fault)
         fails, slower = effects.items()
-        is_small = not fails and 1 - math.exp(fault.share) < STRAGGLES
-        if is_small or not (fails or slower):
+        if effects.costs() < STRAGGLES or not (fails or slower):
             continue
         slow, of = effects.counted()
         rivals = weighed.rivals(fault.part)
@@ -70,7 +72,16 @@ def findings(model: Model, weighed: Weighed) -> Iterator[FoundPart]:
             (parts[next_[0]], next_[1]) if next_ else None,
             fails,
             slower,
+            frozenset(_again(model, [fault.part, *rivals])),
         )
+
+
+def _again(model: Model, parts: Iterable[int]) -> Iterator[str]:
+    """The keys of the cases that were measured again with one of the parts."""
+    evidence = model.evidence
+    for run in (evidence.executions[n] for part in parts for n in evidence.of_part[part]):
+        if run.added:
+            yield run.case.key
 
 
 class _Effects:
@@ -107,6 +118,22 @@ class _Effects:
         ]
         return sum(map(self._acts, telling)), len(telling)
 
+    def costs(self) -> float:
+        """The share of a figure that it takes at most beside what the others take."""
+        each = (
+            rest - low
+            for run in filter(self._acts, self._runs)
+            for reading in self._model.touched(run, self._fault.part)
+            for low, rest in [self._with_and_without(self._losses[run.number], reading.places)]
+        )
+        return 1 - math.exp(-max(each, default=0.0))
+
+    def _with_and_without(self, losses: Losses, places: Places) -> tuple[float, float]:
+        """What a figure reaches with all losses, and without those of the part."""
+        others = tuple(one for one in losses if one[0] != self._fault.part)
+        adds = self._model.adds
+        return places.predicted(losses, adds=adds)[0], places.predicted(others, adds=adds)[0]
+
     def items(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The items that miss their limit because of the fault, and those that are slower."""
         rank: dict[str, bool] = {}
@@ -122,8 +149,7 @@ class _Effects:
     def _effect(self, losses: Losses, reading: ShareReading, one: Shown) -> bool | None:
         """Whether the item misses its limit for the fault; ``None`` if it is no slower for it."""
         places, adds, part = reading.places, self._model.adds, self._fault.part
-        low, _ = places.predicted(losses, adds=adds)
-        rest, _ = places.predicted(tuple(o for o in losses if o[0] != part), adds=adds)
+        low, rest = self._with_and_without(losses, places)
         mine = tuple(o for o in losses if o[0] == part)
         alone, _ = places.predicted(mine, adds=adds)
         slower = low < rest - _HALF_A_PERCENT and reading.high < rest - STEEP * reading.sigma

@@ -50,7 +50,6 @@ class Fitter:
         if found and (level := _level(shown, [fault.share for _, fault in found])):
             better = self._best(part, level, beside)
             if better > max(found):
-                found.remove(min(found, key=lambda one: abs(one[1].share - level)))
                 found.append(better)
         if varying := _varying(part, asked):
             gain = COURSE + sum(self._mean(varying, run, losses) for run, losses in beside)
@@ -127,7 +126,7 @@ def _level(shown: Sequence[float], asked: Sequence[float]) -> float:
     Readings that are slow enough to ask for a fault show more than what a small one costs.
     """
     level = round(median(shown), _DIGITS) if shown else 0.0
-    is_loss = SMALLEST_SHARE < level < -NOISE
+    is_loss = SMALLEST_SHARE <= level < -NOISE
     return level if is_loss and all(abs(level - one) > NOISE for one in asked) else 0.0
 
 

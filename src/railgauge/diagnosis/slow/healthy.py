@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from railgauge.diagnosis.slow.constants import ALIKE, LIMIT_ROOM, UNKNOWN_HEALTHY
+from railgauge.diagnosis.slow.constants import ALIKE, LIMIT_ROOM, SMALLEST_SHARE, UNKNOWN_HEALTHY
 
 _FEW, _NORMAL = 6, 1.4826
 
@@ -48,11 +48,15 @@ class Healthy:
         return self.low == self.high
 
     def share(self, one: MeasuredValue, *, failed: bool) -> ShareBounds:
-        low, high = (min(0.0, math.log(one.value / reach)) for reach in (self.high, self.low))
+        low, high = _share(one.value, self.high), _share(one.value, self.low)
         if not self.is_known and not failed:
             high = 0.0
         least = math.log(one.floor / self.low) if one.floor else -math.inf
         return ShareBounds(low, high, min(0.0, least))
+
+
+def _share(value: float, reach: float) -> float:
+    return max(SMALLEST_SHARE, min(0.0, math.log(value / reach))) if value else SMALLEST_SHARE
 
 
 def healthy(values: Sequence[MeasuredValue], doubted: Sequence[bool]) -> Healthy:

@@ -1,7 +1,8 @@
 """Causes that are known before the model looks, because facts, counters or errors show them. Pure.
 
 Such a cause may slow the figures that its effects reach, by any share, and the model need not look
-for another explanation of what it costs. It is a part of its own in their forms.
+for another explanation of what it costs. It is a part of its own in their forms: one for each
+measurement, since it costs one more than another.
 
 Example: errors were counted on ``mlx5_0`` of ``mx02``. Each figure over that NIC has one more part,
 ``link-error-rate`` at ``mx02``, in the chains of that NIC. A pair of ``mx02`` that is slow over
@@ -30,10 +31,9 @@ class KnownCause:
     peer: str
     slows: Callable[[ItemRecord], bool]
 
-    def at(self, nodes: Iterable[str]) -> Iterator[ClusterPart]:
-        """The cause as a part of each of these nodes that it is at."""
-        device = ",".join(sorted(self.devices))
-        name = f"{self.name} {device}".strip()
+    def at(self, nodes: Iterable[str], measurement: str) -> Iterator[ClusterPart]:
+        """The cause as a part of each of these nodes that it is at, in one measurement."""
+        name = " ".join((self.name, *sorted(self.devices), measurement))
         for node in nodes:
             if not self.nodes or node in self.nodes:
                 yield ClusterPart(KindOfPart.KNOWN, node, name, peer=self.peer)
@@ -44,18 +44,18 @@ def with_known(form: FigureForm, item: ItemRecord, known: Collection[KnownCause]
     stages = form.stages
     for cause in known:
         if cause.slows(item):
-            for part in cause.at(item.nodes):
-                stages = _with_part(stages, part, cause.devices, both=form.both)
+            for part in cause.at(item.nodes, item.subject):
+                stages = _with_part(stages, part, cause.devices, form.mean)
     return form if stages is form.stages else replace(form, stages=stages)
 
 
 def _with_part(
-    stages: tuple[Stage, ...], part: ClusterPart, devices: Collection[str], *, both: bool
+    stages: tuple[Stage, ...], part: ClusterPart, devices: Collection[str], mean: int
 ) -> tuple[Stage, ...]:
     """The stages with the part where its devices are, else where its node is, else after them.
 
-    It is put in one stage, so that what it loses counts once; if the first two stages are two
-    directions, in both.
+    It is put in one stage, so that what it loses counts once, or in each that the figure is the
+    ``mean`` of.
     """
     for fits in _fits(part, devices):
         there = [
@@ -64,7 +64,7 @@ def _with_part(
             if any(fits(one) for chain in stage for one in chain)
         ]
         if there:
-            chosen = there if both else there[:1]
+            chosen = there if mean else there[:1]
             return tuple(
                 tuple(_extended(chain, part, fits) for chain in stage) if n in chosen else stage
                 for n, stage in enumerate(stages)

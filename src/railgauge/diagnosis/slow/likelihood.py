@@ -173,7 +173,7 @@ class Model:
             # of a share between two bounds also the smallest loss that explains it
             for value in (middle,) if is_known else (middle, reading.high):
                 share = places.implied(part, value, losses, adds=self.adds)
-                if SMALLEST_SHARE < share < -LEAST_LOSS:
+                if SMALLEST_SHARE <= share < -LEAST_LOSS:
                     yield share, is_sure
 
     def shown(self, execution: Execution, part: int, losses: Losses) -> Sequence[float]:

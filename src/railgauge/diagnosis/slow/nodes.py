@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from statistics import median
 
 from railgauge.core.question import Question
-from railgauge.diagnosis.peers.limit import BehindPart, ComparedNode
 from railgauge.diagnosis.slow.decision import Weighed
 from railgauge.diagnosis.slow.findings import FoundPart
 from railgauge.diagnosis.slow.likelihood import Model
@@ -19,6 +19,27 @@ from railgauge.diagnosis.slow.readings import Execution
 from railgauge.diagnosis.slow.text import in_words, would_decide
 
 _PAIR, _FEWEST = 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class BehindPart:
+    """A part that is behind its peers by a share, in words.
+
+    Unless ``is_decided``, it is one of several suspects; ``would_decide`` says what to measure.
+    """
+
+    share: float
+    says: str
+    is_decided: bool
+    would_decide: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedNode:
+    """By how much a node as a whole is behind the others, and its parts that stand out."""
+
+    share: float
+    parts: tuple[BehindPart, ...] = ()
 
 
 def compared_nodes(

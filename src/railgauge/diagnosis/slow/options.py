@@ -6,7 +6,7 @@ distance. Where it is not known what healthy parts reach, the same is measured o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from railgauge.core.model import Case, Pairing
@@ -25,6 +25,9 @@ _PAIR = 2
 _SIZES = (0.25, 0.5, 0.75, 1.0)
 _SETUP_S = 10.0  # of a measurement, whatever it measures
 FEW, SOME, MANY = 1, 3, MOST_REPEATS
+
+Barred = Callable[[str, Case], bool]
+"""Whether something keeps a node from taking part in a measurement like this case."""
 
 Result = Mapping[int, float]
 """The results that a hypothesis predicts, in steps of a logarithm, with their probabilities."""
@@ -48,6 +51,7 @@ def options(
     *,
     adds: bool,
     made: Collection[str],
+    bars: Barred,
 ) -> Iterator[Option]:
     """``made`` are the keys of the cases that were added before, which are not made again."""
     asked = {evidence.parts[number] for number in suspects}
@@ -56,7 +60,7 @@ def options(
     slow = {node for fault in hypotheses[0] for node in evidence.parts[fault.part].nodes}
     good = [n for n in evidence.nodes if n not in slow.union(*(part.nodes for part in asked))]
     gpus = {part.gpu for part in asked}
-    for one in _measurable(evidence, asked):
+    for one in _measurable(evidence, asked, bars):
         form = evidence.forms.of(one)
         if form is None or form.upto:
             continue
@@ -64,7 +68,8 @@ def options(
         named = {
             n for number in suspects if number in places.at for n in evidence.parts[number].nodes
         }
-        what = _with_reference(evidence, one, good, gpus)
+        fit = [node for node in good if not bars(node, one.case)]
+        what = _with_reference(evidence, one, fit, gpus)
         if not (named and what) or any(each.case.key in made for each in what):
             continue
         uses = tuple(node for node in one.case.nodes if node in named)
@@ -132,17 +137,21 @@ def _result(places: Places, faults: Hypothesis, repeats: int, *, adds: bool) -> 
     return found
 
 
-def _measurable(evidence: RunReadings, suspects: Collection[ClusterPart]) -> Iterator[Measurable]:
+def _measurable(
+    evidence: RunReadings, suspects: Collection[ClusterPart], bars: Barred
+) -> Iterator[Measurable]:
     """Each measurement of the plan on the suspects' nodes, alone and with some others."""
     mine = sorted({node for part in suspects for node in part.nodes})
-    others = [node for node in evidence.nodes if node not in mine]
-    some = [*mine, *(others if len(evidence.nodes) <= _SMALL else others[:_OTHERS])]
-    pairs = [(a, b) for a in some for b in some if a != b and (a in mine or b in mine)]
+    most = len(evidence.nodes) if len(evidence.nodes) <= _SMALL else _OTHERS
     found: dict[tuple[str, int | None, str], Measurable] = {}
     for one in _templates(evidence, suspects):
         measurement = evidence.platform.measurements[one.case.measurement]
+        able = [node for node in evidence.nodes if not bars(node, one.case)]
+        own = [node for node in able if node in mine]
+        some = [*own, *[node for node in able if node not in mine][:most]]
+        pairs = [(a, b) for a in some for b in some if a != b and (a in own or b in own)]
         if measurement.scope == Scope.NODE:
-            nodes: Sequence[tuple[str, ...]] = [(node,) for node in mine]
+            nodes: Sequence[tuple[str, ...]] = [(node,) for node in own]
         elif len(one.case.nodes) == _PAIR:
             is_on = one.case.pairing is None or _is_on(one.case.pairing, suspects)
             nodes = pairs if is_on else ()

@@ -23,7 +23,7 @@ class Places:
     at: Mapping[int, tuple[int, ...]]
     chains: tuple[tuple[int, ...], ...]
     stage: tuple[int, ...]
-    both: bool
+    mean: int
     upto: bool
     maybe: frozenset[int]
     apart: float
@@ -45,7 +45,7 @@ class Places:
             {part: tuple(mine) for part, mine in at.items()},
             tuple(chains),
             tuple(stages),
-            form.both,
+            form.mean,
             form.upto,
             frozenset(number[part] for part in form.maybe if part in number),
             form.apart,
@@ -56,7 +56,8 @@ class Places:
         return (part in self.maybe, *(self._beside(part, chain) for chain in self.at[part]))
 
     def _beside(self, part: int, chain: int) -> object:
-        return self.stage[chain], tuple(one for one in self.chains[chain] if one != part)
+        stage = self.stage[chain] if self.stage[chain] >= self.mean else -1
+        return stage, tuple(one for one in self.chains[chain] if one != part)
 
     def predicted(
         self, losses: Losses, *, adds: bool, takes: bool | None = None
@@ -69,7 +70,7 @@ class Places:
         hit = [one for one in losses if one[0] in at and (takes is not False or self._is_sure(one))]
         if not hit:
             return 0.0, 0.0
-        if len(hit) == 1 and not self.both:
+        if len(hit) == 1 and not self.mean:
             part, low = hit[0]
             if self.upto or (takes is None and part in self.maybe):
                 return low, 0.0
@@ -91,6 +92,17 @@ class Places:
         return min(self.apart, -high)
 
     def _share(self, hit: Iterable[tuple[int, float]], adds: bool) -> float:
+        stages = self._stages(hit, adds)
+        if self.mean:
+            each = [math.exp(stages.pop(stage, 0.0)) for stage in range(self.mean)]
+            mean = math.log(sum(each) / self.mean)
+            return min(mean, *stages.values()) if stages else mean
+        if not stages:
+            return 0.0
+        return sum(stages.values()) if adds else min(stages.values())
+
+    def _stages(self, hit: Iterable[tuple[int, float]], adds: bool) -> dict[int, float]:
+        """What is left of each stage that loses something: its slowest chain."""
         chains: dict[int, float] = {}
         for part, loss in hit:
             for chain in self.at[part]:
@@ -101,12 +113,7 @@ class Places:
             stage = self.stage[chain]
             if share < stages.get(stage, 0.0):
                 stages[stage] = share
-        if self.both:
-            mean = math.log((math.exp(stages.pop(0, 0.0)) + math.exp(stages.pop(1, 0.0))) / 2)
-            return min(mean, *stages.values()) if stages else mean
-        if not stages:
-            return 0.0
-        return sum(stages.values()) if adds else min(stages.values())
+        return stages
 
     def implied(
         self, part: int, value: float, losses: Sequence[tuple[int, float]], *, adds: bool
@@ -114,8 +121,8 @@ class Places:
         """What the part must lose more to give the figure this value, beside these losses."""
         mine = set(self.at[part])
         others = [(p, s) for p, s in losses if p != part and p in self.at]
-        if self.both:
-            value = self._of_one_way(mine, value, others, adds)
+        if self.mean:
+            value = self._of_some(mine, value, others, adds)
         if not adds:
             return value
         value -= sum(loss for other, loss in losses if other == part)
@@ -128,24 +135,21 @@ class Places:
                 else:
                     stage = elsewhere.setdefault(self.stage[chain], {})
                     stage[chain] = stage.get(chain, 0.0) + loss
-        if not self.both:
+        if not self.mean:
             own = {self.stage[chain] for chain in mine}
             value -= sum(min(s.values()) for stage, s in elsewhere.items() if stage not in own)
         return value - min(beside.values())
 
-    def _of_one_way(
+    def _of_some(
         self, mine: set[int], value: float, others: Sequence[tuple[int, float]], adds: bool
     ) -> float:
-        """What one direction reaches if the mean of both has this value and the other is known."""
-        ways = {self.stage[chain] for chain in mine}
-        if len(ways) != 1 or not ways <= {0, 1}:
+        """What the part's stages reach if the mean of all has this value, and the rest is known."""
+        own = {self.stage[chain] for chain in mine}
+        if len(own) >= self.mean or max(own) >= self.mean:
             return value
-        (way,) = ways
-        chains: dict[int, float] = {}
-        for part, loss in others:
-            for chain in self.at[part]:
-                if self.stage[chain] == 1 - way:
-                    known = chains.get(chain, 0.0)
-                    chains[chain] = known + loss if adds else min(known, loss)
-        there = 2 * math.exp(value) - math.exp(min(chains.values(), default=0.0))
+        rest = self._stages(others, adds)
+        known = sum(
+            math.exp(rest.get(stage, 0.0)) for stage in range(self.mean) if stage not in own
+        )
+        there = (self.mean * math.exp(value) - known) / len(own)
         return math.log(there) if there > 0 else -math.inf

@@ -278,7 +278,9 @@ def _by_repeat(values: Sequence[float], repeats: int) -> Iterator[Sequence[float
 
 
 def _value(judged: Judgement, value: float) -> MeasuredValue | None:
-    """The value with higher as better."""
+    """The value with higher as better; ``None`` for one that no other can be compared with."""
+    if judged.better == HIGHER and judged.floor:
+        return MeasuredValue(max(value, 0.0), judged.floor, judged.best or 0.0)
     if value <= 0:
         return None
     if judged.better == HIGHER:

@@ -25,6 +25,7 @@ from railgauge.diagnosis.slow.faults import Hypothesis, PartFault, ordered
 from railgauge.diagnosis.slow.fitting import Fitter
 from railgauge.diagnosis.slow.likelihood import Model
 from railgauge.diagnosis.slow.readings import RunReadings, ShareReading
+from railgauge.tools.form import KindOfPart
 
 _WIDE, _VERY_WIDE, _BESIDE = 12, 40, 8
 _EQUAL = 2
@@ -81,7 +82,7 @@ class _Search:
         self._split_before: set[Hypothesis] = set()
 
     def grow(self) -> None:
-        beam: list[Hypothesis] = [()]
+        beam: list[Hypothesis] = list(dict.fromkeys([(), self._known()]))
         best = 0.0
         for _ in range(DEPTH):
             fresh: Pool = {}
@@ -97,6 +98,17 @@ class _Search:
             if fresh[beam[0]] < best - WINDOW:
                 return
             best = max(best, fresh[beam[0]])
+
+    def _known(self) -> Hypothesis:
+        """What is known explains what it can: each measurement has a part of its own for it, so
+        that one other part explains more than one of these."""
+        faults: Hypothesis = ()
+        for number, part in enumerate(self._model.evidence.parts):
+            if part.kind is KindOfPart.KNOWN:
+                for _, fault in self._fitter.fitted(number, faults)[:1]:
+                    faults, score = self._model.grown(faults, fault)
+                    self.pool[faults] = score
+        return faults
 
     def exchange(self) -> None:
         """Leave faults out, and put others in their place; of the best also two at once.
@@ -125,6 +137,11 @@ class _Search:
             self.pool |= ones
             if splits:
                 self._split(ones)
+            if splits and fault.when is When.VARYING:
+                # It may stand for a steady fault of the part and others.
+                steady = self._grown(others, [fault.part], shares=None)
+                self.pool |= steady
+                self._split(steady)
 
     def _pairs_exchanged(self, faults: Hypothesis) -> None:
         """Put one fault in the place of two, or two others if the parts are of one node."""

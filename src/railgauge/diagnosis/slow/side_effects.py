@@ -16,6 +16,8 @@ from railgauge.diagnosis.slow.fitting import Fitter
 from railgauge.diagnosis.slow.likelihood import Model
 from railgauge.tools.form import ClusterPart, KindOfPart
 
+_CAN_BE_EFFECTS = {KindOfPart.NODE, KindOfPart.NIC, KindOfPart.SEND, KindOfPart.RECEIVE}
+
 
 def with_side_effects(model: Model, pool: Mapping[Hypothesis, float]) -> Mapping[Hypothesis, float]:
     """The hypotheses, and those in which a fault of the best one is an effect of another one."""
@@ -45,20 +47,20 @@ def _alternatives(model: Model, best: Hypothesis, top: float) -> Iterator[tuple[
 
 def _may_cause(larger: ClusterPart, other: ClusterPart) -> bool:
     is_nic = larger.kind is KindOfPart.NIC and larger.node == other.node and larger != other
-    return is_nic and other.kind in (KindOfPart.NODE, KindOfPart.NIC)
+    return is_nic and other.kind in _CAN_BE_EFFECTS
 
 
 def _slowed_by(model: Model, larger: PartFault, fault: PartFault) -> list[int]:
     """The NICs that the larger fault slows if the other one is its effect; none if it is smaller.
 
-    What a node costs its NICs adds to the larger fault.
+    What the whole node costs its NICs, or one direction of them, adds to the larger fault.
     """
     parts = model.evidence.parts
-    node, is_node = parts[fault.part].node, parts[fault.part].kind is KindOfPart.NODE
-    if larger.share >= fault.share and not is_node:
+    node, is_whole = parts[fault.part].node, not parts[fault.part].nic
+    if larger.share >= fault.share and not is_whole:
         return []
     nics = (n for n, one in enumerate(parts) if one.kind is KindOfPart.NIC and one.node == node)
-    return [nic for nic in nics if is_node or nic != larger.part]
+    return [nic for nic in nics if is_whole or nic != larger.part]
 
 
 def _fitted_beside(model: Model, faults: Hypothesis, others: Hypothesis) -> Hypothesis:

@@ -7,15 +7,22 @@ from datetime import datetime, timezone
 
 from railgauge.core.naming import listed
 from railgauge.core.question import Question
-from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Course, Rival, Where
-from railgauge.diagnosis.pattern import worst_of
-from railgauge.diagnosis.slow.constants import When
+from railgauge.diagnosis.model import (
+    LIKELY,
+    OPEN,
+    STRAGGLER,
+    CauseClaim,
+    Course,
+    Rival,
+    Where,
+    worst_of,
+)
+from railgauge.diagnosis.slow.constants import SUSPECT, When
 from railgauge.diagnosis.slow.findings import FoundPart
 from railgauge.diagnosis.slow.readings import LATER
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.form import ClusterPart, KindOfPart
 
-STRAGGLER = "straggler"
 _CAUSES: dict[KindOfPart, str] = {
     KindOfPart.NODE: "slow-node",
     KindOfPart.NIC: "slow-nic",
@@ -26,9 +33,9 @@ _CAUSES: dict[KindOfPart, str] = {
     KindOfPart.PATH: "slow-path",
     KindOfPart.LINK: "slow-gpu-link",
 }
-_WAYS = {KindOfPart.SEND: " where it sends", KindOfPart.RECEIVE: " where it receives"}
+_WAYS = {KindOfPart.SEND: "where it sends", KindOfPart.RECEIVE: "where it receives"}
 _MOST = 8
-_SURE, _UNLIKELY = 0.999, 0.001
+_SURE, _UNLIKELY, _MOSTLY = 0.999, 0.001, 0.8
 
 
 def claims(
@@ -49,7 +56,7 @@ def _claim(
     parts = [one.part] if one.is_decided else _suspects(one)
     return CauseClaim(
         cause,
-        _any_of(parts),
+        _any_of(parts, are_all=_names_all(one)),
         in_words(one, items),
         items,
         LIKELY if one.is_decided else OPEN,
@@ -57,6 +64,7 @@ def _claim(
         _course(one),
         one.probability,
         rivals,
+        one.again,
     )
 
 
@@ -73,21 +81,27 @@ def _suspects(one: FoundPart) -> list[ClusterPart]:
 
 
 def where_is(part: ClusterPart) -> Where:
-    return Where(part.node, part.device, part.peer)
+    return Where(part.node, "" if part.kind is KindOfPart.KNOWN else part.device, part.peer)
+
+
+def _named(part: ClusterPart) -> str:
+    place = f"{part.node}:{part.peer}" if part.peer else part.node
+    return place if part.kind is KindOfPart.KNOWN else f"{place} {part.device}".strip()
 
 
 def _short(part: ClusterPart) -> str:
-    return f"{part.node}:{part.peer}" if part.peer else f"{part.node} {part.device}".strip()
+    return f"{_named(part)} {_WAYS.get(part.kind, '')}".strip()
 
 
-def _any_of(parts: Sequence[ClusterPart]) -> Where:
-    if len(parts) == 1:
+def _any_of(parts: Sequence[ClusterPart], *, are_all: bool) -> Where:
+    """The place of the suspects: without devices, unless these ``are_all`` that it may be."""
+    if len(parts) == 1 and are_all:
         return where_is(parts[0])
     if len({part.nodes for part in parts}) == 1 and parts[0].peer:
         return Where(parts[0].node, peer=parts[0].peer)
-    nodes = dict.fromkeys(node for part in parts for node in part.nodes)
+    nodes = sorted({node for part in parts for node in part.nodes})
     devices = list(dict.fromkeys(part.device for part in parts))
-    return Where("|".join(nodes), "" if "" in devices else "|".join(devices))
+    return Where("|".join(nodes), "|".join(devices) if are_all and "" not in devices else "")
 
 
 def in_words(one: FoundPart, items: Sequence[ItemRecord] = ()) -> str:
@@ -99,7 +113,8 @@ def in_words(one: FoundPart, items: Sequence[ItemRecord] = ()) -> str:
         When.AT_TIMES: " at times",
         When.VARYING: " at most, by different amounts",
     }[one.when]
-    behind = f"{_short(one.part)} is {lost} behind its peers{_WAYS.get(one.part.kind, '')}{how}"
+    way = _WAYS.get(one.part.kind, "")
+    behind = f"{_named(one.part)} is {lost} behind its peers {way}".rstrip() + how
     text = f"{worst_of(items)}; {behind}" if one.fails and items else behind
     text += f" in {one.slow} of {one.of} measurements; probability {_chance(one.probability)}"
     if one.next and one.next[1] >= _UNLIKELY:
@@ -107,7 +122,13 @@ def in_words(one: FoundPart, items: Sequence[ItemRecord] = ()) -> str:
         text += f", that of {_cause_of(other)} ({_short(other)}) {_chance(probability)}"
     if not one.is_decided:
         text += f"; the evidence fits {listed(list(map(_short, _suspects(one))), _MOST)}"
+        text += "" if _names_all(one) else f", or a part that is less likely than {SUSPECT:.0%}"
     return text
+
+
+def _names_all(one: FoundPart) -> bool:
+    """Whether few suspects are left beside those that are likely enough to be named."""
+    return one.is_decided or one.probability + sum(one.rivals.values()) > _MOSTLY
 
 
 def _clock(since: float) -> str:

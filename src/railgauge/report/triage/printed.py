@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from railgauge.core.naming import folded
-from railgauge.diagnosis.triage import CauseSeverity
+from railgauge.diagnosis.catalogue.kind import CauseSeverity
 from railgauge.judging.stamp import Evidence
 from railgauge.report.causes import printable
 from railgauge.report.triage.grouping import grouped, open_places

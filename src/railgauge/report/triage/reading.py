@@ -19,9 +19,10 @@ from railgauge.core.errors import BadInput
 from railgauge.core.node_names import is_name
 from railgauge.core.terms import Verdict
 from railgauge.diagnosis import UNDIAGNOSED
+from railgauge.diagnosis.catalogue import CATALOGUE
+from railgauge.diagnosis.catalogue.kind import CauseAction, CauseSeverity, CauseTriage
+from railgauge.diagnosis.left_open.unknown import Unknown
 from railgauge.diagnosis.model import Where
-from railgauge.diagnosis.triage import TRIAGE, CauseAction, CauseSeverity, CauseTriage
-from railgauge.diagnosis.unknown import Unknown
 from railgauge.run.newer import refuse_newer
 
 VERDICT, CLUSTER = "verdict.json", "cluster.json"
@@ -46,7 +47,7 @@ class RecordedCause:
     @property
     def triage(self) -> CauseTriage:
         """As recorded, else as this version has it; unknown causes are as undiagnosed ones."""
-        known = TRIAGE.get(self.cause, TRIAGE[UNDIAGNOSED])
+        known = CATALOGUE.get(self.cause, CATALOGUE[UNDIAGNOSED])
         return CauseTriage(self.severity or known.severity, self.action or known.action)
 
 

@@ -10,9 +10,9 @@ from railgauge.core.errors import BadInput
 from railgauge.core.node_names import MOST_NODES
 from railgauge.core.nodeset import all_expanded
 from railgauge.diagnosis import OPEN, SUITE_ERROR, UNDIAGNOSED
-from railgauge.diagnosis.triage import AMONG_NODES, CauseSeverity, CauseTriage
-from railgauge.diagnosis.unknown import Unknown
-from railgauge.diagnosis.unplanned import OUTSIDE, not_asked
+from railgauge.diagnosis.catalogue.kind import AMONG_NODES, CauseSeverity, CauseTriage
+from railgauge.diagnosis.left_open.unknown import Unknown
+from railgauge.diagnosis.left_open.unplanned import OUTSIDE, not_asked
 from railgauge.report.causes import printable
 from railgauge.report.triage.reading import (
     VERDICT,
@@ -24,7 +24,7 @@ from railgauge.report.triage.reading import (
 
 # The limit protects against made-up verdicts.
 _MOST_ROWS = 100_000
-# What no rule explains: its nodes are those of the items, and no suspects.
+# What nothing explains: its nodes are those of the items, and no suspects.
 _LEFTOVER = (UNDIAGNOSED, SUITE_ERROR)
 _LONGEST_PLACE = 200
 _PORT = "port "
@@ -128,7 +128,7 @@ def sheet(run: TriagedRun, *, suspects: bool) -> TriageSheet:
 
 
 def _is_open(cause: RecordedCause) -> bool:
-    """Whether the cause has several suspects; what no rule explains is never left out."""
+    """Whether the cause has several suspects; what nothing explains is never left out."""
     return cause.confidence == OPEN and cause.cause not in _LEFTOVER
 
 

@@ -1,0 +1,52 @@
+"""Causes that facts, counters, logs, telemetry and errors show by themselves. Pure.
+
+Each rule reads the items that no other cause explains yet, and gives a claim for each cause that it
+finds at a place. Rules run in the order of ``FACTS``, the lowest rung first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from railgauge.diagnosis.facts import (
+    collectives,
+    control_host,
+    devices,
+    differences,
+    doubles,
+    growth,
+    health,
+    host,
+    kernel,
+    steal,
+    subnet,
+    telemetry,
+    unmeasured,
+    unresolved,
+)
+from railgauge.diagnosis.model import CauseClaim, Scene
+
+CauseRule = Callable[[Scene], Iterable[CauseClaim]]
+
+FACTS: tuple[CauseRule, ...] = (
+    *unmeasured.FIRST,
+    *unresolved.RULES,
+    *kernel.RULES,
+    *telemetry.RULES,
+    *growth.RULES,
+    *subnet.RULES,
+    *doubles.RULES,
+    *host.RULES,
+    *growth.UNREAD,
+    *differences.RULES,
+    *health.RULES,
+    *control_host.RULES,
+    *steal.RULES,
+    *collectives.FACTS,
+    *devices.RULES,
+)
+"""What shows a cause by itself."""
+PAYLOAD: tuple[CauseRule, ...] = collectives.PAYLOAD
+"""Which way the payload of collectives went, which a slow part may explain."""
+LAST: tuple[CauseRule, ...] = unmeasured.LAST
+"""Tools that fail, where nothing else explains it."""

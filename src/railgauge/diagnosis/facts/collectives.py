@@ -1,0 +1,157 @@
+"""Rungs 4 and 5: the way of the payload, and collectives that swing or do not scale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from railgauge.core.model import Judgement
+from railgauge.core.terms import Rung
+from railgauge.diagnosis.facts.host import listed, running_diagnostics
+from railgauge.diagnosis.facts.pattern import (
+    Pattern,
+    between_nodes,
+    has_value,
+    passed_pairs,
+    swing_in,
+)
+from railgauge.diagnosis.model import CauseClaim, Scene, Where, missed, worst_of
+from railgauge.judging.record import ItemRecord
+from railgauge.planning.variables import differs
+from railgauge.tools.metric import SCALING
+
+_PAIR = 2
+
+
+def link_errors(scene: Scene) -> Iterator[CauseClaim]:
+    """Error counters that grew during a measurement, on any rung."""
+    yield from _pointed_at(scene, "link_errors", "link-error-rate")
+
+
+def idle_nics(scene: Scene) -> Iterator[CauseClaim]:
+    """NICs that carried less than the mean of the NICs that should share the traffic."""
+    yield from _pointed_at(scene, "traffic_spread", "nic-idle")
+
+
+def past_gpu_memory(scene: Scene) -> Iterator[CauseClaim]:
+    """NICs whose driver counted no packets into GPU memory: plain sockets carried the payload."""
+    yield from _pointed_at(scene, "devmem", "wrong-transport")
+
+
+def _pointed_at(scene: Scene, metric: str, cause: str) -> Iterator[CauseClaim]:
+    """One claim for each part that failed judgements of this metric name."""
+    found: dict[tuple[str, str], list[tuple[ItemRecord, Judgement]]] = {}
+    for record, judged in scene.judged(metric):
+        for part in (at for at in judged.points_at if at[0] in record.nodes):
+            found.setdefault(part, []).append((record, judged))
+    for (node, device), seen in found.items():
+        says = "; ".join(dict.fromkeys(_said_of(judged, node, device) for _, judged in seen[:3]))
+        records = tuple(dict.fromkeys(record for record, _ in seen))
+        yield CauseClaim(cause, Where(node, device), says, records)
+
+
+def _said_of(judged: Judgement, node: str, device: str) -> str:
+    """The clauses of the reason that are about this part."""
+    clauses = [c for c in judged.reason.split("; ") if f"{node}" in c and device in c.split()]
+    return ", ".join(clauses) or judged.reason
+
+
+def transports(scene: Scene) -> Iterator[CauseClaim]:
+    """Transports in the library's log: sockets, or InfiniBand without access to GPU memory."""
+    failed = [record for record, _ in scene.judged(_TRANSPORT)]
+    sockets = [record for record in failed if _names_refused(scene, record)]
+    rest = [record for record in failed if record not in sockets]
+    for records, cause in ((sockets, "wrong-transport"), (rest, "gpudirect-rdma-disabled")):
+        pattern = Pattern(cause, says=_told_by_log, shows=_shows_transport)
+        yield from between_nodes(scene, records, pattern)
+
+
+_TRANSPORT = "transport"
+
+
+def _told_by_log(records: Sequence[ItemRecord]) -> str:
+    return next(j.reason for r in records for j in missed(r) if j.metric == _TRANSPORT)
+
+
+def _shows_transport(record: ItemRecord) -> bool:
+    return any(judged.metric == _TRANSPORT for judged in record.judgements)
+
+
+def _names_refused(scene: Scene, record: ItemRecord) -> bool:
+    measurement = scene.results.platform.measurements.get(record.subject)
+    spec = measurement.transport if measurement else None
+    said = {word for judged in missed(record) for word in judged.measured.split(", ")}
+    return spec is not None and bool(said.intersection(spec.refused))
+
+
+def tuning(scene: Scene) -> Iterator[CauseClaim]:
+    """The hostfile overrides the platform file's environment, and no pair reaches its limit."""
+    cluster, platform = scene.results.cluster, scene.results.platform
+    nodes, have = [node.name for node in cluster.nodes], cluster.environment
+    wrong_values = {
+        name: values
+        for name, values in _asked_for(scene).items()
+        if name in have and differs(name, have[name], values, platform, nodes)
+    }
+    slow = [r for r in scene.open if r.rung >= Rung.COLLECTIVE and missed(r)]
+    failing = [r for r in slow if len(r.nodes) == _PAIR]
+    # A pair is cleared only if all its values of a measurement reach their limits.
+    wrong = {(record.subject, record.nodes) for record in failing}
+    subjects = {subject for subject, _ in wrong}
+    cleared = [
+        record
+        for record in passed_pairs(scene)
+        if record.subject in subjects and has_value(record)
+        if (record.subject, record.nodes) not in wrong
+    ]
+    if wrong_values and failing and not cleared:
+        names = ", ".join(
+            f"{name}={have[name] or '(empty)'} instead of {' or '.join(values)}"
+            for name, values in wrong_values.items()
+        )
+        says = f"{worst_of(slow)}; the hostfile sets {names}"
+        yield CauseClaim(
+            "collective-tuning-missing", Where("", ",".join(wrong_values)), says, tuple(slow)
+        )
+
+
+def _asked_for(scene: Scene) -> Mapping[str, Sequence[str]]:
+    """The accepted values of each variable: a measurement may set another than the platform."""
+    platform = scene.results.platform
+    own = [m.environment for m in platform.measurements.values() if m.rung >= Rung.COLLECTIVE]
+    found: dict[str, list[str]] = {}
+    for environment in (platform.environment, *own):
+        for name, value in environment.items():
+            found.setdefault(name, []).append(value)
+    return found
+
+
+def unstable(scene: Scene) -> Iterator[CauseClaim]:
+    """Iterations that form two groups.
+
+    The facts may explain them: GPU diagnostics that run, where no test asked for them.
+    """
+    swinging = [r for r in scene.open if r.rung >= Rung.COLLECTIVE and swing_in([r])]
+    for claim in between_nodes(scene, swinging, Pattern("unstable-collective")):
+        diagnostics = running_diagnostics(scene.facts(claim.where.node))
+        says = f"running on the GPUs: {listed(diagnostics)}; {claim.says}"
+        known = replace(claim, cause="background-gpu-diagnostics", says=says)
+        yield known if diagnostics else claim
+
+
+def poor_scaling(scene: Scene) -> Iterator[CauseClaim]:
+    """Nodes that serve well alone and badly together: none of them is a slow node."""
+    missing = {(record.subject, record.nodes) for record, _ in scene.judged(SCALING.name)}
+    slow = [r for r in scene.open if (r.subject, r.nodes) in missing and missed(r)]
+    yield from between_nodes(scene, slow, Pattern("poor-scaling", shows=_shows_scaling))
+
+
+def _shows_scaling(record: ItemRecord) -> bool:
+    return any(judged.metric == SCALING.name for judged in record.judgements)
+
+
+FACTS: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (link_errors,)
+PAYLOAD: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (
+    tuning, transports, past_gpu_memory, idle_nics, unstable, poor_scaling,
+)  # fmt: skip
+"""Which way the payload of collectives went, which a slow part may explain."""

@@ -1,0 +1,1 @@
+"""What a run leaves unknown of each node, and why. Pure."""
