@@ -27,7 +27,8 @@ _PAIR = 2
 class KindOfPart(Term):
     """The kind of a part.
 
-    ``KNOWN`` is a cause that something else than figures shows; no tool declares it.
+    ``KNOWN`` and ``ERRATIC`` are causes that something else than figures shows; no tool declares
+    them. An erratic one, such as errors of a link, costs each execution something else.
     """
 
     NODE = "node"
@@ -39,6 +40,7 @@ class KindOfPart(Term):
     PATH = "path"
     LINK = "link"
     KNOWN = "known"
+    ERRATIC = "erratic"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -56,6 +58,11 @@ class ClusterPart:
     gpu: int = -1
     to: int = -1
     peer: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is a cause that something else than figures shows."""
+        return self.kind in (KindOfPart.KNOWN, KindOfPart.ERRATIC)
 
     @property
     def nodes(self) -> tuple[str, ...]:

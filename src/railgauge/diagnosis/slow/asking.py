@@ -19,7 +19,6 @@ from railgauge.diagnosis.slow.decision import Weighed
 from railgauge.diagnosis.slow.faults import Hypothesis
 from railgauge.diagnosis.slow.options import Barred, Option, Result, options
 from railgauge.diagnosis.slow.readings import PeerGroup, RunReadings
-from railgauge.tools.form import KindOfPart
 
 _HYPOTHESES, _BRANCHES = 48, 24
 _UNLIKELY, _SETTLED = 1e-7, 0.0005
@@ -54,7 +53,7 @@ def asked(
     suspects = {
         part
         for part in _suspects(zip(hypotheses, weights, strict=True))
-        if evidence.parts[part].kind is not KindOfPart.KNOWN
+        if not evidence.parts[part].is_known
     }
     if not suspects:
         return []

@@ -108,6 +108,8 @@ STRAGGLES = 0.018
 differ by up to 1.04 %. ``make stragglers``: no part that loses 1 % is named, most that lose 2 %
 are, and all that lose 3 %. Where two thirds of a group are slow, half of a loss below ``ALIKE`` is
 taken for what healthy parts reach."""
+STRAGGLERS_SEEN = 2
+"""A part that keeps its limits is not named for one execution alone: it may be a slow moment."""
 
 # --- asking ---
 

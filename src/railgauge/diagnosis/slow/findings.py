@@ -6,13 +6,20 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from railgauge.diagnosis.slow.constants import DECIDED, LEAST_LOSS, STEEP, STRAGGLES, When
+from railgauge.diagnosis.slow.constants import (
+    DECIDED,
+    LEAST_LOSS,
+    STEEP,
+    STRAGGLERS_SEEN,
+    STRAGGLES,
+    When,
+)
 from railgauge.diagnosis.slow.decision import Weighed
 from railgauge.diagnosis.slow.faults import PartFault
 from railgauge.diagnosis.slow.likelihood import Model
 from railgauge.diagnosis.slow.places import Losses, Places
 from railgauge.diagnosis.slow.readings import Execution, ShareReading, Shown
-from railgauge.tools.form import ClusterPart, KindOfPart
+from railgauge.tools.form import ClusterPart
 
 _HALF_A_PERCENT, _NEXT = 0.005, 1e-4
 _AT_LIMIT = 0.003
@@ -51,13 +58,14 @@ def findings(model: Model, weighed: Weighed) -> Iterator[FoundPart]:
     """One for each fault of the likeliest hypothesis that costs more than healthy parts differ."""
     parts = model.evidence.parts
     for fault in weighed.best:
-        if parts[fault.part].kind is KindOfPart.KNOWN:
+        if parts[fault.part].is_known:
             continue
         effects = _Effects(model, weighed, fault)
         fails, slower = effects.items()
-        if effects.costs() < STRAGGLES or not (fails or slower):
-            continue
         slow, of = effects.counted()
+        is_seen = fails or (slower and slow >= STRAGGLERS_SEEN)
+        if not is_seen or effects.costs() < STRAGGLES:
+            continue
         rivals = weighed.rivals(fault.part)
         next_ = next(iter(weighed.rivals(fault.part, _NEXT).items()), None)
         yield FoundPart(

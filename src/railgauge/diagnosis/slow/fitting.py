@@ -51,9 +51,10 @@ class Fitter:
             better = self._best(part, level, beside)
             if better > max(found):
                 found.append(better)
-        if varying := _varying(part, asked):
-            gain = COURSE + sum(self._mean(varying, run, losses) for run, losses in beside)
-            found.append((gain, varying))
+        is_erratic = model.is_erratic(part)
+        if varying := _varying(part, asked, 1 if is_erratic else _CLUSTERS):
+            gain = sum(self._mean(varying, run, losses) for run, losses in beside)
+            found.append((gain + (0.0 if is_erratic else COURSE), varying))
         own = model.own_prior(part)
         return [(gain + own, fault) for gain, fault in sorted(found, reverse=True) if gain > 0]
 
@@ -130,10 +131,10 @@ def _level(shown: Sequence[float], asked: Sequence[float]) -> float:
     return level if is_loss and all(abs(level - one) > NOISE for one in asked) else 0.0
 
 
-def _varying(part: int, asked: Sequence[tuple[float, bool]]) -> PartFault | None:
-    """A fault whose loss differs from execution to execution, if the readings ask for several."""
+def _varying(part: int, asked: Sequence[tuple[float, bool]], least: int) -> PartFault | None:
+    """A fault whose loss differs from execution to execution, if the readings ask for so many."""
     sure = [share for share, is_sure in asked if is_sure]
-    if len(_clusters(sure)) < _CLUSTERS:
+    if len(_clusters(sure)) < least:
         return None
     return PartFault(part, When.VARYING, round(min(sure), _DIGITS))
 

@@ -1,8 +1,9 @@
 """Causes that are known before the model looks, because facts, counters or errors show them. Pure.
 
 Such a cause may slow the figures that its effects reach, by any share, and the model need not look
-for another explanation of what it costs. It is a part of its own in their forms: one for each
-measurement, since it costs one more than another.
+for another explanation of what it costs. It is a part of its own in their forms. What is wrong with
+a node costs one measurement more than another, so that there is one part for each; what is wrong
+with a device of it may cost each execution something else.
 
 Example: errors were counted on ``mlx5_0`` of ``mx02``. Each figure over that NIC has one more part,
 ``link-error-rate`` at ``mx02``, in the chains of that NIC. A pair of ``mx02`` that is slow over
@@ -33,10 +34,11 @@ class KnownCause:
 
     def at(self, nodes: Iterable[str], measurement: str) -> Iterator[ClusterPart]:
         """The cause as a part of each of these nodes that it is at, in one measurement."""
-        name = " ".join((self.name, *sorted(self.devices), measurement))
+        kind = KindOfPart.ERRATIC if self.devices else KindOfPart.KNOWN
+        name = " ".join((self.name, *(sorted(self.devices) or [measurement])))
         for node in nodes:
             if not self.nodes or node in self.nodes:
-                yield ClusterPart(KindOfPart.KNOWN, node, name, peer=self.peer)
+                yield ClusterPart(kind, node, name, peer=self.peer)
 
 
 def with_known(form: FigureForm, item: ItemRecord, known: Collection[KnownCause]) -> FigureForm:

@@ -147,7 +147,12 @@ class Model:
             return fault.states
         asked = [share for share, _ in self.asked(execution, fault.part, ())]
         sizes = {0.0, *(max(share, fault.share) for share in (*asked[:1], *asked[-1:]))}
-        return [(-math.log(SIZES), share) for share in sorted(sizes)]
+        weight = 0.0 if self.is_erratic(fault.part) else -math.log(SIZES)
+        return [(weight, share) for share in sorted(sizes)]
+
+    def is_erratic(self, part: int) -> bool:
+        """Whether what the part loses differs from execution to execution for sure."""
+        return self.evidence.parts[part].kind is KindOfPart.ERRATIC
 
     def asked(
         self, execution: Execution, part: int, losses: Losses
@@ -205,8 +210,9 @@ class Model:
         return self._prior[part]
 
     def prior(self, fault: PartFault) -> float:
-        own = self.own_prior(fault.part)
-        return own + (0.0 if fault.when is When.ALWAYS else COURSE) - fault.unknown
+        own, is_usual = self.own_prior(fault.part), self.is_erratic(fault.part)
+        is_usual = is_usual or fault.when is When.ALWAYS
+        return own + (0.0 if is_usual else COURSE) - fault.unknown
 
     def score(self, faults: Hypothesis) -> float:
         """Log of prior times likelihood, relative to a cluster without a fault."""
@@ -238,7 +244,7 @@ class Model:
 
 
 def _own_prior(kind: KindOfPart, count: int) -> float:
-    return 0.0 if kind is KindOfPart.KNOWN else PRIOR[kind] - math.log(count)
+    return PRIOR[kind] - math.log(count) if kind in PRIOR else 0.0
 
 
 def _acting(execution: Execution, faults: Sequence[PartFault]) -> Hypothesis:

@@ -25,7 +25,6 @@ from railgauge.diagnosis.slow.faults import Hypothesis, PartFault, ordered
 from railgauge.diagnosis.slow.fitting import Fitter
 from railgauge.diagnosis.slow.likelihood import Model
 from railgauge.diagnosis.slow.readings import RunReadings, ShareReading
-from railgauge.tools.form import KindOfPart
 
 _WIDE, _VERY_WIDE, _BESIDE = 12, 40, 8
 _EQUAL = 2
@@ -104,7 +103,7 @@ class _Search:
         that one other part explains more than one of these."""
         faults: Hypothesis = ()
         for number, part in enumerate(self._model.evidence.parts):
-            if part.kind is KindOfPart.KNOWN:
+            if part.is_known:
                 for _, fault in self._fitter.fitted(number, faults)[:1]:
                     faults, score = self._model.grown(faults, fault)
                     self.pool[faults] = score

@@ -77,16 +77,16 @@ def _likeliest_kind(one: FoundPart) -> str:
 
 
 def _suspects(one: FoundPart) -> list[ClusterPart]:
-    return [one.part, *(part for part in one.rivals if part.kind is not KindOfPart.KNOWN)]
+    return [one.part, *(part for part in one.rivals if not part.is_known)]
 
 
 def where_is(part: ClusterPart) -> Where:
-    return Where(part.node, "" if part.kind is KindOfPart.KNOWN else part.device, part.peer)
+    return Where(part.node, "" if part.is_known else part.device, part.peer)
 
 
 def _named(part: ClusterPart) -> str:
     place = f"{part.node}:{part.peer}" if part.peer else part.node
-    return place if part.kind is KindOfPart.KNOWN else f"{place} {part.device}".strip()
+    return place if part.is_known else f"{place} {part.device}".strip()
 
 
 def _short(part: ClusterPart) -> str:
@@ -143,7 +143,7 @@ def _chance(probability: float) -> str:
 
 def _cause_of(part: ClusterPart) -> str:
     """The name of the cause; that of a known one stands before its devices."""
-    return part.nic.partition(" ")[0] if part.kind is KindOfPart.KNOWN else _CAUSES[part.kind]
+    return part.nic.partition(" ")[0] if part.is_known else _CAUSES[part.kind]
 
 
 def _course(one: FoundPart) -> Course | None:
