@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from testing.asked_again import FINE, NICS, RING, answered, run
 from testing.diagnose_scenes import (
-    asking,
     blocked,
     collective,
     counters,
@@ -48,7 +47,7 @@ def test_a_direction_whose_only_partner_was_behind_a_gate_is_unknown():
     """n1 received from n4, and would have sent to n2, whose port is down."""
     down = fact("n2", "port_state", "mlx5_7")
     ways = [("n1", "n2"), ("n4", "n1"), ("n3", "n4"), ("n2", "n3")]
-    items = [replace(asking(path(*pair, "mlx5_0", FINE)), ways=("size",)) for pair in ways]
+    items = [replace(path(*pair, "mlx5_0", FINE), ways=("size",)) for pair in ways]
     gated = [blocked(item, down) if "n2" in item.nodes else item for item in items]
     found = findings([down, *gated], nodes=names(4))
     lines = dict(hidden(found, diagnose(found)))
@@ -64,7 +63,7 @@ def test_a_direction_that_was_measured_in_sums_alone_is_unknown():
     ways = [("n1", "n2"), ("n4", "n1")]
     writes = [path(*pair, "mlx5_0", FINE) for pair in ways]
     sums = paths([("n1", "n3")], NICS[:1], {}, "host_write_bandwidth_bidirectional")
-    items = [replace(asking(item), ways=("size",)) for item in (*writes, *sums)]
+    items = [replace(item, ways=("size",)) for item in (*writes, *sums)]
     gated = [blocked(item, down) if "n2" in item.nodes else item for item in items]
     found = findings([down, *gated], nodes=names(4))
     lines = dict(hidden(found, diagnose(found)))
@@ -74,7 +73,7 @@ def test_a_direction_that_was_measured_in_sums_alone_is_unknown():
 
 def test_the_pairings_of_gpus_are_told_as_the_nics_are():
     down = fact("n2", "port_state", "mlx5_7")
-    items = [asking(path(*pair, "gpu0-mlx5_0", FINE)) for pair in (("n1", "n2"), ("n4", "n1"))]
+    items = [path(*pair, "gpu0-mlx5_0", FINE) for pair in (("n1", "n2"), ("n4", "n1"))]
     items = [replace(blocked(i, down) if "n2" in i.nodes else i, ways=("size",)) for i in items]
     found = findings([down, *items], nodes=names(4))
     lines = dict(hidden(found, diagnose(found)))

@@ -30,7 +30,6 @@ from railgauge.diagnosis.ordering import by_harm
 from railgauge.diagnosis.reach import can_slow, can_stop, devices_of, explains, nodes_of
 from railgauge.diagnosis.remeasured import with_second_look
 from railgauge.diagnosis.slow import Inference, inferred
-from railgauge.diagnosis.slow.asking import ChosenCase
 from railgauge.diagnosis.slow.known import KnownCause, as_item
 from railgauge.diagnosis.slow.options import Barred
 from railgauge.diagnosis.symptoms import Symptom
@@ -65,11 +64,8 @@ class Diagnosis:
     ) -> tuple[Remeasurement, ...]:
         failing = list(failing_pairs.asked(self.results, self.causes, made))[:most]
         left = most - len(failing)
-        return (*failing, *map(_asked, self.inference.asked(left, made, again=again)))
-
-
-def _asked(one: ChosenCase) -> Remeasurement:
-    return Remeasurement(one.suspects, one.question)
+        telling = self.inference.asked(left, made, again=again)
+        return (*failing, *(Remeasurement(one.suspects, one.question) for one in telling))
 
 
 def diagnosed(results: RunResults) -> Diagnosis:

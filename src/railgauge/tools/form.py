@@ -86,10 +86,9 @@ class FigureForm:
     """How the shares of parts make the share of a figure.
 
     ``mean``: the figure is the mean of that many first stages, which do not follow each other: two
-    directions, or all links of a node. ``upto``:
-    the figure loses at most what its parts lose, because it depends on other things as well.
-    ``maybe`` are parts of which it is not known whether they take part. ``apart``: by how much
-    healthy chains of a stage differ, as a share.
+    directions, or all links of a node. ``upto``: the figure loses at most what its parts lose,
+    because it depends on other things as well. ``maybe`` are parts of which it is not known whether
+    they take part. ``apart``: by how much healthy chains of a stage differ, as a share.
     """
 
     stages: tuple[Stage, ...]

@@ -133,7 +133,7 @@ KINDS: Mapping[str, Kind] = {
         "compare it with a peer: clocks, power, BIOS, PCIe link, cable, firmware; the slowest part "
         "sets the pace of every job that uses all nodes",
         "derived: like parts are alike. Healthy ones differ by up to 1.04 % (002, both directions "
-        "of a link), a straggler by 2 % or more; one false alarm in 100,000 runs",
+        "of a link), a straggler by 2 % or more",
         severity=MINOR,
         action=COMPARE,
         # It misses no limit but the one on its distance from its peers.

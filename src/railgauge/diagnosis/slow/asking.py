@@ -57,8 +57,7 @@ def asked(
     }
     if not suspects:
         return []
-    some_options = options(evidence, sorted(suspects), hypotheses, adds=adds, made=made, bars=bars)
-    pools = _pools(some_options)
+    pools = _pools(options(evidence, sorted(suspects), hypotheses, adds=adds, made=made, bars=bars))
     chosen: list[ChosenCase] = []
     cases: set[Case] = set()
     branches: list[Sequence[float]] = [weights]

@@ -210,9 +210,8 @@ class Model:
         return self._prior[part]
 
     def prior(self, fault: PartFault) -> float:
-        own, is_usual = self.own_prior(fault.part), self.is_erratic(fault.part)
-        is_usual = is_usual or fault.when is When.ALWAYS
-        return own + (0.0 if is_usual else COURSE) - fault.unknown
+        is_usual = fault.when is When.ALWAYS or self.is_erratic(fault.part)
+        return self.own_prior(fault.part) + (0.0 if is_usual else COURSE) - fault.unknown
 
     def score(self, faults: Hypothesis) -> float:
         """Log of prior times likelihood, relative to a cluster without a fault."""
