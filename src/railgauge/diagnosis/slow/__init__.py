@@ -25,7 +25,7 @@ from railgauge.diagnosis.slow.nodes import ComparedNode, compared_nodes
 from railgauge.diagnosis.slow.options import Barred
 from railgauge.diagnosis.slow.readings import evidence
 from railgauge.diagnosis.slow.search import searched
-from railgauge.diagnosis.slow.side_effects import with_side_effects
+from railgauge.diagnosis.slow.side_effects import SideEffect, side_effects
 from railgauge.diagnosis.slow.text import claims
 
 
@@ -36,11 +36,12 @@ class Inference:
     results: RunResults
     model: Model
     weighed: Weighed
+    effects: tuple[SideEffect, ...]
     bars: Barred
 
     @property
     def findings(self) -> tuple[FoundPart, ...]:
-        return tuple(findings(self.model, self.weighed))
+        return tuple(findings(self.model, self.weighed, self.effects))
 
     def asked(
         self, most: int, made: Collection[str] = (), *, again: bool = False
@@ -80,5 +81,6 @@ def inferred(
     Nothing is asked for that ``bars`` keeps a node from.
     """
     found = searched(evidence(results, known))
-    pool = with_side_effects(found.model, found.pool)
-    return Inference(results, found.model, weighed(pool, found.model.twins), bars)
+    likeliest = weighed(found.pool, found.model.twins)
+    effects = tuple(side_effects(found.model, likeliest.best))
+    return Inference(results, found.model, likeliest, effects, bars)

@@ -20,8 +20,9 @@ is 2.6 of them."""
 LATENCY_NOISE = 0.012
 """The same of a time in microseconds: two steps of 0.01 us of the shortest latencies (document
 003), as in the study of blind runs."""
-ALIKE = 0.022
-"""Readings that close to the fastest one may be healthy: twice what document 002 shows."""
+ALIKE = 5.5
+"""Values that are so many standard deviations below the fastest one may be healthy. Of a rate that
+is 2.2 %, twice what document 002 shows."""
 MISFIT = 0.015
 """The share of a loss that the forms predict only roughly. Calibrated."""
 STEEP = 3.0
@@ -106,7 +107,7 @@ SUSPECT = 0.05
 STRAGGLES = 0.018
 """A part that costs less beside the other slow parts is not named. Document 002: healthy like parts
 differ by up to 1.04 %. ``make stragglers``: no part that loses 1 % is named, most that lose 2 %
-are, and all that lose 3 %. Where two thirds of a group are slow, half of a loss below ``ALIKE`` is
+are, and all that lose 3 %. Where two thirds of a group are slow, half of a loss within ``ALIKE`` is
 taken for what healthy parts reach."""
 STRAGGLERS_SEEN = 2
 """A part that keeps its limits is not named for one execution alone: it may be a slow moment."""

@@ -8,7 +8,7 @@ likely.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from railgauge.diagnosis.slow.constants import SUSPECT
@@ -62,6 +62,12 @@ class Weighed:
                     found[other] = found.get(other, 0.0) + one.odds * probability
         order = sorted(found.items(), key=lambda entry: (-entry[1], entry[0]))
         return {other: weight for other, weight in order if weight >= least}
+
+
+def also(some: Weighed, exchanges: Iterable[Exchange]) -> Weighed:
+    """The same with other exchanges."""
+    every = (*some.exchanges, *exchanges)
+    return Weighed(some.best, tuple(sorted(every, key=lambda one: -one.odds)))
 
 
 def doubted(some: Weighed) -> Weighed:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from railgauge.diagnosis.slow.constants import (
     DECIDED,
@@ -14,11 +15,12 @@ from railgauge.diagnosis.slow.constants import (
     STRAGGLES,
     When,
 )
-from railgauge.diagnosis.slow.decision import Weighed
+from railgauge.diagnosis.slow.decision import Weighed, also
 from railgauge.diagnosis.slow.faults import PartFault
 from railgauge.diagnosis.slow.likelihood import Model
-from railgauge.diagnosis.slow.places import Losses, Places
+from railgauge.diagnosis.slow.places import Losses
 from railgauge.diagnosis.slow.readings import Execution, ShareReading, Shown
+from railgauge.diagnosis.slow.side_effects import SideEffect
 from railgauge.tools.form import ClusterPart
 
 _HALF_A_PERCENT, _NEXT = 0.005, 1e-4
@@ -33,7 +35,7 @@ class FoundPart:
     in its place, with their probabilities; ``next`` is the likeliest of them, however unlikely.
     ``fails`` are the items that miss a limit because of it, ``slower`` those that only lose speed.
     ``again`` are the keys of the cases measured again that tell of it or, if it is not decided, of
-    a rival.
+    a rival. ``effect_of`` is the NIC that may slow it.
     """
 
     part: ClusterPart
@@ -48,15 +50,19 @@ class FoundPart:
     fails: tuple[str, ...]
     slower: tuple[str, ...]
     again: frozenset[str]
+    effect_of: ClusterPart | None
 
     @property
     def is_decided(self) -> bool:
         return self.probability >= DECIDED
 
 
-def findings(model: Model, weighed: Weighed) -> Iterator[FoundPart]:
+def findings(
+    model: Model, weighed: Weighed, side_effects: Collection[SideEffect] = ()
+) -> Iterator[FoundPart]:
     """One for each fault of the likeliest hypothesis that costs more than healthy parts differ."""
     parts = model.evidence.parts
+    weighed = also(weighed, (one.instead for one in side_effects))
     for fault in weighed.best:
         if parts[fault.part].is_known:
             continue
@@ -81,6 +87,7 @@ def findings(model: Model, weighed: Weighed) -> Iterator[FoundPart]:
             fails,
             slower,
             frozenset(_again(model, [fault.part, *rivals])),
+            next((parts[o.of] for o in side_effects if not o.instead.has(fault.part)), None),
         )
 
 
@@ -100,6 +107,7 @@ class _Effects:
         executions = model.evidence.executions
         self._runs = [executions[number] for number in model.evidence.of_part[fault.part]]
         self._losses = {run.number: model.likeliest(run, weighed.best) for run in self._runs}
+        self._slowed = tuple(self._predicted())
 
     def _acts(self, run: Execution) -> bool:
         """Whether it likely acts on the execution, beside what its part always loses then."""
@@ -128,39 +136,47 @@ class _Effects:
 
     def costs(self) -> float:
         """The share of a figure that it takes at most beside what the others take."""
-        each = (
-            rest - low
-            for run in filter(self._acts, self._runs)
-            for reading in self._model.touched(run, self._fault.part)
-            for low, rest in [self._with_and_without(self._losses[run.number], reading.places)]
-        )
-        return 1 - math.exp(-max(each, default=0.0))
-
-    def _with_and_without(self, losses: Losses, places: Places) -> tuple[float, float]:
-        """What a figure reaches with all losses, and without those of the part."""
-        others = tuple(one for one in losses if one[0] != self._fault.part)
-        adds = self._model.adds
-        return places.predicted(losses, adds=adds)[0], places.predicted(others, adds=adds)[0]
+        return 1 - math.exp(-max((one.rest - one.all for one in self._slowed), default=0.0))
 
     def items(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The items that miss their limit because of the fault, and those that are slower."""
         rank: dict[str, bool] = {}
-        for run in filter(self._acts, self._runs):
-            for reading in self._model.touched(run, self._fault.part):
-                for one in reading.shown:
-                    effect = self._effect(self._losses[run.number], reading, one)
-                    if effect is not None and one.item:
-                        rank[one.item] = rank.get(one.item, False) or effect
+        for figure in self._slowed:
+            for one in figure.reading.shown:
+                effect = _effect(figure, one)
+                if effect is not None and one.item:
+                    rank[one.item] = rank.get(one.item, False) or effect
         fails = tuple(item for item, has_failed in rank.items() if has_failed)
         return fails, tuple(item for item, has_failed in rank.items() if not has_failed)
 
-    def _effect(self, losses: Losses, reading: ShareReading, one: Shown) -> bool | None:
-        """Whether the item misses its limit for the fault; ``None`` if it is no slower for it."""
-        places, adds, part = reading.places, self._model.adds, self._fault.part
-        low, rest = self._with_and_without(losses, places)
-        mine = tuple(o for o in losses if o[0] == part)
-        alone, _ = places.predicted(mine, adds=adds)
-        slower = low < rest - _HALF_A_PERCENT and reading.high < rest - STEEP * reading.sigma
-        least = min(one.least + _AT_LIMIT, -_HALF_A_PERCENT)
-        fails = one.failed and (alone < least or (slower and rest >= least))
-        return fails if fails or slower else None
+    def _predicted(self) -> Iterator[_Slowed]:
+        """Each figure of the executions that the fault acts on."""
+        part, adds = self._fault.part, self._model.adds
+        for run in filter(self._acts, self._runs):
+            losses = self._losses[run.number]
+            mine = tuple(one for one in losses if one[0] == part)
+            others = tuple(one for one in losses if one[0] != part)
+            for reading in self._model.touched(run, part):
+                shares = (
+                    reading.places.predicted(some, adds=adds)[0] for some in (losses, others, mine)
+                )
+                yield _Slowed(reading, *shares)
+
+
+class _Slowed(NamedTuple):
+    """A figure with its shares as predicted: with all losses, without the part, with it alone."""
+
+    reading: ShareReading
+    all: float
+    rest: float
+    alone: float
+
+
+def _effect(figure: _Slowed, one: Shown) -> bool | None:
+    """Whether the item misses its limit for the fault; ``None`` if it is no slower for it."""
+    reading = figure.reading
+    is_slower = reading.high < figure.rest - STEEP * reading.sigma
+    slower = is_slower and figure.all < figure.rest - _HALF_A_PERCENT
+    least = min(one.least + _AT_LIMIT, -_HALF_A_PERCENT)
+    fails = one.failed and (figure.alone < least or (slower and figure.rest >= least))
+    return fails if fails or slower else None

@@ -51,19 +51,19 @@ class Fitter:
             better = self._best(part, level, beside)
             if better > max(found):
                 found.append(better)
-        is_erratic = model.is_erratic(part)
-        if varying := _varying(part, asked, 1 if is_erratic else _CLUSTERS):
+        least = 1 if model.is_erratic(part) else _CLUSTERS
+        if varying := _varying(part, asked, least):
             gain = sum(self._mean(varying, run, losses) for run, losses in beside)
-            found.append((gain + (0.0 if is_erratic else COURSE), varying))
-        own = model.own_prior(part)
-        return [(gain + own, fault) for gain, fault in sorted(found, reverse=True) if gain > 0]
+            found.append((gain + model.prior(varying), varying))
+        return [one for one in sorted(found, reverse=True) if one[0] > model.own_prior(part)]
 
     def _best(
         self, part: int, share: float, beside: Sequence[tuple[Execution, Losses]]
     ) -> tuple[float, PartFault]:
-        """The fault of this share with the course that fits best, and what it gains."""
+        """The fault of this share with the course that fits best, and what it adds to the score."""
         gains = [(run.began, self._gain(part, share, run, losses)) for run, losses in beside]
-        return max(_courses(part, share, gains))
+        fits = _courses(part, share, gains)
+        return max((gain + self._model.prior(fault), fault) for gain, fault in fits)
 
     def _gain(self, part: int, share: float, run: Execution, losses: Losses) -> float:
         key = (part, share, run.number, losses)
@@ -98,7 +98,7 @@ def _at_times(part: int, share: float, gains: Gains) -> tuple[float, PartFault]:
     at = [(sum(_mixed(chance, gain) for _, gain in gains), chance) for chance in CHANCES]
     top, chance = max(at)
     mean = log_sum([gain for gain, _ in at]) - math.log(len(at))
-    return mean + COURSE, PartFault(part, When.AT_TIMES, share, chance, unknown=top - mean)
+    return top, PartFault(part, When.AT_TIMES, share, chance, unknown=top - mean)
 
 
 def _since(part: int, share: float, gains: Gains) -> Iterator[tuple[float, PartFault]]:
@@ -112,7 +112,7 @@ def _since(part: int, share: float, gains: Gains) -> Iterator[tuple[float, PartF
         del of_moment[min(of_moment)]
         top, since = max((gain, -began) for began, gain in of_moment.items())
         mean = log_sum(list(of_moment.values())) - math.log(len(of_moment))
-        yield mean + COURSE, PartFault(part, When.SINCE, share, since=-since, unknown=top - mean)
+        yield top, PartFault(part, When.SINCE, share, since=-since, unknown=top - mean)
 
 
 def _shares(asked: Sequence[tuple[float, bool]]) -> list[float]:

@@ -37,11 +37,11 @@ class ShareBounds:
 
 @dataclass(frozen=True, slots=True)
 class Healthy:
-    """What healthy parts reach, at least and at most, and how much they vary."""
+    """What healthy parts reach, at least and at most, and one standard deviation of it."""
 
     low: float
     high: float
-    noise: float = 0.0
+    sigma: float
 
     @property
     def is_known(self) -> bool:
@@ -59,22 +59,37 @@ def _share(value: float, reach: float) -> float:
     return max(SMALLEST_SHARE, min(0.0, math.log(value / reach))) if value else SMALLEST_SHARE
 
 
-def healthy(values: Sequence[MeasuredValue], doubted: Sequence[bool]) -> Healthy:
-    """What healthy parts reach; ``doubted`` are values of nodes that miss a limit elsewhere."""
+def healthy(values: Sequence[MeasuredValue], doubted: Sequence[bool], sigma: float) -> Healthy:
+    """What healthy parts reach; ``doubted`` are values of nodes that miss a limit elsewhere.
+
+    ``sigma`` is the least standard deviation of healthy ones.
+    """
     top = max(one.value for one in values)
     floor = max(one.floor for one in values)
-    alike = sorted(one.value for one in values if one.value >= top * (1 - ALIKE))
+    alike, sigma = _alike([one.value for one in values], sigma)
     is_sure = any(
-        one.value >= top * (1 - ALIKE) and not doubt
-        for one, doubt in zip(values, doubted, strict=True)
+        one.value >= alike[0] and not doubt for one, doubt in zip(values, doubted, strict=True)
     )
     if len(values) > 1 and is_sure and top >= floor:
         middle = median(alike[len(alike) // 2 :])
-        return Healthy(middle, middle, _spread(alike))
+        return Healthy(middle, middle, sigma)
     best = max(one.best for one in values)
     low = max(top, floor * (1 + LIMIT_ROOM))
     high = max(low, best or low * UNKNOWN_HEALTHY)
-    return Healthy(low, high)
+    return Healthy(low, high, sigma)
+
+
+def _alike(values: Sequence[float], sigma: float) -> tuple[list[float], float]:
+    """The values about as fast as the fastest one, the slowest first, and how much they vary.
+
+    The more they vary, the more of them are alike.
+    """
+    while True:
+        least = max(values) * (1 - ALIKE * sigma)
+        alike = sorted(value for value in values if value >= least)
+        if (spread := _spread(alike)) <= sigma:
+            return alike, sigma
+        sigma = spread
 
 
 def _spread(alike: Sequence[float]) -> float:

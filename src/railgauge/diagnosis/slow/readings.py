@@ -226,10 +226,10 @@ class _Reader:
         found: dict[PeerGroup, Healthy] = {}
         for group, some in groups.items():
             places = [_place(one.run[0]) in doubted for one in some]
-            found[group] = healthy([one.value for one in some], places)
+            found[group] = healthy([one.value for one in some], places, some[0].sigma)
             beside = kept[_any_placement(some[0])]
             if not found[group].is_known and len(beside) > len(some):
-                found[group] = Healthy(min(beside), max(beside))
+                found[group] = Healthy(min(beside), max(beside), found[group].sigma)
         return found
 
     def _executions(
@@ -266,7 +266,7 @@ def _reading(
         Shown(one.shown.item, one.shown.failed, share.least)
         for one, share in zip(some, shares, strict=True)
     )
-    sigma = max(max(one.sigma, reach[one.group].noise) for one in some)
+    sigma = max(reach[one.group].sigma for one in some)
     return ShareReading(places, low, high, sigma, shown)
 
 

@@ -1,76 +1,75 @@
 """What a slow NIC may cost its node's other NICs. Pure.
 
 Faults are independent in the model. But a NIC may slow the others of its node, for example where it
-floods what they share. The figures are then those of a second fault: of the node, or of the other
-NIC. Where they are, that fault is one of two explanations.
+floods what they share. The figures over NICs are then those of a second fault: of the node, of both
+directions of all its NICs, or of its other NICs. Where they are, the second fault is one of two
+explanations, and only figures of the node without its NICs tell which.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from railgauge.diagnosis.slow.constants import SIDE_EFFECT, When
-from railgauge.diagnosis.slow.faults import Hypothesis, PartFault, ordered
-from railgauge.diagnosis.slow.fitting import Fitter
+from railgauge.diagnosis.slow.decision import Exchange
+from railgauge.diagnosis.slow.faults import Hypothesis, PartFault
 from railgauge.diagnosis.slow.likelihood import Model
 from railgauge.tools.form import ClusterPart, KindOfPart
 
-_CAN_BE_EFFECTS = {KindOfPart.NODE, KindOfPart.NIC, KindOfPart.SEND, KindOfPart.RECEIVE}
+_BOTH_WAYS = {KindOfPart.SEND, KindOfPart.RECEIVE}
 
 
-def with_side_effects(model: Model, pool: Mapping[Hypothesis, float]) -> Mapping[Hypothesis, float]:
-    """The hypotheses, and those in which a fault of the best one is an effect of another one."""
-    best = max(pool, key=pool.__getitem__)
-    found = dict(pool)
-    for faults, score in _alternatives(model, best, pool[best]):
-        found[faults] = max(score, found.get(faults, -math.inf))
-    return found
+@dataclass(frozen=True, slots=True)
+class SideEffect:
+    """The hypothesis without the faults that may be effects, and the part that may slow them."""
+
+    instead: Exchange
+    of: int
 
 
-def _alternatives(model: Model, best: Hypothesis, top: float) -> Iterator[tuple[Hypothesis, float]]:
-    parts, known = model.evidence.parts, _log_likelihood(model, best)
-    for fault in best:
-        for larger in best:
-            if not _may_cause(parts[larger.part], parts[fault.part]):
-                continue
-            nics = _slowed_by(model, larger, fault)
-            if not nics:
-                continue
-            rest = tuple(one for one in best if one is not fault)
-            slowed = tuple(PartFault(part, When.ALWAYS, fault.share) for part in nics)
-            instead = _fitted_beside(model, slowed, rest)
-            lost = max(0.0, known - _log_likelihood(model, instead))
-            is_same = {one.part for one in instead} == {one.part for one in best}
-            yield rest if is_same else instead, top + SIDE_EFFECT - lost
-
-
-def _may_cause(larger: ClusterPart, other: ClusterPart) -> bool:
-    is_nic = larger.kind is KindOfPart.NIC and larger.node == other.node and larger != other
-    return is_nic and other.kind in _CAN_BE_EFFECTS
-
-
-def _slowed_by(model: Model, larger: PartFault, fault: PartFault) -> list[int]:
-    """The NICs that the larger fault slows if the other one is its effect; none if it is smaller.
-
-    What the whole node costs its NICs, or one direction of them, adds to the larger fault.
-    """
+def side_effects(model: Model, best: Hypothesis) -> Iterator[SideEffect]:
+    """What of the best hypothesis a larger fault of a NIC may explain."""
     parts = model.evidence.parts
-    node, is_whole = parts[fault.part].node, not parts[fault.part].nic
-    if larger.share >= fault.share and not is_whole:
-        return []
-    nics = (n for n, one in enumerate(parts) if one.kind is KindOfPart.NIC and one.node == node)
-    return [nic for nic in nics if is_whole or nic != larger.part]
+    for larger in best:
+        if parts[larger.part].kind is KindOfPart.NIC:
+            for effects in _effects(model, larger, best):
+                rest = tuple(one for one in best if one not in effects)
+                lost = max(0.0, _beside_nics(model, effects, best, rest))
+                yield SideEffect(Exchange(rest, math.exp(SIDE_EFFECT - lost)), larger.part)
 
 
-def _fitted_beside(model: Model, faults: Hypothesis, others: Hypothesis) -> Hypothesis:
-    """These faults, and others with the shares that fit beside them, the largest loss first."""
-    fitter = Fitter(model)
-    for one in sorted(others, key=lambda other: other.share):
-        fits = [fit for _, fit in fitter.fitted(one.part, faults)]
-        faults = ordered((*faults, *fits[:1]))
-    return faults
+def _effects(model: Model, larger: PartFault, best: Hypothesis) -> Iterator[Hypothesis]:
+    """The faults that slow all other NICs of the node as an effect of the larger one would."""
+    parts = model.evidence.parts
+    nic = parts[larger.part]
+    near = [one for one in best if parts[one.part].node == nic.node and one is not larger]
+    some = [one for one in near if one.when is larger.when or larger.when is When.ALWAYS]
+    yield from ((one,) for one in some if parts[one.part].kind is KindOfPart.NODE)
+    ways = [one for one in some if _is_way(parts[one.part])]
+    if {parts[one.part].kind for one in ways} == _BOTH_WAYS:
+        yield tuple(ways)
+    smaller = [one for one in some if one.share > larger.share]
+    others = tuple(one for one in smaller if parts[one.part].kind is KindOfPart.NIC)
+    if others and {parts[one.part] for one in others} == _nics(model, nic.node) - {nic}:
+        yield others
 
 
-def _log_likelihood(model: Model, faults: Hypothesis) -> float:
-    return model.score(faults) - sum(map(model.prior, faults))
+def _is_way(part: ClusterPart) -> bool:
+    """Whether it is one direction of all NICs of a node."""
+    return part.kind in _BOTH_WAYS and not part.nic
+
+
+def _nics(model: Model, node: str) -> set[ClusterPart]:
+    return {one for one in model.evidence.parts if one.kind is KindOfPart.NIC and one.node == node}
+
+
+def _beside_nics(model: Model, effects: Hypothesis, best: Hypothesis, rest: Hypothesis) -> float:
+    """How much better the effects, as faults, explain what their node measures without its NICs."""
+    evidence = model.evidence
+    node = evidence.parts[effects[0].part].node
+    over_nics = {n for nic in _nics(model, node) for n in evidence.of_part[evidence.number[nic]]}
+    used = {n for one in effects for n in evidence.of_part[one.part]}
+    some = [evidence.executions[number] for number in sorted(used - over_nics)]
+    return sum(model.mixed(one, best) - model.mixed(one, rest) for one in some)

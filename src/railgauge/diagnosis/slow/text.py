@@ -122,6 +122,7 @@ def in_words(one: FoundPart, items: Sequence[ItemRecord] = ()) -> str:
         text += f", that of {_cause_of(other)} ({_short(other)}) {_chance(probability)}"
     if not one.is_decided:
         text += f"; the evidence fits {listed(list(map(_short, _suspects(one))), _MOST)}"
+        text += f", or an effect of {_short(one.effect_of)}" if one.effect_of else ""
         text += "" if _names_all(one) else f", or a part that is less likely than {SUSPECT:.0%}"
     return text
 
