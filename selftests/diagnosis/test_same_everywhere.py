@@ -21,7 +21,7 @@ slow = {("n2", NICS[1]): 300.0, frozenset(("n3", "n4")): 330.0}
 found = run(*paths(RING, NICS, slow))
 for one in diagnosed(found).follow_ups():
     print(one)
-for cause in answered(found, lambda case: 300.0 if "n2" in case.nodes else FINE):
+for cause in answered(found, lambda case: 300.0 if "n2" in case.nodes else FINE).causes:
     print(cause.to_json())
 """
 

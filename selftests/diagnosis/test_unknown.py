@@ -22,7 +22,7 @@ from testing.diagnose_scenes import (
 )
 
 from railgauge.core.model import Outcome
-from railgauge.diagnosis import diagnose
+from railgauge.diagnosis import diagnose, diagnosed
 from railgauge.diagnosis.left_open.unknown import unknown
 from railgauge.diagnosis.left_open.unplanned import unplanned
 from railgauge.judging.correctness import CORRUPTION
@@ -34,7 +34,7 @@ NICS = tuple(nic.name for nic in platform().fabric_nics)
 def lines(*records, nodes=()):
     flat = [r for one in records for r in (one if isinstance(one, list) else [one])]
     found = findings(flat, nodes=nodes)
-    return [str(one) for one in unknown(found, diagnose(found))]
+    return [str(one) for one in unknown(found, diagnosed(found))]
 
 
 def right(item):
@@ -85,7 +85,7 @@ def test_a_blocker_without_a_cause_is_named_by_its_item():
     by = fact("n1", "some_setting")
     item = blocked(collective(["n1"], 400.0), by)
     found = findings([by, item])
-    (line,) = unknown(found, ())
+    (line,) = unknown(found, replace(diagnosed(found), causes=()))
     assert line.why == "blocked by test_some_setting[n1]"
 
 
@@ -173,7 +173,7 @@ def test_the_cost_is_linear():
         held = [blocked(one, by) for one in paths(pairs_of(nodes, 2), NICS, {})]
         found = findings([by, *held])
         started = time.process_time()
-        unknown(found, ())
+        unknown(found, replace(diagnosed(found), causes=()))
         return time.process_time() - started
 
     took_s(10)
@@ -221,5 +221,5 @@ def test_without_gpus_no_gpu_is_listed(name):
 def test_a_line_converts_to_plain_data():
     item = broken(collective(["n1"], 400.0), "node-unreachable", "n1")
     found = findings([item])
-    (one,) = unknown(found, diagnose(found))
+    (one,) = unknown(found, diagnosed(found))
     assert set(json.loads(json.dumps(one.to_json()))) == {"nodes", "what", "why"}

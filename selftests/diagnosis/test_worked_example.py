@@ -63,7 +63,7 @@ def test_the_report_reads_as_the_page_says(found):
 
 
 def test_what_the_run_adds_decides_as_the_page_says():
-    (cause,) = answered(run(), lambda case: rate(case.nodes, case.pairing.nic))
+    (cause,) = answered(run(), lambda case: rate(case.nodes, case.pairing.nic)).causes
     assert (cause.cause, str(cause.where), cause.confidence) == (
         "slow-direction", "mx02, mlx5_1", "likely",
     )  # fmt: skip

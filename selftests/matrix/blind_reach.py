@@ -30,7 +30,7 @@ from injections import Injection
 from railgauge.config.thresholds import Measurement
 from railgauge.core.errors import DataCorrupted, NoEvidence
 from railgauge.core.model import Case, Judgement, Outcome
-from railgauge.diagnosis.left_open.over_paths import RECEIVING, ways
+from railgauge.core.terms import Flow
 from railgauge.tools import flow
 from railgauge.tools.metric import LOWER
 
@@ -261,8 +261,8 @@ def _traffic(injection: Injection, item: Item, measurements: Measurements) -> bo
     """Errors are counted with the traffic of the NIC, where it receives."""
     if "traffic" not in item["ways"] or injection.device not in _parts(item["pairing"]):
         return False
-    one, other = item["nodes"]
-    return RECEIVING in ways((one, other), injection.node, flow(measurements[item["subject"]]))
+    sender = {Flow.FORWARD: 0, Flow.BACKWARD: 1}.get(flow(measurements[item["subject"]]))
+    return sender is None or item["nodes"][sender] != injection.node
 
 
 def _collective(_injection: Injection, item: Item, _measurements: object) -> bool:

@@ -211,11 +211,11 @@ def play(run: DrawnRun) -> Play:
         records, {}, lab.platform, lab.cluster, starts=lambda case: world.starts.get(case, ())
     )
     results = followed_up(world, found, diagnosis)
-    causes = diagnosis.diagnose(results)
+    diagnosed = diagnosis.diagnosed(results)
     level = sample.level(lab.platform, lab.cluster, _LEVEL, _ROUNDS, sampled=False)
-    said = (*unknown(results, causes), *unplanned(lab.platform, level))
+    said = (*unknown(results, diagnosed), *unplanned(lab.platform, level))
     verdict = {
-        "causes": [cause.to_json() for cause in causes],
+        "causes": [cause.to_json() for cause in diagnosed.causes],
         "unknown": [one.to_json() for one in said],
         "notes": list(notes(results)),
         "not_applicable": not_applicable(lab.platform, level),

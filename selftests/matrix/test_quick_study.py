@@ -228,9 +228,9 @@ def test_a_set_of_measurements_is_diagnosed_once():
     with using_lab(lab):
         found = results(bench(lab, "smoke"), 1)
     diagnosis = TimedDiagnosis()
-    assert diagnosis.diagnose(found)
+    assert diagnosis.diagnosed(found).causes
     first = diagnosis.found
     diagnosis.follow_ups(found, ())
     assert diagnosis.found is first
-    diagnosis.diagnose(replace(found, records={}))
+    diagnosis.diagnosed(replace(found, records={}))
     assert diagnosis.found is not first

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from railgauge.diagnosis import Cause, RunResults
+from railgauge.diagnosis import RunResults
 from railgauge.diagnosis.whole import Diagnosis, diagnosed
 from railgauge.judging.confirmation import Remeasurement
 
@@ -21,19 +21,7 @@ class TimedDiagnosis:
     seconds: float = 0.0
     found: Diagnosis | None = field(default=None, repr=False)
 
-    def diagnose(self, results: RunResults) -> tuple[Cause, ...]:
-        return self._diagnosed(results).causes
-
-    def follow_ups(
-        self, results: RunResults, before: Sequence[Remeasurement]
-    ) -> tuple[Remeasurement, ...]:
-        found = self._diagnosed(results)
-        began = time.process_time()
-        asked = found.follow_ups(before)
-        self.seconds += time.process_time() - began
-        return asked
-
-    def _diagnosed(self, results: RunResults) -> Diagnosis:
+    def diagnosed(self, results: RunResults) -> Diagnosis:
         last = self.found and self.found.results
         if not last or (last.records, last.confirmed) != (results.records, results.confirmed):
             began = time.process_time()
@@ -41,3 +29,12 @@ class TimedDiagnosis:
             self.seconds += time.process_time() - began
         assert self.found is not None
         return self.found
+
+    def follow_ups(
+        self, results: RunResults, before: Sequence[Remeasurement]
+    ) -> tuple[Remeasurement, ...]:
+        found = self.diagnosed(results)
+        began = time.process_time()
+        asked = found.follow_ups(before)
+        self.seconds += time.process_time() - began
+        return asked

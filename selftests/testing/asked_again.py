@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from railgauge.core.model import Case
-from railgauge.diagnosis import Cause, RunResults, diagnose
+from railgauge.diagnosis import RunResults, diagnosed
+from railgauge.diagnosis.whole import Diagnosis
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord
 from railgauge.run import confirming
@@ -22,14 +23,14 @@ def run(*items: ItemRecord, nodes: int = 4) -> RunResults:
     return findings(asked, nodes=names(nodes))
 
 
-def answered(found: RunResults, value: Callable[[Case], float | str]) -> tuple[Cause, ...]:
-    """The causes when nothing is left to ask; ``value`` is the rate of a case, or an error."""
+def answered(found: RunResults, value: Callable[[Case], float | str]) -> Diagnosis:
+    """The diagnosis when nothing is left to ask; ``value`` is the rate of a case, or an error."""
     results: tuple[Confirmed, ...] = ()
     while asked := confirming.lacking_partners(
         replace(found, confirmed=results), lambda _line: None, [one.asked for one in results]
     ):
         results += tuple(result(one, value) for one in asked)
-    return diagnose(replace(found, confirmed=results))
+    return diagnosed(replace(found, confirmed=results))
 
 
 def result(asked: Remeasurement, value: Callable[[Case], float | str]) -> Confirmed:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from railgauge.config.thresholds import Platform
 from railgauge.core.model import Cluster
 from railgauge.core.terms import Rung, Scope
-from railgauge.diagnosis import RunResults, diagnose, notes
+from railgauge.diagnosis import RunResults, diagnosed, notes
 from railgauge.diagnosis.left_open.unknown import Unknown, unknown
 from railgauge.diagnosis.left_open.unplanned import unplanned
 from railgauge.judging.record import ItemRecord
@@ -119,7 +119,8 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
     every = {**ordered, **last}
     planned = (item for item in run.planned if not closing.is_closing(item))
     counts = count(dict.fromkeys([*planned, *absent, *last]), every)
-    causes = with_causes(diagnose(results), results.soak, every)
+    diagnosis = diagnosed(results)
+    causes = with_causes(diagnosis.causes, results.soak, every)
     about = run.part.about if run.part else None
     weak = loose_limits(platform)
     accepted = (*weak, *effects(results.deviations, causes, every, run.ended))
@@ -144,7 +145,7 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
             filter(None, (run.reduced(platform, cluster), scope_of(cluster, platform)))
         ),
         causes=causes,
-        unknown=(*unknown(_with(results, absent), causes), *_unplanned(platform, level)),
+        unknown=(*unknown(_with(results, absent), diagnosis), *_unplanned(platform, level)),
         notes=(
             *history.notes(run.parts),
             *part.notes(run.part),

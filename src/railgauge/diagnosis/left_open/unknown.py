@@ -22,6 +22,7 @@ from railgauge.core.terms import Rung, Scope
 from railgauge.diagnosis.left_open.hidden import hidden
 from railgauge.diagnosis.left_open.topics import COLLECTIVES, OWN, Topic, said
 from railgauge.diagnosis.model import Cause, RunResults
+from railgauge.diagnosis.whole import Diagnosis
 from railgauge.judging.correctness import has_right_results
 from railgauge.judging.record import ItemRecord
 from railgauge.launchers import LAUNCHED
@@ -68,16 +69,19 @@ class _Part:
         return next((self.open[outcome] for outcome in _OPEN if outcome in self.open), None)
 
 
-def unknown(results: RunResults, causes: Sequence[Cause]) -> tuple[Unknown, ...]:
-    """Return what the items of a run left open on each node: by node, then by reason."""
+def unknown(results: RunResults, diagnosis: Diagnosis) -> tuple[Unknown, ...]:
+    """Return what the items of a run left open on each node: by node, then by reason.
+
+    The results may have records of items that were not run, which tell nothing else.
+    """
     records = _by_node(results)
-    reasons = _Reasons.of(causes)
+    reasons = _Reasons.of(diagnosis.causes)
     lines: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for node in [*(node.name for node in results.cluster.nodes), ""]:
         # Node by node: a run that answered little has hundreds of open parts on each.
         for what, why in _of_node(_parts(node, records[node], results), reasons):
             lines.setdefault((what, why), []).append(node)
-    for node, line in hidden(results, causes):
+    for node, line in hidden(results, diagnosis):
         lines.setdefault(line, []).append(node)
     return tuple(folded(lines))
 

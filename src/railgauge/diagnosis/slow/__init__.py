@@ -26,6 +26,7 @@ from railgauge.diagnosis.slow.options import Barred
 from railgauge.diagnosis.slow.readings import evidence
 from railgauge.diagnosis.slow.search import searched
 from railgauge.diagnosis.slow.side_effects import SideEffect, side_effects
+from railgauge.diagnosis.slow.sight import Sight
 from railgauge.diagnosis.slow.text import claims
 
 
@@ -63,6 +64,10 @@ class Inference:
         """The nodes, compared as a limit on stragglers asks."""
         found = self.findings
         return compared_nodes(self.model, self.weighed, found, self._questions(found))
+
+    def sight(self) -> Sight:
+        """What the figures show beside the slow parts that are decided."""
+        return Sight.of(self.model, self.weighed, self.findings)
 
     def _questions(self, found: Iterable[FoundPart]) -> list[Question]:
         is_open = any(not one.is_decided for one in found)
