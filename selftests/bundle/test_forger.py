@@ -142,12 +142,20 @@ def the_other_way(records):
 
 def without_size(records):
     for one in records:
-        if "::test_write_bandwidth[" in one["id"]:
+        if "::test_bandwidth[host_write_bandwidth-" in one["id"]:
             one["questions"][-1]["size_bytes"] = None
 
 
+def of_another_member(records):
+    """A member of a family gets the record of another one, under its own id."""
+    for one in records:
+        if "::test_bandwidth[host_write_bandwidth-" in one["id"]:
+            like = one["id"].replace("host_write_bandwidth", "host_read_bandwidth")
+            one.update({**of(records, like), "id": one["id"]})
+
+
 def another_text(records):
-    one, two, *_ = [r for r in records if "::test_write_bandwidth[" in r["id"]]
+    one, two, *_ = [r for r in records if "::test_bandwidth[host_write_bandwidth-" in r["id"]]
     one["transcript"] = two["transcript"]
 
 
@@ -156,6 +164,7 @@ def another_text(records):
     [
         (the_other_way, "asks for a measurement that level smoke does not make there"),
         (without_size, "asks for a measurement that it is not about"),
+        (of_another_member, "has the record of "),
         (another_text, "links to transcripts/host_write_bandwidth_"),
     ],
 )

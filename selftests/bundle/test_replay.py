@@ -52,7 +52,7 @@ def test_a_red_run(red, replay):
 
 
 def test_a_replay_can_be_bundled_and_verified(healthy, replay, verify, tmp_path):
-    run = replay(healthy.path, "-k", "test_port_state or test_write_bandwidth")
+    run = replay(healthy.path, "-k", "test_port_state or test_bandwidth and host_write_bandwidth")
     assert run.is_good
     bench.bundle(run.latest, tmp_path / "again", "--unsigned")
     code, out, _ = verify(tmp_path / "again")
@@ -113,7 +113,9 @@ def test_a_transcript_that_is_not_there_is_an_error(healthy, replay, tmp_path):
     run = replay(forged(healthy.path, tmp_path / "b", change), "--replay-unverified")
     assert run.code == 10
     wanting = {
-        i for i in run.outcomes if "test_write_bandwidth[" in i or "test_write_traffic[" in i
+        i
+        for i in run.outcomes
+        if "test_bandwidth[host_write_bandwidth-" in i or "test_traffic[host_write_bandwidth-" in i
     }
     assert run.with_outcome("error") == wanting
     assert all("there is no transcript" in run.junit[i].message for i in wanting)
@@ -128,8 +130,8 @@ def test_the_projects_own_limits_if_they_are_named(healthy, project, replay):
     assert replay(healthy.path).code == 0
     run = replay(healthy.path, "--platform", "connectx4-homelab")
     assert run.code == 1
-    assert {i.split("[")[0].rsplit("::")[-1] for i in run.with_outcome("failed")} == {
-        "test_write_bandwidth"
+    assert {i.split("-")[0].rsplit("::")[-1] for i in run.with_outcome("failed")} == {
+        "test_bandwidth[host_write_bandwidth"
     }
 
 

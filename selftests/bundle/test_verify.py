@@ -344,7 +344,7 @@ def test_other_limits_tell_item_by_item_what_they_change(healthy, verify, tmp_pa
     assert (code, said["verdict"]["verdict"]) == (1, "accepted")
     assert (other["verdict"]["verdict"], other["stands"]) == ("rejected", False)
     assert {one["judged"] for one in other["differences"]} == {"failed"}
-    assert all("test_write_bandwidth[" in one["id"] for one in other["differences"])
+    assert all("test_bandwidth[host_write_bandwidth-" in one["id"] for one in other["differences"])
     assert len(other["differences"]) == 3
 
 

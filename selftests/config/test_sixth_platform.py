@@ -186,4 +186,4 @@ def test_the_acceptance_suite_makes_items_of_it(site):
     ids = said.stdout.splitlines()
     assert sum("test_copy_between_gpus[" in line for line in ids) == 4 * 4 * 3
     assert any(line.endswith("[orca-01-gpu0>gpu3]") for line in ids)
-    assert any(line.endswith("test_all_reduce[row-8MiB]") for line in ids)
+    assert any(line.endswith("test_collective[group_all_reduce-row-8MiB]") for line in ids)

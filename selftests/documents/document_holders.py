@@ -30,6 +30,7 @@ from railgauge.judging.expectation import declared_at
 from railgauge.lab import faults, platforms
 from railgauge.planning import expectations
 from railgauge.planning.demand import ways
+from railgauge.planning.marks import KINDS, marked_tests
 from railgauge.tools import NAMES
 
 
@@ -247,15 +248,8 @@ def _functions(text: str) -> set[str]:
 @cache
 def _subjects() -> Mapping[str, frozenset[str]]:
     """The subjects of the ladder's tests, from their marks ``expects`` and ``measures``."""
-    found: dict[str, set[str]] = {"expects": set(), "measures": set()}
-    for path in (ROOT / "tests").glob("*/test_*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                marked = found.get(node.func.attr)
-                if marked is not None:
-                    words = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
-                    marked |= {word for word in words if isinstance(word, str)}
-    return {mark: frozenset(names) for mark, names in found.items()}
+    tests = marked_tests(ROOT)
+    return {kind: frozenset(one.name for one in tests if one.kind == kind) for kind in KINDS}
 
 
 _KINDS: Mapping[str, Callable[..., Any]] = {

@@ -11,12 +11,12 @@ import argparse
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from railgauge.planning.marks import NEEDS, marked_tests
+from railgauge.planning.marks import NEEDS, literals, marked_tests, tuples_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
@@ -45,6 +45,7 @@ class AcceptanceTest:
 
     path: Path
     function: ast.FunctionDef
+    tuples: Mapping[str, Sequence[str]]
 
     @property
     def title(self) -> str:
@@ -56,9 +57,13 @@ class AcceptanceTest:
 
     @cached_property
     def parts(self) -> dict[str, str]:
-        """The sentence that follows each label."""
+        """The sentence after each label: titles of the members of a family, then ``PARTS``."""
         found = re.findall(r"^(\w+): (.*(?:\n +.*)*)", self._doc, re.MULTILINE)
         return {label: " ".join(text.split()) for label, text in found}
+
+    @property
+    def subjects(self) -> list[str]:
+        return [name for mark, names in self.marks if mark != NEEDS for name in names]
 
     @property
     def each(self) -> list[str]:
@@ -70,8 +75,7 @@ class AcceptanceTest:
         """Name and arguments of each mark: ``("measures", ["gpu_write_bandwidth"])``."""
         for mark in self.function.decorator_list:
             if isinstance(mark, ast.Call) and isinstance(mark.func, ast.Attribute):
-                words = [one.value for one in mark.args if isinstance(one, ast.Constant)]
-                yield mark.func.attr, [str(word) for word in words]
+                yield mark.func.attr, [*literals(mark.args, self.tuples)]
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -87,9 +91,10 @@ def _needs() -> dict[str, tuple[str, ...]]:
 def acceptance_tests() -> list[AcceptanceTest]:
     """Every test in ``tests/``, in the order of the files."""
     return [
-        AcceptanceTest(path, node)
+        AcceptanceTest(path, node, tuples_of(tree))
         for path in sorted(TESTS.rglob("test_*.py"), key=_place)
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        for tree in [ast.parse(path.read_text(encoding="utf-8"))]
+        for node in tree.body
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
     ]
 
@@ -122,7 +127,8 @@ def _shown(test: AcceptanceTest) -> Iterator[str]:
     yield f"### `{test.function.name}`\n\n{test.title}\n"
     needs = f"; needs {', '.join(test.needs)}" if test.needs else ""
     yield f"- {judged}; one item for each {', '.join(test.each)}{needs}"
-    yield from (f"- **{label}:** {text}" for label, text in test.parts.items())
+    for label, text in test.parts.items():
+        yield f"- **{label}:** {text}" if label in PARTS else f"- `{label}`: {text}"
     yield ""
 
 

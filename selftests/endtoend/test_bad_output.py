@@ -17,10 +17,10 @@ LEVEL = ("--level", "nightly", *BARE)
 # One operation is enough for these tests.
 COLLECTIVES = (
     *("tests/intranode/test_node_collectives.py", "tests/collective/test_pairs.py"),
-    *("-k", "test_all_reduce"),
+    *("-k", "all_reduce"),
 )
 FEW = measuring("h100-tcpx", "node_all_reduce", "pair_all_reduce")
-PAIR = "[tcpx01:tcpx02"
+PAIR = "tcpx01:tcpx02"
 
 # Each changes what the launcher prints for the job over both nodes; $out is the original output.
 SPOIL = {

@@ -21,9 +21,11 @@ from testing.fewer import EXPECTED, measuring
 
 from railgauge.core.wording import shown
 
-WRITE = "tests/network/test_rdma.py::test_write_bandwidth[viper:columbia-mlx5_0-8MiB]"
+WRITE = (
+    "tests/network/test_rdma.py::test_bandwidth[host_write_bandwidth-viper:columbia-mlx5_0-8MiB]"
+)
 # The other item that reads the same command's output.
-TRAFFIC = "tests/network/test_rdma.py::test_write_traffic[viper:columbia-mlx5_0]"
+TRAFFIC = "tests/network/test_rdma.py::test_traffic[host_write_bandwidth-viper:columbia-mlx5_0]"
 # A row of perftest: sizes and iterations, the peak, the average, and the message rate.
 ROW = r"^\( *[0-9]\+ \+[0-9]\+ \+\)\([^ ]* \+\)[^ ]* \+[^ ]*$"
 
@@ -63,7 +65,9 @@ def falsify(average: str, rate: str, peak: str) -> Change:
 
 
 def falsified(average: str, rate: str = "0.000472", *, peak: str = r"\2") -> Scenario:
-    return Scenario((*ONE_PAIR, "-k", "write_bandwidth"), falsify(average, rate, peak))
+    return Scenario(
+        (*ONE_PAIR, "-k", "test_bandwidth and write_bandwidth"), falsify(average, rate, peak)
+    )
 
 
 def fault(name: str, change: Change = FEW) -> Scenario:

@@ -75,7 +75,9 @@ def own_outputs(run: Run) -> dict[str, str]:
 def test_an_output_that_is_printed_again_for_another_pair_names_other_ports(as_it_is):
     assert as_it_is.code == 10
     assert_sound(as_it_is)
-    measured = {name for name in as_it_is.outcomes if "test_write_bandwidth[" in name}
+    measured = {
+        name for name in as_it_is.outcomes if "test_bandwidth[host_write_bandwidth-" in name
+    }
     wrong = measured & as_it_is.with_outcome("error")
     assert len(wrong) == len(measured) - 1, as_it_is.output
     for name in wrong:

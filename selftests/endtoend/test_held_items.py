@@ -13,10 +13,11 @@ HELD = ("--most-items", "0")
 SWEPT = (*HOMELAB, "--lab-nodes", "2", "--level", "signoff")
 SLOW = (*SWEPT, "--lab-fault", "slow-node@columbia")
 CORRUPT = (*METAX, "--lab-nodes", "2", "--level", "smoke", "--lab-fault", "corrupt@mx02:3")
-TEST = "tests/network/test_rdma.py::test_write_bandwidth"
-ROW = f"{TEST}[viper:columbia-mlx5_0-64KiB]"
+TEST = "tests/network/test_rdma.py::test_bandwidth"
+ITEM = f"{TEST}[host_write_bandwidth-"
+ROW = f"{ITEM}viper:columbia-mlx5_0-64KiB]"
 # The item that has the row, among three.
-DIES_AT = f"{TEST}[viper:columbia-all-pairings-all-sizes]"
+DIES_AT = f"{ITEM}viper:columbia-all-pairings-all-sizes]"
 DIES = f"""
 
 import os
@@ -41,7 +42,7 @@ SWALLOWS = """
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if "test_write_bandwidth[" in item.nodeid:
+        if "test_bandwidth[host_write_bandwidth-" in item.nodeid:
             item.runtest = lambda: None
 """
 
@@ -54,7 +55,7 @@ import pytest
 @pytest.fixture(autouse=True)
 def tears(request):
     yield
-    assert "test_write_bandwidth[" not in request.node.nodeid, "torn"
+    assert "test_bandwidth[host_write_bandwidth-" not in request.node.nodeid, "torn"
 """
 
 SKIPS = """
@@ -64,7 +65,7 @@ import pytest
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if "test_write_bandwidth[" in item.nodeid:
+        if "test_bandwidth[host_write_bandwidth-" in item.nodeid:
             item.add_marker(pytest.mark.skip(reason="not tonight"))
 """
 
@@ -118,7 +119,9 @@ SCENARIOS = {
     "dies": Scenario((*SWEPT, *HELD, "-n", "1"), with_conftest(DIES)),
     "plain-slow": Scenario((*SLOW, *BARE), SWEEPS),
     "held-slow": Scenario((*SLOW, *HELD), SWEEPS),
-    "held-selected": Scenario((*SWEPT, *HELD, *BARE, "-k", "write_bandwidth and 64KiB"), SWEEPS),
+    "held-selected": Scenario(
+        (*SWEPT, *HELD, *BARE, "-k", "test_bandwidth and write_bandwidth and 64KiB"), SWEEPS
+    ),
     "swallowed": Scenario((*SWEPT, *HELD), with_conftest(SWALLOWS, WRITES)),
     "torn": Scenario((*SWEPT, *HELD, *BARE), with_conftest(TEARS, WRITES)),
     "torn-n1": Scenario((*SWEPT, *HELD, *BARE, "-n", "1"), with_conftest(TEARS, WRITES)),
@@ -163,8 +166,10 @@ def test_a_report_has_a_line_for_a_test_at_one_place(runs: Runs, name: str) -> N
     run = runs[name]
     lines: dict[str, list[str]] = {}
     for line in map(json.loads, (run.latest / "records.jsonl").read_text().splitlines()):
-        test, bracket, _ = line["id"].partition("[")
-        place = f"{test}[{':'.join(line['nodes'])}]" if bracket and line["nodes"] else line["id"]
+        test, bracket, words = line["id"].partition("[")
+        member = f"{line['subject']}-" if words.startswith(f"{line['subject']}-") else ""
+        place = f"{test}[{member}{':'.join(line['nodes'])}]"
+        place = place if bracket and line["nodes"] else line["id"]
         lines.setdefault(place, []).append(line["outcome"])
     assert set(run.junit) == set(run.html_rows) == set(run.allure) == set(lines)
     for place, outcomes in lines.items():
@@ -176,7 +181,7 @@ def test_a_report_has_a_line_for_a_test_at_one_place(runs: Runs, name: str) -> N
 def test_a_line_says_how_many_of_its_items_failed_and_which(runs: Runs) -> None:
     run = runs["held-slow"]
     told = 0
-    for at in (f"{name.removesuffix(']')}-" for name in run.junit if "[viper:columbia]" in name):
+    for at in (f"{name.removesuffix(']')}-" for name in run.junit if "viper:columbia]" in name):
         rows = {item: found for item, found in run.items.items() if item.startswith(at)}
         bad = [item for item, found in rows.items() if found not in ("passed", "marginal")]
         message = run.junit[f"{at.removesuffix('-')}]"].message
@@ -202,7 +207,7 @@ def test_the_worker_died_in_the_middle(runs: Runs) -> None:
 
 def test_what_was_not_called_is_no_pass(runs: Runs) -> None:
     run = runs["swallowed"]
-    rows = [item for item in run.items if item.startswith(f"{TEST}[")]
+    rows = [item for item in run.items if item.startswith(f"{ITEM}")]
     assert len(rows) == 6  # three sizes, both ways
     assert {run.items[item] for item in rows} == {"error"}
     assert run.code == 10  # incomplete
@@ -221,19 +226,18 @@ def test_what_goes_wrong_around_an_item_goes_wrong_for_each_row(
     runs: Runs, name: str, outcome: str, said: str
 ) -> None:
     run = runs[name]
-    ended = {found for item, found in run.items.items() if item.startswith(f"{TEST}[")}
+    ended = {found for item, found in run.items.items() if item.startswith(f"{ITEM}")}
     assert ended == {outcome}
     assert run.code == 10  # incomplete
-    assert said in run.junit[f"{TEST}[viper:columbia]"].message
+    assert said in run.junit[f"{ITEM}viper:columbia]"].message
 
 
 def test_what_a_fixture_asks_for_is_collected_one_by_one(runs: Runs) -> None:
     run = runs["site"]
     own = [item for item in run.order if "test_of_the_site[" in item]
-    other = [item for item in run.order if item.startswith(f"{TEST}[")]
-    assert sorted(item.partition("[")[2] for item in own) == sorted(
-        item.partition("[")[2] for item in other
-    )
+    other = [item for item in run.order if item.startswith(f"{ITEM}")]
+    words = sorted(item.partition("[")[2] for item in own)
+    assert words == sorted(item.removeprefix(ITEM) for item in other)
     assert {run.items[item] for item in own} == {"passed"}
 
 

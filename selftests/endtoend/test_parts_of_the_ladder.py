@@ -170,9 +170,9 @@ IDS = {
     "lab-h200": (
         "tests/intranode/test_gpu_links.py::test_copy_between_gpus[h200-02-gpu7>gpu0]",
         "tests/intranode/test_gpu_links.py::test_copy_between_gpu_and_host[h200-01-gpu3]",
-        "tests/intranode/test_node_collectives.py::test_all_reduce[h200-01-8GiB]",
-        "tests/collective/test_groups.py::test_all_reduce[all-8GiB]",
-        "tests/collective/test_groups.py::test_all_reduce_traffic[all]",
+        "tests/intranode/test_node_collectives.py::test_collective[node_all_reduce-h200-01-8GiB]",
+        "tests/collective/test_groups.py::test_collective[group_all_reduce-all-8GiB]",
+        "tests/collective/test_groups.py::test_traffic[group_all_reduce-all]",
     ),
     "lab-mi300x": (
         "tests/intranode/test_gpu_links.py::test_every_gpu_link[mi01-gpu0>gpu7]",
@@ -180,7 +180,7 @@ IDS = {
         "tests/intranode/test_gpu_links.py::test_all_to_all_average[mi01]",
     ),
     "groups": (
-        "tests/collective/test_groups.py::test_all_reduce[most-8GiB]",
+        "tests/collective/test_groups.py::test_collective[group_all_reduce-most-8GiB]",
         "tests/collective/test_groups.py::test_all_reduce_transport[all]",
     ),
 }
@@ -212,7 +212,8 @@ def test_collectives_on_pairs_groups_and_all_nodes(runs: Runs) -> None:
     assert {tuple(nodes), tuple(nodes[:3])} == {place for place in places if len(place) > 2}
     assert len([place for place in places if len(place) == 2]) == 4
     groups = {i.partition("[")[2] for i in run.outcomes if "test_groups" in i}
-    assert groups == {"all-8GiB]", "all]", "most-8GiB]", "most]"}
+    own = {one.removeprefix("group_all_reduce-") for one in groups}
+    assert own == {"all-8GiB]", "all]", "most-8GiB]", "most]"}
     ranks = {place: 8 * len(place) for place in places}
     for key, case in run.transcripts.items():
         place = tuple(key.partition("[")[2].rstrip("]").split(":"))
@@ -256,7 +257,7 @@ def test_the_hostfile_overrides_the_environment_of_the_platform(runs: Runs) -> N
     failed = run.with_outcome("failed")
     assert all(item_id.startswith("tests/collective/") for item_id in failed)
     assert run.with_outcome("passed") == set(run.outcomes) - failed
-    slow = "tests/collective/test_pairs.py::test_all_reduce[h200-01:h200-02-8GiB]"
+    slow = "tests/collective/test_pairs.py::test_collective[pair_all_reduce-h200-01:h200-02-8GiB]"
     assert slow in failed
     line = next(line for line in run.measurements if line["id"] == slow)
     # Document 001: about 337 GB/s, with some rows far below.

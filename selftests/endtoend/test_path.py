@@ -88,8 +88,10 @@ def test_the_rungs_below_see_nothing_of_it(run: Run) -> None:
 def test_sockets_are_another_transport_and_leave_the_nics_idle(runs: Runs, name: str) -> None:
     run = runs[name]
     transport = pair_items(run, "test_all_reduce_transport[")
-    traffic = pair_items(run, "test_all_reduce_traffic[")
-    assert transport | traffic | pair_items(run, "test_all_reduce[") <= run.with_outcome("failed")
+    traffic = pair_items(run, "test_traffic[pair_all_reduce-")
+    assert transport | traffic | pair_items(
+        run, "test_collective[pair_all_reduce-"
+    ) <= run.with_outcome("failed")
     for item_id in transport:
         assert "the log names Socket" in run.junit[item_id].message
     for item_id in traffic:
@@ -102,7 +104,7 @@ def test_sockets_are_another_transport_and_leave_the_nics_idle(runs: Runs, name:
 )
 def test_an_idle_nic_is_named(runs: Runs, name: str, node: str, nic: str, others: str) -> None:
     run = runs[name]
-    (traffic,) = pair_items(run, "test_all_reduce_traffic[")
+    (traffic,) = pair_items(run, "test_traffic[pair_all_reduce-")
     assert traffic in run.with_outcome("failed")
     message = run.junit[traffic].message
     assert f"{nic} of {node} carried 0 GB" in message
@@ -124,8 +126,8 @@ def test_the_way_through_host_memory_is_no_gpudirect(runs: Runs, name: str, node
     run = runs[name]
     failed = run.with_outcome("failed")
     transport = pair_items(run, "test_all_reduce_transport[")
-    assert transport | pair_items(run, "test_all_reduce[") <= failed
+    assert transport | pair_items(run, "test_collective[pair_all_reduce-") <= failed
     for item_id in transport:
         assert "does not name GDRDMA" in run.junit[item_id].message
-    assert pair_items(run, "test_all_reduce_traffic[") <= run.with_outcome("passed")
+    assert pair_items(run, "test_traffic[pair_all_reduce-") <= run.with_outcome("passed")
     assert f"tests/preflight/test_gpus.py::test_peer_memory[{node}]" in failed

@@ -22,7 +22,9 @@ from testing.fewer import measuring
 from railgauge.core.wording import shown
 
 ALL_PAIRS = (*HOMELAB, *SMOKE, "--rounds", "3")
-RAISED = "tests/network/test_rdma.py::test_write_bandwidth[viper:columbia-mlx5_0-8MiB]"
+RAISED = (
+    "tests/network/test_rdma.py::test_bandwidth[host_write_bandwidth-viper:columbia-mlx5_0-8MiB]"
+)
 GOVERNOR = "tests/preflight/test_host.py::test_cpu_governor[columbia]"
 
 
@@ -111,7 +113,7 @@ def test_an_absurd_metric_hides_no_missed_limit(runs: Runs) -> None:
     run = runs["two-metrics"]
     assert run.code == 1
     assert run.counts["failed"] == 1
-    assert all("test_send_latency" in item_id for item_id in run.with_outcome("failed"))
+    assert all("[host_send_latency-" in item_id for item_id in run.with_outcome("failed"))
     judged = {line["metric"]: line["outcome"] for line in run.measurements if line["unit"] == "us"}
     assert judged == {"lat_avg": "failed", "lat_typical": "passed"}
 
@@ -121,7 +123,7 @@ def test_slow_node_fails_its_pairs_only(runs: Runs) -> None:
     assert run.code == 1
     assert run.verdict["verdict"] == "rejected"
     assert all("columbia" in item_id for item_id in run.with_outcome("failed"))
-    bandwidths = [i for i in run.outcomes if "bandwidth" in i and "columbia" in i]
+    bandwidths = [i for i in run.outcomes if "::test_bandwidth[" in i and "columbia" in i]
     assert set(bandwidths) <= run.with_outcome("failed")
 
 

@@ -150,7 +150,7 @@ def broken_off(tmp_path_factory: pytest.TempPathFactory) -> Project:
         (("-k", "nics"), "-k is nics here and was write"),
         (("--no-gates",), "--no-gates is True here and was not given"),
         (("--hostfile", "hostfiles/other.yaml"), "other.yaml differs from the hostfile of the run"),
-        (("tests/network/test_rdma.py::test_write_traffic",), "lacks a test"),
+        (("tests/network/test_rdma.py::test_traffic",), "lacks a test"),
     ],
     ids=lambda value: value[0].lstrip("-") if isinstance(value, tuple) else "",
 )

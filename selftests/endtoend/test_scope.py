@@ -9,8 +9,10 @@ import pytest
 from testing.acceptance import BARE, HOMELAB, ONE_PAIR, SMOKE, Project, Runs, Scenario, assert_sound
 from testing.fewer import measuring
 
-WRITE = "tests/network/test_rdma.py::test_write_bandwidth[viper:columbia-mlx5_0-8MiB]"
-NARROW = ("-k", "locked_memory or write_bandwidth")
+WRITE = (
+    "tests/network/test_rdma.py::test_bandwidth[host_write_bandwidth-viper:columbia-mlx5_0-8MiB]"
+)
+NARROW = ("-k", "locked_memory or test_bandwidth and write_bandwidth")
 
 
 # The last one has one repeat at every level, and is not at smoke.

@@ -10,11 +10,13 @@ from test_many_nodes import clashes
 from testing.acceptance import HOMELAB, SMOKE, Project, Run, Runs, Scenario, assert_sound
 from testing.fewer import measuring
 
-ONCE = "tests/network/test_rdma.py::test_write_bandwidth[viper:columbia-mlx5_0-8MiB]"
-TWICE = "tests/network/test_rdma.py::test_read_traffic[prometheus:viper-mlx5_0]"
-LATE = "tests/network/test_rdma.py::test_send_traffic[columbia:prometheus-mlx5_0]"
+ONCE = "tests/network/test_rdma.py::test_bandwidth[host_write_bandwidth-viper:columbia-mlx5_0-8MiB]"
+TWICE = "tests/network/test_rdma.py::test_traffic[host_read_bandwidth-prometheus:viper-mlx5_0]"
+LATE = "tests/network/test_rdma.py::test_traffic[host_send_bandwidth-columbia:prometheus-mlx5_0]"
 # The other item of the case, which reads what was measured before the workers died.
-SAME_CASE = "tests/network/test_rdma.py::test_read_bandwidth[prometheus:viper-mlx5_0-8MiB]"
+SAME_CASE = (
+    "tests/network/test_rdma.py::test_bandwidth[host_read_bandwidth-prometheus:viper-mlx5_0-8MiB]"
+)
 # SIGKILL, as the kernel sends it when memory is short: first after a tool ran, before anything is
 # on disk and with the nodes' leases held; then after an item is judged and before it is reported.
 _KILLING = f"""

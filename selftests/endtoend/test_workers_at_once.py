@@ -65,7 +65,7 @@ Store.save = save
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item):
-    if "test_send_bandwidth[node05:node04-mlx5_0" in item.nodeid:
+    if "test_bandwidth[host_send_bandwidth-node05:node04-mlx5_0" in item.nodeid:
         die("died-judging")
     return (yield)
 """
@@ -109,8 +109,8 @@ def test_deaths_are_told_with_all_that_the_worker_ran(runs: Runs) -> None:
     assert all(crash["again"] for crash in found)
     assert 2 <= len(found) <= 4
     items = {crash["item"] for crash in found}
-    assert any("test_write_bandwidth[node06:node05-mlx5_0" in item for item in items)
-    assert any("test_send_bandwidth[node05:node04-mlx5_0" in item for item in items)
+    assert any("test_bandwidth[host_write_bandwidth-node06:node05-mlx5_0" in item for item in items)
+    assert any("test_bandwidth[host_send_bandwidth-node05:node04-mlx5_0" in item for item in items)
     assert run.words.count("another worker runs it") + run.words.count("one by one") >= 2
 
 

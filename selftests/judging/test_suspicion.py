@@ -65,7 +65,10 @@ def test_what_shows_no_limit_reached_clears_no_node(outcome):
 
 def test_what_failed_on_the_node_alone_or_in_a_group_stays():
     alone = "tests/preflight/test_host.py::test_memlock[a]", ("a",)
-    group = "tests/collective/test_groups.py::test_all_reduce[leaf-8GiB]", ("a", "b", "c")
+    group = (
+        "tests/collective/test_groups.py::test_collective[group_all_reduce-leaf-8GiB]",
+        ("a", "b", "c"),
+    )
     found = suspicious("a", (alone, FAILED), (group, FAILED), (rdma("a", "c"), PASSED))
     assert found == [alone[0], group[0]]
 

@@ -233,6 +233,43 @@ def test_needs_must_be_string_literals(tmp_path, mark):
         read(tmp_path, text)
 
 
+FAMILY = """
+NAMES = ("a", "b")
+
+
+@pytest.mark.measures(*NAMES, "c")
+def test_one_after_the_other(measurement, pair, size, measure, check):
+    pass
+"""
+
+
+def test_each_member_of_a_family_is_a_subject(tmp_path):
+    found = read(tmp_path, FAMILY)
+    assert [(one.kind, one.name, one.ways) for one in found] == [
+        ("measures", name, ("size",)) for name in "abc"
+    ]
+    assert len({one.where for one in found}) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ('"c"', '"a"', "measures names 'a' twice"),
+        ("measurement, ", "", "has 3 names, so that the test needs the argument 'measurement'"),
+        ("measurement, ", "expectation, ", "needs the argument 'measurement'"),
+        ("*NAMES, ", "", "the argument 'measurement' is for a test whose mark measures has sev"),
+    ],
+)
+def test_a_wrong_family_is_bad_input(tmp_path, old, new, why):
+    with pytest.raises(BadInput, match=why):
+        read(tmp_path, FAMILY.replace(old, new))
+
+
+def test_names_that_only_python_knows_are_left_to_the_collection(tmp_path):
+    found = read(tmp_path, FAMILY.replace('("a", "b")', 'tuple("ab")'))
+    assert [one.name for one in found] == ["c"]
+
+
 def test_an_unknown_need_is_bad_input_that_lists_the_known_needs():
     (error,) = needs.unknown([MarkedTest("t.py::test_a", "expects", "a", (), ("gpus", "gpuz"))])
     (line,) = lines_of(error)

@@ -194,6 +194,36 @@ def test_ids_say_place_link_gpu_and_size_in_plain_words(ids):
     assert not set(everything) & set("@~ /\\'\"()")
 
 
+FAMILY = """\
+import pytest
+
+PAIRS = ("pair", "again", "average")
+
+
+@pytest.mark.measures(*PAIRS)
+def test_pairs(measurement, pair, size, measure, check):
+    check(measure(pair, of=measurement), size)
+
+
+@pytest.mark.measures("average")
+def test_average(pair, measure, check):
+    check(measure(pair))
+"""
+
+
+def test_a_family_has_the_items_of_each_member_that_is_asked_for(ids):
+    doc = platform()
+    doc["measurements"] |= {name: {**doc["measurements"]["pair"]} for name in ("again", "average")}
+    asserting(doc, "average", {"metric": "avg_busbw", "per": "run"})
+    over = {"from": "64KiB", "to": "8MiB", "factor": 2}
+    doc["measurements"]["average"]["limits"][0]["over"] = over
+    found = ids(doc, "--level", "nightly", test_family=FAMILY)
+    pairs = found["test_average"]
+    assert len(pairs) == 4
+    last = [one for one in found["test_pairs"] if one.endswith("-8MiB")]
+    assert last == [f"{name}-{pair}-8MiB" for name in ("pair", "again") for pair in pairs]
+
+
 AGAIN = """\
 import pytest
 

@@ -101,7 +101,7 @@ def gdr(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
     project = make_project(tmp_path_factory.mktemp("gdr") / "project")
     fault = ("--no-gates", "--lab-fault", "gdr-disabled@mx02")
-    some = ("-k", "peer_memory or alike or write_bandwidth or test_all_reduce")
+    some = ("-k", "peer_memory or alike or write_bandwidth or all_reduce")
     run = project.run(*METAX, *SMOKE, *fault, *some)
     assert run.code == 1, run.output[-2000:]
     return run

@@ -78,7 +78,7 @@ def test_perftest_ends_in_the_error_of_a_missing_device(runner, name):
 
 def test_its_cause_is_the_nic_that_is_not_there(runner):
     record = ItemRecord(
-        id="tests/network/test_rdma.py::test_write_bandwidth[one:two-mlx5_0-8MiB]",
+        id="tests/network/test_rdma.py::test_bandwidth[host_write_bandwidth-one:two-mlx5_0-8MiB]",
         rung=1,
         subject="host_write_bandwidth",
         title="",

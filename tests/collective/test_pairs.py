@@ -4,17 +4,34 @@ import pytest
 
 pytestmark = pytest.mark.needs("two nodes")
 
+COLLECTIVES = (
+    "pair_all_reduce",
+    "pair_all_gather",
+    "pair_reduce_scatter",
+    "pair_alltoall",
+    "pair_sendrecv",
+    "pair_broadcast",
+)
 
-@pytest.mark.measures("pair_all_reduce")
-def test_all_reduce(pair, size, measure, check):
-    """All-reduce over the GPUs of two nodes runs at the bandwidth of the fabric.
+
+@pytest.mark.measures(*COLLECTIVES)
+def test_collective(measurement, pair, size, measure, check):
+    """A collective over two nodes runs at the bandwidth of the fabric.
+
+    pair_all_reduce: All-reduce over the GPUs of two nodes runs at the bandwidth of the fabric.
+    pair_all_gather: All-gather over two nodes runs at the bandwidth of the fabric.
+    pair_reduce_scatter: Reduce-scatter over two nodes runs at the bandwidth of the fabric.
+    pair_alltoall: All-to-all over two nodes runs at the bandwidth of the fabric.
+    pair_sendrecv: Send-receive from the last GPU of a node to the first of the next runs at the
+        fabric's rate.
+    pair_broadcast: Broadcast from one GPU over two nodes runs at the bandwidth of the fabric.
 
     Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
     Fail: The bus bandwidth is below its floor, or a result is wrong.
     Remedy: Compare rungs 1 to 3 of these nodes first; if those pass, check the launcher's
         binding and the collective's log.
     """
-    check(measure(pair), size)
+    check(measure(pair, of=measurement), size)
 
 
 @pytest.mark.measures("pair_all_reduce")
@@ -42,8 +59,8 @@ def test_all_reduce_transport(pair, measure, check_transport):
     check_transport(measure(pair))
 
 
-@pytest.mark.measures("pair_all_reduce")
-def test_all_reduce_traffic(pair, measure, check_traffic):
+@pytest.mark.measures("pair_all_reduce", "pair_all_gather", "pair_reduce_scatter", "pair_broadcast")
+def test_traffic(measurement, pair, measure, check_traffic):
     """Every fabric NIC of every node carried its share, and no error counter grew.
 
     Pass: Every fabric NIC of every node carried its share of the payload, and no error counter
@@ -53,7 +70,7 @@ def test_all_reduce_traffic(pair, measure, check_traffic):
     Remedy: Compare the collective's own log (NET lines) with the HCA list of the platform file;
         check the idle NIC's port.
     """
-    check_traffic(measure(pair))
+    check_traffic(measure(pair, of=measurement))
 
 
 @pytest.mark.measures("pair_all_reduce_one_gpu")
@@ -82,70 +99,6 @@ def test_traffic_of_one_gpu_a_node(pair, measure, check_traffic):
     check_traffic(measure(pair))
 
 
-@pytest.mark.measures("pair_all_gather")
-def test_all_gather(pair, size, measure, check):
-    """All-gather over two nodes runs at the bandwidth of the fabric.
-
-    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
-    Fail: The bus bandwidth is below its floor, or a result is wrong.
-    Remedy: Compare rungs 1 to 3 of these nodes first; if those pass, check the launcher's
-        binding and the collective's log.
-    """
-    check(measure(pair), size)
-
-
-@pytest.mark.measures("pair_all_gather")
-def test_all_gather_traffic(pair, measure, check_traffic):
-    """Every fabric NIC of every node carried its share, and no error counter grew.
-
-    Pass: Every fabric NIC of every node carried its share of the payload, and no error counter
-        grew.
-    Fail: A NIC carried too little or nothing, the payload went over another device, or a port
-        counted errors.
-    Remedy: Compare the collective's own log (NET lines) with the HCA list of the platform file;
-        check the idle NIC's port.
-    """
-    check_traffic(measure(pair))
-
-
-@pytest.mark.measures("pair_reduce_scatter")
-def test_reduce_scatter(pair, size, measure, check):
-    """Reduce-scatter over two nodes runs at the bandwidth of the fabric.
-
-    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
-    Fail: The bus bandwidth is below its floor, or a result is wrong.
-    Remedy: Compare rungs 1 to 3 of these nodes first; if those pass, check the launcher's
-        binding and the collective's log.
-    """
-    check(measure(pair), size)
-
-
-@pytest.mark.measures("pair_reduce_scatter")
-def test_reduce_scatter_traffic(pair, measure, check_traffic):
-    """Every fabric NIC of every node carried its share, and no error counter grew.
-
-    Pass: Every fabric NIC of every node carried its share of the payload, and no error counter
-        grew.
-    Fail: A NIC carried too little or nothing, the payload went over another device, or a port
-        counted errors.
-    Remedy: Compare the collective's own log (NET lines) with the HCA list of the platform file;
-        check the idle NIC's port.
-    """
-    check_traffic(measure(pair))
-
-
-@pytest.mark.measures("pair_alltoall")
-def test_alltoall(pair, size, measure, check):
-    """All-to-all over two nodes runs at the bandwidth of the fabric.
-
-    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
-    Fail: The bus bandwidth is below its floor, or a result is wrong.
-    Remedy: Compare rungs 1 to 3 of these nodes first; if those pass, check the launcher's
-        binding and the collective's log.
-    """
-    check(measure(pair), size)
-
-
 @pytest.mark.measures("pair_alltoall")
 def test_alltoall_traffic(pair, measure, check_traffic):
     """The fabric NICs of both nodes carried the payload, and no error counter grew.
@@ -160,48 +113,10 @@ def test_alltoall_traffic(pair, measure, check_traffic):
 
 
 @pytest.mark.measures("pair_sendrecv")
-def test_sendrecv(pair, size, measure, check):
-    """Send-receive from the last GPU of a node to the first of the next runs at the fabric's rate.
-
-    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
-    Fail: The bus bandwidth is below its floor, or a result is wrong.
-    Remedy: Compare rungs 1 to 3 of these nodes first; if those pass, check the launcher's
-        binding and the collective's log.
-    """
-    check(measure(pair), size)
-
-
-@pytest.mark.measures("pair_sendrecv")
 def test_sendrecv_traffic(pair, measure, check_traffic):
     """The NICs on the path of the send-receive carried the payload, and no error counter grew.
 
     Pass: The NICs that the ring uses carried the payload, and no error counter grew.
-    Fail: A NIC carried too little or nothing, the payload went over another device, or a port
-        counted errors.
-    Remedy: Compare the collective's own log (NET lines) with the HCA list of the platform file;
-        check the idle NIC's port.
-    """
-    check_traffic(measure(pair))
-
-
-@pytest.mark.measures("pair_broadcast")
-def test_broadcast(pair, size, measure, check):
-    """Broadcast from one GPU over two nodes runs at the bandwidth of the fabric.
-
-    Pass: The bus bandwidth at this message size reaches its floor, and every result is correct.
-    Fail: The bus bandwidth is below its floor, or a result is wrong.
-    Remedy: Compare rungs 1 to 3 of these nodes first; if those pass, check the launcher's
-        binding and the collective's log.
-    """
-    check(measure(pair), size)
-
-
-@pytest.mark.measures("pair_broadcast")
-def test_broadcast_traffic(pair, measure, check_traffic):
-    """Every fabric NIC of every node carried its share, and no error counter grew.
-
-    Pass: Every fabric NIC of every node carried its share of the payload, and no error counter
-        grew.
     Fail: A NIC carried too little or nothing, the payload went over another device, or a port
         counted errors.
     Remedy: Compare the collective's own log (NET lines) with the HCA list of the platform file;

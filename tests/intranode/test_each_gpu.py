@@ -5,64 +5,24 @@ import pytest
 pytestmark = pytest.mark.needs("gpus")
 
 
-@pytest.mark.measures("gpu_matrix_fp64")
-def test_matrix_products_in_fp64(node, gpu, measure, check):
-    """Each GPU multiplies matrices in FP64 at its rate, and every result is right.
+@pytest.mark.measures(
+    "gpu_matrix_fp64", "gpu_matrix_fp32", "gpu_matrix_tf32", "gpu_matrix_bf16", "gpu_matrix_fp8"
+)
+def test_matrix_products(measurement, node, gpu, measure, check):
+    """Each GPU multiplies matrices at its rate, and every result is right.
+
+    gpu_matrix_fp64: Each GPU multiplies matrices in FP64 at its rate, and every result is right.
+    gpu_matrix_fp32: Each GPU multiplies matrices in FP32 at its rate, and every result is right.
+    gpu_matrix_tf32: Each GPU multiplies matrices in TF32 at its rate, and every result is right.
+    gpu_matrix_bf16: Each GPU multiplies matrices in BF16 at its rate, and every result is right.
+    gpu_matrix_fp8: Each GPU multiplies matrices in FP8 at its rate, and every result is right.
 
     Pass: The rate reaches its floor, and no checked result is wrong.
     Fail: The rate is below its floor, or a result is wrong.
     Remedy: Compare clock, temperature and power with the node's other GPUs; take a GPU with wrong
         results out of service.
     """
-    check(measure(node), gpu=gpu)
-
-
-@pytest.mark.measures("gpu_matrix_fp32")
-def test_matrix_products_in_fp32(node, gpu, measure, check):
-    """Each GPU multiplies matrices in FP32 at its rate, and every result is right.
-
-    Pass: The rate reaches its floor, and no checked result is wrong.
-    Fail: The rate is below its floor, or a result is wrong.
-    Remedy: Compare clock, temperature and power with the node's other GPUs; take a GPU with wrong
-        results out of service.
-    """
-    check(measure(node), gpu=gpu)
-
-
-@pytest.mark.measures("gpu_matrix_tf32")
-def test_matrix_products_in_tf32(node, gpu, measure, check):
-    """Each GPU multiplies matrices in TF32 at its rate, and every result is right.
-
-    Pass: The rate reaches its floor, and no checked result is wrong.
-    Fail: The rate is below its floor, or a result is wrong.
-    Remedy: Compare clock, temperature and power with the node's other GPUs; take a GPU with wrong
-        results out of service.
-    """
-    check(measure(node), gpu=gpu)
-
-
-@pytest.mark.measures("gpu_matrix_bf16")
-def test_matrix_products_in_bf16(node, gpu, measure, check):
-    """Each GPU multiplies matrices in BF16 at its rate, and every result is right.
-
-    Pass: The rate reaches its floor, and no checked result is wrong.
-    Fail: The rate is below its floor, or a result is wrong.
-    Remedy: Compare clock, temperature and power with the node's other GPUs; take a GPU with wrong
-        results out of service.
-    """
-    check(measure(node), gpu=gpu)
-
-
-@pytest.mark.measures("gpu_matrix_fp8")
-def test_matrix_products_in_fp8(node, gpu, measure, check):
-    """Each GPU multiplies matrices in FP8 at its rate, and every result is right.
-
-    Pass: The rate reaches its floor, and no checked result is wrong.
-    Fail: The rate is below its floor, or a result is wrong.
-    Remedy: Compare clock, temperature and power with the node's other GPUs; take a GPU with wrong
-        results out of service.
-    """
-    check(measure(node), gpu=gpu)
+    check(measure(node, of=measurement), gpu=gpu)
 
 
 @pytest.mark.measures("gpu_memory_copy")

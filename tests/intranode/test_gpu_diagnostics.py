@@ -3,43 +3,23 @@
 import pytest
 
 
-@pytest.mark.measures("gpu_diagnostic_quick")
+@pytest.mark.measures("gpu_diagnostic_quick", "gpu_diagnostic_full", "gpu_diagnostic_extended")
 @pytest.mark.needs("nvidia gpus")
-def test_quick_diagnostic(node, measure, check_results):
-    """The vendor's quick diagnostic passes: driver, libraries, permissions and settings.
+def test_diagnostic(measurement, node, measure, check_results):
+    """Every GPU passes the vendor's diagnostic.
+
+    gpu_diagnostic_quick: The vendor's quick diagnostic passes: driver, libraries, permissions and
+        settings.
+    gpu_diagnostic_full: Every GPU passes the vendor's longest diagnostic: memory, PCIe, power and
+        stress.
+    gpu_diagnostic_extended: Every GPU passes the vendor's extended utility diagnostics.
 
     Pass: Every named test passed on every GPU.
     Fail: A named test failed or was not carried out on a GPU.
     Remedy: Follow the diagnostic's own message in the transcript; drain the node if a GPU
         failed.
     """
-    check_results(measure(node))
-
-
-@pytest.mark.measures("gpu_diagnostic_full")
-@pytest.mark.needs("nvidia gpus")
-def test_full_diagnostic(node, measure, check_results):
-    """Every GPU passes the vendor's longest diagnostic: memory, PCIe, power and stress.
-
-    Pass: Every named test passed on every GPU.
-    Fail: A named test failed or was not carried out on a GPU.
-    Remedy: Follow the diagnostic's own message in the transcript; drain the node if a GPU
-        failed.
-    """
-    check_results(measure(node))
-
-
-@pytest.mark.measures("gpu_diagnostic_extended")
-@pytest.mark.needs("nvidia gpus")
-def test_extended_diagnostic(node, measure, check_results):
-    """Every GPU passes the vendor's extended utility diagnostics.
-
-    Pass: Every named test passed on every GPU.
-    Fail: A named test failed or was not carried out on a GPU.
-    Remedy: Follow the diagnostic's own message in the transcript; drain the node if a GPU
-        failed.
-    """
-    check_results(measure(node))
+    check_results(measure(node, of=measurement))
 
 
 @pytest.mark.measures("node_health_check")

@@ -4,21 +4,42 @@ import pytest
 
 pytestmark = pytest.mark.needs("rdma", "two nodes")
 
+BANDWIDTHS = (
+    "host_write_bandwidth",
+    "host_write_bandwidth_bidirectional",
+    "host_read_bandwidth",
+    "host_read_bandwidth_bidirectional",
+    "host_send_bandwidth",
+    "host_send_bandwidth_bidirectional",
+    "host_send_bandwidth_4qp",
+)
 
-@pytest.mark.measures("host_write_bandwidth")
-def test_write_bandwidth(pair, pairing, size, measure, check):
-    """Host-memory RDMA writes between any two nodes run at line rate.
+
+@pytest.mark.measures(*BANDWIDTHS)
+def test_bandwidth(measurement, pair, pairing, size, measure, check):
+    """Host-memory RDMA between any two nodes runs at line rate.
+
+    host_write_bandwidth: Host-memory RDMA writes between any two nodes run at line rate.
+    host_write_bandwidth_bidirectional: Host-memory RDMA writes run at line rate in both directions
+        at once.
+    host_read_bandwidth: Host-memory RDMA reads between any two nodes run at line rate.
+    host_read_bandwidth_bidirectional: Host-memory RDMA reads run at line rate in both directions at
+        once.
+    host_send_bandwidth: Host-memory RDMA sends between any two nodes run at line rate.
+    host_send_bandwidth_bidirectional: Host-memory RDMA sends run at line rate in both directions at
+        once.
+    host_send_bandwidth_4qp: Host-memory RDMA sends over four QPs run at line rate.
 
     Pass: The bandwidth at this message size reaches its floor.
     Fail: The bandwidth is below its floor.
     Remedy: Compare both nodes with other partners; then check PCIe slot, MTU, link rate and
         NUMA placement of the slow one.
     """
-    check(measure(pair, pairing), size)
+    check(measure(pair, pairing, of=measurement), size)
 
 
-@pytest.mark.measures("host_write_bandwidth")
-def test_write_traffic(pair, pairing, measure, check_traffic):
+@pytest.mark.measures(*BANDWIDTHS, "host_send_latency")
+def test_traffic(measurement, pair, pairing, measure, check_traffic):
     """The NIC under test carried the payload, no other NIC did, and no error counter grew.
 
     Pass: The counters of the NIC under test grew by the payload, those of the other fabric NICs
@@ -28,210 +49,20 @@ def test_write_traffic(pair, pairing, measure, check_traffic):
     Remedy: Check the device and GID index in the transcript; for errors, check the cable and
         both transceivers.
     """
-    check_traffic(measure(pair, pairing))
+    check_traffic(measure(pair, pairing, of=measurement))
 
 
-@pytest.mark.measures("host_write_bandwidth_bidirectional")
-def test_write_bandwidth_both_ways(pair, pairing, size, measure, check):
-    """Host-memory RDMA writes run at line rate in both directions at once.
+@pytest.mark.measures("host_write_latency", "host_read_latency", "host_send_latency")
+def test_latency(measurement, pair, pairing, size, measure, check):
+    """A small RDMA message between any two nodes has low latency.
 
-    Pass: The bandwidth at this message size reaches its floor.
-    Fail: The bandwidth is below its floor.
-    Remedy: Compare both nodes with other partners; then check PCIe slot, MTU, link rate and
-        NUMA placement of the slow one.
-    """
-    check(measure(pair, pairing), size)
-
-
-@pytest.mark.measures("host_write_bandwidth_bidirectional")
-def test_write_traffic_both_ways(pair, pairing, measure, check_traffic):
-    """The NIC under test carried the payload, no other NIC did, and no error counter grew.
-
-    Pass: The counters of the NIC under test grew by the payload, those of the other fabric NICs
-        did not, and no error counter grew.
-    Fail: The payload went over another NIC or over TCP, or a port counted errors while it
-        carried the payload.
-    Remedy: Check the device and GID index in the transcript; for errors, check the cable and
-        both transceivers.
-    """
-    check_traffic(measure(pair, pairing))
-
-
-@pytest.mark.measures("host_read_bandwidth")
-def test_read_bandwidth(pair, pairing, size, measure, check):
-    """Host-memory RDMA reads between any two nodes run at line rate.
-
-    Pass: The bandwidth at this message size reaches its floor.
-    Fail: The bandwidth is below its floor.
-    Remedy: Compare both nodes with other partners; then check PCIe slot, MTU, link rate and
-        NUMA placement of the slow one.
-    """
-    check(measure(pair, pairing), size)
-
-
-@pytest.mark.measures("host_read_bandwidth")
-def test_read_traffic(pair, pairing, measure, check_traffic):
-    """The NIC under test carried the payload, no other NIC did, and no error counter grew.
-
-    Pass: The counters of the NIC under test grew by the payload, those of the other fabric NICs
-        did not, and no error counter grew.
-    Fail: The payload went over another NIC or over TCP, or a port counted errors while it
-        carried the payload.
-    Remedy: Check the device and GID index in the transcript; for errors, check the cable and
-        both transceivers.
-    """
-    check_traffic(measure(pair, pairing))
-
-
-@pytest.mark.measures("host_read_bandwidth_bidirectional")
-def test_read_bandwidth_both_ways(pair, pairing, size, measure, check):
-    """Host-memory RDMA reads run at line rate in both directions at once.
-
-    Pass: The bandwidth at this message size reaches its floor.
-    Fail: The bandwidth is below its floor.
-    Remedy: Compare both nodes with other partners; then check PCIe slot, MTU, link rate and
-        NUMA placement of the slow one.
-    """
-    check(measure(pair, pairing), size)
-
-
-@pytest.mark.measures("host_read_bandwidth_bidirectional")
-def test_read_traffic_both_ways(pair, pairing, measure, check_traffic):
-    """The NIC under test carried the payload, no other NIC did, and no error counter grew.
-
-    Pass: The counters of the NIC under test grew by the payload, those of the other fabric NICs
-        did not, and no error counter grew.
-    Fail: The payload went over another NIC or over TCP, or a port counted errors while it
-        carried the payload.
-    Remedy: Check the device and GID index in the transcript; for errors, check the cable and
-        both transceivers.
-    """
-    check_traffic(measure(pair, pairing))
-
-
-@pytest.mark.measures("host_send_bandwidth")
-def test_send_bandwidth(pair, pairing, size, measure, check):
-    """Host-memory RDMA sends between any two nodes run at line rate.
-
-    Pass: The bandwidth at this message size reaches its floor.
-    Fail: The bandwidth is below its floor.
-    Remedy: Compare both nodes with other partners; then check PCIe slot, MTU, link rate and
-        NUMA placement of the slow one.
-    """
-    check(measure(pair, pairing), size)
-
-
-@pytest.mark.measures("host_send_bandwidth")
-def test_send_traffic(pair, pairing, measure, check_traffic):
-    """The NIC under test carried the payload, no other NIC did, and no error counter grew.
-
-    Pass: The counters of the NIC under test grew by the payload, those of the other fabric NICs
-        did not, and no error counter grew.
-    Fail: The payload went over another NIC or over TCP, or a port counted errors while it
-        carried the payload.
-    Remedy: Check the device and GID index in the transcript; for errors, check the cable and
-        both transceivers.
-    """
-    check_traffic(measure(pair, pairing))
-
-
-@pytest.mark.measures("host_send_bandwidth_bidirectional")
-def test_send_bandwidth_both_ways(pair, pairing, size, measure, check):
-    """Host-memory RDMA sends run at line rate in both directions at once.
-
-    Pass: The bandwidth at this message size reaches its floor.
-    Fail: The bandwidth is below its floor.
-    Remedy: Compare both nodes with other partners; then check PCIe slot, MTU, link rate and
-        NUMA placement of the slow one.
-    """
-    check(measure(pair, pairing), size)
-
-
-@pytest.mark.measures("host_send_bandwidth_bidirectional")
-def test_send_traffic_both_ways(pair, pairing, measure, check_traffic):
-    """The NIC under test carried the payload, no other NIC did, and no error counter grew.
-
-    Pass: The counters of the NIC under test grew by the payload, those of the other fabric NICs
-        did not, and no error counter grew.
-    Fail: The payload went over another NIC or over TCP, or a port counted errors while it
-        carried the payload.
-    Remedy: Check the device and GID index in the transcript; for errors, check the cable and
-        both transceivers.
-    """
-    check_traffic(measure(pair, pairing))
-
-
-@pytest.mark.measures("host_send_bandwidth_4qp")
-def test_send_bandwidth_over_four_queue_pairs(pair, pairing, size, measure, check):
-    """Host-memory RDMA sends over four QPs run at line rate.
-
-    Pass: The bandwidth at this message size reaches its floor.
-    Fail: The bandwidth is below its floor.
-    Remedy: Compare both nodes with other partners; then check PCIe slot, MTU, link rate and
-        NUMA placement of the slow one.
-    """
-    check(measure(pair, pairing), size)
-
-
-@pytest.mark.measures("host_send_bandwidth_4qp")
-def test_send_traffic_over_four_queue_pairs(pair, pairing, measure, check_traffic):
-    """The NIC under test carried the payload, no other NIC did, and no error counter grew.
-
-    Pass: The counters of the NIC under test grew by the payload, those of the other fabric NICs
-        did not, and no error counter grew.
-    Fail: The payload went over another NIC or over TCP, or a port counted errors while it
-        carried the payload.
-    Remedy: Check the device and GID index in the transcript; for errors, check the cable and
-        both transceivers.
-    """
-    check_traffic(measure(pair, pairing))
-
-
-@pytest.mark.measures("host_write_latency")
-def test_write_latency(pair, pairing, size, measure, check):
-    """A small RDMA write between any two nodes has low latency.
+    host_write_latency: A small RDMA write between any two nodes has low latency.
+    host_read_latency: A small RDMA read between any two nodes has low latency.
+    host_send_latency: A small RDMA send between any two nodes has low latency.
 
     Pass: The latency at this message size stays below its ceiling.
     Fail: The latency is above its ceiling.
     Remedy: Check power-saving states and the CPU governor of both nodes, and the path through
         the switches.
     """
-    check(measure(pair, pairing), size)
-
-
-@pytest.mark.measures("host_read_latency")
-def test_read_latency(pair, pairing, size, measure, check):
-    """A small RDMA read between any two nodes has low latency.
-
-    Pass: The latency at this message size stays below its ceiling.
-    Fail: The latency is above its ceiling.
-    Remedy: Check power-saving states and the CPU governor of both nodes, and the path through
-        the switches.
-    """
-    check(measure(pair, pairing), size)
-
-
-@pytest.mark.measures("host_send_latency")
-def test_send_latency(pair, pairing, size, measure, check):
-    """A small RDMA send between any two nodes has low latency.
-
-    Pass: The latency at this message size stays below its ceiling.
-    Fail: The latency is above its ceiling.
-    Remedy: Check power-saving states and the CPU governor of both nodes, and the path through
-        the switches.
-    """
-    check(measure(pair, pairing), size)
-
-
-@pytest.mark.measures("host_send_latency")
-def test_send_latency_traffic(pair, pairing, measure, check_traffic):
-    """The NIC under test carried the payload, no other NIC did, and no error counter grew.
-
-    Pass: The counters of the NIC under test grew by the payload, those of the other fabric NICs
-        did not, and no error counter grew.
-    Fail: The payload went over another NIC or over TCP, or a port counted errors while it
-        carried the payload.
-    Remedy: Check the device and GID index in the transcript; for errors, check the cable and
-        both transceivers.
-    """
-    check_traffic(measure(pair, pairing))
+    check(measure(pair, pairing, of=measurement), size)

@@ -6,28 +6,19 @@ Where several versions of a thing are installed on a node, all of them are compa
 import pytest
 
 
-@pytest.mark.expects("kernel")
-def test_kernel(node, expect):
-    """The node runs the declared kernel, or that of the other nodes.
+@pytest.mark.expects("kernel", "os")
+def test_system_version(expectation, node, expect):
+    """The node runs the declared release of its system, or that of the other nodes.
+
+    kernel: The node runs the declared kernel, or that of the other nodes.
+    os: The node runs the declared operating system release, or that of the other nodes.
 
     Pass: The version is the declared one; where none is declared, the one that most nodes have.
     Fail: The version differs.
     Remedy: Declare the wanted release in the hostfile (versions), and install it where it is
         missing: most nodes may have the wrong one.
     """
-    expect(node)
-
-
-@pytest.mark.expects("os")
-def test_os(node, expect):
-    """The node runs the declared operating system release, or that of the other nodes.
-
-    Pass: The version is the declared one; where none is declared, the one that most nodes have.
-    Fail: The version differs.
-    Remedy: Declare the wanted release in the hostfile (versions), and install it where it is
-        missing: most nodes may have the wrong one.
-    """
-    expect(node)
+    expect(node, of=expectation)
 
 
 @pytest.mark.expects("bios")
@@ -69,17 +60,23 @@ def test_nic_firmware(node, adapter, expect):
     expect(node, adapter=adapter)
 
 
-@pytest.mark.expects("gpu_driver")
+@pytest.mark.expects("gpu_driver", "gpu_runtime", "collective_library")
 @pytest.mark.needs("gpus")
-def test_gpu_driver(node, expect):
-    """The node runs the declared GPU driver, or that of the other nodes.
+def test_gpu_software_version(expectation, node, expect):
+    """The node runs the declared release of its GPU software, or that of the other nodes.
+
+    gpu_driver: The node runs the declared GPU driver, or that of the other nodes.
+    gpu_runtime: The node runs the declared release of CUDA, ROCm or MACA, or that of the other
+        nodes.
+    collective_library: The node runs the declared release of the collective library, or that of the
+        other nodes.
 
     Pass: The version is the declared one; where none is declared, the one that most nodes have.
     Fail: The version differs.
     Remedy: Declare the wanted release in the hostfile (versions), and install it where it is
         missing: most nodes may have the wrong one.
     """
-    expect(node)
+    expect(node, of=expectation)
 
 
 @pytest.mark.expects("gpu_kernel_module")
@@ -89,19 +86,6 @@ def test_gpu_kernel_module(node, expect):
 
     Pass: The kind is the declared one, or that of the other nodes.
     Fail: The kind differs.
-    Remedy: Declare the wanted release in the hostfile (versions), and install it where it is
-        missing: most nodes may have the wrong one.
-    """
-    expect(node)
-
-
-@pytest.mark.expects("gpu_runtime")
-@pytest.mark.needs("gpus")
-def test_gpu_runtime(node, expect):
-    """The node runs the declared release of CUDA, ROCm or MACA, or that of the other nodes.
-
-    Pass: The version is the declared one; where none is declared, the one that most nodes have.
-    Fail: The version differs.
     Remedy: Declare the wanted release in the hostfile (versions), and install it where it is
         missing: most nodes may have the wrong one.
     """
@@ -130,18 +114,5 @@ def test_gpu_fabric_manager(node, expect):
     Pass: Both versions are equal.
     Fail: The versions differ: the fabric manager does not start or does not register GPUs.
     Remedy: Install the fabric manager of the driver's version and restart it.
-    """
-    expect(node)
-
-
-@pytest.mark.expects("collective_library")
-@pytest.mark.needs("gpus")
-def test_collective_library(node, expect):
-    """The node runs the declared release of the collective library, or that of the other nodes.
-
-    Pass: The version is the declared one; where none is declared, the one that most nodes have.
-    Fail: The version differs.
-    Remedy: Declare the wanted release in the hostfile (versions), and install it where it is
-        missing: most nodes may have the wrong one.
     """
     expect(node)

@@ -1,7 +1,8 @@
 """Checks that every record agrees with its id, and that no two items ask the same. Pure.
 
-An id names a file, a test, and in brackets the place, the part of the node and the message size. A
-record that differs from its id is the record of another item.
+An id names a file, a test, and in brackets the place, the part of the node and the message size; in
+a family of subjects these follow the name of the subject. A record that differs from its id is the
+record of another item.
 
 Example: a record about ``a:b``, ``mlx5_0`` and 8 MiB belongs under an id that ends in
 ``[a:b-mlx5_0-8MiB]``; under ``[a:c-mlx5_0-8MiB]`` it is refused.
@@ -50,7 +51,7 @@ class _Binding:
         for name, nodes in wanted.groups.items():
             self._groups.setdefault(nodes, set()).add(name)
         self._extents: dict[tuple[str, bool], _Extent] = {}
-        self._tests: dict[str, tuple[int, str, str]] = {}
+        self._tests: dict[tuple[str, str], tuple[int, str, str]] = {}
         self._asked: dict[Question, str] = {}
         self._parts: dict[str, dict[str, expectations.NodePart]] = {}
 
@@ -58,7 +59,7 @@ class _Binding:
         named = _ID.fullmatch(item.id)
         if named is None:
             _fail(item, "has an id that is not a test's")
-        self._refuse_other_words(item, named["words"] or "")
+        self._refuse_other_words(item, (named["words"] or "").removeprefix(item.member))
         self._refuse_other_rung(item)
         self._refuse_other_test(item, named["test"])
         for question in item.questions:
@@ -94,9 +95,10 @@ class _Binding:
             _fail(item, f"is on rung {item.rung}, but its subject is on rung {min(rungs)}")
 
     def _refuse_other_test(self, item: ItemRecord, test: str) -> None:
-        """Raise unless all items of a test have the same rung, subject and title."""
+        """Raise unless all items of a test, or of a member of a family, have the same rung, subject
+        and title."""
         about = (item.rung, item.subject, item.title)
-        if self._tests.setdefault(test, about) != about:
+        if self._tests.setdefault((test, item.member), about) != about:
             _fail(item, f"is about {item.subject}, but other items of its test are not")
 
     def _refuse_other_question(self, item: ItemRecord, question: Question) -> None:

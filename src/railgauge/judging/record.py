@@ -82,6 +82,12 @@ class ItemRecord:
         return ends[self.nodes.index(node)]
 
     @property
+    def member(self) -> str:
+        """The subject with a dash, as the id of an item of a family has it before the place."""
+        words = self.id.partition("[")[2]
+        return f"{self.subject}-" if words.startswith(f"{self.subject}-") else ""
+
+    @property
     def asserted(self) -> bool:
         """Whether a value was compared with a limit that counts."""
         return self.outcome in (Outcome.PASSED, Outcome.MARGINAL, Outcome.FAILED)

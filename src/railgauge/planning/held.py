@@ -4,8 +4,8 @@ Up to ``MOST_ITEMS`` each of them is an item that pytest collects. In a larger r
 one item for each place, and the others are rows of it. Each row has the record that the item would
 have, so that the verdict is the same.
 
-Example: the rows of ``test_write_bandwidth[a:b-all-pairings-all-sizes]`` have the ids
-``…[a:b-mlx5_0-64KiB]``, ``…[a:b-mlx5_0-8MiB]``, ``…[a:b-mlx5_1-64KiB]`` and so on.
+Example: the rows of ``test_bandwidth[host_read_bandwidth-a:b-all-pairings-all-sizes]`` have the
+ids ``…-a:b-mlx5_0-64KiB]``, ``…-a:b-mlx5_0-8MiB]``, ``…-a:b-mlx5_1-64KiB]`` and so on.
 """
 
 from __future__ import annotations

@@ -1,16 +1,18 @@
 """Read from the source of the tests what they ask for; no test is imported or collected.
 
 A test names its subject with a mark, ``@pytest.mark.measures("NAME")`` or
-``@pytest.mark.expects("NAME")``. Only a name that is a string literal is found here; pytest finds
-others when it collects. A second mark names the hardware that a test needs,
-``@pytest.mark.needs("gpus", "two nodes")``. It is at the test or, as ``pytestmark``, at the top of
-the file for all of its tests.
+``@pytest.mark.expects("NAME")``. A mark with several names is that of a *family*: its subjects are
+judged alike, and the test has the one in hand as its argument ``measurement`` or ``expectation``.
+Only string literals are found here, and tuples of them that have a name at the top of the file
+(``*NAMES``); pytest finds others when it collects. A second mark names the hardware that a test
+needs, ``@pytest.mark.needs("gpus", "two nodes")``. It is at the test or, as ``pytestmark``, at the
+top of the file for all of its tests.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,6 +23,8 @@ from railgauge.planning.demand import GPU, LINK, RUN, SIZE
 
 MEASURES, EXPECTS = KINDS = ("measures", "expects")
 NEEDS = "needs"
+MEMBER = {MEASURES: "measurement", EXPECTS: "expectation"}
+"""The argument of a family's test, by the kind of its subjects."""
 
 # Argument of a test -> the way in which it asks. ``check`` is not listed: it asks per part.
 _ASKING = {
@@ -80,14 +84,17 @@ def _of_text(text: str, shown: Path) -> tuple[MarkedTest, ...]:
 
 def _in_tree(tree: ast.Module, shown: Path) -> Iterator[MarkedTest]:
     for_all = tuple(need for mark in _marks_of_file(tree) for need in _needs(mark))
+    tuples = tuples_of(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             where = f"{shown.as_posix()}::{node.name}"
             own = (need for mark in node.decorator_list for need in _needs(mark))
             needs = tuple(dict.fromkeys((*for_all, *own)))
-            ways = ways_of([argument.arg for argument in node.args.args])
-            for kind, name in filter(None, map(_subject, node.decorator_list)):
-                yield MarkedTest(where, kind, name, ways, needs)
+            arguments = [argument.arg for argument in node.args.args]
+            ways = ways_of(arguments)
+            for mark in node.decorator_list:
+                for kind, name in _subjects(mark, tuples, arguments):
+                    yield MarkedTest(where, kind, name, ways, needs)
             marks = (*node.decorator_list, *_marks_of_file(tree))
             if all(_name(mark) == NEEDS for mark in marks):
                 yield MarkedTest(where, "", "")
@@ -102,22 +109,65 @@ def _marks_of_file(tree: ast.Module) -> list[ast.expr]:
     return []
 
 
-def _subject(mark: ast.expr) -> tuple[str, str] | None:
-    match mark:
-        case ast.Call(args=[ast.Constant(value=str(name))]) if _name(mark) in KINDS:
-            return _name(mark), name
-    return None
+def tuples_of(tree: ast.Module) -> dict[str, tuple[str, ...]]:
+    """Return the tuples of string literals that have a name at the top of the file."""
+    found: dict[str, tuple[str, ...]] = {}
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Tuple(elts=values)):
+                texts = literals(values, {})
+                if len(texts) == len(values):
+                    found[name] = texts
+    return found
+
+
+def _subjects(
+    mark: ast.expr, tuples: Mapping[str, Sequence[str]], arguments: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield kind and name of each subject of a mark. Raises ``BadInput`` for a wrong family."""
+    kind = _name(mark)
+    if isinstance(mark, ast.Call) and kind in KINDS:
+        names = literals(mark.args, tuples)
+        are_known = all(literals([one], tuples) for one in mark.args)
+        if names and are_known and (what := wrong_family(kind, names, arguments)):
+            raise BadInput(f"line {mark.lineno}: {what}")
+        yield from ((kind, name) for name in names)
+
+
+def wrong_family(kind: str, names: Sequence[str], arguments: Sequence[str]) -> str:
+    """Return what is wrong with the names of a mark or the arguments of its test; else nothing."""
+    member = MEMBER[kind]
+    if len({*names}) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        return f"{kind} names {twice!r} twice"
+    if len(names) > 1 and member not in arguments:
+        return f"{kind} has {len(names)} names, so that the test needs the argument {member!r}"
+    if len(names) == 1 and member in arguments:
+        return f"the argument {member!r} is for a test whose mark {kind} has several names"
+    return ""
 
 
 def _needs(mark: ast.expr) -> tuple[str, ...]:
     """Return the needs that a mark names. Raises ``BadInput`` unless all are string literals."""
     if not isinstance(mark, ast.Call) or _name(mark) != NEEDS:
         return ()
-    named = [arg.value for arg in mark.args if isinstance(arg, ast.Constant)]
-    if len(named) < len(mark.args) or not all(isinstance(one, str) for one in named):
+    named = literals(mark.args, {})
+    if len(named) < len(mark.args):
         what = f"line {mark.lineno}: needs takes string literals only, such as needs('gpus')"
         raise BadInput(what)
-    return tuple(map(str, named))
+    return named
+
+
+def literals(values: Sequence[ast.expr], tuples: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return the string literals among these values, and those of the ``tuples`` unpacked there."""
+    found: list[str] = []
+    for value in values:
+        match value:
+            case ast.Constant(value=str(text)):
+                found.append(text)
+            case ast.Starred(value=ast.Name(id=name)):
+                found += tuples.get(name, ())
+    return tuple(found)
 
 
 def _name(mark: ast.expr) -> str:

@@ -43,13 +43,13 @@ def expect(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., 
     """``expect(node, gpu=gpu)``: that part of the node must be what the platform file expects.
 
     ``railgauge.planning.expectations``, or the expectation in the platform file, names the fact.
-    ``nic=`` and ``adapter=`` name other parts. An unreachable node, or a fact that was not read,
-    raises ``NoEvidence``.
+    ``nic=`` and ``adapter=`` name other parts. ``of=`` names the expectation of a family that the
+    item is about. An unreachable node, or a fact that was not read, raises ``NoEvidence``.
     """
     item = request.node
 
-    def expect(node: str, **part: object) -> None:
-        name = item.stash[ABOUT].subject.name
+    def expect(node: str, *, of: str = "", **part: object) -> None:
+        name = of or item.stash[ABOUT].subject.name
         judge(item, fact_question(platform, name, node, part))
 
     return expect
@@ -59,8 +59,8 @@ def expect(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., 
 def measure(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., Measured]:
     """``measure(place[, pairing])``: make the test's measurement, or reuse it from this run.
 
-    A place is a pair of nodes, a node, or a group. ``of`` names another measurement of the platform
-    file, if the test compares two.
+    A place is a pair of nodes, a node, or a group. ``of`` names the measurement of a family that
+    the item is about, or another one of the platform file, if the test compares two.
     """
     item = request.node
     level = request.config.stash[SETTINGS].level

@@ -1,17 +1,20 @@
 """Makes items of test functions: the subject, the hardware and the rung of each.
 
-A mark names the subject of a test: ``measures(NAME)`` a measurement of the platform file,
-``expects(NAME)`` an expectation. The test's arguments (``ARGUMENTS``) select the declared hardware
-over which it is parametrized.
+A mark names the subjects of a test: ``measures(NAME, ...)`` measurements of the platform file,
+``expects(NAME, ...)`` expectations. The test's arguments (``ARGUMENTS``) select the declared
+hardware over which it is parametrized; a family, which has several subjects, is parametrized over
+those that apply too (``marks.MEMBER``).
 
 Example: a test with the arguments ``pair``, ``pairing`` and ``size`` has an item for each pair of
-the rounds, each pairing and each asserted message size, such as ``[a:b-mlx5_0-8MiB]``.
+the rounds, each pairing and each asserted message size, such as ``[a:b-mlx5_0-8MiB]``; in a family
+it is ``[host_read_bandwidth-a:b-mlx5_0-8MiB]``.
 """
 
 from __future__ import annotations
 
 import gc
 import inspect
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,13 +29,13 @@ from railgauge.core.terms import Rung
 from railgauge.core.units import format_size
 from railgauge.planning import demand, expectations, held, plan
 from railgauge.planning.held import All
-from railgauge.planning.marks import NEEDS, ways_of
+from railgauge.planning.marks import MEMBER, NEEDS, ways_of, wrong_family
 from railgauge.run.settings import RunSettings
 from railgauge.subnet.declared import declared_switches
 
 MARKS = {
-    "measures": "measures(name): the measurement of the platform file that this test judges",
-    "expects": "expects(name): the expectation of the platform file that this test judges",
+    "measures": "measures(name, ...): the measurements of the platform file that this test judges",
+    "expects": "expects(name, ...): the expectations of the platform file that this test judges",
 }
 NEEDS_MARK = f"{NEEDS}(what, ...): hardware that must be declared for this test to be possible"
 
@@ -48,12 +51,10 @@ class Subject:
     name: str
 
 
-def subject_of(marks: Sequence[pytest.Mark]) -> Subject | None:
-    """The subject that the marks of a test name; ``None`` if there is not exactly one."""
+def subjects_of(marks: Sequence[pytest.Mark]) -> tuple[Subject, ...]:
+    """The subjects that the marks of a test name; none unless there is exactly one such mark."""
     found = [mark for mark in marks if mark.name in MARKS]
-    if len(found) != 1 or len(found[0].args) != 1:
-        return None
-    return Subject(found[0].name, found[0].args[0])
+    return tuple(Subject(found[0].name, name) for name in found[0].args) if len(found) == 1 else ()
 
 
 def applies(
@@ -63,11 +64,26 @@ def applies(
     marks: Sequence[pytest.Mark],
     arguments: Sequence[str] = (),
 ) -> bool:
-    """Whether a test applies to the platform; adds a complaint if its subject is unknown."""
-    subject = subject_of(marks)
-    if subject is None:
-        complaints.append(f"{name}: needs one mark, measures(NAME) or expects(NAME)")
+    """Whether a test applies to the platform; adds a complaint if a subject is unknown."""
+    subjects = subjects_of(marks)
+    if not subjects:
+        complaints.append(f"{name}: needs one mark, measures(NAME, ...) or expects(NAME, ...)")
         return False
+    names = [one.name for one in subjects]
+    if what := wrong_family(subjects[0].kind, names, arguments):
+        complaints.append(f"{name}: {what}")
+        return False
+    found = [_applies(settings, complaints, name, one, arguments) for one in subjects]
+    return any(found)
+
+
+def _applies(
+    settings: RunSettings,
+    complaints: list[str],
+    name: str,
+    subject: Subject,
+    arguments: Sequence[str],
+) -> bool:
     if subject.name in settings.not_applicable or subject.name in settings.not_limited:
         return False
     if settings.level.lacks_scan and subject.name in demand.SUBNET:
@@ -111,10 +127,26 @@ class TestRows:
 
 def rows_of(settings: RunSettings, metafunc: pytest.Metafunc) -> TestRows | None:
     """The rows of a test of the ladder: one for each piece of declared hardware."""
-    subject = subject_of(list(metafunc.definition.iter_markers()))
-    if subject is None:
+    subjects = subjects_of(list(metafunc.definition.iter_markers()))
+    if not subjects:
         return None
     names = [name for name in ARGUMENTS if name in metafunc.fixturenames]
+    if len(subjects) == 1:
+        return _rows(settings, metafunc, names, subjects[0])
+    arguments = list(inspect.signature(metafunc.function).parameters)
+    values: list[tuple[Any, ...]] = []
+    ids: list[str] = []
+    for one in subjects:
+        if _applies(settings, [], "", one, arguments):
+            rows = _rows(settings, metafunc, names, one)
+            values += [(one.name, *row) for row in rows.values]
+            ids += [f"{one.name}-{row_id}" for row_id in rows.ids]
+    return TestRows([MEMBER[subjects[0].kind], *names], values, ids)
+
+
+def _rows(
+    settings: RunSettings, metafunc: pytest.Metafunc, names: Sequence[str], subject: Subject
+) -> TestRows:
     may_hold = settings.holds_items and not _fixtures_ask_for(held.ARGUMENTS, metafunc)
     choices = [_parameters(settings, subject, name, may_hold=may_hold) for name in names]
     words = [
@@ -247,28 +279,41 @@ def describe(
 
     Marks are read once for each test function, because it may have thousands of items.
     """
-    known: dict[tuple[int, str], _Test | None] = {}
+    known: dict[tuple[int, str], Mapping[object, _Test]] = {}
     for item in items:
         if not isinstance(item, pytest.Function):
             continue
         key = id(item.parent), item.originalname
         if key not in known:
-            known[key] = _test(platform, item)
-        if test := known[key]:
-            yield item, _about(test, item.callspec.params if hasattr(item, "callspec") else {})
+            known[key] = _tests(platform, item)
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        member = next((params[name] for name in MEMBER.values() if name in params), None)
+        if test := known[key].get(member):
+            yield item, _about(test, params)
 
 
-def _test(platform: Platform, item: pytest.Function) -> _Test | None:
-    subject = subject_of(list(item.iter_markers()))
-    if subject is None:
-        return None
+def _tests(platform: Platform, item: pytest.Function) -> Mapping[object, _Test]:
+    """What the items of each subject share; that of a test of one subject is under ``None``."""
+    subjects = subjects_of(list(item.iter_markers()))
+    if len(subjects) == 1:
+        return {None: _test(platform, item, subjects[0])}
+    return {one.name: _test(platform, item, one) for one in subjects}
+
+
+def _test(platform: Platform, item: pytest.Function, subject: Subject) -> _Test:
     measured = platform.measurements.get(subject.name)
     return _Test(
         subject,
         ways=ways_of(list(inspect.signature(item.function).parameters)),
         rung=measured.rung if measured and subject.kind == "measures" else Rung.PREFLIGHT,
-        title=(item.function.__doc__ or item.originalname).strip().splitlines()[0],
+        title=_title(inspect.cleandoc(item.function.__doc__ or item.originalname), subject.name),
     )
+
+
+def _title(text: str, name: str) -> str:
+    """What follows ``NAME:`` in the docstring of a subject's test, else the first line of it."""
+    own = re.search(rf"^{re.escape(name)}: (.*(?:\n +.*)*)", text, re.MULTILINE)
+    return " ".join(own[1].split()) if own else text.partition("\n")[0]
 
 
 def _about(test: _Test, params: Mapping[str, Any]) -> About:

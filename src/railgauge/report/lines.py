@@ -85,7 +85,8 @@ def of_places(records: Mapping[str, ItemRecord]) -> ReportLines:
 
 def _name(record: ItemRecord) -> str:
     test, bracket, _ = record.id.partition("[")
-    return f"{test}[{':'.join(record.nodes)}]" if bracket and record.nodes else record.id
+    place = f"{test}[{record.member}{':'.join(record.nodes)}]"
+    return place if bracket and record.nodes else record.id
 
 
 def _sum(name: str, items: Sequence[ItemRecord]) -> ItemRecord:
