@@ -125,8 +125,10 @@ def broken(item: ItemRecord, kind: str, where: str, what: str = "no answer") -> 
 
 
 def blocked(item: ItemRecord, *by: ItemRecord) -> ItemRecord:
+    """As a run records it: no question of it was asked."""
     ids = tuple(one.id for one in by)
-    return replace(item, outcome=Outcome.BLOCKED, judgements=(), reason="blocked", blocked_by=ids)
+    held = replace(item, outcome=Outcome.BLOCKED, judgements=(), questions=())
+    return replace(held, reason="blocked", blocked_by=ids)
 
 
 def measured(

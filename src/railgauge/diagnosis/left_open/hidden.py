@@ -12,23 +12,29 @@ Example: ``mi03`` is slow, and ``mi01`` received from it alone. ``mi01`` may rec
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from railgauge.config.thresholds.model import Measurement
 from railgauge.core.naming import listed
-from railgauge.core.question import LIMITS
-from railgauge.core.terms import Rung
+from railgauge.core.question import TRAFFIC, TRANSPORT
+from railgauge.core.terms import Flow, Rung, Scope
 from railgauge.diagnosis.model import OPEN, Cause, RunResults
 from railgauge.diagnosis.reach import devices_of, nodes_of
-from railgauge.diagnosis.slow.forms import Measurable
-from railgauge.diagnosis.slow.sight import NodeEnd, Sight, ends
+from railgauge.diagnosis.slow.sight import NodeEnd, Sight
 from railgauge.diagnosis.slow.text import where_is
 from railgauge.diagnosis.whole import Diagnosis
+from railgauge.judging.record import ItemRecord
+from railgauge.tools import flow
 from railgauge.tools.form import GPU, ClusterPart, KindOfPart
 
 _NO_PARTNER = "not measured in this direction: its partner was behind a gate, or lost"
 _SUM = "measured only together with the other direction"
 _COLLECTIVES = ("speed of its collectives with other nodes",)
-_WAYS = {KindOfPart.SEND: "sending", KindOfPart.RECEIVE: "receiving"}
+_SEND, _RECEIVE = KindOfPart.SEND, KindOfPart.RECEIVE
+_WAYS = {_SEND: "sending", _RECEIVE: "receiving"}
+_FLOWS = {Flow.FORWARD: (_SEND,), Flow.BACKWARD: (_RECEIVE,), Flow.BOTH: (_SEND, _RECEIVE)}
+"""What the first node of a test does; the second one does the opposite."""
+_COUNTERS, _PAIR = {TRAFFIC, TRANSPORT}, 2
 _What = tuple[tuple[str, ...], str]
 """What is unknown, and why."""
 
@@ -43,7 +49,7 @@ def hidden(results: RunResults, diagnosis: Diagnosis) -> Iterator[tuple[str, _Wh
         by = sight.hiding(figures)
         if by is not None:
             lines[_line(end, _only_with(by, causes))] += 1
-    for end in _not_measured(results, sight, measured):
+    for end in _not_measured(results, measured):
         lines[_line(end, _NO_PARTNER)] += 1
     for (node, kind, way, why), count in lines.items():
         yield node, (_words(kind, way, count), why)
@@ -57,21 +63,27 @@ def _line(end: NodeEnd, why: str) -> tuple[str, str, str, str]:
     return node, "pairing" if part.startswith(GPU) else "NIC", _WAYS[way], why
 
 
-def _not_measured(
-    results: RunResults, sight: Sight, measured: Collection[NodeEnd]
-) -> Iterator[NodeEnd]:
+def _not_measured(results: RunResults, measured: Collection[NodeEnd]) -> Iterator[NodeEnd]:
     """The ends of items that gave no figure, of which the other direction was measured."""
     known = {(node, part) for node, part, _ in measured}
     missing: dict[NodeEnd, None] = {}  # in order, so that every reader gives the same lines
     for record in results.records.values():
-        question = next((one for one in record.questions if one.case and one.kind == LIMITS), None)
-        if record.asserted or question is None or question.case is None:
-            continue
-        what = Measurable(question.case, question.size_bytes, question.placement or "")
-        form = sight.model.evidence.forms.of(what)
-        parts = (p for stage in form.stages for chain in stage for p in chain) if form else ()
-        missing |= dict.fromkeys(end for end, _ in ends(question.case, parts))
+        if not record.asserted:
+            missing |= dict.fromkeys(_ends(record, results.platform.measurements))
     return (end for end in missing if end not in measured and end[:2] in known)
+
+
+def _ends(record: ItemRecord, measurements: Mapping[str, Measurement]) -> Iterator[NodeEnd]:
+    """The ends of a test between two nodes, whether it was made or not."""
+    measurement = measurements.get(record.subject)
+    if measurement is None or measurement.scope != Scope.PATH or len(record.nodes) != _PAIR:
+        return
+    if _COUNTERS.isdisjoint(record.ways):
+        first, second = record.nodes
+        for way in _FLOWS.get(flow(measurement), ()):
+            other = _SEND if way is _RECEIVE else _RECEIVE
+            yield first, record.part_at(first), way
+            yield second, record.part_at(second), other
 
 
 def _in_collectives(

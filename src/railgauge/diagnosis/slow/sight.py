@@ -41,21 +41,6 @@ class PartFigure:
     reading: ShareReading
 
 
-def ends(case: Case, parts: Iterable[ClusterPart]) -> Iterator[tuple[NodeEnd, ClusterPart]]:
-    """The ends of a measurement between two nodes over one NIC of each, with the part of each that
-    it is about; none if its figure has no direction. ``parts`` are those of its form."""
-    if len(case.nodes) != _PAIR or case.pairing is None:
-        return
-    for part in parts:
-        if part.kind in _WAYS and part.nic:
-            own = case.path_at(part.node)
-            assert own is not None
-            about = part
-            if own.gpu is not None:
-                about = ClusterPart(KindOfPart.PCIE, part.node, own.nic, own.gpu)
-            yield (part.node, str(own), part.kind), about
-
-
 @dataclass(frozen=True, slots=True)
 class Sight:
     """The figures beside the slow parts that are decided."""
@@ -78,7 +63,7 @@ class Sight:
         for execution in evidence.executions:
             for reading in execution.readings:
                 parts = [evidence.parts[number] for number in reading.places.at]
-                for end, about in ends(execution.case, parts):
+                for end, about in _ends(execution.case, parts):
                     found[end].append(PartFigure(evidence.number[about], execution, reading))
         return {
             end: figures
@@ -140,3 +125,18 @@ def _shows(figure: PartFigure, slower: Losses, loss: float) -> bool:
     least = max(one.least for one in reading.shown)
     loses_it = reading.low == reading.high and with_ <= loss
     return with_ < least <= without or (loses_it and with_ < without - STEEP * reading.sigma)
+
+
+def _ends(case: Case, parts: Iterable[ClusterPart]) -> Iterator[tuple[NodeEnd, ClusterPart]]:
+    """The ends of a measurement between two nodes over one NIC of each, with the part of each that
+    it is about; none if its figure has no direction. ``parts`` are those of its form."""
+    if len(case.nodes) != _PAIR or case.pairing is None:
+        return
+    for part in parts:
+        if part.kind in _WAYS and part.nic:
+            own = case.path_at(part.node)
+            assert own is not None
+            about = part
+            if own.gpu is not None:
+                about = ClusterPart(KindOfPart.PCIE, part.node, own.nic, own.gpu)
+            yield (part.node, str(own), part.kind), about
