@@ -162,7 +162,8 @@ def _items(world: World, case: Case, blocked_by: tuple[str, ...]) -> Iterator[It
             error = missing
     for item in begun(lab, case):
         if blocked_by:
-            yield replace(item, outcome=Outcome.BLOCKED, reason="blocked", blocked_by=blocked_by)
+            held = replace(item, outcome=Outcome.BLOCKED, questions=())
+            yield replace(held, reason="blocked", blocked_by=blocked_by)
         elif measured is None:
             yield settled(item, (), error)
         else:
