@@ -132,7 +132,9 @@ def _read(injected: tuple[Injection, ...], folder: Path, output: str) -> Result:
     for line in (folder / "records.jsonl").read_text(encoding="utf-8").splitlines():
         item = json.loads(line)
         if item["outcome"] in ("failed", "error"):
-            name = item["id"].partition("::")[2].partition("[")[0]
+            name, _, words = item["id"].partition("::")[2].partition("[")
+            is_of_family = words.startswith(f"{item['subject']}-")
+            name = f"{name}[{item['subject']}]" if is_of_family else name
             red[name] = red.get(name, 0) + 1
         if item["outcome"] == "failed":
             failed.add(item["id"])
