@@ -11,6 +11,7 @@ from railgauge.core.model import Outcome, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import Role
 from railgauge.diagnosis import diagnose, diagnosed
+from railgauge.diagnosis.left_open.hidden import hidden
 from railgauge.diagnosis.model import LIKELY, OPEN
 from railgauge.facts.steal import readers
 
@@ -68,6 +69,13 @@ def test_steal_is_named_first_and_the_misses_stay_misses():
 
 def test_without_steal_the_slow_node_is_named():
     assert named(diagnose(on_guests(slow_at(OF_N2), ()))) == [("slow-node", "n2")]
+
+
+def test_directions_of_which_all_figures_are_doubted_are_unknown():
+    found = on_guests(slow_at(OF_N2), OF_N2)
+    lines = [line for node, line in hidden(found, diagnosed(found)) if node == "n2"]
+    assert lines
+    assert {why for _, why in lines} == {"measured only with cpu-steal (n2)"}
 
 
 def test_it_is_likely_only_if_the_node_was_fine_without_steal():

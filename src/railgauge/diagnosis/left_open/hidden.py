@@ -51,6 +51,8 @@ def hidden(results: RunResults, diagnosis: Diagnosis) -> Iterator[tuple[str, _Wh
             lines[_line(end, _only_with(by, causes))] += 1
     for end in _not_measured(results, measured):
         lines[_line(end, _NO_PARTNER)] += 1
+    for end, cause in _doubted(results, measured, diagnosis.causes):
+        lines[_line(end, f"measured only with {_said(cause)}")] += 1
     for (node, kind, way, why), count in lines.items():
         yield node, (_words(kind, way, count), why)
     yield from _in_collectives(results, sight, causes)
@@ -71,6 +73,18 @@ def _not_measured(results: RunResults, measured: Collection[NodeEnd]) -> Iterato
         if not record.asserted:
             missing |= dict.fromkeys(_ends(record, results.platform.measurements))
     return (end for end in missing if end not in measured and end[:2] in known)
+
+
+def _doubted(
+    results: RunResults, measured: Collection[NodeEnd], causes: Sequence[Cause]
+) -> Iterator[tuple[NodeEnd, Cause]]:
+    """The ends of which all figures were measured while something else disturbed them."""
+    shown = {item: cause for cause in causes for item in cause.evidence}
+    found: dict[NodeEnd, Cause] = {}
+    for record in (results.records[item] for item in shown if item in results.records):
+        if record.asserted:
+            found |= dict.fromkeys(_ends(record, results.platform.measurements), shown[record.id])
+    return ((end, cause) for end, cause in found.items() if end not in measured)
 
 
 def _ends(record: ItemRecord, measurements: Mapping[str, Measurement]) -> Iterator[NodeEnd]:
@@ -101,6 +115,7 @@ def _only_with(by: Sequence[ClusterPart], causes: Sequence[Cause]) -> str:
     if not by:
         return _SUM
     names = dict.fromkeys(_said(one) for part in by for one in causes if _is_at(one, part))
+    names = names or dict.fromkeys(str(where_is(part)) for part in by)
     return f"measured only with {listed(list(names))}"
 
 

@@ -64,7 +64,8 @@ class Sight:
             for reading in execution.readings:
                 parts = [evidence.parts[number] for number in reading.places.at]
                 for end, about in _ends(execution.case, parts):
-                    found[end].append(PartFigure(evidence.number[about], execution, reading))
+                    if about in evidence.number:
+                        found[end].append(PartFigure(evidence.number[about], execution, reading))
         return {
             end: figures
             for end, figures in found.items()
@@ -78,8 +79,9 @@ class Sight:
         for run in evidence.executions:
             if run.case.measurement in measurements and len(run.case.nodes) > 1:
                 for node in run.case.nodes:
-                    part = evidence.number[ClusterPart(KindOfPart.NODE, node)]
-                    found[node] += (PartFigure(part, run, reading) for reading in run.readings)
+                    part = evidence.number.get(ClusterPart(KindOfPart.NODE, node))
+                    if part is not None:
+                        found[node] += (PartFigure(part, run, one) for one in run.readings)
         return found
 
     def hiding(self, figures: Sequence[PartFigure]) -> tuple[ClusterPart, ...] | None:
@@ -103,13 +105,13 @@ class Sight:
     def _slower(self, figure: PartFigure) -> Losses:
         """What is slow in a figure beside the part's own node: how fast that is, is known."""
         parts, at = self.model.evidence.parts, figure.reading.places.at
-        node = parts[figure.part].node
-        return tuple(
-            (part, loss)
-            for part, loss in self.model.likeliest(figure.execution, self.decided)
-            if part in at
-            and (parts[part].is_known or node not in {parts[part].node} or parts[part].peer)
-        )
+        own = parts[figure.part].node
+
+        def may_hide(one: ClusterPart) -> bool:
+            return one.is_known or bool(one.peer) or one.node != own
+
+        losses = self.model.likeliest(figure.execution, self.decided)
+        return tuple(one for one in losses if one[0] in at and may_hide(parts[one[0]]))
 
 
 def _shows(figure: PartFigure, slower: Losses, loss: float) -> bool:
