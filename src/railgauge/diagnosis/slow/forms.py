@@ -39,7 +39,7 @@ class FigureForms:
         if case.measurement not in self.platform.measurements:
             return None
         about = (case.measurement, case.nodes, case.pairing, one.placement)
-        key = (*about, metric)
+        key = (*about, metric, one.size_bytes if self.known else None)
         if key not in self._made:
             found = self._form(one, metric)
             self._made[key] = self._made.setdefault((found,), found)
@@ -50,4 +50,5 @@ class FigureForms:
         found = form(ToolFigure(one.case, measurement, self.layout, metric, one.placement))
         if found is None or not self.known:
             return found
-        return with_known(found, as_item(self.platform, one.case, one.placement), self.known)
+        item = as_item(self.platform, one.case, one.placement)
+        return with_known(found, item, one.size_bytes, self.known)

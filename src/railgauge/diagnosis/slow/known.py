@@ -2,8 +2,8 @@
 
 Such a cause may slow the figures that its effects reach, by any share, and the model need not look
 for another explanation of what it costs. It is a part of its own in their forms. What is wrong with
-a node costs one measurement more than another, so that there is one part for each; what is wrong
-with a device of it may cost each execution something else.
+a node costs one measurement and message size more than another, so that there is one part for each;
+what is wrong with a device of it may cost each execution something else.
 
 Example: errors were counted on ``mlx5_0`` of ``mx02``. Each figure over that NIC has one more part,
 ``link-error-rate`` at ``mx02``, in the chains of that NIC. A pair of ``mx02`` that is slow over
@@ -32,21 +32,24 @@ class KnownCause:
     peer: str
     slows: Callable[[ItemRecord], bool]
 
-    def at(self, nodes: Iterable[str], measurement: str) -> Iterator[ClusterPart]:
-        """The cause as a part of each of these nodes that it is at, in one measurement."""
+    def at(self, nodes: Iterable[str], figures: str) -> Iterator[ClusterPart]:
+        """The cause as a part of each of these nodes that it is at, in figures that it costs the
+        same share."""
         kind = KindOfPart.ERRATIC if self.devices else KindOfPart.KNOWN
-        name = " ".join((self.name, *(sorted(self.devices) or [measurement])))
+        name = " ".join((self.name, *(sorted(self.devices) or [figures])))
         for node in nodes:
             if not self.nodes or node in self.nodes:
                 yield ClusterPart(kind, node, name, peer=self.peer)
 
 
-def with_known(form: FigureForm, item: ItemRecord, known: Collection[KnownCause]) -> FigureForm:
+def with_known(
+    form: FigureForm, item: ItemRecord, size: int | None, known: Collection[KnownCause]
+) -> FigureForm:
     """The form of an item's figures, with a part for each cause that can slow them."""
     stages = form.stages
     for cause in known:
         if cause.slows(item):
-            for part in cause.at(item.nodes, item.subject):
+            for part in cause.at(item.nodes, f"{item.subject} {size}"):
                 stages = _with_part(stages, part, cause.devices, form.mean)
     return form if stages is form.stages else replace(form, stages=stages)
 
