@@ -11,9 +11,11 @@ from testing.diagnose_scenes import (
     counters,
     fact,
     findings,
+    measured,
     names,
     path,
     paths,
+    record,
 )
 
 from railgauge.diagnosis import diagnosed
@@ -129,3 +131,27 @@ def test_a_direction_that_only_a_lower_limit_tells_of_is_unknown_to_the_higher_o
     assert dict(hidden(found, diagnosis))["n2"] == (
         ("host memory paths, sending over 2 NICs",), "measured only with slow-node (n3)"
     )  # fmt: skip
+
+
+def sized(pair, size, value):
+    item = record(4, "pair_all_reduce", *pair, size_bytes=size)
+    return measured(replace(item, ways=("size",)), value)
+
+
+def test_a_cause_of_a_node_may_cost_each_message_size_something_else():
+    """No part is called slow beside it. Small messages do not show how fast large ones would be."""
+    values = {1024: 380.0, 2**20: 250.0, 2**30: 40.0}
+    items = [
+        sized(pair, size, value if "n2" in pair else FINE)
+        for pair in RING
+        for size, value in values.items()
+    ]
+    found = findings([fact("n2", "peer_memory", measured="none"), *items], nodes=names(4))
+    diagnosis = diagnosed(found)
+    assert [one.cause for one in diagnosis.causes] == ["gpudirect-rdma-disabled"]
+    assert dict(hidden(found, diagnosis)) == {
+        "n2": (
+            ("speed of its collectives with other nodes",),
+            "measured only with gpudirect-rdma-disabled (n2)",
+        )
+    }

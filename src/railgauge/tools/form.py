@@ -65,6 +65,11 @@ class ClusterPart:
         return self.kind in (KindOfPart.KNOWN, KindOfPart.ERRATIC)
 
     @property
+    def is_direction(self) -> bool:
+        """Whether it is one direction of a NIC, or of all NICs of a node."""
+        return self.kind in (KindOfPart.SEND, KindOfPart.RECEIVE)
+
+    @property
     def nodes(self) -> tuple[str, ...]:
         return (self.node, self.peer) if self.peer else (self.node,)
 

@@ -85,7 +85,7 @@ SMALLEST_SHARE = -3.9
 
 # --- the search ---
 
-BEAM, REFINED, SPLIT, DEPTH, FOCUS, ROUNDS = 8, 3, 8, 8, 3, 3
+BEAM, REFINED, SPLIT, DEPTH, FOCUS, ROUNDS = 8, 3, 8, 8, 3, 6
 """Hypotheses that grow together; that are refined by exchanges; that are split in two; the most
 faults; the worst executions that give the candidates; and how often a better hypothesis is refined
 again. Calibrated: more of them found nothing more."""

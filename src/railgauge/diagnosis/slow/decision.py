@@ -47,6 +47,11 @@ class Weighed:
             *((one.faults, one.odds / total) for one in self.exchanges),
         ]
 
+    def beside(self, exchanges: Iterable[Exchange]) -> Weighed:
+        """The same with other exchanges."""
+        every = (*self.exchanges, *exchanges)
+        return Weighed(self.best, tuple(sorted(every, key=lambda one: -one.odds)))
+
     def probability(self, part: int) -> float:
         """How likely a part of the best hypothesis is slow."""
         return 1 / (1 + sum(one.odds for one in self.exchanges if not one.has(part)))
@@ -62,12 +67,6 @@ class Weighed:
                     found[other] = found.get(other, 0.0) + one.odds * probability
         order = sorted(found.items(), key=lambda entry: (-entry[1], entry[0]))
         return {other: weight for other, weight in order if weight >= least}
-
-
-def also(some: Weighed, exchanges: Iterable[Exchange]) -> Weighed:
-    """The same with other exchanges."""
-    every = (*some.exchanges, *exchanges)
-    return Weighed(some.best, tuple(sorted(every, key=lambda one: -one.odds)))
 
 
 def doubted(some: Weighed) -> Weighed:

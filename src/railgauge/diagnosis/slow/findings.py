@@ -15,7 +15,7 @@ from railgauge.diagnosis.slow.constants import (
     STRAGGLES,
     When,
 )
-from railgauge.diagnosis.slow.decision import Weighed, also
+from railgauge.diagnosis.slow.decision import Weighed
 from railgauge.diagnosis.slow.faults import PartFault
 from railgauge.diagnosis.slow.likelihood import Model
 from railgauge.diagnosis.slow.places import Losses
@@ -62,7 +62,7 @@ def findings(
 ) -> Iterator[FoundPart]:
     """One for each fault of the likeliest hypothesis that costs more than healthy parts differ."""
     parts = model.evidence.parts
-    weighed = also(weighed, (one.instead for one in side_effects))
+    weighed = weighed.beside(one.instead for one in side_effects)
     for fault in weighed.best:
         if parts[fault.part].is_known:
             continue

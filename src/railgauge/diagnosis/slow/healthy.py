@@ -3,24 +3,34 @@
 It is what the fastest readings reach that are alike. Where nothing can be compared, or all of these
 are of nodes that miss a limit elsewhere, it is only known to be between the limit and the best
 possible value.
+
+A suspected node is measured more often than the others, so that most of what is alike may be slow.
+Each place counts once therefore, and what is faster without one node is what healthy parts reach.
+What was measured with one node only, though others are there, tells nothing of it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from statistics import median
 
 from railgauge.diagnosis.slow.constants import ALIKE, LIMIT_ROOM, SMALLEST_SHARE, UNKNOWN_HEALTHY
 
 _FEW, _NORMAL = 6, 1.4826
+_OFTEN = 0.25  # a node of fewer places changes little
+
+Place = tuple[frozenset[str], str]
+"""The nodes of a measurement, and its NIC or pairing."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredValue:
     """A measured value with its limit and the best possible one, each 0 if there is none."""
 
+    place: Place
     value: float
     floor: float
     best: float
@@ -59,37 +69,61 @@ def _share(value: float, reach: float) -> float:
     return max(SMALLEST_SHARE, min(0.0, math.log(value / reach))) if value else SMALLEST_SHARE
 
 
-def healthy(values: Sequence[MeasuredValue], doubted: Sequence[bool], sigma: float) -> Healthy:
-    """What healthy parts reach; ``doubted`` are values of nodes that miss a limit elsewhere.
-
-    ``sigma`` is the least standard deviation of healthy ones.
-    """
+def healthy(
+    values: Sequence[MeasuredValue], doubted: Set[Place], nodes: Collection[str], sigma: float
+) -> Healthy:
+    """What healthy parts reach. ``doubted`` are places that miss a limit elsewhere, ``nodes`` all
+    nodes that there are, and ``sigma`` is the least standard deviation."""
     top = max(one.value for one in values)
     floor = max(one.floor for one in values)
-    alike, sigma = _alike([one.value for one in values], sigma)
-    is_sure = any(
-        one.value >= alike[0] and not doubt for one, doubt in zip(values, doubted, strict=True)
-    )
-    if len(values) > 1 and is_sure and top >= floor:
-        middle = median(alike[len(alike) // 2 :])
-        return Healthy(middle, middle, sigma)
+    least, sigma = _alike([one.value for one in values], sigma)
+    alike: dict[Place, list[float]] = defaultdict(list)
+    for one in values:
+        if one.value >= least:
+            alike[one.place].append(one.value)
+    is_sure = not (alike.keys() <= doubted or _needs_others({one.place for one in values}, nodes))
+    if len(values) > 1 and top >= floor and is_sure:
+        level = max(_levels({place: median(some) for place, some in alike.items()}))
+        return Healthy(level, level, sigma)
     best = max(one.best for one in values)
     low = max(top, floor * (1 + LIMIT_ROOM))
     high = max(low, best or low * UNKNOWN_HEALTHY)
     return Healthy(low, high, sigma)
 
 
-def _alike(values: Sequence[float], sigma: float) -> tuple[list[float], float]:
-    """The values about as fast as the fastest one, the slowest first, and how much they vary.
+def _alike(values: Sequence[float], sigma: float) -> tuple[float, float]:
+    """The least of the values about as fast as the fastest one, and how much these vary.
 
     The more they vary, the more of them are alike.
     """
     while True:
         least = max(values) * (1 - ALIKE * sigma)
-        alike = sorted(value for value in values if value >= least)
-        if (spread := _spread(alike)) <= sigma:
-            return alike, sigma
+        spread = _spread([value for value in values if value >= least])
+        if spread <= sigma:
+            return least, sigma
         sigma = spread
+
+
+def _needs_others(places: Set[Place], nodes: Collection[str]) -> bool:
+    """Whether all was measured with some node, and could be measured without it."""
+    each = [there for there, _ in places]
+    common = frozenset.intersection(*each)
+    return bool(common) and len(nodes) - len(common) >= len(each[0])
+
+
+def _levels(alike: Mapping[Place, float]) -> Iterator[float]:
+    """What the faster half of the places reaches, of all and without each node of many of them."""
+    yield _faster_half(alike.values())
+    often = Counter(node for nodes, _ in alike for node in nodes)
+    for node, count in often.items():
+        others = [value for (nodes, _), value in alike.items() if node not in nodes]
+        if others and count >= _OFTEN * len(alike):
+            yield _faster_half(others)
+
+
+def _faster_half(values: Iterable[float]) -> float:
+    in_order = sorted(values)
+    return median(in_order[len(in_order) // 2 :])
 
 
 def _spread(alike: Sequence[float]) -> float:

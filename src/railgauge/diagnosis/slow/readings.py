@@ -22,7 +22,7 @@ from railgauge.core.terms import Rung
 from railgauge.diagnosis.model import RunResults
 from railgauge.diagnosis.slow.constants import LATENCY_NOISE, NOISE
 from railgauge.diagnosis.slow.forms import FigureForms, Measurable
-from railgauge.diagnosis.slow.healthy import Healthy, MeasuredValue, healthy
+from railgauge.diagnosis.slow.healthy import Healthy, MeasuredValue, Place, healthy
 from railgauge.diagnosis.slow.known import KnownCause
 from railgauge.diagnosis.slow.places import Places
 from railgauge.tools import is_of_each_gpu
@@ -51,6 +51,7 @@ class ShareReading:
     reach; all three are logarithms. ``shown`` are the items that it stands for."""
 
     places: Places
+    size_bytes: int | None
     low: float
     high: float
     sigma: float
@@ -164,6 +165,7 @@ class _Reader:
         *,
         added: bool,
     ) -> None:
+        place = frozenset(what.case.nodes), str(what.case.pairing)
         for judged in judgements:
             if judged.better not in (HIGHER, LOWER) or judged.unit == _COUNT:
                 continue
@@ -173,7 +175,7 @@ class _Reader:
             for repeat, values in enumerate(_by_repeat(judged.values, what.case.repeats)):
                 run = (what.case, repeat, added)
                 self._began[run] = starts[repeat] if repeat < len(starts) else LATER
-                value = _value(judged, median(values))
+                value = _value(place, judged, median(values))
                 if value is None:
                     continue
                 short = judged.unit == _MICROSECONDS and what.case.pairing is not None
@@ -193,7 +195,7 @@ class _Reader:
         groups: dict[PeerGroup, list[_Figure]] = defaultdict(list)
         for one in self._figures:
             groups[one.group].append(one)
-        reach = self._reach(groups)
+        reach = self._reach(groups, nodes)
         parts = sorted({p for one in self._figures for s in one.form.stages for c in s for p in c})
         number = {part: n for n, part in enumerate(parts)}
         runs = self._executions(reach, number)
@@ -213,20 +215,21 @@ class _Reader:
             frozenset(group[:-2] for group in reach),
         )
 
-    def _reach(self, groups: Mapping[PeerGroup, Sequence[_Figure]]) -> dict[PeerGroup, Healthy]:
+    def _reach(
+        self, groups: Mapping[PeerGroup, Sequence[_Figure]], nodes: Collection[str]
+    ) -> dict[PeerGroup, Healthy]:
         """What healthy parts reach in each group.
 
         Where that is not known of a link or GPU, it is about what the others of the same limit do.
         """
-        doubted = {_place(one.run[0]) for one in self._figures if one.shown.failed}
+        doubted = {one.value.place for one in self._figures if one.shown.failed}
         kept: dict[PeerGroup, list[float]] = defaultdict(list)
         for one in self._figures:
             if not one.shown.failed:
                 kept[_any_placement(one)].append(one.value.value)
         found: dict[PeerGroup, Healthy] = {}
         for group, some in groups.items():
-            places = [_place(one.run[0]) in doubted for one in some]
-            found[group] = healthy([one.value for one in some], places, some[0].sigma)
+            found[group] = healthy([one.value for one in some], doubted, nodes, some[0].sigma)
             beside = kept[_any_placement(some[0])]
             if not found[group].is_known and len(beside) > len(some):
                 found[group] = Healthy(min(beside), max(beside), found[group].sigma)
@@ -267,7 +270,7 @@ def _reading(
         for one, share in zip(some, shares, strict=True)
     )
     sigma = max(reach[one.group].sigma for one in some)
-    return ShareReading(places, low, high, sigma, shown)
+    return ShareReading(places, some[0].size, low, high, sigma, shown)
 
 
 def _by_repeat(values: Sequence[float], repeats: int) -> Iterator[Sequence[float]]:
@@ -277,19 +280,15 @@ def _by_repeat(values: Sequence[float], repeats: int) -> Iterator[Sequence[float
         yield values[start : start + each]
 
 
-def _value(judged: Judgement, value: float) -> MeasuredValue | None:
+def _value(place: Place, judged: Judgement, value: float) -> MeasuredValue | None:
     """The value with higher as better; ``None`` for one that no other can be compared with."""
     if judged.better == HIGHER and judged.floor:
-        return MeasuredValue(max(value, 0.0), judged.floor, judged.best or 0.0)
+        return MeasuredValue(place, max(value, 0.0), judged.floor, judged.best or 0.0)
     if value <= 0:
         return None
     if judged.better == HIGHER:
-        return MeasuredValue(value, judged.floor or 0.0, judged.best or 0.0)
-    return MeasuredValue(1 / value, 1 / judged.ceiling if judged.ceiling else 0.0, 0.0)
-
-
-def _place(case: Case) -> tuple[frozenset[str], str]:
-    return frozenset(case.nodes), str(case.pairing)
+        return MeasuredValue(place, value, judged.floor or 0.0, judged.best or 0.0)
+    return MeasuredValue(place, 1 / value, 1 / judged.ceiling if judged.ceiling else 0.0, 0.0)
 
 
 def _any_placement(one: _Figure) -> PeerGroup:

@@ -280,14 +280,18 @@ def _narrow(slower: Iterable[ShareReading]) -> set[int]:
 
 
 def _unlike(scored: Mapping[Hypothesis, float]) -> list[Hypothesis]:
-    """The best hypotheses; of those that fit equally well, which nothing tells apart, two."""
+    """The best hypotheses: of those with the same parts the best one, and of those that fit equally
+    well, which nothing tells apart, two."""
     equal: Counter[float] = Counter()
+    seen: set[frozenset[int]] = set()
     found: list[Hypothesis] = []
     for faults in sorted(scored, key=scored.__getitem__, reverse=True):
-        place = round(scored[faults], 1)
+        place, parts = round(scored[faults], 1), frozenset(fault.part for fault in faults)
+        if parts in seen or equal[place] == _EQUAL:
+            continue
+        seen.add(parts)
         equal[place] += 1
-        if equal[place] <= _EQUAL:
-            found.append(faults)
+        found.append(faults)
         if len(found) == BEAM:
             break
     return found

@@ -47,18 +47,13 @@ def _effects(model: Model, larger: PartFault, best: Hypothesis) -> Iterator[Hypo
     near = [one for one in best if parts[one.part].node == nic.node and one is not larger]
     some = [one for one in near if one.when is larger.when or larger.when is When.ALWAYS]
     yield from ((one,) for one in some if parts[one.part].kind is KindOfPart.NODE)
-    ways = [one for one in some if _is_way(parts[one.part])]
+    ways = [o for o in some if parts[o.part].is_direction and not parts[o.part].nic]
     if {parts[one.part].kind for one in ways} == _BOTH_WAYS:
         yield tuple(ways)
     smaller = [one for one in some if one.share > larger.share]
     others = tuple(one for one in smaller if parts[one.part].kind is KindOfPart.NIC)
     if others and {parts[one.part] for one in others} == _nics(model, nic.node) - {nic}:
         yield others
-
-
-def _is_way(part: ClusterPart) -> bool:
-    """Whether it is one direction of all NICs of a node."""
-    return part.kind in _BOTH_WAYS and not part.nic
 
 
 def _nics(model: Model, node: str) -> set[ClusterPart]:

@@ -27,7 +27,6 @@ from railgauge.tools.form import ClusterPart, KindOfPart
 
 NodeEnd = tuple[str, str, KindOfPart]
 """A node, its NIC or its pairing of GPU and NIC, and the direction of payload there."""
-_WAYS = {KindOfPart.SEND, KindOfPart.RECEIVE}
 _PAIR = 2
 _BEYOND = 0.003  # as a share: what keeps a limit by less is close to it
 
@@ -73,7 +72,10 @@ class Sight:
         }
 
     def of_nodes(self, measurements: Collection[str]) -> Mapping[str, Sequence[PartFigure]]:
-        """The figures of several nodes in these measurements, for each node."""
+        """The figures of several nodes in these measurements, for each node.
+
+        They are those of the largest message size: a small one is fast over a slow path too.
+        """
         evidence = self.model.evidence
         found: dict[str, list[PartFigure]] = defaultdict(list)
         for run in evidence.executions:
@@ -81,7 +83,7 @@ class Sight:
                 for node in run.case.nodes:
                     part = evidence.number.get(ClusterPart(KindOfPart.NODE, node))
                     if part is not None:
-                        found[node] += (PartFigure(part, run, one) for one in run.readings)
+                        found[node] += (PartFigure(part, run, one) for one in _largest(run))
         return found
 
     def hiding(self, figures: Sequence[PartFigure]) -> tuple[ClusterPart, ...] | None:
@@ -114,6 +116,11 @@ class Sight:
         return tuple(one for one in losses if one[0] in at and may_hide(parts[one[0]]))
 
 
+def _largest(run: Execution) -> Iterator[ShareReading]:
+    size = max(one.size_bytes or 0 for one in run.readings)
+    return (one for one in run.readings if (one.size_bytes or 0) == size)
+
+
 def _shows(figure: PartFigure, slower: Losses, loss: float) -> bool:
     """Whether the figure would miss its limit, or lose as much, if the part had this loss.
 
@@ -135,7 +142,7 @@ def _ends(case: Case, parts: Iterable[ClusterPart]) -> Iterator[tuple[NodeEnd, C
     if len(case.nodes) != _PAIR or case.pairing is None:
         return
     for part in parts:
-        if part.kind in _WAYS and part.nic:
+        if part.is_direction and part.nic:
             own = case.path_at(part.node)
             assert own is not None
             about = part
