@@ -24,6 +24,7 @@ from railgauge.verdict.decision import RunPlan
 from testing.places import ROOT
 
 MIB8 = 8388608
+LINE_RATE = 400.0  # Gb/s, of each direction
 FLOORS = {1: (372.4, "Gb/s"), 2: (372.4, "Gb/s"), 3: (300.0, "GB/s"), 4: (350.0, "GB/s")}
 
 
@@ -137,11 +138,13 @@ def measured(
     """An item as a run makes it, judged against the floor of its rung for each direction."""
     floor, unit = FLOORS[item.rung]
     floor *= directions
+    best = LINE_RATE * directions if unit == "Gb/s" else None
     margin = (min(values) - floor) / floor
     outcome = Outcome.PASSED if margin >= 0 else Outcome.FAILED
     judged = Judgement(
         metric, outcome, f"{min(values):g} {unit}", f">= {floor:g} {unit}", "001: figures",
-        unit=unit, values=values, worst=min(values), floor=floor, margin=margin, better=HIGHER,
+        unit=unit, values=values, worst=min(values), floor=floor, physical_ceiling=best,
+        margin=margin, better=HIGHER,
         reason="" if margin >= 0 else f"{metric} {min(values):g} {unit}",
     )  # fmt: skip
     judgements = (*item.judgements, judged)
