@@ -130,7 +130,7 @@ def test_a_bidirectional_test_decides():
     for slow in (sender, receiver):
         way = "sending" if slow == sender else "receiving"
         writes = paths(pairs, NICS, {(slow, nic, way): 200 for nic in NICS})
-        (found,) = causes(writes, paths(pairs, NICS, {slow: 300}, both))
+        (found,) = causes(writes, paths(pairs, NICS, {slow: (200 + 392) / 2}, both))
         assert named([found]) == [("slow-direction", slow)]
         assert len([item for item in found.evidence if both in item]) == 2 * len(NICS)
     path_slow = {frozenset(pairs[0]): 200}

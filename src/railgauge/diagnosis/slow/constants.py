@@ -43,8 +43,8 @@ UNKNOWN_HEALTHY = 2.0
 
 # --- priors ---
 
-FAULT = -4.0
-"""That some part of the cluster is slow by a given loss: one run in seven has one, and losses are
+FAULT = -3.0
+"""That some part of the cluster is slow by a given loss: one run in three has one, and losses are
 spread over some seven distinguishable sizes. Calibrated."""
 COURSE = -2.5
 """More for a fault that is not there always: one in twelve. Calibrated."""
