@@ -105,6 +105,16 @@ RUNS = {
     (820007, 58): "a NIC of which one direction lost more is no NIC that varies",
     (820007, 65): "of two directions that lost a share each one is slow as a NIC",
     (910004, 159): "a node that slowed down before its other direction was measured",
+    (860005, 64): "a better explanation is refined again, for as long as it changes",
+    (880001, 140): "two GPUs that lost about the same, one of them in its other path",
+    (880002, 140): "two figures of one pair, which one part would explain at times",
+    (880002, 145): "a node that slowed down, and received slowly before",
+    (880003, 30): "a suspect measured again and again does not set what healthy parts reach",
+    (880003, 167): "the pair that shows what healthy parts reach has a slow path",
+    (880003, 189): "a NIC that is slow both ways has the latency of one",
+    (880005, 36): "two NICs that send slowly to each other's nodes",
+    (880005, 38): "a slow node of three, measured again more often than the others",
+    (880005, 144): "a NIC slow by chance, measured with one partner only at first",
     (31001, 286): "a pair that is fine when measured again leaves both of its nodes suspects",
 }
 
