@@ -21,8 +21,8 @@ from pathlib import Path
 import pytest
 
 from railgauge.bundle.folder import FolderContents
+from railgauge.core.case_cache import made_once
 from railgauge.core.errors import NoEvidence
-from railgauge.core.few_places import made_once
 from railgauge.core.model import Case, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.run import services

@@ -247,7 +247,7 @@ def test_the_cost_of_a_run_grows_with_its_items(railgauge, log):
     for count in (4, 8):
         _, out, _ = railgauge("plan", "--root", ROOT, "--hostfile", big(log, count), "--json")
         data = json.loads(out)
-        costs.append((data["items"], data["own_cost"]))
+        costs.append((data["items"], data["resource_estimate"]))
     (few, less), (many, more) = costs
     assert more["memory_mib"] - less["memory_mib"] == pytest.approx((many - few) * 18 / 1024)
     assert more["cpu_s"] > less["cpu_s"] > 1

@@ -18,9 +18,9 @@ from railgauge.planning.demand import DemandInputs
 from railgauge.planning.forecast import Work
 from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import Candidate, candidates, not_limited
-from railgauge.planning.own_cost import own_cost
 from railgauge.planning.part import LevelPart
 from railgauge.planning.plan import Level
+from railgauge.planning.resource_estimate import resource_estimate
 from railgauge.run import inputs
 from railgauge.verdict.decision import not_applicable
 
@@ -136,7 +136,9 @@ def _json(
             _step(cluster, platform, number, case) for number, case in plan.cases(platform, level)
         ],
         "items": items,
-        "own_cost": asdict(own_cost(items, sum(each.runs * each.repeats for each in works))),
+        "resource_estimate": asdict(
+            resource_estimate(items, sum(each.runs * each.repeats for each in works))
+        ),
         "not_limited": list(not_limited(platform, level, tests)),
         "estimate_s": forecast.takes_s(works),
         "follow_ups": {

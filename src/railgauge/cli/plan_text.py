@@ -11,13 +11,13 @@ from railgauge.config.thresholds.model import SIGNOFF
 from railgauge.core.model import Pair
 from railgauge.core.terms import Rung
 from railgauge.core.units import format_duration
-from railgauge.planning import demand, forecast, own_cost, reduction, root, sample
+from railgauge.planning import demand, forecast, reduction, resource_estimate, root, sample
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.forecast import Alternative, Work
 from railgauge.planning.held import MOST_ITEMS
 from railgauge.planning.needs import Candidate, not_limited
-from railgauge.planning.own_cost import OwnCost
 from railgauge.planning.plan import Level
+from railgauge.planning.resource_estimate import ResourceEstimate
 from railgauge.verdict.decision import not_applicable, subnet_notes
 
 # What fits on a screen; more pairs and rounds are only counted.
@@ -67,11 +67,11 @@ def lines(said: Plan, counts: Sequence[int], *, everything: bool) -> Iterator[st
     yield f"covers {words}"
     items = demand.count(said.scope)
     yield from _wrapped(f"judges {items:,} items{_HELD if items > MOST_ITEMS else ''}")
-    if why := own_cost.why_not(items):
-        yield from _wrapped(f"{why}: {own_cost.REMEDY}")
+    if why := resource_estimate.why_not(items):
+        yield from _wrapped(f"{why}: {resource_estimate.REMEDY}")
     if level.name == SIGNOFF:
         runs = sum(each.runs * each.repeats for each in said.works)
-        yield from _wrapped(_own_cost(own_cost.own_cost(items, runs)))
+        yield from _wrapped(_own_cost(resource_estimate.resource_estimate(items, runs)))
     yield from _roots(said)
     yield from subnet_notes(level)
     yield from _left_out(said, everything=everything)
@@ -92,7 +92,7 @@ def shard_line(shard: Mapping[str, Any]) -> str:
     return f"shard {shard['shard']} uses {uses}; at the same time can run: {others}"
 
 
-def _own_cost(cost: OwnCost) -> str:
+def _own_cost(cost: ResourceEstimate) -> str:
     return (
         f"needs on this machine about {_memory(cost.memory_mib)} of memory and "
         f"{format_duration(cost.cpu_s)} of processor time; for each worker of -n "

@@ -1,4 +1,4 @@
-"""A cause, and the scene that a rule reads: the unexplained items and all results of the run."""
+"""A cause, and the context that a rule reads: the unexplained items and all results of the run."""
 
 from __future__ import annotations
 
@@ -272,13 +272,13 @@ class RunResults:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class Context:
     """The results, and the failures and errors that no rule explained yet, lowest rung first."""
 
     results: RunResults
     open: tuple[ItemRecord, ...]
 
-    def without(self, explained: Iterable[ItemRecord]) -> Scene:
+    def without(self, explained: Iterable[ItemRecord]) -> Context:
         gone = {record.id for record in explained}
         return replace(self, open=tuple(r for r in self.open if r.id not in gone))
 

@@ -23,8 +23,8 @@ from railgauge.diagnosis.model import (
     WENT_WRONG,
     Cause,
     CauseClaim,
+    Context,
     RunResults,
-    Scene,
 )
 from railgauge.diagnosis.ordering import by_harm
 from railgauge.diagnosis.reach import can_slow, can_stop, devices_of, explains, nodes_of
@@ -73,7 +73,7 @@ def diagnosed(results: RunResults) -> Diagnosis:
     in_order = sorted(results.records.items(), key=lambda entry: (entry[1].rung, entry[0]))
     ordered = replace(results, records=dict(in_order))
     wrong = tuple(r for r in ordered.records.values() if r.outcome in WENT_WRONG)
-    facts, left = _applied(FACTS, Scene(ordered, wrong))
+    facts, left = _applied(FACTS, Context(ordered, wrong))
     payload, _ = _applied(PAYLOAD, left)
     known = [one for claim in (*facts, *payload) for one in _known(claim, ordered)]
     stops = (*facts, *_applied(LAST, left)[0])
@@ -91,22 +91,22 @@ def diagnosed(results: RunResults) -> Diagnosis:
     return Diagnosis(results, by_harm(causes, ordered.records), inference)
 
 
-def _applied(rules: Iterable[CauseRule], scene: Scene) -> tuple[list[CauseClaim], Scene]:
+def _applied(rules: Iterable[CauseRule], context: Context) -> tuple[list[CauseClaim], Context]:
     """The claims of the rules one after the other, and what none of them explains."""
     claims: list[CauseClaim] = []
     for rule in rules:
-        fresh = [claim for claim in rule(scene) if claim.evidence]
+        fresh = [claim for claim in rule(context) if claim.evidence]
         claims += fresh
-        scene = _without(scene, fresh)
-    return claims, scene
+        context = _without(context, fresh)
+    return claims, context
 
 
-def _without(scene: Scene, claims: Collection[CauseClaim]) -> Scene:
+def _without(context: Context, claims: Collection[CauseClaim]) -> Context:
     shown = {record.id for claim in claims for record in claim.evidence}
-    platform = scene.results.platform
-    return scene.without(
+    platform = context.results.platform
+    return context.without(
         record
-        for record in scene.open
+        for record in context.open
         if record.id in shown or any(explains(claim, record, platform) for claim in claims)
     )
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from railgauge.config.thresholds import Platform
+from railgauge.core.case_cache import CaseCache
 from railgauge.core.errors import DataCorrupted, MetricMissing, NoEvidence, Uncovered
-from railgauge.core.few_places import FewPlaces
 from railgauge.core.model import Case, Fabric, Judgement
 from railgauge.core.question import (
     CORRECT,
@@ -62,7 +62,7 @@ class Assessor:
         self._declared = declared
         self._found = found
         self._result = result
-        self._read = FewPlaces[Measured | NoEvidence]()
+        self._read = CaseCache[Measured | NoEvidence]()
 
     def answer(self, question: Question) -> Assessment:
         """Answer a question from the evidence.

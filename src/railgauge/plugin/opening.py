@@ -18,7 +18,7 @@ from railgauge.core import private_files
 from railgauge.core.errors import BadInput
 from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import Cluster
-from railgauge.planning import demand, own_cost, part, sample
+from railgauge.planning import demand, part, resource_estimate, sample
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import candidates, not_limited
@@ -114,8 +114,8 @@ def _settings(
 
 
 def _refuse_endless(scope: DemandInputs) -> None:
-    if why := own_cost.why_not(demand.count(scope)):
-        raise BadInput(f"level {scope.level.name} {why}", remedy=own_cost.REMEDY)
+    if why := resource_estimate.why_not(demand.count(scope)):
+        raise BadInput(f"level {scope.level.name} {why}", remedy=resource_estimate.REMEDY)
 
 
 def _soak(config: pytest.Config) -> SoakPlan | None:

@@ -16,7 +16,7 @@ from railgauge.planning.demand import DemandInputs, count
 from railgauge.planning.held import MOST_ITEMS
 from railgauge.planning.plan import Level
 from railgauge.planning.work_queue import share
-from railgauge.run import room
+from railgauge.run import disk_quota
 
 LEVEL = "nightly"
 LAB_SEED = 1
@@ -186,12 +186,12 @@ def _add_lab(group: pytest.OptionGroup) -> None:
         help=f"seed of the noise; 0 for no noise (default: {LAB_SEED})",
     )
     group.addoption(
-        room.OPTION,
+        disk_quota.OPTION,
         type=_size,
-        default=room.MOST_BYTES,
+        default=disk_quota.MOST_BYTES,
         metavar="SIZE",
         help="what the folder of a run may take, such as 500GiB; a run that reaches it ends, and "
-        f"--resume carries it on (default: {format_size(room.MOST_BYTES)})",
+        f"--resume carries it on (default: {format_size(disk_quota.MOST_BYTES)})",
     )
     group.addoption(
         "--lab-fault",

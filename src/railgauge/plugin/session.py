@@ -89,7 +89,7 @@ class Controller:
         self._soaked: SoakResults | None = None
         self._lines = lines.of_items({})
         self._began, self._began_s = datetime.now().astimezone(), time.monotonic()
-        self._lacks = storage.Lacks(run.store.folder)
+        self._exhaustion = storage.ResourceExhaustion(run.store.folder)
         works = forecast.work(settings.platform, settings.level)
         self._progress = RunProgress(works, lambda line: tell(config, line, yellow=False))
 
@@ -149,7 +149,7 @@ class Controller:
     @pytest.hookimpl(tryfirst=True)
     def pytest_internalerror(self, excrepr: object, excinfo: pytest.ExceptionInfo[Any]) -> None:
         """End the session with one line for a lack of this machine, also for one in a worker."""
-        if line := self._lacks.of_text(str(excrepr)):
+        if line := self._exhaustion.of_text(str(excrepr)):
             pytest.exit(line, pytest.ExitCode.INTERNAL_ERROR)
         self.ending.add_error(foreign.told(excinfo, self.run.store.folder.name))
 
@@ -165,7 +165,7 @@ class Controller:
             self._finish(session)
         with self._without_lack(session):
             result = yield
-        self._lacks.take_back()
+        self._exhaustion.discard_verdict()
         out = self.config.pluginmanager.getplugin("terminalreporter")
         if self.verdict and out is not None:
             terminal.last_word(out, self.verdict, self.run.store.folder)
@@ -174,17 +174,17 @@ class Controller:
     @contextmanager
     def _without_lack(self, session: pytest.Session) -> Iterator[None]:
         """Withdraw the verdict if this machine lacked something, then or before."""
-        with self._lacks.told():
+        with self._exhaustion.reported():
             yield
-        if self._lacks.exhausted:
+        if self._exhaustion.exhausted:
             self._start.abandon_leases()
-        if self._lacks.happened:
+        if self._exhaustion.happened:
             self.verdict = None
             self.ending.without_verdict()
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
     def _finish(self, session: pytest.Session) -> None:
-        self.planned = [] if self._lacks.happened else self.planned
+        self.planned = [] if self._exhaustion.happened else self.planned
         if self.planned:
             self._confirm(session)
             self._soak(session)
@@ -394,6 +394,6 @@ class Controller:
         try:
             self.run.store.write_manifest({"resumes": resumed.name} if resumed else {})
         except OSError as error:
-            self._lacks.tell(error)
-            self._lacks.take_back()
+            self._exhaustion.report(error)
+            self._exhaustion.discard_verdict()
             self.ending.without_verdict()

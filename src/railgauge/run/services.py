@@ -11,8 +11,8 @@ from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
 from railgauge.config import hostfile
+from railgauge.core.case_cache import made_once
 from railgauge.core.errors import NoEvidence
-from railgauge.core.few_places import made_once
 from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import Case, Cluster, Command, Node
 from railgauge.core.question import CaseResult
@@ -24,13 +24,13 @@ from railgauge.judging.confirmation import Remeasurement
 from railgauge.leases.files import Leases
 from railgauge.planning import plan, telemetry
 from railgauge.run import control_host
+from railgauge.run.disk_quota import DiskQuota
 from railgauge.run.engine import CaseEngine
 from railgauge.run.gates import RunGates
 from railgauge.run.holding import read_tag
 from railgauge.run.hung import HungTools
 from railgauge.run.reboots import Watch
 from railgauge.run.resume import CLUSTER, Earlier
-from railgauge.run.room import Room
 from railgauge.run.runner import Runner, ports_of
 from railgauge.run.sampling import GpuSampling
 from railgauge.run.settings import RunSettings
@@ -153,10 +153,10 @@ def built(
     surveyed = Surveyed(folder, settings.evidence_of)
     places = (folder, folder / AGAIN)
 
-    room = Room(folder, settings.disk_limit_bytes)
+    quota = DiskQuota(folder, settings.disk_limit_bytes)
 
     def store_in(place: Path) -> Store:
-        return Store(place, lambda: surveyed.evidence, room, folder)
+        return Store(place, lambda: surveyed.evidence, quota, folder)
 
     store, beside = map(store_in, places)
     tag = read_tag(folder, settings.part)

@@ -15,7 +15,7 @@ from railgauge.planning.needs import Candidate
 from railgauge.planning.part import LevelPart, within
 from railgauge.planning.plan import Level
 from railgauge.planning.soak import SoakPlan
-from railgauge.run.room import MOST_BYTES
+from railgauge.run.disk_quota import MOST_BYTES
 
 # The part name of the process that the user started; a worker's is its xdist name, such as gw0.
 MAIN = "main"

@@ -22,9 +22,9 @@ from railgauge.core.exhaustion import said_to_have_run_out, what_ran_out
 from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import Cluster
 from railgauge.judging import record
+from railgauge.run.disk_quota import OPTION
 from railgauge.run.folders import new_folder, point_latest
 from railgauge.run.resume import CLUSTER
-from railgauge.run.room import OPTION
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store, write_whole
 
@@ -75,8 +75,8 @@ def keep_input(store: Store, settings: RunSettings, reached: Cluster) -> None:
         (store.folder / name).touch()
 
 
-class Lacks:
-    """Reports once what this machine lacks to carry the run on.
+class ResourceExhaustion:
+    """Reports once which resource this machine has run out of, so that the run cannot go on.
 
     That is space on the disk, memory, threads or descriptors. ``happened`` is true from then on,
     and the run has no verdict. ``exhausted`` is true if it was not the disk.
@@ -88,12 +88,12 @@ class Lacks:
         self.exhausted = False
 
     def of_text(self, text: str) -> str:
-        """The line to print for a traceback that ends in a lack; empty for any other text."""
+        """The line to print for a traceback of an exhausted resource; empty for any other text."""
         found = _SAID.search(text)
         return self._of_disk(found[1]) if found else self._of_others(said_to_have_run_out(text))
 
-    def tell(self, error: Exception) -> None:
-        """Print the line if none was printed yet. Raises ``error`` again if it is no lack."""
+    def report(self, error: Exception) -> None:
+        """Print the line if none was printed yet. Raises every other ``error`` again."""
         is_first = not self.happened
         of_disk = isinstance(error, OSError) and error.errno in _NUMBERS
         said = getattr(error, "strerror", "") or str(error)
@@ -104,15 +104,15 @@ class Lacks:
             sys.stderr.write(f"\n{line}\n")
 
     @contextmanager
-    def told(self) -> Iterator[None]:
-        """Tell of a lack that ends the block."""
+    def reported(self) -> Iterator[None]:
+        """Report a resource whose exhaustion ends the block."""
         try:
             yield
         except Exception as error:
-            self.tell(error)
+            self.report(error)
 
-    def take_back(self) -> None:
-        """After a lack, delete the files that would look like a verdict."""
+    def discard_verdict(self) -> None:
+        """Once a resource is exhausted, delete the files that would look like a verdict."""
         for name in _AT_THE_END if self.happened else ():
             with suppress(OSError):
                 (self._folder / name).unlink(missing_ok=True)

@@ -28,8 +28,8 @@ from railgauge.judging.stamp import Evidence
 from railgauge.leases.files import locked
 from railgauge.run.appended import NO_JSON, Appended, add_durably, line_of
 from railgauge.run.case_files import case_file, samples_file, text_file
+from railgauge.run.disk_quota import DiskQuota
 from railgauge.run.kept_text import KeptRuns, changed_text, json_text, readable, whole_text
-from railgauge.run.room import Room
 
 # The SHA-256 of each file of evidence, in a chain. It is written when the file is on the disk under
 # a temporary name, and before the file gets its own: so a file that is listed here is there.
@@ -68,7 +68,7 @@ class Store:
         self,
         folder: Path,
         evidence: Callable[[], str] = lambda: Evidence.HARDWARE,
-        room: Room | None = None,
+        quota: DiskQuota | None = None,
         run: Path | None = None,
     ) -> None:
         """``run`` is the folder of the run, which vouches for the files, if ``folder`` is below it.
@@ -80,7 +80,7 @@ class Store:
         self._run = run or folder
         self._evidence = evidence
         self._clean: set[tuple[str, ...]] = set()
-        self._room = room or Room(folder)
+        self._quota = quota or DiskQuota(folder)
         self._lines: dict[str, Appended] = {}
         self._kept = KeptRuns(
             lambda run: tuple(map(self.masked_transcript, run)),
@@ -121,7 +121,7 @@ class Store:
         repeats = [readable(run, number) for number, run in enumerate(result.runs, 1)]
         ended = [f"### no more: {result.error}\n"] if result.error else []
         text = "\n".join([f"### {title(case)}, {self.evidence} evidence", *repeats, *ended])
-        self._room.take(len(text))
+        self._quota.take(len(text))
         put_whole(self.folder / self.transcript_name(case), text)
         if samples := telemetry.columns(result.runs):
             put_whole(self.folder / self.samples_name(case), samples)
@@ -146,7 +146,7 @@ class Store:
         A process that is killed in between, or that the disk fails, leaves it under its temporary
         name: the line that vouches for it may be there.
         """
-        self._room.take(len(text))
+        self._quota.take(len(text))
         path = self.folder / name
         beside = _written_beside(path, text, durable=True)
         digest = hashlib.sha256(text.encode(*_UTF8)).hexdigest()
@@ -186,7 +186,7 @@ class Store:
         """
         whole = versions.stamped(name, data) if isinstance(data, Mapping) else data
         text = json_text(self.plain(whole))
-        self._room.take(len(text))
+        self._quota.take(len(text))
         put_whole(self.folder / name, text)
 
     def plain(self, data: object) -> object:
@@ -206,7 +206,7 @@ class Store:
         }
         whole = versions.stamped(MANIFEST, {"sha256": digests, **more})
         text = json_text(self.plain(whole))
-        self._room.take(len(text))
+        self._quota.take(len(text))
         put_whole(self.folder / MANIFEST, text, durable=True)
 
     def renew_in_manifest(self, name: str) -> None:
@@ -223,7 +223,7 @@ class Store:
     def append_masked(self, name: str, data: Mapping[str, object]) -> None:
         """Append a line of data in which secrets are masked already."""
         line = line_of(data)
-        self._room.take(len(line))
+        self._quota.take(len(line))
         self._appended(name).add(line)
 
     def append_bound(self, name: str, data: Mapping[str, Any]) -> None:

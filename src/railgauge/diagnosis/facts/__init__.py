@@ -24,9 +24,9 @@ from railgauge.diagnosis.facts import (
     unmeasured,
     unresolved,
 )
-from railgauge.diagnosis.model import CauseClaim, Scene
+from railgauge.diagnosis.model import CauseClaim, Context
 
-CauseRule = Callable[[Scene], Iterable[CauseClaim]]
+CauseRule = Callable[[Context], Iterable[CauseClaim]]
 
 FACTS: tuple[CauseRule, ...] = (
     *unmeasured.FIRST,

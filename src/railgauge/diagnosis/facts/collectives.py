@@ -15,7 +15,7 @@ from railgauge.diagnosis.facts.pattern import (
     passed_pairs,
     swing_in,
 )
-from railgauge.diagnosis.model import CauseClaim, Scene, Where, missed, worst_of
+from railgauge.diagnosis.model import CauseClaim, Context, Where, missed, worst_of
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.variables import differs
 from railgauge.tools.metric import SCALING
@@ -23,25 +23,25 @@ from railgauge.tools.metric import SCALING
 _PAIR = 2
 
 
-def link_errors(scene: Scene) -> Iterator[CauseClaim]:
+def link_errors(context: Context) -> Iterator[CauseClaim]:
     """Error counters that grew during a measurement, on any rung."""
-    yield from _pointed_at(scene, "link_errors", "link-error-rate")
+    yield from _pointed_at(context, "link_errors", "link-error-rate")
 
 
-def idle_nics(scene: Scene) -> Iterator[CauseClaim]:
+def idle_nics(context: Context) -> Iterator[CauseClaim]:
     """NICs that carried less than the mean of the NICs that should share the traffic."""
-    yield from _pointed_at(scene, "traffic_spread", "nic-idle")
+    yield from _pointed_at(context, "traffic_spread", "nic-idle")
 
 
-def past_gpu_memory(scene: Scene) -> Iterator[CauseClaim]:
+def past_gpu_memory(context: Context) -> Iterator[CauseClaim]:
     """NICs whose driver counted no packets into GPU memory: plain sockets carried the payload."""
-    yield from _pointed_at(scene, "devmem", "wrong-transport")
+    yield from _pointed_at(context, "devmem", "wrong-transport")
 
 
-def _pointed_at(scene: Scene, metric: str, cause: str) -> Iterator[CauseClaim]:
+def _pointed_at(context: Context, metric: str, cause: str) -> Iterator[CauseClaim]:
     """One claim for each part that failed judgements of this metric name."""
     found: dict[tuple[str, str], list[tuple[ItemRecord, Judgement]]] = {}
-    for record, judged in scene.judged(metric):
+    for record, judged in context.judged(metric):
         for part in (at for at in judged.points_at if at[0] in record.nodes):
             found.setdefault(part, []).append((record, judged))
     for (node, device), seen in found.items():
@@ -56,14 +56,14 @@ def _said_of(judged: Judgement, node: str, device: str) -> str:
     return ", ".join(clauses) or judged.reason
 
 
-def transports(scene: Scene) -> Iterator[CauseClaim]:
+def transports(context: Context) -> Iterator[CauseClaim]:
     """Transports in the library's log: sockets, or InfiniBand without access to GPU memory."""
-    failed = [record for record, _ in scene.judged(_TRANSPORT)]
-    sockets = [record for record in failed if _names_refused(scene, record)]
+    failed = [record for record, _ in context.judged(_TRANSPORT)]
+    sockets = [record for record in failed if _names_refused(context, record)]
     rest = [record for record in failed if record not in sockets]
     for records, cause in ((sockets, "wrong-transport"), (rest, "gpudirect-rdma-disabled")):
         pattern = Pattern(cause, says=_told_by_log, shows=_shows_transport)
-        yield from between_nodes(scene, records, pattern)
+        yield from between_nodes(context, records, pattern)
 
 
 _TRANSPORT = "transport"
@@ -77,30 +77,30 @@ def _shows_transport(record: ItemRecord) -> bool:
     return any(judged.metric == _TRANSPORT for judged in record.judgements)
 
 
-def _names_refused(scene: Scene, record: ItemRecord) -> bool:
-    measurement = scene.results.platform.measurements.get(record.subject)
+def _names_refused(context: Context, record: ItemRecord) -> bool:
+    measurement = context.results.platform.measurements.get(record.subject)
     spec = measurement.transport if measurement else None
     said = {word for judged in missed(record) for word in judged.measured.split(", ")}
     return spec is not None and bool(said.intersection(spec.refused))
 
 
-def tuning(scene: Scene) -> Iterator[CauseClaim]:
+def tuning(context: Context) -> Iterator[CauseClaim]:
     """The hostfile overrides the platform file's environment, and no pair reaches its limit."""
-    cluster, platform = scene.results.cluster, scene.results.platform
+    cluster, platform = context.results.cluster, context.results.platform
     nodes, have = [node.name for node in cluster.nodes], cluster.environment
     wrong_values = {
         name: values
-        for name, values in _asked_for(scene).items()
+        for name, values in _asked_for(context).items()
         if name in have and differs(name, have[name], values, platform, nodes)
     }
-    slow = [r for r in scene.open if r.rung >= Rung.COLLECTIVE and missed(r)]
+    slow = [r for r in context.open if r.rung >= Rung.COLLECTIVE and missed(r)]
     failing = [r for r in slow if len(r.nodes) == _PAIR]
     # A pair is cleared only if all its values of a measurement reach their limits.
     wrong = {(record.subject, record.nodes) for record in failing}
     subjects = {subject for subject, _ in wrong}
     cleared = [
         record
-        for record in passed_pairs(scene)
+        for record in passed_pairs(context)
         if record.subject in subjects and has_value(record)
         if (record.subject, record.nodes) not in wrong
     ]
@@ -115,9 +115,9 @@ def tuning(scene: Scene) -> Iterator[CauseClaim]:
         )
 
 
-def _asked_for(scene: Scene) -> Mapping[str, Sequence[str]]:
+def _asked_for(context: Context) -> Mapping[str, Sequence[str]]:
     """The accepted values of each variable: a measurement may set another than the platform."""
-    platform = scene.results.platform
+    platform = context.results.platform
     own = [m.environment for m in platform.measurements.values() if m.rung >= Rung.COLLECTIVE]
     found: dict[str, list[str]] = {}
     for environment in (platform.environment, *own):
@@ -126,32 +126,32 @@ def _asked_for(scene: Scene) -> Mapping[str, Sequence[str]]:
     return found
 
 
-def unstable(scene: Scene) -> Iterator[CauseClaim]:
+def unstable(context: Context) -> Iterator[CauseClaim]:
     """Iterations that form two groups.
 
     The facts may explain them: GPU diagnostics that run, where no test asked for them.
     """
-    swinging = [r for r in scene.open if r.rung >= Rung.COLLECTIVE and swing_in([r])]
-    for claim in between_nodes(scene, swinging, Pattern("unstable-collective")):
-        diagnostics = running_diagnostics(scene.facts(claim.where.node))
+    swinging = [r for r in context.open if r.rung >= Rung.COLLECTIVE and swing_in([r])]
+    for claim in between_nodes(context, swinging, Pattern("unstable-collective")):
+        diagnostics = running_diagnostics(context.facts(claim.where.node))
         says = f"running on the GPUs: {listed(diagnostics)}; {claim.says}"
         known = replace(claim, cause="background-gpu-diagnostics", says=says)
         yield known if diagnostics else claim
 
 
-def poor_scaling(scene: Scene) -> Iterator[CauseClaim]:
+def poor_scaling(context: Context) -> Iterator[CauseClaim]:
     """Nodes that serve well alone and badly together: none of them is a slow node."""
-    missing = {(record.subject, record.nodes) for record, _ in scene.judged(SCALING.name)}
-    slow = [r for r in scene.open if (r.subject, r.nodes) in missing and missed(r)]
-    yield from between_nodes(scene, slow, Pattern("poor-scaling", shows=_shows_scaling))
+    missing = {(record.subject, record.nodes) for record, _ in context.judged(SCALING.name)}
+    slow = [r for r in context.open if (r.subject, r.nodes) in missing and missed(r)]
+    yield from between_nodes(context, slow, Pattern("poor-scaling", shows=_shows_scaling))
 
 
 def _shows_scaling(record: ItemRecord) -> bool:
     return any(judged.metric == SCALING.name for judged in record.judgements)
 
 
-FACTS: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (link_errors,)
-PAYLOAD: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (
+FACTS: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (link_errors,)
+PAYLOAD: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (
     tuning, transports, past_gpu_memory, idle_nics, unstable, poor_scaling,
 )  # fmt: skip
 """Which way the payload of collectives went, which a slow part may explain."""

@@ -28,7 +28,7 @@ from railgauge.diagnosis.facts.under_load import (
     measured_in,
     span_of,
 )
-from railgauge.diagnosis.model import GOOD, LIKELY, OPEN, CauseClaim, Scene, Where, missed
+from railgauge.diagnosis.model import GOOD, LIKELY, OPEN, CauseClaim, Context, Where, missed
 from railgauge.facts import NodeFacts
 from railgauge.facts.control_host import HostLoad, parse
 from railgauge.judging.record import ItemRecord
@@ -42,9 +42,9 @@ _Loaded = LoadedItem[HostLoad]
 _Scene = LoadedScene[HostLoad]
 
 
-def busy(scene: Scene) -> Iterator[CauseClaim]:
+def busy(context: Context) -> Iterator[CauseClaim]:
     """At most one claim: about the control host, and about no node."""
-    loads = LoadedScene(scene, _load)
+    loads = LoadedScene(context, _load)
     slow = loads.slow()
     if not any(_is_on_it(loads, record) for record in slow[:_MOST]):
         return
@@ -60,7 +60,7 @@ def _behind(loads: _Scene, found: Sequence[_Loaded]) -> set[str]:
     subjects = {one.record.subject for one in found}
     under_load = [
         record
-        for record in loads.scene.results.records.values()
+        for record in loads.context.results.records.values()
         if record.subject in subjects and case_of(record) and _was_busy(loads, record)
     ]
     nodes = {node for one in found for node in one.record.nodes}
@@ -135,7 +135,7 @@ def _claim(loads: _Scene, found: Sequence[_Loaded]) -> CauseClaim:
 def _is_on_it(loads: _Scene, record: ItemRecord) -> bool:
     """Whether all nodes of the item have the kernel of the control host."""
     boots = {load.boot_id for load in loads.loads(record) if load}
-    facts = [loads.scene.facts(node) for node in record.nodes]
+    facts = [loads.context.facts(node) for node in record.nodes]
     own = {one.boot_id if isinstance(one, NodeFacts) else None for one in facts}
     return bool(boots) and own == boots
 
@@ -148,4 +148,4 @@ def _load(run: tuple[Transcript, ...]) -> HostLoad | None:
     return parse(read[0].stdout, read[0].duration_s)
 
 
-RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (busy,)
+RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (busy,)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from railgauge.core.errors import DeviceMissing
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.facts.pattern import Pattern, between_nodes
-from railgauge.diagnosis.model import CauseClaim, Scene, Where
+from railgauge.diagnosis.model import CauseClaim, Context, Where
 from railgauge.diagnosis.symptoms import Symptom, blames, reported, symptoms, tool_of
 from railgauge.judging.record import ItemRecord
 
@@ -17,29 +17,29 @@ _BY_PROBLEM = {
 _PORT = "port-in-use"
 
 
-def lost_devices(scene: Scene) -> Iterator[CauseClaim]:
+def lost_devices(context: Context) -> Iterator[CauseClaim]:
     """One claim for each node and NIC over which a tool found no RDMA device."""
     lost: dict[tuple[str, str], list[ItemRecord]] = {}
-    for record in scene.open:
+    for record in context.open:
         if record.error_kind == DeviceMissing.kind:
             node = record.error_where.partition(": ")[0]
             if node in record.nodes:  # an error that names no node blames none
-                lost.setdefault((node, _nic(scene, record, node)), []).append(record)
+                lost.setdefault((node, _nic(context, record, node)), []).append(record)
     for (node, nic), records in lost.items():
         yield CauseClaim("nic-missing", Where(node, nic), records[0].reason, tuple(records))
 
 
-def _nic(scene: Scene, record: ItemRecord, node: str) -> str:
+def _nic(context: Context, record: ItemRecord, node: str) -> str:
     """The NIC of ``mlx5_0`` or ``gpu0-mlx5_0``; empty for an item that names no NIC."""
     name = record.part_at(node).rpartition("-")[2]
-    return name if any(nic.name == name for nic in scene.results.platform.nics) else ""
+    return name if any(nic.name == name for nic in context.results.platform.nics) else ""
 
 
-def reports(scene: Scene) -> Iterator[CauseClaim]:
+def reports(context: Context) -> Iterator[CauseClaim]:
     """Faults that the tool's own message names: at the node, or among the nodes that share them."""
     shared: dict[str, list[ItemRecord]] = {}
     alone: dict[tuple[str, str, str], list[ItemRecord]] = {}
-    for record in scene.open:
+    for record in context.open:
         if cause := _reported(record):
             node = blames(record) or (record.nodes[0] if len(set(record.nodes)) == 1 else "")
             if node:
@@ -50,7 +50,7 @@ def reports(scene: Scene) -> Iterator[CauseClaim]:
     for (cause, node, device), records in alone.items():
         yield CauseClaim(cause, Where(node, device), records[0].reason, tuple(records))
     for cause, records in shared.items():
-        yield from between_nodes(scene, records, Pattern(cause, says=lambda seen: seen[0].reason))
+        yield from between_nodes(context, records, Pattern(cause, says=lambda seen: seen[0].reason))
 
 
 def _reported(record: ItemRecord) -> str:
@@ -63,4 +63,4 @@ def _reported(record: ItemRecord) -> str:
     return _BY_PROBLEM.get(problem, "") if problem else ""
 
 
-RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (lost_devices, reports)
+RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (lost_devices, reports)

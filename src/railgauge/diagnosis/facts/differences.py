@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from railgauge.config.thresholds import VERSIONS
 from railgauge.core.naming import folded, listed
 from railgauge.diagnosis.facts.host import by_device, cause_of, is_compared
-from railgauge.diagnosis.model import CauseClaim, Scene, Where, missed
+from railgauge.diagnosis.model import CauseClaim, Context, Where, missed
 from railgauge.judging.record import ItemRecord
 
 _FIRMWARE = ("nic_firmware", "gpu_vbios")
@@ -45,41 +45,41 @@ class Compared:
         return [r for group in self.by_value.values() for r in group if missed(r)]
 
 
-def differences(scene: Scene) -> Iterator[CauseClaim]:
+def differences(context: Context) -> Iterator[CauseClaim]:
     """One claim for each fact that differs; of clocks and rates, one for each lower part."""
-    open_ = {record.id for record in scene.open}
-    for compared in _compared(scene):
+    open_ = {record.id for record in context.open}
+    for compared in _compared(context):
         red = [record for record in compared.red if record.id in open_]
         if not red:
             continue
         lower = [record for record in red if _is_lower(compared, record)]
         if lower:
-            yield from _lower(scene, compared, lower, red)
-        elif odd := _odd(scene, compared):
-            yield from _lone(scene, compared, odd, red)
+            yield from _lower(context, compared, lower, red)
+        elif odd := _odd(context, compared):
+            yield from _lone(context, compared, odd, red)
         else:
-            yield _differing(scene, compared, red)
+            yield _differing(context, compared, red)
 
 
-def _compared(scene: Scene) -> Iterator[Compared]:
+def _compared(context: Context) -> Iterator[Compared]:
     """The facts that an open item misses, in order."""
-    wrong = [r for r in scene.open if is_compared(scene, r) and missed(r)]
-    for subject, among in dict.fromkeys((r.subject, _among(scene, r)) for r in wrong):
+    wrong = [r for r in context.open if is_compared(context, r) and missed(r)]
+    for subject, among in dict.fromkeys((r.subject, _among(context, r)) for r in wrong):
         values: dict[str, list[ItemRecord]] = {}
-        for record in scene.results.records.values():
-            if record.subject == subject and record.judgements and _among(scene, record) == among:
+        for record in context.results.records.values():
+            if record.subject == subject and record.judgements and _among(context, record) == among:
                 values.setdefault(record.judgements[0].measured, []).append(record)
         yield Compared(subject, among, values)
 
 
-def _among(scene: Scene, record: ItemRecord) -> str:
+def _among(context: Context, record: ItemRecord) -> str:
     """The device that the fact is of; for a fact that is alike in a model, the model."""
-    expectation = scene.results.platform.expected[record.subject]
-    return _model(scene, record) if expectation.value == "model" else record.pairing
+    expectation = context.results.platform.expected[record.subject]
+    return _model(context, record) if expectation.value == "model" else record.pairing
 
 
-def _model(scene: Scene, record: ItemRecord) -> str:
-    facts = scene.facts(record.nodes[0])
+def _model(context: Context, record: ItemRecord) -> str:
+    facts = context.facts(record.nodes[0])
     for kind, field in _MODELS.items():
         for device in getattr(facts, kind, ()):
             name = f"gpu{device.index}" if kind == "gpus" else device.name
@@ -105,27 +105,27 @@ def _number(text: str) -> float | None:
 
 
 def _lower(
-    scene: Scene, compared: Compared, lower: Sequence[ItemRecord], red: Sequence[ItemRecord]
+    context: Context, compared: Compared, lower: Sequence[ItemRecord], red: Sequence[ItemRecord]
 ) -> Iterator[CauseClaim]:
     """A claim for each part that is lower. It also explains why the others are not all alike."""
     others = [record for record in red if record not in lower]
     for node in dict.fromkeys(record.nodes[0] for record in lower):
         parts = {r.pairing: [r] for r in lower if r.nodes == (node,)}
-        for device, records in by_device(scene, parts).items():
-            says = f"{_groups(scene, compared)}; a device of this model can have the highest"
+        for device, records in by_device(context, parts).items():
+            says = f"{_groups(context, compared)}; a device of this model can have the highest"
             where = Where(node, device)
-            yield CauseClaim(cause_of(scene, records[0]), where, says, (*records, *others))
+            yield CauseClaim(cause_of(context, records[0]), where, says, (*records, *others))
 
 
 # --- a device that differs from those beside it ---
 
 
-def _odd(scene: Scene, compared: Compared) -> list[ItemRecord]:
+def _odd(context: Context, compared: Compared) -> list[ItemRecord]:
     """The devices that differ from most of their model and, in the same node, from others of it.
 
     None if a whole node differs, or if less than half of them are alike.
     """
-    if scene.results.platform.expected[compared.subject].value != "model":
+    if context.results.platform.expected[compared.subject].value != "model":
         return []
     most = max(compared.by_value.values(), key=len)
     others = [one for group in compared.by_value.values() if group is not most for one in group]
@@ -135,11 +135,11 @@ def _odd(scene: Scene, compared: Compared) -> list[ItemRecord]:
 
 
 def _lone(
-    scene: Scene, compared: Compared, odd: Sequence[ItemRecord], red: Sequence[ItemRecord]
+    context: Context, compared: Compared, odd: Sequence[ItemRecord], red: Sequence[ItemRecord]
 ) -> Iterator[CauseClaim]:
     """A claim for each of these devices. It also explains why the others are not all alike."""
     rest = [record for record in red if record not in odd]
-    says = f"{_groups(scene, compared)}; {_declare(compared.subject)}"
+    says = f"{_groups(context, compared)}; {_declare(compared.subject)}"
     for one in odd:
         yield CauseClaim(_cause(compared), Where(one.nodes[0], one.pairing), says, (one, *rest))
 
@@ -147,12 +147,12 @@ def _lone(
 # --- of all others nobody knows which is right ---
 
 
-def _differing(scene: Scene, compared: Compared, red: Sequence[ItemRecord]) -> CauseClaim:
+def _differing(context: Context, compared: Compared, red: Sequence[ItemRecord]) -> CauseClaim:
     nodes = dict.fromkeys(r.nodes[0] for group in compared.by_value.values() for r in group)
-    by_model = scene.results.platform.expected[compared.subject].value == "model"
+    by_model = context.results.platform.expected[compared.subject].value == "model"
     device = compared.subject if by_model else compared.among or compared.subject
-    says = f"{_groups(scene, compared)}; {_declare(compared.subject)}"
-    where = Where(folded(_in_order(scene, nodes)), device)
+    says = f"{_groups(context, compared)}; {_declare(compared.subject)}"
+    where = Where(folded(_in_order(context, nodes)), device)
     return CauseClaim(_cause(compared), where, says, tuple(red))
 
 
@@ -165,14 +165,14 @@ def _declare(subject: str) -> str:
     return f"declare the one that is wanted {where}"
 
 
-def _in_order(scene: Scene, nodes: Mapping[str, None]) -> list[str]:
-    return [node.name for node in scene.results.cluster.nodes if node.name in nodes] or [*nodes]
+def _in_order(context: Context, nodes: Mapping[str, None]) -> list[str]:
+    return [node.name for node in context.results.cluster.nodes if node.name in nodes] or [*nodes]
 
 
-def _groups(scene: Scene, compared: Compared) -> str:
+def _groups(context: Context, compared: Compared) -> str:
     """``nic_firmware, 2 versions: 28.36 on mx[01-03]; 28.39 on mx04``, the largest group first."""
     ordered = sorted(compared.by_value.items(), key=lambda group: -len(group[1]))
-    said = [f"{value} on {_places(scene, compared, group)}" for value, group in ordered]
+    said = [f"{value} on {_places(context, compared, group)}" for value, group in ordered]
     word = "versions" if compared.subject in VERSIONS else "values"
     device = f" of {compared.among}" if compared.among else ""
     head = f"{compared.subject}{device}, {len(said)} {word}"
@@ -182,7 +182,7 @@ def _groups(scene: Scene, compared: Compared) -> str:
 _MOST_VALUES = 4
 
 
-def _places(scene: Scene, compared: Compared, group: Sequence[ItemRecord]) -> str:
+def _places(context: Context, compared: Compared, group: Sequence[ItemRecord]) -> str:
     """The nodes of a group; with the devices where only some devices of a node are in it."""
     here: dict[str, list[str]] = {}
     for record in group:
@@ -191,9 +191,9 @@ def _places(scene: Scene, compared: Compared, group: Sequence[ItemRecord]) -> st
     for record in (r for others in compared.by_value.values() for r in others):
         every[record.nodes[0]] = every.get(record.nodes[0], 0) + 1
     whole = dict.fromkeys(node for node, parts in here.items() if len(parts) == every[node])
-    said = [folded(_in_order(scene, whole))] if whole else []
+    said = [folded(_in_order(context, whole))] if whole else []
     said += [f"{node} {','.join(parts)}" for node, parts in here.items() if node not in whole]
     return listed(said, _MOST_VALUES)
 
 
-RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (differences,)
+RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (differences,)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from railgauge.core.naming import folded
-from railgauge.diagnosis.model import CauseClaim, Scene, Where, missed
+from railgauge.diagnosis.model import CauseClaim, Context, Where, missed
 from railgauge.judging.record import ItemRecord
 
 _MACHINE, _IMAGE, _PORT, _GUID = "boot_id", "machine_id", "port_address", "node_guid"
@@ -20,25 +20,25 @@ _CAUSES = {
 _Places = tuple[tuple[str, str], ...]
 
 
-def shared(scene: Scene) -> Iterator[CauseClaim]:
+def shared(context: Context) -> Iterator[CauseClaim]:
     """One claim for each set of nodes or ports that share an id or an address.
 
     Names of one machine also share its machine id, which their claim includes.
     """
-    images, machines = _groups(scene, _IMAGE), _groups(scene, _MACHINE)
+    images, machines = _groups(context, _IMAGE), _groups(context, _MACHINE)
     for places, records in machines.items():
         same = [group for group in images if set(group) <= set(places)]
         yield _claim(_MACHINE, places, [*records, *(r for one in same for r in images.pop(one))])
     for places, records in images.items():
-        yield _claim(_IMAGE, _once(scene, places, machines), records)
+        yield _claim(_IMAGE, _once(context, places, machines), records)
     # An adapter that has the GUID of another one makes the GIDs of its ports of it.
-    for places, records in _groups(scene, _PORT, _GUID).items():
+    for places, records in _groups(context, _PORT, _GUID).items():
         yield _claim(_PORT, places, records)
 
 
-def _once(scene: Scene, places: _Places, machines: Iterable[_Places]) -> _Places:
+def _once(context: Context, places: _Places, machines: Iterable[_Places]) -> _Places:
     """The places with each machine under the first of its names, in the order of the cluster."""
-    order = [node.name for node in scene.results.cluster.nodes]
+    order = [node.name for node in context.results.cluster.nodes]
     again = {
         name
         for machine in machines
@@ -47,19 +47,19 @@ def _once(scene: Scene, places: _Places, machines: Iterable[_Places]) -> _Places
     return tuple(place for place in places if place[0] not in again)
 
 
-def _groups(scene: Scene, *subjects: str) -> dict[_Places, list[ItemRecord]]:
+def _groups(context: Context, *subjects: str) -> dict[_Places, list[ItemRecord]]:
     """The open items of some subjects by the places that share something."""
     found: dict[_Places, list[ItemRecord]] = {}
-    for record in scene.about(*subjects):
+    for record in context.about(*subjects):
         for judged in missed(record):
             if judged.points_at or record.subject != _GUID:
                 found.setdefault(judged.points_at, []).append(record)
     return _apart(found)
 
 
-def unset(scene: Scene) -> Iterator[CauseClaim]:
+def unset(context: Context) -> Iterator[CauseClaim]:
     """An adapter without a GUID: of zeros, which is no other's."""
-    for record in scene.about(_GUID):
+    for record in context.about(_GUID):
         for judged in missed(record):
             if not judged.points_at:
                 where = Where(record.nodes[0], record.pairing)
@@ -90,25 +90,25 @@ def _claim(subject: str, places: _Places, records: list[ItemRecord]) -> CauseCla
 _OF_CPUS = ("cpus_online", "cpus", "numa_cpus")
 
 
-def cpus_offline(scene: Scene) -> Iterator[CauseClaim]:
+def cpus_offline(context: Context) -> Iterator[CauseClaim]:
     """CPUs that are switched off: the node then also differs in the CPUs of its NUMA nodes.
 
     Of two nodes the other one differs from it too. Where all others are alike, this explains them.
     """
-    off = [record for record in scene.about("cpus_online") if missed(record)]
+    off = [record for record in context.about("cpus_online") if missed(record)]
     nodes = {record.nodes[0] for record in off}
-    others = [r for s in _OF_CPUS if _alike_without(scene, s, nodes) for r in scene.about(s)]
+    others = [r for s in _OF_CPUS if _alike_without(context, s, nodes) for r in context.about(s)]
     for record in off:
-        mine = [r for r in scene.about(*_OF_CPUS) if record.nodes[0] in r.nodes]
+        mine = [r for r in context.about(*_OF_CPUS) if record.nodes[0] in r.nodes]
         theirs = [r for r in others if nodes.isdisjoint(r.nodes)]
         shown = tuple(r for r in (*mine, *theirs) if missed(r))
         yield CauseClaim("cpus-offline", Where(record.nodes[0]), missed(record)[0].reason, shown)
 
 
-def _alike_without(scene: Scene, subject: str, nodes: Collection[str]) -> bool:
+def _alike_without(context: Context, subject: str, nodes: Collection[str]) -> bool:
     """Whether this fact has one value on all nodes but these."""
-    records = (r for r in scene.results.records.values() if r.subject == subject and r.judgements)
+    records = (r for r in context.results.records.values() if r.subject == subject and r.judgements)
     return len({r.judgements[0].measured for r in records if r.nodes[0] not in nodes}) == 1
 
 
-RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (shared, unset, cpus_offline)
+RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (shared, unset, cpus_offline)

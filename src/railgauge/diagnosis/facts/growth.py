@@ -18,7 +18,7 @@ from railgauge.config.thresholds.counter_groups import (
 )
 from railgauge.core.errors import CountersUnread
 from railgauge.core.model import Judgement
-from railgauge.diagnosis.model import CauseClaim, Scene, Where, missed
+from railgauge.diagnosis.model import CauseClaim, Context, Where, missed
 from railgauge.diagnosis.reach import devices_of
 from railgauge.judging.growth import SUBJECT
 from railgauge.judging.record import ItemRecord
@@ -43,23 +43,23 @@ class _Grown:
         return sum(int(count) for counts in told for count in counts)
 
 
-def grown(scene: Scene) -> Iterator[CauseClaim]:
+def grown(context: Context) -> Iterator[CauseClaim]:
     """One claim for each cause and device, without what another one of them explains."""
-    found = _by_place(scene)
+    found = _by_place(context)
     lossy = {place: one for place, one in found.items() if _only_loses(one)}
     left = dict(sorted(lossy.items(), key=lambda item: item[1].amount, reverse=True))
     for place, one in found.items():
         for cause, judgements in one.causes.items():
             if cause != RETRANSMITS:
-                partners = _taken(scene, place, left) if cause in _LOSE_PACKETS else []
+                partners = _taken(context, place, left) if cause in _LOSE_PACKETS else []
                 evidence = (one.record, *(partner.record for _, partner in partners))
                 yield CauseClaim(cause, Where(*place), _says(judgements), evidence)
-    yield from _losses(scene, left)
+    yield from _losses(context, left)
 
 
-def _by_place(scene: Scene) -> dict[DevicePlace, _Grown]:
+def _by_place(context: Context) -> dict[DevicePlace, _Grown]:
     found: dict[DevicePlace, _Grown] = {}
-    for record in scene.about(SUBJECT):
+    for record in context.about(SUBJECT):
         for judged in missed(record):
             if judged.metric in GROUPS and judged.points_at:
                 one = found.setdefault(judged.points_at[0], _Grown(record))
@@ -75,7 +75,7 @@ def _only_loses(one: _Grown) -> bool:
     return RETRANSMITS in one.causes and not _LOSE_PACKETS & set(one.causes)
 
 
-def _losses(scene: Scene, left: dict[DevicePlace, _Grown]) -> Iterator[CauseClaim]:
+def _losses(context: Context, left: dict[DevicePlace, _Grown]) -> Iterator[CauseClaim]:
     """One claim for each NIC that lost packets, with the items of its partners as evidence.
 
     The NIC with the most is the one; partners count a part of its losses each. What two nodes that
@@ -84,42 +84,44 @@ def _losses(scene: Scene, left: dict[DevicePlace, _Grown]) -> Iterator[CauseClai
     while left:
         place = next(iter(left))
         one = left.pop(place)
-        partners = _taken(scene, place, left)
+        partners = _taken(context, place, left)
         evidence = (one.record, *(partner.record for _, partner in partners))
         says = _says(one.causes[RETRANSMITS])
-        peer = partners[0][0][0] if _met_only(scene, place, [at for at, _ in partners]) else ""
+        peer = partners[0][0][0] if _met_only(context, place, [at for at, _ in partners]) else ""
         yield CauseClaim(RETRANSMITS, Where(*place, peer=peer), says, evidence)
 
 
 def _taken(
-    scene: Scene, place: DevicePlace, left: dict[DevicePlace, _Grown]
+    context: Context, place: DevicePlace, left: dict[DevicePlace, _Grown]
 ) -> list[tuple[DevicePlace, _Grown]]:
     """Take away the other places whose losses this one explains, and return them."""
-    return [(partner, left.pop(partner)) for partner in _partners(scene, place, list(left))]
+    return [(partner, left.pop(partner)) for partner in _partners(context, place, list(left))]
 
 
-def _partners(scene: Scene, place: DevicePlace, others: Iterable[DevicePlace]) -> list[DevicePlace]:
+def _partners(
+    context: Context, place: DevicePlace, others: Iterable[DevicePlace]
+) -> list[DevicePlace]:
     """Those of the other places that were measured with this one over their NICs."""
-    return [other for other in others if other[0] in _met(scene, place, other[1])]
+    return [other for other in others if other[0] in _met(context, place, other[1])]
 
 
-def _met(scene: Scene, place: DevicePlace, device: str) -> set[str]:
+def _met(context: Context, place: DevicePlace, device: str) -> set[str]:
     """The nodes that were measured with the NIC over a NIC ``device`` of theirs."""
     node, nic = place
     met: set[str] = set()
-    for record in scene.results.records.values():
+    for record in context.results.records.values():
         if node in record.nodes and _uses(record.part_at(node), nic):
             met |= {one for one in record.nodes if _uses(record.part_at(one), device)}
     same_rail = nic == device
-    return met - {node} if same_rail else {one for one in met - {node} if _crosses(scene, place)}
+    return met - {node} if same_rail else {one for one in met - {node} if _crosses(context, place)}
 
 
-def _crosses(scene: Scene, place: DevicePlace) -> bool:
+def _crosses(context: Context, place: DevicePlace) -> bool:
     """Whether the NIC was measured with another NIC than that of its own rail."""
     node, nic = place
     return any(
         ":" in record.pairing and nic in devices_of(record.part_at(node))
-        for record in scene.results.records.values()
+        for record in context.results.records.values()
         if node in record.nodes
     )
 
@@ -129,21 +131,21 @@ def _uses(part: str, nic: str) -> bool:
     return not named or nic in named
 
 
-def _met_only(scene: Scene, place: DevicePlace, partners: Sequence[DevicePlace]) -> bool:
-    return len(partners) == 1 and _met(scene, place, place[1]) == {partners[0][0]}
+def _met_only(context: Context, place: DevicePlace, partners: Sequence[DevicePlace]) -> bool:
+    return len(partners) == 1 and _met(context, place, place[1]) == {partners[0][0]}
 
 
 def _says(judgements: Sequence[Judgement]) -> str:
     return "; ".join(judged.reason for judged in judgements)
 
 
-def unread(scene: Scene) -> Iterator[CauseClaim]:
+def unread(context: Context) -> Iterator[CauseClaim]:
     """One claim for each node whose counters, or some of them, show nothing."""
-    for record in scene.about(SUBJECT):
+    for record in context.about(SUBJECT):
         if record.error_kind == CountersUnread.kind:
             says = record.reason.removeprefix(f"{record.nodes[0]}: ")
             yield CauseClaim("counters-unread", Where(record.nodes[0]), says, (record,))
 
 
-RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (grown,)
-UNREAD: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (unread,)
+RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (grown,)
+UNREAD: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (unread,)

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from railgauge.diagnosis.model import CauseClaim, JudgedItem, Scene, Where, missed
+from railgauge.diagnosis.model import CauseClaim, Context, JudgedItem, Where, missed
 
 _OF_MEMORY = frozenset({"GPU Memory", "Memtest", "Page Retirement/Row Remap"})
 _CHECKS = "azure-nhc"
 _MOST = 3
 
 
-def failed_tests(scene: Scene) -> Iterator[CauseClaim]:
+def failed_tests(context: Context) -> Iterator[CauseClaim]:
     """One claim for each GPU that a test names, and for each node where no test names one."""
-    for (node, device), found in _by_part(scene, is_check=False).items():
+    for (node, device), found in _by_part(context, is_check=False).items():
         of_memory = any(judged.metric in _OF_MEMORY for _, judged in found)
         cause = "gpu-memory-errors" if of_memory else "gpu-diagnostic-failed"
         yield _claim(cause, Where(node, device), found)
 
 
-def failed_checks(scene: Scene) -> Iterator[CauseClaim]:
-    for (node, _), found in _by_part(scene, is_check=True).items():
+def failed_checks(context: Context) -> Iterator[CauseClaim]:
+    for (node, _), found in _by_part(context, is_check=True).items():
         yield _claim("health-check-failed", Where(node), found)
 
 
-def _by_part(scene: Scene, *, is_check: bool) -> dict[tuple[str, str], list[JudgedItem]]:
-    measured = scene.results.platform.measurements
+def _by_part(context: Context, *, is_check: bool) -> dict[tuple[str, str], list[JudgedItem]]:
+    measured = context.results.platform.measurements
     parts: dict[tuple[str, str], list[JudgedItem]] = {}
-    for record in scene.open:
+    for record in context.open:
         measurement = measured.get(record.subject)
         if measurement and measurement.results and (measurement.tool == _CHECKS) is is_check:
             for judged in (one for one in missed(record) if one.worst is None):
@@ -43,4 +43,4 @@ def _claim(cause: str, where: Where, found: list[JudgedItem]) -> CauseClaim:
     return CauseClaim(cause, where, "; ".join(says[:_MOST]) + more, tuple(evidence.values()))
 
 
-RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (failed_tests, failed_checks)
+RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (failed_tests, failed_checks)

@@ -8,7 +8,7 @@ from railgauge.config.thresholds import DMA_BUF, PEER_MODULES, VERSIONS
 from railgauge.core.errors import VersionUndeclared
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.catalogue.effect import PLACE_FACTS, PORT_FACTS
-from railgauge.diagnosis.model import CauseClaim, Scene, Where, by_node, missed
+from railgauge.diagnosis.model import CauseClaim, Context, Where, by_node, missed
 from railgauge.facts import NodeFacts
 from railgauge.facts.visible import HIDES
 from railgauge.judging.record import ItemRecord
@@ -16,37 +16,37 @@ from railgauge.judging.record import ItemRecord
 _NETDEV = "netdev"
 
 
-def lost_nics(scene: Scene) -> Iterator[CauseClaim]:
+def lost_nics(context: Context) -> Iterator[CauseClaim]:
     """NICs that are declared but absent; each explains the missing facts of that NIC."""
-    for node, records in by_node(scene.about("nic_present", "netdev_present")).items():
+    for node, records in by_node(context.about("nic_present", "netdev_present")).items():
         for record in records:
             if missed(record):
-                rest = [r for r in _of_part(scene, node, record.pairing) if r is not record]
+                rest = [r for r in _of_part(context, node, record.pairing) if r is not record]
                 says = f"{record.pairing} is declared but absent"
                 yield CauseClaim("nic-missing", Where(node, record.pairing), says, (record, *rest))
 
 
-def hidden_gpus(scene: Scene) -> Iterator[CauseClaim]:
+def hidden_gpus(context: Context) -> Iterator[CauseClaim]:
     """GPUs that a variable hides from the programs of a node, though the node has them."""
-    for node, records in by_node(scene.about("gpu_count")).items():
-        here = scene.facts(node)
+    for node, records in by_node(context.about("gpu_count")).items():
+        here = context.facts(node)
         says = here.missing.get("gpus.#", "") if here else ""
         if HIDES in says:
             yield CauseClaim("gpu-hidden", Where(node), says, tuple(records))
 
 
-def lost_gpus(scene: Scene) -> Iterator[CauseClaim]:
+def lost_gpus(context: Context) -> Iterator[CauseClaim]:
     """Fewer GPUs than declared. The others are renumbered, so their facts may differ.
 
     Where many nodes lack one, the complete nodes differ from them as well.
     """
-    lacking = _missed_on(scene, "gpu_count")
-    elsewhere = _on_complete_nodes(scene, lacking)
+    lacking = _missed_on(context, "gpu_count")
+    elsewhere = _on_complete_nodes(context, lacking)
     for node, records in lacking.items():
-        lost = _lost_gpu(scene, node)
+        lost = _lost_gpu(context, node)
         rest = [
             r
-            for r in scene.on(Rung.PREFLIGHT, node)
+            for r in context.on(Rung.PREFLIGHT, node)
             if r.pairing.startswith("gpu") and _is_moved(r)
         ]
         says = f"{records[0].reason}" + (f": {lost} is absent" if lost else "")
@@ -55,11 +55,11 @@ def lost_gpus(scene: Scene) -> Iterator[CauseClaim]:
         yield CauseClaim("gpu-missing", Where(node, lost), says, (*records, *rest, *unlike))
 
 
-def _on_complete_nodes(scene: Scene, lacking: Collection[str]) -> list[ItemRecord]:
+def _on_complete_nodes(context: Context, lacking: Collection[str]) -> list[ItemRecord]:
     """The open facts of a GPU's place in which nodes that lack no GPU agree with each other."""
     complete = [
         record
-        for record in scene.results.records.values()
+        for record in context.results.records.values()
         if record.subject in PLACE_FACTS and record.judgements and record.nodes[0] not in lacking
     ]
     values: dict[tuple[str, str], set[str]] = {}
@@ -68,9 +68,9 @@ def _on_complete_nodes(scene: Scene, lacking: Collection[str]) -> list[ItemRecor
         of_gpu.add(record.judgements[0].measured)
     return [
         record
-        for record in scene.about(*PLACE_FACTS)
+        for record in context.about(*PLACE_FACTS)
         if record in complete
-        and is_compared(scene, record)
+        and is_compared(context, record)
         and len(values[record.subject, record.pairing]) == 1
     ]
 
@@ -79,32 +79,32 @@ def _is_moved(record: ItemRecord) -> bool:
     return not missed(record) or record.subject in PLACE_FACTS
 
 
-def _lost_gpu(scene: Scene, node: str) -> str:
+def _lost_gpu(context: Context, node: str) -> str:
     """The absent GPUs by name, from the slots in the platform file or on a complete node.
 
     Empty if they are not known.
     """
-    here, gpus = scene.facts(node), scene.results.platform.gpus
+    here, gpus = context.facts(node), context.results.platform.gpus
     if here is None or gpus is None:
         return ""
-    slots = gpus.bus_ids or _slots_elsewhere(scene, node, gpus.count)
+    slots = gpus.bus_ids or _slots_elsewhere(context, node, gpus.count)
     present = {gpu.bus_id.lower() for gpu in here.gpus if gpu.bus_id}
     return ",".join(f"gpu{i}" for i, slot in enumerate(slots) if slot.lower() not in present)
 
 
-def _slots_elsewhere(scene: Scene, node: str, count: int) -> Sequence[str]:
+def _slots_elsewhere(context: Context, node: str, count: int) -> Sequence[str]:
     """The slots of another node with all its GPUs, since nodes of one platform are built alike."""
-    for other in scene.results.found:
-        facts = scene.facts(other)
+    for other in context.results.found:
+        facts = context.facts(other)
         slots = [gpu.bus_id for gpu in facts.gpus if gpu.bus_id] if facts else []
         if other != node and len(slots) == count:
             return slots
     return ()
 
 
-def ports(scene: Scene) -> Iterator[CauseClaim]:
+def ports(context: Context) -> Iterator[CauseClaim]:
     """Ports that carry no traffic: down, or up without an address."""
-    for (node, nic), records in _by_part(scene.about(*PORT_FACTS)).items():
+    for (node, nic), records in _by_part(context.about(*PORT_FACTS)).items():
         subjects = {record.subject for record in records if missed(record)}
         if "physical_state" in subjects or _NETDEV in subjects:
             says = f"the port of {nic} is {_state(records)}"
@@ -120,10 +120,10 @@ def _state(records: Iterable[ItemRecord]) -> str:
     )
 
 
-def peer_memory(scene: Scene) -> Iterator[CauseClaim]:
+def peer_memory(context: Context) -> Iterator[CauseClaim]:
     """The path from NIC to GPU memory: a module is not loaded, or a driver is not registered."""
-    for node, records in _missed_on(scene, *_PEER_FACTS).items():
-        lacking = _lacking(scene, node)
+    for node, records in _missed_on(context, *_PEER_FACTS).items():
+        lacking = _lacking(context, node)
         modules = [name for name in lacking if name in PEER_MODULES]
         says = "; ".join(record.reason for record in records)
         if modules:
@@ -132,7 +132,7 @@ def peer_memory(scene: Scene) -> Iterator[CauseClaim]:
                 "peer-memory-module-missing", Where(node, device), says, tuple(records)
             )
         elif any(record.subject in _PEER_FACTS[1:] and missed(record) for record in records):
-            differs = [r for name in ("kernel", "os") for r in _that_differ(scene, node, name)]
+            differs = [r for name in ("kernel", "os") for r in _that_differ(context, node, name)]
             updated = "; the node's kernel is not that of the others" if differs else ""
             updated += _OF_DMA_BUF if DMA_BUF in lacking else ""
             evidence = (*records, *differs)
@@ -146,11 +146,11 @@ _PEER_FACTS = ("kernel_module", "peer_memory", "mm_kobj")
 _OF_DMA_BUF = "; DMA-BUF needs Linux 5.12 or newer and the driver's open kernel module"
 
 
-def _that_differ(scene: Scene, node: str, subject: str) -> list[ItemRecord]:
+def _that_differ(context: Context, node: str, subject: str) -> list[ItemRecord]:
     """The items that miss this fact because the node has another value than all the others."""
-    found = [r for r in scene.results.records.values() if r.subject == subject and r.judgements]
+    found = [r for r in context.results.records.values() if r.subject == subject and r.judgements]
     values = {record.judgements[0].measured for record in found}
-    red = [record for record in scene.about(subject) if missed(record)]
+    red = [record for record in context.about(subject) if missed(record)]
     mine = [record for record in red if node in record.nodes]
     return red if mine and len(values) == _TWO_GROUPS else mine
 
@@ -158,9 +158,9 @@ def _that_differ(scene: Scene, node: str, subject: str) -> list[ItemRecord]:
 _TWO_GROUPS = 2
 
 
-def _lacking(scene: Scene, node: str) -> list[str]:
+def _lacking(context: Context, node: str) -> list[str]:
     """The required modules and peer memory clients that the node does not have."""
-    facts, expected = scene.facts(node), scene.results.platform.expected
+    facts, expected = context.facts(node), context.results.platform.expected
     lacking = []
     for name, present in (("kernel_module", "modules"), ("peer_memory", "peer_memory")):
         wanted = expected[name].value if name in expected else ()
@@ -176,10 +176,10 @@ _DIAGNOSTICS = (
 )  # fmt: skip
 
 
-def gpu_processes(scene: Scene) -> Iterator[CauseClaim]:
+def gpu_processes(context: Context) -> Iterator[CauseClaim]:
     """Other processes on the GPUs: diagnostics, or anything else."""
-    for node, records in _missed_on(scene, "gpu_processes").items():
-        facts = scene.facts(node)
+    for node, records in _missed_on(context, "gpu_processes").items():
+        facts = context.facts(node)
         diagnostics = running_diagnostics(facts)
         cause = "background-gpu-diagnostics" if diagnostics else "foreign-gpu-process"
         names = diagnostics or (facts.gpu_processes if facts else ())
@@ -257,10 +257,10 @@ _BY_SUBJECT = {
 }  # fmt: skip
 
 
-def undeclared(scene: Scene) -> Iterator[CauseClaim]:
+def undeclared(context: Context) -> Iterator[CauseClaim]:
     """Versions that the limits were not measured with and the hostfile does not declare."""
     found: dict[tuple[str, str], list[ItemRecord]] = {}
-    for record in scene.open:
+    for record in context.open:
         if record.error_kind == VersionUndeclared.kind:
             found.setdefault((record.nodes[0], record.subject), []).append(record)
     for (node, subject), records in found.items():
@@ -272,39 +272,39 @@ def undeclared(scene: Scene) -> Iterator[CauseClaim]:
 _IN_WORDS = {"gpu_mig": "gpu_mig: MIG mode is on, programs see parts of the GPU, or none of it"}
 
 
-def settings(scene: Scene) -> Iterator[CauseClaim]:
+def settings(context: Context) -> Iterator[CauseClaim]:
     """Causes that follow from one fact; items of one cause and part are one claim."""
     found: dict[tuple[str, str], dict[str, list[ItemRecord]]] = {}
-    for record in scene.about(*_BY_SUBJECT):
-        if missed(record) and not is_compared(scene, record):
-            parts = found.setdefault((cause_of(scene, record), record.nodes[0]), {})
+    for record in context.about(*_BY_SUBJECT):
+        if missed(record) and not is_compared(context, record):
+            parts = found.setdefault((cause_of(context, record), record.nodes[0]), {})
             parts.setdefault(_device(record), []).append(record)
     for (cause, node), parts in found.items():
-        for device, records in by_device(scene, parts).items():
+        for device, records in by_device(context, parts).items():
             reasons = (_IN_WORDS.get(record.subject, record.reason) for record in records)
             says = "; ".join(list(dict.fromkeys(reasons))[:_MOST])
             yield CauseClaim(cause, Where(node, device), says, tuple(records))
 
 
-def is_compared(scene: Scene, record: ItemRecord) -> bool:
+def is_compared(context: Context, record: ItemRecord) -> bool:
     """Whether the fact is compared between nodes or devices, because no value is declared."""
-    expectation = scene.results.platform.expected.get(record.subject)
+    expectation = context.results.platform.expected.get(record.subject)
     return record.rung == Rung.PREFLIGHT and expectation is not None and expectation.rule == "alike"
 
 
-def cause_of(scene: Scene, record: ItemRecord) -> str:
+def cause_of(context: Context, record: ItemRecord) -> str:
     """The cause for a fact that is not the declared one."""
     if record.subject == "gpu_clock" and any(
         missed(r) and (r.nodes, r.pairing) == (record.nodes, record.pairing)
-        for r in scene.about("gpu_clock_max")
+        for r in context.about("gpu_clock_max")
     ):
         return _BY_SUBJECT["gpu_clock_max"]  # a clock cannot be locked above the board's maximum
     return _BY_SUBJECT[record.subject]
 
 
-def by_device(scene: Scene, parts: dict[str, list[ItemRecord]]) -> dict[str, list[ItemRecord]]:
+def by_device(context: Context, parts: dict[str, list[ItemRecord]]) -> dict[str, list[ItemRecord]]:
     """The parts, with the GPUs merged into one claim for the node if all of them are affected."""
-    gpus = scene.results.platform.gpus
+    gpus = context.results.platform.gpus
     every = {f"gpu{index}" for index in range(gpus.count)} if gpus else set()
     if len(every) < _SEVERAL or not every <= parts.keys():
         return parts
@@ -326,19 +326,19 @@ def _device(record: ItemRecord) -> str:
 _OF_NODES = frozenset({*VERSIONS, "netdev_driver", *_HARDWARE})
 
 
-def _missed_on(scene: Scene, *subjects: str) -> dict[str, list[ItemRecord]]:
+def _missed_on(context: Context, *subjects: str) -> dict[str, list[ItemRecord]]:
     """The open items of these subjects, by node, on nodes that missed at least one.
 
     A node on which they are only unknown has no fault.
     """
-    found = by_node(scene.about(*subjects))
+    found = by_node(context.about(*subjects))
     return {node: records for node, records in found.items() if any(map(missed, records))}
 
 
-def _of_part(scene: Scene, node: str, part: str) -> list[ItemRecord]:
+def _of_part(context: Context, node: str, part: str) -> list[ItemRecord]:
     return [
         r
-        for r in scene.on(Rung.PREFLIGHT, node)
+        for r in context.on(Rung.PREFLIGHT, node)
         if r.pairing == part or r.pairing.endswith(f"-{part}")
     ]
 
@@ -350,6 +350,6 @@ def _by_part(records: Iterable[ItemRecord]) -> dict[tuple[str, str], list[ItemRe
     return found
 
 
-RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (
+RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (
     lost_nics, hidden_gpus, lost_gpus, ports, peer_memory, gpu_processes, settings, undeclared,
 )  # fmt: skip

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator
 from railgauge.core.errors import KernelLogUnread
 from railgauge.core.model import Judgement
 from railgauge.diagnosis.catalogue import CATALOGUE
-from railgauge.diagnosis.model import CauseClaim, Scene, Where, missed
+from railgauge.diagnosis.model import CauseClaim, Context, Where, missed
 from railgauge.judging.kernel_log import SUBJECT
 from railgauge.judging.record import ItemRecord
 
 _MOST = 3
 
 
-def logged(scene: Scene) -> Iterator[CauseClaim]:
+def logged(context: Context) -> Iterator[CauseClaim]:
     """One claim for each cause and device that failed lines of a node's log name."""
-    for record in scene.about(SUBJECT):
+    for record in context.about(SUBJECT):
         found: dict[tuple[str, str], list[Judgement]] = {}
         for judged in missed(record):
             if judged.metric in CATALOGUE:
@@ -31,9 +31,9 @@ def _says(lines: list[Judgement]) -> str:
     return "; ".join(judged.reason for judged in lines[:_MOST]) + more
 
 
-def unread(scene: Scene) -> Iterator[CauseClaim]:
+def unread(context: Context) -> Iterator[CauseClaim]:
     """One claim for each node whose log, or a part of it, could not be read."""
-    for record in scene.about(SUBJECT):
+    for record in context.about(SUBJECT):
         if record.error_kind == KernelLogUnread.kind:
             yield CauseClaim("kernel-log-unread", Where(record.nodes[0]), _why(record), (record,))
 
@@ -42,4 +42,4 @@ def _why(record: ItemRecord) -> str:
     return record.reason.removeprefix(f"{record.nodes[0]}: ")
 
 
-RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (logged, unread)
+RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (logged, unread)

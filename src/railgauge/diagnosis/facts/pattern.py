@@ -9,7 +9,16 @@ from railgauge.core.model import Judgement
 from railgauge.core.naming import among, listed
 from railgauge.diagnosis.facts.pairwise import Blamed, PairResult, blame
 from railgauge.diagnosis.ladder import swing_of
-from railgauge.diagnosis.model import GOOD, LIKELY, OPEN, CauseClaim, Scene, Where, missed, worst_of
+from railgauge.diagnosis.model import (
+    GOOD,
+    LIKELY,
+    OPEN,
+    CauseClaim,
+    Context,
+    Where,
+    missed,
+    worst_of,
+)
 from railgauge.judging.confirmation import Confirmed
 from railgauge.judging.record import ItemRecord
 
@@ -58,7 +67,7 @@ class Pattern:
 
 
 def between_nodes(
-    scene: Scene, records: Sequence[ItemRecord], pattern: Pattern
+    context: Context, records: Sequence[ItemRecord], pattern: Pattern
 ) -> Iterator[CauseClaim]:
     """Blame the nodes, or the paths between two nodes, that explain the failed pairs.
 
@@ -66,9 +75,9 @@ def between_nodes(
     """
     pairs = [record for record in records if len(set(record.nodes)) == _PAIR]
     if not pairs:
-        yield from _of_groups(scene, records, pattern)
+        yield from _of_groups(context, records, pattern)
         return
-    blamed = blame(_results(scene, pairs, pattern))
+    blamed = blame(_results(context, pairs, pattern))
     for node in blamed.nodes:
         mine = tuple(record for record in records if node in record.nodes)
         says = f"{pattern.says(mine)}; in all pairs of {node}, whose partners are fine with others"
@@ -93,39 +102,41 @@ def _explained(blamed: Blamed, record: ItemRecord) -> bool:
     return not here.isdisjoint(blamed.nodes) or any(here.issuperset(p) for p in blamed.pairs)
 
 
-def _results(scene: Scene, wrong: Sequence[ItemRecord], pattern: Pattern) -> Iterator[PairResult]:
+def _results(
+    context: Context, wrong: Sequence[ItemRecord], pattern: Pattern
+) -> Iterator[PairResult]:
     """The slow and fast results of the measurements that failed."""
     subjects = {record.subject for record in wrong}
-    for record in _pairs(scene, pattern.clears):
+    for record in _pairs(context, pattern.clears):
         if record.subject in subjects and pattern.shows(record):
             yield PairResult((record.nodes[0], record.nodes[1]), slow=False)
     for record in wrong:
         yield PairResult((record.nodes[0], record.nodes[1]), slow=True)
-    for one in scene.results.confirmed if pattern.failed else ():
+    for one in context.results.confirmed if pattern.failed else ():
         case = one.asked.question.case
         if pattern.failed and case and case.measurement in subjects and len(case.nodes) == _PAIR:
             yield PairResult((case.nodes[0], case.nodes[1]), slow=pattern.failed(one))
 
 
-def passed_pairs(scene: Scene) -> Iterator[ItemRecord]:
-    return _pairs(scene, is_good)
+def passed_pairs(context: Context) -> Iterator[ItemRecord]:
+    return _pairs(context, is_good)
 
 
-def _pairs(scene: Scene, suits: Callable[[ItemRecord], bool]) -> Iterator[ItemRecord]:
-    for record in scene.results.records.values():
+def _pairs(context: Context, suits: Callable[[ItemRecord], bool]) -> Iterator[ItemRecord]:
+    for record in context.results.records.values():
         if len(set(record.nodes)) == _PAIR and suits(record):
             yield record
 
 
 def _of_groups(
-    scene: Scene, records: Sequence[ItemRecord], pattern: Pattern
+    context: Context, records: Sequence[ItemRecord], pattern: Pattern
 ) -> Iterator[CauseClaim]:
     """One open claim for the nodes of the smallest group, if no pair but only groups failed."""
     groups = [record for record in records if len(record.nodes) > _PAIR]
     if groups:
         smallest = min(groups, key=lambda record: len(record.nodes))
         where = Where(among(smallest.nodes), pattern.device)
-        fine = (r for r in passed_pairs(scene) if pattern.shows(r))
+        fine = (r for r in passed_pairs(context) if pattern.shows(r))
         measured = any(set(smallest.nodes).issuperset(record.nodes) for record in fine)
         says = pattern.says(groups) + ("; pairs of these nodes are fine" if measured else "")
         yield CauseClaim(pattern.cause, where, says, tuple(groups), OPEN, _HALVES)

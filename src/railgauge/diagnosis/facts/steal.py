@@ -21,7 +21,7 @@ from railgauge.diagnosis.facts.under_load import (
     measured_in,
     span_of,
 )
-from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Scene, Where
+from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Context, Where
 from railgauge.facts.steal import StolenTime, parse
 
 CAUSE = "cpu-steal"
@@ -42,10 +42,10 @@ _Loaded = LoadedItem[_NodeLoads]
 _Scene = LoadedScene[_NodeLoads]
 
 
-def stolen(scene: Scene) -> Iterator[CauseClaim]:
+def stolen(context: Context) -> Iterator[CauseClaim]:
     """A claim for each node whose CPU time was stolen while its measurements missed limits."""
-    virtual = {node for node in scene.results.found if _is_virtual(scene, node)}
-    loads = LoadedScene(scene, lambda run: _load(run, virtual))
+    virtual = {node for node in context.results.found if _is_virtual(context, node)}
+    loads = LoadedScene(context, lambda run: _load(run, virtual))
     slow = loads.slow() if virtual else []
     by_node: dict[str, list[_Loaded]] = {}
     for one in loads.explained([loads.loaded(record) for record in slow]):
@@ -54,8 +54,8 @@ def stolen(scene: Scene) -> Iterator[CauseClaim]:
         yield _claim(loads, node, found)
 
 
-def _is_virtual(scene: Scene, node: str) -> bool:
-    facts = scene.facts(node)
+def _is_virtual(context: Context, node: str) -> bool:
+    facts = context.facts(node)
     return bool(facts and facts.virtual)
 
 
@@ -121,4 +121,4 @@ def _between(before: Transcript, after: Transcript) -> ReadingSpan | None:
     return (first[1], last[0]) if first and last else None
 
 
-RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (stolen,)
+RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (stolen,)

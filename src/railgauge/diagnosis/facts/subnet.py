@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from railgauge.core.model import Judgement
-from railgauge.diagnosis.model import CauseClaim, JudgedItem, Scene, Where, missed
+from railgauge.diagnosis.model import CauseClaim, Context, JudgedItem, Where, missed
 from railgauge.judging.links import (
     BIT_ERRORS,
     CABLING,
@@ -30,37 +30,37 @@ _PORT = (*_NO_ADDRESS, "physical_state", "link_rate")
 _WAITING = ("Initialize/LinkUp", "Armed/LinkUp")
 
 
-def subnet(scene: Scene) -> Iterator[CauseClaim]:
+def subnet(context: Context) -> Iterator[CauseClaim]:
     """All subnet causes in one rule, since one item may report several cables and the manager."""
-    managers = list(_no_manager(scene))
+    managers = list(_no_manager(context))
     yield from managers
-    yield from _links(scene, is_managed=not managers)
+    yield from _links(context, is_managed=not managers)
 
 
-def _no_manager(scene: Scene) -> Iterator[CauseClaim]:
+def _no_manager(context: Context) -> Iterator[CauseClaim]:
     """One cause if no subnet manager is there, although every port waits for its address."""
-    found = [*_judged(scene, MANAGER)]
-    waiting = [one for one in _judged(scene, LINK_STATE) if one[1].measured in _WAITING]
+    found = [*_judged(context, MANAGER)]
+    waiting = [one for one in _judged(context, LINK_STATE) if one[1].measured in _WAITING]
     if not found and len(waiting) < _SEVERAL:
         return
-    unasked = [r for r in scene.open if NO_MANAGER in r.reason]
-    addresses = [r for r in scene.about(*_NO_ADDRESS) if missed(r) and not _is_dead(scene, r)]
+    unasked = [r for r in context.open if NO_MANAGER in r.reason]
+    addresses = [r for r in context.about(*_NO_ADDRESS) if missed(r) and not _is_dead(context, r)]
     evidence = (*_records([*found, *waiting]), *unasked, *addresses)
     yield CauseClaim(_UNMANAGED, Where(""), _reasons([*found, *waiting][:1]), evidence)
 
 
-def _is_dead(scene: Scene, record: ItemRecord) -> bool:
+def _is_dead(context: Context, record: ItemRecord) -> bool:
     """Whether the port has no physical link, so that no manager could reach it."""
     return any(
         missed(other) and (other.nodes, other.pairing) == (record.nodes, record.pairing)
-        for other in scene.about("physical_state")
+        for other in context.about("physical_state")
     )
 
 
-def _links(scene: Scene, *, is_managed: bool) -> Iterator[CauseClaim]:
+def _links(context: Context, *, is_managed: bool) -> Iterator[CauseClaim]:
     """One claim for each bad cable, by its gravest problem: down, flapping, errors, slow."""
     cables: dict[frozenset[PortEnd], tuple[str, list[JudgedItem]]] = {}
-    for cause, found in _ranked(scene):
+    for cause, found in _ranked(context):
         if cause == _UNMANAGED and not is_managed:
             continue
         parts = frozenset(found[1].points_at)
@@ -69,8 +69,8 @@ def _links(scene: Scene, *, is_managed: bool) -> Iterator[CauseClaim]:
     for node in gone:
         yield _gone_node(node, [cables.pop(parts) for parts in gone[node]])
     for cause, several in cables.values():
-        where = _where(scene, several[0][1])
-        evidence = (*_records(several), *_of_port(scene, where))
+        where = _where(context, several[0][1])
+        evidence = (*_records(several), *_of_port(context, where))
         yield CauseClaim(
             cause, where, _reasons(several), tuple({r.id: r for r in evidence}.values())
         )
@@ -102,9 +102,9 @@ def _reasons(found: Iterable[JudgedItem]) -> str:
     return "; ".join(dict.fromkeys(judged.reason for _, judged in found))
 
 
-def _ranked(scene: Scene) -> Iterator[tuple[str, JudgedItem]]:
+def _ranked(context: Context) -> Iterator[tuple[str, JudgedItem]]:
     for metric in (CABLING, LINK_STATE, GROWTH, ERRORS, LINK_RATE, BIT_ERRORS):
-        for record, judged in _judged(scene, metric):
+        for record, judged in _judged(context, metric):
             if metric == LINK_STATE and judged.measured in _WAITING:
                 yield _UNMANAGED, (record, judged)
             else:
@@ -119,9 +119,9 @@ def _cause(metric: str, judged: Judgement) -> str:
     return "link-rate-degraded" if metric == LINK_RATE else "link-error-rate"
 
 
-def _where(scene: Scene, judged: Judgement) -> Where:
+def _where(context: Context, judged: Judgement) -> Where:
     """The host's end of the cable if it has one, since the host's tests fail over that NIC."""
-    nodes = {node.name.partition(".")[0]: node.name for node in scene.results.cluster.nodes}
+    nodes = {node.name.partition(".")[0]: node.name for node in context.results.cluster.nodes}
     ends = [(nodes.get(name, name), device) for name, device in judged.points_at]
     hosts = [end for end in ends if not end[1].startswith("port ")]
     if hosts:
@@ -130,21 +130,21 @@ def _where(scene: Scene, judged: Judgement) -> Where:
     return Where(name, device, peer if peer != name else "")
 
 
-def _of_port(scene: Scene, where: Where) -> list[ItemRecord]:
+def _of_port(context: Context, where: Where) -> list[ItemRecord]:
     """The failed facts of the same port, from the node itself."""
     return [
         record
-        for record in scene.about(*_PORT)
+        for record in context.about(*_PORT)
         if missed(record) and record.nodes == (where.node,) and record.pairing == where.device
     ]
 
 
-def _judged(scene: Scene, *metrics: str) -> Iterable[JudgedItem]:
+def _judged(context: Context, *metrics: str) -> Iterable[JudgedItem]:
     """Failed judgements of the subnet's tests that name the ends of a cable, or the manager."""
-    for record in scene.open:
+    for record in context.open:
         for judged in missed(record):
             if judged.metric in metrics and (judged.points_at or judged.metric == MANAGER):
                 yield record, judged
 
 
-RULES: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (subnet,)
+RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (subnet,)

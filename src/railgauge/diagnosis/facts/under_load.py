@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 from railgauge.core.model import Case, Judgement, Outcome, Transcript
 from railgauge.core.question import LIMITS
 from railgauge.core.terms import BESIDE_ROLES
-from railgauge.diagnosis.model import GOOD, Scene, missed
+from railgauge.diagnosis.model import GOOD, Context, missed
 from railgauge.diagnosis.symptoms import Symptom, symptoms
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.metric import LOWER
@@ -56,19 +56,19 @@ class LoadedItem(Generic[_Load]):
 
 @dataclass(frozen=True, slots=True)
 class LoadedScene(Generic[_Load]):
-    """A scene, and how the load beside a repeat is read."""
+    """A context, and how the load beside a repeat is read."""
 
-    scene: Scene
+    context: Context
     read: LoadReader[_Load]
 
     def slow(self) -> list[ItemRecord]:
         """The open items of measurements that are too slow, and have no other symptom."""
-        return [r for r in self.scene.open if symptoms(r) == {Symptom.SLOW} and case_of(r)]
+        return [r for r in self.context.open if symptoms(r) == {Symptom.SLOW} and case_of(r)]
 
     def loads(self, record: ItemRecord) -> list[_Load | None]:
         """The load of each repeat."""
         case = case_of(record)
-        result = self.scene.results.kept(case) if case else None
+        result = self.context.results.kept(case) if case else None
         return [self.read(run) for run in result.runs] if result else []
 
     def loaded(self, record: ItemRecord) -> LoadedItem[_Load]:
@@ -106,7 +106,7 @@ class LoadedScene(Generic[_Load]):
         """The places that reached the limits of these measurements without load."""
         return {
             place
-            for record in self.scene.results.records.values()
+            for record in self.context.results.records.values()
             if record.outcome in GOOD and record.subject in subjects and case_of(record)
             if any(load and not load.is_busy for load in self.loaded(record).reached)
             for place in places(record)

@@ -20,7 +20,7 @@ from railgauge.core.terms import Rung
 from railgauge.diagnosis.facts.common_errors import OF_A_LAUNCH, common_errors, error_of
 from railgauge.diagnosis.facts.failing_pairs import failed
 from railgauge.diagnosis.facts.pattern import Pattern, between_nodes
-from railgauge.diagnosis.model import AGAIN, OPEN, TOOL, CauseClaim, Scene, Where, by_node, missed
+from railgauge.diagnosis.model import AGAIN, OPEN, TOOL, CauseClaim, Context, Where, by_node, missed
 from railgauge.diagnosis.symptoms import Symptom, blames, symptoms
 from railgauge.judging.correctness import CORRUPTION, has_right_results
 from railgauge.judging.record import ItemRecord
@@ -33,20 +33,20 @@ _NO_NODE = {
 _OWN_CAUSES = {HostKeyRejected.kind, SetupFailed.kind, BecomeRefused.kind, OtherMachine.kind}
 
 
-def lost_nodes(scene: Scene) -> Iterator[CauseClaim]:
+def lost_nodes(context: Context) -> Iterator[CauseClaim]:
     """Nodes that the survey did not reach, and nodes that stopped answering later."""
-    for node, found in scene.results.found.items():
+    for node, found in context.results.found.items():
         if isinstance(found, NoEvidence) and found.kind in _NO_NODE:
-            records = tuple(r for r in scene.open if node in r.nodes and _is_lost(node, r))
+            records = tuple(r for r in context.open if node in r.nodes and _is_lost(node, r))
             yield CauseClaim(_cause_of_loss(found.kind), Where(node), found.what, records)
-    for (name, _), lost in _grouped(scene, _NO_NODE).items():
-        if not isinstance(scene.results.found.get(name), NoEvidence):
+    for (name, _), lost in _grouped(context, _NO_NODE).items():
+        if not isinstance(context.results.found.get(name), NoEvidence):
             first = next((one for one in lost if one.error_kind in _OWN_CAUSES), lost[0])
             cause = _cause_of_loss(first.error_kind)
             says = f"stopped answering during the run: {first.reason}"
             if cause == OtherMachine.kind:
                 says = first.reason
-            elif any(reboot.node == name and reboot.during for reboot in scene.results.reboots):
+            elif any(reboot.node == name and reboot.during for reboot in context.results.reboots):
                 says += "; it was rebooted"
             yield CauseClaim(cause, Where(name), says, tuple(lost))
 
@@ -62,10 +62,10 @@ def _is_lost(node: str, record: ItemRecord) -> bool:
     return (is_unknown or seen == {Symptom.LOST}) and blames(record) in ("", node)
 
 
-def missing_tools(scene: Scene) -> Iterator[CauseClaim]:
+def missing_tools(context: Context) -> Iterator[CauseClaim]:
     """Programs that a measurement or the probe of a node did not find."""
-    absent = _grouped(scene, {"tool-missing"})
-    for record in scene.open:
+    absent = _grouped(context, {"tool-missing"})
+    for record in context.open:
         match = _NOT_FOUND.search(record.reason)
         if record.error_kind == FactMissing.kind and match and record.nodes:
             absent.setdefault((record.nodes[0], match["tool"]), []).append(record)
@@ -84,36 +84,36 @@ _FAILING = {
 }  # fmt: skip
 
 
-def same_errors(scene: Scene) -> Iterator[CauseClaim]:
+def same_errors(context: Context) -> Iterator[CauseClaim]:
     """Failures of a tool that all nodes have in common."""
-    failing = [record for record in scene.open if record.error_kind in _FAILING]
-    yield from common_errors(scene.results, failing)
+    failing = [record for record in context.open if record.error_kind in _FAILING]
+    yield from common_errors(context.results, failing)
 
 
-def failing_launches(scene: Scene) -> Iterator[CauseClaim]:
+def failing_launches(context: Context) -> Iterator[CauseClaim]:
     """Collectives that a launcher could not start on a node, or that lost a rank on it."""
-    for (node, tool), records in _grouped(scene, OF_A_LAUNCH).items():
+    for (node, tool), records in _grouped(context, OF_A_LAUNCH).items():
         yield CauseClaim(TOOL, Where(node, tool), records[0].reason, tuple(records))
 
 
-def failing_tools(scene: Scene) -> Iterator[CauseClaim]:
+def failing_tools(context: Context) -> Iterator[CauseClaim]:
     """Failures of a tool that no other rule explains, by the nodes that they have in common."""
     failing: dict[str, list[ItemRecord]] = {}
-    for record in scene.open:
+    for record in context.open:
         if record.error_kind in _FAILING:
-            failing.setdefault(_command(scene, record), []).append(record)
+            failing.setdefault(_command(context, record), []).append(record)
     for command, records in failing.items():
         shared = [record for record in records if len(record.nodes) > 1]
         for node, mine in by_node(r for r in records if len(r.nodes) == 1).items():
-            known = {error_of(record, scene.results.platform) for record in mine}
+            known = {error_of(record, context.results.platform) for record in mine}
             too = [
                 record
                 for record in shared
-                if node in record.nodes and error_of(record, scene.results.platform) in known
+                if node in record.nodes and error_of(record, context.results.platform) in known
             ]
             shared = [record for record in shared if record not in too]
             yield CauseClaim(TOOL, Where(node, command), mine[0].reason, (*mine, *too))
-        for claim in between_nodes(scene, shared, Pattern(TOOL, device=command, failed=failed)):
+        for claim in between_nodes(context, shared, Pattern(TOOL, device=command, failed=failed)):
             yield _of_either(claim) if claim.where.peer else claim
 
 
@@ -123,15 +123,15 @@ def _of_either(claim: CauseClaim) -> CauseClaim:
     return replace(claim, confidence=OPEN, would_decide=decide)
 
 
-def _command(scene: Scene, record: ItemRecord) -> str:
-    measurement = scene.results.platform.measurements.get(record.subject)
+def _command(context: Context, record: ItemRecord) -> str:
+    measurement = context.results.platform.measurements.get(record.subject)
     return measurement.command if measurement else record.subject
 
 
-def corruption(scene: Scene) -> Iterator[CauseClaim]:
+def corruption(context: Context) -> Iterator[CauseClaim]:
     """Wrong results inside one node: of the GPUs that the tool names, or of the node."""
-    names = scene.results.platform.devices
-    for record, judged in scene.judged(CORRUPTION):
+    names = context.results.platform.devices
+    for record, judged in context.judged(CORRUPTION):
         if len(record.nodes) == 1:
             node = record.nodes[0]
             for gpu in _WRONG_GPU.findall(judged.reason) or [""]:
@@ -142,11 +142,11 @@ def corruption(scene: Scene) -> Iterator[CauseClaim]:
 _WRONG_GPU = re.compile(r"\b(gpu\d{1,4}): \d+ wrong values")  # as gemm-bench's parser says it
 
 
-def shared_corruption(scene: Scene) -> Iterator[CauseClaim]:
+def shared_corruption(context: Context) -> Iterator[CauseClaim]:
     """Wrong results between nodes that are not known to compute wrong results alone."""
-    wrong = [record for record, _ in scene.judged(CORRUPTION)]
+    wrong = [record for record, _ in context.judged(CORRUPTION)]
     pattern = Pattern("data-corruption", says=_first_reason, shows=_is_right, clears=_was_read)
-    for claim in between_nodes(scene, wrong, pattern):
+    for claim in between_nodes(context, wrong, pattern):
         both = _of_both(claim) if claim.where.peer else claim
         yield replace(both, would_decide=_EACH) if both.confidence == OPEN else both
 
@@ -175,10 +175,10 @@ def _first_reason(records: Sequence[ItemRecord]) -> str:
     return records[0].reason
 
 
-def _grouped(scene: Scene, kinds: Collection[str]) -> dict[tuple[str, str], list[ItemRecord]]:
+def _grouped(context: Context, kinds: Collection[str]) -> dict[tuple[str, str], list[ItemRecord]]:
     """Items that ended in an error of these kinds, by the node and tool that the error names."""
     found: dict[tuple[str, str], list[ItemRecord]] = {}
-    for record in scene.open:
+    for record in context.open:
         if record.error_kind in kinds:
             node, _, tool = record.error_where.partition(": ")
             if node in record.nodes:  # an error that names no node blames none
@@ -186,10 +186,10 @@ def _grouped(scene: Scene, kinds: Collection[str]) -> dict[tuple[str, str], list
     return found
 
 
-FIRST: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (
+FIRST: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (
     lost_nodes, missing_tools, corruption, shared_corruption,
 )  # fmt: skip
-LAST: tuple[Callable[[Scene], Iterator[CauseClaim]], ...] = (
+LAST: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (
     same_errors,
     failing_launches,
     failing_tools,

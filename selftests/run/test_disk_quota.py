@@ -7,55 +7,57 @@ from pathlib import Path
 
 import pytest
 
-from railgauge.run.room import Room
-from railgauge.run.storage import Lacks
+from railgauge.run.disk_quota import DiskQuota
+from railgauge.run.storage import ResourceExhaustion
 
 
 def test_what_was_there_counts(tmp_path: Path) -> None:
     (tmp_path / "transcripts").mkdir()
     (tmp_path / "transcripts" / "earlier.json").write_bytes(bytes(900))
-    room = Room(tmp_path, 1000)
-    room.take(100)
+    quota = DiskQuota(tmp_path, 1000)
+    quota.take(100)
     with pytest.raises(OSError, match="--disk-limit") as caught:
-        room.take(1)
+        quota.take(1)
     assert caught.value.errno == errno.EDQUOT
     assert (tmp_path / "transcripts" / "earlier.json").stat().st_size == 900
 
 
 def test_what_other_processes_wrote_counts(tmp_path: Path) -> None:
-    room = Room(tmp_path, 64_000)
-    room.take(500)
+    quota = DiskQuota(tmp_path, 64_000)
+    quota.take(500)
     (tmp_path / "of-a-worker.json").write_bytes(bytes(63_900))
-    room.take(400)  # not known yet
+    quota.take(400)  # not known yet
     with pytest.raises(OSError, match="is reached"):
-        room.take(700)
+        quota.take(700)
 
 
 def test_a_large_limit_costs_no_look_at_each_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = []
-    monkeypatch.setattr("railgauge.run.room._size_of", lambda folder: looks.append(folder) or 0)
-    room = Room(tmp_path)
+    monkeypatch.setattr(
+        "railgauge.run.disk_quota._size_of", lambda folder: looks.append(folder) or 0
+    )
+    quota = DiskQuota(tmp_path)
     for _ in range(1000):
-        room.take(100_000)
+        quota.take(100_000)
     assert len(looks) == 1
 
 
 def test_a_file_that_vanishes_meanwhile_has_no_size(tmp_path: Path) -> None:
     (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
-    Room(tmp_path, 1000).take(10)
+    DiskQuota(tmp_path, 1000).take(10)
 
 
 def test_all_processes_of_the_run_are_refused_from_then_on(tmp_path: Path) -> None:
     """Small writes too: a run whose measurements are refused must not end with a verdict."""
-    one, other = Room(tmp_path, 1000), Room(tmp_path, 1000)
+    one, other = DiskQuota(tmp_path, 1000), DiskQuota(tmp_path, 1000)
     other.take(1)
     with pytest.raises(OSError, match="is reached"):
         one.take(2000)
-    for room in (one, other, Room(tmp_path, 1000)):
+    for quota in (one, other, DiskQuota(tmp_path, 1000)):
         with pytest.raises(OSError, match="is reached"):
-            room.take(1)
+            quota.take(1)
 
 
 @pytest.mark.parametrize("is_worker", [False, True])
@@ -63,16 +65,16 @@ def test_the_line_says_what_to_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], is_worker: bool
 ) -> None:
     with pytest.raises(OSError, match="reached") as caught:
-        Room(tmp_path, 1024).take(2000)
-    lacks = Lacks(tmp_path)
+        DiskQuota(tmp_path, 1024).take(2000)
+    exhaustion = ResourceExhaustion(tmp_path)
     error = caught.value
     traceback = f"Traceback\nOSError: [Errno {error.errno}] {error.strerror}\n"
     if is_worker:
-        line = lacks.of_text(traceback)
+        line = exhaustion.of_text(traceback)
     else:
-        lacks.tell(error)
+        exhaustion.report(error)
         line = capsys.readouterr().err
-    assert lacks.happened
+    assert exhaustion.happened
     assert "the limit of 1KiB for what a run stores is reached" in line
     assert (
         f"give more with --disk-limit, and carry the run on with --resume {tmp_path.name}" in line

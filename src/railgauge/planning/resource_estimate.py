@@ -1,4 +1,4 @@
-"""What a run costs the machine that carries it out: its memory and processor time. Pure.
+"""An estimate of the memory and processor time that a run takes on the control host. Pure.
 
 Most of it grows with the items: each is judged, recorded and shown in three reports, and collected
 by itself or, beyond ``MOST_ITEMS``, as a row of another one. The figures were measured on runs of
@@ -36,7 +36,7 @@ MOST_JUDGED = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class OwnCost:
+class ResourceEstimate:
     """Memory in MiB and processor time in seconds; ``…_worker_…`` for each worker of ``-n``.
 
     ``basis`` says how it was computed.
@@ -70,10 +70,10 @@ def _rate(items: int) -> _Rate:
     return _ROW if items > MOST_ITEMS else _SINGLE
 
 
-def own_cost(items: int, runs: int) -> OwnCost:
+def resource_estimate(items: int, runs: int) -> ResourceEstimate:
     """Return the cost of so many items, and so many runs of tools."""
     rate = _rate(items)
-    return OwnCost(
+    return ResourceEstimate(
         memory_mib=_START_MIB + items * rate.item_kib / 1024,
         cpu_s=_START_S + items * _ITEM_S + runs * _RUN_S,
         worker_memory_mib=_WORKER_MIB + items * rate.collected_kib / 1024,

@@ -1,8 +1,8 @@
-"""What was made of the cases at the last few places: the items of a place follow each other.
+"""A cache of what was computed from cases, for the last few places.
 
-A place is the nodes of a measurement. Its items ask for the same cases, one for each pairing, and
-nothing changes of a case that was measured. Two places are kept, because an item may compare two
-measurements.
+A place is the nodes of a measurement. The items of one place follow each other and ask for the same
+cases, one for each pairing. A case that was measured does not change. Two places are kept, because
+an item may compare two measurements.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _Made = TypeVar("_Made")
 _MOST_PLACES = 2
 
 
-class FewPlaces(Generic[_Made]):
+class CaseCache(Generic[_Made]):
     """A value for each case at the last few places. Several threads may use it at once."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class FewPlaces(Generic[_Made]):
 
 def made_once(make: Callable[[Case], _Made]) -> Callable[[Case], _Made]:
     """Return ``make`` with its values kept for the items that follow."""
-    kept = FewPlaces[_Made]()
+    kept = CaseCache[_Made]()
 
     def made(case: Case) -> _Made:
         found = kept.get(case)

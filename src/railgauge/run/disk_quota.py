@@ -19,12 +19,12 @@ OPTION = "--disk-limit"
 _OWN_SHARE = 64
 
 
-class Room:
-    """The space that the folder of a run may take, for all of its processes together."""
+class DiskQuota:
+    """The space that the folder of a run may take, for all processes of the run together."""
 
     def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:
         self._folder = folder
-        self._mark = folder / "leases" / "no-room"
+        self._mark = folder / "leases" / "quota-reached"
         self._most_bytes = most_bytes
         self._used_bytes = 0
         self._sure_bytes = -1  # of own files, until the folder is measured again

@@ -1,6 +1,6 @@
 """What was made of the cases at the last few places is kept, and no more."""
 
-from railgauge.core.few_places import FewPlaces, made_once
+from railgauge.core.case_cache import CaseCache, made_once
 from railgauge.core.model import Case, Pairing
 
 
@@ -9,7 +9,7 @@ def case(measurement="write", nodes="ab", nic="mlx5_0"):
 
 
 def test_a_place_keeps_all_its_pairings():
-    kept = FewPlaces()
+    kept = CaseCache()
     pairings = [case(nic=f"mlx5_{number}") for number in range(64)]
     for number, one in enumerate(pairings):
         assert kept.keep(one, number) == number
@@ -18,7 +18,7 @@ def test_a_place_keeps_all_its_pairings():
 
 
 def test_the_place_that_was_used_first_is_forgotten():
-    kept = FewPlaces()
+    kept = CaseCache()
     for measurement in ("write", "read", "write", "send"):
         kept.keep(case(measurement), measurement)
     assert [kept.get(case(name)) for name in ("write", "read", "send")] == ["write", None, "send"]
