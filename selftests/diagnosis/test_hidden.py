@@ -97,7 +97,7 @@ def test_the_collectives_of_a_node_with_an_idle_nic_say_nothing_of_the_paths_to_
     found = findings([idle, *(collective(*one) for one in reached.items())], nodes=names(4))
     why = "measured only with nic-idle (n2, mlx5_0)"
     assert dict(hidden(found, diagnosed(found))) == dict.fromkeys(
-        ("n2", "n4"), (("speed of its collectives with other nodes",), why)
+        ("n2", "n4"), (("speed of collectives with other nodes",), why)
     )
 
 
@@ -151,7 +151,7 @@ def test_a_cause_of_a_node_may_cost_each_message_size_something_else():
     assert [one.cause for one in diagnosis.causes] == ["gpudirect-rdma-disabled"]
     assert dict(hidden(found, diagnosis)) == {
         "n2": (
-            ("speed of its collectives with other nodes",),
+            ("speed of collectives with other nodes",),
             "measured only with gpudirect-rdma-disabled (n2)",
         )
     }

@@ -65,7 +65,7 @@ def test_all_items_of_a_node_behind_one_gate_are_one_line():
     alone += [path("n1", "n3", f"gpu0-{nic}", 390.0) for nic in NICS[:2]]
     alone += [collective(["n1", "n3"], 400.0)]
     assert lines(down, alone, [blocked(one, down) for one in hidden]) == [
-        "unknown of n2: right results and speed of its collectives, 3 GPU links, "
+        "unknown of n2: right results and speed of collectives, 3 GPU links, "
         "host memory paths over 8 NICs, GPU memory RDMA over 2 pairings; "
         "blocked by nic-missing (n2, mlx5_0)"
     ]
@@ -75,10 +75,10 @@ def test_results_checked_despite_the_gate_are_not_unknown():
     slow = path("n1", "n2", "mlx5_0", 200.0)
     held = [blocked(collective(nodes, 400.0), slow) for nodes in (["n1"], ["n1", "n2"])]
     (before,) = {line.split(": ")[1] for line in lines(slow, held) if " n1" in line}
-    assert before.startswith("right results and speed of its collectives;")
+    assert before.startswith("right results and speed of collectives;")
     text = " ".join(lines(slow, list(map(right, held))))
     assert "right results" not in text
-    assert "speed of its collectives;" in text
+    assert "speed of collectives;" in text
 
 
 def test_a_blocker_without_a_cause_is_named_by_its_item():
@@ -104,7 +104,7 @@ def test_of_a_path_measured_in_one_pair_the_direction_of_a_blocked_pair_is_unkno
 def test_an_error_is_listed_with_its_cause():
     item = broken(collective(["n1"], 400.0), "node-unreachable", "n1")
     assert lines(item) == [
-        "unknown of n1: right results and speed of its collectives inside the node; "
+        "unknown of n1: right results and speed of collectives inside the node; "
         "not measured: node-unreachable (n1)"
     ]
 
@@ -116,7 +116,7 @@ def test_items_not_run_after_a_stop_are_listed_with_the_reason():
         for one in (collective(["n1"], 400.0), record(0, "kernel", "n1"))
     ]
     assert lines(items) == [
-        "unknown of n1: right results and speed of its collectives inside the node, "
+        "unknown of n1: right results and speed of collectives inside the node, "
         f"facts: kernel; not run: {why}"
     ]
 
@@ -163,7 +163,7 @@ def test_many_nodes_give_few_lines():
     assert [line.partition(",")[2].partition(";")[0] for line in hidden if "n7:" not in line] == [
         " receiving over 8 NICs", " sending over 8 NICs"
     ]  # fmt: skip
-    assert found[0].startswith("unknown of n[1-6,8-32]: right results and speed of its collectives")
+    assert found[0].startswith("unknown of n[1-6,8-32]: right results and speed of collectives")
 
 
 def test_the_cost_is_linear():

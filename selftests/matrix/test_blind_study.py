@@ -140,7 +140,7 @@ def test_lines_about_a_gate_must_name_the_node_and_all_hidden_measurements() -> 
     assert count_of(SLOW_GPU, items=[]) is Count.GATED_SILENT, "no item ran"
     lost = cause("node-unreachable", "h200-02", confidence="certain")
     assert count_of(SLOW_GPU, lost, items=[BLOCKED]) is Count.GATED
-    paths, collectives = "GPU memory RDMA over 2 pairings", "speed of its collectives"
+    paths, collectives = "GPU memory RDMA over 2 pairings", "speed of collectives"
     both = [BLOCKED, BLOCKED | {"pairing": ""}]
     given = {
         Count.GATED: [

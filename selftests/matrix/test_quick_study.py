@@ -115,6 +115,8 @@ RUNS = {
     (880005, 36): "two NICs that send slowly to each other's nodes",
     (880005, 38): "a slow node of three, measured again more often than the others",
     (880005, 144): "a NIC slow by chance, measured with one partner only at first",
+    (890004, 22): "a second fault of a part has rivals of its own",
+    (890004, 59): "of two pairs that show what healthy parts reach one may be slow",
     (31001, 286): "a pair that is fine when measured again leaves both of its nodes suspects",
 }
 

@@ -42,7 +42,7 @@ def healthy(tools, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def limited(tools, tmp_path_factory):
-    """The speed of its collectives is not judged, so that few iterations are enough."""
+    """The speed of collectives is not judged, so that few iterations are enough."""
 
     def shorten(document):
         for one in document["measurements"].values():

@@ -29,7 +29,7 @@ from railgauge.tools.form import GPU, ClusterPart, KindOfPart
 
 _NO_PARTNER = "not measured in this direction: its partner was behind a gate, or lost"
 _SUM = "measured only together with the other direction"
-_COLLECTIVES = ("speed of its collectives with other nodes",)
+_COLLECTIVES = ("speed of collectives with other nodes",)
 _SEND, _RECEIVE = KindOfPart.SEND, KindOfPart.RECEIVE
 _WAYS = {_SEND: "sending", _RECEIVE: "receiving"}
 _FLOWS = {Flow.FORWARD: (_SEND,), Flow.BACKWARD: (_RECEIVE,), Flow.BOTH: (_SEND, _RECEIVE)}

@@ -68,12 +68,12 @@ def said(unknown: Iterable[tuple[Topic, str]]) -> Iterator[str]:
 def _collectives(parts: dict[Topic, list[str]]) -> Iterator[str]:
     right, speed = ([of[topic] for topic in of if topic in parts] for of in (_RIGHT, _SPEED))
     if right and right == speed:
-        yield f"right results and speed of its collectives{_extent(right)}"
+        yield f"right results and speed of collectives{_extent(right)}"
         return
     if right:
         yield f"right results of its collectives{_extent(right)}"
     if speed:
-        yield f"speed of its collectives{_extent(speed)}"
+        yield f"speed of collectives{_extent(speed)}"
 
 
 def _extent(places: list[str]) -> str:

@@ -4,7 +4,7 @@ A gate, an error or a stopped run leaves questions open, and a level does not as
 the declared hardware. Both are stated here, folded over nodes.
 
 Example: the port of ``mlx5_0`` on ``mx02`` is down, so ``mx02`` was measured alone only. The line
-is ``unknown of mx02: right results and speed of its collectives with other nodes, GPU memory RDMA
+is ``unknown of mx02: right results and speed of collectives with other nodes, GPU memory RDMA
 over 2 pairings; blocked by link-down (mx02, mlx5_0)``.
 """
 

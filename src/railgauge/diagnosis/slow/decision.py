@@ -12,12 +12,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from railgauge.diagnosis.slow.constants import SUSPECT
-from railgauge.diagnosis.slow.faults import Hypothesis, ordered
+from railgauge.diagnosis.slow.faults import Hypothesis, PartFault, ordered
 from railgauge.diagnosis.slow.twins import Twins
 
 _FAR = 20.0  # less likely by that logarithm: one in 500 million
 _AS_LIKELY = 0.5
 _MOST = 80
+
+FaultSlot = tuple[int, int]
+"""The part of a fault, and how many faults of the same part stand before it in its hypothesis."""
+
+
+def slots(faults: Hypothesis) -> dict[FaultSlot, PartFault]:
+    """The faults of a hypothesis by their slots: a part may have two faults with other courses."""
+    found: dict[FaultSlot, PartFault] = {}
+    for fault in faults:
+        found[fault.part, sum(part == fault.part for part, _ in found)] = fault
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +38,9 @@ class Exchange:
     faults: Hypothesis
     odds: float
 
-    def has(self, part: int) -> bool:
-        return any(fault.part == part for fault in self.faults)
+    def has(self, slot: FaultSlot) -> bool:
+        part, before = slot
+        return sum(fault.part == part for fault in self.faults) > before
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +64,17 @@ class Weighed:
         every = (*self.exchanges, *exchanges)
         return Weighed(self.best, tuple(sorted(every, key=lambda one: -one.odds)))
 
-    def probability(self, part: int) -> float:
-        """How likely a part of the best hypothesis is slow."""
-        return 1 / (1 + sum(one.odds for one in self.exchanges if not one.has(part)))
+    def probability(self, slot: FaultSlot) -> float:
+        """How likely a fault of the best hypothesis is there."""
+        return 1 / (1 + sum(one.odds for one in self.exchanges if not one.has(slot)))
 
-    def rivals(self, part: int, least: float = SUSPECT) -> dict[int, float]:
+    def rivals(self, slot: FaultSlot, least: float = SUSPECT) -> dict[int, float]:
         """The parts that may be slow in its place, likeliest first."""
         mine = {fault.part for fault in self.best}
-        probability = self.probability(part)
+        probability = self.probability(slot)
         found: dict[int, float] = {}
         for one in self.exchanges:
-            if not one.has(part):
+            if not one.has(slot):
                 for other in {fault.part for fault in one.faults} - mine:
                     found[other] = found.get(other, 0.0) + one.odds * probability
         order = sorted(found.items(), key=lambda entry: (-entry[1], entry[0]))
@@ -80,20 +92,20 @@ def weighed(pool: Mapping[Hypothesis, float], twins: Twins) -> Weighed:
 
     ``twins`` are the parts that no reading tells apart from each part; a search tries one of them.
     """
-    scored: dict[frozenset[int], tuple[float, Hypothesis]] = {}
+    scored: dict[frozenset[FaultSlot], tuple[float, Hypothesis]] = {}
     for faults, score in _with_twins(pool, twins):
-        key = frozenset(fault.part for fault in faults)
+        key = frozenset(slots(faults))
         if key not in scored or score > scored[key][0]:
             scored[key] = score, faults
     top, best = max(scored.values())
-    mine = frozenset(fault.part for fault in best)
+    mine = frozenset(slots(best))
     changes = [
-        (mine - parts, parts - mine, score, faults)
-        for parts, (score, faults) in scored.items()
-        if mine - parts and score > top - _FAR
+        (mine - others, others - mine, score, faults)
+        for others, (score, faults) in scored.items()
+        if mine - others and score > top - _FAR
     ]
     changes.sort(key=lambda one: (len(one[0]) + len(one[1]), -one[2]))
-    kept: list[tuple[frozenset[int], frozenset[int], float, Hypothesis]] = []
+    kept: list[tuple[frozenset[FaultSlot], frozenset[FaultSlot], float, Hypothesis]] = []
     for out, into, score, faults in changes:
         within = (one for one in kept if one[0] <= out and one[1] <= into)
         if not any(score <= one[2] + _AS_LIKELY for one in within):

@@ -15,7 +15,7 @@ from railgauge.diagnosis.slow.constants import (
     STRAGGLES,
     When,
 )
-from railgauge.diagnosis.slow.decision import Weighed
+from railgauge.diagnosis.slow.decision import Weighed, slots
 from railgauge.diagnosis.slow.faults import PartFault
 from railgauge.diagnosis.slow.likelihood import Model
 from railgauge.diagnosis.slow.places import Losses
@@ -63,7 +63,7 @@ def findings(
     """One for each fault of the likeliest hypothesis that costs more than healthy parts differ."""
     parts = model.evidence.parts
     weighed = weighed.beside(one.instead for one in side_effects)
-    for fault in weighed.best:
+    for slot, fault in slots(weighed.best).items():
         if parts[fault.part].is_known:
             continue
         effects = _Effects(model, weighed, fault)
@@ -72,8 +72,8 @@ def findings(
         is_seen = fails or (slower and slow >= STRAGGLERS_SEEN)
         if not is_seen or effects.costs() < STRAGGLES:
             continue
-        rivals = weighed.rivals(fault.part)
-        next_ = next(iter(weighed.rivals(fault.part, _NEXT).items()), None)
+        rivals = weighed.rivals(slot)
+        next_ = next(iter(weighed.rivals(slot, _NEXT).items()), None)
         yield FoundPart(
             parts[fault.part],
             math.exp(fault.share),
@@ -81,13 +81,13 @@ def findings(
             fault.since,
             slow,
             of,
-            weighed.probability(fault.part),
+            weighed.probability(slot),
             {parts[other]: weight for other, weight in rivals.items()},
             (parts[next_[0]], next_[1]) if next_ else None,
             fails,
             slower,
             frozenset(_again(model, [fault.part, *rivals])),
-            next((parts[o.of] for o in side_effects if not o.instead.has(fault.part)), None),
+            next((parts[o.of] for o in side_effects if not o.instead.has(slot)), None),
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from railgauge.core.model import Case, Pairing
 from railgauge.core.terms import Scope
@@ -35,7 +36,7 @@ Result = Mapping[int, float]
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A measurement, with the one on good nodes beside it if that is needed."""
+    """A measurement, with those beside it that show what healthy parts reach, if that is needed."""
 
     what: tuple[Measurable, ...]
     width: int
@@ -69,7 +70,7 @@ def options(
             n for number in suspects if number in places.at for n in evidence.parts[number].nodes
         }
         fit = [node for node in good if not bars(node, one.case)]
-        what = _with_reference(evidence, one, fit, gpus)
+        what = _with_references(evidence, one, fit, gpus)
         if not (named and what) or any(each.case.key in made for each in what):
             continue
         uses = tuple(node for node in one.case.nodes if node in named)
@@ -84,30 +85,41 @@ def options(
             )
 
 
-def _with_reference(
+def _with_references(
     evidence: RunReadings, one: Measurable, good: Sequence[str], suspected: Collection[int]
 ) -> Sequence[Measurable]:
-    """The measurement, and one beside it if it is not known what healthy parts reach.
+    """The measurement, and others beside it if it is not known what healthy parts reach.
 
-    That is the same on good nodes, or over another GPU that is as far from the NIC. Where there is
-    neither, it is made alone if others like it were made: it may be the first fast one.
+    They are the same on good nodes, and over another GPU that is as far from the NIC: one of the
+    two may be slow itself. Where there is neither, it is made alone if others like it were made:
+    it may be the first fast one.
     """
-    case = one.case
     if evidence.is_known(one):
         return (one,)
-    beside = tuple(node for node in good if node not in case.nodes)[: len(case.nodes)]
-    if len(beside) == len(case.nodes):
-        return one, replace(one, case=replace(case, nodes=beside))
-    if case.pairing is not None and case.pairing.gpu is not None:
-        like = (
-            pairing
-            for pairing in evidence.platform.pairings(GPU)
-            if (pairing.nic, pairing.distance) == (case.pairing.nic, case.pairing.distance)
-            and pairing.gpu not in suspected
-        )
-        if (other := next(like, None)) is not None:
-            return one, replace(one, case=replace(case, pairing=other))
-    return (one,) if evidence.has_like(one) else ()
+    beside = (*_on_others(one, good), *_over_another_gpu(evidence, one, suspected))
+    return (one, *beside) if beside or evidence.has_like(one) else ()
+
+
+def _on_others(one: Measurable, good: Sequence[str]) -> Iterator[Measurable]:
+    nodes = one.case.nodes
+    others = tuple(node for node in good if node not in nodes)[: len(nodes)]
+    if len(others) == len(nodes):
+        yield replace(one, case=replace(one.case, nodes=others))
+
+
+def _over_another_gpu(
+    evidence: RunReadings, one: Measurable, suspected: Collection[int]
+) -> Iterator[Measurable]:
+    own = one.case.pairing
+    if own is None or own.gpu is None:
+        return
+    like = (
+        replace(one, case=replace(one.case, pairing=pairing))
+        for pairing in evidence.platform.pairings(GPU)
+        if (pairing.nic, pairing.distance) == (own.nic, own.distance)
+        and pairing.gpu not in suspected
+    )
+    yield from islice(like, 1)
 
 
 def _repeats(places: Places, hypotheses: Sequence[Hypothesis], least: int) -> Iterator[int]:
