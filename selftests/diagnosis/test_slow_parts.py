@@ -219,7 +219,7 @@ def test_a_slow_path_is_the_cause_of_the_collective_over_it_and_no_other():
     pairs = list(pairs_of(names(6), 5))
     far = frozenset(pairs[0])
     slow = paths(pairs, NICS, {far: 200.0})
-    over = collectives(pairs, {far: 300.0})
+    over = collectives(pairs, {far: 200.0})
     one = causes(slow, over)
     assert [cause.cause for cause in one] == ["slow-path"]
     assert accounted(one) == {r.id for r in (*slow, *over) if r.outcome == "failed"}

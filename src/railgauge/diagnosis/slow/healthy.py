@@ -22,7 +22,7 @@ from railgauge.diagnosis.slow.constants import ALIKE, LIMIT_ROOM, SMALLEST_SHARE
 _FEW, _NORMAL = 6, 1.4826
 _OFTEN = 0.25  # a node of fewer places changes little
 
-Place = tuple[frozenset[str], str]
+MeasuredAt = tuple[frozenset[str], str]
 """The nodes of a measurement, and its NIC or pairing."""
 
 
@@ -30,7 +30,7 @@ Place = tuple[frozenset[str], str]
 class MeasuredValue:
     """A measured value with its limit and the best possible one, each 0 if there is none."""
 
-    place: Place
+    place: MeasuredAt
     value: float
     floor: float
     best: float
@@ -70,14 +70,14 @@ def _share(value: float, reach: float) -> float:
 
 
 def healthy(
-    values: Sequence[MeasuredValue], doubted: Set[Place], nodes: Collection[str], sigma: float
+    values: Sequence[MeasuredValue], doubted: Set[MeasuredAt], nodes: Collection[str], sigma: float
 ) -> Healthy:
     """What healthy parts reach. ``doubted`` are places that miss a limit elsewhere, ``nodes`` all
     nodes that there are, and ``sigma`` is the least standard deviation."""
     top = max(one.value for one in values)
     floor = max(one.floor for one in values)
     least, sigma = _alike([one.value for one in values], sigma)
-    alike: dict[Place, list[float]] = defaultdict(list)
+    alike: dict[MeasuredAt, list[float]] = defaultdict(list)
     for one in values:
         if one.value >= least:
             alike[one.place].append(one.value)
@@ -104,14 +104,14 @@ def _alike(values: Sequence[float], sigma: float) -> tuple[float, float]:
         sigma = spread
 
 
-def _needs_others(places: Set[Place], nodes: Collection[str]) -> bool:
+def _needs_others(places: Set[MeasuredAt], nodes: Collection[str]) -> bool:
     """Whether all was measured with some node, and could be measured without it."""
     each = [there for there, _ in places]
     common = frozenset.intersection(*each)
     return bool(common) and len(nodes) - len(common) >= len(each[0])
 
 
-def _levels(alike: Mapping[Place, float]) -> Iterator[float]:
+def _levels(alike: Mapping[MeasuredAt, float]) -> Iterator[float]:
     """What the faster half of the places reaches, of all and without each node of many of them."""
     yield _faster_half(alike.values())
     often = Counter(node for nodes, _ in alike for node in nodes)

@@ -22,7 +22,7 @@ from railgauge.core.terms import Rung
 from railgauge.diagnosis.model import RunResults
 from railgauge.diagnosis.slow.constants import LATENCY_NOISE, NOISE
 from railgauge.diagnosis.slow.forms import FigureForms, Measurable
-from railgauge.diagnosis.slow.healthy import Healthy, MeasuredValue, Place, healthy
+from railgauge.diagnosis.slow.healthy import Healthy, MeasuredAt, MeasuredValue, healthy
 from railgauge.diagnosis.slow.known import KnownCause
 from railgauge.diagnosis.slow.places import Places
 from railgauge.tools import is_of_each_gpu
@@ -280,7 +280,7 @@ def _by_repeat(values: Sequence[float], repeats: int) -> Iterator[Sequence[float
         yield values[start : start + each]
 
 
-def _value(place: Place, judged: Judgement, value: float) -> MeasuredValue | None:
+def _value(place: MeasuredAt, judged: Judgement, value: float) -> MeasuredValue | None:
     """The value with higher as better; ``None`` for one that no other can be compared with."""
     if judged.better == HIGHER and judged.floor:
         return MeasuredValue(place, max(value, 0.0), judged.floor, judged.best or 0.0)
