@@ -20,7 +20,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: accept test bare lint types hooks mutants fuzz docs matrix healthy stragglers blind blind-quick scale kills bench jars \
-	allure-cli axe clean lowest newest constraints packages dist
+	allure-cli axe clean lowest newest constraints dist
 
 accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
@@ -106,11 +106,6 @@ $(UV):
 constraints: $(UV)
 	$(UV) pip compile --quiet --universal --upgrade --generate-hashes --no-header --no-annotate \
 		--python-version 3.10 pyproject.toml --output-file constraints.txt
-	$(MAKE) packages
-
-packages: $(VENV)/.ready
-	$(BIN)/python selftests/documents/bill_of_materials.py --constraints constraints.txt \
-		--page docs/packages.md
 
 # A source distribution and a wheel, and what they need, as CycloneDX.
 dist: $(VENV)/.ready
@@ -142,13 +137,15 @@ axe:
 # These scripts use the selftests' own packages.
 docs matrix healthy stragglers blind blind-quick kills bench fuzz: export PYTHONPATH = selftests
 
+# All pages in one folder, with those that railgauge makes.
+PAGES := build/docs
 docs: $(VENV)/.ready
-	for page in limits causes; do \
-		{ cat docs/$$page.head.md; $(BIN)/railgauge $$page; } >docs/$$page.md || exit; done
-	$(BIN)/python selftests/documents/document_page.py --page docs/documents.md
-	$(BIN)/python selftests/documents/protocol_page.py --page docs/tests.md
-	$(BIN)/python selftests/documents/reference_page.py --page docs/platform-reference.md
-	$(BIN)/python selftests/documents/kernel_page.py --page docs/kernel-log.md
+	rm -rf $(PAGES)
+	mkdir -p $(PAGES)
+	cp docs/*.md $(PAGES)
+	for page in $$($(BIN)/python -c 'from railgauge.cli.pages import MADE; print(*MADE)'); do \
+		$(BIN)/railgauge docs $$page >$(PAGES)/$$page.md || exit; done
+	$(BIN)/python selftests/documents/document_page.py --page $(PAGES)/documents.md
 
 # A quarter of an hour on two cores: each fault on each platform, and the five stories.
 matrix: $(VENV)/.ready
