@@ -109,7 +109,7 @@ constraints: $(UV)
 
 # A source distribution and a wheel, and what they need, as CycloneDX.
 dist: $(VENV)/.ready
-	rm -rf dist build
+	rm -rf dist build/lib build/bdist.*
 	$(BIN)/python -c "from setuptools import build_meta as b; b.build_sdist('dist'); b.build_wheel('dist')"
 	$(BIN)/python selftests/documents/bill_of_materials.py --constraints constraints.txt \
 		--json "dist/railgauge-$$($(BIN)/python -c 'import railgauge; print(railgauge.__version__)').cdx.json"
@@ -147,23 +147,28 @@ docs: $(VENV)/.ready
 		$(BIN)/railgauge docs $$page >$(PAGES)/$$page.md || exit; done
 	$(BIN)/python selftests/documents/document_page.py --page $(PAGES)/documents.md
 
+# What the studies find, as tables; docs/validation.md has the figures.
+STUDIES := build/studies
+$(STUDIES):
+	@mkdir -p $@
+
 # A quarter of an hour on two cores: each fault on each platform, and the five stories.
-matrix: $(VENV)/.ready
-	$(BIN)/python selftests/matrix/fault_matrix.py --page docs/fault-matrix.md
-	$(BIN)/python selftests/matrix/stories.py --page docs/stories.md
+matrix: $(VENV)/.ready | $(STUDIES)
+	$(BIN)/python selftests/matrix/fault_matrix.py --page $(STUDIES)/fault-matrix.md
+	$(BIN)/python selftests/matrix/stories.py --page $(STUDIES)/stories.md
 
 # Some minutes on one core: every limit on a healthy lab, with 1,000 noise seeds.
-healthy: $(VENV)/.ready
-	$(BIN)/python selftests/matrix/healthy_seeds.py --page docs/false-alarms.md $(ARGS)
+healthy: $(VENV)/.ready | $(STUDIES)
+	$(BIN)/python selftests/matrix/healthy_seeds.py --page $(STUDIES)/false-alarms.md $(ARGS)
 
 # An hour on one core: healthy runs without a straggler, and from which share on a slow part is named.
-stragglers: $(VENV)/.ready
-	$(BIN)/python selftests/matrix/straggler_seeds.py --page docs/stragglers.md $(ARGS)
+stragglers: $(VENV)/.ready | $(STUDIES)
+	$(BIN)/python selftests/matrix/straggler_seeds.py --page $(STUDIES)/stragglers.md $(ARGS)
 
 # An hour on two cores: 200 labs with random faults. ARGS="--seed S" repeats a study, and
 # ARGS="--seed S --first K --runs 1" one run of it.
-blind: $(VENV)/.ready
-	$(BIN)/python selftests/matrix/blind_study.py --page docs/blind-study.md $(ARGS)
+blind: $(VENV)/.ready | $(STUDIES)
+	$(BIN)/python selftests/matrix/blind_study.py --page $(STUDIES)/blind-study.md $(ARGS)
 
 # Slow parts only, played in one process: half a second a run.
 blind-quick: $(VENV)/.ready
@@ -179,9 +184,9 @@ kills: $(VENV)/.ready
 	$(BIN)/python selftests/matrix/kill_study.py $(ARGS)
 
 # The cost of the suite itself. ARGS="--only TOPIC" measures one topic again and keeps the others.
-bench: $(VENV)/.ready
-	$(BIN)/python selftests/bench/benchmarks.py --json docs/benchmarks.json \
-		--page docs/benchmarks.md $(ARGS)
+bench: $(VENV)/.ready | $(STUDIES)
+	$(BIN)/python selftests/bench/benchmarks.py --json $(STUDIES)/benchmarks.json \
+		--page $(STUDIES)/benchmarks.md $(ARGS)
 
 clean:
 	rm -rf $(VENV) .tox build dist src/*.egg-info
