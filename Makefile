@@ -20,7 +20,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: accept test bare lint types hooks mutants fuzz docs matrix healthy stragglers blind blind-quick scale kills bench jars \
-	allure-cli axe clean lowest newest constraints packages dist
+	allure-cli axe clean lowest newest constraints dist
 
 accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
@@ -106,15 +106,10 @@ $(UV):
 constraints: $(UV)
 	$(UV) pip compile --quiet --universal --upgrade --generate-hashes --no-header --no-annotate \
 		--python-version 3.10 pyproject.toml --output-file constraints.txt
-	$(MAKE) packages
-
-packages: $(VENV)/.ready
-	$(BIN)/python selftests/documents/bill_of_materials.py --constraints constraints.txt \
-		--page docs/packages.md
 
 # A source distribution and a wheel, and what they need, as CycloneDX.
 dist: $(VENV)/.ready
-	rm -rf dist build
+	rm -rf dist build/lib build/bdist.*
 	$(BIN)/python -c "from setuptools import build_meta as b; b.build_sdist('dist'); b.build_wheel('dist')"
 	$(BIN)/python selftests/documents/bill_of_materials.py --constraints constraints.txt \
 		--json "dist/railgauge-$$($(BIN)/python -c 'import railgauge; print(railgauge.__version__)').cdx.json"
@@ -142,31 +137,38 @@ axe:
 # These scripts use the selftests' own packages.
 docs matrix healthy stragglers blind blind-quick kills bench fuzz: export PYTHONPATH = selftests
 
+# All pages in one folder, with those that railgauge makes.
+PAGES := build/docs
 docs: $(VENV)/.ready
-	for page in limits causes; do \
-		{ cat docs/$$page.head.md; $(BIN)/railgauge $$page; } >docs/$$page.md || exit; done
-	$(BIN)/python selftests/documents/document_page.py --page docs/documents.md
-	$(BIN)/python selftests/documents/protocol_page.py --page docs/tests.md
-	$(BIN)/python selftests/documents/reference_page.py --page docs/platform-reference.md
-	$(BIN)/python selftests/documents/kernel_page.py --page docs/kernel-log.md
+	rm -rf $(PAGES)
+	mkdir -p $(PAGES)
+	cp docs/*.md $(PAGES)
+	for page in $$($(BIN)/python -c 'from railgauge.cli.pages import MADE; print(*MADE)'); do \
+		$(BIN)/railgauge docs $$page >$(PAGES)/$$page.md || exit; done
+	$(BIN)/python selftests/documents/document_page.py --page $(PAGES)/documents.md
+
+# What the studies find, as tables; docs/validation.md has the figures.
+STUDIES := build/studies
+$(STUDIES):
+	@mkdir -p $@
 
 # A quarter of an hour on two cores: each fault on each platform, and the five stories.
-matrix: $(VENV)/.ready
-	$(BIN)/python selftests/matrix/fault_matrix.py --page docs/fault-matrix.md
-	$(BIN)/python selftests/matrix/stories.py --page docs/stories.md
+matrix: $(VENV)/.ready | $(STUDIES)
+	$(BIN)/python selftests/matrix/fault_matrix.py --page $(STUDIES)/fault-matrix.md
+	$(BIN)/python selftests/matrix/stories.py --page $(STUDIES)/stories.md
 
 # Some minutes on one core: every limit on a healthy lab, with 1,000 noise seeds.
-healthy: $(VENV)/.ready
-	$(BIN)/python selftests/matrix/healthy_seeds.py --page docs/false-alarms.md $(ARGS)
+healthy: $(VENV)/.ready | $(STUDIES)
+	$(BIN)/python selftests/matrix/healthy_seeds.py --page $(STUDIES)/false-alarms.md $(ARGS)
 
 # An hour on one core: healthy runs without a straggler, and from which share on a slow part is named.
-stragglers: $(VENV)/.ready
-	$(BIN)/python selftests/matrix/straggler_seeds.py --page docs/stragglers.md $(ARGS)
+stragglers: $(VENV)/.ready | $(STUDIES)
+	$(BIN)/python selftests/matrix/straggler_seeds.py --page $(STUDIES)/stragglers.md $(ARGS)
 
 # An hour on two cores: 200 labs with random faults. ARGS="--seed S" repeats a study, and
 # ARGS="--seed S --first K --runs 1" one run of it.
-blind: $(VENV)/.ready
-	$(BIN)/python selftests/matrix/blind_study.py --page docs/blind-study.md $(ARGS)
+blind: $(VENV)/.ready | $(STUDIES)
+	$(BIN)/python selftests/matrix/blind_study.py --page $(STUDIES)/blind-study.md $(ARGS)
 
 # Slow parts only, played in one process: half a second a run.
 blind-quick: $(VENV)/.ready
@@ -182,9 +184,9 @@ kills: $(VENV)/.ready
 	$(BIN)/python selftests/matrix/kill_study.py $(ARGS)
 
 # The cost of the suite itself. ARGS="--only TOPIC" measures one topic again and keeps the others.
-bench: $(VENV)/.ready
-	$(BIN)/python selftests/bench/benchmarks.py --json docs/benchmarks.json \
-		--page docs/benchmarks.md $(ARGS)
+bench: $(VENV)/.ready | $(STUDIES)
+	$(BIN)/python selftests/bench/benchmarks.py --json $(STUDIES)/benchmarks.json \
+		--page $(STUDIES)/benchmarks.md $(ARGS)
 
 clean:
 	rm -rf $(VENV) .tox build dist src/*.egg-info

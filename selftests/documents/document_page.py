@@ -18,9 +18,9 @@ from document_lines import Document, Line, documents
 _HEAD = """\
 # The five documents
 
-Made by `make docs` from `docs/documents/` and the platform files; do not edit. Each check, figure,
-setting and step that a document names stands beside what holds it. A figure after *bad* is one that
-the document finds on a broken machine. The column *example* says what the selftests run of a line:
+Each check, figure, setting and step that a document names stands beside what holds it. A figure
+after *bad* is one that the document finds on a broken machine. The column *example* says what the
+selftests run of a line:
 
 - **run**: the selftests run an example of at least one reference of the line, a healthy input and
   a broken one. The references that are run are:

@@ -199,7 +199,7 @@ def sums(outcomes: Iterable[Outcome]) -> Sums:
 
 
 def page(outcomes: Sequence[Outcome], options: Any) -> str:
-    """The study as a page of the documentation."""
+    """The study as a page."""
     total = sums(outcomes)
     goals = "\n".join(f"- {text}." for text in total.missed) or "- none."
     faults = {f"{n} fault{'s' * (n > 1)}": n for n in (1, 2, 3)}
@@ -342,7 +342,7 @@ def _options(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--platform", action="append", choices=PLATFORMS, default=[])
     parser.add_argument("--confirm", action="store_true", help="measure suspects again")
     parser.add_argument("--jobs", type=int, default=2, help="runs at once (2)")
-    parser.add_argument("--page", type=Path, help="write the page of the documentation")
+    parser.add_argument("--page", type=Path, help="write the study as a page")
     parser.add_argument("--keep", type=Path, help="keep the folders of the runs in this folder")
     parser.add_argument("--recount", action="store_true", help="count the kept runs again")
     return parser.parse_args(arguments)

@@ -3,8 +3,7 @@
     python selftests/matrix/fault_matrix.py [--platform P]… [--fault F]… [--jobs N] [--page FILE]
 
 Each fault is one run of the ladder at level smoke; all of them take a quarter of an hour on two
-cores. ``--page`` writes the page of the documentation. The exit code is 1 if a fault was not named
-as expected.
+cores. ``--page`` writes them as a table. The exit code is 1 if a fault was not named as expected.
 """
 
 from __future__ import annotations
@@ -203,7 +202,7 @@ def _arguments() -> Any:
 
 
 def page(results: Iterable[Result], seed: int) -> str:
-    """The matrix as a page of the documentation."""
+    """The matrix as a page."""
     lines = [_HEAD.format(seed=seed)]
     platform = ""
     for result in results:

@@ -350,7 +350,7 @@ def _options(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--platform", action="append", choices=PLATFORMS)
     parser.add_argument("--jobs", type=int, default=1, help="platforms at once")
     parser.add_argument("--thresholds", type=Path, default=ROOT / "thresholds")
-    parser.add_argument("--page", type=Path, help="write the page of the documentation")
+    parser.add_argument("--page", type=Path, help="write the table as a page")
     parser.add_argument(
         "--no-played", dest="played", action="store_false",
         help="do not compare the first seeds with tools that are played in full",

@@ -294,7 +294,7 @@ def _options(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--platform", action="append", choices=PLATFORMS)
     parser.add_argument("--level", action="append", choices=LEVELS)
     parser.add_argument("--jobs", type=int, default=1, help="platforms and levels at once")
-    parser.add_argument("--page", type=Path, help="write the page of the documentation")
+    parser.add_argument("--page", type=Path, help="write the tables as a page")
     parser.add_argument(
         "--no-slow", dest="slow", action="store_false", help="make healthy runs alone"
     )

@@ -90,6 +90,8 @@ def test_a_wheel_has_the_documentation(site: Path) -> None:
     assert [one["page"] for one in listed if one["page"] == "running"] == ["running"]
     (packaged,) = site.parent.glob("env/lib/python3*/site-packages/railgauge/site/docs")
     assert contents.pages(packaged).keys() == contents.pages(ROOT / "docs").keys()
+    assert "### `test_peer_memory`" in carry_out(program, "docs", "tests", cwd=site.parent)
+    assert "## h200: " in carry_out(program, "docs", "limits", cwd=site.parent)
 
 
 def test_the_site_uses_the_installed_package(site: Path) -> None:

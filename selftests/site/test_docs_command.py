@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from testing.places import ROOT
 
+from railgauge.cli.pages import MADE, made
 from railgauge.site import contents
 
 DOCS = ROOT / "docs"
-PAGES = contents.pages(DOCS)
+PAGES = {*contents.pages(DOCS), *MADE}
 _FILE = re.compile(r"\bdocs/[\w-]+\.md\b")
 _COMMAND = re.compile(r"\brailgauge docs ([a-z-]+)")
 
@@ -38,13 +39,24 @@ def test_a_page_is_printed_as_it_is(railgauge, name: str) -> None:
     assert told == {"page": "trend", "text": out}
 
 
+@pytest.mark.parametrize("name", MADE)
+def test_a_page_that_is_made_follows_the_one_that_is_written(railgauge, name: str) -> None:
+    code, out, err = railgauge("docs", name, "--root", str(ROOT))
+    written = DOCS / f"{name}.md"
+    head = f"{written.read_text(encoding='utf-8')}\n" if written.exists() else ""
+    assert (code, err) == (0, "")
+    assert out == head + made(name, ROOT)
+    assert out.startswith("# ")
+    assert out.endswith("\n")
+
+
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
         ("tend", "railgauge docs trend"),
         ("../../etc/passwd", "list them: railgauge docs"),
         ("README", "list them: railgauge docs"),
-        ("limits.head", "railgauge docs limits"),
+        ("limit", "railgauge docs limits"),
     ],
 )
 def test_a_page_that_does_not_exist_is_bad_input(railgauge, asked: str, says: str) -> None:
@@ -105,4 +117,4 @@ def test_no_message_names_a_file_that_a_site_does_not_have() -> None:
 def test_every_page_that_a_message_names_exists() -> None:
     named = {(name, page) for name, text in _said() for page in _COMMAND.findall(text)}
     assert len(named) > 10
-    assert {page for _, page in named} <= {*PAGES}, named
+    assert {page for _, page in named} <= PAGES, named

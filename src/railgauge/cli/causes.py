@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 
 from railgauge.cli import text
 from railgauge.core.errors import BadInput
@@ -27,6 +28,12 @@ def run(options: argparse.Namespace) -> int:
     else:
         print("\n".join(line for name, kind in kinds.items() for line in _section(name, kind)))
     return 0
+
+
+def page(_: Path) -> str:
+    """Every cause, as it follows ``docs/causes.md``."""
+    sections = (line for name, kind in CATALOGUE.items() for line in _section(name, kind))
+    return "\n".join(("# All causes\n", *sections, ""))
 
 
 def _kind(name: str) -> Kind:

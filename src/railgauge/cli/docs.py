@@ -1,21 +1,26 @@
-"""``railgauge docs``: the documentation, which is in the package."""
+"""``railgauge docs``: the documentation: pages of the package, and what is made of others."""
 
 from __future__ import annotations
 
 import argparse
 import re
 import sys
+from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
 from railgauge.cli import text
+from railgauge.cli.pages import MADE, made
 from railgauge.core.errors import BadInput
 from railgauge.run import progress_line
 from railgauge.site import contents
 
 HELP = "print a page of the documentation, or list the pages"
 EXAMPLE = "example: railgauge docs running"
-_ROW = re.compile(r"\| \[(?P<page>[a-z-]+)\.md\]\((?P=page)\.md\) \| (?P<contents>.*) \|")
+_ROW = re.compile(
+    r"\| (?:\[(?P<page>[a-z-]+)\.md\]\((?P=page)\.md\)|`railgauge docs (?P<made>[a-z-]+)`)"
+    r" \| (?P<contents>.*) \|"
+)
 _WIDTH = 18
 
 
@@ -29,13 +34,20 @@ def run(options: argparse.Namespace) -> int:
     if options.page is None:
         _show_list((folder / f"{contents.LIST}.md").read_text("utf-8"), as_json=options.json)
         return 0
-    name = _known(options.page, list(pages))
-    page = pages[name].read_text(encoding="utf-8")
+    name = _known(options.page, sorted({*pages, *MADE}))
+    page = _text(name, pages, options.root)
     if options.json:
         text.print_json({"page": name, "text": page})
     else:
         _show(page)
     return 0
+
+
+def _text(name: str, pages: Mapping[str, Path], root: Path) -> str:
+    written = pages[name].read_text(encoding="utf-8") if name in pages else ""
+    if name not in MADE:
+        return written
+    return f"{written}\n{made(name, root)}" if written else made(name, root)
 
 
 def _known(asked: str, names: list[str]) -> str:
@@ -52,15 +64,19 @@ def _show_list(written: str, *, as_json: bool) -> None:
     """Print the pages as ``docs/README.md`` lists them, with its headings."""
     rows = [_ROW.fullmatch(line) for line in written.splitlines()]
     if as_json:
-        told = [{"page": row["page"], "contents": row["contents"]} for row in rows if row]
+        told = [{"page": _name(row), "contents": row["contents"]} for row in rows if row]
         text.print_json({"pages": told})
         return
     for line, row in zip(written.splitlines(), rows, strict=True):
         if line.startswith("## "):
             print(f"{line.removeprefix('## ')}:")
         elif row:
-            print(f"  {row['page']:<{_WIDTH}} {row['contents'].replace('`', '')}")
+            print(f"  {_name(row):<{_WIDTH}} {row['contents'].replace('`', '')}")
     print("railgauge docs PAGE prints one")
+
+
+def _name(row: re.Match[str]) -> str:
+    return row["page"] or row["made"]
 
 
 def _show(page: str) -> None:

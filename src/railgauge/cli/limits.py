@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 
 from railgauge.cli import text
 from railgauge.config import thresholds
@@ -23,6 +24,12 @@ _WHOLE = {
 }
 HELP = "print the limits of a platform, each with its basis, as Markdown"
 EXAMPLE = "example: railgauge limits h200"
+_HEAD = """\
+# Limits
+
+Every limit of the platform files, with its basis. [floors.md](floors.md) tells how the floors were
+derived.
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,8 +42,15 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         text.print_json({p.name: [asdict(limit) for limit in _limits(p)] for p in platforms})
     else:
-        print("\n".join(line for platform in platforms for line in _page(platform)))
+        print("\n".join(line for platform in platforms for line in _tables(platform)))
     return 0
+
+
+def page(root: Path) -> str:
+    """The page ``limits``: the tables of every platform of a site."""
+    names = thresholds.available(root / "thresholds")
+    platforms = [inputs.platform(name, root) for name in names]
+    return "\n".join((_HEAD, *(line for one in platforms for line in _tables(one)), ""))
 
 
 def _limits(platform: Platform) -> Iterator[Limit]:
@@ -44,7 +58,7 @@ def _limits(platform: Platform) -> Iterator[Limit]:
         yield from measurement.limits
 
 
-def _page(platform: Platform) -> Iterator[str]:
+def _tables(platform: Platform) -> Iterator[str]:
     yield f"## {platform.name}: {platform.title}\n"
     yield "| NIC | link | ceiling of min(link, PCIe) |\n|---|---|---|"
     for nic in platform.fabric_nics:

@@ -36,9 +36,8 @@ def documentation() -> Path:
 
 
 def pages(folder: Path) -> dict[str, Path]:
-    """The pages in this folder by their names, without the list and the heads of generated ones."""
-    found = {path.stem: path for path in sorted(folder.glob("*.md"))}
-    return {name: found[name] for name in found if name != LIST and not name.endswith(".head")}
+    """The pages in this folder by their names, without the list."""
+    return {path.stem: path for path in sorted(folder.glob("*.md")) if path.stem != LIST}
 
 
 def names(folder: Path) -> Iterator[str]:

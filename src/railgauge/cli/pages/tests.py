@@ -1,25 +1,16 @@
-"""The page of the acceptance tests, made from their docstrings.
-
-    python selftests/documents/protocol_page.py [--page FILE]
-
-Without ``--page`` it is printed.
-"""
+"""The page of the acceptance tests, made from their docstrings."""
 
 from __future__ import annotations
 
-import argparse
 import ast
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 
 from railgauge.planning.marks import NEEDS, literals, marked_tests, tuples_of
 
-ROOT = Path(__file__).resolve().parents[2]
-TESTS = ROOT / "tests"
 PARTS = ("Pass", "Fail", "Remedy")
 # Arguments that multiply a test into items; all others are fixtures.
 _EACH = ("node", "pair", "group", "pairing", "size", "gpu", "link", "nic", "adapter", "switch")
@@ -27,10 +18,9 @@ _EACH = ("node", "pair", "group", "pairing", "size", "gpu", "link", "nic", "adap
 _HEAD = """\
 # The acceptance tests
 
-Made by `make docs` from the docstrings in `tests/`; do not edit. Each test says when it passes,
-when it fails, and what to do then. Its limit stands in the platform file ([limits.md](limits.md)),
-under the measurement or expectation that is named with it. What a test needs is hardware that
-must be declared; where it is not, the test is not applicable.
+Each test says when it passes, when it fails, and what to do then. Its limit stands in the platform
+file (`railgauge docs limits`), under the measurement or expectation that is named with it. What a
+test needs is hardware that must be declared; where it is not, the test is not applicable.
 
 Three outcomes mean the same for every test, and none of them is a pass. **Error**: there is no
 figure to judge, because the program is missing, stopped early, printed what cannot be read, or did
@@ -41,11 +31,12 @@ on the same nodes, so nothing was measured. **Not run**: the run ended before it
 
 @dataclass(frozen=True)
 class AcceptanceTest:
-    """One test function: its file, and the parts of its docstring by name."""
+    """One test function: its file, the parts of its docstring by name, the hardware it needs."""
 
     path: Path
     function: ast.FunctionDef
     tuples: Mapping[str, Sequence[str]]
+    needs: tuple[str, ...]
 
     @property
     def title(self) -> str:
@@ -77,22 +68,15 @@ class AcceptanceTest:
             if isinstance(mark, ast.Call) and isinstance(mark.func, ast.Attribute):
                 yield mark.func.attr, [*literals(mark.args, self.tuples)]
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The hardware that must be declared, from the marks of the test and its file."""
-        return _needs()[f"{self.path.relative_to(ROOT).as_posix()}::{self.function.name}"]
 
-
-@cache
-def _needs() -> dict[str, tuple[str, ...]]:
-    return {test.where: test.needs for test in marked_tests(ROOT)}
-
-
-def acceptance_tests() -> list[AcceptanceTest]:
-    """Every test in ``tests/``, in the order of the files."""
+def acceptance_tests(root: Path) -> list[AcceptanceTest]:
+    """Every test in ``root``/tests, in the order of the rungs and files."""
+    needs = {test.where: test.needs for test in marked_tests(root)}
     return [
-        AcceptanceTest(path, node, tuples_of(tree))
-        for path in sorted(TESTS.rglob("test_*.py"), key=_place)
+        AcceptanceTest(
+            path, node, tuples_of(tree), needs[f"{path.relative_to(root).as_posix()}::{node.name}"]
+        )
+        for path in sorted((root / "tests").rglob("test_*.py"), key=_place)
         for tree in [ast.parse(path.read_text(encoding="utf-8"))]
         for node in tree.body
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
@@ -108,17 +92,17 @@ def _about(path: Path) -> str:
     return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
 
 
-def page() -> str:
-    """The whole page."""
-    return "\n".join((_HEAD, *_files()))
+def page(root: Path) -> str:
+    """The page ``tests``: every test of a site."""
+    return "\n".join((_HEAD, *_files(root)))
 
 
-def _files() -> Iterator[str]:
+def _files(root: Path) -> Iterator[str]:
     path = None
-    for test in acceptance_tests():
+    for test in acceptance_tests(root):
         if test.path != path:
             path = test.path
-            yield f"## `{path.relative_to(ROOT)}`\n\n{_about(path)}\n"
+            yield f"## `{path.relative_to(root)}`\n\n{_about(path)}\n"
         yield from _shown(test)
 
 
@@ -130,18 +114,3 @@ def _shown(test: AcceptanceTest) -> Iterator[str]:
     for label, text in test.parts.items():
         yield f"- **{label}:** {text}" if label in PARTS else f"- `{label}`: {text}"
     yield ""
-
-
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--page", type=Path)
-    options = parser.parse_args(arguments)
-    if options.page:
-        options.page.write_text(page(), encoding="utf-8")
-    else:
-        print(page(), end="")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,26 +1,17 @@
-"""The page of every key of a platform file, from its schema.
-
-    python selftests/documents/reference_page.py [--page FILE]
-
-Without ``--page`` it is printed.
-"""
+"""The page of every key of a platform file, from its schema."""
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
 Schema = Mapping[str, Any]
 
 _HEAD = """\
 # Every key of a platform file
 
-Made by `make docs` from `thresholds/schema.json`; do not edit.
 [platform-files.md](platform-files.md) explains the format with an example.
 
 NAME stands for a name that the file gives, LEVEL for a level, `[]` for each entry of a list. In
@@ -31,9 +22,9 @@ again. `null` takes away what they say. The templates of a section have the keys
 _NAMED = ("expected", "measurements", "nics", "prepare")
 
 
-def page() -> str:
-    """The whole page: one table for each object, in the order of the schema."""
-    schema = json.loads((ROOT / "thresholds" / "schema.json").read_text(encoding="utf-8"))
+def page(root: Path) -> str:
+    """The page ``platform-reference``: one table for each object, in the order of the schema."""
+    schema = json.loads((root / "thresholds" / "schema.json").read_text(encoding="utf-8"))
     return "\n".join((_HEAD, *_Page(schema).lines()))
 
 
@@ -50,7 +41,7 @@ class _Page:
         yield f"## {f'`{path}`' if path else 'The file'}\n"
         yield "| key | type | must be there | default | meaning | example |"
         yield "|---|---|---|---|---|---|"
-        inner = []
+        inner: list[tuple[str, Schema, Schema]] = []
         for key, value in schema["properties"].items():
             known = self._resolved(value)
             must = "yes" if key in complete.get("required", ()) else ""
@@ -63,8 +54,8 @@ class _Page:
                 inner += self._objects(f"{path}.{key}".lstrip("."), key, known, below)
         yield ""
         for place, found, below in inner:
-            if (known := json.dumps(found["properties"])) not in self._headings:
-                self._headings[known] = place
+            if (shape := json.dumps(found["properties"])) not in self._headings:
+                self._headings[shape] = place
                 yield from self._object(place, found, below)
 
     def _objects(
@@ -125,18 +116,3 @@ def _range(schema: Schema) -> str:
 
 def _code(value: object) -> str:
     return f"`{json.dumps(value)}`"
-
-
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--page", type=Path)
-    options = parser.parse_args(arguments)
-    if options.page:
-        options.page.write_text(page(), encoding="utf-8")
-    else:
-        print(page())
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
