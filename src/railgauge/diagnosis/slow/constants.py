@@ -1,6 +1,6 @@
 """The numbers of the model, each with its source. Pure.
 
-*Documents* are those of docs/documents.md. *Calibrated* means that ``make blind-quick`` was
+*Documents* are those of docs/floors.md. *Calibrated* means that ``make blind-quick`` was
 played with other values on the seeds 610001 to 610003, and that this one had the fewest wrong
 causes, then the most exact ones. Logarithms are natural.
 """
