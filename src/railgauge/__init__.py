@@ -1,3 +1,3 @@
 """railgauge: acceptance tests for GPU clusters."""
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"

@@ -80,7 +80,7 @@ class Fitter:
             weight + self._gain(fault.part, round(loss, _DIGITS), run, losses)
             for weight, loss in self._model.states(run, fault)
         ]
-        return log_sum(each)
+        return self._model.over_states([fault], each)
 
 
 def _courses(part: int, share: float, gains: Gains) -> Iterator[tuple[float, PartFault]]:

@@ -111,9 +111,18 @@ class Model:
         known = self._mixed.get(key)
         if known is None:
             options = self._options(execution, mine)
-            known = log_sum([weight + self.of(execution, losses) for weight, losses in options])
-            self._mixed[key] = known
+            each = [weight + self.of(execution, losses) for weight, losses in options]
+            known = self._mixed[key] = self.over_states(mine, each)
         return known
+
+    def over_states(self, faults: Sequence[PartFault], logs: Sequence[float]) -> float:
+        """The log likelihood over what the faults' parts may be, given that of each.
+
+        What an erratic part loses is free, so that the likeliest counts: two that explain the same
+        are no better than one.
+        """
+        is_free = any(self.is_erratic(fault.part) for fault in faults)
+        return max(logs) if is_free else log_sum(logs)
 
     def likeliest(self, execution: Execution, faults: Sequence[PartFault]) -> Losses:
         """What most likely was slow during an execution."""
