@@ -20,13 +20,13 @@ from measuring import ROOT, Row, compare, wall_s
 
 from railgauge.config.hostfile import load
 from railgauge.core.model import Cluster, Command
-from railgauge.lab import cluster as lab
 from railgauge.leases.holder import Holder
 from railgauge.leases.nodes import NodeLeases, Terms
 from railgauge.transport.registry import connect
 from railgauge.transport.sessions import Sessions
 from railgauge.transport.shell import Sent, command_line
 from railgauge.transport.tag import Tag
+from railgauge_lab import cluster as lab
 
 TITLE = "Fan-out"
 ABOUT = """`true` on 1, 32 and 128 nodes of the lab at once: seconds of wall clock until the last

@@ -14,12 +14,12 @@ from measuring import ROOT, Row, compare, cpu_s, wall_s
 from railgauge.config.hostfile import load
 from railgauge.core.model import Cluster
 from railgauge.facts import NodeAnswer, NodeFacts
-from railgauge.lab import cluster as lab
 from railgauge.run.survey import found_from_json, found_to_json, survey
 from railgauge.stacks import stack
 from railgauge.transport.registry import connect
 from railgauge.transport.sessions import Sessions
 from railgauge.transport.tag import Tag
+from railgauge_lab import cluster as lab
 
 TITLE = "Preflight"
 ABOUT = """The survey before the first test: 32, 64 and 128 nodes of the lab, each connected to and

@@ -27,11 +27,11 @@ from railgauge.core.units import format_size, parse_size
 from railgauge.diagnosis import CATALOGUE
 from railgauge.facts import NodeFacts
 from railgauge.judging.expectation import declared_at
-from railgauge.lab import faults, platforms
 from railgauge.planning import expectations
 from railgauge.planning.demand import ways
 from railgauge.planning.marks import KINDS, marked_tests
 from railgauge.tools import NAMES
+from railgauge_lab import faults, platforms
 
 
 class Unheld(Exception):

@@ -25,7 +25,6 @@ from railgauge.run import inputs
 SRC = ROOT / "src" / "railgauge"
 HOSTFILE_SCHEMA = ROOT / "hostfiles" / "schema.json"
 PLATFORM_SCHEMA = ROOT / "thresholds" / "schema.json"
-LABS = {SRC / "lab", SRC / "netlab"}
 NODES = "n[1-2]"
 # What stands for a value in a text, and a value.
 STANDS_FOR = {
@@ -50,13 +49,9 @@ KEYS = {**dict.fromkeys(schema(HOSTFILE_SCHEMA)["properties"], ""), **BELOW}
 SECTIONS = set(schema(PLATFORM_SCHEMA)["properties"])
 
 
-def sources() -> list[Path]:
-    return [p for p in sorted(SRC.rglob("*.py")) if not LABS & set(p.parents)]
-
-
 def texts() -> Iterator[tuple[str, str]]:
     """The texts of the suite that are no docstrings, each with its place."""
-    for path in sources():
+    for path in sorted(SRC.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         skipped = {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.Expr)}
         joined = [one for one in ast.walk(tree) if isinstance(one, ast.JoinedStr)]

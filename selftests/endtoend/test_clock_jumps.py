@@ -17,7 +17,7 @@ from testing.fewer import measuring
 from testing.held_tool import HeldTool, held_run, held_tool
 from testing.standing_lab import StandingLab, standing_lab
 
-from railgauge.lab.sim import stored
+from railgauge_lab.sim import stored
 
 NODE, HOUR_S = "columbia", 3600
 FEW = measuring("connectx4-homelab", "host_write_bandwidth", "host_send_latency")

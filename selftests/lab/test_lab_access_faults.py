@@ -8,7 +8,7 @@ from testing.fault_bench import over_both
 from testing.lab_bench import StartLab, ssh
 
 from railgauge.core.errors import BadInput
-from railgauge.lab import faults, platforms
+from railgauge_lab import faults, platforms
 
 COLLECTIVE = ("all_reduce_perf", "-b", "1G", "-e", "1G", "-g", "1")
 

@@ -12,9 +12,9 @@ from testing import fault_bench as rig
 from testing.lab_bench import Bench, StartLab, cluster
 
 from railgauge.core.errors import BadInput
-from railgauge.lab import cluster as lab
-from railgauge.lab import fault_courses, faults, platforms
-from railgauge.lab.fault_places import Fault
+from railgauge_lab import cluster as lab
+from railgauge_lab import fault_courses, faults, platforms
+from railgauge_lab.fault_places import Fault
 
 HOST = 392.25
 INSIDE = 65.08

@@ -10,9 +10,9 @@ from testing import fault_bench as rig
 from testing.lab_bench import NAMES, Bench, StartLab
 
 from railgauge.core.errors import BadInput
-from railgauge.lab import faults, platforms
-from railgauge.lab.sim import stored
 from railgauge.stacks.metax import parse_processes
+from railgauge_lab import faults, platforms
+from railgauge_lab.sim import stored
 
 NEAR = 392.57
 HOST = 392.25

@@ -32,8 +32,8 @@ from testing.fault_bench import (
 from testing.lab_bench import Bench, StartLab, cluster, ssh
 
 from railgauge.core.errors import BadInput
-from railgauge.lab import cluster as lab
-from railgauge.lab import faults, platforms
+from railgauge_lab import cluster as lab
+from railgauge_lab import faults, platforms
 
 
 def governor(bench: Bench) -> None:

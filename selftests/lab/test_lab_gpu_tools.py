@@ -14,8 +14,8 @@ from xml.etree import ElementTree
 import pytest
 from testing.lab_bench import Bench, StartLab, transcript, wait_for_listener
 
-from railgauge.lab.sim import figures
 from railgauge.tools import vllm_bench
+from railgauge_lab.sim import figures
 
 QUICK_S = 0.04
 

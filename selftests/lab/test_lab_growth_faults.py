@@ -14,8 +14,8 @@ from railgauge.config.thresholds.counter_groups import GROUPS
 from railgauge.core.errors import BadInput
 from railgauge.facts.counters import CounterReading, parse_reading
 from railgauge.judging.growth import devices
-from railgauge.lab import faults, platforms
 from railgauge.planning import counters
+from railgauge_lab import faults, platforms
 
 WRITE = ("ib_write_bw", "-d", "mlx5_1", "-F", "--report_gbits", "-s", "8388608", "-n", "1000")
 GEMM = ("gemm-bench",)

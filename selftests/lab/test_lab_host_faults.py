@@ -11,7 +11,7 @@ from testing.lab_bench import NAMES, Bench, StartLab
 
 from railgauge.core.errors import BadInput
 from railgauge.facts.steal import parse
-from railgauge.lab import faults, platforms
+from railgauge_lab import faults, platforms
 
 BOOT = "proc/sys/kernel/random/boot_id"
 IMAGE = "etc/machine-id"

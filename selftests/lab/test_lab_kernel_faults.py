@@ -8,8 +8,8 @@ from testing.lab_bench import Bench, StartLab
 
 from railgauge.core.errors import BadInput
 from railgauge.facts.kernel.before import parse_faults
-from railgauge.lab import faults, platforms
-from railgauge.lab.sim import kernel_log as log
+from railgauge_lab import faults, platforms
+from railgauge_lab.sim import kernel_log as log
 
 PLATFORMS = ("h200", "h100-tcpx", "metax-c500", "mi300x", "connectx4-homelab")
 DD = ("dd", "if=root/dev/kmsg", "iflag=nonblock", "bs=8192")

@@ -16,7 +16,7 @@ from testing.standing_lab import standing_lab
 from testing.waiting import wait_until
 
 from railgauge.core.errors import RailgaugeError
-from railgauge.lab import cluster as lab
+from railgauge_lab import cluster as lab
 
 _LAB_UP = "import sys; from railgauge.cli import main; sys.exit(main())"
 LIMIT_S = 60

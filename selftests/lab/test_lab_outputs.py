@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from testing.lab_bench import Bench, StartLab, transcript
 
-from railgauge.lab import tree
+from railgauge_lab import tree
 
 LAUNCH = Path(tree.__file__).with_name("launch.py")
 

@@ -18,8 +18,8 @@ from testing.waiting import wait_until
 
 from railgauge.core.errors import BadInput, RailgaugeError
 from railgauge.core.model import Node, SshSettings
-from railgauge.lab import cluster as lab
-from railgauge.lab.cluster import _names
+from railgauge_lab import cluster as lab
+from railgauge_lab.cluster import _names
 
 
 def test_exit_codes_streams_and_input_pass_through_ssh(metax: Bench) -> None:
@@ -157,7 +157,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {here!r})
 from testing.lab_bench import cluster
-from railgauge.lab import cluster as lab
+from railgauge_lab import cluster as lab
 one = lab.start(
     cluster("metax-c500"), nodes=2, seed=0, faults=(), folder=Path(sys.argv[1]))
 print(one.cluster.nodes[0].ssh.port, one.cluster.nodes[0].address, one._process.pid, flush=True)

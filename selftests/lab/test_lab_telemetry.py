@@ -16,7 +16,6 @@ from testing.lab_bench import NAMES, Bench, StartLab
 from railgauge.config import thresholds
 from railgauge.core.model import Outcome
 from railgauge.judging.telemetry import judged, watched
-from railgauge.lab import faults
 from railgauge.stacks import stack
 from railgauge.stacks.sampling import (
     CLOCK,
@@ -28,6 +27,7 @@ from railgauge.stacks.sampling import (
     parse_samples,
     sampling_argv,
 )
+from railgauge_lab import faults
 
 PLATFORMS = {"h200": "nvidia", "h100-tcpx": "nvidia", "mi300x": "amd", "metax-c500": "metax"}
 # The line of the node, and those above the first sample.

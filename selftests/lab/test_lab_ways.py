@@ -8,8 +8,8 @@ import pytest
 from test_lab_collectives import over, sweep, table
 from testing.lab_bench import Bench
 
-from railgauge.lab import platforms
-from railgauge.lab.sim import fabric, interference
+from railgauge_lab import platforms
+from railgauge_lab.sim import fabric, interference
 
 ALL = list(range(8))
 

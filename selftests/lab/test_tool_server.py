@@ -18,7 +18,7 @@ from testing.free_ports import free_port as any_free_port
 from testing.lab_bench import Bench, StartLab, wait_for_listener
 from testing.waiting import wait_until
 
-from railgauge.lab import tool_server, tree
+from railgauge_lab import tool_server, tree
 
 LAUNCH = Path(tree.__file__).with_name("launch.py")
 PERFTEST = ("ib_write_bw", "-d", "mlx5_0")

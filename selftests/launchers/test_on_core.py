@@ -17,10 +17,10 @@ from typing import Any, NoReturn
 import pytest
 
 from railgauge.core.problems import ProblemKind
-from railgauge.lab.sim import cores
 from railgauge.launchers import on_core
 from railgauge.launchers.failures import find_failures
 from railgauge.launchers.on_core import RankOnCore, read
+from railgauge_lab.sim import cores
 
 PROGRAM = ("sh", "-c", "echo program $1", "sh", "a b")
 LAUNCHES = {

@@ -19,8 +19,8 @@ from testing import programs
 from testing.netlab_bench import visit
 from testing.places import ROOT
 
-from railgauge.netlab.files import mpi4py_folder
 from railgauge.tools import tool
+from railgauge_lab.netlab.files import mpi4py_folder
 
 # The node's mounts are the machine's: podman needs its cgroups. All else is the node's own.
 _STORE = r"""

@@ -23,7 +23,7 @@ from injections import (
     no_device,
 )
 
-from railgauge.lab import faults
+from railgauge_lab import faults
 
 # Two nodes cannot tell which of them is slow, and each fault may take a node out of service. So
 # there are at least two good nodes beside those with faults, and at least three in all.

@@ -26,9 +26,10 @@ from railgauge.config import hostfile, thresholds
 from railgauge.core.model import Case, Cluster, Command, Node, SshSettings, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.judging import assess
-from railgauge.lab import faults, platforms, sim
-from railgauge.lab.cluster import resized
-from railgauge.lab.sim import (
+from railgauge.planning import plan
+from railgauge_lab import faults, platforms, sim
+from railgauge_lab.cluster import resized
+from railgauge_lab.sim import (
     collective,
     directions,
     hosts,
@@ -39,7 +40,6 @@ from railgauge.lab.sim import (
     vllm,
     wire,
 )
-from railgauge.planning import plan
 
 # All of them: one that is forgotten would count in files, below the root of this machine.
 _SIMULATING = [
@@ -57,7 +57,8 @@ class InProcessLab:
     """The nodes of one platform's lab, and the platform file with their limits.
 
     ``count`` is the number of nodes; ``injected`` holds faults in the syntax of ``--lab-fault``.
-    ``noise`` is a multiple of the documents' noise; ``physics`` are names of ``lab.sim.physics``.
+    ``noise`` is a multiple of the documents' noise; ``physics`` are names of
+    ``railgauge_lab.sim.physics``.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ from healthy_seeds_lab import InProcessLab, perftest_side
 from railgauge.core.model import Case, Sample
 from railgauge.judging import assess
 from railgauge.judging.evidence import samples_of
-from railgauge.lab.sim import (
+from railgauge_lab.sim import (
     collective,
     collective_layout,
     gemm,

@@ -33,9 +33,9 @@ from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.naming import unfolded
-from railgauge.lab import faults, platforms
-from railgauge.lab.fault_courses import apply_faults
 from railgauge.planning import pairing
+from railgauge_lab import faults, platforms
+from railgauge_lab.fault_courses import apply_faults
 
 PLATFORMS = ("connectx4-homelab", "h100-tcpx", "metax-c500", "mi300x", "h200")
 NODES = {

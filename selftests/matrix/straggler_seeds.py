@@ -36,7 +36,7 @@ from railgauge.diagnosis import OPEN as UNDECIDED
 from railgauge.diagnosis import Cause, RunResults, behind_peers, diagnose, nodes_of
 from railgauge.diagnosis.reach import devices_of
 from railgauge.judging.record import ItemRecord, settled
-from railgauge.lab import faults, platforms
+from railgauge_lab import faults, platforms
 
 LEVELS = ("smoke", "nightly", "signoff")
 SHARES = (1.0, 2.0, 3.0, 4.5, 6.0)

@@ -1,7 +1,7 @@
 """What is unlike the documents in a study: the noise, and physics that the diagnosis was not told.
 
-Most of the physics is the lab's (``lab.sim.physics``). Losses that differ from execution to
-execution are the study's own, which plays the course of each fault.
+Most of the physics is the lab's (``railgauge_lab.sim.physics``). Losses that differ from execution
+to execution are the study's own, which plays the course of each fault.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from blind_draw import DrawnRun
 
-from railgauge.lab.sim import physics
+from railgauge_lab.sim import physics
 
 VARYING = "varying"
 PHYSICS = (*physics.NAMES, VARYING)

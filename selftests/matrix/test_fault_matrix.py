@@ -26,7 +26,7 @@ from injections import (
 from testing.places import ROOT
 
 from railgauge.diagnosis import CATALOGUE
-from railgauge.lab import faults
+from railgauge_lab import faults
 
 SEED = 7
 PAGE_SEED = 1  # of make matrix

@@ -14,8 +14,8 @@ from healthy_seeds import Check, Tally, bench, examine, judge_seed, rate, run
 from healthy_seeds_lab import InProcessLab, using_lab
 from injections import NODES, PLATFORMS, ROOT
 
-from railgauge.lab.sim import counters, figures, gemm, nvbandwidth
-from railgauge.lab.sim.counters import turn
+from railgauge_lab.sim import counters, figures, gemm, nvbandwidth
+from railgauge_lab.sim.counters import turn
 
 HOMELAB, SEEDS = "connectx4-homelab", 3
 

@@ -20,7 +20,7 @@ from testing.diagnose_scenes import causes
 from testing.straggler_scenes import MANY
 from testing.straggler_scenes import run as scene
 
-from railgauge.lab import faults
+from railgauge_lab import faults
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)

@@ -15,8 +15,8 @@ from quick_study import Course, missed, one, play
 from study_conditions import PHYSICS, Conditions, add_options
 
 from railgauge.diagnosis.slow.constants import DECIDED
-from railgauge.lab.sim.physics import GPU_LINKS, HIDING, NICS
 from railgauge.planning import plan, sample
+from railgauge_lab.sim.physics import GPU_LINKS, HIDING, NICS
 
 
 def measured(fault: str, key: str, metric: str, **conditions: object) -> list[float]:

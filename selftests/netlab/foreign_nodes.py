@@ -22,7 +22,7 @@ from pathlib import Path
 from testing.noisy_shells import START_FILES, installed, start_file
 from testing.standing_sshd import sshd
 
-from railgauge.netlab.settings import LINE_RATE_MBIT
+from railgauge_lab.netlab.settings import LINE_RATE_MBIT
 
 NODES = {"gpu01": "bash", "gpu02": "zsh", "gpu03": "fish", "gpu04": "sh"}
 JUMP, BEHIND, RENAMED = "gpu01", ("gpu03", "gpu04"), "gpu04"

@@ -7,8 +7,8 @@ from testing.places import ROOT
 
 from railgauge.cli import main
 from railgauge.core.errors import BadInput
-from railgauge.netlab import network, settings
-from railgauge.netlab.settings import LINE_RATE_MBIT, LinkSettings
+from railgauge_lab.netlab import network, settings
+from railgauge_lab.netlab.settings import LINE_RATE_MBIT, LinkSettings
 
 
 def asked(count=3, **faults):

@@ -1,4 +1,4 @@
-"""The one direction of imports, and violations of it in a source tree."""
+"""The one direction of imports, and violations of it in ``src``: of the product and of its lab."""
 
 from __future__ import annotations
 
@@ -12,44 +12,46 @@ from pathlib import Path
 ORDER = (
     "core", "subnet", "stacks", "launchers", "containers", "config", "transport", "facts",
     "leases", "tools", "planning", "judging", "describing", "diagnosis", "verdict", "trend", "run",
-    "report", "bundle", "site", "plugin", "cli",
+    "report", "bundle", "site", "labs", "plugin", "cli",
 )  # fmt: skip
-LAB = "lab"
-LABS = {LAB, "netlab"}
+PRODUCT, LAB = "railgauge", "railgauge_lab"
+# The only folder of the product that imports the lab; plugin and cli, which are above it, use it.
+DOOR = "labs"
 # No units and no parser: a mistake shared by the lab and the code under test would stay hidden.
-LAB_MAY_IMPORT = ("core.errors", "core.model")
-# The SSH server that both labs run; it tests no part of the product.
-NETLAB_MAY_IMPORT = (*LAB_MAY_IMPORT, "lab.sessions")
-FACES = {"plugin", "cli"}
+LAB_MAY_IMPORT = ("railgauge.core.errors", "railgauge.core.model")
+NETLAB = "netlab"
+# Of the other lab: the SSH server that both run; it tests no part of the product.
+NETLAB_MAY_IMPORT = (NETLAB, "sessions")
 
-PURE = set(ORDER) - {"transport", "run", "report", "bundle", "site", "plugin", "cli"}
+PURE = set(ORDER) - {"transport", "run", "report", "bundle", "site", DOOR, "plugin", "cli"}
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 TESTERS = {"pytest", "_pytest", "xdist"}
 MAY_IMPORT_PYTEST = {"report", "site", "plugin"}
-MAY_SAY_SIMULATED = ("judging.stamp", "plugin", "report", "cli", LAB)
+MAY_SAY_SIMULATED = tuple(
+    f"{PRODUCT}.{part}" for part in ("judging.stamp", "plugin", "report", "cli")
+)
 
 Import = tuple[str, int, str]
-"""Dotted name of the module that imports, line, and the dotted name that it imports."""
+"""Full name of the module that imports, line, and the full name of what it imports."""
 
 
-def complaints(package: Path) -> list[str]:
-    """Every violation in a source tree, one line each."""
-    found = list(_imports(package))
+def complaints(source: Path) -> list[str]:
+    """Every violation in a source tree, which holds both packages, one line each."""
+    found = list(_imports(source))
     lines = [line for module, number, name in found if (line := _wrong(module, name, number))]
-    known = {*ORDER, *LABS, "__init__"}
-    parts = {name.removesuffix(".py") for name in entries(package)}
-    lines += [f"{part}: has no place in the order" for part in sorted(parts - known)]
-    return [*lines, *_simulated(package), *_circles(package, found)]
+    parts = {name.removesuffix(".py") for name in entries(source / PRODUCT)}
+    unknown = sorted(parts - {*ORDER, "__init__"})
+    lines += [f"{part}: has no place in the order" for part in unknown]
+    return [*lines, *_simulated(source), *_circles(source, found)]
 
 
-def _circles(package: Path, found: Iterable[Import]) -> Iterator[str]:
+def _circles(source: Path, found: Iterable[Import]) -> Iterator[str]:
     """Files that import each other, also for types only; a folder's ``__init__`` is left out."""
-    names = {_module(path.relative_to(package)): path for path in package.rglob("*.py")}
+    names = {_module(path.relative_to(source)): path for path in source.rglob("*.py")}
     files = {name for name, path in names.items() if path.stem != "__init__"}
     graph: dict[str, set[str]] = {name: set() for name in files}
     for module, _, name in found:
-        target = name.removeprefix("railgauge.")
-        target = target if target in names else target.rpartition(".")[0]
+        target = name if name in names else name.rpartition(".")[0]
         if module in files and target in files and target != module:
             graph[module].add(target)
     try:
@@ -64,23 +66,36 @@ def entries(package: Path) -> set[str]:
 
 
 def _wrong(module: str, name: str, number: int) -> str:
-    part = module.split(".", 1)[0]
-    top, *inner = name.split(".")
+    package, part = _part(module)
+    top, target = _part(name)
     where = f"{module}:{number}"
+    if package == LAB:
+        return "" if _may_lab(part, name) else f"{where}: the lab imports {name}"
+    if top == LAB:
+        return "" if part == DOOR else f"{where}: knows of the lab"
     if top in TESTERS and part in set(ORDER) - MAY_IMPORT_PYTEST - PURE:
         return f"{where}: {part} imports {name}"
-    if top != "railgauge":
+    if top != PRODUCT:
         return f"{where}: pure, but imports {name}" if part in PURE and top in EFFECTS else ""
-    target = inner[0] if inner else "__init__"
     if target in (part, "__init__", "__version__"):
         return ""
-    if part in LABS:
-        may = LAB_MAY_IMPORT if part == LAB else NETLAB_MAY_IMPORT
-        allowed = _is_in(".".join(inner), may)
-        return "" if allowed else f"{where}: the lab imports {'.'.join(inner)}"
-    if target in LABS:
-        return "" if part in FACES else f"{where}: knows of the lab"
     return "" if _level(target) < _level(part) else f"{where}: {part} imports {target}, not below"
+
+
+def _part(name: str) -> tuple[str, str]:
+    """The package that a full name is in, and the entry of its root."""
+    package, _, inner = name.partition(".")
+    return package, inner.partition(".")[0] or "__init__"
+
+
+def _may_lab(part: str, name: str) -> bool:
+    """Whether this entry of the lab's root may import what has the full name."""
+    top, target = _part(name)
+    if top == PRODUCT:
+        return _is_in(name, LAB_MAY_IMPORT)
+    if top == LAB:
+        return target in NETLAB_MAY_IMPORT if part == NETLAB else target != NETLAB
+    return True
 
 
 def _is_in(module: str, parts: Iterable[str]) -> bool:
@@ -91,9 +106,9 @@ def _level(part: str) -> int:
     return ORDER.index(part) if part in ORDER else -1
 
 
-def _imports(package: Path) -> Iterator[Import]:
-    for path in sorted(package.rglob("*.py")):
-        inner = path.relative_to(package)
+def _imports(source: Path) -> Iterator[Import]:
+    for path in sorted(source.rglob("*.py")):
+        inner = path.relative_to(source)
         for number, name in _of_file(inner, path.read_text(encoding="utf-8")):
             yield _module(inner), number, name
 
@@ -101,9 +116,7 @@ def _imports(package: Path) -> Iterator[Import]:
 @cache
 def _of_file(inner: Path, text: str) -> list[tuple[int, str]]:
     return [
-        (node.lineno, name)
-        for node in ast.walk(ast.parse(text))
-        for name in _names(node, "railgauge" / inner)
+        (node.lineno, name) for node in ast.walk(ast.parse(text)) for name in _names(node, inner)
     ]
 
 
@@ -124,18 +137,19 @@ def _names(node: ast.AST, path: Path) -> list[str]:
 
 
 def _named_at_run_time(node: ast.AST) -> list[str]:
-    """Modules imported by name: strings that look like a module of the package."""
+    """Modules imported by name: strings that look like a module of one of the packages."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         words = node.value.split(".")
-        if words[0] == "railgauge" and len(words) > 1 and all(map(str.isidentifier, words)):
+        is_module = words[0] == LAB or (words[0] == PRODUCT and len(words) > 1)
+        if is_module and all(map(str.isidentifier, words)):
             return [node.value]
     return []
 
 
-def _simulated(package: Path) -> Iterator[str]:
+def _simulated(source: Path) -> Iterator[str]:
     """Strings and names in code (not docstrings) that refer to simulated evidence."""
-    for path in sorted(package.rglob("*.py")):
-        module, text = _module(path.relative_to(package)), path.read_text(encoding="utf-8")
+    for path in sorted((source / PRODUCT).rglob("*.py")):
+        module, text = _module(path.relative_to(source)), path.read_text(encoding="utf-8")
         if not _is_in(module, MAY_SAY_SIMULATED) and "simulated" in text.lower():
             for number in _said(text):
                 yield f"{module}:{number}: knows of simulated evidence"

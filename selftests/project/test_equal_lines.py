@@ -1,4 +1,4 @@
-"""No two places of the package share more than five equal lines of code."""
+"""No two places of the packages share more than five equal lines of code."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def found(tmp_path: Path, one: str, other: str) -> list[str]:
 
 
 def test_nothing_stands_twice_in_the_package():
-    assert shared_lines(ROOT / "src" / "railgauge") == []
+    assert shared_lines(ROOT / "src") == []
 
 
 def test_six_lines_in_two_files_are_named_once_with_both_places(tmp_path):

@@ -1,4 +1,4 @@
-"""No two public classes or type aliases of the package share a name."""
+"""No two public classes or type aliases of the packages share a name."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_no_two_public_classes_or_aliases_share_a_name():
     Otherwise rename the less used of the two with the words of its field; if both are the same
     alias, define it in the lower module alone.
     """
-    assert shared_names(ROOT / "src" / "railgauge") == {}
+    assert shared_names(ROOT / "src") == {}
 
 
 ALIAS = "Found = dict[str, int]\n"

@@ -1,4 +1,4 @@
-"""The package has no module, name or method that no run can reach."""
+"""The packages have no module, name or method that no run can reach."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 from testing.core_values import ROOT
 from testing.corpus_owners import OF_FACTS
-from unused_names import Package
+from unused_names import Packages
 from xdist.scheduler import Scheduling
 
 # pytest-xdist calls these on the scheduler that ``pytest_xdist_make_scheduler`` returns.
@@ -23,7 +23,8 @@ def product():
     users = [ROOT / "conftest.py", *sorted((ROOT / "tests").rglob("*.py"))]
     said = (ROOT / "pyproject.toml").read_text()
     entries = re.findall(r'^[\w-]+ = "(railgauge\.[\w.]*(?::\w+)?)"', said, re.MULTILINE)
-    return Package(ROOT / "src" / "railgauge", users, entries)
+    packages = [ROOT / "src" / name for name in ("railgauge", "railgauge_lab")]
+    return Packages(packages, users, entries)
 
 
 def test_everything_in_the_package_is_used():
@@ -71,7 +72,7 @@ def written(tmp_path, monkeypatch):
             path = tmp_path / "made_up" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        return Package(tmp_path / "made_up", (), ["made_up.cli:main"])
+        return Packages([tmp_path / "made_up"], (), ["made_up.cli:main"])
 
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     return write

@@ -1,4 +1,4 @@
-"""Finds modules, names and methods of a package that no program of it can reach.
+"""Finds modules, names and methods of packages that no program of them can reach.
 
 A name is reached from the entry points, the acceptance tests and ``conftest.py``, through the
 definitions that name it; what only an unreached name uses is unreached too. A module can also be a
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -82,12 +82,15 @@ def _is_store(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
-class Package:
-    """The modules of ``source`` and of its users, and what can be reached from them."""
+class Packages:
+    """The modules of some packages and of their users, and what can be reached from them."""
 
-    def __init__(self, source: Path, users: Iterable[Path] = (), entries: Iterable[str] = ()):
-        self.name = source.name
-        self.modules = {name: read_module(name, path) for name, path in _files(source)}
+    def __init__(
+        self, folders: Sequence[Path], users: Iterable[Path] = (), entries: Iterable[str] = ()
+    ):
+        self.names = {folder.name for folder in folders}
+        files = (file for folder in folders for file in _files(folder))
+        self.modules = {name: read_module(name, path) for name, path in files}
         self.users = [read_module(f"<{path}>", path) for path in users]
         self.modules |= {module.name: module for module in self.users}
         self.reached: set[Name] = set()
@@ -98,11 +101,10 @@ class Package:
         self.open: set[str] = (
             set()
         )  # packages from which a module is imported by a name in a string
-        pages = [path.read_text(encoding="utf-8") for path in source.rglob("*.j2")]
+        pages = _texts(folders, "*.j2")
         self.in_templates = {word for page in pages for word in re.findall(r"\w+", page)}
         self.said |= self.in_templates
-        for path in source.rglob("*.json"):
-            self.said |= set(_WORD.findall(path.read_text(encoding="utf-8")))
+        self.said |= {word for text in _texts(folders, "*.json") for word in _WORD.findall(text)}
         self._waiting: list[Name] = [(module.name, "") for module in self.users]
         self._waiting += [(m, name) for entry in entries for m, _, name in [entry.partition(":")]]
         self._reach()
@@ -175,7 +177,7 @@ class Package:
     def _foreign(self, module: str, node: ast.ClassDef) -> Iterator[object]:
         for base in node.bases:
             target = self._target(self.modules[module], base, frozenset())
-            if target and target[0].partition(".")[0] != self.name:
+            if target and target[0].partition(".")[0] not in self.names:
                 yield getattr(import_module(target[0]), target[1])
 
     # --- what is reached ---
@@ -311,6 +313,11 @@ def _locals(node: ast.AST) -> frozenset[str]:
 def _arguments(node: ast.AST) -> set[str]:
     arguments = getattr(node, "args", None)
     return {n.arg for n in ast.walk(arguments) if isinstance(n, ast.arg)} if arguments else set()
+
+
+def _texts(folders: Iterable[Path], names: str) -> list[str]:
+    paths = (path for folder in folders for path in folder.rglob(names))
+    return [path.read_text(encoding="utf-8") for path in paths]
 
 
 def _files(source: Path) -> Iterator[tuple[str, Path]]:

@@ -102,8 +102,8 @@ def _strings(path: Path) -> Iterator[str]:
 
 
 def _said() -> Iterator[tuple[str, str]]:
-    """Every text of the product, and of the files of a site but its tests, with its file."""
-    for path in sorted((ROOT / "src" / "railgauge").rglob("*.py")):
+    """Every text of the packages, and of the files of a site but its tests, with its file."""
+    for path in sorted((ROOT / "src").rglob("*.py")):
         yield from ((path.name, text) for text in _strings(path))
     for name in contents.names(ROOT):
         if not name.endswith(".py"):

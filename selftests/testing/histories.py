@@ -103,7 +103,7 @@ def _value(rng: random.Random, key: SeriesKey, factor: float, noise: float, law:
 
 # --- on disk ---
 
-# The noise of the lab's own figures: 0.1 % at large messages (src/railgauge/lab/sim/figures.py),
+# The noise of the lab's own figures: 0.1 % at large messages (src/railgauge_lab/sim/figures.py),
 # and for latencies what 20 seeds of it printed: a digit up or down.
 _RUN_NOISE = {"bw_average": 0.001, "lat_avg": 0.005, "lat_typical": 0.005, "lat_max": 0.005}
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from railgauge.core.model import Cluster, Node
-from railgauge.lab import cluster as lab
-from railgauge.lab.cluster import Lab
-from railgauge.lab.sim import stored
+from railgauge_lab import cluster as lab
+from railgauge_lab.cluster import Lab
+from railgauge_lab.sim import stored
 from testing import programs
 from testing.places import SHARED
 from testing.waiting import wait_until
@@ -137,7 +137,7 @@ def _launch_nobody(folder: Path, configuration: Path, _block: socket.socket) -> 
 def laid_out(folder: Path, platform: str, *faults: str, nodes: int) -> Iterator[Bench]:
     """A lab that nobody serves, without noise."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("railgauge.lab.cluster._launch", _launch_nobody)
+        patch.setattr("railgauge_lab.cluster._launch", _launch_nobody)
         one = lab.start(cluster(platform), nodes=nodes, seed=0, faults=faults, folder=folder)
     with one:
         yield Bench(one, folder)
@@ -159,7 +159,7 @@ def start_lab(tmp_path: Path) -> Iterator[StartLab]:
         given = cluster(platform)
         with pytest.MonkeyPatch.context() as patch:
             if not served:
-                patch.setattr("railgauge.lab.cluster._launch", _launch_nobody)
+                patch.setattr("railgauge_lab.cluster._launch", _launch_nobody)
             one = lab.start(given, nodes=nodes, seed=seed, faults=faults, folder=folder)
         started.append(one)
         return Bench(one, folder)

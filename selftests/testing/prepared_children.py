@@ -29,7 +29,7 @@ _MOST_DESCRIPTORS = 16
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PIPES = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
-_LAB = ("-m", "railgauge.lab.server")
+_LAB = ("-m", "railgauge_lab.server")
 _WORKER = ("-u", "-c", "import sys;exec(eval(sys.stdin.readline()))")
 
 

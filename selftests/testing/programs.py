@@ -18,7 +18,7 @@ from typing import NoReturn
 
 import pytest
 
-from railgauge.lab.tree import CORE_UTILITIES
+from railgauge_lab.tree import CORE_UTILITIES
 
 NODE = tuple(CORE_UTILITIES)
 """What every node is stated to have: a shell and the utilities that the suite's shell text uses."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import signal
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from railgauge import labs
 from railgauge.cli import text
 from railgauge.config import hostfile
 from railgauge.core.errors import BadInput
@@ -36,24 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from railgauge.lab import cluster as lab  # noqa: PLC0415
-
     path = options.hostfile or options.root / "hostfiles" / "lab-metax-c500.yaml"
     cluster = hostfile.load(path, schema_file=options.root / "hostfiles" / "schema.json")
     if cluster.transport != "lab":
         raise BadInput("is not a lab", where=str(path), remedy="give one with transport: lab")
-    with (
-        tempfile.TemporaryDirectory(prefix="railgauge-lab-", ignore_cleanup_errors=True) as folder,
-        lab.start(
-            cluster,
-            nodes=options.nodes,
-            seed=options.seed,
-            faults=tuple(options.fault),
-            folder=Path(folder, "lab"),
-            removes=Path(folder),
-        ) as running,
-    ):
-        commands = {node.name: _ssh(node) for node in running.cluster.nodes}
+    with labs.started(
+        cluster, seed=options.seed, nodes=options.nodes, faults=options.fault
+    ) as reached:
+        commands = {node.name: _ssh(node) for node in reached.nodes}
         with progress_line.paused(), _until_asked_to_end():
             if options.json:
                 text.print_json(commands)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import secrets
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
+from railgauge import labs
 from railgauge.cli import text
 from railgauge.core.model import Cluster
 from railgauge.transport.registry import connect, opened
@@ -27,17 +26,8 @@ def nodes_reached(
     tag = Tag(f"{what}-{secrets.token_hex(6)}", "main")
     with ExitStack() as stack:
         if cluster.transport == "lab":
-            from railgauge.lab import cluster as lab  # noqa: PLC0415 - only a lab needs it
-
-            temporary = tempfile.TemporaryDirectory(
-                prefix="railgauge-lab-", ignore_cleanup_errors=True
-            )
-            folder = Path(stack.enter_context(temporary))
             tell(f"lab: starting {len(cluster.nodes)} simulated nodes")
-            started = lab.start(
-                cluster, nodes=None, seed=1, faults=(), folder=folder / "lab", removes=folder
-            )
-            reached = stack.enter_context(started).cluster
+            reached = stack.enter_context(labs.started(cluster, seed=1))
         else:
             reached = stack.enter_context(opened(cluster, tell))
         sessions = Sessions(reached, lambda node: connect(reached.transport, node, tag))

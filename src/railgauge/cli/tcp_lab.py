@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from railgauge import labs
 from railgauge.core.errors import BadInput
 from railgauge.run import progress_line
 
@@ -39,11 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Return the command's own exit code; 2 if the cluster cannot be built."""
-    from railgauge import netlab  # noqa: PLC0415 - asyncssh takes a while to import
-
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
         raise BadInput("no command to run", remedy="railgauge tcp-lab -- COMMAND …")
     faults = {kind: getattr(options, kind) for kind in ("limit", "loss", "partition", "mtu")}
     with progress_line.paused():  # the command has the terminal
-        return netlab.run(netlab.settings(options.nodes, faults, options.sshd), command)
+        return labs.run_with_tcp(options.nodes, faults, options.sshd, command)

@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 import pytest
 
+from railgauge import labs
 from railgauge.bundle.folder import FolderContents
 from railgauge.config import deviations, thresholds
 from railgauge.config.deviations import Deviation
@@ -198,13 +199,7 @@ def _with_lab_nodes(config: pytest.Config, cluster: Cluster) -> Cluster:
                 remedy="omit them, or name a hostfile with transport: lab",
             )
         return cluster
-    from railgauge.lab import cluster as lab  # noqa: PLC0415 - only a lab needs it
-    from railgauge.lab import faults  # noqa: PLC0415
-
-    cluster = lab.resized(cluster, count) if count else cluster
-    for fault in config.getoption("--lab-fault"):
-        faults.parse(fault, [node.name for node in cluster.nodes])
-    return cluster
+    return labs.declared(cluster, count, config.getoption("--lab-fault"))
 
 
 def _folder(config: pytest.Config, settings: RunSettings, started: Invocation) -> Path:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from railgauge import labs
 from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.report import junit
 
@@ -102,6 +103,4 @@ def lists_faults(config: pytest.Config) -> bool:
 def show_faults(config: pytest.Config) -> None:
     """Print the faults of the lab and exit, if they are asked for."""
     if lists_faults(config):
-        from railgauge.lab import faults  # noqa: PLC0415
-
-        pytest.exit("\n".join(faults.listed()), returncode=0)
+        pytest.exit("\n".join(labs.listed_faults()), returncode=0)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NoReturn
 
 import pytest
 
+from railgauge import labs
 from railgauge.core.errors import BadInput, Exhausted, NoEvidence, RailgaugeError
 from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.core.programs import placed
@@ -97,7 +96,8 @@ class SessionStart:
         if self._settings.replayed:
             return declared
         if declared.transport == "lab":
-            return self._started(declared)
+            seed, faults = options.lab_seed(self._config), self._config.getoption("--lab-fault")
+            return self._lab.enter_context(labs.started(declared, seed=seed, faults=faults))
         transport = ExitStack()
         self._config.add_cleanup(transport.close)  # after pytest_unconfigure
         used = self._settings.used(declared)
@@ -108,22 +108,6 @@ class SessionStart:
         earlier = self._run.earlier
         first = next(earlier.clusters(), None) if earlier else None
         return replace(cluster, ranks=first[1].ranks) if first else cluster
-
-    def _started(self, declared: Cluster) -> Cluster:
-        from railgauge.lab import cluster as lab  # noqa: PLC0415 - only a lab needs it
-
-        folder = TemporaryDirectory(prefix="railgauge-lab-", ignore_cleanup_errors=True)
-        self._lab.callback(folder.cleanup)
-        started = lab.start(
-            declared,
-            nodes=None,
-            seed=options.lab_seed(self._config),
-            faults=tuple(self._config.getoption("--lab-fault")),
-            folder=Path(folder.name, "lab"),
-            removes=Path(folder.name),
-        )
-        self._lab.callback(started.close)
-        return started.cluster
 
     def close_lab(self) -> None:
         """Stop the lab; no session may use it afterwards."""

@@ -1,4 +1,4 @@
-"""Process 1 of the cluster: ``python -m railgauge.netlab.inside CONFIG ALIVE STATUS``.
+"""Process 1 of the cluster: ``python -m railgauge_lab.netlab.inside CONFIG ALIVE STATUS``.
 
 It builds the network and the nodes, serves their SSH, runs the user's command and ends with it.
 CONFIG is JSON. ALIVE is the read end of a pipe from the outer side: when the pipe is closed, the
@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from railgauge.core.errors import BadInput
-from railgauge.netlab import files, login, network, node, sshd
-from railgauge.netlab.settings import LinkSettings, Settings
+from railgauge_lab.netlab import files, login, network, node, sshd
+from railgauge_lab.netlab.settings import LinkSettings, Settings
 
 _END_LIMIT_S = 10.0
 _SIGNALLED = 128

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from railgauge.lab import fault_places, platforms
-from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapplicable
+from railgauge_lab import fault_places, platforms
+from railgauge_lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapplicable
 
 SLOW = 0.6
 _ENDS = 2

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from railgauge.core.errors import BadInput
-from railgauge.netlab.files import Home, mpi4py_folder
+from railgauge_lab.netlab.files import Home, mpi4py_folder
 
 _CLONE_NEWNET = 0x40000000
 _ENTER = ("--net", "--mount", "--uts", "--ipc", "--pid")

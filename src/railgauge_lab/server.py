@@ -1,4 +1,4 @@
-"""The lab's one process, an SSH server for every node: ``python -m railgauge.lab.server CONFIG``.
+"""The lab's one process, an SSH server for every node: ``python -m railgauge_lab.server CONFIG``.
 
 It opens the listeners, writes the keys, prints one line of JSON, for example
 ``{"ports": {"mx01": 40001, "mx02": 40002}}``, and serves until its standard input ends. Therefore
@@ -21,10 +21,10 @@ from typing import Any
 
 import asyncssh
 
-from railgauge.lab.commands import Children, CommandRunner, end_descendants
-from railgauge.lab.sessions import SERVER_OPTIONS, undelayed
-from railgauge.lab.sim import stored
-from railgauge.lab.tool_server import ASK
+from railgauge_lab.commands import Children, CommandRunner, end_descendants
+from railgauge_lab.sessions import SERVER_OPTIONS, undelayed
+from railgauge_lab.sim import stored
+from railgauge_lab.tool_server import ASK
 
 _END_LIMIT_S = 8.0
 

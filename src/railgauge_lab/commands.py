@@ -16,7 +16,7 @@ from pathlib import Path
 
 import asyncssh
 
-from railgauge.lab.sessions import until_either_ends
+from railgauge_lab.sessions import until_either_ends
 
 _PR_SET_CHILD_SUBREAPER = 36
 _REAP_AGAIN_S = 0.02

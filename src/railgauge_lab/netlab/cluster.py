@@ -21,8 +21,8 @@ from pathlib import Path
 from types import FrameType
 
 from railgauge.core.errors import BadInput
-from railgauge.netlab import sshd
-from railgauge.netlab.settings import Settings
+from railgauge_lab.netlab import sshd
+from railgauge_lab.netlab.settings import Settings
 
 _NEEDED = ("unshare", "nsenter", "ip", "tc", "nft", "mount", "hostname")
 _APART = ("--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc")
@@ -128,10 +128,10 @@ def _config(settings: Settings, command: Sequence[str], folder: Path) -> str:
 
 
 def _inside(options: Sequence[str], config: str, path: str) -> int:
-    """Run ``railgauge.netlab.inside`` as process 1, which ends when this process does."""
+    """Run ``railgauge_lab.netlab.inside`` as process 1, which ends when this process does."""
     alive_read, alive_write = os.pipe()
     status_read, status_write = os.pipe()
-    argv = ["unshare", *options, "--", sys.executable, "-m", "railgauge.netlab.inside"]
+    argv = ["unshare", *options, "--", sys.executable, "-m", "railgauge_lab.netlab.inside"]
     with _signals_handled(alive_write):
         process = subprocess.Popen(
             [*argv, config, str(alive_read), str(status_write)],

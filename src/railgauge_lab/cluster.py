@@ -24,10 +24,10 @@ from typing import Any
 
 from railgauge.core.errors import BadInput, RailgaugeError
 from railgauge.core.model import Cluster, Node, SshSettings
-from railgauge.lab import fault_courses, platforms
-from railgauge.lab import faults as lab_faults
-from railgauge.lab.sim import stored
-from railgauge.lab.tree import NodeFolders
+from railgauge_lab import fault_courses, platforms
+from railgauge_lab import faults as lab_faults
+from railgauge_lab.sim import stored
+from railgauge_lab.tree import NodeFolders
 
 _START_LIMIT_S = 30.0
 _END_LIMIT_S = 10.0
@@ -199,7 +199,7 @@ def _launch(
     log = folder / "server.log"
     with log.open("wb") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "railgauge.lab.server", str(configuration)],
+            [sys.executable, "-m", "railgauge_lab.server", str(configuration)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -226,7 +226,7 @@ def _import_path() -> str:
 
     The server starts in another folder, where a relative import path of this process is wrong.
     """
-    own = str(Path(__file__).resolve().parents[2])
+    own = str(Path(__file__).resolve().parents[1])
     return os.pathsep.join(filter(None, (own, os.environ.get("PYTHONPATH"))))
 
 

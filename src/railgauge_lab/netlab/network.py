@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from railgauge.netlab.settings import LinkSettings, Settings
+from railgauge_lab.netlab.settings import LinkSettings, Settings
 
 DEVICE = "eth0"
 _BRIDGE = "br0"

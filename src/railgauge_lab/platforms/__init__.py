@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from railgauge.core.errors import BadInput
-from railgauge.lab import identities
-from railgauge.lab.sim import stored
+from railgauge_lab import identities
+from railgauge_lab.sim import stored
 
 _HERE = Path(__file__).parent
 _FIGURES = _HERE.parent / "figures"

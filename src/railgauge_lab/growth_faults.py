@@ -6,8 +6,8 @@ Only packets that are lost change a figure of the lab.
 
 from __future__ import annotations
 
-from railgauge.lab import fault_places
-from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, inapplicable
+from railgauge_lab import fault_places
+from railgauge_lab.fault_places import Fault, NodeFile, PlatformFile, inapplicable
 
 # Of one measurement, and of a gigabyte.
 _UNCORRECTED, _CORRECTED, _LINK_ERRORS, _REPLAYS = 1, 400, 60, 50_000

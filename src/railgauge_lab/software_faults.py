@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from railgauge.lab import fault_places
-from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapplicable
+from railgauge_lab import fault_places
+from railgauge_lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapplicable
 
 FaultEffect = Callable[[NodeFile, Fault, PlatformFile], None]
 

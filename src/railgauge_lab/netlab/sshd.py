@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 from railgauge.core.errors import BadInput
-from railgauge.netlab.files import Keys, public, write_private
-from railgauge.netlab.node import RunningNode
+from railgauge_lab.netlab.files import Keys, public, write_private
+from railgauge_lab.netlab.node import RunningNode
 
 _START_LIMIT_S = 20.0
 _LISTENS = (":0016 ", " 0A ")  # port 22, state LISTEN, in the kernel's table of sockets

@@ -15,8 +15,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from railgauge.lab import files, net_files, tool_server
-from railgauge.lab.sim import ethtool, stored
+from railgauge_lab import files, net_files, tool_server
+from railgauge_lab.sim import ethtool, stored
 
 CORE_UTILITIES = (  # noqa: SIM905 - read as words
     "sh timeout env cat grep sed awk head tail cut tr sort uniq wc ls readlink basename dirname"

@@ -5,8 +5,8 @@ They change no figure of the lab. The lines are those of the drivers, at their l
 
 from __future__ import annotations
 
-from railgauge.lab import fault_places
-from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapplicable
+from railgauge_lab import fault_places
+from railgauge_lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapplicable
 
 _ERROR, _WARNING, _INFO = 3, 4, 6
 _XID = 79

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from railgauge.lab import fault_places
-from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapplicable
+from railgauge_lab import fault_places
+from railgauge_lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapplicable
 
 Gpu = dict[str, Any]
 _LOST_MHZ = 210

@@ -7,7 +7,7 @@ prints.
 
 from __future__ import annotations
 
-from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, bad
+from railgauge_lab.fault_places import Fault, NodeFile, PlatformFile, bad
 
 _AHEAD_S = 7200
 _MODULES = 16  # of memory, on each of these machines

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import asyncssh
 
-from railgauge.netlab.network import addresses
-from railgauge.netlab.settings import Settings
+from railgauge_lab.netlab.network import addresses
+from railgauge_lab.netlab.settings import Settings
 
 HOSTFILE = "tcp-lab.yaml"
 
@@ -112,7 +112,7 @@ def mpi4py_folder() -> Path | None:
 
 def _write_program(folder: Path) -> None:
     """Write ``mpi-bench``, which runs the collective benchmark with this Python."""
-    program = Path(__file__).parents[1] / "tools" / "mpi_bench" / "program.py"
+    program = Path(__file__).parents[2] / "railgauge" / "tools" / "mpi_bench" / "program.py"
     (folder / "bin").mkdir()
     script = folder / "bin" / "mpi-bench"
     run = ["env", f"PYTHONPATH={mpi4py_folder() or ''}", sys.executable, str(program)]

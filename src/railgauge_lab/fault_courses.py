@@ -19,9 +19,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from railgauge.core.errors import BadInput
-from railgauge.lab import files, net_files
-from railgauge.lab.fault_places import Fault, NodeFile, bad
-from railgauge.lab.sim import stored
+from railgauge_lab import files, net_files
+from railgauge_lab.fault_places import Fault, NodeFile, bad
+from railgauge_lab.sim import stored
 
 ApplyFault = Callable[[Fault, NodeFile], None]
 

@@ -6,9 +6,9 @@ import asyncio
 
 import asyncssh
 
-from railgauge.lab.sessions import SERVER_OPTIONS, undelayed, until_either_ends
-from railgauge.netlab.files import Keys, public
-from railgauge.netlab.node import RunningNode
+from railgauge_lab.netlab.files import Keys, public
+from railgauge_lab.netlab.node import RunningNode
+from railgauge_lab.sessions import SERVER_OPTIONS, undelayed, until_either_ends
 
 PORT = 22
 

@@ -6,7 +6,7 @@ where user namespaces are allowed. Nothing is simulated: the tools really measur
 the rest of the project treats such a node like any other.
 """
 
-from railgauge.netlab.cluster import run
-from railgauge.netlab.settings import settings
+from railgauge_lab.netlab.cluster import run
+from railgauge_lab.netlab.settings import settings
 
 __all__ = ["run", "settings"]

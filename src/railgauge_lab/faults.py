@@ -16,7 +16,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from railgauge.lab import (
+from railgauge_lab import (
     fault_courses,
     fault_places,
     gpu_faults,
@@ -24,10 +24,10 @@ from railgauge.lab import (
     host_faults,
     kernel_faults,
 )
-from railgauge.lab import hardware_faults as hard
-from railgauge.lab import software_faults as soft
-from railgauge.lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapplicable
-from railgauge.lab.sim.directions import RECEIVES, SENDS
+from railgauge_lab import hardware_faults as hard
+from railgauge_lab import software_faults as soft
+from railgauge_lab.fault_places import Fault, NodeFile, PlatformFile, bad, inapplicable
+from railgauge_lab.sim.directions import RECEIVES, SENDS
 
 _WHOLE_NODE = frozenset(
     [

@@ -9,9 +9,9 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from railgauge.lab import net_files
-from railgauge.lab.net_files import Files
-from railgauge.lab.sim.counters import cpu_time
+from railgauge_lab import net_files
+from railgauge_lab.net_files import Files
+from railgauge_lab.sim.counters import cpu_time
 
 _COUNTERS = (  # noqa: SIM905 - read as words
     "VL15_dropped excessive_buffer_overrun_errors link_downed link_error_recovery"
