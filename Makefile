@@ -189,4 +189,4 @@ bench: $(VENV)/.ready | $(STUDIES)
 		--page $(STUDIES)/benchmarks.md $(ARGS)
 
 clean:
-	rm -rf $(VENV) .tox build dist src/*.egg-info
+	rm -rf $(VENV) .tox build dist man src/*.egg-info
