@@ -4,6 +4,7 @@
 #   make test                        the suite's own tests
 #   make lowest, make newest         accept the lab with the lowest and the newest versions of all packages
 #   make dist                        a release in dist/, with its bill of materials
+#   make release KEY=FILE            the same with checksums, signed by an Ed25519 key of ssh-keygen
 #   make bare                        the quick ones, with only a shell and utilities on the PATH
 #   make hooks                       checks before each commit (.pre-commit-config.yaml)
 #   make mutants                     changes to verdict code that the unit tests do not detect
@@ -20,7 +21,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: accept test bare lint types hooks mutants fuzz docs matrix healthy stragglers blind blind-quick scale kills bench jars \
-	allure-cli axe clean lowest newest constraints dist
+	allure-cli axe clean lowest newest constraints dist release sums
 
 accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
@@ -114,6 +115,28 @@ dist: $(VENV)/.ready
 	$(BIN)/python selftests/documents/bill_of_materials.py --constraints constraints.txt \
 		--json "dist/railgauge-$$($(BIN)/python -c 'import railgauge; print(railgauge.__version__)').cdx.json"
 
+# Without KEY nothing is signed.
+release: dist
+	@$(MAKE) --no-print-directory sums
+
+# Checksums of the files in DIST. A signature is in the form that bundles use: by an Ed25519 key, verified
+# with an allowed-signers file that allows the namespace railgauge.
+DIST := dist
+KEY ?=
+sums:
+	@cd '$(DIST)' && rm -f SHA256SUMS SHA256SUMS.sig allowed_signers && sha256sum railgauge-* >SHA256SUMS
+	@test -n '$(KEY)' || echo 'make release: NOTHING IS SIGNED; to sign it: make release KEY=FILE, made by ssh-keygen -t ed25519'
+	@test -z '$(KEY)' || { set -e; \
+		public=$$(ssh-keygen -y -f '$(KEY)' | cut -d ' ' -f 1,2); \
+		case $$public in ssh-ed25519\ *) ;; *) \
+			echo 'make release: KEY=$(KEY) is no private Ed25519 key; make one with: ssh-keygen -t ed25519' >&2; \
+			exit 1 ;; esac; \
+		echo "railgauge namespaces=\"railgauge\" $$public" >'$(DIST)/allowed_signers'; \
+		ssh-keygen -Y sign -q -f '$(KEY)' -n railgauge '$(DIST)/SHA256SUMS'; \
+		cd '$(DIST)'; \
+		ssh-keygen -Y verify -f allowed_signers -I railgauge -n railgauge -s SHA256SUMS.sig <SHA256SUMS; \
+		sha256sum --check --quiet SHA256SUMS; }
+
 # The jars on which the test of the Jenkinsfile runs it; needs Java and Maven.
 jars:
 	selftests/jenkins/fetch_jars .cache/jars
@@ -189,4 +212,4 @@ bench: $(VENV)/.ready | $(STUDIES)
 		--page $(STUDIES)/benchmarks.md $(ARGS)
 
 clean:
-	rm -rf $(VENV) .tox build dist src/*.egg-info
+	rm -rf $(VENV) .tox build dist man src/*.egg-info

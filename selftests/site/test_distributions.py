@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
@@ -17,12 +18,18 @@ import pytest
 from testing.acceptance import BARE_SMOKE, HOMELAB
 from testing.archives import unpack
 from testing.places import ROOT
+from testing.programs import asked
 
+from railgauge.cli import COMMANDS
 from railgauge.site import contents
 
 TIME_LIMIT_S = 300.0
-_NOT_OURS = (".git", ".venv", ".cache", ".tox", "build", "reports", "evidence", "*.egg-info")
+_NOT_OURS = (
+    ".git", ".venv", ".cache", ".tox", "build", "man", "reports", "evidence", "*.egg-info",
+)  # fmt: skip
 _BUILD = "import sys; from setuptools import build_meta; print(build_meta.{0}(sys.argv[1]))"
+# As pip does it: without the packages that railgauge needs.
+_BUILD_ALONE = "import sys; sys.modules['cattrs'] = None; " + _BUILD.format("build_wheel")
 _WITH_OWN_BDIST_WHEEL = (70, 1)
 
 
@@ -56,7 +63,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory, cannot_run: Callable[[str], 
     out = carry_out(sys.executable, "-c", _BUILD.format("build_sdist"), top, cwd=top / "copy")
     unpack(top / out.split()[-1], top / "unpacked")
     (unpacked,) = (top / "unpacked").iterdir()
-    out = carry_out(sys.executable, "-c", _BUILD.format("build_wheel"), top, cwd=unpacked)
+    out = carry_out(sys.executable, "-c", _BUILD_ALONE, top, cwd=unpacked)
     return top / out.split()[-1]
 
 
@@ -92,6 +99,31 @@ def test_a_wheel_has_the_documentation(site: Path) -> None:
     assert contents.pages(packaged).keys() == contents.pages(ROOT / "docs").keys()
     assert "### `test_peer_memory`" in carry_out(program, "docs", "tests", cwd=site.parent)
     assert "## h200: " in carry_out(program, "docs", "limits", cwd=site.parent)
+
+
+@pytest.fixture(scope="module")
+def manual(site: Path) -> Path:
+    return site.parent / "env" / "share" / "man" / "man1" / "railgauge.1"
+
+
+def test_the_man_page_has_the_help_and_the_examples_of_each_command(manual: Path) -> None:
+    roff = manual.read_text(encoding="utf-8").replace(r"\&", "").replace(r"\-", "-")
+    said = "".join(roff.replace(r"\e", "\\").split())
+    for name, module in COMMANDS.items():
+        command = import_module(module)
+        for text in (f".SS railgauge {name}", command.HELP, command.EXAMPLE):
+            assert "".join(text.split()) in said, name
+
+
+def test_both_programs_that_show_man_pages_show_this_one(manual: Path) -> None:
+    assert carry_out(asked("mandoc"), "-Tlint", manual, cwd=manual.parent) == ""
+    done = subprocess.run(
+        [asked("man"), "--warnings", "-l", str(manual)],
+        env=os.environ | {"MANWIDTH": "80", "LC_ALL": "C.UTF-8"},
+        capture_output=True, text=True, timeout=TIME_LIMIT_S, check=True,
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert max(map(len, done.stdout.splitlines())) <= 80
 
 
 def test_the_site_uses_the_installed_package(site: Path) -> None:

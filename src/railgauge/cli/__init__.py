@@ -11,7 +11,7 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
@@ -28,10 +28,10 @@ from railgauge.site import installed
 _BAD_USAGE = 2
 _BROKEN = 3
 _CUT_SHORT = 141  # the code that a shell reports for a program that wrote to a closed pipe
-# The module of each command, in the order of the help text.
-_COMMANDS = {
+COMMANDS = {
     "init": "railgauge.cli.init",
     "docs": "railgauge.cli.docs",
+    "completion": "railgauge.cli.completion",
     "parse": "railgauge.cli.parse",
     "judge": "railgauge.cli.judge",
     "check": "railgauge.cli.check",
@@ -58,6 +58,7 @@ _COMMANDS = {
     "lab": "railgauge.cli.lab",
     "tcp-lab": "railgauge.cli.tcp_lab",
 }
+"""The module of each command, in the order of the help text."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -78,7 +79,7 @@ def _run(words: Sequence[str]) -> int:
     code = _CUT_SHORT
     bound_thread_starts()
     try:
-        options = _parser(_asked_for(words)).parse_args(words)
+        options = parser(_asked_for(words)).parse_args(words)
         with progress_line.shown(f"railgauge {words[0]}"):
             code = options.run(options)
             sys.stdout.flush()
@@ -105,7 +106,7 @@ def _run(words: Sequence[str]) -> int:
 def _asked_for(words: Sequence[str]) -> Sequence[str]:
     """Return the command that the words begin with, or all: importing all of them takes 0.5 s."""
     first = words[:1]
-    return first if set(first) & set(_COMMANDS) else list(_COMMANDS)
+    return first if set(first) & set(COMMANDS) else list(COMMANDS)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -115,17 +116,18 @@ class _Parser(argparse.ArgumentParser):
         super().error(text.printable(message))
 
 
-def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
-    parser = _Parser(
+def parser(names: Iterable[str]) -> argparse.ArgumentParser:
+    """The parser of these commands."""
+    whole = _Parser(
         prog="railgauge",
         description="Acceptance tests for GPU clusters. The acceptance run itself is pytest: "
         "pytest --hostfile FILE. Most of these commands touch no node.",
         epilog=f"exit codes: {EXIT_CODES_IN_WORDS}, 2 bad usage or input",
     )
-    parser.add_argument("--version", action="version", version=f"railgauge {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    whole.add_argument("--version", action="version", version=f"railgauge {__version__}")
+    commands = whole.add_subparsers(metavar="COMMAND", required=True)
     for name in names:
-        module = import_module(_COMMANDS[name])
+        module = import_module(COMMANDS[name])
         command = commands.add_parser(
             name, help=module.HELP, description=module.HELP, epilog=module.EXAMPLE
         )
@@ -139,4 +141,4 @@ def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
         )
         module.add_arguments(command)
         command.set_defaults(run=module.run)
-    return parser
+    return whole
