@@ -57,6 +57,7 @@ def test_a_page_that_is_made_follows_the_one_that_is_written(railgauge, name: st
         ("../../etc/passwd", "list them: railgauge docs"),
         ("README", "list them: railgauge docs"),
         ("limit", "railgauge docs limits"),
+        ("secrets.md", "railgauge docs security, under 'Secrets'"),
     ],
 )
 def test_a_page_that_does_not_exist_is_bad_input(railgauge, asked: str, says: str) -> None:
