@@ -44,10 +44,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _text(name: str, pages: Mapping[str, Path], root: Path) -> str:
-    written = pages[name].read_text(encoding="utf-8") if name in pages else ""
-    if name not in MADE:
-        return written
-    return f"{written}\n{made(name, root)}" if written else made(name, root)
+    return made(name, root) if name in MADE else pages[name].read_text(encoding="utf-8")
 
 
 def _known(asked: str, pages: Mapping[str, Path]) -> str:
