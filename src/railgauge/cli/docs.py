@@ -57,14 +57,14 @@ def _known(asked: str, pages: Mapping[str, Path]) -> str:
 
 
 def _nearest(name: str, names: list[str], pages: Mapping[str, Path]) -> str:
-    """What to read instead: the page with a like name, or one with a heading of these words."""
-    if near := get_close_matches(name, names, 1, 0.8):
-        return f"railgauge docs {near[0]}"
-    heading = re.compile(rf"^##+ (.*\b{re.escape(name.replace('-', ' '))}\b.*)$", re.I | re.M)
+    """What to read instead: the page with a heading of these words, or one with a like name."""
+    words = r"[- ]".join(map(re.escape, name.split("-"))) or "(?!)"
+    heading = re.compile(rf"^##+ (.*\b{words}\b.*)$", re.I | re.M)
     for page, path in pages.items():
         if found := heading.search(path.read_text(encoding="utf-8")):
             return f"railgauge docs {page}, under {found[1]!r}"
-    return "list them: railgauge docs"
+    near = get_close_matches(name, names, 1)
+    return f"railgauge docs {near[0]}" if near else "list them: railgauge docs"
 
 
 def _show_list(written: str, *, as_json: bool) -> None:
