@@ -51,6 +51,7 @@ def test_a_page_that_is_made_is_no_file_too(railgauge, name: str) -> None:
     assert not (DOCS / f"{name}.md").exists()
     assert (code, err) == (0, "")
     assert out == made(name, ROOT)
+    assert {*re.findall(r"\]\(([a-z-]+)\.md\b", out)} <= PAGES
     assert out.startswith("# ")
     assert out.endswith("\n")
 

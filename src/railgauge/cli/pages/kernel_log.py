@@ -17,7 +17,7 @@ judged.
 ## Kinds of lines
 
 The first kind whose pattern is found decides. The cause is the one that a failed item has in the
-report (`railgauge docs causes`).
+report ([causes.md](causes.md)).
 
 | kind | means | | cause | source |
 |---|---|---|---|---|
