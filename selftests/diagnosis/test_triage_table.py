@@ -32,7 +32,7 @@ def test_each_term_says_what_it_means_and_is_used(term):
 
 @pytest.mark.parametrize("term", [*CauseSeverity, *CauseAction])
 def test_the_page_has_each_term_with_its_meaning(term):
-    page = (ROOT / "docs" / "triage.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
     assert f"\n| {term} | {term.meaning} |\n" in page
 
 

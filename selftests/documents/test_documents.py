@@ -40,7 +40,7 @@ def test_every_line_is_on_the_page() -> None:
     lines = [line for number in NUMBERS for line in document(number).lines]
     assert len(rows) == len(lines) + len(NUMBERS)  # and a heading for each document
     assert [str(one) for one in lines if one.says.replace("|", r"\|") not in text] == []
-    shown = (ROOT / "docs" / "floors.md").read_text(encoding="utf-8").splitlines()[-1]
+    shown = (ROOT / "docs" / "calibration.md").read_text(encoding="utf-8").splitlines()[-1]
     assert shown in rows
 
 

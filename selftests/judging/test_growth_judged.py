@@ -173,7 +173,7 @@ def test_several_errors_are_counted_and_the_first_is_told():
 
 def test_an_error_says_what_to_do():
     _, error = verdicts(node(reading(mlx5_3=None, mlx5_4=None)))
-    assert "railgauge docs counters" in error.remedy
+    assert "railgauge docs telemetry" in error.remedy
     _, error = verdicts(node(ports(255), ports(255)), platform("port_errors"))
     assert "perfquery -R" in error.remedy
 

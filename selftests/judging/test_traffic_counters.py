@@ -293,5 +293,5 @@ def test_a_driver_that_counts_elsewhere_is_an_error_that_says_what_to_do(tmp_pat
     with pytest.raises(FactMissing, match=f"of {nic} ") as caught:
         moved(run(said, said), "n1", (nic,))
     counters = f"/sys/class/infiniband/{nic}/ports/1/counters"
-    for word in (counters, "railgauge docs counters", "'traffic'"):
+    for word in (counters, "railgauge docs telemetry", "'traffic'"):
         assert word in str(caught.value)

@@ -91,7 +91,8 @@ def test_a_wheel_has_every_file_of_a_site(site: Path) -> None:
 def test_a_wheel_has_the_documentation(site: Path) -> None:
     program = site / ".venv" / "bin" / "railgauge"
     assert (
-        carry_out(program, "docs", "trend", cwd=site.parent) == (ROOT / "docs/trend.md").read_text()
+        carry_out(program, "docs", "nightly", cwd=site.parent)
+        == (ROOT / "docs/nightly.md").read_text()
     )
     listed = json.loads(carry_out(program, "docs", "--json", cwd=site.parent))["pages"]
     assert [one["page"] for one in listed if one["page"] == "running"] == ["running"]

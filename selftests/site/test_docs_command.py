@@ -31,21 +31,27 @@ def test_every_page_is_listed_with_what_is_in_it(railgauge) -> None:
     assert all(one["contents"] for one in told)
 
 
-@pytest.mark.parametrize("name", ["trend", "trend.md", "docs/trend.md"])
+@pytest.mark.parametrize("name", contents.pages(DOCS))
 def test_a_page_is_printed_as_it_is(railgauge, name: str) -> None:
+    """Nothing in it is taken for a secret and masked."""
     code, out, err = railgauge("docs", name)
-    assert (code, out, err) == (0, (DOCS / "trend.md").read_text(encoding="utf-8"), "")
+    assert (code, out, err) == (0, (DOCS / f"{name}.md").read_text(encoding="utf-8"), "")
+
+
+@pytest.mark.parametrize("name", ["nightly", "nightly.md", "docs/nightly.md"])
+def test_the_name_of_its_file_is_one_too(railgauge, name: str) -> None:
     told = json.loads(railgauge("docs", name, "--json")[1])
-    assert told == {"page": "trend", "text": out}
+    written = (DOCS / "nightly.md").read_text(encoding="utf-8")
+    assert told == {"page": "nightly", "text": written}
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_a_page_that_is_made_follows_the_one_that_is_written(railgauge, name: str) -> None:
+def test_a_page_that_is_made_is_no_file_too(railgauge, name: str) -> None:
     code, out, err = railgauge("docs", name, "--root", str(ROOT))
-    written = DOCS / f"{name}.md"
-    head = f"{written.read_text(encoding='utf-8')}\n" if written.exists() else ""
+    assert not (DOCS / f"{name}.md").exists()
     assert (code, err) == (0, "")
-    assert out == head + made(name, ROOT)
+    assert out == made(name, ROOT)
+    assert {*re.findall(r"\]\(([a-z-]+)\.md\b", out)} <= PAGES
     assert out.startswith("# ")
     assert out.endswith("\n")
 
@@ -53,10 +59,11 @@ def test_a_page_that_is_made_follows_the_one_that_is_written(railgauge, name: st
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ("tend", "railgauge docs trend"),
+        ("nigtly", "railgauge docs nightly"),
         ("../../etc/passwd", "list them: railgauge docs"),
         ("README", "list them: railgauge docs"),
         ("limit", "railgauge docs limits"),
+        ("secrets.md", "railgauge docs security, under 'Secrets'"),
     ],
 )
 def test_a_page_that_does_not_exist_is_bad_input(railgauge, asked: str, says: str) -> None:
@@ -69,7 +76,7 @@ def test_on_a_terminal_it_is_the_user_s_pager(railgauge, monkeypatch: pytest.Mon
     shown: list[str] = []
     monkeypatch.setattr("pydoc.pager", shown.append)
     monkeypatch.setattr(type(sys.stdin), "isatty", lambda _: True, raising=False)
-    railgauge("docs", "trend")
+    railgauge("docs", "nightly")
     assert shown == [], "standard output is a file"
     from railgauge.cli import docs  # noqa: PLC0415
 
@@ -79,8 +86,8 @@ def test_on_a_terminal_it_is_the_user_s_pager(railgauge, monkeypatch: pytest.Mon
             return True
 
     monkeypatch.setattr(docs, "sys", type("Sys", (), {"stdin": Terminal, "stdout": Terminal}))
-    railgauge("docs", "trend")
-    assert shown == [(DOCS / "trend.md").read_text(encoding="utf-8")]
+    railgauge("docs", "nightly")
+    assert shown == [(DOCS / "nightly.md").read_text(encoding="utf-8")]
 
 
 # --- what the product says ---

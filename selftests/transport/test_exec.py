@@ -170,7 +170,7 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path, text: str, says: str) -
 
 def test_the_example_for_pods_is_the_one_of_its_page() -> None:
     text = (ROOT / "hostfiles" / "example-kubernetes.yaml").read_text().partition("\n")[2]
-    page = (ROOT / "docs" / "kubernetes.md").read_text()
+    page = (ROOT / "docs" / "clusters.md").read_text()
     assert "".join(f"   {line}\n" for line in text.splitlines()) in page
     found = load(
         ROOT / "hostfiles" / "example-kubernetes.yaml",

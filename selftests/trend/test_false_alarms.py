@@ -71,7 +71,7 @@ def test_the_search_for_steps_keeps_its_rate(nights):
 
 @pytest.mark.parametrize("noise", [0.001, 0.02])
 def test_a_year_of_unchanged_nights_raises_no_alarm(noise):
-    """Two years of 15 series; ``docs/trend.md`` has the figures of many more."""
+    """Two years of 15 series; ``docs/nightly.md`` has the figures of many more."""
     assert alarms(range(2), nights=365, noise=noise) == 0
 
 

@@ -333,7 +333,7 @@ def test_limits_that_nobody_measured_are_noted(sources, derived):
     (note,) = limit_notes(limited(*sources))
     assert note == (
         f"LIMITS NOT CALIBRATED: {derived} limits are derived from data sheets and the survey, "
-        "not from a measurement (railgauge docs new-platform)"
+        "not from a measurement (railgauge docs calibration)"
     )
     assert note in decided({}, platform=limited(*sources)).notes
 

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def page(_: Path) -> str:
-    """Every cause, as it follows ``docs/causes.md``."""
+    """Every cause, with the words of ``railgauge causes``."""
     sections = (line for name, kind in CATALOGUE.items() for line in _section(name, kind))
     return "\n".join(("# All causes\n", *sections, ""))
 

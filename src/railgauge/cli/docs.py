@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     if options.page is None:
         _show_list((folder / f"{contents.LIST}.md").read_text("utf-8"), as_json=options.json)
         return 0
-    name = _known(options.page, sorted({*pages, *MADE}))
+    name = _known(options.page, pages)
     page = _text(name, pages, options.root)
     if options.json:
         text.print_json({"page": name, "text": page})
@@ -44,20 +44,27 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _text(name: str, pages: Mapping[str, Path], root: Path) -> str:
-    written = pages[name].read_text(encoding="utf-8") if name in pages else ""
-    if name not in MADE:
-        return written
-    return f"{written}\n{made(name, root)}" if written else made(name, root)
+    return made(name, root) if name in MADE else pages[name].read_text(encoding="utf-8")
 
 
-def _known(asked: str, names: list[str]) -> str:
+def _known(asked: str, pages: Mapping[str, Path]) -> str:
     """The name of the page; that of its file is one too, as links between pages have it."""
     name = Path(asked).name.removesuffix(".md")
+    names = sorted({*pages, *MADE})
     if name in names:
         return name
+    raise BadInput(f"there is no page {asked!r}", remedy=_nearest(name, names, pages))
+
+
+def _nearest(name: str, names: list[str], pages: Mapping[str, Path]) -> str:
+    """What to read instead: the page with a heading of these words, or one with a like name."""
+    words = r"[- ]".join(map(re.escape, name.split("-"))) or "(?!)"
+    heading = re.compile(rf"^##+ (.*\b{words}\b.*)$", re.I | re.M)
+    for page, path in pages.items():
+        if found := heading.search(path.read_text(encoding="utf-8")):
+            return f"railgauge docs {page}, under {found[1]!r}"
     near = get_close_matches(name, names, 1)
-    remedy = f"railgauge docs {near[0]}" if near else "list them: railgauge docs"
-    raise BadInput(f"there is no page {asked!r}", remedy=remedy)
+    return f"railgauge docs {near[0]}" if near else "list them: railgauge docs"
 
 
 def _show_list(written: str, *, as_json: bool) -> None:

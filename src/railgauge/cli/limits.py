@@ -27,8 +27,8 @@ EXAMPLE = "example: railgauge limits h200"
 _HEAD = """\
 # Limits
 
-Every limit of the platform files, with its basis. [floors.md](floors.md) tells how the floors were
-derived.
+Every limit of the platform files, with its basis. [calibration.md](calibration.md) explains how
+they were derived.
 """
 
 

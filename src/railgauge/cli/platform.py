@@ -282,7 +282,7 @@ def _told(answer: _Answer, platform: Platform, options: argparse.Namespace) -> N
     for note in answer.notes:
         print(text.printable(note))
     print(f"written: {answer.path}, {platform.title}")
-    print("its limits are derived and not yet calibrated (railgauge docs new-platform)")
+    print("its limits are derived and not yet calibrated (railgauge docs calibration)")
     if answer.devices:
         nodes = folded(answer.devices)
         print(f"next: NICs have other names on {nodes}; put this into {options.hostfile}:")

@@ -36,7 +36,7 @@ _BETWEEN = re.compile(r" and |\|")
 _MOST = 1000
 # Of an item's id, with the nodes of a large group folded.
 _LONGEST = 2000
-_REMEDY = "railgauge docs deviations shows such a file"
+_REMEDY = "railgauge docs evidence shows such a file"
 
 
 class DeviationError(BadInput):

@@ -196,7 +196,7 @@ def _gbps(nic: NicFound) -> float:
 def _slower_inside(share: float, factor: float) -> dict[str, Any]:
     floor = float(f"{share * factor:.4g}")
     basis = (
-        f"derived: {floor * 100:.4g} % of the ideal (railgauge docs floors): "
+        f"derived: {floor * 100:.4g} % of the ideal (railgauge docs calibration): "
         f"{share * 100:.0f} % of what "
         "the links between the GPUs of a node carry, which is "
         f"{factor * 100:.4g} % of what its NICs carry. Not yet calibrated."

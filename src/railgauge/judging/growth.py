@@ -231,7 +231,7 @@ class _OfGroup:
 
 
 _NOT_FOUND = ": command not found"
-_REMEDY = "run the command of the transcript on the node by hand; see railgauge docs counters"
+_REMEDY = "run the command of the transcript on the node by hand; see railgauge docs telemetry"
 
 
 def _gap(counters: NodeCounters, platform: Platform) -> Judgement:

@@ -234,7 +234,7 @@ def _elsewhere(nic: str) -> str:
     """What to do about a NIC without the counters that the kernel has for every port."""
     return (
         f"look into /sys/class/infiniband/{nic}/ports/1/counters; drivers that count elsewhere"
-        " (EFA, irdma, bnxt_re: railgauge docs counters) are measured without 'traffic'"
+        " (EFA, irdma, bnxt_re: railgauge docs telemetry) are measured without 'traffic'"
     )
 
 

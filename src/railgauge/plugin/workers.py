@@ -2,7 +2,7 @@
 
 All workers are on the machine on which the run was started. There the kernel kills a worker when
 its controller dies, and the locks in the run's folder are kernel locks. On another machine neither
-works, and a node could be measured twice at the same time. docs/slurm.md says what to do if one
+works, and a node could be measured twice at the same time. docs/clusters.md says what to do if one
 machine is not enough.
 """
 
@@ -41,7 +41,7 @@ def refuse_elsewhere(config: pytest.Config) -> None:
             raise BadInput(
                 "all workers of a run must be on this machine",
                 where=f"--tx {spec}",
-                remedy="use -n K, or see 'Several control hosts' in railgauge docs slurm",
+                remedy="use -n K, or see 'Several control hosts' in railgauge docs clusters",
             )
 
 

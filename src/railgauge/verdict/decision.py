@@ -257,7 +257,7 @@ def limit_notes(platform: Platform) -> tuple[str, ...]:
         return ()
     return (
         f"LIMITS NOT CALIBRATED: {derived} of {len(sources)} limits are derived from data sheets "
-        "and the survey, not from a measurement (railgauge docs new-platform)",
+        "and the survey, not from a measurement (railgauge docs calibration)",
     )
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from railgauge.site import contents
 
-# The module of each page; its ``page`` takes the folder of a site. What it makes of ``causes`` and
-# ``kernel-log`` follows the page in docs/ of that name.
+# The module of each page; its ``page`` takes the folder of a site.
 _MODULES = {
     "tests": "railgauge.cli.pages.tests",
     "limits": "railgauge.cli.limits",

@@ -9,7 +9,12 @@ from railgauge.facts.kernel.kinds import CRITICAL, KINDS, METAX, KernelKind
 from railgauge.facts.kernel.xids import BASIS, UNKNOWN, XIDS, Xid
 
 _KINDS = """\
-## The kinds of lines
+# Lines of the kernel's log
+
+Every kind of line that a run looks for. `railgauge docs telemetry` says how the log is read and
+judged.
+
+## Kinds of lines
 
 The first kind whose pattern is found decides. The cause is the one that a failed item has in the
 report ([causes.md](causes.md)).
@@ -29,7 +34,7 @@ _XIDS = """
 
 
 def page(_: Path) -> str:
-    """The tables, which follow ``docs/kernel-log.md``."""
+    """Every kind of line, and every Xid code."""
     rows = dict.fromkeys(map(_kind, (*KINDS, METAX, CRITICAL)))
     xids = _XIDS.format(basis=BASIS.removeprefix("standard: "), unknown=UNKNOWN.means)
     return _KINDS + "".join(rows) + xids + "".join(_codes())

@@ -132,7 +132,7 @@ def _growth_max(platform: Platform, name: str) -> tuple[float, str]:
     if name in _OF_MEMORY:
         return 0.0, "for each such error lost data or replaced memory"
     if name in _OF_GPUS:
-        return 100.0, "ten times what is derived for a good GPU (railgauge docs counters)"
+        return 100.0, "ten times what is derived for a good GPU (railgauge docs telemetry)"
     if name in _OF_SLOTS:
         of_gpu = PCIE_GTS[_NEWEST] * _LANES if platform.gpus else 0.0
         return max(slots, of_gpu) * 1e9 * _SECONDS * _BIT_ERRORS_MAX, standard

@@ -36,15 +36,15 @@ from railgauge.core.units import convert, dimension
 SHARE_MIN = 0.5
 # A time of more than this many times the derived one is no latency of this hardware.
 TIMES_MAX = 10
-# From these sizes on the links decide: below, the message rate does (docs/floors.md). A collective
-# cuts its message into a part for each step; the healthy tables of the documents reach half of
-# their ideal at 32 MiB (002) and 64 MiB (000, 5.3).
+# From these sizes on the links decide: below, the message rate does (docs/calibration.md).
+# A collective cuts its message into a part for each step; the healthy tables of the documents reach
+# half of their ideal at 32 MiB (002) and 64 MiB (000, 5.3).
 LINK_DECIDES_BYTES = 64 * 2**10
 LINKS_DECIDE_BYTES = 64 * 2**20
 # ... and wherever the overhead of a message is less than a hundredth of its time.
 _ALMOST = 0.99
 
-# Of what the way carries, this is left where no data sheet says more (docs/floors.md).
+# Of what the way carries, this is left where no data sheet says more (docs/calibration.md).
 _PEER_READS = 0.8  # GPU and NIC meet in a host bridge, which carries half of it or less
 _BETWEEN = 0.9  # packet headers, and the flags of the library's protocol
 _MEETING = 0.7  # the flows of an alltoall meet in the switches
@@ -54,7 +54,7 @@ _COMPUTING = 0.6  # the power limit holds no GPU at the clock of its data sheet
 
 # Documents 000 and 004: one queue pair posts 3.6 and 3.9 million messages a second.
 _MESSAGES_PER_S = 3.5e6
-# The budget of docs/new-platform.md for a message that crosses the fabric once.
+# The budget of docs/calibration.md for a message that crosses the fabric once.
 _CROSSING_S, _CROSSING_SOCKETS_S, _STEP_INSIDE_S = 6e-6, 30e-6, 1e-6
 # The largest of a thousand latencies is that of a host that did something else meanwhile.
 _OUTLIERS, _OUTLIER = frozenset({"lat_max", "lat_p999", "lat_stdev"}), 10

@@ -1,6 +1,6 @@
 """The numbers of the model, each with its source. Pure.
 
-*Documents* are those of docs/floors.md. *Calibrated* means that ``make blind-quick`` was
+*Documents* are those of docs/calibration.md. *Calibrated* means that ``make blind-quick`` was
 played with other values on the seeds 610001 to 610003, and that this one had the fewest wrong
 causes, then the most exact ones. Logarithms are natural.
 """
@@ -37,7 +37,7 @@ with its logarithm only. Calibrated."""
 
 LIMIT_ROOM = 0.03
 """Healthy parts are that far above their limit. The tightest limit is three times 1.04 % below the
-figure that it is derived from (railgauge docs floors)."""
+figure that it is derived from (railgauge docs calibration)."""
 UNKNOWN_HEALTHY = 2.0
 """Without a peer and without a best value: between the limit and this multiple of it."""
 

@@ -67,7 +67,7 @@ def judgement(trend: Trend) -> Judgement:
         outcome=Outcome.FAILED if worse else Outcome.PASSED,
         measured=f"{len(worse)} of {trend.judged} series got worse in {len(trend.nights)} rounds",
         limit=f"none worse by {rules.min_change:.0%} or more",
-        basis="derived: the rules of railgauge trend (railgauge docs trend), with rounds in place"
+        basis="derived: the rules of railgauge trend (railgauge docs nightly), with rounds in place"
         f" of nights: a false finding in {rules.false_alarm_rate:.0%} of unchanged soaks",
         reason="; ".join(sentence(one) for one in worse),
     )
