@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 
 import pytest
@@ -11,6 +12,7 @@ from railgauge.diagnosis.slow.healthy import Healthy, MeasuredValue, healthy
 
 NODES = ("a", "b", "c", "d")
 FLOOR = 90.0
+FAR = (("ab", 100.0), ("ac", 50.0))
 
 
 def value(nodes: str, of: float, nic: str = "mlx5_0") -> MeasuredValue:
@@ -68,3 +70,18 @@ def test_what_misses_a_limit_elsewhere_sets_no_level():
 def test_figures_below_their_limit_tell_that_healthy_parts_reach_more():
     found = reached(value("ab", 80), value("cd", 80))
     assert found.low == pytest.approx(FLOOR * (1 + LIMIT_ROOM))
+
+
+def test_healthy_parts_reach_at_least_the_fastest_figure_also_where_no_more_is_known():
+    """A value of half of it that keeps a low limit is slow all the same."""
+    low = [MeasuredValue((frozenset(pair), "gpu0-mlx5_1"), v, 45.0, 110.0) for pair, v in FAR]
+    found = healthy(low, set(), NODES, NOISE)
+    assert not found.is_known
+    fast, slow = (found.share(one, failed=False) for one in low)
+    assert fast.high == 0
+    assert slow.high == pytest.approx(math.log(0.5))
+
+
+def test_a_value_close_to_the_fastest_one_may_be_healthy_where_no_more_is_known():
+    found = reached(value("ab", 95), value("ac", 94))
+    assert found.share(value("ac", 94), failed=False).high == 0

@@ -59,8 +59,8 @@ class Healthy:
 
     def share(self, one: MeasuredValue, *, failed: bool) -> ShareBounds:
         low, high = _share(one.value, self.high), _share(one.value, self.low)
-        if not self.is_known and not failed:
-            high = 0.0
+        if not self.is_known and not failed and high > -LIMIT_ROOM:
+            high = 0.0  # healthy parts may reach no more than a value that keeps its limit
         least = math.log(one.floor / self.low) if one.floor else -math.inf
         return ShareBounds(low, high, min(0.0, least))
 
