@@ -115,9 +115,8 @@ def _levels(alike: Mapping[MeasuredAt, float]) -> Iterator[float]:
     """What the faster half of the places reaches, of all and without each node of many of them."""
     yield _faster_half(alike.values())
     often = Counter(node for nodes, _ in alike for node in nodes)
-    for node, count in often.items():
-        others = [value for (nodes, _), value in alike.items() if node not in nodes]
-        if others and count >= _OFTEN * len(alike):
+    for node in (node for node, count in often.items() if count >= _OFTEN * len(alike)):
+        if others := [value for (nodes, _), value in alike.items() if node not in nodes]:
             yield _faster_half(others)
 
 
