@@ -1,34 +1,12 @@
-"""Leases among the workers of one run: a file lock for each node.
-
-The kernel releases a lock when its process ends, for whatever reason. Leases are taken in sorted
-order, so that two measurements can never wait for each other.
-"""
+"""File locks among the processes of a run; the kernel releases one when its process ends."""
 
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
-
-from railgauge.core.node_names import file_name
-
-
-class Leases:
-    """The leases of one run; every worker of the run uses the same folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-
-    @contextmanager
-    def hold(self, nodes: Iterable[str]) -> Iterator[None]:
-        """Wait until all ``nodes`` are free, and hold their leases until the block ends."""
-        with ExitStack() as held:
-            for node in sorted(set(nodes)):
-                held.enter_context(locked(self._folder / f"{file_name(node)}.lease"))
-            yield
 
 
 @contextmanager

@@ -90,17 +90,17 @@ def ways(measurement: Measurement, level: str = "") -> tuple[str, ...]:
 def demands(scope: DemandInputs) -> Iterator[Demand]:
     """Yield all demands of the level, lowest rung first."""
     for node in scope.level.nodes:
-        yield from _facts(scope, node)
+        yield from of_node(scope, node)
     for measurement in sorted(scope.platform.measurements.values(), key=lambda m: m.rung):
         for place in plan.places(measurement, scope.level):
             for pairing in plan.paths(scope.platform, measurement, scope.level.name):
-                yield from _of_run(scope, measurement, place, pairing)
+                yield from of_run(scope, measurement, place, pairing)
     yield from _unscanned(scope)
 
 
 def count(scope: DemandInputs) -> int:
     """Return the number of demands without listing them: all pairs may be millions."""
-    node = sum(1 for _ in _facts(scope, ""))
+    node = sum(1 for _ in of_node(scope, ""))
     runs = sum(
         each.runs * _per_run(scope, each.measurement)
         for each in work(scope.platform, scope.level)
@@ -113,10 +113,11 @@ def _per_run(scope: DemandInputs, measurement: Measurement) -> int:
     """Return the number of demands of one place and path, which is the same for all of them."""
     place = next(plan.each_place(measurement, scope.level))
     pairing = next(iter(plan.paths(scope.platform, measurement, scope.level.name)))
-    return sum(1 for _ in _of_run(scope, measurement, place, pairing))
+    return sum(1 for _ in of_run(scope, measurement, place, pairing))
 
 
-def _facts(scope: DemandInputs, node: str) -> Iterator[Demand]:
+def of_node(scope: DemandInputs, node: str) -> Iterator[Demand]:
+    """Yield the demands of the survey's facts of a node."""
     for name, expectation in scope.platform.expected.items():
         for part in expectations.parts(scope.platform, expectation):
             question = fact_question(scope.platform, name, node, part)
@@ -156,9 +157,10 @@ def links(platform: Platform) -> list[str]:
 # --- one run of a tool ---
 
 
-def _of_run(
+def of_run(
     scope: DemandInputs, measurement: Measurement, place: Place, pairing: Pairing | None
 ) -> Iterator[Demand]:
+    """Yield the demands of one measurement at one place."""
     case = plan.case_at(measurement, scope.level.name, place, pairing)
     path = str(pairing) if pairing else ""
     asked = chain(

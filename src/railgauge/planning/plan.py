@@ -216,14 +216,28 @@ def case_at(
     measurement: Measurement, level_name: str, place: Place, pairing: Pairing | None = None
 ) -> Case:
     """Return the case of ``measurement`` at a place, with all message sizes of the level."""
+    return case_on(measurement, level_name, nodes_of(place), pairing)
+
+
+def case_on(
+    measurement: Measurement, level_name: str, nodes: tuple[str, ...], pairing: Pairing | None
+) -> Case:
+    """Return the same for the nodes of a place."""
     extent = measurement.extents[level_name]
-    return Case(measurement.name, nodes_of(place), pairing, extent.sizes, extent.repeats)
+    return Case(measurement.name, nodes, pairing, extent.sizes, extent.repeats)
 
 
 def gate_nodes(platform: Platform, subject: str, nodes: tuple[str, ...]) -> tuple[str, ...]:
     """The nodes whose gates an item passes and may close; none for a scan of the subnet."""
     measured = platform.measurements.get(subject)
     return () if measured and measured.scope == Scope.FABRIC else nodes
+
+
+def place_on(measurement: Measurement, nodes: tuple[str, ...]) -> Place:
+    """Return the place that these nodes are; the name of a group is left out."""
+    if measurement.scope == Scope.GROUP:
+        return Group("", nodes)
+    return Pair(*nodes) if len(nodes) > 1 else nodes[0]
 
 
 def nodes_of(place: Place) -> tuple[str, ...]:

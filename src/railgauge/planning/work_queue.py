@@ -1,7 +1,4 @@
-"""What may run next: the one description that decides it, in one process and with ``-n``.
-
-The engine of one process asks it which measurements to start, and the controller of pytest-xdist
-which units to hand to workers that have room. A unit may start when
+"""What may be measured next; the engine asks that. A unit may start when
 
 - all units on the lower rungs of its nodes have been judged; if it has no nodes, all of the run;
 - none of its nodes is in another unit. If they will be free within half a unit, they are kept for
@@ -14,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -65,14 +62,6 @@ class _Open:
         return (*(self.by_node.setdefault(node, Counter()) for node in unit.nodes), self.all)
 
 
-@dataclass(frozen=True, slots=True)
-class _Start:
-    """When a unit was started, and its place in the order of the ladder."""
-
-    at_s: float
-    number: int
-
-
 class WorkQueue:
     """The units of a run: which of them wait, keep their nodes busy, or were judged."""
 
@@ -82,24 +71,12 @@ class WorkQueue:
         self._clock = clock
         self._waiting: OrderedDict[int, Unit] = OrderedDict()
         self._open = _Open()
-        self._running: dict[Unit, _Start] = {}
+        self._running: dict[Unit, float] = {}
         self._typical_s: dict[str, float] = {}
         self._added = 0
         # A group comes after the pairs of its rung: nothing else on its nodes runs beside it.
         for unit in sorted(units, key=lambda unit: (unit.rung, len(unit.nodes) > _PAIR)):
             self.add(unit)
-
-    def __bool__(self) -> bool:
-        """Whether a unit waits to be started."""
-        return bool(self._waiting)
-
-    def left(self) -> Iterator[Unit]:
-        """Yield all units that wait to be started."""
-        yield from self._waiting.values()
-
-    def drop(self) -> None:
-        """Forget all units that wait to be started."""
-        self._waiting.clear()
 
     def add(self, unit: Unit) -> None:
         """Add a unit behind all others."""
@@ -107,10 +84,10 @@ class WorkQueue:
         self._added += 1
         self._open.add(unit, 1)
 
-    def start(self, most: int, may: Callable[[Unit], bool] | None = None) -> list[Unit]:
+    def start(self, most: int) -> list[Unit]:
         """Take up to ``most`` units that can start now, in the order of the ladder.
 
-        Their nodes are busy until ``measured`` or ``freed``. ``may`` leaves out more of them.
+        Their nodes are busy until ``measured`` or ``freed``.
         """
         taken, until = list[int](), self._busy()
         window = max(_WINDOW, len(until))  # as many pairs as two rounds of the busy nodes have
@@ -118,7 +95,7 @@ class WorkQueue:
             if len(taken) >= most:
                 break
             wait = max((until.get(node, 0.0) for node in unit.nodes), default=0.0)
-            if round(wait) > 0 or not self._open.may_start(unit) or (may and not may(unit)):
+            if round(wait) > 0 or not self._open.may_start(unit):
                 continue
             until.update(dict.fromkeys(unit.nodes, wait + 1.0))
             if wait == 0:
@@ -127,7 +104,7 @@ class WorkQueue:
 
     def measured(self, unit: Unit) -> None:
         """A unit has been measured: its nodes are free, and its duration is typical of its kind."""
-        lasted_s = self._clock() - self._running[unit].at_s
+        lasted_s = self._clock() - self._running[unit]
         self._typical_s[unit.kind] = (self._typical_s.get(unit.kind, lasted_s) + lasted_s) / 2
         self.freed(unit)
 
@@ -139,26 +116,15 @@ class WorkQueue:
         """All items of a unit have ended: what waits for its rung may start."""
         self._open.add(unit, -1)
 
-    def give_back(self, unit: Unit, left: Sequence[int]) -> Unit:
-        """Return what has to be started again if only the items ``left`` of a unit have not ended.
-
-        Its nodes are free, and it waits in front of the others.
-        """
-        number = self._running.pop(unit).number
-        rest = Unit(tuple(left), unit.rung, unit.nodes, unit.case)
-        self._waiting[number] = rest
-        self._waiting.move_to_end(number, last=False)
-        return rest
-
     def _begin(self, number: int) -> Unit:
         unit = self._waiting.pop(number)
-        self._running[unit] = _Start(self._clock(), number)
+        self._running[unit] = self._clock()
         return unit
 
     def _busy(self) -> dict[str, float]:
         """For each busy node how long it will be, counted in units; all other nodes are free."""
         now_s = self._clock()
-        left = {unit: self._left(unit, now_s - begun.at_s) for unit, begun in self._running.items()}
+        left = {unit: self._left(unit, now_s - at_s) for unit, at_s in self._running.items()}
         return {node: until for unit, until in left.items() for node in unit.nodes}
 
     def _left(self, unit: Unit, lasted_s: float) -> float:
@@ -170,8 +136,3 @@ class WorkQueue:
         if not typical_s:
             return 1.0
         return max(abs(1 - lasted_s / typical_s), 1e-3)
-
-
-def share(at_once: int, workers: int) -> int:
-    """Return the most units of one worker, if all workers together have ``at_once``."""
-    return -(-at_once // workers)

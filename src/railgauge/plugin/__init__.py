@@ -21,6 +21,7 @@ from railgauge.core.errors import BadInput, Exhausted
 from railgauge.core.exhaustion import bound_thread_starts, raise_if_exhausted
 from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.plugin import (
+    asked_items,
     ending,
     foreign,
     gating,
@@ -39,9 +40,7 @@ from railgauge.plugin import (
     signals,
     waiting,
     workers,
-    worksheet,
 )
-from railgauge.plugin.ahead import AheadInWorker, AheadOfItems
 from railgauge.plugin.complaints import refuse_complaints
 from railgauge.plugin.items import ABOUT, describe
 from railgauge.plugin.kept_reports import KeptReports
@@ -130,13 +129,6 @@ def _become_worker(config: pytest.Config, run: RunServices) -> None:
     signals.hear_interrupts()
     reporters.direct_reports(config.option, run.store.folder, is_worker=True)
     config.pluginmanager.register(workers.WorkerReporting(run.store), "railgauge-worker-reporting")
-    config.pluginmanager.register(AheadInWorker(), "railgauge-ahead")
-    _say_who_is_waited_for(config, run)
-
-
-def _say_who_is_waited_for(config: pytest.Config, run: RunServices) -> None:
-    hooks = waiting.WaitHooks(config, config.stash[SETTINGS], run)
-    config.pluginmanager.register(hooks, "railgauge-waiting")
 
 
 def _become_controller(config: pytest.Config, kind: type[session.Controller]) -> None:
@@ -151,10 +143,8 @@ def _become_controller(config: pytest.Config, kind: type[session.Controller]) ->
     register(holds, "railgauge-holding")
     register(controller, "railgauge-controller")
     register(KeptReports(config), "railgauge-kept-reports")
-    _say_who_is_waited_for(config, run)
-    register(workers.WorkerSupervisor(config, run, settings.at_once), "railgauge-worker-supervisor")
-    if settings.at_once > 1 and not options.workers(config):
-        register(AheadOfItems(), "railgauge-ahead")
+    register(waiting.WaitHooks(config, run), "railgauge-waiting")
+    register(workers.WorkerSupervisor(config, run), "railgauge-worker-supervisor")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -253,10 +243,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Sort the items by rung, lowest first, independent of folder names.
-
-    In a large run those that hold the same cases follow each other, as with ``--at-once``.
-    """
+    """Sort the items by rung, lowest first, independent of folder names."""
     settings = config.stash.get(SETTINGS, None)
     if settings is None:
         return
@@ -267,19 +254,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item, about in describe(settings.platform, items):
         item.stash[ABOUT] = about
     items.sort(key=lambda item: item.stash[ABOUT].rung if ABOUT in item.stash else -1)
-    items[:] = worksheet.by_case(items)
+    items[:] = asked_items.by_place(items)
     for place, item in enumerate(items):
-        item.stash[gating.PLACE] = place
+        item.stash[_PLACE] = place
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection_finish(session: pytest.Session) -> Generator[None, object, object]:
-    if SERVICES in session.config.stash:
-        # Another plugin may have changed the order: an item waits for the rungs below it, and the
-        # items of all workers must be in one order.
-        session.items.sort(key=lambda item: item.stash.get(gating.PLACE, -1))
-        gating.expect(session.config, session.items)
-    return (yield)
+_PLACE = pytest.StashKey[int]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Undo what another plugin has done to the order, which must be that of all workers."""
+    session.items.sort(key=lambda item: item.stash.get(_PLACE, -1))
 
 
 def pytest_report_collectionfinish(
@@ -344,9 +330,7 @@ def _observe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
     if held_items.holds(item):
         held_items.observe(item, call, report)
         return
-    record = recording.observe(item, call, report, item.config.stash[SERVICES].store)
-    if record and call.when == "teardown":
-        gating.ended(item, record)
+    recording.observe(item, call, report, item.config.stash[SERVICES].store)
 
 
 class _Messages:

@@ -7,20 +7,24 @@ from sys import intern
 
 import pytest
 
-from railgauge.core.errors import LimitMissed
+from railgauge.core.errors import LimitMissed, NoEvidence
 from railgauge.core.model import Case, Judgement, Outcome
 from railgauge.core.question import READ, Question
 from railgauge.judging.assess import Measured
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.correctness import CORRUPTION
 from railgauge.judging.record import record_only
+from railgauge.planning.collected import CaseFinder
+from railgauge.plugin.items import ABOUT
 from railgauge.plugin.opening import SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, note
+from railgauge.run.decided import MeasuringError
 
 # The question for each case that was read. Records keep theirs to the end of the run, so that those
 # of all rows of a case are one.
 _READS = pytest.StashKey[dict[Case, Question]]()
 _ASSESSOR = pytest.StashKey[Assessor]()
+_FINDER = pytest.StashKey[CaseFinder]()
 
 
 def assessor(config: pytest.Config) -> Assessor:
@@ -35,11 +39,37 @@ def measured(item: pytest.Item, case: Case) -> Measured:
 
     Wrong results fail the item and stop the run. Raises ``NoEvidence`` if it cannot be read.
     """
+    _have_measured(item, case)
     say_transcript(item, case)
     reads = item.config.stash.setdefault(_READS, {})
     question = reads.setdefault(case, Question(READ, case))
     judge(item, question)
     return assessor(item.config).measured(question.case)
+
+
+def has_case(item: pytest.Item) -> bool:
+    """Whether an item, or its row, is about a measurement at a place."""
+    about = item.stash[ABOUT]
+    return about.is_measured and bool(about.nodes)
+
+
+def case_of(item: pytest.Item) -> Case:
+    """The measurement of an item, or of its row."""
+    stash = item.config.stash
+    if _FINDER not in stash:
+        stash[_FINDER] = CaseFinder(stash[SETTINGS].platform, stash[SETTINGS].level.name)
+    return stash[_FINDER].case(item.stash[ABOUT])
+
+
+def _have_measured(item: pytest.Item, case: Case) -> None:
+    """Wait for a measurement that is not the item's own, for which it has waited at its gate."""
+    if has_case(item) and case == case_of(item):
+        return
+    decided = item.config.stash[SERVICES].decisions.request(case)
+    if decided.broken:
+        raise MeasuringError(decided.broken)
+    if not decided.measured:
+        raise NoEvidence(f"was not measured: {decided.stopped}", where=case.key)
 
 
 def say_transcript(item: pytest.Item, case: Case) -> None:
@@ -65,12 +95,11 @@ def judge(item: pytest.Item, question: Question) -> None:
 def raise_if_missed(item: pytest.Item, judgements: Sequence[Judgement]) -> None:
     """Raise ``LimitMissed`` for judgements that failed.
 
-    Wrong results stop the run: nodes that corrupt data cannot be accepted.
+    Wrong results stop the run: nodes that corrupt data cannot be accepted. The engine stops by
+    itself.
     """
     failed = [judged for judged in judgements if judged.outcome is Outcome.FAILED]
     if wrong := [judged for judged in failed if judged.metric == CORRUPTION]:
-        why = f"data corruption: {wrong[0].reason}"
-        item.session.shouldfail = why
-        item.config.stash[SERVICES].gates.stop(f"the run was stopped: {why}")
+        item.session.shouldfail = f"data corruption: {wrong[0].reason}"
     if failed:
         raise LimitMissed("; ".join(f"{one.reason} (basis: {one.basis})" for one in failed))

@@ -9,8 +9,9 @@ import pytest
 from railgauge.core.model import Outcome
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.demand import DemandInputs, count
-from railgauge.plugin import worksheet
+from railgauge.plugin import recording
 from railgauge.plugin.reporters import tell
+from railgauge.run.ladder import Ladder
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
 from railgauge.verdict.unanswered import never_ran
@@ -25,17 +26,20 @@ def warn(config: pytest.Config, settings: RunSettings, collected: int) -> None:
 
 
 def never_came(
-    run: RunServices,
-    session: pytest.Session,
-    planned: Sequence[str],
-    records: Mapping[str, ItemRecord],
+    run: RunServices, ladder: Ladder, records: Mapping[str, ItemRecord]
 ) -> list[ItemRecord]:
     """The records of collected items that did not run, after ``-x``, an interrupt or a stop."""
-    if all(item in records for item in planned):
-        return []
-    sheet = worksheet.of(session.items) if session.items else worksheet.read(run.store)
-    why = run.gates.stopped
-    return [never_ran(item, why) for _, item in sheet.records(planned) if item.id not in records]
+    why = run.decisions.stopped
+    return [never_ran(item, why) for item in ladder.records() if item.id not in records]
+
+
+def of_record(item: ItemRecord, run: RunServices) -> pytest.TestReport:
+    """The report of an item that was judged by its evidence, because its test did not run."""
+    report = _report(item, run.surveyed.evidence)
+    report.outcome = recording.reported(item.outcome)
+    report.longrepr = None if report.passed else item.reason
+    report.railgauge = recording.masked(item.to_json(), run.store)  # type: ignore[attr-defined]
+    return report
 
 
 def report(config: pytest.Config, items: Sequence[ItemRecord], evidence: str) -> None:

@@ -11,10 +11,9 @@ Example: of 128 rows two fail. The reports of pytest say "failed: 2 of 128 did n
 from __future__ import annotations
 
 import inspect
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import product
 from time import perf_counter
 from typing import Any
 
@@ -24,9 +23,9 @@ from railgauge.core.errors import NoEvidence
 from railgauge.core.exhaustion import raise_if_exhausted
 from railgauge.core.model import Outcome
 from railgauge.judging.record import ItemRecord, from_json, worst
-from railgauge.planning.held import id_at
+from railgauge.planning.collected import each_row
 from railgauge.plugin import gating, recording
-from railgauge.plugin.items import ABOUT, shown, with_values
+from railgauge.plugin.items import ABOUT
 from railgauge.plugin.opening import SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, Draft
 
@@ -58,11 +57,6 @@ class _Rows:
 _ROWS = pytest.StashKey[_Rows]()
 
 
-def ids_of(item: pytest.Item) -> list[str]:
-    """The ids of an item's records."""
-    return [id_at(item.nodeid, _held(item), words) for words, _ in _each(item)]
-
-
 def told(items: Sequence[pytest.Item]) -> str:
     """What a collection says of items that hold others; empty if there are none."""
     if not any(map(_held, items)):
@@ -83,23 +77,12 @@ def _held(item: pytest.Item) -> Sequence[Any]:
     return about.held if about else ()
 
 
-def _each(item: pytest.Item) -> Iterator[tuple[list[str], dict[str, Any]]]:
-    """The words of each id, and the values of the test's arguments."""
-    names = [each.argument for each in _held(item)]
-    for values in product(*(each.values for each in _held(item))):
-        chosen = dict(zip(names, values, strict=True))
-        yield [shown(name, value) for name, value in chosen.items()], chosen
-
-
 def _each_row(item: pytest.Item) -> Generator[dict[str, Any], None, None]:
     """The values of each row; the item is about the row until the next one."""
     own, about = item.stash[DRAFT], item.stash[ABOUT]
-    known: Any = item
     try:
-        for words, chosen in _each(item):
-            row_id = id_at(item.nodeid, about.held, words)
-            item.stash[ABOUT] = with_values(about, {**known.callspec.params, **chosen}, row_id)
-            item.stash[DRAFT] = Draft()
+        for row, chosen in each_row(item.nodeid, about):
+            item.stash[ABOUT], item.stash[DRAFT] = row, Draft()
             yield chosen
     finally:
         item.stash[DRAFT], item.stash[ABOUT] = own, about
@@ -111,9 +94,9 @@ def call(item: pytest.Function) -> None:
     own = inspect.signature(item.obj).parameters
     arguments = {name: value for name, value in item.funcargs.items() if name in own}
     with closing(_each_row(item)) as each:
-        for row, chosen in enumerate(each):
+        for chosen in each:
             _run(item, {**arguments, **chosen})
-            _keep(item, rows, row)
+            _keep(item, rows)
             if item.session.shouldfail or item.session.shouldstop:
                 return
 
@@ -135,12 +118,11 @@ def _run(item: pytest.Function, arguments: dict[str, Any]) -> None:
     draft.duration_s = perf_counter() - began_s
 
 
-def _keep(item: pytest.Item, rows: _Rows, row: int) -> None:
+def _keep(item: pytest.Item, rows: _Rows) -> None:
     """Keep the record of the row: in this process, or with the item's last report."""
     store = item.config.stash[SERVICES].store
     record = recording.finished(item)
     rows.add(record)
-    gating.ended(item, record, row)
     plain = record.to_json()
     written = recording.masked(plain, store)
     controller: Any = item.config.pluginmanager.getplugin(CONTROLLER)
@@ -197,6 +179,6 @@ def _not_called(item: pytest.Item) -> NoEvidence:
 def _end_all(item: pytest.Item, rows: _Rows, error: BaseException) -> None:
     """Record the error for every row; a row that had passed does not pass any more."""
     rows.outcomes.clear()
-    for row, _ in enumerate(_each_row(item)):
+    for _ in _each_row(item):
         item.stash[DRAFT].error = error
-        _keep(item, rows, row)
+        _keep(item, rows)

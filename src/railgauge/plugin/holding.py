@@ -62,25 +62,20 @@ class HoldingHooks:
         """
         self._holding = None
 
-    @pytest.hookimpl(optionalhook=True, tryfirst=True)
-    def pytest_testnodedown(self, node: Any, error: object) -> None:
-        """End the commands that a dead worker has left on the nodes."""
-        if error and self._holding:
-            self._holding.sweep(node.gateway.id)
-
     @pytest.hookimpl(trylast=True)
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if self._holding is None:
-            return
+    def pytest_runtest_logreport(self) -> None:
         try:
-            self._holding.refuse_lost()
+            self.keep()
         except NodeTaken as error:
             # pytest shows its own line as one of exclamation marks.
             self._tell(f"railgauge: {error}")
             pytest.exit("another run holds a node", pytest.ExitCode.INTERRUPTED)
-        if report.when == "teardown":
-            # In the background: workers must not wait for a node that they do not use.
-            self._holding.renew(in_background=self._in_background(report))
+
+    def keep(self) -> None:
+        """Renew leases on nodes. Raises ``NodeTaken`` if another run holds one by now."""
+        if self._holding:
+            self._holding.refuse_lost()
+            self._holding.renew()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_unconfigure(self) -> None:
@@ -88,9 +83,6 @@ class HoldingHooks:
         if self._holding:
             with self._ending.step("the leases on the nodes could not be released"):
                 self._holding.release(self._ending.add_error)
-
-    def _in_background(self, report: pytest.TestReport) -> bool:
-        return hasattr(report, "node") or self._settings.at_once > 1
 
     def _tell(self, line: str) -> None:
         tell(self._config, line)

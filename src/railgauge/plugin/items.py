@@ -17,17 +17,16 @@ import inspect
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
-from math import prod
 from typing import Any
 
 import pytest
 
 from railgauge.config.thresholds import Platform
 from railgauge.core.terms import Rung
-from railgauge.core.units import format_size
 from railgauge.planning import demand, expectations, held, plan
+from railgauge.planning.collected import About, Subject, shown
 from railgauge.planning.held import All
 from railgauge.planning.marks import MEMBER, NEEDS, ways_of, wrong_family
 from railgauge.run.settings import RunSettings
@@ -38,17 +37,6 @@ MARKS = {
     "expects": "expects(name, ...): the expectations of the platform file that this test judges",
 }
 NEEDS_MARK = f"{NEEDS}(what, ...): hardware that must be declared for this test to be possible"
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """The subject of a test: its kind (``measures`` or ``expects``) and its name.
-
-    Expectations are on rung 0.
-    """
-
-    kind: str
-    name: str
 
 
 def subjects_of(marks: Sequence[pytest.Mark]) -> tuple[Subject, ...]:
@@ -213,13 +201,6 @@ def _measured_choices(settings: RunSettings, name: str, argument: str) -> Sequen
     return plan.places(measurement, settings.level)
 
 
-def shown(name: str, value: object) -> str:
-    """A value of an argument as the id of an item has it."""
-    if name == "gpu":
-        return demand.gpu_label(value)
-    return format_size(value) if name == "size" and isinstance(value, int) else str(value)
-
-
 @contextmanager
 def all_to_stay() -> Iterator[None]:
     """Switch Python's garbage collector off during pytest's collection.
@@ -235,30 +216,6 @@ def all_to_stay() -> Iterator[None]:
             gc.enable()
 
 
-@dataclass(frozen=True, slots=True)
-class About:
-    """What one item is about, from its parameters, and in which ways it asks for that.
-
-    ``held`` are arguments of which the item holds all values; it has no pairing or size then. A row
-    of such an item has a ``row_id``.
-    """
-
-    subject: Subject
-    ways: tuple[str, ...]
-    rung: Rung
-    title: str
-    nodes: tuple[str, ...]
-    pairing: str
-    size_bytes: int | None
-    held: tuple[All, ...] = ()
-    row_id: str = ""
-
-    @property
-    def rows(self) -> int:
-        """How many records the item has."""
-        return prod(len(each.values) for each in self.held)
-
-
 ABOUT = pytest.StashKey[About]()
 
 
@@ -270,6 +227,7 @@ class _Test:
     ways: tuple[str, ...]
     rung: Rung
     title: str
+    is_skipped: bool
 
 
 def describe(
@@ -307,6 +265,7 @@ def _test(platform: Platform, item: pytest.Function, subject: Subject) -> _Test:
         ways=ways_of(list(inspect.signature(item.function).parameters)),
         rung=measured.rung if measured and subject.kind == "measures" else Rung.PREFLIGHT,
         title=_title(inspect.cleandoc(item.function.__doc__ or item.originalname), subject.name),
+        is_skipped=item.get_closest_marker("skip") is not None,
     )
 
 
@@ -328,13 +287,8 @@ def _about(test: _Test, params: Mapping[str, Any]) -> About:
         pairing=demand.part_label(values),
         size_bytes=values.get("size"),
         held=kept,
+        is_skipped=test.is_skipped,
     )
-
-
-def with_values(about: About, values: Mapping[str, Any], row_id: str) -> About:
-    """What a row of an item is about, from its parameters."""
-    label, size = demand.part_label(values), values.get("size")
-    return replace(about, pairing=label, size_bytes=size, held=(), row_id=row_id)
 
 
 def _nodes(values: Mapping[str, Any]) -> tuple[str, ...]:

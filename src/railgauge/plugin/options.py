@@ -15,7 +15,6 @@ from railgauge.core.units import format_size, parse_size
 from railgauge.planning.demand import DemandInputs, count
 from railgauge.planning.held import MOST_ITEMS
 from railgauge.planning.plan import Level
-from railgauge.planning.work_queue import share
 from railgauge.run import disk_quota
 
 LEVEL = "nightly"
@@ -149,9 +148,8 @@ def add(parser: pytest.Parser) -> None:
         "--at-once",
         type=_positive,
         metavar="K",
-        help="number of measurements to make at once, never two on one node; with -n W they are "
-        "those of all workers together (default: the pairs that the hostfile says to be "
-        "independent, else 1; with -n W: W)",
+        help="number of measurements to make at once, never two on one node (default: the pairs "
+        "that the hostfile says to be independent, else 1); the workers of -n W only judge",
     )
     group.addoption(
         "--most-items",
@@ -241,25 +239,15 @@ def _seconds(text: str) -> float:
     return value
 
 
-def workers(config: pytest.Config) -> int:
-    """Return the number of workers of pytest-xdist that the run has; 0 if it has none."""
-    if hasattr(config, "workerinput"):
-        return int(config.workerinput["workercount"])
-    counts = (spec.partition("*")[0] for spec in getattr(config.option, "tx", None) or ())
-    return sum(int(count) if count.isdecimal() else 1 for count in counts)
-
-
 def at_once(config: pytest.Config, cluster: Cluster, level: Level) -> int:
-    """Return how many measurements the run makes at once; in a worker, how many this one makes.
+    """Return how many measurements the run makes at once.
 
     By default these are the pairs of a round, as far as the hostfile says that they are
-    independent; with the workers of pytest-xdist, one of each.
+    independent.
     """
-    count, asked = workers(config), None if config.option.replay else config.option.at_once
-    if count:
-        return share(asked or count, count) if hasattr(config, "workerinput") else asked or count
     if config.option.replay:
         return 1
+    asked: int | None = config.option.at_once
     widest = max((len(pairs) for pairs in level.rounds), default=1)
     return asked or min(cluster.independent_pairs, widest) or 1
 

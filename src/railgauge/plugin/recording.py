@@ -35,6 +35,8 @@ from railgauge.judging.record import (
 )
 from railgauge.plugin.items import ABOUT
 from railgauge.plugin.opening import SERVICES, SETTINGS
+from railgauge.run import ladder
+from railgauge.run.decided import MeasuringError
 from railgauge.run.store import Store
 from railgauge.verdict.earlier import EarlierResults
 
@@ -98,11 +100,11 @@ def _keep(record: ItemRecord, judgement: Judgement, store: Store) -> None:
 
 def observe(
     item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, store: Store
-) -> ItemRecord | None:
-    """Update the item's record after one phase, attach it to the last report, and return it.
+) -> None:
+    """Update the item's record after one phase, and attach it to the last report.
 
-    ``None``: the outcome is not known yet. The first error counts, so that an error in the teardown
-    does not hide a failure. Earlier reports have the outcome and the reason alone.
+    The first error counts, so that an error in the teardown does not hide a failure. Earlier
+    reports have the outcome and the reason alone.
     """
     draft = item.stash[DRAFT]
     draft.duration_s += report.duration
@@ -110,12 +112,11 @@ def observe(
         draft.error, draft.in_test = call.excinfo.value, is_of_test(item, call.excinfo)
     draft.error = draft.error or draft.unanswered  # also if the test has caught it
     if report.when == "setup" and report.passed:
-        return None
+        return
     record = finished(item)
     is_last = report.when == "teardown"
     told = record.to_json() if is_last else in_short(record.outcome, record.reason)
     report.railgauge = masked(told, store)  # type: ignore[attr-defined]
-    return record
 
 
 def masked(plain: dict[str, Any], store: Store) -> dict[str, Any]:
@@ -187,21 +188,13 @@ def _follows(draft: Draft) -> bool:
 
 def begun(item: pytest.Item) -> ItemRecord:
     """The record of an item so far, without a result."""
-    about, draft = item.stash[ABOUT], item.stash[DRAFT]
-    return ItemRecord(
-        id=about.row_id or item.nodeid,
-        rung=about.rung,
-        subject=about.subject.name,
-        title=about.title,
-        outcome=Outcome.ERROR,
-        nodes=about.nodes,
-        pairing=about.pairing,
-        size_bytes=about.size_bytes,
+    draft = item.stash[DRAFT]
+    return replace(
+        ladder.begun(item.stash[ABOUT], item.nodeid),
         judgements=tuple(draft.judgements),
         transcript=draft.transcript,
         duration_s=draft.duration_s,
         questions=tuple(draft.questions),
-        ways=about.ways,
     )
 
 
@@ -221,7 +214,8 @@ def _went_wrong(record: ItemRecord, draft: Draft, error: BaseException) -> ItemR
 
 def of_the_suite(error: BaseException) -> str:
     """The reason for an unexpected exception; it blames no node, tool or limit."""
-    return f"an error inside railgauge, not of the cluster: {type(error).__name__}: {error}"
+    said = error if isinstance(error, MeasuringError) else f"{type(error).__name__}: {error}"
+    return f"an error inside railgauge, not of the cluster: {said}"
 
 
 def _missed(draft: Draft) -> str:
@@ -260,7 +254,7 @@ def as_recorded(report: pytest.TestReport, call: pytest.CallInfo[None]) -> None:
     if report.when == "teardown":  # an error here is reported beside the outcome
         report.outcome = "failed" if call.excinfo else "passed"
     else:
-        report.outcome = _REPORTED.get(outcome, "failed")
+        report.outcome = reported(outcome)
         if report.failed and outcome is not Outcome.FAILED:
             report.when = "setup"
     if report.passed:
@@ -276,6 +270,11 @@ _REPORTED: dict[Outcome, Literal["passed", "skipped"]] = {
     Outcome.NOT_RUN: "skipped",
     Outcome.RECORD_ONLY: "skipped",
 }
+
+
+def reported(outcome: Outcome) -> Literal["passed", "failed", "skipped"]:
+    """The outcome as pytest knows it."""
+    return _REPORTED.get(outcome, "failed")
 
 
 def outcome_of(report: Any) -> Outcome | None:

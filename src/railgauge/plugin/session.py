@@ -28,17 +28,17 @@ from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.correctness import is_corrupt
 from railgauge.planning import forecast
 from railgauge.plugin import (
+    asked_items,
     complaints,
     demanded,
     foreign,
-    held_items,
     opening,
     recording,
     soaking,
-    worksheet,
     written,
 )
 from railgauge.plugin.ending import Ending
+from railgauge.plugin.measuring import LadderRun
 from railgauge.plugin.reporters import tell, writer
 from railgauge.plugin.starting import SessionStart
 from railgauge.report import drawn, junit, lines, terminal
@@ -47,6 +47,7 @@ from railgauge.report.causes import printable
 from railgauge.report.plots import Plot
 from railgauge.report.progress import RunProgress
 from railgauge.run import closing, confirming, storage
+from railgauge.run.ladder import Items
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import write_whole
@@ -87,6 +88,7 @@ class Controller:
         self._ended = ""
         self._nights: tonight.NightsTold | None = None
         self._soaked: SoakResults | None = None
+        self._measuring: LadderRun | None = None
         self._lines = lines.of_items({})
         self._began, self._began_s = datetime.now().astimezone(), time.monotonic()
         self._exhaustion = storage.ResourceExhaustion(run.store.folder)
@@ -101,25 +103,26 @@ class Controller:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         if session.items:
-            self._prepare([name for item in session.items for name in held_items.ids_of(item)])
+            self._prepare(asked_items.of(session.items))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         complaints.exit_on_those_of_a_worker(self.run.store, self.settings.platform.path)
         if ids and not self.planned:
-            self._prepare(worksheet.read(self.run.store).ids(ids))
+            self._prepare(asked_items.read(self.run.store, ids))
 
-    def _prepare(self, ids: list[str]) -> None:
+    def _prepare(self, items: Items) -> None:
         """Make the cluster ready; a run that is refused has no plan and so no verdict."""
+        self._measuring = LadderRun(self.settings, self.run, items)
         try:
-            self._make_ready(ids)
+            self._make_ready(self._measuring)
         except pytest.UsageError:
             self.planned = []
             raise
 
-    def _make_ready(self, ids: list[str]) -> None:
-        """Reach the cluster, lease every node and survey it."""
-        self.planned = ids
+    def _make_ready(self, measuring: LadderRun) -> None:
+        """Reach the cluster, lease every node, survey it, and begin to measure."""
+        self.planned = ids = list(measuring.ladder.ids())
         cluster = self._start.reach(ids)
         self._run_plan()
         demanded.warn(self.config, self.settings, len(ids))
@@ -127,6 +130,17 @@ class Controller:
         evidence, expected = self.run.surveyed.evidence, self.settings.evidence_of(())
         terminal.played(self.config, evidence, expected)
         self._run_plan()  # again, because the kind of evidence is known only now
+        most_wrong = self.config.getvalue("maxfail") or 0
+        measuring.begin(self._progress, self._start.keep_leases, most_wrong)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """End what is measured when pytest has run its items, or has stopped."""
+        try:
+            return (yield)
+        finally:
+            if self._measuring:
+                self._measuring.end()
 
     # --- while tests run ---
 
@@ -142,7 +156,6 @@ class Controller:
         """Keep the record of an item that has ended, or of a row of it, as it is written."""
         self.run.store.append_masked(record.FILE, record.line(data))
         self.records[item.id] = record.merged(self.records.get(item.id), item)
-        self._progress.ended(item)
 
     # --- after the last test ---
 
@@ -184,18 +197,31 @@ class Controller:
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
     def _finish(self, session: pytest.Session) -> None:
+        measuring = self._measuring
+        if measuring:
+            measuring.report_error(self.ending)
         self.planned = [] if self._exhaustion.happened else self.planned
-        if self.planned:
+        if self.planned and measuring:
+            self._judge_measured(measuring)
             self._confirm(session)
             self._soak(session)
             self._read_closing(session)
         self._start.undo_preparations()
         self.run.hurry()
-        if not self.planned:
+        if not (self.planned and measuring):
             return
         self._ended = self._end()
-        self._tell_absent(session)
+        self._tell_absent(measuring)
         self._report(session)
+
+    def _judge_measured(self, measuring: LadderRun) -> None:
+        """Judge what was measured for items that pytest has not run, unless it was interrupted."""
+        if self._is_interrupted and not self._stopped_itself():
+            return
+        for item in measuring.judged({item for item in self.planned if item not in self.records}):
+            recording.keep_judgements([item], self.run.store)
+            report = demanded.of_record(item, self.run)
+            self.config.hook.pytest_runtest_logreport(report=report)
 
     def _report(self, session: pytest.Session) -> None:
         """Reach the verdict, and write all reports but those of pytest's own plugins."""
@@ -315,9 +341,9 @@ class Controller:
         twice = printed_twice(kept, platform)
         return replace(found, soak=self._soaked, earlier=earlier, repeated=twice)
 
-    def _tell_absent(self, session: pytest.Session) -> None:
+    def _tell_absent(self, measuring: LadderRun) -> None:
         """Add a record for each item that did not run, and the closing items."""
-        never = demanded.never_came(self.run, session, self.planned, self.records)
+        never = demanded.never_came(self.run, measuring.ladder, self.records)
         absent = list(map(recording.earlier(self.config), never))
         self._keep(absent)
         recording.keep_judgements_alone(absent, self.run.store)

@@ -84,6 +84,10 @@ class SessionStart:
         self._log_changes(found)
         self._refuse_confused(cluster, found)
 
+    def keep_leases(self) -> None:
+        """Renew leases on nodes. Raises ``NodeTaken`` if another run holds one by now."""
+        self._holding.keep()
+
     def abandon_leases(self) -> None:
         """Leave it to the nodes to end the leases, for which this machine has no means left."""
         self._holding.abandon()

@@ -10,17 +10,15 @@ import pytest
 from railgauge.plugin.reporters import keep_terminal, tell
 from railgauge.report.causes import printable
 from railgauge.run.services import RunServices
-from railgauge.run.settings import RunSettings
-from railgauge.run.waiting import PassedOn, WaitLines, each_second
+from railgauge.run.waiting import WaitLines, each_second
 
 
 class WaitHooks:
-    """Plugin of the controller and of each worker, which passes its lines on."""
+    """Plugin of the controller."""
 
-    def __init__(self, config: pytest.Config, settings: RunSettings, run: RunServices) -> None:
-        self._config, self._settings = config, settings
+    def __init__(self, config: pytest.Config, run: RunServices) -> None:
+        self._config = config
         self._lines = WaitLines(run.waits)
-        self._passed_on = PassedOn(run.store.folder / "leases")
         self._looking = ExitStack()
 
     def pytest_sessionstart(self) -> None:
@@ -32,9 +30,5 @@ class WaitHooks:
         self._looking.close()
 
     def _look(self) -> None:
-        lines = list(self._lines.due(time.monotonic()))
-        if self._settings.is_worker:
-            self._passed_on.leave(self._settings.part, lines)
-            return
-        for line in (*lines, *self._passed_on.new()):
+        for line in self._lines.due(time.monotonic()):
             tell(self._config, printable(line))

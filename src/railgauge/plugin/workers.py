@@ -1,15 +1,14 @@
-"""The workers of ``-n W``: they get items, and the items of a dead worker are not lost.
+"""The workers of ``-n W``, which judge items: an item at which one dies is run by another one.
 
-All workers are on the machine on which the run was started. There the kernel kills a worker when
-its controller dies, and the locks in the run's folder are kernel locks. On another machine neither
-works, and a node could be measured twice at the same time. docs/clusters.md says what to do if one
-machine is not enough.
+All workers are on the machine on which the run was started: they read what was measured in the
+run's folder, whose locks are kernel locks. docs/clusters.md says what to do if one machine is not
+enough.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -18,18 +17,18 @@ from _pytest.runner import runtestprotocol  # nothing public returns the reports
 from xdist.dsession import get_default_max_worker_restart  # its option may be left out
 
 from railgauge.core.errors import BadInput, NoEvidence
-from railgauge.judging.record import MEASUREMENTS, ItemRecord, with_error
-from railgauge.planning import plan
-from railgauge.plugin import worksheet
-from railgauge.plugin.opening import SETTINGS
+from railgauge.judging.record import MEASUREMENTS, with_error
+from railgauge.planning.collected import About, each_row
+from railgauge.plugin import asked_items
+from railgauge.plugin.recording import ROWS
 from railgauge.plugin.reporters import tell
-from railgauge.plugin.scheduling import CaseScheduling, Loss
 from railgauge.report import html
+from railgauge.run.ladder import begun
 from railgauge.run.services import RunServices
 from railgauge.run.store import Store
-from railgauge.verdict.unanswered import NEVER_RAN
 
 _LOG = "crashes.jsonl"
+_DEATHS = 2  # of workers, after which an item is given up
 
 
 def refuse_elsewhere(config: pytest.Config) -> None:
@@ -52,110 +51,56 @@ def _is_here(spec: str) -> bool:
 
 
 class WorkerSupervisor:
-    """Plugin of the controller: schedules items, and handles those of workers that die."""
+    """Plugin of the controller: has an item at which a worker died run once more."""
 
-    def __init__(self, config: pytest.Config, run: RunServices, at_once: int) -> None:
+    def __init__(self, config: pytest.Config, run: RunServices) -> None:
         self._config = config
         self._run = run
-        self._at_once = at_once
-        self._scheduling: CaseScheduling | None = None
+        self._deaths = defaultdict[str, list[str]](list)
         self._told: list[str] = []
+        self._items: dict[str, About] = {}
+
+    @pytest.hookimpl(optionalhook=True, trylast=True)
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        if not self._items:
+            self._items = dict(asked_items.read(self._run.store, ids))
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_make_scheduler(self, config: pytest.Config) -> CaseScheduling:
-        about = (config, self._at_once, lambda: self._sheet.units)
-        self._scheduling = CaseScheduling(*about, self._lost)
-        return self._scheduling
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        if self._scheduling and report.when == "teardown" and hasattr(report, "item_index"):
-            self._scheduling.reported(report.node, report.item_index)
-
-    @functools.cached_property
-    def _sheet(self) -> worksheet.Worksheet:
-        return worksheet.read(self._run.store)
-
-    # --- a worker that has ended with items in its queue ---
-
-    def _lost(self, loss: Loss) -> None:
-        if not loss.running:
-            self._run.gates.stop(NEVER_RAN)  # so that no gate waits for its items
-            return
-        running = {one.id for _, one in self._records_of(loss.running)}
+    def pytest_handlecrashitem(self, crashitem: str, report: Any, sched: Any) -> None:
+        dead = self._deaths[crashitem]
+        dead.append(report.node.gateway.id)
+        again = len(dead) < _DEATHS and self._is_replaced() and _is_pending(sched, crashitem)
+        rows = [begun(row) for row, _ in each_row(crashitem, self._items[crashitem])]
+        ids = {row.id for row in rows}
         # An item may have been judged without a report; the next attempt counts instead.
-        self._run.store.take_out(MEASUREMENTS, lambda line: line["id"] in running)
-        replaced = self._is_replaced()
-        self._tell(loss, again=replaced and not loss.given_up)
-        for place, record in self._records_of(loss.given_up):
-            self._report(loss, record)
-            self._never(place, record)
-        if not replaced:
-            assert self._scheduling
-            for place, record in self._records_of(self._scheduling.left()):
-                self._never(place, record)
-
-    def _tell(self, loss: Loss, *, again: bool) -> None:
-        worker, running = loss.workers[-1], [self._id(item) for item in loss.running]
-        more = f" and measured for {len(running) - 1} more" if len(running) > 1 else ""
-        other = "other workers run them, one by one" if more else "another worker runs it"
-        then = other if again else "it is given up"
-        self._told.append(f"worker {worker} died while it ran {running[0]}{more}; {then}")
-        for item in running:
-            self._run.store.append(
-                _LOG,
-                {
-                    "schema_version": 1,
-                    "at": datetime.now(timezone.utc).isoformat(),
-                    "worker": worker,
-                    "item": item,
-                    "again": again,
-                },
-            )
-        tell(self._config, self._told[-1])
-
-    def _records_of(self, items: Iterable[int]) -> list[tuple[int, ItemRecord]]:
-        """The records of items, each without a result, with their places among all records."""
-        assert self._scheduling
-        wanted, ids = set(items), self._sheet.ids(self._scheduling.collection or ())
-        every = enumerate(self._sheet.records(ids) if wanted else ())
-        return [(place, record) for place, (item, record) in every if item in wanted]
-
-    def _report(self, loss: Loss, record: ItemRecord) -> None:
-        """Report an item at which several workers died as an error, to every reporter."""
+        self._run.store.take_out(MEASUREMENTS, lambda line: line["id"] in ids)
+        self._tell(crashitem, dead[-1], again=again)
+        if again:
+            report.outcome = "rerun"
+            return
         error = NoEvidence(
-            f"{len(loss.workers)} workers died while they ran {self._id(loss.running[0])}: "
-            f"{', '.join(loss.workers)}",
+            f"{len(dead)} workers died while they ran {crashitem}: {', '.join(dead)}"
+            if len(dead) > 1
+            else f"worker {dead[0]} died while it ran {crashitem}",
             remedy="check the kernel log of this machine, for example for lack of memory",
         )
-        xdist: Any = self._config.pluginmanager.getplugin("dsession")
-        report: Any = pytest.TestReport(
-            nodeid=record.id,
-            location=(record.id.partition("::")[0], None, record.id),
-            keywords={},
-            outcome="failed",
-            longrepr=f"{error.kind}: {error}",
-            when="teardown",
-        )
-        report.railgauge = with_error(record, error).to_json()
-        xdist.worker_testreport(node=loss.worker, rep=report)  # as if the worker's, for -x
+        report.when, report.longrepr = "teardown", f"{error.kind}: {error}"
+        records = [with_error(row, error).to_json() for row in rows]
+        rows_of_item = {ROWS: records} if len(records) > 1 else {}
+        report.railgauge = {**records[0], **rows_of_item}
 
-    def _never(self, place: int, record: ItemRecord) -> None:
-        """Have no gate wait for an item that will never run."""
-        platform = self._config.stash[SETTINGS].platform
-        nodes = plan.gate_nodes(platform, record.subject, record.nodes)
-        self._run.gates.ended(record, place, nodes)
+    def _tell(self, item: str, worker: str, *, again: bool) -> None:
+        then = "another worker runs it" if again else "it is given up"
+        self._told.append(f"worker {worker} died while it ran {item}; {then}")
+        at = datetime.now(timezone.utc).isoformat()
+        line = {"schema_version": 1, "at": at, "worker": worker, "item": item, "again": again}
+        self._run.store.append(_LOG, line)
+        tell(self._config, self._told[-1])
 
     def _is_replaced(self) -> bool:
         """Whether xdist starts another worker; not after too many deaths, or in a stopping run."""
         most = get_default_max_worker_restart(self._config)
-        xdist: Any = self._config.pluginmanager.getplugin("dsession")
-        return not xdist.shouldstop and (most is None or len(self._told) < most)
-
-    def _id(self, item: int) -> str:
-        assert self._scheduling
-        assert self._scheduling.collection
-        return self._scheduling.collection[item]
+        return most is None or sum(map(len, self._deaths.values())) <= most
 
     # --- the end ---
 
@@ -170,15 +115,27 @@ class WorkerSupervisor:
         prefix.append(html.paragraphs(self._told))
 
 
+def _is_pending(sched: Any, item: str) -> bool:
+    """Have a scheduler of xdist run an item again; some cannot."""
+    try:
+        sched.mark_test_pending(item)
+    except NotImplementedError:
+        return False
+    return True
+
+
 class WorkerReporting:
-    """Plugin of a worker: writes the worksheet, and sends an item's reports when it has ended."""
+    """Plugin of a worker: writes what its items are about, and sends their reports.
+
+    An item's reports are sent together, when it has ended.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        worksheet.write(self._store, session.items)
+        asked_items.write(self._store, session.items)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(

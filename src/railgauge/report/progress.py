@@ -11,10 +11,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 
-from railgauge.core.model import Outcome
 from railgauge.core.units import format_duration
-from railgauge.judging.record import ItemRecord
 from railgauge.planning.forecast import Work
+from railgauge.planning.work_queue import Unit
 
 _EVERY_S = 60.0
 
@@ -32,33 +31,36 @@ class RunProgress:
         self._total = sum(work.runs for work in self._works.values())
         self._left_s = sum(work.takes_s() for work in self._works.values())
         self._write, self._clock = write, clock
-        self._seen: set[tuple[str, tuple[str, ...], str]] = set()
+        self._seen: set[str] = set()
+        self._made = 0
         self._expected_s = 0.0  # of what was measured so far, by the platform file
         self._began_s = clock()
         self._rung, self._told_s = -1, 0.0
 
-    def ended(self, record: ItemRecord) -> None:
-        """An item has ended; of those that share a measurement the first one counts."""
-        key = (record.subject, record.nodes, record.pairing)
-        work = self._works.get(record.subject)
-        if work is None or key in self._seen:
-            return
-        if not self._seen:
-            self._began_s = self._clock() - record.duration_s
-        self._seen.add(key)
-        cost_s = work.case_s
-        self._left_s -= cost_s
-        if record.outcome is not Outcome.BLOCKED:
-            self._expected_s += cost_s
-            self._tell(record)
+    def begin(self) -> None:
+        """The first measurement begins now."""
+        self._began_s = self._clock()
 
-    def _tell(self, record: ItemRecord) -> None:
-        now_s = self._clock()
-        if record.rung <= self._rung and now_s - self._told_s < _EVERY_S:
+    def decided(self, unit: Unit, cases: int, *, is_measured: bool) -> None:
+        """The measurements of a unit were made, or were blocked."""
+        work = self._works.get(unit.kind)
+        if work is None or unit.case in self._seen:
             return
-        self._rung, self._told_s = max(self._rung, record.rung), now_s
-        number, total = len(self._seen), max(self._total, len(self._seen))
-        line = f"rung {record.rung}, {record.subject}: measurement {number} of {total}"
+        self._seen.add(unit.case)
+        self._made += cases
+        cost_s = cases * work.case_s
+        self._left_s -= cost_s
+        if is_measured:
+            self._expected_s += cost_s
+            self._tell(unit)
+
+    def _tell(self, unit: Unit) -> None:
+        now_s = self._clock()
+        if unit.rung <= self._rung and now_s - self._told_s < _EVERY_S:
+            return
+        self._rung, self._told_s = max(self._rung, unit.rung), now_s
+        total = max(self._total, self._made)
+        line = f"rung {unit.rung}, {unit.kind}: measurement {self._made} of {total}"
         self._write(f"{line}{self._remaining(now_s)}")
 
     def _remaining(self, now_s: float) -> str:

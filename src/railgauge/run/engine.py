@@ -1,197 +1,284 @@
-"""Measures many cases at once in one process, ahead of the items that judge them.
+"""Carries out the ladder: makes its measurements in an order of its own, up to K at a time.
 
-``begin`` gets a queue of units, which says what may start next: that of the run, or in a worker of
-pytest-xdist what the controller has handed to it. Threads measure the cases of the units. The
-caller judges a unit when ``next_unit`` returns it, and then calls ``judged``. Results are kept in
-memory until then.
-
-A process without a queue measures each case when an item asks for it.
+One thread, the conductor, decides what starts next, judges what was measured as far as gates and
+the stop at corrupt data need it, and publishes for each case one decision (``run.decided``). K
+threads measure. Nothing here waits for pytest, whose items judge in an order of their own, in this
+process or in workers.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 
-from railgauge.core.model import Case
-from railgauge.core.question import CaseResult
+from railgauge.config.thresholds import Measurement, Platform
+from railgauge.core.model import Case, Outcome
+from railgauge.core.question import READ, CaseResult, Question
+from railgauge.judging import by_evidence
+from railgauge.judging.assessor import Assessor
+from railgauge.judging.correctness import CORRUPTION, checks_results
+from railgauge.judging.gates import Gates, ended
+from railgauge.judging.record import ItemRecord
 from railgauge.planning.work_queue import Unit, WorkQueue
+from railgauge.run import storage
+from railgauge.run.decided import Decision, Decisions
+from railgauge.run.ladder import Ladder, LadderRow
+from railgauge.verdict.unanswered import NEVER_RAN
 
-# Units that were measured and wait to be judged; more would only fill the memory.
-_MOST_WAITING = 64
 # How often to look whether a node has waited long enough for its partner.
 _LOOK_S = 0.2
 # How long a thread may keep the interpreter: hundreds of threads would spend more on switches.
 _SWITCH_S = 0.05
 # Below this number of measurements at once the interpreter's own interval costs nothing.
 _FEW = 16
+_WRONG = (Outcome.FAILED, Outcome.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
-class EngineWork:
-    """What an engine needs to know of a run: the queue of its units, and the cases of each unit.
+class Judging:
+    """By what the engine judges what it has measured.
 
-    ``is_measured`` says of a unit with cases, when its lower rungs have ended, whether a gate keeps
-    it from being measured.
+    ``most_wrong`` is the number of failed items at which the run stops; 0 for no such number.
     """
 
-    queue: WorkQueue
-    cases_of: Callable[[Unit], tuple[Case, ...]]
-    is_measured: Callable[[Unit], bool]
+    platform: Platform
+    assessor: Assessor
+    no_gates: bool = False
+    most_wrong: int = 0
 
 
-class CaseEngine:
-    """The measurements of one process; ``at_once`` of them at the same time."""
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """How the engine measures: ``at_once`` cases at the same time, never two on one node.
+
+    ``interrupted`` ends the measurements of all threads while its block runs. ``decided`` is called
+    for each unit that is decided, by the engine's own thread.
+    """
+
+    measure: Callable[[Case], CaseResult]
+    interrupted: Callable[[], AbstractContextManager[None]]
+    at_once: int = 1
+    decided: Callable[[Unit, Decision], None] = lambda _unit, _decision: None
+
+
+class LadderEngine:
+    """The measurements of a run."""
 
     def __init__(
-        self,
-        measure: Callable[[Case], CaseResult],
-        interrupted: Callable[[], AbstractContextManager[None]],
-        at_once: int,
+        self, ladder: Ladder, judging: Judging, measuring: Measuring, decisions: Decisions
     ) -> None:
-        """``interrupted`` ends the measurements of all threads while its block runs."""
-        self.at_once = at_once
-        self._measure = measure
-        self._interrupted = interrupted
-        self._changed = threading.Condition()
-        self._work = EngineWork(WorkQueue(), lambda _: (), lambda _: True)
+        self._ladder, self._judging, self._measuring = ladder, judging, measuring
+        self._decisions = decisions
+        self._queue, self._gates = WorkQueue(ladder.units), Gates()
+        self._left_wrong = judging.most_wrong
+        self._inbox = SimpleQueue[tuple[Unit, BaseException | None] | None]()
+        self._running: dict[Unit, tuple[str, ...]] = {}
+        self._requests: dict[Unit, Case] = {}
         self._is_over = False
-        self._running: set[Unit] = set()
-        self._ready: deque[Unit] = deque()
-        self._judging: Unit | None = None
-        self._made: dict[Case, Future[dict[Case, CaseResult]]] = {}
-        self._broken: Exception | None = None
+        self._switch_s = sys.getswitchinterval()
+        self._threads = ThreadPoolExecutor(measuring.at_once, "measuring")
+        self._conductor = threading.Thread(target=self._conduct, name="conductor", daemon=True)
 
-    def result(self, case: Case) -> CaseResult:
-        """Return the result of a case: made ahead, or measured now by this thread."""
-        made = self._made.get(case)
-        return made.result()[case] if made else self._measure(case)
+    # --- the controller ---
 
-    @contextmanager
-    def begin(self, work: EngineWork) -> Iterator[None]:
-        """Measure the work ahead while the block runs; an error in the block ends all of it."""
-        self._work = work
-        threads, was_s = ThreadPoolExecutor(self.at_once, "measuring"), sys.getswitchinterval()
-        self._submit, self._threads = threads.submit, threads
-        if self.at_once > _FEW:
+    def begin(self) -> None:
+        """Begin to carry out the ladder."""
+        if self._measuring.at_once > _FEW:
             sys.setswitchinterval(_SWITCH_S)
+        self._conductor.start()
+
+    def end(self) -> None:
+        """End what is measured now; without effect if that has happened."""
+        self._is_over = True
+        self._inbox.put(None)
+        self._conductor.join()  # it may be ending the measurements because of what it has found
+        if not self._decisions.stopped:
+            self._close(NEVER_RAN)
+        sys.setswitchinterval(self._switch_s)
+
+    def judged(self, ids: Collection[str]) -> Iterator[ItemRecord]:
+        """Judge the items with these ids that were measured, by their evidence alone."""
+        for unit in self._ladder.units:
+            for row in self._ladder.rows(unit):
+                decided = self._decisions.known(row.case) if row.case else None
+                if decided and decided.measured and row.item.id in ids:
+                    yield self._judged(row, decided)
+
+    # --- the conductor ---
+
+    def _conduct(self) -> None:
         try:
-            yield
-        except BaseException:
-            self._end()
-            raise
-        finally:
-            sys.setswitchinterval(was_s)
-            threads.shutdown()
-
-    def next_unit(self) -> Unit | None:
-        """Wait for a unit that can be judged, and return it; ``None`` if there is no other one.
-
-        Raises the error that kept a unit from being started.
-        """
-        with self._changed:
-            while True:
-                if self._broken:
-                    raise self._broken
+            while not self._is_over:
+                self._take_requests()
                 self._start()
-                if self._ready:
-                    self._judging = self._ready.popleft()
-                    return self._judging
-                if not self._running and not self._work.queue:
-                    return None
-                self._changed.wait(_LOOK_S)
-
-    @property
-    def was_measured(self) -> bool:
-        """Whether the unit that ``next_unit`` returned last has results, or an error, of its own.
-
-        They are on disk, so they are judged even if the run was stopped meanwhile.
-        """
-        return bool(self._judging and self._has_results(self._judging))
-
-    def stop(self) -> Iterator[Unit]:
-        """End what is measured now, and yield the units that have been, to be judged."""
-        self._end()
-        while self._ready:
-            self._judging = self._ready.popleft()
-            if self._has_results(self._judging):
-                yield self._judging
-
-    def upcoming(self) -> Unit | None:
-        """Return what ``next_unit`` would return now without waiting."""
-        with self._changed:
-            return self._ready[0] if self._ready else None
-
-    def judged(self, unit: Unit) -> None:
-        """All items of a unit have ended: what waits for its rung may start."""
-        with self._changed:
-            self._work.queue.judged(unit)
-            for case in self._work.cases_of(unit):
-                self._made.pop(case, None)
-
-    def look(self) -> None:
-        """Have ``next_unit`` look into its queue again: something was added to it."""
-        with self._changed:
-            self._changed.notify()
-
-    def _end(self) -> None:
-        with self._interrupted():
+                with suppress(Empty):
+                    if heard := self._inbox.get(timeout=_LOOK_S):
+                        self._heard(*heard)
+        except BaseException as error:
             self._is_over = True
-            self._threads.shutdown(cancel_futures=True)
+            self._decisions.fail(error)  # first of all: there may be no means left for more
+            with suppress(Exception):
+                self._close(f"the run was stopped: {error}")
 
-    def _has_results(self, unit: Unit) -> bool:
-        made = [self._made.get(case) for case in self._work.cases_of(unit)]
-        return any(one and one.done() and not _is_ended(one) for one in made)
+    def _take_requests(self) -> None:
+        for case in self._decisions.requested():
+            rung = self._judging.platform.measurements[case.measurement].rung
+            unit = Unit((), rung, case.nodes, case.key)
+            if unit not in self._requests:  # another worker may have asked for it
+                self._requests[unit] = case
+                self._queue.add(unit)
 
     def _start(self) -> None:
-        """Start the units that can start now; those without a measurement are ready at once."""
-        queue = self._work.queue
-        while (room := self._room()) and (units := queue.start(room)):
-            measured = [unit for unit in units if self._needs_measuring(unit)]
-            # All of them count as running before the first one ends, which may start others.
-            self._running.update(measured)
+        """Start what can start now; what is not measured is decided at once."""
+        while not self._is_over and (room := self._measuring.at_once - len(self._running)):
+            units = self._queue.start(room)
+            if not units:
+                return
+            unmeasured = list[tuple[Unit, tuple[str, ...]]]()
             for unit in units:
-                if unit in self._running:
-                    self._begin(unit)
+                blockers = self._blockers(unit)
+                if unit.case and (not blockers or self._is_checked(unit)):
+                    self._running[unit] = blockers
+                    self._threads.submit(self._measured, unit)
                 else:
-                    queue.freed(unit)
-                    self._ready.append(unit)
+                    self._queue.freed(unit)
+                    unmeasured.append((unit, blockers))
+            for unit, blockers in unmeasured:
+                self._decide(unit, Decision(blockers=blockers))
 
-    def _needs_measuring(self, unit: Unit) -> bool:
-        return bool(self._work.cases_of(unit)) and self._work.is_measured(unit)
+    def _measured(self, unit: Unit) -> None:
+        """Measure the cases of a unit; called in a thread of its own."""
+        try:
+            for case in self._cases(unit):
+                self._measuring.measure(case)
+        except BaseException as error:
+            self._inbox.put((unit, error))
+        else:
+            self._inbox.put((unit, None))
 
-    def _room(self) -> int:
-        waiting = len(self._running) + len(self._ready)
-        most = min(self.at_once - len(self._running), self.at_once + _MOST_WAITING - waiting)
-        return 0 if self._is_over else most
+    def _cases(self, unit: Unit) -> Iterator[Case]:
+        if unit in self._requests:
+            yield self._requests[unit]
+            return
+        yield from self._ladder.cases(unit)
+        if not self._running[unit]:  # behind its gate only its results are checked
+            yield from self._ladder.compared(unit)
 
-    def _begin(self, unit: Unit) -> None:
-        cases = self._work.cases_of(unit)
-        made = self._submit(self._measured, cases)
-        self._made.update(dict.fromkeys(cases, made))
-        made.add_done_callback(lambda _: self._ended(unit))
+    def _heard(self, unit: Unit, error: BaseException | None) -> None:
+        """Decide a unit that was measured, or that an error of the suite kept from it."""
+        blockers = self._running.pop(unit)
+        if error is not None:
+            if not _is_of_one_case(error):
+                raise error
+            self._queue.freed(unit)
+            broken = f"{type(error).__name__}: {error}"
+            self._decide(unit, Decision(blockers=blockers, broken=broken))
+            return
+        self._queue.measured(unit)
+        self._start()  # its nodes are free, and need not wait for its judgement
+        self._decide(unit, Decision(measured=True, blockers=blockers))
 
-    def _measured(self, cases: Sequence[Case]) -> dict[Case, CaseResult]:
-        return {case: self._measure(case) for case in cases}
+    def _decide(self, unit: Unit, decision: Decision) -> None:
+        if case := self._requests.pop(unit, None):
+            self._decisions.add(case, decision, requested=True)
+        else:
+            self._publish(unit, decision)
+            self._note(unit, decision)
+        self._queue.judged(unit)
+        self._measuring.decided(unit, decision)
 
-    def _ended(self, unit: Unit) -> None:
-        """Called by the thread that has measured a unit."""
-        with self._changed:
-            self._running.discard(unit)
-            self._work.queue.measured(unit)
-            self._ready.append(unit)
-            try:
-                self._start()
-            except Exception as error:  # no other thread can be started; nobody here would see it
-                self._broken = error
-            self._changed.notify()
+    def _publish(self, unit: Unit, decision: Decision) -> None:
+        for case in self._ladder.cases(unit):
+            self._decisions.add(case, decision)
+        if decision.measured and not decision.blockers:
+            for case in self._ladder.compared(unit):
+                self._decisions.add(case, decision, requested=True)
+
+    def _note(self, unit: Unit, decision: Decision) -> None:
+        """Tell the gates how the items of a unit end, and stop the run if they say so."""
+        if not self._is_over and decision.measured and (why := self._corruption(unit)):
+            self._stop(f"the run was stopped: {why}")
+        most_wrong = self._judging.most_wrong
+        if decision.broken or not (most_wrong or self._ladder.is_below_others(unit)):
+            return
+        for row in self._ladder.rows(unit):
+            with _of_one_case():
+                record = self._judged(row, decision)
+                self._gates.note(ended(record, row.place, row.gated))
+                self._left_wrong -= record.outcome in _WRONG
+        if most_wrong and self._left_wrong <= 0:
+            self._stop(NEVER_RAN)
+
+    def _judged(self, row: LadderRow, decision: Decision) -> ItemRecord:
+        item = row.item
+        if decision.blockers:
+            checked = row.case if decision.measured else None
+            item = by_evidence.blocked(item, decision.blockers, checked)
+        return by_evidence.judged(item, self._judging.assessor)
+
+    def _corruption(self, unit: Unit) -> str:
+        """What is wrong with the results of a unit; empty if nothing is."""
+        for case in self._ladder.cases(unit):
+            if not checks_results(self._measurement(case).tool):
+                continue
+            with _of_one_case():
+                for one in self._judging.assessor.answer(Question(READ, case)).judgements:
+                    if one.metric == CORRUPTION and one.outcome is Outcome.FAILED:
+                        return f"data corruption: {one.reason}"
+        return ""
+
+    def _measurement(self, case: Case) -> Measurement:
+        return self._judging.platform.measurements[case.measurement]
+
+    # --- gates ---
+
+    def _blockers(self, unit: Unit) -> tuple[str, ...]:
+        if self._judging.no_gates or not unit.case or not unit.items:
+            return ()
+        return self._gates.blockers(unit.rung, self._ladder.gated(unit))
+
+    def _is_checked(self, unit: Unit) -> bool:
+        """Whether a blocked unit is measured all the same, to check its results."""
+        (case, *_) = self._ladder.cases(unit)
+        return self._gates.is_checked(self._measurement(case), case.nodes)
+
+    # --- the end ---
+
+    def _stop(self, why: str) -> None:
+        self._is_over = True
+        self._close(why)
+
+    def _close(self, why: str) -> None:
+        """End what is measured now. What has been measured by then is evidence, and is judged."""
+        if self._running:
+            with self._measuring.interrupted():
+                self._threads.shutdown(cancel_futures=True)
+        self._threads.shutdown()
+        with suppress(Empty):
+            while True:
+                heard = self._inbox.get_nowait()
+                if heard and heard[1] is None and heard[0] in self._running:
+                    blockers = self._running.pop(heard[0])
+                    if heard[0].items:
+                        self._publish(heard[0], Decision(measured=True, blockers=blockers))
+        self._decisions.stop(why)
 
 
-def _is_ended(made: Future[dict[Case, CaseResult]]) -> bool:
-    """Whether a measurement was ended before it had a result."""
-    return made.cancelled() or made.exception() is not None
+@contextmanager
+def _of_one_case() -> Iterator[None]:
+    """An error of the suite in the block: the test of the item will raise it as well."""
+    try:
+        yield
+    except Exception as error:
+        if not _is_of_one_case(error):
+            raise
+
+
+def _is_of_one_case(error: BaseException) -> bool:
+    """Whether an error may be one of this case alone, and not a lack of this machine."""
+    return isinstance(error, Exception) and not storage.is_lack(error)

@@ -96,23 +96,20 @@ class Holding:
         allow_many_files()
         self._leases.take(nodes, wait_s)
 
-    def sweep(self, part: str) -> None:
-        """End the commands that a dead worker has left on the nodes; ``part`` is its name."""
-        self._leases.sweep(part)
-
     def refuse_lost(self) -> None:
         """Raise ``NodeTaken`` if a lease was lost and another run holds it now."""
         if self._lost:
             raise self._lost
 
-    def renew(self, *, in_background: bool) -> None:
-        """Renew leases that a reboot or a long outage has ended; checks at most every 5 s."""
+    def renew(self) -> None:
+        """Renew leases that a reboot or a long outage has ended; checks at most every 5 s.
+
+        In the background: judging must not wait for a node.
+        """
         if time.monotonic() - self._looked_at < _LOOK_S:
             return
         self._looked_at = time.monotonic()
-        if not in_background:
-            self._renew()
-        elif self._renewing is None or not self._renewing.is_alive():
+        if self._renewing is None or not self._renewing.is_alive():
             self._renewing = Thread(target=self._renew, daemon=True)
             self._renewing.start()
 

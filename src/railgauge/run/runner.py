@@ -1,4 +1,4 @@
-"""Runs cases: leases the nodes, starts servers, runs clients, and stores their output."""
+"""Runs cases: starts servers, runs clients, and stores their output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from railgauge.core.errors import ConnectionLost, NoEvidence, PortInUse, ToolFai
 from railgauge.core.model import Case, Cluster, Command, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import BESIDE_ROLES, COUNTER_ROLES, LOAD_ROLES, Role
-from railgauge.leases.files import Leases
 from railgauge.run.control_host import MadeRun
 from railgauge.run.hung import HungTools
 from railgauge.run.sampling import GpuSampling
@@ -47,12 +46,11 @@ def ports_of(cluster: Cluster) -> range:
 
 
 class Runner:
-    """Measures each case once in a run, even if several items and workers ask for it."""
+    """Measures each case once in a run, even if several items ask for it."""
 
     def __init__(
         self,
         sessions: Sessions,
-        leases: Leases,
         store: Store,
         plan: Planner,
         counters: CounterProbe = lambda _: (),
@@ -71,7 +69,6 @@ class Runner:
         self._measured_with = measured_with
         self._ports = ports
         self._sessions = sessions
-        self._leases = leases
         self._store = store
         self._plan = plan
         self._counters = counters
@@ -81,11 +78,9 @@ class Runner:
 
     def measure(self, case: Case) -> CaseResult:
         """Return the transcripts of ``case``: those on disk, and missing repeats measured now."""
-        with self._leases.hold(case.nodes):
-            result = self._store.load(case)
-            if result is None or not _is_through(case, result):
-                result = self._measured(self._measured_with(case))[case]
-                self._sampling.release(case.nodes)
+        result = self._store.load(case)
+        if result is None or not _is_through(case, result):
+            result = self._measured(self._measured_with(case))[case]
         return result
 
     def _measured(self, cases: Sequence[Case]) -> dict[Case, CaseResult]:

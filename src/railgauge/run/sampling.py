@@ -46,7 +46,7 @@ class _Sampler:
 
 
 class GpuSampling:
-    """The samplers of one process. The lease of a node guards the one that runs there."""
+    """The samplers of a run."""
 
     def __init__(
         self,
@@ -55,20 +55,16 @@ class GpuSampling:
         *,
         gpus: int = 1,
         last_samples: Callable[[str], int] = lambda _: 0,
-        lasting: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``last_samples``: the character of an output at which the last sample of each GPU begins.
 
         A node has ``gpus`` GPUs: a sampler prints a line for each of them in turn.
-        ``lasting`` is false for a process beside which others measure on the same nodes: it ends
-        its samplers with each case, so that a node never has two.
         """
         self._sessions = sessions
         self._commands = lru_cache(maxsize=_CASES)(commands)  # one case has many repeats
         self._first_of_all = _FIRST_SAMPLE + gpus - 1
         self._last_samples = last_samples
-        self._lasting = lasting
         self._clock = clock
         self._running: dict[str, _Sampler] = {}
         self._silent: set[str] = set()  # nodes whose sampler printed nothing in time
@@ -94,11 +90,6 @@ class GpuSampling:
         except BaseException:
             self.end(case.nodes)
             raise
-
-    def release(self, nodes: Iterable[str]) -> None:
-        """End the samplers of nodes on which another process may measure next."""
-        if not self._lasting:
-            self.end(nodes)
 
     def end(self, nodes: Iterable[str]) -> None:
         """End the samplers of the nodes, and their whole process groups."""

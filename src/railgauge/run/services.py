@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
 from railgauge.config import hostfile
-from railgauge.core.case_cache import made_once
+from railgauge.core.case_cache import CaseCache, made_once
 from railgauge.core.errors import NoEvidence
 from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import Case, Cluster, Command, Node
@@ -21,12 +21,10 @@ from railgauge.facts.boot import KernelMark, Reboot
 from railgauge.judging import traffic
 from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.judging.confirmation import Remeasurement
-from railgauge.leases.files import Leases
 from railgauge.planning import plan, telemetry
 from railgauge.run import control_host
+from railgauge.run.decided import Decisions, HeardDecisions
 from railgauge.run.disk_quota import DiskQuota
-from railgauge.run.engine import CaseEngine
-from railgauge.run.gates import RunGates
 from railgauge.run.holding import read_tag
 from railgauge.run.hung import HungTools
 from railgauge.run.reboots import Watch
@@ -43,9 +41,6 @@ from railgauge.transport.sessions import Sessions
 from railgauge.transport.tag import Tag
 from railgauge.transport.waits import Waits
 from railgauge.verdict.decision import RunPlan
-
-# Added to the longest measurement: time to connect, wait for leases, and stop hanging commands.
-_GATE_SPARE_S = 300.0
 
 Measure = Callable[[Case], CaseResult]
 _Made = TypeVar("_Made")
@@ -94,19 +89,20 @@ class RunServices:
 
     ``cluster`` has the addresses at which the nodes are reached. It and ``sessions`` are made on
     first use, because the controller writes those addresses after its workers have started.
-    ``engine`` measures cases ahead of the items that ask for them.
+    ``decisions`` are what the engine says of each case; the controller alone has one.
     ``earlier`` is the run that this one carries on, ``recorded`` the one that it replays.
     """
 
     store: Store
-    gates: RunGates
+    decisions: Decisions
     surveyed: Surveyed
     tag: Tag
     cluster: Once[Cluster]
     sessions: Once[Sessions]
     earlier: Earlier | None
     recorded: ReplayedRun | None
-    engine: CaseEngine
+    _kept: Callable[[Case], CaseResult | None]
+    _measure: Measure
     _measure_again: Measure
     _measure_in: Callable[[str], Measure]
 
@@ -116,8 +112,14 @@ class RunServices:
         return self.surveyed.found
 
     def result(self, case: Case) -> CaseResult:
-        """Return the result of a case: measured now, or earlier in this run."""
-        return self.engine.result(case)
+        """Return the result of a case that was measured. Raises ``NoEvidence`` if it was not."""
+        if (result := self._kept(case)) is None:
+            raise NoEvidence("was not measured", where=case.key)
+        return result
+
+    def measure(self, case: Case) -> CaseResult:
+        """Measure a case, unless it was measured in this run; only the engine calls this."""
+        return self._measure(case)
 
     def measure_again(self, case: Case) -> CaseResult:
         """Measure a case for ``--confirm``; its result is stored in a separate folder."""
@@ -179,18 +181,25 @@ def built(
         def measure_in(name: str) -> Measure:
             return runners.into(store_in(folder / name), name)
 
-    engine = CaseEngine(measure, lambda: sessions().interrupted(), settings.at_once)
-    gates = RunGates(store, settings.longest_s + _GATE_SPARE_S)
+    kept = CaseCache[CaseResult]()
+
+    def stored(case: Case) -> CaseResult | None:
+        found = kept.get(case)
+        if found is None and (found := store.load(case)) is not None:
+            kept.keep(case, found)
+        return found
+
     return RunServices(
         store,
-        gates,
+        (HeardDecisions if settings.is_worker else Decisions)(store),
         surveyed,
         tag,
         cluster,
         sessions,
         earlier,
         recorded,
-        engine,
+        stored,
+        lambda case: kept.keep(case, measure(case)),
         again,
         measure_in,
     )
@@ -240,7 +249,7 @@ def _live(
 
 @dataclass(frozen=True, slots=True)
 class _Runners:
-    """Makes the runners of one process, which share its sessions, samplers and leases."""
+    """Makes the runners of one process, which share its sessions and samplers."""
 
     settings: RunSettings
     store: Store
@@ -260,13 +269,11 @@ class _Runners:
         return made_once(lambda case: runner().measure(case))
 
     def _runner(self, kept: Store, folder: str) -> Runner:
-        leases = Leases(self.store.folder / "leases")
         taken = taking_over(self.earlier, self.store, folder)
         ports = ports_of(self.cluster())
         plan, read = self._plan, self._counters
         return Runner(
             self.sessions(),
-            leases,
             kept,
             plan,
             read,
@@ -303,14 +310,13 @@ class _Runners:
 
 
 def _sampling(settings: RunSettings, cluster: Cluster, sessions: Sessions) -> GpuSampling:
-    """The samplers of this process; beside a worker others measure on the same nodes."""
+    """The samplers of the run."""
     platform = settings.platform
     return GpuSampling(
         sessions,
         lambda case: telemetry.samplers(case, platform, cluster),
         gpus=platform.gpus.count if platform.gpus else 1,
         last_samples=lambda text: telemetry.last_samples(text, platform),
-        lasting=not settings.is_worker,
     )
 
 

@@ -34,8 +34,7 @@ class RunSettings:
     another run holds, ``disk_limit_bytes`` what its folder may take.
     ``deviations`` are those that somebody has accepted.
     ``operator`` is who runs it. ``measures`` is the part of the level that it measures, ``None``
-    for all of it. ``at_once`` is the number of measurements that are made at a time: in all,
-    or in a worker by that worker.
+    for all of it. ``at_once`` is the number of measurements that are made at a time.
     ``holds_items``: all pairings and sizes of a test at one place are one item of pytest.
     """
 
@@ -76,13 +75,6 @@ class RunSettings:
         every = [m.environment for m in self.platform.measurements.values()]
         sources = (self.platform.environment, *every, self.declared.environment)
         return {name: value for source in sources for name, value in source.items()}
-
-    @property
-    def longest_s(self) -> float:
-        """The time limit of the level's longest measurement with all its repeats, in seconds."""
-        name, every = self.level.name, self.platform.measurements.values()
-        made = (m for m in every if name in m.extents)
-        return max((m.time_limit_s * m.extents[name].repeats for m in made), default=0.0)
 
     def evidence_of(self, found: Iterable[object]) -> Evidence:
         """The kind of evidence, given the survey's answers; that of a replay depends on neither."""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from railgauge.config import deviations
 from railgauge.config.hostfile import cluster_to_json
-from railgauge.core.errors import BadInput
+from railgauge.core.errors import BadInput, Exhausted
 from railgauge.core.exhaustion import said_to_have_run_out, what_ran_out
 from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import Cluster
@@ -73,6 +73,12 @@ def keep_input(store: Store, settings: RunSettings, reached: Cluster) -> None:
         store.write_json(deviations.FILE, deviations.to_json(settings.deviations))
     for name in (record.MEASUREMENTS, record.FILE):  # they exist even if nothing is measured
         (store.folder / name).touch()
+
+
+def is_lack(error: BaseException) -> bool:
+    """Whether an error says that this machine has run out of something, such as disk space."""
+    of_disk = isinstance(error, OSError) and error.errno in _NUMBERS
+    return of_disk or isinstance(error, Exhausted) or bool(what_ran_out(error))
 
 
 class ResourceExhaustion:

@@ -1,23 +1,19 @@
 """Says whom a run waits for, where it would print nothing for long.
 
 A line comes when nothing has ended for ten seconds, and every ten seconds after that; after a
-minute, in which a long tool is no surprise any more, once a minute. The process that the user
-started prints it; workers leave what they wait for in the run's folder.
+minute, in which a long tool is no surprise any more, once a minute.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
-from railgauge.run.store import put_whole
 from railgauge.transport.waits import Waits, told
 
 _LOOK_S = 1.0
 _SOON_S, _LATER_S = 10.0, 60.0
-_FILES = ".waits-"
 
 
 def due(since_s: float, told_s: float, now_s: float) -> bool:
@@ -63,26 +59,3 @@ def each_second(look: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         over.set()
-
-
-class PassedOn:
-    """The lines of workers, which have no terminal: each leaves its last ones in a folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._seen: dict[Path, int] = {}
-
-    def leave(self, part: str, lines: Sequence[str]) -> None:
-        """Leave the lines of a worker, if it has any."""
-        with suppress(OSError):
-            if lines:
-                put_whole(self._folder / f"{_FILES}{part}", "\n".join(lines))
-
-    def new(self) -> Iterator[str]:
-        """Yield the lines that were left since the last call."""
-        for path in sorted(self._folder.glob(f"{_FILES}*")):
-            with suppress(OSError):
-                changed = path.stat().st_mtime_ns
-                if self._seen.get(path) != changed:
-                    self._seen[path] = changed
-                    yield from path.read_text(encoding="utf-8").splitlines()

@@ -1,0 +1,101 @@
+"""What the items of a run are about: of this process, or as a worker of pytest-xdist wrote it.
+
+Only workers collect the items of a run with ``-n``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from railgauge.core.terms import Rung
+from railgauge.planning.collected import NO_SUBJECT, About, Subject
+from railgauge.planning.held import All
+from railgauge.plugin.items import ABOUT
+from railgauge.run.ladder import Items
+from railgauge.run.store import Store, write_whole
+
+# In a folder that is deleted at the end of the run.
+_FILE = "leases/items.json"
+
+
+def of(items: Sequence[pytest.Item]) -> Items:
+    return [(item.nodeid, _about(item)) for item in items]
+
+
+def by_place(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Return the items so that those at the same place follow each other, if some hold others.
+
+    What was measured and read for the first of them need not be read again for the next one.
+    """
+    about = [_about(item) for item in items]
+    if not any(one.held for one in about):
+        return [*items]
+    first: dict[object, int] = {}
+
+    def place(at: int) -> int:
+        one = about[at]
+        return first.setdefault((one.subject, one.nodes), at) if one.is_measured else at
+
+    return [items[at] for at in sorted(range(len(items)), key=place)]
+
+
+def write(store: Store, items: Sequence[pytest.Item]) -> None:
+    """Write the items, before the controller learns of them; all workers write the same.
+
+    What the items of a test share is written once.
+    """
+    path = store.folder / _FILE
+    if path.exists():
+        return
+    shared: dict[str, int] = {}
+    rows = []
+    for item in items:
+        about = _about(item)
+        test = shared.setdefault(json.dumps(_of_test(about)), len(shared))
+        rows.append([test, about.nodes, about.pairing, about.size_bytes])
+    tests = [json.loads(one) for one in shared]
+    write_whole(path, json.dumps({"tests": tests, "items": rows}))
+
+
+def read(store: Store, ids: Sequence[str]) -> Items:
+    """The items that a worker has written; ``ids`` are theirs."""
+    data = store.read_json(_FILE)
+    return list(zip(ids, _read(data["tests"], data["items"]), strict=True))
+
+
+def _read(tests: Sequence[Mapping[str, Any]], rows: Sequence[Sequence[Any]]) -> Iterator[About]:
+    shared = [_test(test) for test in tests]
+    for test, nodes, pairing, size in rows:
+        yield replace(shared[test], nodes=tuple(nodes), pairing=pairing, size_bytes=size)
+
+
+def _of_test(about: About) -> dict[str, Any]:
+    held = [[each.argument, list(map(_plain, each.values))] for each in about.held]
+    subject = [about.subject.kind, about.subject.name]
+    plain = {"subject": subject, "ways": about.ways, "rung": about.rung, "title": about.title}
+    return {**plain, "held": held, "is_skipped": about.is_skipped}
+
+
+def _test(plain: Mapping[str, Any]) -> About:
+    return About(
+        subject=Subject(*plain["subject"]),
+        ways=tuple(plain["ways"]),
+        rung=Rung(plain["rung"]),
+        title=plain["title"],
+        held=tuple(All(argument, tuple(values)) for argument, values in plain["held"]),
+        is_skipped=plain["is_skipped"],
+    )
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, int) else str(value)
+
+
+def _about(item: pytest.Item) -> About:
+    """What an item is about; one of no test of the ladder has its name alone."""
+    return item.stash.get(ABOUT, None) or About(NO_SUBJECT, (), Rung.PREFLIGHT, item.name)

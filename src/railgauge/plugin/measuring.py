@@ -1,0 +1,68 @@
+"""Has the ladder of a run carried out beside pytest's items, in the process that has the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+
+from railgauge.judging.assessor import Assessor
+from railgauge.judging.record import ItemRecord
+from railgauge.leases.nodes import NodeTaken
+from railgauge.planning.demand import DemandInputs
+from railgauge.planning.work_queue import Unit
+from railgauge.plugin.ending import Ending
+from railgauge.report.progress import RunProgress
+from railgauge.run import storage
+from railgauge.run.decided import Decision
+from railgauge.run.engine import Judging, LadderEngine, Measuring
+from railgauge.run.ladder import Items, Ladder
+from railgauge.run.services import RunServices
+from railgauge.run.settings import RunSettings
+
+
+class LadderRun:
+    """The ladder of the collected items, and the engine that carries it out."""
+
+    def __init__(self, settings: RunSettings, run: RunServices, items: Items) -> None:
+        self._settings, self._run = settings, run
+        scope = DemandInputs(settings.platform, settings.declared, settings.level)
+        self.ladder = Ladder(scope, items)
+        self._engine: LadderEngine | None = None
+
+    def begin(
+        self, progress: RunProgress, keep_leases: Callable[[], None], most_wrong: int
+    ) -> None:
+        """Begin to measure; ``keep_leases`` is called after each measurement.
+
+        The run stops when ``most_wrong`` items have gone wrong, unless that is 0.
+        """
+
+        def decided(unit: Unit, decision: Decision) -> None:
+            cases = len(self.ladder.cases(unit))
+            progress.decided(unit, cases, is_measured=decision.measured)
+            keep_leases()
+
+        settings, run = self._settings, self._run
+        fabric = settings.declared.fabric
+        assessor = Assessor(settings.platform, run.found, run.result, fabric)
+        judging = Judging(settings.platform, assessor, settings.no_gates, most_wrong)
+        measuring = Measuring(run.measure, run.interrupted, settings.at_once, decided)
+        self._engine = LadderEngine(self.ladder, judging, measuring, run.decisions)
+        progress.begin()
+        self._engine.begin()
+
+    def end(self) -> None:
+        """End what is measured now."""
+        if self._engine:
+            self._engine.end()
+
+    def judged(self, ids: Collection[str]) -> Iterator[ItemRecord]:
+        """Judge the items with these ids that were measured, by their evidence alone."""
+        return self._engine.judged(ids) if self._engine and ids else iter(())
+
+    def report_error(self, ending: Ending) -> None:
+        """Report the error that ended the measurements; raises a lack of this machine."""
+        error = self._run.decisions.error
+        if error and storage.is_lack(error):
+            raise error
+        if error and not isinstance(error, NodeTaken):  # which was reported where it was found
+            ending.wrong("the measurements were ended", error)

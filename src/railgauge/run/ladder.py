@@ -1,0 +1,161 @@
+"""The ladder of a run: what its items ask, as the units that the engine measures.
+
+The items are those that pytest has collected. What each of them asks follows from the demands of
+the level (``planning.demand``), so that no test has to run for it. Only the units are kept: the
+rows of one are made when it is judged, because a sign-off may have a million.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from railgauge.core.model import Case, Outcome
+from railgauge.core.question import READ, Question
+from railgauge.core.terms import Rung, Scope
+from railgauge.judging.record import ItemRecord
+from railgauge.planning import demand, plan
+from railgauge.planning.collected import About, CaseFinder, each_row
+from railgauge.planning.demand import DemandInputs, ItemKey
+from railgauge.planning.work_queue import Unit
+
+Items = Sequence[tuple[str, About]]
+"""The id of each item, in the order of the ladder, and what it is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class LadderRow:
+    """A row of an item before it is judged; ``place`` is its place in the ladder.
+
+    ``gated`` are the nodes whose gates it passes and may close, ``case`` is its measurement.
+    """
+
+    place: int
+    item: ItemRecord
+    gated: tuple[str, ...]
+    case: Case | None
+
+
+def begun(about: About, item_id: str = "") -> ItemRecord:
+    """The record of an item, or of a row, without a result."""
+    return ItemRecord(
+        id=about.row_id or item_id,
+        rung=about.rung,
+        subject=about.subject.name,
+        title=about.title,
+        outcome=Outcome.ERROR,
+        nodes=about.nodes,
+        pairing=about.pairing,
+        size_bytes=about.size_bytes,
+        ways=about.ways,
+    )
+
+
+class Ladder:
+    """The items of a run, and the units of them, lowest rung first."""
+
+    def __init__(self, scope: DemandInputs, items: Items) -> None:
+        self._scope, self._items = scope, items
+        self._finder = CaseFinder(scope.platform, scope.level.name)
+        self._starts = array("q", [0])
+        for _, about in items:
+            self._starts.append(self._starts[-1] + about.rows)
+        self.units = tuple(self._grouped())
+        self._top = dict[str, int]()
+        for unit in self.units:
+            for node in self.gated(unit):
+                self._top[node] = max(self._top.get(node, unit.rung), unit.rung)
+
+    def _grouped(self) -> Iterator[Unit]:
+        """The items that share a measurement, or on rung 0 a node."""
+        found = defaultdict[str, list[int]](list)
+        for number, (_, about) in enumerate(self._items):
+            if about.nodes and not about.is_skipped:
+                found[self._shared(about)].append(number)
+        for shared, numbers in found.items():
+            about = self._items[numbers[0]][1]
+            case = shared if about.is_measured else ""
+            yield Unit(tuple(numbers), about.rung, about.nodes, case)
+
+    def _shared(self, about: About) -> str:
+        nodes = ":".join(about.nodes)
+        if not about.is_measured:
+            return f"{about.rung} {nodes}"
+        measurement = self._scope.platform.measurements[about.subject.name]
+        # The part of another one is a link, a GPU or a switch: one run measures all of those.
+        path = about.pairing if measurement.scope == Scope.PATH else ""
+        return f"{measurement.name}[{nodes}{f'-{path}' if path else ''}]"
+
+    def ids(self) -> Iterator[str]:
+        """The ids of all rows."""
+        for item_id, about in self._items:
+            yield from (row.row_id for row, _ in each_row(item_id, about))
+
+    def records(self) -> Iterator[ItemRecord]:
+        """The records of all rows, each without a result."""
+        for item_id, about in self._items:
+            yield from (begun(row) for row, _ in each_row(item_id, about))
+
+    # --- of one unit ---
+
+    def cases(self, unit: Unit) -> tuple[Case, ...]:
+        """The measurements of a unit's items; none of those of a node on rung 0."""
+        if not unit.case:
+            return ()
+        item_id, about = self._items[unit.items[0]]
+        found = (self._finder.case(row) for row, _ in each_row(item_id, about))
+        return tuple(dict.fromkeys(found))
+
+    def compared(self, unit: Unit) -> tuple[Case, ...]:
+        """The other measurements with which those of a unit are compared."""
+        own = self.cases(unit)
+        every = (one.other for asked in self._asked(unit).values() for one in asked)
+        return tuple(dict.fromkeys(case for case in every if case and case not in own))
+
+    def gated(self, unit: Unit) -> tuple[str, ...]:
+        """The nodes whose gates a unit passes and may close."""
+        about = self._items[unit.items[0]][1]
+        return plan.gate_nodes(self._scope.platform, about.subject.name, about.nodes)
+
+    def is_below_others(self, unit: Unit) -> bool:
+        """Whether a gate may ask how the items of a unit ended."""
+        return any(unit.rung < self._top[node] for node in self.gated(unit))
+
+    def rows(self, unit: Unit) -> Iterator[LadderRow]:
+        """The rows of a unit, each with the questions that it asks."""
+        asked, gated = self._asked(unit), self.gated(unit)
+        for number in unit.items:
+            for place, (row, _) in enumerate(each_row(*self._items[number]), self._starts[number]):
+                case = self._finder.case(row) if row.is_measured else None
+                item = replace(begun(row), questions=tuple(_questions(row, case, asked)))
+                yield LadderRow(place, item, gated, case)
+
+    def _asked(self, unit: Unit) -> dict[ItemKey, list[Question]]:
+        """What the level demands of a unit."""
+        found = defaultdict[ItemKey, list[Question]](list)
+        if unit.rung == Rung.PREFLIGHT and not unit.case:
+            every = list(demand.of_node(self._scope, unit.nodes[0]))
+        else:
+            every = [one for case in self.cases(unit) for one in self._of_case(case)]
+        for one in every:
+            found[one.key].append(one.question)
+        return found
+
+    def _of_case(self, case: Case) -> Iterator[demand.Demand]:
+        measurement = self._scope.platform.measurements[case.measurement]
+        place = plan.place_on(measurement, case.nodes)
+        return demand.of_run(self._scope, measurement, place, case.pairing)
+
+
+def _questions(
+    row: About, case: Case | None, asked: dict[ItemKey, list[Question]]
+) -> Iterator[Question]:
+    keys = (
+        ItemKey(row.subject.name, way, row.nodes, row.pairing, row.size_bytes) for way in row.ways
+    )
+    found = [question for key in keys for question in asked.get(key, ())]
+    read = dict.fromkeys(one for each in found for one in (each.case, each.other) if one)
+    yield from (Question(READ, one) for one in dict.fromkeys((*([case] if case else ()), *read)))
+    yield from found
