@@ -27,7 +27,6 @@ from railgauge.diagnosis import RunResults
 from railgauge.diagnosis.model import SoakResults, SoakRound
 from railgauge.judging import traffic
 from railgauge.judging.record import ItemRecord
-from railgauge.leases.files import Leases
 from railgauge.planning import plan, sample
 from railgauge.planning.soak import SoakRounds, folder_of, planned, round_s
 from railgauge.run.case_files import text_file
@@ -94,7 +93,7 @@ def _rounds(folder: Path, cluster: Cluster) -> Iterator[Row]:
 
     def measure_in(name: str) -> Callable[[Case], CaseResult]:
         store = Store(run / name)
-        live = Runner(sessions, Leases(run / "leases"), store, planner, counters).measure
+        live = Runner(sessions, store, planner, counters).measure
         number = int(name.rpartition("/")[2])
         return clock.live(live) if number <= LIVE[-1] else clock.again(live, store)
 

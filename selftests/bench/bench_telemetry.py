@@ -13,17 +13,16 @@ from tempfile import TemporaryDirectory
 
 from bench_preflight import lab_of, sessions_of
 from measuring import ROOT, Row, compare, cpu_s
+from testing.run_folder import store_in
 
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
 from railgauge.core.model import Case, Cluster, Transcript
 from railgauge.core.terms import Role
 from railgauge.judging.telemetry import watched
-from railgauge.leases.files import Leases
 from railgauge.planning import plan, telemetry
 from railgauge.run.runner import Runner
 from railgauge.run.sampling import GpuSampling
-from railgauge.run.store import Store
 from railgauge.stacks import stack
 from railgauge.stacks.sampling import parse_samples, sampling_argv
 
@@ -102,8 +101,7 @@ def measured_ms(platform: Platform, cluster: Cluster) -> float:
     with TemporaryDirectory() as folder, contextlib.closing(sessions_of(cluster)) as sessions:
         runner = Runner(
             sessions,
-            Leases(Path(folder) / "leases"),
-            Store(Path(folder)),
+            store_in(Path(folder)),
             lambda one, port: plan.commands(one, platform, cluster, port),
             sampling=GpuSampling(
                 sessions,

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from testing.core_values import ROOT, case, cluster, transcript
+from testing.run_folder import store_in
 
 from railgauge.cli import main
 from railgauge.config import thresholds
@@ -22,10 +23,8 @@ from railgauge.core.question import READ, RESULTS, CaseResult, Question
 from railgauge.judging import assess
 from railgauge.judging.assess import read
 from railgauge.judging.assessor import Assessor
-from railgauge.leases.files import Leases
 from railgauge.planning import forecast, plan
 from railgauge.run.runner import Runner
-from railgauge.run.store import Store
 from railgauge.tools.dcgmi_diag.parse import DEPLOYMENT
 from railgauge.transport.waits import Waits
 
@@ -319,7 +318,7 @@ def test_a_diagnostic_and_a_collective_never_share_a_node(tmp_path):
         return (Command(wanted.nodes[0], (*planned[wanted.measurement], *wanted.nodes)),)
 
     def measure(wanted):
-        Runner(sessions, Leases(tmp_path / "leases"), Store(tmp_path), commands).measure(wanted)
+        Runner(sessions, store_in(tmp_path), commands).measure(wanted)
 
     wanted = [
         *(case(node, measurement=name, pairing=None, sizes=()) for node in ("n1", "n2", "n3")

@@ -4,17 +4,16 @@ import pytest
 from testing.core_values import case, cluster, transcript
 from testing.diagnose_scenes import broken, causes, record
 from testing.fake_sessions import Fakes
+from testing.run_folder import store_in
 
 from railgauge.core.errors import CommandTimedOut, ToolHangs, from_json, to_json
 from railgauge.core.model import Command
 from railgauge.core.question import CaseResult
 from railgauge.diagnosis.symptoms import Symptom, symptoms
 from railgauge.judging.prevention import Prevents, prevents
-from railgauge.leases.files import Leases
 from railgauge.run import resume
 from railgauge.run.hung import HungTools
 from railgauge.run.runner import Runner
-from railgauge.run.store import Store
 from railgauge.transport.sessions import Sessions
 
 
@@ -30,7 +29,7 @@ def runner(fakes, tmp_path):
 
     sessions = Sessions(cluster("n1", "n2", "n3"), fakes.connect)
     tools = HungTools(lambda wanted: wanted.measurement.rpartition("_")[0])
-    return Runner(sessions, Leases(tmp_path / "leases"), Store(tmp_path), plan, hung=tools)
+    return Runner(sessions, store_in(tmp_path), plan, hung=tools)
 
 
 def hang(runner, fakes, wanted):

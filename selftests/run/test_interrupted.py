@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 
 import pytest
 from testing.core_values import case, cluster, transcript
+from testing.run_folder import store_in
 
 from railgauge.core.model import Command
-from railgauge.leases.files import Leases
 from railgauge.run.runner import Runner
-from railgauge.run.store import Store
 from railgauge.transport.sessions import Sessions
 
 LIMIT_S = 20.0
@@ -51,10 +50,8 @@ def sessions(made):
 
 
 def test_it_is_not_stored_and_can_be_measured_later(sessions, made, tmp_path):
-    store = Store(tmp_path)
-    runner = Runner(
-        sessions, Leases(tmp_path / "leases"), store, lambda *_: (Command("n1", ("true",)),)
-    )
+    store = store_in(tmp_path)
+    runner = Runner(sessions, store, lambda *_: (Command("n1", ("true",)),))
     with ThreadPoolExecutor(1) as threads:
         sessions["n1"]
         running = threads.submit(runner.measure, case())

@@ -4,15 +4,14 @@ import json
 
 import pytest
 from testing.core_values import case, transcript
+from testing.run_folder import store_in
 
 from railgauge.core.codec import to_plain
 from railgauge.core.model import Outcome
 from railgauge.core.question import CaseResult
 from railgauge.core.secret_forms import MASK
-from railgauge.leases.files import Leases
 from railgauge.run.case_files import case_file
 from railgauge.run.kept_text import KeptRuns, json_text, whole_text
-from railgauge.run.store import Store
 
 NASTY = 'a\nb "runs": [] \\ é \x00 \n "runs": []'
 
@@ -66,8 +65,7 @@ TOKEN = "glpat-a1b2c3d4e5f6g7h8i9j0"
 
 
 def test_secrets_are_masked_in_every_repeat(tmp_path):
-    Leases(tmp_path / "leases")
-    store = Store(tmp_path)
+    store = store_in(tmp_path)
     first, second = ((transcript(stdout=f"{n} {TOKEN}"),) for n in range(2))
     store.keep(case(), CaseResult((first,)))
     result = store.save(case(), CaseResult((first, second)))

@@ -9,12 +9,11 @@ from dataclasses import replace
 import pytest
 from testing.core_values import case, cluster, transcript
 from testing.fake_sessions import Fakes
+from testing.run_folder import store_in
 
 from railgauge.core.errors import NodeUnreachable, ToolFailed
 from railgauge.core.model import Command, Pairing
-from railgauge.leases.files import Leases
 from railgauge.run.runner import Runner
-from railgauge.run.store import Store
 from railgauge.run.together import at_once
 from railgauge.transport.sessions import Sessions
 
@@ -37,14 +36,13 @@ def fakes():
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(tmp_path)
+    return store_in(tmp_path)
 
 
 @pytest.fixture
 def runner(fakes, store, tmp_path):
     return Runner(
         Sessions(cluster("n1", "n2"), fakes.connect),
-        Leases(tmp_path / "leases"),
         store,
         planned,
         measured_with=lambda wanted: tuple(replace(one, repeats=wanted.repeats) for one in RAILS),
@@ -136,7 +134,6 @@ def test_what_breaks_beside_the_rails_is_the_error_of_all_of_them(fakes, store, 
     fakes.unreachable = {"n3"}
     runner = Runner(
         Sessions(cluster("n1", "n2", "n3"), fakes.connect),
-        Leases(tmp_path / "leases"),
         store,
         planned,
         loads=loads,

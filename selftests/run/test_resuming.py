@@ -6,6 +6,7 @@ import pytest
 from test_runner import bad, planned
 from testing.core_values import case, cluster, transcript
 from testing.fake_sessions import Fakes
+from testing.run_folder import store_in
 
 from railgauge.core.errors import (
     BadInput,
@@ -16,7 +17,7 @@ from railgauge.core.errors import (
 )
 from railgauge.core.question import CaseResult
 from railgauge.judging.record import MEASUREMENTS
-from railgauge.leases.files import Leases, held_open, is_held
+from railgauge.leases.files import held_open, is_held
 from railgauge.planning.pairing import ALTERNATING
 from railgauge.run import resume
 from railgauge.run.case_files import case_file
@@ -53,9 +54,7 @@ def test_a_run_of_an_earlier_version_keeps_its_directions(tmp_path):
 def runner_after(tmp_path, fakes, earlier):
     folder = tmp_path / "new"
     sessions = Sessions(cluster(), fakes.connect)
-    return Runner(
-        sessions, Leases(folder / "leases"), Store(folder), planned, earlier=Earlier(earlier)
-    )
+    return Runner(sessions, store_in(folder), planned, earlier=Earlier(earlier))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import pytest
 from testing.core_values import case, cluster, transcript
 from testing.fake_sessions import Fakes
+from testing.run_folder import store_in
 
 from railgauge.core.errors import (
     CommandTimedOut,
@@ -13,9 +14,7 @@ from railgauge.core.errors import (
     TransportError,
 )
 from railgauge.core.model import Command
-from railgauge.leases.files import Leases
 from railgauge.run.runner import Runner, ports_of
-from railgauge.run.store import Store
 from railgauge.transport.sessions import Sessions
 
 
@@ -31,7 +30,7 @@ def sessions(fakes):
 
 @pytest.fixture
 def runner(sessions, tmp_path):
-    return Runner(sessions, Leases(tmp_path / "leases"), Store(tmp_path), planned)
+    return Runner(sessions, store_in(tmp_path), planned)
 
 
 def planned(wanted, port):
@@ -47,9 +46,9 @@ def bad(**changes):
 
 
 def test_servers_listen_on_the_ports_of_the_hostfile(sessions, fakes, tmp_path):
-    store, leases = Store(tmp_path), Leases(tmp_path / "leases")
+    store = store_in(tmp_path)
     ports = ports_of(cluster("n1", "n2", ports=(20000, 20015)))
-    runner = Runner(sessions, leases, store, planned, ports=ports)
+    runner = Runner(sessions, store, planned, ports=ports)
     fakes.ready += [PortInUse("taken", where="n2")] * 4
     runner.measure(case())
     asked = [port for _, _, port in fakes.done("start")]
@@ -78,9 +77,7 @@ def test_a_case_is_measured_once_and_then_read(runner, fakes):
 def test_another_worker_reads_what_the_first_one_measured(runner, fakes, tmp_path):
     first = runner.measure(case())
     other = Fakes()
-    again = Runner(
-        Sessions(cluster(), other.connect), Leases(tmp_path / "leases"), Store(tmp_path), planned
-    )
+    again = Runner(Sessions(cluster(), other.connect), store_in(tmp_path), planned)
     assert again.measure(case()) == first
     assert other.log == []
 
@@ -155,7 +152,7 @@ def test_a_server_is_stopped_and_nothing_is_kept_when_the_run_is_broken_off(
     with pytest.raises(type(trouble)):
         runner.measure(case())
     assert fakes.running == 0
-    assert Store(tmp_path).load(case()) is None
+    assert store_in(tmp_path).load(case()) is None
     assert runner.measure(case()).error is None  # the lease is free, so it is measured now
 
 
@@ -186,7 +183,7 @@ def test_the_first_of_two_servers_is_stopped_if_the_second_cannot_start(fakes, s
         return (server, Command("n3", ("ib_write_bw",), listens_on=port), client)
 
     fakes.unreachable = {"n3"}
-    runner = Runner(sessions, Leases(tmp_path / "leases"), Store(tmp_path), two_servers)
+    runner = Runner(sessions, store_in(tmp_path), two_servers)
     assert type(runner.measure(case()).error) is NodeUnreachable
     assert fakes.running == 0
 
@@ -235,10 +232,10 @@ def test_an_unplannable_case_stops_the_run_instead_of_being_an_error(sessions, t
     def refuse(wanted, port):
         raise ValueError("a bug in a planner")
 
-    runner = Runner(sessions, Leases(tmp_path / "leases"), Store(tmp_path), refuse)
+    runner = Runner(sessions, store_in(tmp_path), refuse)
     with pytest.raises(ValueError, match="a bug in a planner"):
         runner.measure(case())
-    assert Store(tmp_path).load(case()) is None
+    assert store_in(tmp_path).load(case()) is None
 
 
 def lose_later(fakes, sessions, *nodes):

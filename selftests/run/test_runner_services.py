@@ -3,12 +3,11 @@
 import pytest
 from testing.core_values import case, cluster, transcript
 from testing.fake_sessions import Fakes
+from testing.run_folder import store_in
 
 from railgauge.core.errors import CommandTimedOut, ConnectionLost, ToolFailed
 from railgauge.core.model import Command
-from railgauge.leases.files import Leases
 from railgauge.run.runner import Runner
-from railgauge.run.store import Store
 from railgauge.transport.sessions import Sessions
 
 
@@ -23,7 +22,7 @@ def make(fakes, tmp_path):
 
     def make(plan, counters=lambda _: ()):
         sessions = Sessions(cluster("n1", "n2", "n3"), fakes.connect)
-        return Runner(sessions, Leases(tmp_path / "leases"), Store(tmp_path), plan, counters)
+        return Runner(sessions, store_in(tmp_path), plan, counters)
 
     return make
 

@@ -5,17 +5,16 @@ from testing.core_values import case, cluster, transcript
 from testing.fake_sessions import Fakes
 from testing.gpu_samples import output
 from testing.places import ROOT
+from testing.run_folder import store_in
 
 from railgauge.config import thresholds
 from railgauge.core.errors import CommandTimedOut, NodeUnreachable
 from railgauge.core.model import Case, Command
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import Role
-from railgauge.leases.files import Leases
 from railgauge.planning.telemetry import samplers
 from railgauge.run.runner import Runner
 from railgauge.run.sampling import GpuSampling
-from railgauge.run.store import Store
 from railgauge.stacks import stack
 from railgauge.stacks.sampling import last_of_each
 from railgauge.transport.sessions import Sessions
@@ -42,7 +41,7 @@ def fakes():
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(tmp_path)
+    return store_in(tmp_path)
 
 
 @pytest.fixture
@@ -52,7 +51,7 @@ def sampled(fakes, store, tmp_path):
     def make(commands=of_each, **options):
         sessions = Sessions(cluster(*NODES), fakes.connect)
         sampling = GpuSampling(sessions, commands, **{"last_samples": last_of_all} | options)
-        return Runner(sessions, Leases(tmp_path / "leases"), store, planned, sampling=sampling)
+        return Runner(sessions, store, planned, sampling=sampling)
 
     return make
 
@@ -223,7 +222,7 @@ def test_the_samples_are_kept_as_a_file_of_columns(sampled, store):
 
 def test_a_case_without_samplers_has_no_such_file(fakes, store, tmp_path):
     sessions = Sessions(cluster(*NODES), fakes.connect)
-    runner = Runner(sessions, Leases(tmp_path / "leases"), store, planned)
+    runner = Runner(sessions, store, planned)
     runner.measure(case())
     assert not (store.folder / store.samples_name(case())).exists()
     assert fakes.done("start") == []

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 from testing.core_values import case, transcript
+from testing.run_folder import store_in
 
 from railgauge.core.errors import NodeUnreachable
 from railgauge.core.question import CaseResult
-from railgauge.leases.files import Leases, locked
+from railgauge.leases.files import locked
 from railgauge.run.folders import new_folder, point_latest
-from railgauge.run.store import Store, write_whole
+from railgauge.run.store import write_whole
 
 SPAWN = multiprocessing.get_context("fork")
 
 
 @pytest.fixture
 def store(tmp_path):
-    Leases(tmp_path / "leases")
-    return Store(tmp_path)
+    return store_in(tmp_path)
 
 
 # --- cases ---
@@ -131,7 +131,7 @@ def test_a_write_that_fails_leaves_the_old_version(tmp_path, monkeypatch):
 
 
 def _append(folder, worker, times):
-    store = Store(folder)
+    store = store_in(folder)
     for number in range(times):
         store.append("x.jsonl", {"worker": worker, "number": number, "pad": "y" * 5000})
 
@@ -219,8 +219,7 @@ def test_json_is_readable_and_sorted(store):
 
 def test_lines_are_taken_out_again(tmp_path):
     """A killed writer's incomplete last line is dropped; later lines are appended."""
-    Leases(tmp_path / "leases")
-    store = Store(tmp_path)
+    store = store_in(tmp_path)
     for number in range(4):
         store.append("a.jsonl", {"number": number})
     with (tmp_path / "a.jsonl").open("a") as file:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from testing import programs
 from testing.places import ROOT
+from testing.run_folder import store_in
 
 from railgauge.config import thresholds
 from railgauge.core.errors import DeviceMissing, LimitMissed
@@ -16,10 +17,8 @@ from railgauge.facts import parse_probe, probe_script
 from railgauge.judging import assess
 from railgauge.judging.expectation import judge_at
 from railgauge.judging.record import ItemRecord, with_error
-from railgauge.leases.files import Leases
 from railgauge.planning import plan
 from railgauge.run.runner import Runner
-from railgauge.run.store import Store
 from railgauge.transport import local
 from railgauge.transport.sessions import Sessions
 
@@ -51,8 +50,7 @@ def runner(tmp_path):
     sessions = Sessions(CLUSTER, local.connect)
     yield Runner(
         sessions,
-        Leases(tmp_path / "leases"),
-        Store(tmp_path),
+        store_in(tmp_path),
         lambda case, port: plan.commands(case, PLATFORM, CLUSTER, port),
     )
     sessions.close()
