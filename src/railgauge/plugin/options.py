@@ -157,7 +157,8 @@ def add(parser: pytest.Parser) -> None:
         default=MOST_ITEMS,
         metavar="N",
         help="beyond so many items, pytest collects one for each test and node, and reports have "
-        "a line for each test at one place; what is measured, judged and recorded stays the same (default: %(default)s)",
+        "a line for each test at one place; what is measured, judged and recorded stays the same "
+        "(default: %(default)s)",
     )
     group.addoption(
         "--wait",
