@@ -19,8 +19,8 @@ from typing import Any
 MOST_ITEMS = 20_000
 """pytest keeps 3.5 KiB for an item until the end of its session: 70 MiB in each process."""
 
-PAIR = "pair"
-PARTS = ("pairing", "gpu", "nic", "adapter", "link", "size")
+PAIR, PAIRING = "pair", "pairing"
+PARTS = (PAIRING, "gpu", "nic", "adapter", "link", "size")
 """What an item may hold all of beside pairs, in the order of its id, which ends with them."""
 
 

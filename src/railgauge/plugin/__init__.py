@@ -103,6 +103,7 @@ def _open(config: pytest.Config) -> None:
         raise
     reporters.quieten(config)
     config.pluginmanager.register(_Messages(), "railgauge-messages")
+    config.pluginmanager.register(items.LadderRows(config.stash[SETTINGS]), "railgauge-rows")
     if config.stash[SETTINGS].is_worker:
         _become_worker(config, config.stash[SERVICES])
         return
@@ -229,12 +230,6 @@ def pytest_sessionstart(session: pytest.Session) -> Generator[None, object, obje
     if ending := config.stash.get(ENDING, None):
         ending.begin()
     return (yield)
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    settings = metafunc.config.stash.get(SETTINGS, None)
-    if settings and (rows := items.rows_of(settings, metafunc)):
-        metafunc.parametrize(rows.names, rows.values, ids=rows.ids)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -30,7 +30,7 @@ _OTHER_REASONS = (
 # The exit codes of a run without a verdict; no verdict has one of these.
 _NO_VERDICT = (*_OTHER_REASONS, pytest.ExitCode.NO_TESTS_COLLECTED)
 # Plugins of the suite that a run needs for its records, its leases or its verdict.
-_NEEDED = ("controller", "holding", "messages", "worker-reporting", "worker-supervisor")
+_NEEDED = ("controller", "holding", "messages", "rows", "worker-reporting", "worker-supervisor")
 
 
 def refuse_without(config: pytest.Config) -> None:

@@ -8,6 +8,7 @@ speed is not judged.
 
 from __future__ import annotations
 
+import time
 from typing import NoReturn
 
 import pytest
@@ -31,7 +32,10 @@ def pass_gate(item: pytest.Item) -> None:
     item.stash[_CLOSED] = ()  # a row of an item may have another answer than the one before it
     if not asking.has_case(item):
         return
+    waited_s, draft = time.perf_counter(), item.stash[DRAFT]
     decided = item.config.stash[SERVICES].decisions.wait(asking.case_of(item))
+    # The time of an item is that of its measurement, whenever it was made.
+    draft.duration_s += decided.took_s - (time.perf_counter() - waited_s)
     if decided.stopped:
         _skip(item, never_ran(begun(item), decided.stopped))
     if decided.broken:

@@ -115,7 +115,7 @@ def _run(item: pytest.Function, arguments: dict[str, Any]) -> None:
         raise_if_exhausted(error)
         draft.error = error
         draft.in_test = recording.is_of_test(item, pytest.ExceptionInfo.from_exception(error))
-    draft.duration_s = perf_counter() - began_s
+    draft.duration_s += perf_counter() - began_s
 
 
 def _keep(item: pytest.Item, rows: _Rows) -> None:

@@ -93,13 +93,12 @@ def _applies(
 
 @dataclass(frozen=True, slots=True)
 class TestRows:
-    """The rows of a test: the names of its arguments, and of each row their values and its id."""
+    """The rows of a test: the names of its arguments, and of each row their values."""
 
     __test__ = False
 
     names: Sequence[str]
     values: Sequence[tuple[Any, ...]]
-    ids: Sequence[str]
 
 
 def rows_of(settings: RunSettings, metafunc: pytest.Metafunc) -> TestRows | None:
@@ -109,35 +108,51 @@ def rows_of(settings: RunSettings, metafunc: pytest.Metafunc) -> TestRows | None
         return None
     names = [name for name in ARGUMENTS if name in metafunc.fixturenames]
     if len(subjects) == 1:
-        return _rows(settings, metafunc, names, subjects[0])
+        return TestRows(names, _rows(settings, metafunc, names, subjects[0]))
     arguments = list(inspect.signature(metafunc.function).parameters)
     values: list[tuple[Any, ...]] = []
-    ids: list[str] = []
     for one in subjects:
         if _applies(settings, [], "", one, arguments):
-            rows = _rows(settings, metafunc, names, one)
-            values += [(one.name, *row) for row in rows.values]
-            ids += [f"{one.name}-{row_id}" for row_id in rows.ids]
-    return TestRows([MEMBER[subjects[0].kind], *names], values, ids)
+            values += [(one.name, *row) for row in _rows(settings, metafunc, names, one)]
+    return TestRows([MEMBER[subjects[0].kind], *names], values)
 
 
 def _rows(
     settings: RunSettings, metafunc: pytest.Metafunc, names: Sequence[str], subject: Subject
-) -> TestRows:
+) -> list[tuple[Any, ...]]:
     kept = _held(settings, metafunc)
     choices = [_parameters(settings, subject, name, is_held=name in kept) for name in names]
-    words = [
-        [shown(name, value) for value in each] for name, each in zip(names, choices, strict=True)
-    ]
-    ids = ["-".join(row) for row in product(*words)]
-    rows: list[tuple[tuple[Any, ...], str]] = list(zip(product(*choices), ids, strict=True))
+    rows: list[tuple[Any, ...]] = list(product(*choices))
     if {"pair", "pairing"} <= set(names) and held.PAIR not in kept:
         pair, pairing = names.index("pair"), names.index("pairing")
         measurement = settings.platform.measurements[subject.name]
         over = plan.paths(settings.platform, measurement, settings.level.name)
         turn = plan.turns(settings.level, over)
-        rows.sort(key=lambda row: turn(row[0][pair], _first(row[0][pairing])))
-    return TestRows(names, [row for row, _ in rows], [name for _, name in rows])
+        rows.sort(key=lambda row: turn(row[pair], _first(row[pairing])))
+    return rows
+
+
+class LadderRows:
+    """Plugin that parametrizes the tests of the ladder over the declared hardware.
+
+    It names the rows itself: pytest would escape letters that are not ASCII, which names of nodes
+    may have.
+    """
+
+    def __init__(self, settings: RunSettings) -> None:
+        self._settings = settings
+        self._is_naming = False
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        if rows := rows_of(self._settings, metafunc):
+            self._is_naming = True
+            try:
+                metafunc.parametrize(rows.names, rows.values)
+            finally:
+                self._is_naming = False
+
+    def pytest_make_parametrize_id(self, val: object, argname: str) -> str | None:
+        return shown(argname, val) if self._is_naming else None
 
 
 def _held(settings: RunSettings, metafunc: pytest.Metafunc) -> Collection[str]:

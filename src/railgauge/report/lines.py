@@ -110,9 +110,15 @@ def _sum(name: str, items: Sequence[ItemRecord]) -> ItemRecord:
         size_bytes=None,
         judgements=tuple(_judged(items)),
         reason=_reason(bad, len(items)) if bad else "",
-        duration_s=sum(item.duration_s for item in items),
+        duration_s=_duration_s(items),
         questions=(),
     )
+
+
+def _duration_s(items: Sequence[ItemRecord]) -> float:
+    """How long the measurements took; items of one measurement have its time each."""
+    of_measurement = {item.transcript or item.id: item.duration_s for item in items}
+    return sum(of_measurement.values())
 
 
 def _bad(items: Iterable[ItemRecord]) -> list[ItemRecord]:

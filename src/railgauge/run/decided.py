@@ -33,16 +33,15 @@ class MeasuringError(Exception):
 class Decision:
     """Whether a case was measured, what blocks its items, or why the run was stopped before it.
 
-    ``broken`` is an error of the suite itself that kept it from being measured.
+    ``broken`` is an error of the suite itself that kept it from being measured. ``took_s`` is how
+    long measuring it took.
     """
 
     measured: bool = False
     blockers: tuple[str, ...] = ()
     stopped: str = ""
     broken: str = ""
-
-
-_MEASURED = Decision(measured=True)
+    took_s: float = 0.0
 
 
 class Decisions:
@@ -63,10 +62,10 @@ class Decisions:
         """Tell all who wait for a case; ``requested``: those of another measurement's items."""
         key = f"{_ALSO}{case.key}" if requested else case.key
         with self._changed:
-            self._known[key] = _MEASURED if decision == _MEASURED else decision
+            self._known[key] = decision
             self._changed.notify_all()
         line = {"case": key, "measured": decision.measured, "blockers": decision.blockers}
-        more = {"broken": self._store.masked(decision.broken)} if decision.broken else {}
+        more = {"broken": self._store.masked(decision.broken), "took_s": decision.took_s}
         # A key that was masked would not be the one for which a worker waits.
         self._store.append_masked(_DECIDED, {**line, **more})
 
@@ -148,5 +147,5 @@ class HeardDecisions(Decisions):
                 self.stopped = line["stopped"]
             else:
                 about = line["measured"], tuple(line["blockers"])
-                found = Decision(*about, broken=line.get("broken", ""))
-                self._known[line["case"]] = _MEASURED if found == _MEASURED else found
+                more = {"broken": line["broken"], "took_s": line["took_s"]}
+                self._known[line["case"]] = Decision(*about, **more)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 
 from railgauge.config.thresholds import Measurement, Platform
@@ -80,6 +81,7 @@ class LadderEngine:
         self._running: dict[Unit, tuple[str, ...]] = {}
         self._busy: set[str] = set()
         self._requests: dict[Unit, Case] = {}
+        self._took_s: dict[Case, float] = {}
         self._is_over = False
         self._switch_s = sys.getswitchinterval()
         self._threads = ThreadPoolExecutor(measuring.at_once, "measuring")
@@ -165,7 +167,9 @@ class LadderEngine:
         """Measure the cases of a unit; called in a thread of its own."""
         try:
             for case in self._cases(unit):
+                began_s = time.monotonic()
                 self._measuring.measure(case)
+                self._took_s[case] = time.monotonic() - began_s
         except BaseException as error:
             self._inbox.put((unit, error))
         else:
@@ -206,7 +210,8 @@ class LadderEngine:
 
     def _publish(self, unit: Unit, decision: Decision) -> None:
         for case in self._ladder.cases(unit):
-            self._decisions.add(case, decision)
+            took_s = round(self._took_s.pop(case, 0.0), 6)
+            self._decisions.add(case, replace(decision, took_s=took_s))
         if decision.measured and not decision.blockers:
             for case in self._ladder.compared(unit):
                 self._decisions.add(case, decision, requested=True)

@@ -20,6 +20,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.planning import demand, plan
 from railgauge.planning.collected import About, CaseFinder, each_place, each_row
 from railgauge.planning.demand import DemandInputs, ItemKey
+from railgauge.planning.held import PAIRING
 from railgauge.planning.work_queue import Unit
 
 Items = Sequence[tuple[str, About]]
@@ -144,9 +145,11 @@ class Ladder:
         """The measurements of a unit's items; none of those of a node on rung 0."""
         if not unit.case:
             return ()
-        item_id, about = self._items[unit.items[0]]
-        found = (self._finder.case(row) for row, _ in each_row(item_id, about))
-        return tuple(dict.fromkeys(found))
+        about = self._items[unit.items[0]][1]
+        pairings = next((each.values for each in about.held if each.argument == PAIRING), None)
+        if pairings is None:
+            return (self._finder.case(about),)
+        return tuple(self._finder.case(replace(about, pairing=str(one))) for one in pairings)
 
     def compared(self, unit: Unit) -> tuple[Case, ...]:
         """The other measurements with which those of a unit are compared."""
