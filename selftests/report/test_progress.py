@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from railgauge.core.model import Outcome
-from railgauge.core.terms import Rung
 from railgauge.core.units import format_duration
-from railgauge.judging.record import ItemRecord
 from railgauge.planning.forecast import Work
+from railgauge.planning.work_queue import Unit
 from railgauge.report.progress import RunProgress
-
-RECORD = ItemRecord(
-    id="tests/network/test_rdma.py::test_write[n1:n2-mlx5_0-8MiB]",
-    rung=Rung.NETWORK,
-    subject="write",
-    title="t",
-    outcome=Outcome.PASSED,
-    nodes=("n1", "n2"),
-    pairing="mlx5_0",
-)
 
 
 class Screen:
@@ -32,9 +19,10 @@ class Screen:
         self.now, self.lines = 1000.0, []
         self.progress = RunProgress(works, self.lines.append, lambda: self.now)
 
-    def ended(self, after_s, record=RECORD, **changed):
+    def decided(self, after_s, case="write[n1:n2]", rung=1, cases=1, is_measured=True):
         self.now += after_s
-        self.progress.ended(replace(record, **changed))
+        unit = Unit((0,), rung, ("n1", "n2"), case)
+        self.progress.decided(unit, cases, is_measured=is_measured)
 
 
 def work(name, runs, typical_s, repeats=1):
@@ -45,8 +33,8 @@ def work(name, runs, typical_s, repeats=1):
 def test_the_first_measurement_of_a_rung_is_told_and_then_one_a_minute():
     screen = Screen(work("write", 100, 10.0), work("all_reduce", 10, 10.0))
     for number in range(8):
-        screen.ended(20.0, pairing=f"mlx5_{number}", duration_s=20.0)
-    screen.ended(20.0, subject="all_reduce", rung=Rung.COLLECTIVE, duration_s=20.0)
+        screen.decided(20.0, f"write[n1:n2-mlx5_{number}]")
+    screen.decided(20.0, "all_reduce[n1:n2]", rung=4)
     assert [line.partition(", about")[0] for line in screen.lines] == [
         "rung 1, write: measurement 1 of 110",
         "rung 1, write: measurement 4 of 110",
@@ -58,36 +46,50 @@ def test_the_first_measurement_of_a_rung_is_told_and_then_one_a_minute():
 def test_the_time_left_follows_from_what_the_measurements_took_so_far():
     """They take twice as long as the platform file says; 190 s of its time are left."""
     screen = Screen(work("write", 2, 5.0, repeats=2), work("all_reduce", 3, 60.0))
-    screen.ended(20.0, duration_s=20.0)
+    screen.decided(20.0)
     assert screen.lines == ["rung 1, write: measurement 1 of 5, about 6 min left"]
 
 
-def test_sizes_of_one_measurement_count_once():
+def test_the_time_before_the_first_measurement_does_not_count():
     screen = Screen(work("write", 4, 60.0))
-    for size in range(4):
-        screen.ended(61.0, size_bytes=2**size, duration_s=60.0)
+    screen.now += 1000.0
+    screen.progress.begin()
+    screen.decided(60.0)
+    assert screen.lines == ["rung 1, write: measurement 1 of 4, about 3 min left"]
+
+
+def test_all_measurements_of_an_item_that_holds_them_count():
+    screen = Screen(work("write", 8, 60.0))
+    screen.decided(240.0, cases=4)
+    assert screen.lines == ["rung 1, write: measurement 4 of 8, about 4 min left"]
+
+
+def test_what_is_decided_twice_counts_once():
+    screen = Screen(work("write", 4, 60.0))
+    for _ in range(4):
+        screen.decided(61.0)
     assert screen.lines == ["rung 1, write: measurement 1 of 4, about 3 min left"]
 
 
 def test_what_is_blocked_takes_no_time_and_is_done():
     screen = Screen(work("write", 3, 600.0))
-    screen.ended(0.0, pairing="a", outcome=Outcome.BLOCKED)
-    screen.ended(0.0, pairing="b", outcome=Outcome.BLOCKED)
-    screen.ended(600.0, duration_s=600.0)
+    screen.decided(0.0, "write[a]", is_measured=False)
+    screen.decided(0.0, "write[b]", is_measured=False)
+    screen.decided(600.0)
     assert screen.lines == ["rung 1, write: measurement 3 of 3, less than a minute left"]
 
 
-@pytest.mark.parametrize("subject", ["gpu_count", "kernel_log"])
-def test_an_item_without_a_measurement_is_not_told(subject):
+@pytest.mark.parametrize("case", ["", "kernel_log_before[n1]"])
+def test_what_the_plan_does_not_measure_is_not_told(case):
     screen = Screen(work("write", 3, 600.0))
-    screen.ended(600.0, subject=subject)
+    screen.decided(600.0, case, cases=0)
     assert screen.lines == []
 
 
 def test_more_places_than_planned_are_no_negative_time():
     screen = Screen(work("write", 1, 60.0))
-    screen.ended(60.0)
-    screen.ended(61.0, pairing="follow-up")
+    screen.decided(60.0)
+    screen.decided(61.0, "write[follow-up]")
     assert screen.lines[-1] == "rung 1, write: measurement 2 of 2, less than a minute left"
 
 

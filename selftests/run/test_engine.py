@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from testing.engine_bench import COLLECTIVE, LIMIT_S, PRESENT, a_round, all_pairs, another, bench
+from testing.engine_bench import (
+    COLLECTIVE,
+    LIMIT_S,
+    PRESENT,
+    SPEED,
+    a_round,
+    all_pairs,
+    another,
+    bench,
+)
 from testing.in_threads import InThreads
 from testing.waiting import stays, wait_until
 
@@ -38,8 +47,14 @@ def measured_nodes(one):
 # --- what is measured when ---
 
 
-def test_every_unit_is_measured_once_and_never_two_on_a_node(bench_of):
-    one = bench_of(*all_pairs(12), at_once=4)
+DIAGNOSTICS = [(3, node, name) for node in "abc" for name in (SPEED, COLLECTIVE)]
+COLLECTIVES = [(3, pair, "pair_all_reduce") for pair in ("ab", "bc", "ca")]
+
+
+@pytest.mark.parametrize("wanted", [all_pairs(12), [*DIAGNOSTICS, *COLLECTIVES]])
+def test_every_unit_is_measured_once_and_never_two_on_a_node(bench_of, wanted):
+    """Of one rung or of several; a diagnostic of a node and a collective of it neither."""
+    one = bench_of(*wanted, at_once=4)
     assert one.carry_out() == dict.fromkeys(one.units, PRESENT)
     assert len(one.log) == len(set(one.log)) == len(one.units) == len(one.decided)
     assert one.clashes == 0
