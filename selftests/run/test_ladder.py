@@ -12,7 +12,7 @@ from testing.core_values import ROOT, cluster
 
 from railgauge.config import thresholds
 from railgauge.core.model import Case, Outcome, Pairing
-from railgauge.core.question import RATIO, READ, Question
+from railgauge.core.question import LIMITS, RATIO, READ, Question
 from railgauge.planning import plan
 from railgauge.planning.collected import NO_SUBJECT, About, Subject
 from railgauge.planning.demand import DemandInputs, ItemKey, demands
@@ -223,6 +223,8 @@ def test_a_ratio_names_the_measurement_with_which_it_is_compared(name):
         (row,) = made.rows(unit)
         assert [asked.kind for asked in row.item.questions] == [READ, READ, RATIO]
         assert row.item.questions[1].case == row.item.questions[2].other == other
+        alone = Ladder(scope, [measured(one.name, nodes, way=LIMITS, rung=one.rung)])
+        assert alone.compared(alone.units[0]) == (), "the item that compares was not collected"
 
 
 # --- gates ---
