@@ -251,21 +251,24 @@ class Run:
 
     @cached_property
     def order(self) -> list[str]:
-        """The ids of the items, in the order in which they ended."""
-        text = (self.latest / "outcomes.jsonl").read_text(encoding="utf-8")
-        return [json.loads(line)["id"] for line in text.splitlines()]
+        """The ids of the items of tests, in the order in which they ended."""
+        return [line["id"] for line in self._records if ".py::" in line["id"]]
 
     @cached_property
     def outcomes(self) -> dict[str, str]:
         """The outcome of each item of a test, by id."""
-        text = (self.latest / "outcomes.jsonl").read_text(encoding="utf-8")
-        return {line["id"]: line["outcome"] for line in map(json.loads, text.splitlines())}
+        found = {line["id"]: line["outcome"] for line in self._records}
+        return {item: outcome for item, outcome in found.items() if ".py::" in item}
+
+    @cached_property
+    def _records(self) -> list[dict[str, Any]]:
+        text = (self.latest / "records.jsonl").read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.splitlines()]
 
     @cached_property
     def closing(self) -> dict[str, str]:
         """The outcome of each item that is judged when all tests have ended, by id."""
-        text = (self.latest / "records.jsonl").read_text(encoding="utf-8")
-        found = {line["id"]: line["outcome"] for line in map(json.loads, text.splitlines())}
+        found = {line["id"]: line["outcome"] for line in self._records}
         return {item: outcome for item, outcome in found.items() if item.startswith(_CLOSING)}
 
     @cached_property

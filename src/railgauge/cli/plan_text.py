@@ -26,7 +26,7 @@ _SHOWN_ROUNDS = 12
 _WIDTH = 96
 _FEW = 3
 _GIB = 1024  # in MiB
-_HELD = "; pytest collects one item for all pairings and sizes of a test at one place"
+_HELD = "; pytest collects one item for each test and node"
 
 
 @dataclass(frozen=True, slots=True)

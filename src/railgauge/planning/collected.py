@@ -1,7 +1,7 @@
 """What the items of a run are about, from their tests and parameters. Pure.
 
 An item is about one subject at one place. In a large run it holds others, which are its rows
-(``planning.held``); each row is about one pairing and message size.
+(``planning.held``); each row is about one pair, part and message size.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from railgauge.core.model import Case, Pairing
 from railgauge.core.terms import Rung, Scope
 from railgauge.core.units import format_size
 from railgauge.planning import demand, plan
-from railgauge.planning.held import All, id_at
+from railgauge.planning.held import PAIR, All, id_at
 from railgauge.planning.marks import MEASURES
 
 
@@ -76,9 +76,24 @@ def each_row(item_id: str, about: About) -> Iterator[tuple[About, dict[str, Any]
         yield _row(about, id_at(item_id, about.held, words), chosen), chosen
 
 
+def each_place(item_id: str, about: About) -> Iterator[tuple[str, About]]:
+    """The items at each pair of an item that holds those of a node; else the item itself."""
+    pairs = next((each for each in about.held if each.argument == PAIR), None)
+    if pairs is None:
+        yield item_id, about
+        return
+    held = tuple(each for each in about.held if each is not pairs)
+    for pair in pairs.values:
+        words = [str(pair) if each is pairs else str(each) for each in about.held]
+        own_id = id_at(item_id, about.held, words)
+        yield own_id, replace(about, nodes=plan.nodes_of(pair), held=held)
+
+
 def _row(about: About, row_id: str, chosen: Mapping[str, Any]) -> About:
+    pair = chosen.get(PAIR)
     return replace(
         about,
+        nodes=plan.nodes_of(pair) if pair else about.nodes,
         pairing=demand.part_label(chosen) or about.pairing,
         size_bytes=chosen.get("size", about.size_bytes),
         held=(),
@@ -88,7 +103,7 @@ def _row(about: About, row_id: str, chosen: Mapping[str, Any]) -> About:
 
 def shown(name: str, value: object) -> str:
     """A value of an argument as the id of an item has it."""
-    if name == "gpu":
+    if name == "gpu" and not isinstance(value, All):
         return demand.gpu_label(value)
     return format_size(value) if name == "size" and isinstance(value, int) else str(value)
 

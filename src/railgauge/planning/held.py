@@ -1,11 +1,11 @@
-"""All pairings and message sizes of a test at one place as one item of pytest. Pure.
+"""What is asked of one node by a test as one item of pytest. Pure.
 
-Up to ``MOST_ITEMS`` each of them is an item that pytest collects. In a larger run pytest collects
-one item for each place, and the others are rows of it. Each row has the record that the item would
-have, so that the verdict is the same.
+Up to ``MOST_ITEMS`` each part, pair, pairing and message size is an item that pytest collects. In a
+larger run pytest collects one item for each test and node, and the others are rows of it. Each row
+has the record that the item would have, so that the verdict is the same.
 
-Example: the rows of ``test_bandwidth[host_read_bandwidth-a:b-all-pairings-all-sizes]`` have the
-ids ``…-a:b-mlx5_0-64KiB]``, ``…-a:b-mlx5_0-8MiB]``, ``…-a:b-mlx5_1-64KiB]`` and so on.
+Example: the rows of ``test_bandwidth[host_read_bandwidth-all-pairs-of-a-all-pairings-all-sizes]``
+have the ids ``…-a:b-mlx5_0-64KiB]``, ``…-a:b-mlx5_0-8MiB]``, ``…-a:b-mlx5_1-64KiB]`` and so on.
 """
 
 from __future__ import annotations
@@ -16,22 +16,27 @@ from dataclasses import dataclass
 from sys import intern
 from typing import Any
 
-MOST_ITEMS = 100_000
-"""Collecting so many items takes 9 s of processor time and 190 MiB in each process."""
+MOST_ITEMS = 20_000
+"""pytest keeps 3.5 KiB for an item until the end of its session: 70 MiB in each process."""
 
-ARGUMENTS = ("pairing", "size")
-"""What an item may hold all of, in the order of its id, which ends with them."""
+PAIR = "pair"
+PARTS = ("pairing", "gpu", "nic", "adapter", "link", "size")
+"""What an item may hold all of beside pairs, in the order of its id, which ends with them."""
 
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """All values of one argument of a test, as the value of that argument."""
+    """All values of one argument of a test, as the value of that argument.
+
+    Pairs are those of one source node, ``of``.
+    """
 
     argument: str
     values: tuple[Any, ...]
+    of: str = ""
 
     def __str__(self) -> str:
-        return f"all-{self.argument}s"
+        return f"all-{self.argument}s{f'-of-{self.of}' if self.of else ''}"
 
 
 def id_at(item_id: str, held: Sequence[All], words: Sequence[str]) -> str:
@@ -45,8 +50,12 @@ def id_at(item_id: str, held: Sequence[All], words: Sequence[str]) -> str:
 
 
 def place_id(item_id: str) -> str:
-    """The id of an item, less what it holds: ``test_x[a:b]`` for ``test_x[a:b-all-sizes]``."""
-    return _HELD.sub("]", item_id)
+    """The id of an item, less what it holds: ``test_x[a:b]`` for ``test_x[a:b-all-sizes]``.
+
+    Of one that holds the pairs of a node it is the beginning that all of these share.
+    """
+    return _PAIRS.sub(r"\1:", _HELD.sub("]", item_id))
 
 
-_HELD = re.compile(rf"(?:-(?:{'|'.join(str(All(name, ())) for name in ARGUMENTS)}))+\]$")
+_HELD = re.compile(rf"(?:-(?:{'|'.join(str(All(name, ())) for name in PARTS)}))+\]$")
+_PAIRS = re.compile(r"\ball-pairs-of-(.*)\]$")

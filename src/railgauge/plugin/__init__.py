@@ -44,7 +44,6 @@ from railgauge.plugin import (
 from railgauge.plugin.complaints import refuse_complaints
 from railgauge.plugin.items import ABOUT, describe
 from railgauge.plugin.kept_reports import KeptReports
-from railgauge.plugin.light_items import LightItem, LightRows
 from railgauge.plugin.opening import COMPLAINTS, ENDING, SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, Draft
 from railgauge.plugin.starting import SessionStart
@@ -104,7 +103,6 @@ def _open(config: pytest.Config) -> None:
         raise
     reporters.quieten(config)
     config.pluginmanager.register(_Messages(), "railgauge-messages")
-    config.pluginmanager.register(LightRows(config.stash[SETTINGS]), "railgauge-light-rows")
     if config.stash[SETTINGS].is_worker:
         _become_worker(config, config.stash[SERVICES])
         return
@@ -233,6 +231,12 @@ def pytest_sessionstart(session: pytest.Session) -> Generator[None, object, obje
     return (yield)
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    settings = metafunc.config.stash.get(SETTINGS, None)
+    if settings and (rows := items.rows_of(settings, metafunc)):
+        metafunc.parametrize(rows.names, rows.values, ids=rows.ids)
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     if SETTINGS not in session.config.stash:
@@ -254,7 +258,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item, about in describe(settings.platform, items):
         item.stash[ABOUT] = about
     items.sort(key=lambda item: item.stash[ABOUT].rung if ABOUT in item.stash else -1)
-    items[:] = asked_items.by_place(items)
+    items[:] = asked_items.by_node(items)
     for place, item in enumerate(items):
         item.stash[_PLACE] = place
 
@@ -280,9 +284,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     if ABOUT in item.stash:
         item.stash.setdefault(DRAFT, Draft())
     result = yield
-    if isinstance(item, LightItem):
+    if ABOUT in item.stash:
         held_items.forget(item)
-        item.let_go()
     return result
 
 

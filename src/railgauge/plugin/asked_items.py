@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from railgauge.core.model import Pair
 from railgauge.core.terms import Rung
 from railgauge.planning.collected import NO_SUBJECT, About, Subject
-from railgauge.planning.held import All
+from railgauge.planning.held import PAIR, All
 from railgauge.plugin.items import ABOUT
 from railgauge.run.ladder import Items
 from railgauge.run.store import Store, put_whole
@@ -27,8 +28,8 @@ def of(items: Sequence[pytest.Item]) -> Items:
     return [(item.nodeid, _about(item)) for item in items]
 
 
-def by_place(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Return the items so that those at the same place follow each other, if some hold others.
+def by_node(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Return the items so that those of the same node follow each other, if some hold others.
 
     What was measured and read for the first of them need not be read again for the next one.
     """
@@ -39,7 +40,8 @@ def by_place(items: Sequence[pytest.Item]) -> list[pytest.Item]:
 
     def place(at: int) -> int:
         one = about[at]
-        return first.setdefault((one.subject, one.nodes), at) if one.is_measured else at
+        where = one.nodes or tuple(each.of for each in one.held)
+        return first.setdefault((one.subject, where), at) if one.is_measured else at
 
     return [items[at] for at in sorted(range(len(items)), key=place)]
 
@@ -76,7 +78,7 @@ def _read(tests: Sequence[Mapping[str, Any]], rows: Sequence[Sequence[Any]]) -> 
 
 
 def _of_test(about: About) -> dict[str, Any]:
-    held = [[each.argument, list(map(_plain, each.values))] for each in about.held]
+    held = [[each.argument, list(map(_plain, each.values)), each.of] for each in about.held]
     subject = [about.subject.kind, about.subject.name]
     plain = {"subject": subject, "ways": about.ways, "rung": about.rung, "title": about.title}
     return {**plain, "held": held, "is_skipped": about.is_skipped}
@@ -88,12 +90,19 @@ def _test(plain: Mapping[str, Any]) -> About:
         ways=tuple(plain["ways"]),
         rung=Rung(plain["rung"]),
         title=plain["title"],
-        held=tuple(All(argument, tuple(values)) for argument, values in plain["held"]),
+        held=tuple(_all(*each) for each in plain["held"]),
         is_skipped=plain["is_skipped"],
     )
 
 
+def _all(argument: str, values: Sequence[Any], of: str) -> All:
+    found = (Pair(*value) for value in values) if argument == PAIR else values
+    return All(argument, tuple(found), of)
+
+
 def _plain(value: object) -> object:
+    if isinstance(value, Pair):
+        return [value.source, value.target]
     return value if isinstance(value, int) else str(value)
 
 

@@ -26,7 +26,7 @@ from railgauge.judging.record import ItemRecord, from_json, worst
 from railgauge.planning.collected import each_row
 from railgauge.plugin import gating, recording
 from railgauge.plugin.items import ABOUT
-from railgauge.plugin.opening import SERVICES, SETTINGS
+from railgauge.plugin.opening import SERVICES
 from railgauge.plugin.recording import DRAFT, Draft
 
 CONTROLLER = "railgauge-controller"
@@ -64,7 +64,7 @@ def told(items: Sequence[pytest.Item]) -> str:
     rows = sum(item.stash[ABOUT].rows if ABOUT in item.stash else 1 for item in items)
     return (
         f"{rows:,} items will be judged, as rows of the {len(items):,} that are collected: one of "
-        "these may hold all pairings and message sizes of a test at one place"
+        "these may hold all that a test asks of one node"
     )
 
 
@@ -154,14 +154,7 @@ def observe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
 
 
 def forget(item: pytest.Item) -> None:
-    """Forget what was noted while the item ran, of which its records have what is to stay.
-
-    In a run of very many items that is all that plugins keep in an item's stash.
-    """
-    if item.config.stash[SETTINGS].holds_items:
-        kept, item.stash = item.stash, pytest.Stash()
-        item.stash[ABOUT] = kept[ABOUT]
-        return
+    """Forget what was noted while the item ran; its records have what is to stay."""
     of_run: tuple[pytest.StashKey[Any], ...] = (DRAFT, _ROWS)
     for key in of_run:
         if key in item.stash:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import gc
 import inspect
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -100,18 +101,6 @@ class TestRows:
     values: Sequence[tuple[Any, ...]]
     ids: Sequence[str]
 
-    @property
-    def are_plain(self) -> bool:
-        """Whether the ids can be taken as they are: pytest escapes some, and numbers equal ones."""
-        every = "".join(self.ids)
-        is_plain = every.isprintable() and "\\" not in every
-        return is_plain and len({*self.ids}) == len(self.ids)
-
-    @property
-    def pattern_id(self) -> str:
-        """The id of the row that pytest makes; it would escape letters that are not ASCII."""
-        return self.ids[0] if self.ids[0].isascii() else "row"
-
 
 def rows_of(settings: RunSettings, metafunc: pytest.Metafunc) -> TestRows | None:
     """The rows of a test of the ladder: one for each piece of declared hardware."""
@@ -135,14 +124,14 @@ def rows_of(settings: RunSettings, metafunc: pytest.Metafunc) -> TestRows | None
 def _rows(
     settings: RunSettings, metafunc: pytest.Metafunc, names: Sequence[str], subject: Subject
 ) -> TestRows:
-    may_hold = settings.holds_items and not _fixtures_ask_for(held.ARGUMENTS, metafunc)
-    choices = [_parameters(settings, subject, name, may_hold=may_hold) for name in names]
+    kept = _held(settings, metafunc)
+    choices = [_parameters(settings, subject, name, is_held=name in kept) for name in names]
     words = [
         [shown(name, value) for value in each] for name, each in zip(names, choices, strict=True)
     ]
     ids = ["-".join(row) for row in product(*words)]
     rows: list[tuple[tuple[Any, ...], str]] = list(zip(product(*choices), ids, strict=True))
-    if {"pair", "pairing"} <= set(names):
+    if {"pair", "pairing"} <= set(names) and held.PAIR not in kept:
         pair, pairing = names.index("pair"), names.index("pairing")
         measurement = settings.platform.measurements[subject.name]
         over = plan.paths(settings.platform, measurement, settings.level.name)
@@ -151,13 +140,23 @@ def _rows(
     return TestRows(names, [row for row, _ in rows], [name for _, name in rows])
 
 
+def _held(settings: RunSettings, metafunc: pytest.Metafunc) -> Collection[str]:
+    """The arguments of a test of which an item holds all values.
+
+    pytest sets up a fixture once for each item, so that none may ask for them.
+    """
+    if not settings.holds_items or _fixtures_ask_for(held.PARTS, metafunc):
+        return ()
+    return held.PARTS if _fixtures_ask_for([held.PAIR], metafunc) else (held.PAIR, *held.PARTS)
+
+
 # The arguments over which a test may be parametrized, in the order of the ids. Pairs are ordered by
 # round, so that consecutive items use different nodes; see ``plan.turns`` for pairs and pairings.
 ARGUMENTS = ("pair", "group", "node", "switch", "pairing", "gpu", "nic", "adapter", "link", "size")
 
 
 def _fixtures_ask_for(arguments: Collection[str], metafunc: pytest.Metafunc) -> bool:
-    """Whether a fixture of a test asks for one of these; pytest sets it up once for each item."""
+    """Whether a fixture of a test asks for one of these."""
     known = metafunc._arg2fixturedefs.values()  # ``fixturenames`` does not say who asks
     return any(not {*arguments}.isdisjoint(one.argnames) for fixtures in known for one in fixtures)
 
@@ -166,19 +165,25 @@ _MEASURED = frozenset({"pair", "group", "node", "switch", "pairing", "size"})
 
 
 def _parameters(
-    settings: RunSettings, subject: Subject, argument: str, *, may_hold: bool
+    settings: RunSettings, subject: Subject, argument: str, *, is_held: bool
 ) -> Sequence[object]:
-    """The values of an argument, which may be one value that holds all of them."""
+    """The values of an argument, which may be values that hold several each."""
     values = _choices(settings, subject, argument)
-    is_held = may_hold and subject.kind == "measures" and argument in held.ARGUMENTS
-    return [All(argument, tuple(values))] if is_held else values
+    if not is_held:
+        return values
+    if argument != held.PAIR:
+        return [All(argument, tuple(values))]
+    of = defaultdict[str, list[object]](list)
+    for pair in values:
+        of[pair.source].append(pair)
+    return [All(argument, tuple(pairs), source) for source, pairs in of.items()]
 
 
 def _first(value: Any) -> Any:
     return value.values[0] if isinstance(value, All) else value
 
 
-def _choices(settings: RunSettings, subject: Subject, argument: str) -> Sequence[object]:
+def _choices(settings: RunSettings, subject: Subject, argument: str) -> Sequence[Any]:
     platform = settings.platform
     if subject.kind == "measures" and argument in _MEASURED:
         return _measured_choices(settings, subject.name, argument)
@@ -276,7 +281,7 @@ def _title(text: str, name: str) -> str:
 
 
 def _about(test: _Test, params: Mapping[str, Any]) -> About:
-    kept = tuple(value for name in held.ARGUMENTS if isinstance(value := params.get(name), All))
+    kept = tuple(value for value in params.values() if isinstance(value, All))
     values = {name: value for name, value in params.items() if value not in kept}
     return About(
         subject=test.subject,

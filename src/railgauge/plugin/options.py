@@ -156,9 +156,9 @@ def add(parser: pytest.Parser) -> None:
         type=int,
         default=MOST_ITEMS,
         metavar="N",
-        help="beyond so many items, pytest collects one for all pairings and sizes of a test "
-        "at one place, and reports have a line for it; what is measured, judged and recorded "
-        "stays the same (default: %(default)s)",
+        help="beyond so many items, pytest collects one for each test and node, and reports have "
+        "a line for each test at one place; what is measured, judged and recorded stays the same "
+        "(default: %(default)s)",
     )
     group.addoption(
         "--wait",

@@ -58,15 +58,16 @@ class WorkerSupervisor:
         self._run = run
         self._deaths = defaultdict[str, list[str]](list)
         self._told: list[str] = []
+        self._ids: Sequence[str] = ()
         self._items: dict[str, About] = {}
 
-    @pytest.hookimpl(optionalhook=True, trylast=True)
+    @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
-        if not self._items:
-            self._items = dict(asked_items.read(self._run.store, ids))
+        self._ids = ids
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: Any, sched: Any) -> None:
+        self._items = self._items or dict(asked_items.read(self._run.store, self._ids))
         dead = self._deaths[crashitem]
         dead.append(report.node.gateway.id)
         again = len(dead) < _DEATHS and self._is_replaced() and _is_pending(sched, crashitem)

@@ -78,6 +78,7 @@ class LadderEngine:
         self._left_wrong = judging.most_wrong
         self._inbox = SimpleQueue[tuple[Unit, BaseException | None] | None]()
         self._running: dict[Unit, tuple[str, ...]] = {}
+        self._busy: set[str] = set()
         self._requests: dict[Unit, Case] = {}
         self._is_over = False
         self._switch_s = sys.getswitchinterval()
@@ -144,6 +145,7 @@ class LadderEngine:
             for unit in units:
                 blockers = self._blockers(unit)
                 if unit.case and (not blockers or self._is_checked(unit)):
+                    self._occupy(unit)
                     self._running[unit] = blockers
                     self._threads.submit(self._measured, unit)
                 else:
@@ -151,6 +153,14 @@ class LadderEngine:
                     unmeasured.append((unit, blockers))
             for unit, blockers in unmeasured:
                 self._decide(unit, Decision(blockers=blockers))
+
+    def _occupy(self, unit: Unit) -> None:
+        if not self._busy.isdisjoint(unit.nodes):  # a bug of the queue must not cost a figure
+            raise RuntimeError(f"{unit.case} would share a node with another measurement")
+        self._busy.update(unit.nodes)
+
+    def _free(self, unit: Unit) -> None:
+        self._busy.difference_update(unit.nodes)
 
     def _measured(self, unit: Unit) -> None:
         """Measure the cases of a unit; called in a thread of its own."""
@@ -176,10 +186,12 @@ class LadderEngine:
         if error is not None:
             if not _is_of_one_case(error):
                 raise error
+            self._free(unit)
             self._queue.freed(unit)
             broken = f"{type(error).__name__}: {error}"
             self._decide(unit, Decision(blockers=blockers, broken=broken))
             return
+        self._free(unit)
         self._queue.measured(unit)
         self._start()  # its nodes are free, and need not wait for its judgement
         self._decide(unit, Decision(measured=True, blockers=blockers))

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from railgauge.core.model import Case, Outcome
+from railgauge.config.thresholds import Measurement
+from railgauge.core.model import Case, Outcome, Pairing
 from railgauge.core.question import READ, Question
 from railgauge.core.terms import Rung, Scope
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import demand, plan
-from railgauge.planning.collected import About, CaseFinder, each_row
+from railgauge.planning.collected import About, CaseFinder, each_place, each_row
 from railgauge.planning.demand import DemandInputs, ItemKey
 from railgauge.planning.work_queue import Unit
 
@@ -53,16 +54,42 @@ def begun(about: About, item_id: str = "") -> ItemRecord:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Rounds:
+    """The order in which a measurement is made: ``number`` is its own among the measurements."""
+
+    number: int
+    ranks: Mapping[tuple[str, ...], int]
+    over: Collection[Pairing | None]
+    turn: Callable[[tuple[str, ...], Pairing | None], int]
+
+    @classmethod
+    def of(cls, scope: DemandInputs, measurement: Measurement, number: int) -> _Rounds:
+        over = plan.paths(scope.platform, measurement, scope.level.name)
+        turn = plan.turns(scope.level, over)
+        places = {plan.nodes_of(one): one for one in plan.places(measurement, scope.level)}
+        ranks = {nodes: rank for rank, nodes in enumerate(places)}
+        return cls(number, ranks, over, lambda nodes, pairing: turn(places[nodes], pairing))
+
+    def order(self, case: Case) -> tuple[int, int, int]:
+        rank = self.ranks.get(case.nodes)
+        if rank is None or case.pairing not in self.over:  # a test of the site may have others
+            return (self.number, 0, len(self.ranks))
+        return (self.number, self.turn(case.nodes, case.pairing), rank)
+
+
 class Ladder:
     """The items of a run, and the units of them, lowest rung first."""
 
     def __init__(self, scope: DemandInputs, items: Items) -> None:
-        self._scope, self._items = scope, items
+        self._scope = scope
+        self._items = [one for item in items for one in each_place(*item)]
         self._finder = CaseFinder(scope.platform, scope.level.name)
+        self._kinds: dict[str, _Rounds] = {}
         self._starts = array("q", [0])
-        for _, about in items:
+        for _, about in self._items:
             self._starts.append(self._starts[-1] + about.rows)
-        self.units = tuple(self._grouped())
+        self.units = tuple(sorted(self._grouped(), key=self._order))
         self._top = dict[str, int]()
         for unit in self.units:
             for node in self.gated(unit):
@@ -78,6 +105,19 @@ class Ladder:
             about = self._items[numbers[0]][1]
             case = shared if about.is_measured else ""
             yield Unit(tuple(numbers), about.rung, about.nodes, case)
+
+    def _order(self, unit: Unit) -> tuple[int, int, int]:
+        """Measurements as they were collected, and the places of one by rounds.
+
+        Items that hold the pairs of a node are collected node by node.
+        """
+        if not unit.case:
+            return (-1, 0, 0)
+        if unit.kind not in self._kinds:
+            measurement = self._scope.platform.measurements[unit.kind]
+            self._kinds[unit.kind] = _Rounds.of(self._scope, measurement, len(self._kinds))
+        row, _ = next(each_row(*self._items[unit.items[0]]))
+        return self._kinds[unit.kind].order(self._finder.case(row))
 
     def _shared(self, about: About) -> str:
         nodes = ":".join(about.nodes)

@@ -35,7 +35,7 @@ class RunSettings:
     ``deviations`` are those that somebody has accepted.
     ``operator`` is who runs it. ``measures`` is the part of the level that it measures, ``None``
     for all of it. ``at_once`` is the number of measurements that are made at a time.
-    ``holds_items``: all pairings and sizes of a test at one place are one item of pytest.
+    ``holds_items``: all that a test asks of one node is one item of pytest.
     """
 
     declared: Cluster
