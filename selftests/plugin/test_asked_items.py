@@ -8,7 +8,7 @@ from testing.run_folder import store_in
 
 from railgauge.core import masking
 from railgauge.core.masking import Mask
-from railgauge.core.model import Pairing
+from railgauge.core.model import Pair, Pairing
 from railgauge.planning.collected import NO_SUBJECT, About, Subject, each_row
 from railgauge.planning.held import All
 from railgauge.plugin import asked_items
@@ -77,6 +77,18 @@ def test_an_item_that_holds_others_has_the_same_rows(store):
     assert found[-1][1].rows == 4
 
 
+def test_an_item_that_holds_the_pairs_of_a_node_has_the_same_rows_at_each(store):
+    pairs = All("pair", (Pair("a", "b"), Pair("a", "c")), "a")
+    about = measured((), held=(pairs, *HELD))
+    holder = item("write[all-pairs-of-a-all-pairings-all-sizes]", about)
+    asked_items.write(store, [holder])
+    ((_, read),) = found = asked_items.read(store, ids([holder]))
+    assert read.held[0] == pairs
+    assert rows(found) == rows(asked_items.of([holder]))
+    assert [row.nodes for row in rows(found)] == [("a", "b")] * 4 + [("a", "c")] * 4
+    assert rows(found)[-1].row_id == "tests/test_x.py::write[a:c-gpu3-mlx5_1-4MiB]"
+
+
 def test_an_item_of_no_test_of_the_ladder_has_its_name_alone():
     assert asked_items.of([item("of somebody else")]) == [
         ("tests/test_x.py::of somebody else", About(NO_SUBJECT, (), 0, "of somebody else"))
@@ -110,24 +122,23 @@ def test_a_node_whose_name_looks_like_a_secret_keeps_it(store, monkeypatch):
 # --- the order of items ---
 
 
-def of_place(test, nodes, **more):
-    return item(f"{test}[{nodes}]", measured(nodes, **more))
+def of_pairs(test, node, held):
+    """An item of all pairs of a node, or of its first one."""
+    if not held:
+        return item(f"{test}[{node}:z]", measured((node, "z")))
+    pairs = All("pair", (Pair(node, "y"), Pair(node, "z")), node)
+    return item(f"{test}[{pairs}]", measured((), held=(pairs,)))
 
 
-@pytest.mark.parametrize(("held", "order"), [(HELD, [0, 2, 1, 3]), ((), [0, 1, 2, 3])])
-def test_items_at_one_place_follow_each_other_if_some_hold_others(held, order):
-    tests = [
-        of_place(test, nodes, held=held)
-        for test in ("bandwidth", "traffic")
-        for nodes in ("ab", "cd")
-    ]
+@pytest.mark.parametrize(("held", "order"), [(True, [0, 2, 1, 3]), (False, [0, 1, 2, 3])])
+def test_items_of_one_node_follow_each_other_if_some_hold_others(held, order):
+    tests = [of_pairs(test, node, held) for test in ("bandwidth", "traffic") for node in "ab"]
     every = [*ITEMS[:3], *tests, ITEMS[-1]]
     expected = [*ITEMS[:3], *(tests[place] for place in order), ITEMS[-1]]
-    assert ids(asked_items.by_place(every)) == ids(expected)
+    assert ids(asked_items.by_node(every)) == ids(expected)
 
 
 def test_facts_of_a_node_stay_where_they_are():
     facts = [item(f"{name}[{node}]", fact(node)) for name in ("x", "y") for node in "ab"]
     every = [*facts, HOLDER]
-    assert asked_items.by_place(every) == every
-    assert asked_items.by_place(every) is not every
+    assert asked_items.by_node(every) == every

@@ -115,6 +115,18 @@ def test_a_thread_that_cannot_be_started_ends_the_run(bench_of, monkeypatch):
     assert len(one.log) == 1
 
 
+def test_two_measurements_on_a_node_end_the_run_before_the_second_begins(bench_of, monkeypatch):
+    """Only a bug of the queue starts them; it must not cost a figure."""
+    one = bench_of((1, "ab"), (1, "bc"), held={"a"})
+    started = iter([[one.units[0]], [one.units[1]]])
+    monkeypatch.setattr(one.engine._queue, "start", lambda _: next(started, []))
+    one.engine.begin()
+    with pytest.raises(RuntimeError, match="would share a node"):
+        one.decisions.wait(one.case_of(one.units[1]))
+    one.engine.end()
+    assert one.log == [one.case_of(one.units[0])]
+
+
 # --- the end of the session ---
 
 

@@ -11,13 +11,12 @@ from testing.acceptance import H200, HOMELAB, METAX, TCPX, make_project
 from testing.core_values import ROOT, cluster
 
 from railgauge.config import thresholds
-from railgauge.core.model import Case, Outcome, Pairing
+from railgauge.core.model import Outcome, Pair
 from railgauge.core.question import LIMITS, RATIO, READ, Question
 from railgauge.planning import plan
 from railgauge.planning.collected import NO_SUBJECT, About, Subject
 from railgauge.planning.demand import DemandInputs, ItemKey, demands
 from railgauge.planning.held import All
-from railgauge.planning.work_queue import Unit
 from railgauge.run.ladder import Ladder, begun
 
 ASKS_ITEMS = """
@@ -91,7 +90,7 @@ def test_the_rows_ask_what_the_level_demands(collected, options):
 
 
 def test_held_items_have_the_rows_that_are_items_in_a_smaller_run(collected):
-    options = (*METAX, "--level", "smoke")
+    options = (*METAX, "--level", "nightly")
     whole, held = (Ladder(*collected(*options, *more)) for more in ((), HELD))
     assert sorted(held.ids()) == sorted(whole.ids())
     by_id = [
@@ -100,6 +99,8 @@ def test_held_items_have_the_rows_that_are_items_in_a_smaller_run(collected):
     ]
     assert by_id[0] == by_id[1]
     assert len(held.units) < len(whole.units)
+    orders = [[unit for unit in one.units if unit.kind == REDUCE] for one in (whole, held)]
+    assert [unit.case for unit in orders[0]] == [unit.case for unit in orders[1]], "by rounds"
 
 
 # --- units of made-up items ---
@@ -146,7 +147,8 @@ def test_items_of_one_case_or_of_one_node_s_preflight_are_a_unit():
         ("of somebody else", About(NO_SUBJECT, (), 0, "x")),
         fact("fabric"),
     )
-    assert [(unit.items, unit.rung, unit.nodes, unit.case) for unit in made.units] == [
+    found = sorted((unit.items, unit.rung, unit.nodes, unit.case) for unit in made.units)
+    assert found == [
         ((0, 2), 0, ("a",), ""),
         ((1,), 0, ("b",), ""),
         ((3, 5, 6), 1, ("a", "b"), f"{WRITE}[a:b-mlx5_0]"),
@@ -179,6 +181,18 @@ def test_an_item_that_holds_others_is_one_unit_with_their_ids_records_and_cases(
     assert [row.item.pairing for row in rows] == ["mlx5_0", "mlx5_0", "mlx5_1", "mlx5_1"]
     assert [row.item.size_bytes for row in rows] == 2 * [2, 4 * 2**20]
     assert [row.place for row in made.rows(made.units[2])] == [5]
+
+
+def test_the_pairs_of_a_node_that_an_item_holds_are_a_unit_each():
+    pairs = All("pair", (Pair("a", "b"), Pair("a", "c")), "a")
+    about = replace(measured(WRITE, ())[1], held=(pairs, *ALL))
+    made = ladder((f"{WRITE}[{'-'.join(map(str, about.held))}]", about), measured(COPY, "a"))
+    assert {unit.case: unit.items for unit in made.units} == {
+        f"{WRITE}[a:b]": (0,), f"{WRITE}[a:c]": (1,), f"{COPY}[a]": (2,),
+    }  # fmt: skip
+    of = {unit.case: [row.place for row in made.rows(unit)] for unit in made.units}
+    assert of == {f"{WRITE}[a:b]": [0, 1, 2, 3], f"{WRITE}[a:c]": [4, 5, 6, 7], f"{COPY}[a]": [8]}
+    assert list(made.ids())[4] == f"{WRITE}[a:c-mlx5_0-2B]"
 
 
 def test_the_items_at_one_place_that_hold_all_pairings_share_a_unit():
@@ -227,6 +241,25 @@ def test_a_ratio_names_the_measurement_with_which_it_is_compared(name):
         assert alone.compared(alone.units[0]) == (), "the item that compares was not collected"
 
 
+# --- the order of units ---
+
+
+def test_pairs_are_measured_by_rounds_in_whatever_order_they_were_collected():
+    scope = scope_of(PLATFORM, "signoff")
+    measurement = PLATFORM.measurements[REDUCE]
+    every = [plan.nodes_of(place) for place in plan.places(measurement, scope.level)]
+    other = ("c", "z")  # a test of a site's own
+    made = Ladder(scope, [measured(REDUCE, nodes) for nodes in sorted([*every, other])])
+    assert [unit.nodes for unit in made.units] == [*every, other]
+
+
+def test_measurements_come_in_the_order_in_which_they_were_collected():
+    names = (WRITE, "host_read_bandwidth", COPY)
+    items = [measured(name, nodes, size=4) for name in names for nodes in ("ab", "bc")]
+    kinds = [unit.kind for unit in ladder(fact("kernel", "a"), *items).units]
+    assert list(dict.fromkeys(kinds)) == ["", *names]
+
+
 # --- gates ---
 
 
@@ -246,11 +279,5 @@ def test_a_unit_is_below_others_if_one_of_its_nodes_has_a_higher_rung():
         measured(WRITE, "cd", "mlx5_0", 2),
         measured(COPY, "b", way="link"),
     )
-    assert [made.is_below_others(unit) for unit in made.units] == [True, True, True, False, False]
-
-
-def test_a_unit_of_another_case_has_no_items_and_no_others():
-    other = Case(WRITE, ("a", "b"), Pairing("mlx5_0"), ())
-    assert Unit((), 1, other.nodes, other.key).kind == WRITE
-    assert ladder().units == ()
-    assert list(ladder().ids()) == list(ladder().records()) == []
+    below = [unit.items for unit in made.units if made.is_below_others(unit)]
+    assert below == [(0,), (1,), (2,)]
