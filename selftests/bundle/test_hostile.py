@@ -120,7 +120,9 @@ def test_headers_of_many_files_are_not_one(tmp_path):
         assert "run/2199" in held
 
 
-@pytest.mark.parametrize("claimed", [b"77777777777\0", b"\x80" + b"\xff" * 11, b"-0000000001\0"])
+@pytest.mark.parametrize(
+    "claimed", [b"77777777777\0", b"\x80" + b"\xff" * 11, b"-0000000001\0"], ids=repr
+)
 def test_sizes_that_cannot_be(tmp_path, claimed):
     header = bytearray(member("run/x").tobuf(tarfile.USTAR_FORMAT))
     header[124:136] = claimed
@@ -138,7 +140,9 @@ def test_what_is_behind_the_end_is_seen(healthy, tmp_path):
     assert "behind the end" in refused(path, Caps())
 
 
-@pytest.mark.parametrize("data", [b"", b"\x1f", b"PK\x03\x04", b"\x1f\x8b" + b"x" * 100])
+@pytest.mark.parametrize(
+    "data", [b"", b"\x1f", b"PK\x03\x04", b"\x1f\x8b" + b"x" * 100], ids=repr
+)
 def test_what_is_no_archive(verify, tmp_path, data):
     path = tmp_path / "b"
     path.write_bytes(data)

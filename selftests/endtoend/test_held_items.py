@@ -17,7 +17,7 @@ TEST = "tests/network/test_rdma.py::test_bandwidth"
 ITEM = f"{TEST}[host_write_bandwidth-"
 ROW = f"{ITEM}viper:columbia-mlx5_0-64KiB]"
 # The item that has the row, among three.
-DIES_AT = f"{ITEM}viper:columbia-all-pairings-all-sizes]"
+DIES_AT = f"{ITEM}all-pairs-of-viper-all-pairings-all-sizes]"
 DIES = f"""
 
 import os

@@ -79,7 +79,7 @@ def raise_if_exhausted(error: BaseException | None) -> None:
 class _Begun(threading.Event):
     """Whether a thread has begun. Its starter waits for that, without an end of its own."""
 
-    limit_s = 60.0
+    limit_s = 20.0
 
     def wait(self, timeout: float | None = None) -> bool:
         has_begun = super().wait(self.limit_s if timeout is None else timeout)

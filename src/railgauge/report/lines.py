@@ -32,7 +32,8 @@ _MOST_NAMED = 20
 class ReportLines:
     """The lines of a report, and how many items each of them sums.
 
-    ``line_of`` gives the line of an item, or of an item of pytest that holds others, by its id.
+    ``line_of`` gives the line of an item, by its id; of an item of pytest that holds others it is
+    the first one of theirs.
 
     ``bad`` are the items of each line that did not pass. It and ``numbers`` are empty if each item
     has a line of its own.
@@ -74,9 +75,16 @@ def of_places(records: Mapping[str, ItemRecord]) -> ReportLines:
     for record in records.values():
         found.setdefault(_name(record), []).append(record)
     summed = {name: _sum(name, items) for name, items in found.items()}
+    firsts: dict[str, str] = {}
+    for name, (first, *_) in found.items():
+        of_node = _name(replace(first, nodes=first.nodes[:1])).removesuffix("]")
+        firsts.setdefault(f"{of_node}:", name)
 
     def line_of(item: str) -> str:
-        return _name(records[item]) if item in records else place_id(item)
+        if item in records:
+            return _name(records[item])
+        place = place_id(item)
+        return firsts.get(place, place)
 
     numbers = {name: len(items) for name, items in found.items()}
     bad = {name: [one.id for one in _bad(items)] for name, items in found.items()}
