@@ -1,12 +1,10 @@
 """Named tests of a diagnostic: a test passes only if it is printed for every GPU and passed."""
 
 import json
-import threading
 from dataclasses import replace
 
 import pytest
-from testing.core_values import ROOT, case, cluster, transcript
-from testing.run_folder import store_in
+from testing.core_values import ROOT, cluster, transcript
 
 from railgauge.cli import main
 from railgauge.config import thresholds
@@ -18,15 +16,13 @@ from railgauge.core.errors import (
     ToolMissing,
     Unparsable,
 )
-from railgauge.core.model import Case, Command, Outcome
+from railgauge.core.model import Case, Outcome
 from railgauge.core.question import READ, RESULTS, CaseResult, Question
 from railgauge.judging import assess
 from railgauge.judging.assess import read
 from railgauge.judging.assessor import Assessor
 from railgauge.planning import forecast, plan
-from railgauge.run.runner import Runner
 from railgauge.tools.dcgmi_diag.parse import DEPLOYMENT
-from railgauge.transport.waits import Waits
 
 H200 = thresholds.load("h200", ROOT / "thresholds")
 FULL, QUICK = "gpu_diagnostic_full", "gpu_diagnostic_quick"
@@ -278,64 +274,7 @@ def test_a_figure_below_what_the_document_prints_fails(capsys, tmp_path):
     ]
 
 
-# --- alone on the node, and in the plan ---
-
-
-class _Watched:
-    """Sessions whose every command takes a moment; ``seen`` lists what ran at the same time."""
-
-    def __init__(self):
-        self.running, self.seen, self.lock = {}, [], threading.Lock()
-        self.waits = Waits()
-
-    def replace_lost(self, node):
-        pass
-
-    def __getitem__(self, node):
-        return self
-
-    def drop(self, node):
-        pass
-
-    def refuse_interrupted(self):
-        pass
-
-    def run(self, command, _in_vain):
-        with self.lock:
-            self.running[command.argv] = command
-            self.seen.append(set(self.running))
-        threading.Event().wait(0.02)
-        with self.lock:
-            del self.running[command.argv]
-        return transcript(command.node)
-
-
-def test_a_diagnostic_and_a_collective_never_share_a_node(tmp_path):
-    sessions = _Watched()
-    planned = {FULL: ("dcgmi",), EXTENDED: ("eud",), "pair_all_reduce": ("mpirun",)}
-
-    def commands(wanted, _port):
-        return (Command(wanted.nodes[0], (*planned[wanted.measurement], *wanted.nodes)),)
-
-    def measure(wanted):
-        Runner(sessions, store_in(tmp_path), commands).measure(wanted)
-
-    wanted = [
-        *(case(node, measurement=name, pairing=None, sizes=()) for node in ("n1", "n2", "n3")
-          for name in (FULL, EXTENDED)),
-        *(case(*pair, measurement="pair_all_reduce", pairing=None)
-          for pair in (("n1", "n2"), ("n2", "n3"), ("n3", "n1"))),
-    ]  # fmt: skip
-    threads = [threading.Thread(target=measure, args=(one,)) for one in wanted]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(sessions.seen) == len(wanted)
-    for together in sessions.seen:
-        nodes = [node for argv in together for node in argv[1:]]
-        assert len(nodes) == len(set(nodes))
-    assert any(len(together) > 1 for together in sessions.seen)  # nodes do not wait for others
+# --- in the plan ---
 
 
 WANTED = {"smoke": set(), "nightly": {QUICK}, "signoff": {QUICK, FULL, EXTENDED, CHECKS}}

@@ -270,15 +270,6 @@ def test_a_lost_lease_that_another_has_ends_the_run(site):
         leases.renew()
 
 
-def test_what_a_worker_left_is_ended_on_every_node(site):
-    site.dead = {"n02"}
-    leases = site.leases("r1")
-    leases.take(NAMES)
-    leases.sweep("gw1")
-    swept = [begins for what, begins in site.log if what == "sweep"]
-    assert sorted(swept) == [f"r1/{node}/gw1/" for node in NAMES if node != "n02"]
-
-
 def test_many_nodes_are_asked_at_once(site):
     names = tuple(f"m{n:04d}" for n in range(1250))
     leases = site.leases("r1", names)

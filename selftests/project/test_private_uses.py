@@ -12,7 +12,6 @@ USED = {
     "plugin/items.py": {"_arg2fixturedefs"},
     "plugin/kept_reports.py": {"_reports"},
     "plugin/light_items.py": {"_fixtureinfo", "_idlist", "_instance"},
-    "plugin/scheduling.py": {"xdist.report.report_collection_diff"},
     "plugin/workers.py": {
         "_pytest.runner.runtestprotocol",
         "xdist.dsession.get_default_max_worker_restart",

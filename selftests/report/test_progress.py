@@ -11,6 +11,7 @@ from railgauge.planning.forecast import Work
 from railgauge.planning.work_queue import Unit
 from railgauge.report.progress import RunProgress
 
+
 class Screen:
     """A progress, the time of its clock, and the lines that it printed."""
 
@@ -18,11 +19,9 @@ class Screen:
         self.now, self.lines = 1000.0, []
         self.progress = RunProgress(works, self.lines.append, lambda: self.now)
 
-        self.progress.begin()
-
-    def decided(self, after_s, name="write", path="mlx5_0", rung=1, *, cases=1, is_measured=True):
+    def decided(self, after_s, case="write[n1:n2]", rung=1, cases=1, is_measured=True):
         self.now += after_s
-        unit = Unit((0,), rung, ("n1", "n2"), name and f"{name}[n1:n2-{path}]")
+        unit = Unit((0,), rung, ("n1", "n2"), case)
         self.progress.decided(unit, cases, is_measured=is_measured)
 
 
@@ -34,8 +33,8 @@ def work(name, runs, typical_s, repeats=1):
 def test_the_first_measurement_of_a_rung_is_told_and_then_one_a_minute():
     screen = Screen(work("write", 100, 10.0), work("all_reduce", 10, 10.0))
     for number in range(8):
-        screen.decided(20.0, path=f"mlx5_{number}")
-    screen.decided(20.0, "all_reduce", rung=4)
+        screen.decided(20.0, f"write[n1:n2-mlx5_{number}]")
+    screen.decided(20.0, "all_reduce[n1:n2]", rung=4)
     assert [line.partition(", about")[0] for line in screen.lines] == [
         "rung 1, write: measurement 1 of 110",
         "rung 1, write: measurement 4 of 110",
@@ -51,13 +50,21 @@ def test_the_time_left_follows_from_what_the_measurements_took_so_far():
     assert screen.lines == ["rung 1, write: measurement 1 of 5, about 6 min left"]
 
 
-def test_measurements_of_one_unit_count_each():
+def test_the_time_before_the_first_measurement_does_not_count():
+    screen = Screen(work("write", 4, 60.0))
+    screen.now += 1000.0
+    screen.progress.begin()
+    screen.decided(60.0)
+    assert screen.lines == ["rung 1, write: measurement 1 of 4, about 3 min left"]
+
+
+def test_all_measurements_of_an_item_that_holds_them_count():
     screen = Screen(work("write", 8, 60.0))
     screen.decided(240.0, cases=4)
     assert screen.lines == ["rung 1, write: measurement 4 of 8, about 4 min left"]
 
 
-def test_a_measurement_of_two_units_counts_once():
+def test_what_is_decided_twice_counts_once():
     screen = Screen(work("write", 4, 60.0))
     for _ in range(4):
         screen.decided(61.0)
@@ -66,23 +73,23 @@ def test_a_measurement_of_two_units_counts_once():
 
 def test_what_is_blocked_takes_no_time_and_is_done():
     screen = Screen(work("write", 3, 600.0))
-    screen.decided(0.0, path="a", is_measured=False)
-    screen.decided(0.0, path="b", is_measured=False)
+    screen.decided(0.0, "write[a]", is_measured=False)
+    screen.decided(0.0, "write[b]", is_measured=False)
     screen.decided(600.0)
     assert screen.lines == ["rung 1, write: measurement 3 of 3, less than a minute left"]
 
 
-@pytest.mark.parametrize("name", ["", "kernel_log"])
-def test_a_unit_without_a_planned_measurement_is_not_told(name):
+@pytest.mark.parametrize("case", ["", "kernel_log_before[n1]"])
+def test_what_the_plan_does_not_measure_is_not_told(case):
     screen = Screen(work("write", 3, 600.0))
-    screen.decided(600.0, name)
+    screen.decided(600.0, case, cases=0)
     assert screen.lines == []
 
 
 def test_more_places_than_planned_are_no_negative_time():
     screen = Screen(work("write", 1, 60.0))
     screen.decided(60.0)
-    screen.decided(61.0, path="follow-up")
+    screen.decided(61.0, "write[follow-up]")
     assert screen.lines[-1] == "rung 1, write: measurement 2 of 2, less than a minute left"
 
 

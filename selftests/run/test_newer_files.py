@@ -59,7 +59,7 @@ def test_every_file_of_a_run_carries_its_version(ended):
         assert {one.get("schema_version") for one in objects(path)} == {known}, inner
         seen.add(name)
     assert seen >= {
-        "cluster.json", "measurements.jsonl", "outcomes.jsonl", "vouched.jsonl", "records.jsonl",
+        "cluster.json", "measurements.jsonl", "vouched.jsonl", "records.jsonl",
         "verdict.json", "run.json", "manifest.json", "invocation.json", "environment.json",
         "transcripts", "thresholds.json",
     }  # fmt: skip
@@ -98,9 +98,7 @@ def test_a_newer_file_is_refused_in_one_line(railgauge, copy, monkeypatch, comma
     assert len(err.splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    "name", sorted({*READ, "vouched.jsonl", "outcomes.jsonl", "manifest.json"})
-)
+@pytest.mark.parametrize("name", sorted({*READ, "vouched.jsonl", "manifest.json"}))
 def test_resume_refuses_a_newer_file(ended, copy, name):
     newer(copy / name)
     project = type(ended.project)(copy.parent.parent)

@@ -163,13 +163,6 @@ def test_a_measurement_that_loads_no_gpu_is_not_disturbed_by_a_sampler(sampled, 
     ]  # fmt: skip
 
 
-def test_a_worker_leaves_no_sampler_on_nodes_of_others(sampled, fakes):
-    runner = sampled(lasting=False)
-    runner.measure(case(repeats=2))
-    assert starts(fakes) == [*NODES]
-    assert fakes.running == 0
-
-
 def test_a_stopped_sampler_does_not_end_the_repeats(runner):
     """It has no exit code; a measurement counts as through only when all its repeats are made."""
     assert len(runner.measure(case(repeats=2)).runs) == 2

@@ -77,12 +77,6 @@ def test_variables_of_the_hostfile_count_more_than_those_of_the_platform():
     assert variables == {"API_TOKEN": "hush-hush-hush", "HOME": "/root"}
 
 
-def test_the_longest_measurement_is_one_of_the_level():
-    assert SETTINGS.longest_s == 60
-    level = plan.level(PLATFORM, DECLARED, "signoff")
-    assert replace(SETTINGS, level=level).longest_s == 3 * 60
-
-
 # --- opened on first use ---
 
 
@@ -119,8 +113,10 @@ def test_the_cluster_is_as_it_is_reached_with_the_values_of_secret_variables(fol
 def test_a_case_is_measured_once_and_again_beside_the_run(folder, fakes):
     run = live(folder)
     reach(folder)
-    first = run.result(case())
-    assert run.result(case()) == first
+    with pytest.raises(NoEvidence, match="was not measured"):
+        run.result(case())
+    first = run.measure(case())
+    assert run.measure(case()) == run.result(case()) == live(folder).result(case()) == first
     assert len(fakes.done("run")) == 1
     run.measure_again(case())
     assert len(fakes.done("run")) == 2
@@ -132,7 +128,7 @@ def test_no_secret_value_is_written(folder, fakes):
     fakes.reports = [transcript(stdout="hush-hush-hush\n")]
     run = live(folder)
     reach(folder)
-    run.result(case())
+    run.measure(case())
     written = [path.read_text() for path in folder.rglob("transcripts/*")]
     assert written
     assert not any("hush-hush" in text for text in written)
@@ -170,7 +166,7 @@ def test_only_of_virtual_nodes_elsewhere_the_load_is_read(folder, fakes):
     reach(folder)
     own = NodeFacts("n1", virtual=True, boot_id=control_host.boot_id())
     survey.keep({"n1": own, "n2": NodeFacts("n2", virtual=False)}, run.store, SETTINGS)
-    run.result(case())
+    run.measure(case())
     assert not [entry for entry in fakes.done("run") if reads_load(entry)]
 
 
@@ -179,7 +175,7 @@ def test_the_load_of_a_virtual_node_is_read_before_and_after_each_repeat(folder,
     reach(folder)
     found = {"n1": NodeFacts("n1", virtual=False), "n2": NodeFacts("n2", virtual=True)}
     survey.keep(found, run.store, SETTINGS)
-    repeats = run.result(case(repeats=2)).runs
+    repeats = run.measure(case(repeats=2)).runs
     for one in repeats:
         read = [(t.node, t.role) for t in one if t.role in LOAD_ROLES]
         assert read == [("n2", "load-before"), ("n2", "load-after")]
@@ -221,12 +217,12 @@ def replay(folder):
 
 
 def test_a_replay_gives_what_was_recorded(replay):
-    assert replay.result(case()).runs == GOOD.runs
+    assert replay.measure(case()).runs == GOOD.runs
     assert replay.store.load(case()).runs == GOOD.runs
 
 
 def test_a_case_that_was_not_recorded_is_an_error_of_the_case(replay):
-    result = replay.result(case("n1", "n3"))
+    result = replay.measure(case("n1", "n3"))
     assert (result.runs, str(result.error)) == ((), f"{result.error.where}: there is no transcript")
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from railgauge.run import waiting
-from railgauge.run.waiting import PassedOn, WaitLines
+from railgauge.run.waiting import WaitLines
 from railgauge.transport.waits import Waits, program
 
 
@@ -56,16 +54,6 @@ def test_a_connection_that_was_lost_is_told_at_once() -> None:
     lines = WaitLines(lambda: waits)
     assert list(lines.due(waits.ended_s)) == ["n1: nothing has come; its connection is lost"]
     assert list(lines.due(waits.ended_s)) == []
-
-
-def test_lines_of_workers_are_passed_on_once(tmp_path: Path) -> None:
-    worker, controller = PassedOn(tmp_path), PassedOn(tmp_path)
-    worker.leave("gw0", [])
-    assert list(controller.new()) == []
-    worker.leave("gw0", ["waiting for n1 (a, 10 s)", "more"])
-    assert list(controller.new()) == ["waiting for n1 (a, 10 s)", "more"]
-    assert list(controller.new()) == []
-    PassedOn(tmp_path / "gone").leave("gw0", ["x"])
 
 
 @pytest.mark.parametrize(

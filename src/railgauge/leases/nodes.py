@@ -125,14 +125,10 @@ class NodeLeases:
             del self._held[node]
             self.tell(f"lease: {node}: the connection was lost; taking the lease again")
             # The node may not have noticed the loss, so that the old script still holds the lease.
-            self._sweep(node, PART)
+            self._end_all(sweep_command(node, self.terms.run, PART, self.terms.engines))
             reply = self._ask([node])[node]
             if isinstance(reply, Taken):
                 raise _refusal({node: reply}, 0.0)
-
-    def sweep(self, part: str) -> None:
-        """End the processes that a dead part of the run left on the nodes."""
-        _at_once(lambda node: self._sweep(node, part), self._reached)
 
     def release(self) -> None:
         """End all processes of the run on every node, release it, and close the connection."""
@@ -180,9 +176,6 @@ class NodeLeases:
             if not isinstance(self._ask_one(node), Taken):
                 return True
         return False
-
-    def _sweep(self, node: str, part: str) -> None:
-        self._end_all(sweep_command(node, self.terms.run, part, self.terms.engines))
 
     def _end_all(self, command: Command) -> None:
         node = command.node

@@ -37,8 +37,9 @@ class LadderRun:
         """
 
         def decided(unit: Unit, decision: Decision) -> None:
-            cases = len(self.ladder.cases(unit))
-            progress.decided(unit, cases, is_measured=decision.measured)
+            if unit.items:  # else somebody's test has asked for a case of no item
+                cases = len(self.ladder.cases(unit))
+                progress.decided(unit, cases, is_measured=decision.measured)
             keep_leases()
 
         settings, run = self._settings, self._run

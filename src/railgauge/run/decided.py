@@ -127,7 +127,8 @@ class HeardDecisions(Decisions):
     """The decisions of a run, in a worker."""
 
     def _request(self, case: Case) -> None:
-        self._store.append(_REQUESTED, {"case": to_plain(case)})
+        # A node whose name was masked would not be the one that is asked for.
+        self._store.append_masked(_REQUESTED, {"case": to_plain(case)})
 
     def _decided(self, key: str) -> bool:
         self._read()

@@ -99,7 +99,8 @@ class LadderEngine:
         """End what is measured now; without effect if that has happened."""
         self._is_over = True
         self._inbox.put(None)
-        self._conductor.join()  # it may be ending the measurements because of what it has found
+        if self._conductor.is_alive():  # it could be ending them itself, or have never begun
+            self._conductor.join()
         if not self._decisions.stopped:
             self._close(NEVER_RAN)
         sys.setswitchinterval(self._switch_s)

@@ -152,9 +152,11 @@ class Ladder:
         return tuple(self._finder.case(replace(about, pairing=str(one))) for one in pairings)
 
     def compared(self, unit: Unit) -> tuple[Case, ...]:
-        """The other measurements with which those of a unit are compared."""
+        """The other measurements with which the items of a unit compare theirs."""
+        if not any(one.other for asked in self._asked(unit).values() for one in asked):
+            return ()
         own = self.cases(unit)
-        every = (one.other for asked in self._asked(unit).values() for one in asked)
+        every = (one.other for row in self.rows(unit) for one in row.item.questions)
         return tuple(dict.fromkeys(case for case in every if case and case not in own))
 
     def gated(self, unit: Unit) -> tuple[str, ...]:

@@ -1,0 +1,110 @@
+"""The run of a ladder beside pytest's items, in the process that has the nodes."""
+
+from __future__ import annotations
+
+import errno
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import pytest
+from testing.core_values import ROOT, case, cluster
+from testing.engine_bench import GOOD, LIMIT_S, PRESENT
+from testing.run_folder import store_in
+from testing.waiting import wait_until
+
+from railgauge.config import thresholds
+from railgauge.leases.nodes import NodeTaken
+from railgauge.planning import plan
+from railgauge.planning.collected import About, Subject
+from railgauge.plugin.measuring import LadderRun
+from railgauge.run.decided import Decisions
+from railgauge.run.settings import RunSettings
+
+PLATFORM = thresholds.load("connectx4-homelab", ROOT / "thresholds")
+DECLARED = cluster("n1", "n2")
+SETTINGS = RunSettings(DECLARED, PLATFORM, plan.level(PLATFORM, DECLARED, "smoke"))
+ABOUT = About(
+    Subject("measures", "host_write_bandwidth"), ("traffic",), 1, "t", ("n1", "n2"), "mlx5_0"
+)
+
+
+class Progress:
+    def __init__(self):
+        self.told = []
+
+    def begin(self):
+        self.told.append("begun")
+
+    def decided(self, unit, cases, *, is_measured):
+        self.told.append((unit.case, cases, is_measured))
+
+
+@pytest.fixture
+def run(tmp_path):
+    decisions = Decisions(store_in(tmp_path))
+    made = SimpleNamespace(decisions=decisions, found={}, result=lambda _: GOOD, measured=[])
+    made.measure = lambda one: made.measured.append(one) or GOOD
+    made.interrupted = nullcontext
+    return made
+
+
+@pytest.fixture
+def ladder_run(run):
+    made = LadderRun(SETTINGS, run, [("x", ABOUT)])
+    yield made
+    made.end()
+
+
+def test_what_was_decided_is_told_and_leases_are_kept(run, ladder_run):
+    progress, kept = Progress(), []
+    ladder_run.begin(progress, lambda: kept.append(True), 0)
+    (unit,) = ladder_run.ladder.units
+    assert run.decisions.wait(case(sizes=ladder_run.ladder.cases(unit)[0].sizes)) == PRESENT
+    wait_until(lambda: kept, LIMIT_S, "the look at the leases")
+    assert progress.told == ["begun", ("host_write_bandwidth[n1:n2-mlx5_0]", 1, True)]
+
+
+def test_what_a_test_of_a_site_asks_for_is_measured_and_not_counted(run, ladder_run):
+    """The engine would end by an error that says nothing about the cluster."""
+    progress, kept, other = Progress(), [], case("n2", "n1")
+    ladder_run.begin(progress, lambda: kept.append(True), 0)
+    assert run.decisions.request(other) == PRESENT
+    wait_until(lambda: len(kept) == 2, LIMIT_S, "both looks at the leases")
+    assert run.decisions.error is None
+    assert other in run.measured
+    assert len(progress.told) == 2
+
+
+def test_before_it_begins_there_is_nothing_to_end_or_to_judge(run):
+    made = LadderRun(SETTINGS, run, [("x", ABOUT)])
+    made.end()
+    assert list(made.judged({"x"})) == []
+
+
+class Ending:
+    def __init__(self):
+        self.told = []
+
+    def wrong(self, what, error):
+        self.told.append((what, error))
+
+
+DEFECT = ZeroDivisionError("oops")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(None, []), (DEFECT, [("the measurements were ended", DEFECT)]), ("taken", [])],
+)
+def test_an_error_of_the_engine_is_reported_once(run, ladder_run, error, told):
+    """That of a node that another run has taken is reported where it was found."""
+    ending = Ending()
+    run.decisions.error = NodeTaken("somebody has it", where="n1") if error == "taken" else error
+    ladder_run.report_error(ending)
+    assert ending.told == told
+
+
+def test_a_lack_of_this_machine_is_raised(run, ladder_run):
+    run.decisions.error = OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(OSError, match="No space"):
+        ladder_run.report_error(Ending())
