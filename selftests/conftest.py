@@ -177,13 +177,6 @@ def pytest_collection() -> Iterator[object]:
         gc.enable()
 
 
-def pytest_make_parametrize_id(val: object) -> str | None:
-    """Escape ids, which tox.ini has pytest leave as they are: workers get no broken text."""
-    if isinstance(val, bytes):
-        return val.decode("ascii", "backslashreplace")
-    return val.encode("unicode_escape").decode() if isinstance(val, str) else None
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (_turn(item), item.path))
 

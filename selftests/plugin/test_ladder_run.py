@@ -59,7 +59,9 @@ def test_what_was_decided_is_told_and_leases_are_kept(run, ladder_run):
     progress, kept = Progress(), []
     ladder_run.begin(progress, lambda: kept.append(True), 0)
     (unit,) = ladder_run.ladder.units
-    assert run.decisions.wait(case(sizes=ladder_run.ladder.cases(unit)[0].sizes)) == PRESENT
+    (measured,) = ladder_run.ladder.cases(unit)
+    assert run.decisions.wait(measured).measured
+    assert run.measured == [measured]
     wait_until(lambda: kept, LIMIT_S, "the look at the leases")
     assert progress.told == ["begun", ("host_write_bandwidth[n1:n2-mlx5_0]", 1, True)]
 

@@ -45,6 +45,7 @@ def heard(request, decisions, worker):
         Decision(blockers=("x::y[a]", "x::z[b]")),
         Decision(measured=True, blockers=("x::y[a]",)),
         Decision(broken="RuntimeError: a defect"),
+        Decision(measured=True, took_s=1.25),
     ],
 )
 def test_all_who_wait_for_a_case_learn_what_was_decided(decisions, heard, decision):

@@ -102,6 +102,19 @@ def test_the_facts_of_a_node_are_judged_and_not_measured(bench_of):
     assert one.log == []
 
 
+def test_a_decision_says_how_long_measuring_took_and_not_how_long_it_waited(bench_of):
+    one = bench_of((1, "ab"), (1, "ac"), (0, "d"), (1, "de"), slow={"d"}, held={"b"}, at_once=1)
+    one.engine.begin()
+    wait_until(lambda: one.running, LIMIT_S, "the first pair")
+    stays(lambda: one.running, 0.3, "the first pair takes its time")
+    one.release()
+    wait_until(one.all_decided, LIMIT_S, "all units")
+    took_s = [one.decisions.known(one.case_of(unit)).took_s for unit in one.units if unit.case]
+    assert took_s[0] >= 0.3
+    assert took_s[1] < took_s[0]
+    assert took_s[2] == 0, "it was blocked"
+
+
 def test_what_an_item_is_compared_with_is_measured_with_it(bench_of):
     one, other = bench_of((1, "ab")), another("a", "b")
     one.ladder.others[one.units[0]] = (other,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from railgauge.config import thresholds
@@ -177,8 +177,9 @@ class Bench:
         return dict(self.decided)
 
     def known(self) -> list[Decision | None]:
-        """What the items of each unit that is measured know."""
-        return [self.decisions.known(self.case_of(unit)) for unit in self.units if unit.case]
+        """What the items of each unit that is measured know, but for how long that took."""
+        every = (self.decisions.known(self.case_of(unit)) for unit in self.units if unit.case)
+        return [one and replace(one, took_s=0.0) for one in every]
 
 
 def bench(folder: Path, *wanted: tuple, **options: object) -> Bench:
