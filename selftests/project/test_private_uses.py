@@ -11,7 +11,6 @@ USED = {
     "plugin/__init__.py": {"_ensure_unconfigure"},
     "plugin/items.py": {"_arg2fixturedefs"},
     "plugin/kept_reports.py": {"_reports"},
-    "plugin/light_items.py": {"_fixtureinfo", "_idlist", "_instance"},
     "plugin/workers.py": {
         "_pytest.runner.runtestprotocol",
         "xdist.dsession.get_default_max_worker_restart",
