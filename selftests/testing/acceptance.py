@@ -246,8 +246,7 @@ class Run:
 
     @cached_property
     def measurements(self) -> list[dict[str, Any]]:
-        text = (self.latest / "measurements.jsonl").read_text(encoding="utf-8")
-        return [json.loads(line) for line in text.splitlines()]
+        return _lines(self.latest / "measurements.jsonl")
 
     @cached_property
     def order(self) -> list[str]:
@@ -257,19 +256,17 @@ class Run:
     @cached_property
     def outcomes(self) -> dict[str, str]:
         """The outcome of each item of a test, by id."""
-        found = {line["id"]: line["outcome"] for line in self._records}
-        return {item: outcome for item, outcome in found.items() if ".py::" in item}
+        return {line["id"]: line["outcome"] for line in self._records if ".py::" in line["id"]}
 
     @cached_property
     def _records(self) -> list[dict[str, Any]]:
-        text = (self.latest / "records.jsonl").read_text(encoding="utf-8")
-        return [json.loads(line) for line in text.splitlines()]
+        return _lines(self.latest / "records.jsonl")
 
     @cached_property
     def closing(self) -> dict[str, str]:
         """The outcome of each item that is judged when all tests have ended, by id."""
-        found = {line["id"]: line["outcome"] for line in self._records}
-        return {item: outcome for item, outcome in found.items() if item.startswith(_CLOSING)}
+        ended = (line for line in self._records if line["id"].startswith(_CLOSING))
+        return {line["id"]: line["outcome"] for line in ended}
 
     @cached_property
     def items(self) -> dict[str, str]:
@@ -375,6 +372,10 @@ def of_the_tool(repeat: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 _CODES = {"accepted": 0, "rejected": 1, "incomplete": 10, "accepted with deviations": 11}
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def assert_sound(run: Run) -> None:
