@@ -13,7 +13,6 @@ from itertools import groupby
 from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools import Setting
-from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.form import FigureForm, ToolFigure, inside_node, of_slowest_nic
@@ -21,7 +20,7 @@ from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import program, read_options
 from railgauge.tools.text import clean
 
-__all__ = ["METRICS", "claims", "commands", "form", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "form", "parse"]
 
 METRICS = (
     Metric("check_nccl_allreduce", ("GB/s",), HIGHER),

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools import Setting
-from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import (
     Claim,
     SideOutput,
@@ -33,7 +32,7 @@ from railgauge.tools.options import program, read_options
 from railgauge.tools.text import clean, is_torn, line_at
 from railgauge.tools.torn import complain
 
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "parse"]
 
 METRICS = (
     Metric("gflops", ("GFLOP/s",), HIGHER),

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools import Setting
-from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, claims_of_gpus, equal
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.metric import HIGHER, several
@@ -22,7 +21,7 @@ from railgauge.tools.options import program, read_options
 from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean, is_torn, line_at, with_end
 
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "parse"]
 
 METRICS = several(("gflops", "gflops_min", "gflops_max"), "GFLOP/s", HIGHER)
 HEALTH = "GPU health"

@@ -7,14 +7,8 @@ from dataclasses import dataclass, field
 
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
-from railgauge.tools import NOT_LIMITED as METRICS
-from railgauge.tools import is_not_run as commands
-from railgauge.tools import sends_nothing as payload_bytes
-from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.text import clean, lines
-
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
 _LONGEST_LINE = 400
 _VERSION = re.compile(r"^\s{0,40}HPLinpack ([0-9][\w.]{0,20})\s", re.MULTILINE)

@@ -14,16 +14,10 @@ from dataclasses import dataclass, field
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.launchers.failures import find_failures
-from railgauge.tools import NOT_LIMITED as METRICS
-from railgauge.tools import is_not_run as commands
-from railgauge.tools import sends_nothing as payload_bytes
-from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector, problem
 from railgauge.tools.relations import AtMost, Quotient, Relation, Statistics
 from railgauge.tools.text import clean, lines
 from railgauge.tools.torn import complain, figures_at_an_end, is_figure
-
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
 _LONGEST_LINE = 400
 _VERSION = re.compile(

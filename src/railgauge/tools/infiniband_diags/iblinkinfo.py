@@ -8,14 +8,13 @@ from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.subnet.linkinfo import LinkTable, link_table
 from railgauge.tools import Setting
-from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.infiniband_diags.asking import asks, complain_of_nothing, complain_of_start
 from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.text import clean, is_torn
 
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "parse"]
 
 METRICS = (
     Metric("ports_up", ("count",), HIGHER, may_be_zero=True),

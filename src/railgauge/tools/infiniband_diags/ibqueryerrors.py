@@ -9,7 +9,6 @@ from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.subnet.errorcounters import parse_ibqueryerrors
 from railgauge.tools import Setting
-from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.infiniband_diags.asking import asks, complain_of_nothing, complain_of_start
@@ -17,7 +16,7 @@ from railgauge.tools.metric import HIGHER, Metric
 from railgauge.tools.text import clean
 from railgauge.tools.torn import complain
 
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "parse"]
 
 # The platform file limits the counters themselves under ``fabric``.
 METRICS = tuple(

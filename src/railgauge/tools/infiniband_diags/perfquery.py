@@ -10,16 +10,10 @@ from railgauge.subnet.errorcounters import (
     part_of_perfquery,
     ports_of_perfquery,
 )
-from railgauge.tools import NOT_LIMITED as METRICS
-from railgauge.tools import is_not_run as commands
-from railgauge.tools import sends_nothing as payload_bytes
-from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.infiniband_diags.asking import complain_of_nothing, complain_of_start
 from railgauge.tools.text import clean, is_torn
 from railgauge.tools.torn import complain
-
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
 _SELECTORS = ("PortSelect", "CounterSelect", "CounterSelect2")
 # What the program prints last: of a port (older ones know no waits), and of the parts of -E.
