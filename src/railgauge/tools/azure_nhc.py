@@ -17,7 +17,7 @@ from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.form import FigureForm, ToolFigure, inside_node, of_slowest_nic
 from railgauge.tools.metric import HIGHER, LOWER, Metric
-from railgauge.tools.options import program, read_options
+from railgauge.tools.options import on_its_node, program, read_options
 from railgauge.tools.text import clean
 
 __all__ = ["METRICS", "claims", "commands", "form", "parse"]
@@ -61,9 +61,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     options: there are none.
     """
     read_options(setting, frozenset())
-    script = program(setting, _SCRIPT)
-    limit_s = setting.measurement.time_limit_s
-    return (Command(setting.case.nodes[0], (script,), {"LC_ALL": "C"}, limit_s),)
+    return on_its_node(setting, (program(setting, _SCRIPT),), {"LC_ALL": "C"})
 
 
 def parse(text: str) -> Parsed:

@@ -28,7 +28,7 @@ from railgauge.tools.claims import (
 )
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.metric import HIGHER, LOWER, Metric
-from railgauge.tools.options import program, read_options
+from railgauge.tools.options import on_its_node, program, read_options
 from railgauge.tools.text import clean, is_torn, line_at
 from railgauge.tools.torn import complain
 
@@ -88,10 +88,8 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
             "copy the file to a path without it",
         )
     argv = [program(setting, "gpu_burn"), *_FLAGS[form], *(("-c", compare) if compare else ())]
-    argv.append(str(options.count("duration_s", _DURATION_S)))
-    limit_s = setting.measurement.time_limit_s
-    environment = {"LC_ALL": "C", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-    return (Command(setting.case.nodes[0], tuple(argv), environment, limit_s),)
+    argv.append(str(options.number("duration_s", _DURATION_S)))
+    return on_its_node(setting, argv, {"LC_ALL": "C", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"})
 
 
 def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:

@@ -17,7 +17,7 @@ from railgauge.tools import Setting
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, claims_of_gpus, equal
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.metric import HIGHER, several
-from railgauge.tools.options import program, read_options
+from railgauge.tools.options import on_its_node, program, read_options
 from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean, is_torn, line_at, with_end
 
@@ -60,12 +60,9 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     form = setting.measurement.command
     if form not in _FORMATS:
         options.refuse(f"{form!r} is not a format", f"use one of {', '.join(_FORMATS)}")
-    duration_s = options.count("duration_s", _DURATION_S, _SHORTEST_S)
-    flag = f"--use-{_FORMATS[form].lower()}"
-    argv = (program(setting, "gpu-fryer"), flag, str(duration_s))
-    limit_s = setting.measurement.time_limit_s
-    environment = {"LC_ALL": "C", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-    return (Command(setting.case.nodes[0], argv, environment, limit_s),)
+    duration_s = options.number("duration_s", _DURATION_S, _SHORTEST_S)
+    argv = (program(setting, "gpu-fryer"), f"--use-{_FORMATS[form].lower()}", str(duration_s))
+    return on_its_node(setting, argv, {"LC_ALL": "C", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"})
 
 
 def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:

@@ -20,7 +20,7 @@ from railgauge.tools.documents import Document, integer, items, number, part, re
 from railgauge.tools.form import FigureForm, ToolFigure, of_path
 from railgauge.tools.iperf3_text import add_datagrams, read_table
 from railgauge.tools.metric import HIGHER, LOWER, Metric, several
-from railgauge.tools.options import Options, check_port, one_size, program, read_options
+from railgauge.tools.options import Count, Options, check_port, one_size, program, read_options
 from railgauge.tools.relations import AtMost
 from railgauge.tools.text import clean
 
@@ -34,7 +34,7 @@ METRICS = (
 
 
 _OPTIONS = frozenset({"duration_s", "streams", "reverse", "omit_s", "bind_device"})
-_MOST_STREAMS = 128
+_COUNTS = {"duration_s": Count("-t", default=10), "streams": Count("-P", most=128, default=1)}
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:
@@ -85,10 +85,7 @@ def _bind(setting: Setting, options: Options, node: str) -> tuple[str, ...]:
 
 
 def _flags(setting: Setting, options: Options) -> tuple[str, ...]:
-    streams = options.count("streams", 1) or 1
-    if streams > _MOST_STREAMS:
-        options.refuse(f"streams is {streams}", f"iperf3 takes {_MOST_STREAMS} at most")
-    flags = ["-t", str(options.count("duration_s", 10)), "-P", str(streams)]
+    flags = list(options.flags(_COUNTS))
     if omitted_s := options.count("omit_s", 0, least=0):
         flags += ["-O", str(omitted_s)]
     if size := one_size(setting):

@@ -1,17 +1,31 @@
-"""A measurement's options, checked, and the path of its program."""
+"""A measurement's options, checked, the path of its program, and the command that runs it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
 from railgauge.core.errors import BadInput
+from railgauge.core.model import Command
 from railgauge.core.programs import located
 from railgauge.core.units import format_size
 from railgauge.tools import Setting, keys
 
 _PORTS = range(1, 65536)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """An option that is a whole number: its flag, its bounds, and its value if none is given.
+
+    A flag that ends in ``=`` has the number in its own word.
+    """
+
+    flag: str
+    least: int = 1
+    most: int | None = None
+    default: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +44,38 @@ class Options:
             self.refuse(f"{name} is {value!r}", "give text")
         return value
 
-    def count(self, name: str, default: int | None, least: int = 1) -> int | None:
-        value = self.values.get(name, default)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            self.refuse(f"{name} is {value!r}", f"give a whole number of {least} or more")
+    def count(
+        self, name: str, default: int | None, least: int = 1, most: int | None = None
+    ) -> int | None:
+        if name not in self.values:
+            return default
+        value = self.values[name]
+        wanted = f"{least} to {most}" if most else f"a whole number of {least} or more"
+        if isinstance(value, bool) or not isinstance(value, int):
+            self.refuse(f"{name} is {value!r}", f"give {wanted}")
+        if not least <= value <= (most or value):
+            self.refuse(f"{name} is {value}", f"give {wanted}")
         return value
+
+    def number(self, name: str, default: int, least: int = 1, most: int | None = None) -> int:
+        value = self.count(name, default, least, most)
+        return default if value is None else value
+
+    def choice(self, name: str, known: Iterable[str], default: str = "") -> str:
+        """Return one of the texts ``known``, or the default."""
+        value = self.text(name, default)
+        if value != default and value not in known:
+            self.refuse(f"{name} is {value!r}", f"use one of {', '.join(known)}")
+        return value
+
+    def flags(self, counts: Mapping[str, Count]) -> Iterator[str]:
+        """Yield the flags of the numbers that are given or have a default."""
+        for name, one in counts.items():
+            value = self.count(name, one.default, one.least, one.most)
+            if value is not None:
+                yield from (
+                    [f"{one.flag}{value}"] if one.flag.endswith("=") else [one.flag, str(value)]
+                )
 
     def flag(self, name: str, default: bool = False) -> bool:
         value = self.values.get(name, default)
@@ -73,6 +112,18 @@ def program(setting: Setting, name: str, beside: tuple[str, ...] = ()) -> str:
     programs ``beside`` it.
     """
     return located(setting.cluster.tools, name, keys(setting.measurement.tool), beside)
+
+
+def on_its_node(
+    setting: Setting, argv: Iterable[str], environment: Mapping[str, str] | None = None
+) -> tuple[Command, ...]:
+    """Return the command of a tool that runs on the case's first node alone.
+
+    It has the environment of the setting, unless it is given another one.
+    """
+    given = setting.environment if environment is None else environment
+    limit_s = setting.measurement.time_limit_s
+    return (Command(setting.case.nodes[0], tuple(argv), dict(given), limit_s),)
 
 
 def one_size(setting: Setting) -> int | None:

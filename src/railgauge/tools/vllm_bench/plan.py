@@ -12,7 +12,7 @@ from railgauge.tools import Setting
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, long_enough
 from railgauge.tools.form import FigureForm, ToolFigure, inside_node, of_ring
 from railgauge.tools.metric import LOWER, Metric, several
-from railgauge.tools.options import Options, check_port, program, read_options
+from railgauge.tools.options import Count, Options, check_port, program, read_options
 
 _RATES = (
     "request_throughput",
@@ -47,12 +47,12 @@ _OPTIONS = frozenset(
     }
 )  # fmt: skip
 _COUNTS = {
-    "num_prompts": "--num-prompts",
-    "input_len": "--random-input-len",
-    "output_len": "--random-output-len",
-    "max_concurrency": "--max-concurrency",
+    "num_prompts": Count("--num-prompts"),
+    "input_len": Count("--random-input-len"),
+    "output_len": Count("--random-output-len"),
+    "max_concurrency": Count("--max-concurrency"),
 }
-_FIRST_SEED = 0
+_SEED = {"seed": Count("--seed", least=0, default=0)}
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:
@@ -150,12 +150,8 @@ def _benchmark(setting: Setting, options: Options, base_url: str) -> Command:
 
 
 def _flags(options: Options) -> tuple[str, ...]:
-    flags: list[str] = []
-    for name, flag in _COUNTS.items():
-        if (count := options.count(name, None)) is not None:
-            flags += [flag, str(count)]
-    flags += ["--request-rate", options.text("request_rate", "inf")]
-    flags += ["--seed", str(options.count("seed", _FIRST_SEED, least=0))]
+    flags = [*options.flags(_COUNTS), "--request-rate", options.text("request_rate", "inf")]
+    flags += options.flags(_SEED)
     flags += ["--percentile-metrics", "ttft,tpot,itl,e2el"]
     flags += ["--metric-percentiles", options.text("percentiles", "50,99")]
     return (*flags, *(("--ignore-eos",) if options.flag("ignore_eos", True) else ()))
