@@ -84,7 +84,7 @@ def parse(text: str) -> Parsed:
     _collect(results, collector)
     _complain_of_parts(whole, results, collector)
     if _begins_anew(results):
-        collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
+        collector.several_runs()
     _collect_nothing(text, results, collector)
     summary = {
         "results": [asdict(result) for result in results],

@@ -32,8 +32,6 @@ from railgauge.tools.options import on_its_node, program, read_options
 from railgauge.tools.text import clean, is_torn, line_at
 from railgauge.tools.torn import complain
 
-__all__ = ["METRICS", "claims", "commands", "parse"]
-
 METRICS = (
     Metric("gflops", ("GFLOP/s",), HIGHER),
     Metric("errors", ("count",), LOWER, may_be_zero=True),
@@ -224,7 +222,7 @@ def _check(text: str, burn: _Burn, collector: OutputCollector) -> None:
         those = ", ".join(f"gpu{gpu}" for gpu in sorted(burn.died))
         collector.error(ProblemKind.GPU_FAILED, f"stopped computing: {those}")
     if max(len(burn.lengths), len(burn.tested)) > 1:
-        collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
+        collector.several_runs()
     elif not burn.done and not collector.has_errors:
         if burn.lengths or burn.tested:
             collector.error(ProblemKind.METRIC_MISSING, "no GPU reported that it computed anything")

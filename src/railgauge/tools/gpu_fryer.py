@@ -21,8 +21,6 @@ from railgauge.tools.options import on_its_node, program, read_options
 from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean, is_torn, line_at, with_end
 
-__all__ = ["METRICS", "claims", "commands", "parse"]
-
 METRICS = several(("gflops", "gflops_min", "gflops_max"), "GFLOP/s", HIGHER)
 HEALTH = "GPU health"
 
@@ -168,7 +166,7 @@ def _check(text: str, fry: _Fry, collector: OutputCollector) -> None:
         who = "a GPU" if number is None else f"gpu{number}"
         collector.warn(ProblemKind.TEST_FAILED, f"{who}: {says}")
     if max(len(fry.verdicts), fry.ends) > 1:
-        collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
+        collector.several_runs()
     elif not fry.results and not collector.has_errors:
         collector.nothing(text, "no results of gpu-fryer in this text")
     elif fry.results:

@@ -89,7 +89,7 @@ def _take_row(row: re.Match[str], run: _Run, collector: OutputCollector) -> None
 
 def _check(text: str, run: _Run, collector: OutputCollector) -> None:
     if run.ends > 1 or len(run.counts) > len(_COUNTED):
-        collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
+        collector.several_runs()
     elif not run.rows and not run.checks and not run.counts:
         collector.nothing(text, "no test of HPL in this text")
     else:

@@ -169,7 +169,7 @@ def _add_bandwidth(
 
 def _check(text: str, run: _Run, collector: OutputCollector) -> None:
     if max(len(run.versions), run.ends, 1 + len(run.tests) - len(set(run.tests))) > 1:
-        collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
+        collector.several_runs()
     elif not run.tests and not collector.has_errors:
         collector.nothing(text, "no benchmark of the Intel MPI Benchmarks in this text")
     elif run.tests and not run.rows and not collector.has_errors:

@@ -158,9 +158,7 @@ def parse(text: str) -> Parsed:
         version, summary = _collect_plain_text(text, document, collector)
         return collector.parsed("iperf3", version, summary)
     if document.behind.lstrip().startswith("{"):
-        collector.error(
-            ProblemKind.SEVERAL_TABLES, "several JSON documents; give the output of one run"
-        )
+        collector.several_runs()
     return _parse_document(document.content, collector)
 
 

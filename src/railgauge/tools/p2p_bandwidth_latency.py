@@ -64,9 +64,7 @@ def _collect_announced(lines: list[str], squares: list[Square], collector: Outpu
     """Report matrices that are announced but missing, and matrices that are printed twice."""
     headings = [square.heading for square in squares if square.corner != "CPU"]
     if len(set(headings)) < len(headings):
-        collector.error(
-            ProblemKind.SEVERAL_TABLES, "the output of several runs; give the output of one run"
-        )
+        collector.several_runs()
     printed = {square.at for square in squares}
     for at, line in enumerate(lines):
         if "Matrix" in line[:120] and at not in printed:

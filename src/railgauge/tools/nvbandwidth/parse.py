@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
-from railgauge.tools.documents import Document, items, number, part, read_document
+from railgauge.tools.documents import Document, items, number, part, read_only_document
 from railgauge.tools.nvbandwidth.matrices import Matrix, MatrixCell, collect, has_sides, split_parts
 from railgauge.tools.text import clean, lines
 from railgauge.tools.torn import complain, figures_at_an_end, is_figure
@@ -60,14 +60,9 @@ def _is_json(text: str) -> bool:
 
 
 def _parse_json(text: str, collector: OutputCollector) -> Parsed:
-    document = read_document(text)
-    if not isinstance(document, Document):
-        collector.problems.append(document)
+    document = read_only_document(text, collector)
+    if document is None:
         return collector.parsed("nvbandwidth")
-    if document.behind.lstrip().startswith("{"):
-        collector.error(
-            ProblemKind.SEVERAL_TABLES, "several JSON documents; give the output of one run"
-        )
     version, summary = read_json(document, collector)
     return collector.parsed("nvbandwidth", version.lstrip("v") if version else None, summary)
 

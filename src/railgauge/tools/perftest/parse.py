@@ -65,7 +65,7 @@ def _read_text(text: str, collector: OutputCollector) -> _Read:
     collector.problems[:0] = said
     whole, told = sum(1 for table in tables if table.rows), read_addresses(text)
     if whole > _SIDES or (whole == _SIDES and _are_of_one_side(told)):
-        collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
+        collector.several_runs()
     return {**read_summary(text), **told, **({"tables": whole} if whole else {})}, tables
 
 
