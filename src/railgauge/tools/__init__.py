@@ -47,7 +47,7 @@ class Registered:
     is_family: bool = False
 
 
-_INFINIBAND = "infiniband-diags"
+_SUBNET = "railgauge.tools.infiniband_diags"
 _PROBED = "railgauge.tools.probed"
 _UMAD = "management packets: /dev/infiniband/umad*"
 # Tools that the suite starts: a platform file may name them.
@@ -62,22 +62,10 @@ _RUN = {
     "vllm-bench": Registered(
         "railgauge.tools.vllm_bench", keys=("vllm-bench", "vllm_bench", "vllm")
     ),
-    "sminfo": Registered(
-        "railgauge.tools.infiniband_diags.sminfo", keys=("sminfo", _INFINIBAND), root=_UMAD
-    ),
-    "ibnetdiscover": Registered(
-        "railgauge.tools.infiniband_diags.ibnetdiscover",
-        keys=("ibnetdiscover", _INFINIBAND),
-        root=_UMAD,
-    ),
-    "iblinkinfo": Registered(
-        "railgauge.tools.infiniband_diags.iblinkinfo", keys=("iblinkinfo", _INFINIBAND), root=_UMAD
-    ),
-    "ibqueryerrors": Registered(
-        "railgauge.tools.infiniband_diags.ibqueryerrors",
-        keys=("ibqueryerrors", _INFINIBAND),
-        root=_UMAD,
-    ),
+    **{
+        name: Registered(_SUBNET, keys=(name, "infiniband-diags"), root=_UMAD, is_family=True)
+        for name in ("sminfo", "ibnetdiscover", "iblinkinfo", "ibqueryerrors")
+    },
     "mpi-bench": Registered("railgauge.tools.mpi_bench", keys=("mpi_bench",)),
     "gemm-bench": Registered("railgauge.tools.gemm_bench", is_of_each_gpu=True),
     "gpu-burn": Registered(
@@ -103,7 +91,7 @@ _READ = {
     "dcgmi-health": Registered("railgauge.tools.dcgmi_health"),
     "ras-status": Registered("railgauge.tools.ras_status"),
     "dmesg": Registered("railgauge.tools.dmesg"),
-    "perfquery": Registered("railgauge.tools.infiniband_diags.perfquery"),
+    "perfquery": Registered(_SUBNET, is_family=True),
     "nvidia-smi": Registered(_PROBED, is_family=True),
     "rocm-smi": Registered(_PROBED, is_family=True),
     "amd-smi": Registered(_PROBED, is_family=True),
@@ -187,7 +175,7 @@ def tool(name: str) -> Tool:
     module: object = import_module(registered.module)
     if registered.is_family:
         module = cast(Family, module).named(name)
-    parts = [one.name for one in fields(Tool)]
+    parts = [one.name for one in fields(Tool)] if name in _RUN else ["parse"]
     return Tool(**{part: getattr(module, part) for part in parts if hasattr(module, part)})
 
 
