@@ -17,7 +17,7 @@ from railgauge.launchers.failures import find_failures
 from railgauge.tools.collector import OutputCollector, problem
 from railgauge.tools.relations import AtMost, Quotient, Relation, Statistics
 from railgauge.tools.text import clean, lines
-from railgauge.tools.torn import complain, figures_at_an_end, is_figure
+from railgauge.tools.torn import complain, figures_at_an_end
 
 _LONGEST_LINE = 400
 _VERSION = re.compile(
@@ -107,7 +107,7 @@ def _take(line: str, run: _Run, collector: OutputCollector, *, is_whole: bool) -
         _take_heading(words, run, collector)
     elif run.columns and words and _NUMBER.fullmatch(words[0]):
         _take_row(words, run, collector, is_whole=is_whole)
-    elif run.columns and not line.startswith("#") and (is_figure(line) or figures_at_an_end(line)):
+    elif run.columns and not line.startswith("#") and figures_at_an_end(line):
         complain(line, collector)
 
 

@@ -11,7 +11,7 @@ from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean, lines
-from railgauge.tools.torn import complain, figures_at_an_end, is_figure
+from railgauge.tools.torn import complain, figures_at_an_end
 
 _LONGEST_LINE = 400
 _TITLE = re.compile(r"# OSU ([\w \-/]{1,100}) Test ?v?([0-9][\w.]{0,20})\s{0,40}")
@@ -68,7 +68,7 @@ def _take(line: str, run: _Run, collector: OutputCollector, *, is_whole: bool) -
         _take_heading(line, run, collector)
     elif run.columns and "0" <= line.strip()[:1] <= "9":
         _take_row(line.split(), run, collector, is_whole=is_whole)
-    elif run.columns and not line.startswith("#") and (is_figure(line) or figures_at_an_end(line)):
+    elif run.columns and not line.startswith("#") and figures_at_an_end(line):
         complain(line, collector)
 
 

@@ -12,7 +12,7 @@ from railgauge.tools.collector import OutputCollector
 from railgauge.tools.documents import Document, items, number, part, read_only_document
 from railgauge.tools.nvbandwidth.matrices import Matrix, MatrixCell, collect, has_sides, split_parts
 from railgauge.tools.text import clean, lines
-from railgauge.tools.torn import complain, figures_at_an_end, is_figure
+from railgauge.tools.torn import complain, figures_at_an_end
 
 _VERSION = re.compile(r"^nvbandwidth Version: v?([0-9][\w.]{0,20})", re.MULTILINE)
 _DEVICE = re.compile(r"^Device ([0-9]{1,4}: [^\n]{1,120})$", re.MULTILINE)
@@ -180,7 +180,7 @@ def _read_line(line: str, is_whole: bool, case: CaseText, collector: OutputColle
 
 def _is_part(line: str, *, is_matrix: bool) -> bool:
     """Return whether a line is what is left of a row or a sum."""
-    is_row = is_matrix and (is_figure(line) or figures_at_an_end(line) > 0)
+    is_row = is_matrix and figures_at_an_end(line) > 0
     return is_row or line.lstrip().startswith("SUM ") or bool(_NAMED.fullmatch(line[:120]))
 
 

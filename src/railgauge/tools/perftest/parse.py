@@ -197,12 +197,12 @@ def _gpu(text: str, fields: dict[str, str]) -> dict[str, object]:
     memory = memory_of(fields)
     if match and match[1]:
         # The line before the header names a GPU that was opened; the header shows if it is used.
-        memory = "host" if _is_off(match[1], fields) else match[1].lower()
+        name = match[1].lower()
+        memory = "host" if _memories(fields).get(name) == "OFF" else name
     elif match or any(sign in text for sign in _CUDA):
         memory = "cuda"
-    elif not fields and memory == "host":
-        # Without a header the memory is unknown.
-        return {}
+    elif not fields:
+        return {}  # without a header the memory is unknown
     gpus = tuple(dict.fromkeys(int(one[2] or one[3]) for one in named))
     gpu = {"gpu": gpus[0] if len(gpus) == 1 else gpus} if gpus else {}
     model = _GPU_MODEL.search(of_gpus)
@@ -219,19 +219,15 @@ def _gpu_bus(text: str, gpu: object) -> dict[str, object]:
     return {}
 
 
-def _is_off(name: str, fields: dict[str, str]) -> bool:
-    return any(
-        printed.lower() == f"use {name.lower()} memory" and value == "OFF"
-        for printed, value in fields.items()
-    )
-
-
 def memory_of(fields: dict[str, str]) -> str:
     """Return the memory that a field ``Use X memory : ON`` names; ``host`` without one."""
-    for name, value in fields.items():
-        if name.startswith("Use ") and name.endswith(" memory") and value == "ON":
-            return name.split()[1].lower()
-    return "host"
+    return next((name for name, value in _memories(fields).items() if value == "ON"), "host")
+
+
+def _memories(fields: dict[str, str]) -> dict[str, str]:
+    """Return ``{"rocm": "ON"}`` of a field ``Use ROCm memory : ON``."""
+    named = ((re.fullmatch(r"Use (.{1,40}) memory", name), value) for name, value in fields.items())
+    return {name[1].lower(): value for name, value in named if name}
 
 
 # --- ``--out_json`` ---
