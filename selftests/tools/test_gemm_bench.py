@@ -157,7 +157,7 @@ def test_the_command_says_all_that_is_asked():
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"command": "int4"}, "is not a format"),
+        ({"command": "int4"}, "is not a command of"),
         ({"devices": "tpu"}, "devices is 'tpu'"),
         ({"library": "jax"}, "library is 'jax'"),
         ({"size": 0}, "size is 0"),

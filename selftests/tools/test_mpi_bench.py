@@ -118,7 +118,7 @@ def test_ranks_that_are_to_be_bound_to_cores_say_so():
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"command": "all_produce"}, "is not a collective"),
+        ({"command": "all_produce"}, "is not a command of"),
         ({"nodes": ("n1",)}, "2 ranks or more"),
         ({"sizes": ()}, "no message size"),
         ({"sizes": (0,)}, "no message size"),

@@ -76,10 +76,8 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     ``duration_s``, and ``compare``, the file with its compare kernel, for a program that is not
     started in its own folder. Raises ``BadInput`` for other options.
     """
-    options = read_options(setting, frozenset({"duration_s", "compare"}))
+    options = read_options(setting, frozenset({"duration_s", "compare"}), _FLAGS)
     form, compare = setting.measurement.command, options.text("compare")
-    if form not in _FLAGS:
-        options.refuse(f"{form!r} is not a format", f"use one of {', '.join(_FLAGS)}")
     if wrong := [sign for sign in _MISTAKEN if sign in compare]:
         options.refuse(
             f"compare is {compare!r}, and gpu_burn takes {wrong[0]} in it for an option",

@@ -54,12 +54,10 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     The measurement's command is the format: ``tf32``, ``bf16`` or ``fp8``. Option: ``duration_s``,
     10 or more. Raises ``BadInput`` for other options.
     """
-    options = read_options(setting, frozenset({"duration_s"}))
-    form = setting.measurement.command
-    if form not in _FORMATS:
-        options.refuse(f"{form!r} is not a format", f"use one of {', '.join(_FORMATS)}")
+    options = read_options(setting, frozenset({"duration_s"}), _FORMATS)
+    form = _FORMATS[setting.measurement.command].lower()
     duration_s = options.number("duration_s", _DURATION_S, _SHORTEST_S)
-    argv = (program(setting, "gpu-fryer"), f"--use-{_FORMATS[form].lower()}", str(duration_s))
+    argv = (program(setting, "gpu-fryer"), f"--use-{form}", str(duration_s))
     return on_its_node(setting, argv, {"LC_ALL": "C", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"})
 
 

@@ -20,7 +20,15 @@ from railgauge.tools.documents import Document, integer, items, number, part, re
 from railgauge.tools.form import FigureForm, ToolFigure, of_path
 from railgauge.tools.iperf3_text import add_datagrams, read_table
 from railgauge.tools.metric import HIGHER, LOWER, Metric, several
-from railgauge.tools.options import Count, Options, check_port, one_size, program, read_options
+from railgauge.tools.options import (
+    Count,
+    Options,
+    check_port,
+    command_on,
+    one_size,
+    program,
+    read_options,
+)
 from railgauge.tools.relations import AtMost
 from railgauge.tools.text import clean
 
@@ -54,10 +62,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:
     server = (tool, "-s", "-1", "-p", str(port), *_bind(setting, options, target))
     bind = _bind(setting, options, source)
     client = (tool, "-c", address, "-p", str(port), "-J", *bind, *_flags(setting, options))
-    return (
-        _command(setting, target, server, port),
-        _command(setting, source, client, None),
-    )
+    return command_on(setting, target, server, port), command_on(setting, source, client)
 
 
 def flow(measurement: Measurement) -> Flow:
@@ -91,16 +96,6 @@ def _flags(setting: Setting, options: Options) -> tuple[str, ...]:
     if size := one_size(setting):
         flags += ["-l", str(size)]
     return (*flags, *(("-R",) if options.flag("reverse") else ()))
-
-
-def _command(setting: Setting, node: str, argv: tuple[str, ...], listens_on: int | None) -> Command:
-    return Command(
-        node=node,
-        argv=argv,
-        environment=dict(setting.environment),
-        time_limit_s=setting.measurement.time_limit_s,
-        listens_on=listens_on,
-    )
 
 
 # --- what it printed ---

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from railgauge.core.errors import BadInput
@@ -93,10 +93,20 @@ class Options:
         raise BadInput(what, where=self.where, remedy=remedy)
 
 
-def read_options(setting: Setting, known: frozenset[str]) -> Options:
-    """Return the measurement's options. Raises ``BadInput`` that names unknown and known ones."""
+def read_options(
+    setting: Setting, known: frozenset[str], commands: Collection[str] = ()
+) -> Options:
+    """Return the measurement's options. Raises ``BadInput`` that names unknown and known ones.
+
+    ``commands`` are those of the tool; another one of the measurement is ``BadInput`` too.
+    """
     measurement = setting.measurement
     options = Options(measurement.name, measurement.options)
+    if commands and measurement.command not in commands:
+        options.refuse(
+            f"{measurement.command!r} is not a command of {measurement.tool}",
+            f"use one of {', '.join(commands)}",
+        )
     if unknown := sorted(set(measurement.options) - known):
         options.refuse(
             f"unknown option {', '.join(unknown)}",
@@ -121,9 +131,16 @@ def on_its_node(
 
     It has the environment of the setting, unless it is given another one.
     """
-    given = setting.environment if environment is None else environment
-    limit_s = setting.measurement.time_limit_s
-    return (Command(setting.case.nodes[0], tuple(argv), dict(given), limit_s),)
+    command = command_on(setting, setting.case.nodes[0], argv)
+    return (command if environment is None else replace(command, environment=dict(environment)),)
+
+
+def command_on(
+    setting: Setting, node: str, argv: Iterable[str], listens_on: int | None = None
+) -> Command:
+    """Return a command with the environment of the setting; a server ``listens_on`` a TCP port."""
+    environment, limit_s = dict(setting.environment), setting.measurement.time_limit_s
+    return Command(node, tuple(argv), environment, limit_s, listens_on)
 
 
 def one_size(setting: Setting) -> int | None:

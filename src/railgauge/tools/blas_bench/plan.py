@@ -55,10 +55,8 @@ class BlasBench:
         ``iterations`` (products of a row), ``warmup`` (products before them), ``cycles`` (runs of
         each GPU, one row each), ``verify`` (the host computes the product too, which takes long).
         """
-        options = read_options(setting, frozenset({*DEFAULTS, "verify"}))
+        options = read_options(setting, frozenset({*DEFAULTS, "verify"}), self.formats)
         form, gpus = setting.measurement.command, setting.platform.gpus
-        if form not in self.formats:
-            options.refuse(f"{form!r} is not a format", f"use one of {', '.join(self.formats)}")
         if gpus is None:
             options.refuse("the platform declares no GPUs", "declare hardware.gpus")
         argv = (program(setting, self.name), *self._flags(options, form))

@@ -122,10 +122,7 @@ def _beside_gpu(setting: Setting, program: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _options(setting: Setting) -> Options:
-    options = read_options(setting, _OPTIONS)
-    if setting.measurement.command not in COMMANDS:
-        known = f"use one of {', '.join(COMMANDS)}"
-        options.refuse(f"{setting.measurement.command!r} is not a collective test", known)
+    options = read_options(setting, _OPTIONS, COMMANDS)
     switches = {name: options.values.get(name) for name in ("graph", "check")}
     given = {name: int(one) for name, one in switches.items() if isinstance(one, bool)}
     return Options(options.where, {**options.values, **given})

@@ -38,14 +38,12 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     PATH, or at the path under ``gemm-bench`` in the hostfile's ``tools``. Raises ``BadInput`` for
     other options.
     """
-    options = read_options(setting, frozenset({*_COUNTS, "devices", "library"}))
+    options = read_options(setting, frozenset({*_COUNTS, "devices", "library"}), COMMANDS)
     form = setting.measurement.command
     devices, library = (
         options.choice("devices", _DEVICES, "gpu"),
         options.choice("library", _LIBRARIES),
     )
-    if form not in COMMANDS:
-        options.refuse(f"{form!r} is not a format", f"use one of {', '.join(COMMANDS)}")
     argv = [program(setting, "gemm-bench"), form, "-d", devices, *options.flags(_COUNTS)]
     return on_its_node(setting, [*argv, "--library", library] if library else argv)
 

@@ -41,10 +41,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     PATH, or at the path under ``mpi_bench`` in the hostfile's ``tools``. Raises ``BadInput`` for
     other options and for sizes that are not a sweep.
     """
-    options = read_options(setting, _OPTIONS)
-    if setting.measurement.command not in COMMANDS:
-        known = f"use one of {', '.join(COMMANDS)}"
-        options.refuse(f"{setting.measurement.command!r} is not a collective", known)
+    options = read_options(setting, _OPTIONS, COMMANDS)
     test = (program(setting, "mpi-bench"), setting.measurement.command)
     launch = Launch(
         hosts=hosts(setting, options.number("ranks_per_node", 1)),

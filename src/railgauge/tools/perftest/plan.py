@@ -81,7 +81,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:
     which GPU memory is registered. Raises ``BadInput`` for values that perftest would refuse or
     silently ignore.
     """
-    options = read_options(setting, _OPTIONS)
+    options = read_options(setting, _OPTIONS, COMMANDS)
     check_port(port, options.where)
     if setting.case.pairing is None or len(setting.case.nodes) != 2:  # noqa: PLR2004
         options.refuse("no NICs of two nodes", "measure it over the platform's pairings")
@@ -139,11 +139,6 @@ def _is_bandwidth(setting: Setting) -> bool:
 
 
 def _check(setting: Setting, options: Options, address: str) -> None:
-    command = setting.measurement.command
-    if command not in COMMANDS:
-        options.refuse(
-            f"{command!r} is not a perftest command", f"use one of {', '.join(COMMANDS)}"
-        )
     if not address:
         options.refuse("no address for the server", "give the target's data address")
     sizes = sorted(set(setting.case.sizes))
