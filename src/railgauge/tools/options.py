@@ -47,6 +47,7 @@ class Options:
     def count(
         self, name: str, default: int | None, least: int = 1, most: int | None = None
     ) -> int | None:
+        """Return a whole number; the default only if the option is not there."""
         if name not in self.values:
             return default
         value = self.values[name]
@@ -61,7 +62,7 @@ class Options:
         value = self.count(name, default, least, most)
         return default if value is None else value
 
-    def choice(self, name: str, known: Iterable[str], default: str = "") -> str:
+    def choice(self, name: str, known: Collection[str], default: str = "") -> str:
         """Return one of the texts ``known``, or the default."""
         value = self.text(name, default)
         if value != default and value not in known:
@@ -72,10 +73,10 @@ class Options:
         """Yield the flags of the numbers that are given or have a default."""
         for name, one in counts.items():
             value = self.count(name, one.default, one.least, one.most)
-            if value is not None:
-                yield from (
-                    [f"{one.flag}{value}"] if one.flag.endswith("=") else [one.flag, str(value)]
-                )
+            if value is not None and one.flag.endswith("="):
+                yield f"{one.flag}{value}"
+            elif value is not None:
+                yield from (one.flag, str(value))
 
     def flag(self, name: str, default: bool = False) -> bool:
         value = self.values.get(name, default)

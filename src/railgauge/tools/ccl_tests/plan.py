@@ -122,6 +122,7 @@ def _beside_gpu(setting: Setting, program: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _options(setting: Setting) -> Options:
+    """Return the options, in which ``graph`` and ``check`` may be true or false for 1 or 0."""
     options = read_options(setting, _OPTIONS, COMMANDS)
     switches = {name: options.values.get(name) for name in ("graph", "check")}
     given = {name: int(one) for name, one in switches.items() if isinstance(one, bool)}

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
-from railgauge.tools.text import lines
+from railgauge.tools.text import lines, quoted
 from railgauge.tools.torn import complain, figures_at_an_end, is_figure
 
 
@@ -147,7 +147,6 @@ _LONGEST_ROW = 2000
 _INTEGER = re.compile(r"[0-9]{1,20}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{1,30})?|nan|inf)", re.ASCII)
 _PRINTED_RATE = re.compile(r"[0-9]{1,9}\.[0-9]{6}")
-_QUOTED_LENGTH = 160
 # Figures side by side that no other line has.
 _FEWEST = 2
 
@@ -199,14 +198,14 @@ def _open_table(
     heading = read_heading(line)
     if heading is None:
         kind = ProblemKind.UNPARSABLE if is_whole else ProblemKind.TRUNCATED
-        collector.error(kind, f"perftest does not print this heading: {_quote(line)}")
+        collector.error(kind, f"perftest does not print this heading: {quoted(line)}")
         return None
     if previous is not None and not previous.rows:
         previous.is_superseded = True
         _compare_units(previous.heading, heading, collector)
     if not heading.official:
         message = (
-            f"perftest does not print these columns together; they are read by name: {_quote(line)}"
+            f"perftest does not print these columns together; they are read by name: {quoted(line)}"
         )
         collector.warn(ProblemKind.HAND_EDITED, message)
     return Table(heading)
@@ -281,9 +280,9 @@ def _has_whole_end(token: str, heading: Heading, is_whole: bool) -> bool:
 
 def _complain_of_row(text: str, is_cut: bool, collector: OutputCollector) -> None:
     if is_cut:
-        collector.error(ProblemKind.TRUNCATED, f"row cut off: {_quote(text)}")
+        collector.error(ProblemKind.TRUNCATED, f"row cut off: {quoted(text)}")
     else:
-        collector.error(ProblemKind.UNPARSABLE, f"not a row of perftest: {_quote(text)}")
+        collector.error(ProblemKind.UNPARSABLE, f"not a row of perftest: {quoted(text)}")
 
 
 def _check_table(table: Table, collector: OutputCollector) -> None:
@@ -306,8 +305,3 @@ def _check_gaps(table: Table, collector: OutputCollector) -> None:
             collector.error(ProblemKind.SWEEP_GAP, f"the sweep has no row for size {size}")
             return
         size *= 2
-
-
-def _quote(text: str) -> str:
-    text = " ".join(text[:_QUOTED_LENGTH].split())
-    return repr(text)
