@@ -248,29 +248,28 @@ class Run:
     def measurements(self) -> list[dict[str, Any]]:
         return _lines(self.latest / "measurements.jsonl")
 
-    @cached_property
+    @property
     def order(self) -> list[str]:
         """The ids of the items of tests, in the order in which they ended."""
-        return [line["id"] for line in self._records if ".py::" in line["id"]]
+        return list(self.outcomes)
 
     @cached_property
     def outcomes(self) -> dict[str, str]:
         """The outcome of each item of a test, by id."""
-        return {line["id"]: line["outcome"] for line in self._records if ".py::" in line["id"]}
-
-    @cached_property
-    def _records(self) -> list[dict[str, Any]]:
-        return _lines(self.latest / "records.jsonl")
+        return {k: outcome for k, outcome in self._ended.items() if ".py::" in k}
 
     @cached_property
     def closing(self) -> dict[str, str]:
         """The outcome of each item that is judged when all tests have ended, by id."""
-        ended = (line for line in self._records if line["id"].startswith(_CLOSING))
-        return {line["id"]: line["outcome"] for line in ended}
+        return {k: outcome for k, outcome in self._ended.items() if k.startswith(_CLOSING)}
 
     @cached_property
     def items(self) -> dict[str, str]:
         return {**self.outcomes, **self.closing}
+
+    @cached_property
+    def _ended(self) -> dict[str, str]:
+        return {line["id"]: line["outcome"] for line in _lines(self.latest / "records.jsonl")}
 
     def with_outcome(self, outcome: str) -> set[str]:
         return {item_id for item_id, found in self.outcomes.items() if found == outcome}
@@ -288,10 +287,9 @@ class Run:
     @cached_property
     def transcripts(self) -> dict[str, dict[str, Any]]:
         """By case of a test: the error, and the transcripts of each repeat."""
-        folder = self.latest / "transcripts"
-        own = (path for path in folder.glob("*.json") if not path.name.startswith(_OF_NODES))
-        files = sorted(own)
-        found = [json.loads(path.read_text(encoding="utf-8")) for path in files]
+        every = sorted((self.latest / "transcripts").glob("*.json"))
+        own = [path for path in every if not path.name.startswith(_OF_NODES)]
+        found = [json.loads(path.read_text(encoding="utf-8")) for path in own]
         assert len({data["case"]["key"] for data in found}) == len(found)
         return {data["case"]["key"]: data for data in found}
 
