@@ -1,6 +1,7 @@
 """The metrics that a tool declares are those that it prints and that may be limited."""
 
 from dataclasses import replace
+from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
@@ -107,6 +108,14 @@ def test_every_tool_module_has_the_whole_contract():
         assert isinstance(module.METRICS, tuple)
         assert all(isinstance(one, Metric) for one in module.METRICS)
         assert module.METRICS or name not in LIMITED
+
+
+def test_every_tool_that_is_run_declares_what_could_contradict_its_command():
+    for name in tools.PLANNABLE:
+        registered = tools._RUN[name]
+        module = import_module(registered.module)
+        declared = dir(module.named(name) if registered.is_family else module)
+        assert {"parse", "commands", "claims"} <= set(declared), name
 
 
 def test_averages_over_a_sweep_are_declared_as_such():

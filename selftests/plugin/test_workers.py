@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from railgauge.core.errors import BadInput
-from railgauge.plugin.workers import refuse_elsewhere
+from railgauge.plugin.workers import refuse_unusable
 
 
 def config(*specs, **more):
@@ -14,7 +14,7 @@ def config(*specs, **more):
 
 @pytest.mark.parametrize("spec", ["popen", "3*popen", "2*popen//python=python3//chdir=/tmp"])
 def test_workers_on_this_machine(spec):
-    refuse_elsewhere(config(spec))
+    refuse_unusable(config(spec))
 
 
 @pytest.mark.parametrize(
@@ -23,9 +23,9 @@ def test_workers_on_this_machine(spec):
 )
 def test_workers_elsewhere(spec):
     with pytest.raises(BadInput, match="on this machine"):
-        refuse_elsewhere(config("popen", spec))
+        refuse_unusable(config("popen", spec))
 
 
 def test_without_xdist_and_in_a_worker_there_is_nothing_to_refuse():
-    refuse_elsewhere(SimpleNamespace(option=SimpleNamespace()))
-    refuse_elsewhere(config("ssh=ctl2", workerinput={}))
+    refuse_unusable(SimpleNamespace(option=SimpleNamespace()))
+    refuse_unusable(config("ssh=ctl2", workerinput={}))

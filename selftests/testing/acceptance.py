@@ -128,8 +128,7 @@ QUICK = {"PYTEST_ADDOPTS": "-p no:hypothesispytest --assert=plain"}
 def environment() -> dict[str, str]:
     """This process's environment, without the variables that the outer pytest sets.
 
-    Runs are started in threads, and pytest's own variables come and go meanwhile: they are not even
-    read. A run writes its temporary files where the tests do.
+    pytest sets its own meanwhile: they are not even read. Temporary files are where the tests' are.
     """
     root = os.environ.get("PYTEST_DEBUG_TEMPROOT")
     names = [name for name in list(os.environ) if not name.startswith("PYTEST_")]
@@ -217,8 +216,7 @@ class Run:
         return self.stdout + self.stderr
 
     @property
-    def words(self) -> str:
-        """The output without its line breaks, since the terminal wraps long reasons."""
+    def words(self) -> str:  # without line breaks: the terminal wraps long reasons
         return " ".join(self.output.split())
 
     @property
@@ -246,34 +244,30 @@ class Run:
 
     @cached_property
     def measurements(self) -> list[dict[str, Any]]:
-        text = (self.latest / "measurements.jsonl").read_text(encoding="utf-8")
-        return [json.loads(line) for line in text.splitlines()]
+        return _lines(self.latest / "measurements.jsonl")
 
-    @cached_property
+    @property
     def order(self) -> list[str]:
         """The ids of the items of tests, in the order in which they ended."""
-        return [line["id"] for line in self._records if ".py::" in line["id"]]
+        return [item for item, _ in self._ended if ".py::" in item]
 
     @cached_property
     def outcomes(self) -> dict[str, str]:
         """The outcome of each item of a test, by id."""
-        found = {line["id"]: line["outcome"] for line in self._records}
-        return {item: outcome for item, outcome in found.items() if ".py::" in item}
-
-    @cached_property
-    def _records(self) -> list[dict[str, Any]]:
-        text = (self.latest / "records.jsonl").read_text(encoding="utf-8")
-        return [json.loads(line) for line in text.splitlines()]
+        return {item: outcome for item, outcome in self._ended if ".py::" in item}
 
     @cached_property
     def closing(self) -> dict[str, str]:
         """The outcome of each item that is judged when all tests have ended, by id."""
-        found = {line["id"]: line["outcome"] for line in self._records}
-        return {item: outcome for item, outcome in found.items() if item.startswith(_CLOSING)}
+        return {item: outcome for item, outcome in self._ended if item.startswith(_CLOSING)}
 
     @cached_property
     def items(self) -> dict[str, str]:
         return {**self.outcomes, **self.closing}
+
+    @cached_property
+    def _ended(self) -> list[tuple[str, str]]:
+        return [(line["id"], line["outcome"]) for line in _lines(self.latest / "records.jsonl")]
 
     def with_outcome(self, outcome: str) -> set[str]:
         return {item_id for item_id, found in self.outcomes.items() if found == outcome}
@@ -291,10 +285,9 @@ class Run:
     @cached_property
     def transcripts(self) -> dict[str, dict[str, Any]]:
         """By case of a test: the error, and the transcripts of each repeat."""
-        folder = self.latest / "transcripts"
-        own = (path for path in folder.glob("*.json") if not path.name.startswith(_OF_NODES))
-        files = sorted(own)
-        found = [json.loads(path.read_text(encoding="utf-8")) for path in files]
+        every = sorted((self.latest / "transcripts").glob("*.json"))
+        own = (path.read_text("utf-8") for path in every if not path.name.startswith(_OF_NODES))
+        found = list(map(json.loads, own))
         assert len({data["case"]["key"] for data in found}) == len(found)
         return {data["case"]["key"]: data for data in found}
 
@@ -375,6 +368,10 @@ def of_the_tool(repeat: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 _CODES = {"accepted": 0, "rejected": 1, "incomplete": 10, "accepted with deviations": 11}
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def assert_sound(run: Run) -> None:

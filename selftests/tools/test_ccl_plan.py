@@ -222,7 +222,7 @@ def test_wrong_options_are_refused(options, words):
 
 def test_what_is_no_collective_is_refused():
     measurement = replace(Given().measurement, command="ib_write_bw")
-    with pytest.raises(BadInput, match="not a collective test"):
+    with pytest.raises(BadInput, match="is not a command of ccl-tests"):
         commands(replace(Given(), measurement=measurement), 1)
 
 

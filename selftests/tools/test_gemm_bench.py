@@ -19,7 +19,7 @@ from railgauge.diagnosis.left_open.topics import Topic
 from railgauge.diagnosis.left_open.unknown import topics
 from railgauge.facts import NodeFacts
 from railgauge.judging import assess
-from railgauge.tools import gemm_bench
+from railgauge.tools import gemm_bench, tool
 
 SECONDS = 0.0062
 
@@ -68,7 +68,7 @@ def test_a_sound_output_is_read_whole():
     assert parsed.summary["models"] == ("NVIDIA H200", "NVIDIA H200")
     assert parsed.summary["uuids"] == ("GPU-00000000", "GPU-00000001")
     assert parsed.summary["clocks_mhz"] == {"gpu0": ("1980:1755",) * 2, "gpu1": ("1980:1755",) * 2}
-    assert gemm_bench.payload_bytes(parsed) == 0
+    assert tool("gemm-bench").payload_bytes(parsed) == 0
 
 
 def test_a_copy_on_the_cpu_has_a_bandwidth_and_no_placement():
@@ -157,7 +157,7 @@ def test_the_command_says_all_that_is_asked():
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"command": "int4"}, "is not a format"),
+        ({"command": "int4"}, "is not a command of"),
         ({"devices": "tpu"}, "devices is 'tpu'"),
         ({"library": "jax"}, "library is 'jax'"),
         ({"size": 0}, "size is 0"),

@@ -116,14 +116,14 @@ def test_commands_of_rvs(options, words):
 @pytest.mark.parametrize(
     ("tool", "command", "options", "says"),
     [
-        ("gpu-burn", "int8", {}, "is not a format"),
+        ("gpu-burn", "int8", {}, "is not a command of"),
         ("gpu-burn", "fp32", {"duration_s": 0}, "duration_s is 0"),
         ("gpu-burn", "fp32", {"size": 1}, "unknown option size"),
-        ("gpu-fryer", "fp64", {}, "is not a format"),
+        ("gpu-fryer", "fp64", {}, "is not a command of"),
         ("gpu-fryer", "bf16", {"duration_s": 9}, "duration_s is 9"),
-        ("rocblas-bench", "fp8", {}, "is not a format"),
+        ("rocblas-bench", "fp8", {}, "is not a command of"),
         ("rocblas-bench", "fp32", {"cycles": 0}, "cycles is 0"),
-        ("hipblaslt-bench", "fp64", {}, "is not a format"),
+        ("hipblaslt-bench", "fp64", {}, "is not a command of"),
         ("hipblaslt-bench", "bf16", {"verify": 1}, "verify is 1"),
         ("rvs", "rvs", {}, "0 of level, module, config are given"),
         ("rvs", "rvs", {"level": "4", "module": "gst"}, "2 of level, module, config are given"),

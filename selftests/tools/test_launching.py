@@ -9,6 +9,7 @@ from railgauge.core.model import Cluster
 from railgauge.core.terms import LaunchWay
 from railgauge.launchers import Launch
 from railgauge.tools.launching import hosts, launched, launcher_options
+from railgauge.tools.options import Options
 
 
 def asked(nodes=("n1", "n2"), **changes):
@@ -32,7 +33,8 @@ def command(made):
 )
 def test_arguments_of_the_hostfile_follow_and_replace_those_of_a_measurement(site, made):
     own = ("-mca", "pml", "^ucx", "--mca", "btl", "self,tcp", "--verbose")
-    assert " ".join(launcher_options(asked(launcher_args=site), own)) == made
+    options = Options("measured", {"launcher_args": own})
+    assert " ".join(launcher_options(asked(launcher_args=site), options)) == made
 
 
 def test_the_suite_starts_the_daemons_of_several_nodes():

@@ -118,9 +118,10 @@ def test_ranks_that_are_to_be_bound_to_cores_say_so():
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"command": "all_produce"}, "is not a collective"),
+        ({"command": "all_produce"}, "is not a command of"),
         ({"nodes": ("n1",)}, "2 ranks or more"),
-        ({"sizes": ()}, "are not a sweep"),
+        ({"sizes": ()}, "no message size"),
+        ({"sizes": (0,)}, "no message size"),
         ({"sizes": (MIB, 3 * MIB)}, "are not a sweep"),
         ({"factor": 1}, "factor is 1"),
         ({"iterations": 0}, "iterations is 0"),

@@ -3,31 +3,43 @@
 from dataclasses import replace
 
 import pytest
+from testing.tool_setting import setting
 
 from railgauge.core.errors import BadInput
-from railgauge.tools.perftest.plan import COMMANDS, Request, plan
+from railgauge.core.model import Pairing
+from railgauge.stacks import stack
+from railgauge.tools.perftest.plan import COMMANDS, commands
 
-REQUEST = Request(
-    command="ib_write_bw",
-    source="n1",
-    target="n2",
-    target_address="10.0.0.2",
-    source_device="mlx5_0",
-    target_device="mlx5_4",
-    sizes=(65536,),
-)
+ACROSS = Pairing("mlx5_0", peer=Pairing("mlx5_4"))
+
+
+def given(
+    command="ib_write_bw", sizes=(65536,), pairing=ACROSS, nodes=("n1", "n2"), tools=None, **options
+):
+    made = setting(
+        "perftest",
+        nodes=nodes,
+        sizes=sizes,
+        options={"report_gbits": True, **options},
+        tools=tools,
+        environment={"A": "b"},
+        pairing=pairing,
+    )
+    made.measurement.command = command
+    made.stack = stack("metax")
+    return made
 
 
 def argvs(**changes):
-    return [list(command.argv) for command in plan(replace(REQUEST, **changes), 18515)]
+    return [list(command.argv) for command in commands(given(**changes), 18515)]
 
 
 def test_server_first_then_client():
-    server, client = plan(replace(REQUEST, time_limit_s=30.0, environment={"A": "b"}), 18600)
+    server, client = commands(given(), 18600)
     assert (server.node, server.listens_on) == ("n2", 18600)
     assert (client.node, client.listens_on) == ("n1", None)
-    assert server.time_limit_s == client.time_limit_s == 30.0
-    assert server.environment == client.environment == {"A": "b"}
+    assert server.time_limit_s == client.time_limit_s == 90.0
+    assert server.environment == client.environment == {}
 
 
 def test_each_side_names_its_own_device_and_the_client_the_address():
@@ -62,9 +74,7 @@ def test_defaults_leave_options_out():
 
 
 def test_memory_flags_are_per_side():
-    server, client = argvs(
-        memory_flags_source=("--use_maca=0",), memory_flags_target=("--use_maca=4",)
-    )
+    server, client = argvs(pairing=Pairing("mlx5_0", 0, "near", Pairing("mlx5_4", 4, "near")))
     assert "--use_maca=4" in server
     assert "--use_maca=0" in client
     assert "--use_maca=0" not in server
@@ -76,16 +86,17 @@ def test_latency_has_no_bandwidth_unit():
 
 
 @pytest.mark.parametrize(
-    ("directory", "path"),
+    ("tool", "path"),
     [
-        ("", "ib_read_bw"),
+        (None, "ib_read_bw"),
         ("/opt/perf", "/opt/perf/ib_read_bw"),
         ("/opt/perf/", "/opt/perf/ib_read_bw"),
         ("/opt/perf/ib_write_bw", "/opt/perf/ib_read_bw"),
     ],
 )
-def test_program_path(directory, path):
-    assert all(argv[0] == path for argv in argvs(command="ib_read_bw", directory=directory))
+def test_program_path(tool, path):
+    tools = {"perftest": tool} if tool else {}
+    assert all(argv[0] == path for argv in argvs(command="ib_read_bw", tools=tools))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -103,22 +114,36 @@ def test_every_command_plans(command):
         {"sizes": (2, 3)},
         {"sizes": (1, 2)},
         {"sizes": (2, 16777216)},
-        {"source_device": ""},
-        {"target_device": ""},
-        {"target_address": ""},
-        {"ib_port": 0},
+        {"pairing": None},
+        {"pairing": Pairing("", peer=Pairing("mlx5_4"))},
+        {"pairing": Pairing("mlx5_0", peer=Pairing(""))},
+        {"nodes": ("n1",)},
         {"qps": 0},
+        {"qps": None},
         {"iterations": 4},
+        {"iterations": 100_000_001},
+        {"gid_index": 256},
+        {"mtu": 9000},
+        {"mtu": 1000},
+        {"bogus": 1},
         {"command": "ib_send_lat", "qps": 2},
         {"command": "ib_send_lat", "bidirectional": True},
     ],
 )
 def test_what_perftest_would_refuse_is_bad_input(changes):
     with pytest.raises(BadInput):
-        plan(replace(REQUEST, **changes), 18515)
+        commands(given(**changes), 18515)
+
+
+def test_a_server_without_an_address_is_bad_input():
+    made = given()
+    nodes = tuple(replace(node, data_address="") for node in made.cluster.nodes)
+    made.cluster = replace(made.cluster, nodes=nodes)
+    with pytest.raises(BadInput, match="no address"):
+        commands(made, 18515)
 
 
 @pytest.mark.parametrize("port", [0, -1, 65536])
 def test_port_out_of_range(port):
     with pytest.raises(BadInput):
-        plan(REQUEST, port)
+        commands(given(), port)

@@ -310,6 +310,17 @@ class TestJson:
         assert kinds(text) == ["unit-unknown"]
         assert values(text) == []
 
+    def test_every_field_of_the_header_is_read(self):
+        shown = '"CQ_Moderation": 100, "Max_inline_data": 220, "Use_MACA_memory": "ON"'
+        summary = parse(self.TEXT.replace('"cuda_device": 3', shown)).summary
+        assert (summary["cq_moderation"], summary["inline_bytes"]) == (100, 220)
+        assert summary["memory"] == "maca"
+
+    @pytest.mark.parametrize("figure", ["392.38", "392.34", "0.748336"])
+    def test_a_figure_without_its_decimals_is_refused(self, figure):
+        text = self.TEXT.replace(figure, figure.partition(".")[0])
+        assert "not-a-number" in kinds(text)
+
     @pytest.mark.parametrize(
         "text",
         [

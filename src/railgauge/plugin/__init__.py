@@ -93,7 +93,7 @@ def _open(config: pytest.Config) -> None:
         run_id.forget(config)
         foreign.refuse(config)
         installed.refuse_unusable()
-        workers.refuse_elsewhere(config)
+        workers.refuse_unusable(config)
         opening.open_run(config)
     except BadInput as error:
         raise pytest.UsageError(f"railgauge: {error}") from None

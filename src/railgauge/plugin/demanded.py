@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pytest
 
@@ -33,8 +33,14 @@ def never_came(
     return [never_ran(item, why) for item in ladder.records() if item.id not in records]
 
 
-def of_record(item: ItemRecord, run: RunServices) -> pytest.TestReport:
-    """The report of an item that was judged by its evidence, because its test did not run."""
+def report_judged(config: pytest.Config, run: RunServices, items: Iterable[ItemRecord]) -> None:
+    """Report items that were judged by their evidence alone, because their tests did not run."""
+    for item in items:
+        recording.keep_judgements([item], run.store)
+        config.hook.pytest_runtest_logreport(report=_judged(item, run))
+
+
+def _judged(item: ItemRecord, run: RunServices) -> pytest.TestReport:
     report = _report(item, run.surveyed.evidence)
     report.outcome = recording.reported(item.outcome)
     report.longrepr = None if report.passed else item.reason

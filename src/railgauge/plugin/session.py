@@ -14,12 +14,10 @@ from typing import Any
 
 import pytest
 
-from railgauge import __version__
 from railgauge.bundle import certified
 from railgauge.bundle.contents import CLUSTER
 from railgauge.bundle.folder import FolderContents
 from railgauge.bundle.printed import printed_twice
-from railgauge.core.codec import to_plain
 from railgauge.diagnosis import RunResults
 from railgauge.diagnosis.model import SoakResults
 from railgauge.judging import record
@@ -202,7 +200,9 @@ class Controller:
             measuring.report_error(self.ending)
         self.planned = [] if self._exhaustion.happened else self.planned
         if self.planned and measuring:
-            self._judge_measured(measuring)
+            if self._stopped_itself() or not self._is_interrupted:
+                absent = {item for item in self.planned if item not in self.records}
+                demanded.report_judged(self.config, self.run, measuring.judged(absent))
             self._confirm(session)
             self._soak(session)
             self._read_closing(session)
@@ -213,15 +213,6 @@ class Controller:
         self._ended = self._end()
         self._tell_absent(measuring)
         self._report(session)
-
-    def _judge_measured(self, measuring: LadderRun) -> None:
-        """Judge what was measured for items that pytest has not run, unless it was interrupted."""
-        if self._is_interrupted and not self._stopped_itself():
-            return
-        for item in measuring.judged({item for item in self.planned if item not in self.records}):
-            recording.keep_judgements([item], self.run.store)
-            report = demanded.of_record(item, self.run)
-            self.config.hook.pytest_runtest_logreport(report=report)
 
     def _report(self, session: pytest.Session) -> None:
         """Reach the verdict, and write all reports but those of pytest's own plugins."""
@@ -364,26 +355,8 @@ class Controller:
 
     def _run_plan(self) -> RunPlan:
         """Write and return the plan of the run; items that did not run are added at the end."""
-        run = RunPlan(
-            schema_version=decision.SCHEMA_VERSION,
-            run_id=self.run.store.folder.name,
-            evidence=self.run.surveyed.evidence,
-            level=self.settings.level.name,
-            rounds=self.settings.rounds,
-            planned=tuple(self.planned),
-            software=__version__,
-            tests=self.settings.tests,
-            directions=self.settings.level.directions,
-            sampled=bool(self.settings.level.sample),
-            ended=self._ended,
-            soak=self.settings.soak,
-            began=self._start_of_run(),
-            operator=self.settings.operator,
-            part=self.settings.measures,
-            no_gates=self.settings.no_gates,
-        )
-        self.run.store.write_json(decision.FILE, to_plain(run))
-        return run
+        about = (self.planned, self._start_of_run(), self._ended)
+        return written.run_plan(self.settings, self.run, *about)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_summary(self, prefix: list[str]) -> None:

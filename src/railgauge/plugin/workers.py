@@ -28,13 +28,24 @@ from railgauge.run.services import RunServices
 from railgauge.run.store import Store
 
 _LOG = "crashes.jsonl"
+_WAYS = ("no", "load", "worksteal")
 _DEATHS = 2  # of workers, after which an item is given up
 
 
-def refuse_elsewhere(config: pytest.Config) -> None:
-    """Raise ``BadInput`` if ``--tx`` asks for a worker on another machine."""
+def refuse_unusable(config: pytest.Config) -> None:
+    """Raise ``BadInput`` if ``--tx`` asks for a worker on another machine, or ``--dist`` for a way.
+
+    Of xdist's ways to distribute items, only these can run an item again whose worker died.
+    """
     if hasattr(config, "workerinput"):
         return
+    way = getattr(config.option, "dist", "no")
+    if way not in _WAYS:
+        raise BadInput(
+            "cannot have an item run again whose worker died",
+            where=f"--dist {way}",
+            remedy="omit it, or use --dist worksteal",
+        )
     for spec in getattr(config.option, "tx", None) or ():
         if not _is_here(spec):
             raise BadInput(
@@ -70,13 +81,14 @@ class WorkerSupervisor:
         self._items = self._items or dict(asked_items.read(self._run.store, self._ids))
         dead = self._deaths[crashitem]
         dead.append(report.node.gateway.id)
-        again = len(dead) < _DEATHS and self._is_replaced() and _is_pending(sched, crashitem)
+        again = len(dead) < _DEATHS and self._is_replaced()
         rows = [begun(row) for row, _ in each_row(crashitem, self._items[crashitem])]
         ids = {row.id for row in rows}
         # An item may have been judged without a report; the next attempt counts instead.
         self._run.store.take_out(MEASUREMENTS, lambda line: line["id"] in ids)
         self._tell(crashitem, dead[-1], again=again)
         if again:
+            sched.mark_test_pending(crashitem)
             report.outcome = "rerun"
             return
         error = NoEvidence(
@@ -114,15 +126,6 @@ class WorkerSupervisor:
     @pytest.hookimpl(optionalhook=True, trylast=True)
     def pytest_html_results_summary(self, prefix: list[str]) -> None:
         prefix.append(html.paragraphs(self._told))
-
-
-def _is_pending(sched: Any, item: str) -> bool:
-    """Have a scheduler of xdist run an item again; some cannot."""
-    try:
-        sched.mark_test_pending(item)
-    except NotImplementedError:
-        return False
-    return True
 
 
 class WorkerReporting:

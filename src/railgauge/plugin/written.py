@@ -1,4 +1,4 @@
-"""Writes the reports of a run that are made from its records and not by plugins of pytest."""
+"""Writes the plan of a run, and the reports that are made from its records alone."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from railgauge import __version__
 from railgauge.config.thresholds import Platform
+from railgauge.core.codec import to_plain
 from railgauge.plugin.ending import Ending
 from railgauge.report import junit
 from railgauge.report.allure import results, surroundings
 from railgauge.report.lines import ReportLines
+from railgauge.run.services import RunServices
+from railgauge.run.settings import RunSettings
 from railgauge.run.store import write_whole
+from railgauge.verdict import decision
+from railgauge.verdict.decision import RunPlan
 
 
 def junit_files(
@@ -25,6 +31,32 @@ def junit_files(
     for path in others:
         with ending.step(f"{path} could not be written"):
             write_whole(path, text)
+
+
+def run_plan(
+    settings: RunSettings, run: RunServices, planned: Sequence[str], began: str, ended: str
+) -> RunPlan:
+    """Write and return the plan of a run; ``planned`` are the ids of its items."""
+    plan = RunPlan(
+        schema_version=decision.SCHEMA_VERSION,
+        run_id=run.store.folder.name,
+        evidence=run.surveyed.evidence,
+        level=settings.level.name,
+        rounds=settings.rounds,
+        planned=tuple(planned),
+        software=__version__,
+        tests=settings.tests,
+        directions=settings.level.directions,
+        sampled=bool(settings.level.sample),
+        ended=ended,
+        soak=settings.soak,
+        began=began,
+        operator=settings.operator,
+        part=settings.measures,
+        no_gates=settings.no_gates,
+    )
+    run.store.write_json(decision.FILE, to_plain(plan))
+    return plan
 
 
 def allure_results(

@@ -11,8 +11,8 @@ A tool is one module, or above some 350 lines a folder of modules, in which ``pl
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib import import_module
 from typing import NoReturn, Protocol, cast
@@ -25,7 +25,7 @@ from railgauge.core.terms import Flow
 from railgauge.core.units import KNOWN_UNITS
 from railgauge.facts.probe import PROGRAMS as PROBED
 from railgauge.stacks import Stack
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest
+from railgauge.tools.claims import Claim, SideOutput, ToolRequest, claims_nothing
 from railgauge.tools.form import FigureForm, ToolFigure, of_placement
 from railgauge.tools.metric import ROW, SCALING, SWEEP, Metric
 
@@ -35,62 +35,38 @@ class Registered:
     """One line of the registry: the tool's module, and properties that its name does not give.
 
     ``keys`` are the names under ``tools`` in a hostfile that locate its programs; if there are
-    none, the key is the tool's name. ``is_two_ended``: each side's command names its own NIC, so
-    that the tool can measure across rails. ``root`` is why it needs root; empty if it does not.
+    none, the key is the tool's name. ``root`` is why it needs root; empty if it does not.
     ``is_of_each_gpu``: its figures are of single GPUs, computing in their own memory, so that all
     GPUs of a model must reach the same. ``is_family``: the module holds several tools.
-    ``is_identified``: its output may show what no other run of it shows. ``is_formed``: its figures
-    are as good as the parts that they use, and ``form`` of its module tells which those are.
     """
 
     module: str
     keys: tuple[str, ...] = ()
-    is_two_ended: bool = False
     root: str = ""
     is_of_each_gpu: bool = False
     is_family: bool = False
-    is_identified: bool = False
-    is_formed: bool = False
 
 
-_INFINIBAND = "infiniband-diags"
+_SUBNET = "railgauge.tools.infiniband_diags"
 _PROBED = "railgauge.tools.probed"
 _UMAD = "management packets: /dev/infiniband/umad*"
 # Tools that the suite starts: a platform file may name them.
 _RUN = {
-    "perftest": Registered(
-        "railgauge.tools.perftest", is_two_ended=True, is_identified=True, is_formed=True
-    ),
-    "ccl-tests": Registered(
-        "railgauge.tools.ccl_tests", keys=("ccl_tests",), is_identified=True, is_formed=True
-    ),
+    "perftest": Registered("railgauge.tools.perftest"),
+    "ccl-tests": Registered("railgauge.tools.ccl_tests", keys=("ccl_tests",)),
     "transferbench": Registered(
-        "railgauge.tools.transferbench", keys=("transferbench", "TransferBench"), is_formed=True
+        "railgauge.tools.transferbench", keys=("transferbench", "TransferBench")
     ),
-    "nvbandwidth": Registered("railgauge.tools.nvbandwidth", is_formed=True),
-    "iperf3": Registered(
-        "railgauge.tools.iperf3", is_two_ended=True, is_identified=True, is_formed=True
-    ),
+    "nvbandwidth": Registered("railgauge.tools.nvbandwidth"),
+    "iperf3": Registered("railgauge.tools.iperf3"),
     "vllm-bench": Registered(
-        "railgauge.tools.vllm_bench", keys=("vllm-bench", "vllm_bench", "vllm"), is_formed=True
+        "railgauge.tools.vllm_bench", keys=("vllm-bench", "vllm_bench", "vllm")
     ),
-    "sminfo": Registered(
-        "railgauge.tools.infiniband_diags.sminfo", keys=("sminfo", _INFINIBAND), root=_UMAD
-    ),
-    "ibnetdiscover": Registered(
-        "railgauge.tools.infiniband_diags.ibnetdiscover",
-        keys=("ibnetdiscover", _INFINIBAND),
-        root=_UMAD,
-    ),
-    "iblinkinfo": Registered(
-        "railgauge.tools.infiniband_diags.iblinkinfo", keys=("iblinkinfo", _INFINIBAND), root=_UMAD
-    ),
-    "ibqueryerrors": Registered(
-        "railgauge.tools.infiniband_diags.ibqueryerrors",
-        keys=("ibqueryerrors", _INFINIBAND),
-        root=_UMAD,
-    ),
-    "mpi-bench": Registered("railgauge.tools.mpi_bench", keys=("mpi_bench",), is_formed=True),
+    **{
+        name: Registered(_SUBNET, keys=(name, "infiniband-diags"), root=_UMAD, is_family=True)
+        for name in ("sminfo", "ibnetdiscover", "iblinkinfo", "ibqueryerrors")
+    },
+    "mpi-bench": Registered("railgauge.tools.mpi_bench", keys=("mpi_bench",)),
     "gemm-bench": Registered("railgauge.tools.gemm_bench", is_of_each_gpu=True),
     "gpu-burn": Registered(
         "railgauge.tools.gpu_burn", keys=("gpu-burn", "gpu_burn"), is_of_each_gpu=True
@@ -100,9 +76,7 @@ _RUN = {
     "hipblaslt-bench": Registered("railgauge.tools.blas_bench.hipblaslt", is_of_each_gpu=True),
     "rvs": Registered("railgauge.tools.rvs", is_of_each_gpu=True),
     "dcgmi-diag": Registered("railgauge.tools.dcgmi_diag", keys=("dcgmi",)),
-    "azure-nhc": Registered(
-        "railgauge.tools.azure_nhc", root="its script asks for root", is_formed=True
-    ),
+    "azure-nhc": Registered("railgauge.tools.azure_nhc", root="its script asks for root"),
 }
 # Tools whose output the suite reads but which it never starts.
 _READ = {
@@ -117,7 +91,7 @@ _READ = {
     "dcgmi-health": Registered("railgauge.tools.dcgmi_health"),
     "ras-status": Registered("railgauge.tools.ras_status"),
     "dmesg": Registered("railgauge.tools.dmesg"),
-    "perfquery": Registered("railgauge.tools.infiniband_diags.perfquery"),
+    "perfquery": Registered(_SUBNET, is_family=True),
     "nvidia-smi": Registered(_PROBED, is_family=True),
     "rocm-smi": Registered(_PROBED, is_family=True),
     "amd-smi": Registered(_PROBED, is_family=True),
@@ -132,7 +106,6 @@ _READ = {
 
 PLANNABLE = tuple(_RUN)
 NAMES = (*PLANNABLE, *_READ)
-_TWO_ENDED = tuple(name for name, one in _RUN.items() if one.is_two_ended)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,72 +123,73 @@ class Setting:
     environment: Mapping[str, str]
 
 
-class Tool(Protocol):
-    """The contract of a tool module.
+def _is_not_run(setting: Setting, port: int) -> NoReturn:  # noqa: ARG001 - the contract of commands
+    """``commands`` of a tool that the suite never starts: always raises ``BadInput``."""
+    raise BadInput(
+        f"tool {setting.measurement.tool!r} can only be read, not run",
+        remedy=f"tools that run: {', '.join(PLANNABLE)}",
+    )
 
-    ``METRICS`` are the numbers that a platform file may limit; empty if output is only read.
+
+def _sends_nothing(parsed: Parsed) -> float:  # noqa: ARG001 - the contract of payload_bytes
+    """``payload_bytes`` of a tool whose payload stays inside a node."""
+    return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """What the module of a tool has; of a tool that is only read that is ``parse``.
+
+    ``parse`` reads an output. It never raises, whatever the text is: faults become problems.
+    ``METRICS`` are the numbers that a platform file may limit. ``commands`` returns the commands of
+    one run: servers first, which listen on the TCP port, then the client that prints the results;
+    it raises ``BadInput`` for a case that the tool cannot run. ``claims`` returns the items that
+    show whether the outputs of one run, the client's first, are of the planned command; an item
+    that an output does not show has ``said`` ``None``: it is reported as not shown, never assumed.
+    ``payload_bytes`` returns the bytes that one node sent to others in this run.
+
+    ``flow`` returns which way a test moves its payload between two nodes, if each side's command
+    names its own NIC, so that the tool can measure across rails. ``form`` returns what a figure
+    means in parts, if figures are as good as the parts that they use; ``None`` if nothing is known
+    of this one. ``identity`` returns, in words, what no other run of the tool prints, empty if an
+    output does not show it: two runs may have it alike by chance only so seldom that a healthy run
+    of 100,000 measurements never does.
     """
 
-    METRICS: tuple[Metric, ...]
+    parse: Callable[[str], Parsed]
+    METRICS: tuple[Metric, ...] = ()
+    commands: Callable[[Setting, int], tuple[Command, ...]] = _is_not_run
+    claims: Callable[[ToolRequest, tuple[SideOutput, ...]], tuple[Claim, ...]] = claims_nothing
+    payload_bytes: Callable[[Parsed], float] = _sends_nothing
+    flow: Callable[[Measurement], Flow] | None = None
+    form: Callable[[ToolFigure], FigureForm | None] | None = None
+    identity: Callable[[str], str] | None = None
 
-    def commands(self, setting: Setting, port: int) -> tuple[Command, ...]:
-        """Return the commands of one run: servers first, then the client that prints the results.
 
-        ``port`` is the TCP port for the servers. Raises ``BadInput`` for a case that the tool
-        cannot run.
-        """
-
-    def parse(self, text: str) -> Parsed:
-        """Parse the output. Never raises, whatever the text is: faults become problems."""
-
-    def claims(self, asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
-        """Return the items that show whether the outputs of one run are of the planned command.
-
-        ``sides`` begins with the client's output. An item that an output does not show is a claim
-        too, with ``said`` as ``None``: it is reported as not shown and never assumed.
-        """
-
-    def payload_bytes(self, parsed: Parsed) -> float:
-        """Return the bytes that one node sent to others in this run; 0 if the tool sends none."""
+@cache  # planning asks for it with every command
+def tool(name: str) -> Tool:
+    """Return the tool ``name``. Raises ``BadInput`` for an unknown name."""
+    if name not in NAMES:
+        raise BadInput(f"unknown tool {name!r}", remedy=f"known: {', '.join(NAMES)}")
+    registered = {**_RUN, **_READ}[name]
+    module: object = import_module(registered.module)
+    if registered.is_family:
+        module = cast(Family, module).named(name)
+    parts = [one.name for one in fields(Tool)] if name in _RUN else ["parse"]
+    return Tool(**{part: getattr(module, part) for part in parts if hasattr(module, part)})
 
 
 class Family(Protocol):
     """What a module that holds several tools has."""
 
-    def named(self, name: str) -> Tool:
-        """Return the tool that the registry calls ``name``."""
-
-
-class TwoEnded(Protocol):
-    """What the module of a two-ended tool has as well."""
-
-    def flow(self, measurement: Measurement) -> Flow:
-        """Return which way a test of this measurement moves its payload between two nodes."""
-
-
-class Formed(Protocol):
-    """What the module of a tool has whose figures are as good as the parts that they use."""
-
-    def form(self, figure: ToolFigure) -> FigureForm | None:
-        """Return what a figure means in parts; ``None`` if nothing is known of it."""
-
-
-class Identified(Protocol):
-    """What the module of a tool has whose output may show what no other run of it shows."""
-
-    def identity(self, text: str) -> str:
-        """Return that part of the output, in words; empty if this output does not show it.
-
-        Two runs may have it alike by chance only so seldom that a healthy run of 100,000
-        measurements never does.
-        """
+    def named(self, name: str) -> object:
+        """Return what has the parts of the tool that the registry calls ``name``."""
 
 
 def run_identity(name: str, text: str) -> str:
     """Return what in an output of the tool ``name`` no other run of it shows; empty for nothing."""
-    if not (name in _RUN and _RUN[name].is_identified):
-        return ""
-    return cast(Identified, tool(name)).identity(text)
+    identity = tool(name).identity if name in _RUN else None
+    return identity(text) if identity else ""
 
 
 def flow(measurement: Measurement) -> Flow:
@@ -223,9 +197,8 @@ def flow(measurement: Measurement) -> Flow:
 
     Tools without two ends, such as collectives, move it both ways.
     """
-    if measurement.tool not in _TWO_ENDED:
-        return Flow.BOTH
-    return cast(TwoEnded, tool(measurement.tool)).flow(measurement)
+    flow = tool(measurement.tool).flow if measurement.tool in _RUN else None
+    return flow(measurement) if flow else Flow.BOTH
 
 
 def form(figure: ToolFigure) -> FigureForm | None:
@@ -236,19 +209,8 @@ def form(figure: ToolFigure) -> FigureForm | None:
     name = figure.measurement.tool
     if is_of_each_gpu(name):
         return of_placement(figure)
-    if not (name in _RUN and _RUN[name].is_formed):
-        return None
-    return cast(Formed, tool(name)).form(figure)
-
-
-@cache  # planning asks for it with every command
-def tool(name: str) -> Tool:
-    """Return the module of the tool ``name``. Raises ``BadInput`` for an unknown name."""
-    if name not in NAMES:
-        raise BadInput(f"unknown tool {name!r}", remedy=f"known: {', '.join(NAMES)}")
-    registered = {**_RUN, **_READ}[name]
-    module = import_module(registered.module)
-    return cast(Family, module).named(name) if registered.is_family else cast(Tool, module)
+    form = tool(name).form if name in _RUN else None
+    return form(figure) if form else None
 
 
 def keys(name: str) -> tuple[str, ...]:
@@ -330,26 +292,10 @@ def check_plannable(platform: Platform) -> None:
                 where=platform.path,
                 remedy=f"tools that run: {', '.join(PLANNABLE)}",
             )
-        if measurement.is_cross_rail and measurement.tool not in _TWO_ENDED:
+        if measurement.is_cross_rail and tool(measurement.tool).flow is None:
+            two_ended = sorted(one for one in PLANNABLE if tool(one).flow)
             raise BadInput(
                 f"measurement {name}: {measurement.tool} does not run from one NIC to another",
                 where=platform.path,
-                remedy=f"remove cross_rail, or use one of {', '.join(sorted(_TWO_ENDED))}",
+                remedy=f"remove cross_rail, or use one of {', '.join(two_ended)}",
             )
-
-
-def is_not_run(setting: Setting, port: int) -> NoReturn:  # noqa: ARG001 - the contract of commands
-    """``commands`` of a tool that the suite never starts: always raises ``BadInput``."""
-    raise BadInput(
-        f"tool {setting.measurement.tool!r} can only be read, not run",
-        remedy=f"tools that run: {', '.join(PLANNABLE)}",
-    )
-
-
-# ``METRICS`` of a tool whose output is only read.
-NOT_LIMITED: tuple[Metric, ...] = ()
-
-
-def sends_nothing(parsed: Parsed) -> float:  # noqa: ARG001 - the contract of payload_bytes
-    """``payload_bytes`` of a tool whose payload stays inside a node."""
-    return 0.0

@@ -13,15 +13,14 @@ from itertools import groupby
 from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools import Setting
-from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.form import FigureForm, ToolFigure, inside_node, of_slowest_nic
 from railgauge.tools.metric import HIGHER, LOWER, Metric
-from railgauge.tools.options import program, read_options
+from railgauge.tools.options import on_its_node, program, read_options
 from railgauge.tools.text import clean
 
-__all__ = ["METRICS", "claims", "commands", "form", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "form", "parse"]
 
 METRICS = (
     Metric("check_nccl_allreduce", ("GB/s",), HIGHER),
@@ -62,9 +61,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     options: there are none.
     """
     read_options(setting, frozenset())
-    script = program(setting, _SCRIPT)
-    limit_s = setting.measurement.time_limit_s
-    return (Command(setting.case.nodes[0], (script,), {"LC_ALL": "C"}, limit_s),)
+    return on_its_node(setting, (program(setting, _SCRIPT),), {"LC_ALL": "C"})
 
 
 def parse(text: str) -> Parsed:
@@ -87,7 +84,7 @@ def parse(text: str) -> Parsed:
     _collect(results, collector)
     _complain_of_parts(whole, results, collector)
     if _begins_anew(results):
-        collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
+        collector.several_runs()
     _collect_nothing(text, results, collector)
     summary = {
         "results": [asdict(result) for result in results],

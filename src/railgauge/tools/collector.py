@@ -33,7 +33,7 @@ def missing_program(text: str, names: Sequence[str]) -> Problem | None:
     return problem(ProblemKind.TOOL_MISSING, match[0]) if match else None
 
 
-_SEVERAL = "several outputs in one text; give the output of one run"
+_SEVERAL = "several runs in one output; give the output of one run"
 
 
 @dataclass(slots=True)
@@ -104,7 +104,10 @@ class OutputCollector:
         They have a value twice, or a line that a program prints once; ``openings`` counts it.
         """
         if openings > 1 or any(sample.iteration for sample in self.samples):
-            self.error(ProblemKind.SEVERAL_TABLES, _SEVERAL)
+            self.several_runs()
+
+    def several_runs(self) -> None:
+        self.error(ProblemKind.SEVERAL_TABLES, _SEVERAL)
 
     def warn(self, kind: ProblemKind, message: str) -> None:
         self.problems.append(problem(kind, message, Severity.WARNING))

@@ -10,15 +10,9 @@ from collections.abc import Iterator
 
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
-from railgauge.tools import NOT_LIMITED as METRICS
-from railgauge.tools import is_not_run as commands
-from railgauge.tools import sends_nothing as payload_bytes
-from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.dcgmi_tree import Box, read_boxes
 from railgauge.tools.text import clean
-
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
 _TOOL = "dcgmi-health"
 _TITLE, _OVERALL = "Health Monitor Report", "Overall Health"

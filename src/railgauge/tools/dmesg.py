@@ -15,14 +15,8 @@ from railgauge.core.problems import ProblemKind
 from railgauge.facts.kernel.events import KernelEvent, event_of
 from railgauge.facts.kernel.log import KernelRecord
 from railgauge.facts.kernel.xids import Gravity
-from railgauge.tools import NOT_LIMITED as METRICS
-from railgauge.tools import is_not_run as commands
-from railgauge.tools import sends_nothing as payload_bytes
-from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.text import clean
-
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
 _TOOL = "dmesg"
 _INFO, _LEVELS = 6, 8

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 
 from railgauge.core.problems import Problem, ProblemKind
-from railgauge.tools.collector import problem
+from railgauge.tools.collector import OutputCollector, problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,20 @@ def read_document(text: str) -> Document | Problem:
     except (ValueError, RecursionError) as error:
         return _broken(text, error)
     return Document(content, text[:start], text[end:])
+
+
+def read_only_document(text: str, collector: OutputCollector) -> Document | None:
+    """Return the JSON object of one run; ``None`` with an error if there is none.
+
+    A second one behind it is an error too.
+    """
+    found = read_document(text)
+    if not isinstance(found, Document):
+        collector.problems.append(found)
+        return None
+    if found.behind.lstrip().startswith("{"):
+        collector.several_runs()
+    return found
 
 
 def _nothing(text: str) -> Problem:

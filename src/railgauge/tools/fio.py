@@ -6,15 +6,9 @@ import re
 
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
-from railgauge.tools import NOT_LIMITED as METRICS
-from railgauge.tools import is_not_run as commands
-from railgauge.tools import sends_nothing as payload_bytes
-from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
-from railgauge.tools.documents import Document, items, number, part, read_document
+from railgauge.tools.documents import items, number, part, read_only_document
 from railgauge.tools.text import clean, lines
-
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
 _LONGEST_LINE = 600
 _WAYS = ("read", "write", "trim")
@@ -55,12 +49,9 @@ def parse(text: str) -> Parsed:
 
 
 def _read_json(text: str, collector: OutputCollector) -> str | None:
-    document = read_document(text)
-    if not isinstance(document, Document):
-        collector.problems.append(document)
+    document = read_only_document(text, collector)
+    if document is None:
         return None
-    if document.behind.lstrip().startswith("{"):
-        collector.error(ProblemKind.SEVERAL_TABLES, "several JSON documents; give one run")
     jobs = items(document.content.get("jobs"))
     _refuse_twins([str(job.get("jobname")) for job in jobs], collector)
     for job in jobs:

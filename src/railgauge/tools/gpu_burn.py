@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools import Setting
-from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import (
     Claim,
     SideOutput,
@@ -29,11 +28,9 @@ from railgauge.tools.claims import (
 )
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.metric import HIGHER, LOWER, Metric
-from railgauge.tools.options import program, read_options
+from railgauge.tools.options import on_its_node, program, read_options
 from railgauge.tools.text import clean, is_torn, line_at
 from railgauge.tools.torn import complain
-
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
 METRICS = (
     Metric("gflops", ("GFLOP/s",), HIGHER),
@@ -79,20 +76,16 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     ``duration_s``, and ``compare``, the file with its compare kernel, for a program that is not
     started in its own folder. Raises ``BadInput`` for other options.
     """
-    options = read_options(setting, frozenset({"duration_s", "compare"}))
+    options = read_options(setting, frozenset({"duration_s", "compare"}), _FLAGS)
     form, compare = setting.measurement.command, options.text("compare")
-    if form not in _FLAGS:
-        options.refuse(f"{form!r} is not a format", f"use one of {', '.join(_FLAGS)}")
     if wrong := [sign for sign in _MISTAKEN if sign in compare]:
         options.refuse(
             f"compare is {compare!r}, and gpu_burn takes {wrong[0]} in it for an option",
             "copy the file to a path without it",
         )
     argv = [program(setting, "gpu_burn"), *_FLAGS[form], *(("-c", compare) if compare else ())]
-    argv.append(str(options.count("duration_s", _DURATION_S)))
-    limit_s = setting.measurement.time_limit_s
-    environment = {"LC_ALL": "C", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-    return (Command(setting.case.nodes[0], tuple(argv), environment, limit_s),)
+    argv.append(str(options.number("duration_s", _DURATION_S)))
+    return on_its_node(setting, argv, {"LC_ALL": "C", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"})
 
 
 def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
@@ -227,7 +220,7 @@ def _check(text: str, burn: _Burn, collector: OutputCollector) -> None:
         those = ", ".join(f"gpu{gpu}" for gpu in sorted(burn.died))
         collector.error(ProblemKind.GPU_FAILED, f"stopped computing: {those}")
     if max(len(burn.lengths), len(burn.tested)) > 1:
-        collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
+        collector.several_runs()
     elif not burn.done and not collector.has_errors:
         if burn.lengths or burn.tested:
             collector.error(ProblemKind.METRIC_MISSING, "no GPU reported that it computed anything")

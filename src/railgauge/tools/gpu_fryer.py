@@ -14,15 +14,12 @@ from dataclasses import dataclass, field
 from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools import Setting
-from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, claims_of_gpus, equal
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.metric import HIGHER, several
-from railgauge.tools.options import program, read_options
+from railgauge.tools.options import on_its_node, program, read_options
 from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean, is_torn, line_at, with_end
-
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
 METRICS = several(("gflops", "gflops_min", "gflops_max"), "GFLOP/s", HIGHER)
 HEALTH = "GPU health"
@@ -57,16 +54,11 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     The measurement's command is the format: ``tf32``, ``bf16`` or ``fp8``. Option: ``duration_s``,
     10 or more. Raises ``BadInput`` for other options.
     """
-    options = read_options(setting, frozenset({"duration_s"}))
-    form = setting.measurement.command
-    if form not in _FORMATS:
-        options.refuse(f"{form!r} is not a format", f"use one of {', '.join(_FORMATS)}")
-    duration_s = options.count("duration_s", _DURATION_S, _SHORTEST_S)
-    flag = f"--use-{_FORMATS[form].lower()}"
-    argv = (program(setting, "gpu-fryer"), flag, str(duration_s))
-    limit_s = setting.measurement.time_limit_s
-    environment = {"LC_ALL": "C", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-    return (Command(setting.case.nodes[0], argv, environment, limit_s),)
+    options = read_options(setting, frozenset({"duration_s"}), _FORMATS)
+    form = _FORMATS[setting.measurement.command].lower()
+    duration_s = options.number("duration_s", _DURATION_S, _SHORTEST_S)
+    argv = (program(setting, "gpu-fryer"), f"--use-{form}", str(duration_s))
+    return on_its_node(setting, argv, {"LC_ALL": "C", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"})
 
 
 def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
@@ -172,7 +164,7 @@ def _check(text: str, fry: _Fry, collector: OutputCollector) -> None:
         who = "a GPU" if number is None else f"gpu{number}"
         collector.warn(ProblemKind.TEST_FAILED, f"{who}: {says}")
     if max(len(fry.verdicts), fry.ends) > 1:
-        collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
+        collector.several_runs()
     elif not fry.results and not collector.has_errors:
         collector.nothing(text, "no results of gpu-fryer in this text")
     elif fry.results:

@@ -7,14 +7,8 @@ from dataclasses import dataclass, field
 
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
-from railgauge.tools import NOT_LIMITED as METRICS
-from railgauge.tools import is_not_run as commands
-from railgauge.tools import sends_nothing as payload_bytes
-from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.text import clean, lines
-
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
 _LONGEST_LINE = 400
 _VERSION = re.compile(r"^\s{0,40}HPLinpack ([0-9][\w.]{0,20})\s", re.MULTILINE)
@@ -95,7 +89,7 @@ def _take_row(row: re.Match[str], run: _Run, collector: OutputCollector) -> None
 
 def _check(text: str, run: _Run, collector: OutputCollector) -> None:
     if run.ends > 1 or len(run.counts) > len(_COUNTED):
-        collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
+        collector.several_runs()
     elif not run.rows and not run.checks and not run.counts:
         collector.nothing(text, "no test of HPL in this text")
     else:

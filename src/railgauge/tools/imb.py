@@ -14,16 +14,10 @@ from dataclasses import dataclass, field
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.launchers.failures import find_failures
-from railgauge.tools import NOT_LIMITED as METRICS
-from railgauge.tools import is_not_run as commands
-from railgauge.tools import sends_nothing as payload_bytes
-from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector, problem
 from railgauge.tools.relations import AtMost, Quotient, Relation, Statistics
 from railgauge.tools.text import clean, lines
-from railgauge.tools.torn import complain, figures_at_an_end, is_figure
-
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
+from railgauge.tools.torn import complain, figures_at_an_end
 
 _LONGEST_LINE = 400
 _VERSION = re.compile(
@@ -113,7 +107,7 @@ def _take(line: str, run: _Run, collector: OutputCollector, *, is_whole: bool) -
         _take_heading(words, run, collector)
     elif run.columns and words and _NUMBER.fullmatch(words[0]):
         _take_row(words, run, collector, is_whole=is_whole)
-    elif run.columns and not line.startswith("#") and (is_figure(line) or figures_at_an_end(line)):
+    elif run.columns and not line.startswith("#") and figures_at_an_end(line):
         complain(line, collector)
 
 
@@ -175,7 +169,7 @@ def _add_bandwidth(
 
 def _check(text: str, run: _Run, collector: OutputCollector) -> None:
     if max(len(run.versions), run.ends, 1 + len(run.tests) - len(set(run.tests))) > 1:
-        collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
+        collector.several_runs()
     elif not run.tests and not collector.has_errors:
         collector.nothing(text, "no benchmark of the Intel MPI Benchmarks in this text")
     elif run.tests and not run.rows and not collector.has_errors:

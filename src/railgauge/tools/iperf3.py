@@ -20,7 +20,15 @@ from railgauge.tools.documents import Document, integer, items, number, part, re
 from railgauge.tools.form import FigureForm, ToolFigure, of_path
 from railgauge.tools.iperf3_text import add_datagrams, read_table
 from railgauge.tools.metric import HIGHER, LOWER, Metric, several
-from railgauge.tools.options import Options, check_port, one_size, program, read_options
+from railgauge.tools.options import (
+    Count,
+    Options,
+    check_port,
+    command_on,
+    one_size,
+    program,
+    read_options,
+)
 from railgauge.tools.relations import AtMost
 from railgauge.tools.text import clean
 
@@ -34,7 +42,7 @@ METRICS = (
 
 
 _OPTIONS = frozenset({"duration_s", "streams", "reverse", "omit_s", "bind_device"})
-_MOST_STREAMS = 128
+_COUNTS = {"duration_s": Count("-t", default=10), "streams": Count("-P", most=128, default=1)}
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:
@@ -54,10 +62,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:
     server = (tool, "-s", "-1", "-p", str(port), *_bind(setting, options, target))
     bind = _bind(setting, options, source)
     client = (tool, "-c", address, "-p", str(port), "-J", *bind, *_flags(setting, options))
-    return (
-        _command(setting, target, server, port),
-        _command(setting, source, client, None),
-    )
+    return command_on(setting, target, server, port), command_on(setting, source, client)
 
 
 def flow(measurement: Measurement) -> Flow:
@@ -85,25 +90,12 @@ def _bind(setting: Setting, options: Options, node: str) -> tuple[str, ...]:
 
 
 def _flags(setting: Setting, options: Options) -> tuple[str, ...]:
-    streams = options.count("streams", 1) or 1
-    if streams > _MOST_STREAMS:
-        options.refuse(f"streams is {streams}", f"iperf3 takes {_MOST_STREAMS} at most")
-    flags = ["-t", str(options.count("duration_s", 10)), "-P", str(streams)]
+    flags = list(options.flags(_COUNTS))
     if omitted_s := options.count("omit_s", 0, least=0):
         flags += ["-O", str(omitted_s)]
     if size := one_size(setting):
         flags += ["-l", str(size)]
     return (*flags, *(("-R",) if options.flag("reverse") else ()))
-
-
-def _command(setting: Setting, node: str, argv: tuple[str, ...], listens_on: int | None) -> Command:
-    return Command(
-        node=node,
-        argv=argv,
-        environment=dict(setting.environment),
-        time_limit_s=setting.measurement.time_limit_s,
-        listens_on=listens_on,
-    )
 
 
 # --- what it printed ---
@@ -161,9 +153,7 @@ def parse(text: str) -> Parsed:
         version, summary = _collect_plain_text(text, document, collector)
         return collector.parsed("iperf3", version, summary)
     if document.behind.lstrip().startswith("{"):
-        collector.error(
-            ProblemKind.SEVERAL_TABLES, "several JSON documents; give the output of one run"
-        )
+        collector.several_runs()
     return _parse_document(document.content, collector)
 
 

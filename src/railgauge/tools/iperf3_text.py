@@ -176,8 +176,7 @@ def _check(run: _Run, collector: OutputCollector) -> bool:
     """Report what keeps the table from being that of one whole run; return whether it is one."""
     before = len(collector.problems)
     if max(run.starts, run.ends) > 1:
-        message = "the output of several runs; give the output of one run"
-        collector.error(ProblemKind.SEVERAL_TABLES, message)
+        collector.several_runs()
     elif run.asked.get("protocol", "TCP") not in ("TCP", "UDP"):
         collector.error(ProblemKind.UNPARSABLE, "a test by SCTP: only TCP and UDP are read")
     elif run.is_udp != any(rate.datagrams for rate in run.totals):

@@ -9,6 +9,7 @@ from railgauge.core.model import Command
 from railgauge.core.terms import LaunchWay
 from railgauge.launchers import Host, Launch, launcher, mpich, on_core
 from railgauge.tools import Setting, container_of
+from railgauge.tools.options import Options
 
 
 def hosts(setting: Setting, ranks: int) -> tuple[Host, ...]:
@@ -24,13 +25,37 @@ def may_be_root(setting: Setting) -> bool:
     return setting.cluster.node(setting.case.nodes[0]).ssh.user in {None, "root"}
 
 
-def launcher_options(setting: Setting, own: tuple[str, ...]) -> tuple[str, ...]:
+def sweep_flags(setting: Setting, options: Options) -> tuple[str, ...]:
+    """Return the first size of the case, its last one, and the ``factor`` from one to the next.
+
+    Raises ``BadInput`` for sizes that are not such a sweep.
+    """
+    sizes, factor = sorted(set(setting.case.sizes)), options.number("factor", 2, least=2)
+    if not sizes or sizes[0] < 1:
+        options.refuse(f"no message size to measure in {sizes}", "give sizes of 1 byte or more")
+    swept = [sizes[0] * factor**n for n in range(len(sizes))]
+    if sizes != swept:
+        missing = next(size for size in swept if size not in sizes)
+        remedy = f"give sizes each {factor} times the one before, or another factor"
+        options.refuse(f"the sizes are not a sweep: {missing} is missing", remedy)
+    return ("-b", str(sizes[0]), "-e", str(sizes[-1]), "-f", str(factor))
+
+
+def launcher_options(setting: Setting, options: Options) -> tuple[str, ...]:
     """Return the launcher's arguments: those of the measurement, then those of the hostfile.
 
-    An MCA parameter, a binding or a mapping of the hostfile replaces the measurement's: Open MPI
-    refuses a parameter that is given twice. Raises ``BadInput`` if an argument of the measurement
-    would differ by node.
+    The option ``launcher_args`` is a list, or one by launcher, ``{"openmpi": ["-mca", …]}``. An MCA
+    parameter, a binding or a mapping of the hostfile replaces the measurement's: Open MPI refuses a
+    parameter that is given twice. Raises ``BadInput`` if an argument of the measurement would
+    differ by node.
     """
+    given = options.values.get("launcher_args", ())
+    if isinstance(given, dict):
+        given = given.get(setting.cluster.launcher, ())
+    if not isinstance(given, list | tuple) or not all(isinstance(word, str) for word in given):
+        remedy = "give a list of words, or one by launcher"
+        options.refuse(f"launcher_args is {given!r}", remedy)
+    own = tuple(given)
     site = setting.cluster.launcher_args
     names = set(_named(site).values())
     replaced = {at for at, name in _named(own).items() if name in names}

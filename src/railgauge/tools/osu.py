@@ -8,16 +8,10 @@ from itertools import pairwise
 
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
-from railgauge.tools import NOT_LIMITED as METRICS
-from railgauge.tools import is_not_run as commands
-from railgauge.tools import sends_nothing as payload_bytes
-from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean, lines
-from railgauge.tools.torn import complain, figures_at_an_end, is_figure
-
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
+from railgauge.tools.torn import complain, figures_at_an_end
 
 _LONGEST_LINE = 400
 _TITLE = re.compile(r"# OSU ([\w \-/]{1,100}) Test ?v?([0-9][\w.]{0,20})\s{0,40}")
@@ -74,7 +68,7 @@ def _take(line: str, run: _Run, collector: OutputCollector, *, is_whole: bool) -
         _take_heading(line, run, collector)
     elif run.columns and "0" <= line.strip()[:1] <= "9":
         _take_row(line.split(), run, collector, is_whole=is_whole)
-    elif run.columns and not line.startswith("#") and (is_figure(line) or figures_at_an_end(line)):
+    elif run.columns and not line.startswith("#") and figures_at_an_end(line):
         complain(line, collector)
 
 

@@ -6,15 +6,9 @@ import re
 
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
-from railgauge.tools import NOT_LIMITED as METRICS
-from railgauge.tools import is_not_run as commands
-from railgauge.tools import sends_nothing as payload_bytes
-from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.squares import Square, read_squares
 from railgauge.tools.text import clean, is_torn, whole_lines, with_end
-
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
 _TOOL = "p2p-bandwidth-latency"
 _MATRIX = re.compile(
@@ -70,9 +64,7 @@ def _collect_announced(lines: list[str], squares: list[Square], collector: Outpu
     """Report matrices that are announced but missing, and matrices that are printed twice."""
     headings = [square.heading for square in squares if square.corner != "CPU"]
     if len(set(headings)) < len(headings):
-        collector.error(
-            ProblemKind.SEVERAL_TABLES, "the output of several runs; give the output of one run"
-        )
+        collector.several_runs()
     printed = {square.at for square in squares}
     for at, line in enumerate(lines):
         if "Matrix" in line[:120] and at not in printed:

@@ -11,15 +11,9 @@ from itertools import pairwise
 
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
-from railgauge.tools import NOT_LIMITED as METRICS
-from railgauge.tools import is_not_run as commands
-from railgauge.tools import sends_nothing as payload_bytes
-from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.text import clean, whole_lines
 from railgauge.tools.torn import complain
-
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
 _TOOL = "ras-status"
 _VERSION = re.compile(r"^(?:NCCL|RCCL) version ([0-9][\w.+-]{0,20})", re.MULTILINE)

@@ -10,17 +10,11 @@ from dataclasses import dataclass, field
 
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
-from railgauge.tools import NOT_LIMITED as METRICS
-from railgauge.tools import is_not_run as commands
-from railgauge.tools import sends_nothing as payload_bytes
-from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.relations import Quotient, Statistics
 from railgauge.tools.squares import Square, read_squares
 from railgauge.tools.text import clean, is_torn, whole_lines, with_end
 from railgauge.tools.torn import complain, figures_at_an_end, is_figure
-
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
 _TOOL = "rocm-bandwidth-test"
 _VERSION = re.compile(r"RocmBandwidthTest Version: ([0-9][\w.]{0,20})\n")

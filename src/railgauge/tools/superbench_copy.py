@@ -6,16 +6,10 @@ import re
 
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
-from railgauge.tools import NOT_LIMITED as METRICS
-from railgauge.tools import is_not_run as commands
-from railgauge.tools import sends_nothing as payload_bytes
-from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean, is_torn, whole_lines, with_end
 from railgauge.tools.torn import complain
-
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
 
 _TOOL = "superbench-copy"
 _PROGRAMS = ("bandwidthTest", "hipBusBandwidth", "gpu_copy")

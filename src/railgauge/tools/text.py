@@ -28,6 +28,7 @@ _PROMPT = re.compile(
 _WATCH = re.compile(r"\A\s{0,200}Every \d{1,6}(?:\.\d)?s: [^\n]{1,400}\n(?:[ \t]{0,200}\n)?")
 _BYTE_ORDER_MARK = "\ufeff"
 LONGEST_MESSAGE = 200
+_QUOTED_LENGTH = 160
 
 
 def clean(text: str, *, is_log: bool = False) -> str:
@@ -94,6 +95,11 @@ def line_at(text: str, position: int) -> str:
     start = max(start, position - LONGEST_MESSAGE)
     line = text[start : start + 2 * LONGEST_MESSAGE].partition("\n")[0]
     return " ".join(line.split())[:LONGEST_MESSAGE]
+
+
+def quoted(text: str) -> str:
+    """Return the beginning of a line in quotes, for a message."""
+    return repr(" ".join(text[:_QUOTED_LENGTH].split()))
 
 
 def first_line_with(text: str, signs: Iterable[str]) -> str | None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from railgauge.core.model import Judgement
+from railgauge.core.problems import ProblemKind
 from railgauge.diagnosis.model import CauseClaim, Context, JudgedItem, Where, missed
 from railgauge.judging.links import (
     BIT_ERRORS,
@@ -17,7 +18,6 @@ from railgauge.judging.links import (
     MANAGER,
 )
 from railgauge.judging.record import ItemRecord
-from railgauge.tools.infiniband_diags.ibqueryerrors import NO_MANAGER
 
 PortEnd = tuple[str, str]
 
@@ -43,7 +43,7 @@ def _no_manager(context: Context) -> Iterator[CauseClaim]:
     waiting = [one for one in _judged(context, LINK_STATE) if one[1].measured in _WAITING]
     if not found and len(waiting) < _SEVERAL:
         return
-    unasked = [r for r in context.open if NO_MANAGER in r.reason]
+    unasked = [r for r in context.open if ProblemKind.NO_SUBNET_MANAGER in r.reason]
     addresses = [r for r in context.about(*_NO_ADDRESS) if missed(r) and not _is_dead(context, r)]
     evidence = (*_records([*found, *waiting]), *unasked, *addresses)
     yield CauseClaim(_UNMANAGED, Where(""), _reasons([*found, *waiting][:1]), evidence)

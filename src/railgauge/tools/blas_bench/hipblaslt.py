@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.blas_bench.plan import BlasBench, Types
 from railgauge.tools.blas_bench.table import METRICS
 
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "parse"]
 
 _BENCH = BlasBench(
     "hipblaslt-bench",

@@ -10,7 +10,7 @@ from railgauge.tools import Setting
 from railgauge.tools.blas_bench.each_gpu import on_each_gpu
 from railgauge.tools.blas_bench.table import read
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, claims_of_gpus, equal
-from railgauge.tools.options import Options, program, read_options
+from railgauge.tools.options import Options, on_its_node, program, read_options
 
 DEFAULTS = {"size": 8192, "iterations": 100, "warmup": 100, "cycles": 3}
 
@@ -55,18 +55,14 @@ class BlasBench:
         ``iterations`` (products of a row), ``warmup`` (products before them), ``cycles`` (runs of
         each GPU, one row each), ``verify`` (the host computes the product too, which takes long).
         """
-        options = read_options(setting, frozenset({*DEFAULTS, "verify"}))
+        options = read_options(setting, frozenset({*DEFAULTS, "verify"}), self.formats)
         form, gpus = setting.measurement.command, setting.platform.gpus
-        if form not in self.formats:
-            options.refuse(f"{form!r} is not a format", f"use one of {', '.join(self.formats)}")
         if gpus is None:
             options.refuse("the platform declares no GPUs", "declare hardware.gpus")
         argv = (program(setting, self.name), *self._flags(options, form))
         cycles = _count(options, "cycles")
-        limit_s = setting.measurement.time_limit_s
         on_each = on_each_gpu(self.name, argv, gpus.count, cycles)
-        environment = {"LC_ALL": "C", **setting.environment}
-        return (Command(setting.case.nodes[0], on_each, environment, limit_s),)
+        return on_its_node(setting, on_each, {"LC_ALL": "C", **setting.environment})
 
     def parse(self, text: str) -> Parsed:
         """Read its rows (see ``table.read``). Never raises."""
@@ -100,4 +96,4 @@ def _asked(types: Types | None) -> Mapping[str, str]:
 
 
 def _count(options: Options, name: str) -> int:
-    return options.count(name, DEFAULTS[name]) or 0
+    return options.number(name, DEFAULTS[name])

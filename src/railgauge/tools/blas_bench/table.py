@@ -200,7 +200,7 @@ def _check(text: str, run: _Run, collector: OutputCollector) -> None:
     elif run.begun:
         _check_each(run, collector)
     elif run.headings > 1:
-        collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
+        collector.several_runs()
 
 
 def _check_each(run: _Run, collector: OutputCollector) -> None:

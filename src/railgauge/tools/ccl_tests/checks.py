@@ -131,8 +131,7 @@ def _refuse_several(facts: Facts, collector: OutputCollector) -> None:
         message = f"{facts.repeated_ranks + 1} runs of rank 0 alone: each process ran by itself"
         collector.error(ProblemKind.BUILT_WITHOUT_MPI, message)
         return
-    message = "several runs in one output; give the output of one run"
-    collector.error(ProblemKind.SEVERAL_TABLES, message)
+    collector.several_runs()
 
 
 def _check_table(table: CclTable, collector: OutputCollector, *, is_elided: bool) -> None:

@@ -31,10 +31,6 @@ COLLECTIVES = (
 _NAMES = "|".join(sorted(COLLECTIVES, key=len, reverse=True))
 
 _ARGUMENTS = re.compile(r"^nThreads? [0-9]{1,6} nGpus [0-9]{1,6} minBytes ")
-_NUMBER_OF = re.compile(
-    r"(nThreads?|nGpus|minBytes|maxBytes|step:|warmup iters:|agg iters:|iters:|validation:|graph:"
-    r"|unalign:) {0,4}([0-9]{1,20})"
-)
 _FIELDS = {
     "nThread": "threads",
     "nThreads": "threads",
@@ -49,6 +45,7 @@ _FIELDS = {
     "graph:": "graph",
     "unalign:": "unalign",
 }
+_NUMBER_OF = re.compile(rf"({'|'.join(_FIELDS)}) {{0,4}}([0-9]{{1,20}})")
 _RANK = re.compile(
     r"Rank {1,6}([0-9]{1,7}) (?: {0,6}Group {1,6}([0-9]{1,6}) )? {0,6}Pid {1,10}([0-9]{1,10}) on"
     r" {1,20}(\S{1,255}) {1,20}device {1,6}([0-9]{1,4})"

@@ -23,6 +23,7 @@ from railgauge.tools.ccl_tests.problems import find_problems
 from railgauge.tools.ccl_tests.rows import CclRow, Figure, Side
 from railgauge.tools.ccl_tests.tables import CclReading, read_lines
 from railgauge.tools.collector import OutputCollector
+from railgauge.tools.documents import integer, items, part
 from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean
 
@@ -183,12 +184,12 @@ def _read_document(text: str, collector: OutputCollector) -> tuple[list[CclRow],
 
 
 def _take_config(document: Mapping[str, Any], facts: Facts) -> None:
-    config = _mapping(document, "config")
+    config = part(document, "config")
     facts.argument_lines = 1
     facts.is_step_factor = "step_bytes" not in config
     for name, field in _CONFIG.items():
-        if isinstance(config.get(name), int):
-            facts.numbers[field] = config[name]
+        if isinstance(value := config.get(name), int):
+            facts.numbers[field] = value
     version = document.get("nccl_version")
     if isinstance(version, int):
         major, rest = divmod(version, 10_000)
@@ -201,34 +202,32 @@ def _take_config(document: Mapping[str, Any], facts: Facts) -> None:
 
 def _take_devices(document: Mapping[str, Any], facts: Facts) -> None:
     """Read ranks and devices: one device a process is listed, its other ranks follow it."""
-    config = _mapping(document, "config")
-    devices = _list(config, "devices") or _list(document, "devices")
-    for device in devices:
-        if not isinstance(device, dict) or not isinstance(device.get("rank"), int):
+    config = part(document, "config")
+    count = facts.numbers.get("threads", 1) * facts.numbers.get("gpus_per_process", 1)
+    for device in items(config.get("devices")) or items(document.get("devices")):
+        first = integer(device.get("rank"))
+        if first is None:
             continue
-        facts.devices.append(_device_of(device))
-        count = facts.numbers.get("threads", 1) * facts.numbers.get("gpus_per_process", 1)
-        for rank in range(device["rank"], device["rank"] + min(count, 64)):
+        facts.devices.append(_device_of(first, device))
+        for rank in range(first, first + min(count, 64)):
             facts.repeated_ranks += rank in facts.ranks
             facts.ranks[rank] = str(device.get("hostname", ""))
-        if isinstance(device.get("group"), int):
-            facts.groups.add(device["group"])
+        if isinstance(group := device.get("group"), int):
+            facts.groups.add(group)
 
 
-def _device_of(device: Mapping[str, Any]) -> RankDevice:
-    number = device.get("device")
+def _device_of(rank: int, device: Mapping[str, object]) -> RankDevice:
     host, bus, model = (str(device.get(k, "")) for k in ("hostname", "device_hex", "device_info"))
-    return RankDevice(device["rank"], host, number if isinstance(number, int) else 0, bus, model)
+    return RankDevice(rank, host, integer(device.get("device")) or 0, bus, model)
 
 
 def _take_foot(document: Mapping[str, Any], facts: Facts) -> None:
-    bounds, average = _mapping(document, "out_of_bounds"), document.get("average_bus_bandwidth")
-    if isinstance(bounds.get("count"), int):
+    bounds, average = part(document, "out_of_bounds"), document.get("average_bus_bandwidth")
+    if isinstance(count := bounds.get("count"), int):
         facts.bounds_lines = 1
-        facts.out_of_bounds = bounds["count"]
+        facts.out_of_bounds = count
         facts.bounds_failed = bounds.get("okay") in {"false", False}
-    bits = _mapping(document, "bitwise_mismatches").get("count")
-    facts.bitwise_mismatches = bits if isinstance(bits, int) else 0
+    facts.bitwise_mismatches = integer(part(document, "bitwise_mismatches").get("count")) or 0
     if isinstance(average, dict):
         facts.average = _figure(average.get("bandwidth"), "GB/s")
         facts.average_failed = average.get("okay") in {"false", False}
@@ -255,7 +254,7 @@ def _side(placement: str, cells: Mapping[str, Any]) -> Side | None:
     if time is None or algbw is None or busbw is None:
         return None
     wrong = _figure(cells.get("nwrong"), "count")
-    bits = _figure(_mapping(cells, "bitwise").get("different_bits"), "count")
+    bits = _figure(part(cells, "bitwise").get("different_bits"), "count")
     return Side(
         placement,
         time,
@@ -274,11 +273,6 @@ def _figure(value: object, unit: str) -> Figure | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return Figure(float(value), _HALF, unit)
-
-
-def _mapping(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = document.get(name)
-    return found if isinstance(found, dict) else {}
 
 
 def _list(document: Mapping[str, Any], name: str) -> list[Any]:

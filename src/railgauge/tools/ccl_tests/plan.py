@@ -10,9 +10,15 @@ from railgauge.launchers.beside_gpu import OWN_PLACEMENT, beside_gpu
 from railgauge.tools import Setting, keys
 from railgauge.tools.ccl_tests.facts import COLLECTIVES
 from railgauge.tools.form import FigureForm, ToolFigure, inside_node, of_ring
-from railgauge.tools.launching import hosts, launched, launcher_options, may_be_root
+from railgauge.tools.launching import (
+    hosts,
+    launched,
+    launcher_options,
+    may_be_root,
+    sweep_flags,
+)
 from railgauge.tools.metric import HIGHER, LOWER, SWEEP, Metric, several
-from railgauge.tools.options import program
+from railgauge.tools.options import Count, Options, program, read_options
 
 METRICS = (
     Metric("time_us", ("us",), LOWER),
@@ -29,21 +35,15 @@ COMMANDS = tuple(f"{name}_perf" for name in COLLECTIVES)
 _SENDRECV = "sendrecv_perf"
 _MPI_COMMANDS = tuple(f"{name}_mpi" for name in COMMANDS)
 
-_FLAGS = {
-    "dtype": "-d",
-    "iterations": "-n",
-    "warmup": "-w",
-    "cycles": "-N",
-    "graph": "-G",
-    "check": "-c",
+_COUNTS = {
+    "iterations": Count("-n"),
+    "warmup": Count("-w", least=0),
+    "cycles": Count("-N", least=0),
+    "graph": Count("-G", least=0),
+    "check": Count("-c", least=0),
 }
-_OWN = ("gpus_per_node", "gpus_per_process", "launcher_args", "factor", "debug")
-_OPTIONS = frozenset({*_FLAGS, *_OWN})
-_LEAST = {
-    "gpus_per_node": 1, "gpus_per_process": 1, "factor": 2, "iterations": 1, "warmup": 0,
-    "cycles": 0, "graph": 0, "check": 0,
-}  # fmt: skip
-_FACTOR = 2
+_OWN = ("dtype", "gpus_per_node", "gpus_per_process", "launcher_args", "factor", "debug")
+_OPTIONS = frozenset({*_COUNTS, *_OWN})
 _VISIBLE = {
     "nvidia": "CUDA_VISIBLE_DEVICES",
     "amd": "HIP_VISIBLE_DEVICES",
@@ -63,16 +63,26 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
 
     Raises ``BadInput`` for other options and for sizes that are not a sweep.
     """
-    _check(setting)
-    options = launcher_options(setting, _launcher_args(setting))
-    program = (_program(setting), *_arguments(setting))
-    is_placed = _is_placed(setting, options)
+    options = _options(setting)
+    each, count = options.number("gpus_per_process", 1), _gpus_per_node(setting, options)
+    if count % each:
+        what = f"{count} GPUs a node are not shared by processes of {each}"
+        options.refuse(what, "give a divisor as gpus_per_process")
+    if count * len(setting.case.nodes) < 2:  # noqa: PLR2004
+        options.refuse("a collective needs 2 ranks or more", "use more nodes or more GPUs a node")
+    given = launcher_options(setting, options)
+    test = (_program(setting), *sweep_flags(setting, options), "-g", str(each))
+    dtype = options.text("dtype")
+    test = (*test, *(("-d", dtype) if dtype else ()), *options.flags(_COUNTS))
+    # A process with several GPUs is beside none of them.
+    is_placed = each == 1 and _is_placed(setting, given)
+    environment = {**_visible(setting, count), **setting.environment, **_debug(setting, options)}
     launch = Launch(
-        hosts=hosts(setting, _gpus_per_node(setting) // _gpus_per_process(setting)),
-        program=_beside_gpu(setting, program) if is_placed else program,
-        environment=_environment(setting),
-        bind="none" if is_placed or _gpus_per_process(setting) > 1 else "numa",
-        options=options,
+        hosts=hosts(setting, count // each),
+        program=_beside_gpu(setting, test) if is_placed else test,
+        environment=environment,
+        bind="none" if is_placed or each > 1 else "numa",
+        options=given,
         network=setting.cluster.mpi_network,
         allow_run_as_root=may_be_root(setting),
         ports=setting.cluster.ports,
@@ -99,13 +109,9 @@ def form(figure: ToolFigure) -> FigureForm:
 
 
 def _is_placed(setting: Setting, options: tuple[str, ...]) -> bool:
-    """Whether the suite binds the ranks: neither the hostfile nor a measurement says otherwise.
-
-    A process with several GPUs is beside none of them.
-    """
+    """Whether the suite binds the ranks: neither the hostfile nor a measurement says otherwise."""
     own = any(word.partition("=")[0] in OWN_PLACEMENT for word in options)
-    alone = _gpus_per_process(setting) == 1
-    return setting.cluster.ranks == RankPlace.BESIDE_GPU and alone and not own
+    return setting.cluster.ranks == RankPlace.BESIDE_GPU and not own
 
 
 def _beside_gpu(setting: Setting, program: tuple[str, ...]) -> tuple[str, ...]:
@@ -115,23 +121,12 @@ def _beside_gpu(setting: Setting, program: tuple[str, ...]) -> tuple[str, ...]:
     return beside_gpu(program, stack.pci_vendor, _VISIBLE[gpus.vendor])
 
 
-def _check(setting: Setting) -> None:
-    measurement = setting.measurement
-    if measurement.command not in COMMANDS:
-        known = f"use one of {', '.join(COMMANDS)}"
-        _refuse(setting, f"{measurement.command!r} is not a collective test", known)
-    if unknown := sorted(set(measurement.options) - _OPTIONS):
-        known = f"ccl-tests takes {', '.join(sorted(_OPTIONS))}"
-        _refuse(setting, f"unknown option {', '.join(unknown)}", known)
-    for name, lowest in _LEAST.items():
-        _number(setting, name, lowest)
-    if _gpus_per_node(setting) % _gpus_per_process(setting):
-        what = f"{_gpus_per_node(setting)} GPUs a node are not shared by processes of "
-        _refuse(
-            setting, f"{what}{_gpus_per_process(setting)}", "give a divisor as gpus_per_process"
-        )
-    if _gpus_per_node(setting) * len(setting.case.nodes) < 2:  # noqa: PLR2004
-        _refuse(setting, "a collective needs 2 ranks or more", "use more nodes or more GPUs a node")
+def _options(setting: Setting) -> Options:
+    """Return the options, in which ``graph`` and ``check`` may be true or false for 1 or 0."""
+    options = read_options(setting, _OPTIONS, COMMANDS)
+    switches = {name: options.values.get(name) for name in ("graph", "check")}
+    given = {name: int(one) for name, one in switches.items() if isinstance(one, bool)}
+    return Options(options.where, {**options.values, **given})
 
 
 def _program(setting: Setting) -> str:
@@ -143,64 +138,17 @@ def _program(setting: Setting) -> str:
     return program(setting, command, COMMANDS)
 
 
-def _number(setting: Setting, name: str, lowest: int) -> None:
-    value = setting.measurement.options.get(name, lowest)
-    if not isinstance(value, int) or value < lowest:
-        _refuse(setting, f"{name} is {value!r}", f"give a whole number of {lowest} or more")
-
-
-def _gpus_per_process(setting: Setting) -> int:
-    """Return the GPUs of one process (``-g``): as many ranks, in NCCL's sense."""
-    count = setting.measurement.options.get("gpus_per_process", 1)
-    return count if isinstance(count, int) else 1
-
-
-def _gpus_per_node(setting: Setting) -> int:
+def _gpus_per_node(setting: Setting, options: Options) -> int:
     gpus = setting.platform.gpus
     if gpus is None or setting.stack is None:
-        _refuse(setting, "the platform declares no GPUs", "remove the measurement")
-        return 0
-    count = setting.measurement.options.get("gpus_per_node", gpus.count)
-    if not isinstance(count, int) or count > gpus.count:
-        _refuse(
-            setting, f"gpus_per_node is {count!r}", f"give 1 to {gpus.count}, the declared GPUs"
-        )
-        return 0
-    return count
+        options.refuse("the platform declares no GPUs", "remove the measurement")
+    return options.number("gpus_per_node", gpus.count, most=gpus.count)
 
 
-def _arguments(setting: Setting) -> tuple[str, ...]:
-    options = setting.measurement.options
-    flags = [*_size_flags(setting), "-g", str(_gpus_per_process(setting))]
-    for name, flag in _FLAGS.items():
-        if name in options:
-            value = options[name]
-            flags += [flag, str(int(value)) if isinstance(value, bool) else str(value)]
-    return tuple(flags)
-
-
-def _size_flags(setting: Setting) -> tuple[str, ...]:
-    sizes = sorted(set(setting.case.sizes))
-    factor = setting.measurement.options.get("factor", _FACTOR)
-    if not sizes or sizes[0] < 1:
-        _refuse(setting, f"no message size to measure in {sizes}", "give sizes of 1 byte or more")
-    step = factor if isinstance(factor, int) else _FACTOR
-    swept = [sizes[0] * step**n for n in range(len(sizes))]
-    if sizes != swept:
-        missing = next(size for size in swept if size not in sizes)
-        remedy = f"give sizes each {step} times the one before, or another factor"
-        _refuse(setting, f"the sizes are not a sweep: {missing} is missing", remedy)
-    return ("-b", str(sizes[0]), "-e", str(sizes[-1]), "-f", str(step))
-
-
-def _environment(setting: Setting) -> dict[str, str]:
-    return {**_visible(setting), **setting.environment, **_debug(setting)}
-
-
-def _visible(setting: Setting) -> dict[str, str]:
+def _visible(setting: Setting, count: int) -> dict[str, str]:
     """Return the variable that selects the GPU, if a node uses one; otherwise nothing."""
     gpus, pairing = setting.platform.gpus, setting.case.pairing
-    if gpus is None or _gpus_per_node(setting) != 1 or gpus.vendor not in _VISIBLE:
+    if gpus is None or count != 1 or gpus.vendor not in _VISIBLE:
         return {}
     if pairing is None or pairing.gpu is None:
         return {_VISIBLE[gpus.vendor]: "0"}  # any GPU does, by whatever number
@@ -208,29 +156,18 @@ def _visible(setting: Setting) -> dict[str, str]:
     numbers = {node: setting.platform.devices.gpu_on(node, gpu) for node in setting.case.nodes}
     if len(set(numbers.values())) > 1:
         some = ", ".join(f"{number} on {node}" for node, number in numbers.items())
-        _refuse(setting, f"GPU {gpu} has the number {some}", "remove gpu numbers from devices")
+        raise BadInput(
+            f"GPU {gpu} has the number {some}",
+            where=setting.measurement.name,
+            remedy="remove gpu numbers from devices",
+        )
     return {_VISIBLE[gpus.vendor]: str(numbers[setting.case.nodes[0]])}
 
 
-def _debug(setting: Setting) -> dict[str, str]:
+def _debug(setting: Setting, options: Options) -> dict[str, str]:
     """Return variables that make the library log its transports: the evidence of the path."""
-    if not setting.measurement.options.get("debug") or setting.stack is None:
+    if not options.values.get("debug") or setting.stack is None:
         return {}
     prefix = setting.stack.collective_prefix
     prefix = _VARIABLE_PREFIX.get(prefix, prefix)
     return {f"{prefix}_DEBUG": "INFO", f"{prefix}_DEBUG_SUBSYS": "INIT,NET"}
-
-
-def _launcher_args(setting: Setting) -> tuple[str, ...]:
-    """Return a list for all launchers, or the one under ``{"openmpi": ["-mca", …]}``."""
-    given = setting.measurement.options.get("launcher_args", ())
-    if isinstance(given, dict):
-        given = given.get(setting.cluster.launcher, ())
-    if not isinstance(given, list | tuple) or not all(isinstance(word, str) for word in given):
-        _refuse(setting, f"launcher_args is {given!r}", "give a list of words, or one by launcher")
-        return ()
-    return tuple(given)
-
-
-def _refuse(setting: Setting, what: str, remedy: str) -> None:
-    raise BadInput(what, where=setting.measurement.name, remedy=remedy)

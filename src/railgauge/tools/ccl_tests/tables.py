@@ -18,7 +18,7 @@ from railgauge.tools.ccl_tests.rows import (
     usual_heading,
 )
 from railgauge.tools.collector import OutputCollector
-from railgauge.tools.text import lines
+from railgauge.tools.text import lines, quoted
 from railgauge.tools.torn import complain, figures_at_an_end, is_figure
 
 _LOG_MARKS = ("CCL INFO", "CCL WARN", "CCL TRACE", "CCL ERROR")
@@ -66,7 +66,6 @@ def _split(line: str, *, is_whole: bool) -> Line:
 
 # Rows of these tools are far shorter: a longer line is not a row.
 _LONGEST_ROW = 2000
-_QUOTED_LENGTH = 160
 _INTEGER = re.compile(r"[0-9]{1,20}")
 _NUMERIC = re.compile(r"[-0-9.e+N/Anif*]{1,40}")
 _ELISION = re.compile(r"[#<\s(]{0,8}(?:\.\.\.|…)|[#\s]{0,4}<[^>]{0,80}(?:truncated|omitted|snip)")
@@ -125,7 +124,7 @@ class CclReading:
         self._placements, self._pending = "", []
         if heading is None:
             kind = ProblemKind.UNPARSABLE if line.is_whole else ProblemKind.TRUNCATED
-            self.collector.error(kind, f"these tools do not print this heading: {_quote(content)}")
+            self.collector.error(kind, f"these tools do not print this heading: {quoted(content)}")
             return
         if heading.unknown:
             names = ", ".join(heading.unknown)
@@ -140,7 +139,7 @@ class CclReading:
             self.tables[-1].heading = heading
         elif line.is_whole:
             self.collector.error(
-                ProblemKind.UNPARSABLE, f"the units do not fit the columns: {_quote(content)}"
+                ProblemKind.UNPARSABLE, f"the units do not fit the columns: {quoted(content)}"
             )
 
     def _keep_start(self, content: str, log: str) -> None:
@@ -155,7 +154,7 @@ class CclReading:
             tokens.append(glued[0])
         if len(tokens) > len(self.tables[-1].heading.columns):
             self.collector.error(
-                ProblemKind.TRUNCATED, f"the log interrupts this row: {_quote(content)}"
+                ProblemKind.TRUNCATED, f"the log interrupts this row: {quoted(content)}"
             )
             tokens = []
         self._pending = tokens
@@ -208,7 +207,7 @@ class CclReading:
         self.tables.append(CclTable(heading, has_heading=False, rows=[row]))
 
     def _complain_of_row(self, tokens: list[str], heading: CclHeading, line: Line) -> None:
-        text = _quote(" ".join(tokens))
+        text = quoted(" ".join(tokens))
         if len(tokens) < len(heading.columns) or not line.is_whole:
             self.collector.error(ProblemKind.TRUNCATED, f"row cut off or interrupted: {text}")
         else:
@@ -233,7 +232,3 @@ def _is_numeric(content: str) -> bool:
 def _is_part(text: str) -> bool:
     """Return whether a line between rows is what is left of one: its first figure, or its last."""
     return bool(_BEGUN.match(text)) or is_figure(text) or figures_at_an_end(text) >= _FEWEST
-
-
-def _quote(text: str) -> str:
-    return repr(" ".join(text[:_QUOTED_LENGTH].split()))

@@ -5,9 +5,7 @@ lease of the node, which a measurement holds from its start to its end, prevents
 Formats: the table and the JSON (``-j``) of DCGM 2 to 4.
 """
 
-from railgauge.tools import NOT_LIMITED as METRICS
-from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.dcgmi_diag.parse import parse
 from railgauge.tools.dcgmi_diag.plan import claims, commands
 
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
+__all__ = ["claims", "commands", "parse"]

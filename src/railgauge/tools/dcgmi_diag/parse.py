@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -10,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from railgauge.core.model import Parsed
 from railgauge.core.problems import Problem, ProblemKind
 from railgauge.tools.collector import OutputCollector, problem
-from railgauge.tools.documents import items
+from railgauge.tools.documents import Document, items, read_document
 from railgauge.tools.text import clean, lines
 
 _WARNINGS = {"fail": ProblemKind.TEST_FAILED, "warn": ProblemKind.TEST_WARNED}
@@ -195,9 +194,8 @@ def parse_dcgmi_diag(text: str) -> DiagReport:
     status) and ``tool-failed``. Results that were printed before an error are kept beside it.
     """
     text = clean(text)
-    start = text.find("{")
-    if start >= 0 and any(f'"{title}"' in text for title in _TITLES):
-        return _parse_json(text, start)
+    if "{" in text and any(f'"{title}"' in text for title in _TITLES):
+        return _parse_json(text)
     return _parse_table(text)
 
 
@@ -305,20 +303,17 @@ def _result(row: _Row, status: re.Match[str]) -> DiagResult:
     )
 
 
-def _parse_json(text: str, start: int) -> DiagReport:
-    try:
-        content, end = json.JSONDecoder().raw_decode(text, start)
-    except (ValueError, RecursionError) as error:
-        is_cut = not text.rstrip().endswith("}")
-        kind = ProblemKind.TRUNCATED if is_cut else ProblemKind.UNPARSABLE
-        return DiagReport(problems=(problem(kind, f"JSON: {error}"),))
-    report = next((content[title] for title in _TITLES if title in content), None)
+def _parse_json(text: str) -> DiagReport:
+    document = read_document(text)
+    if not isinstance(document, Document):
+        return DiagReport(problems=(document,))
+    report = next((document.content[title] for title in _TITLES if title in document.content), None)
     if not isinstance(report, dict):
         return DiagReport(
             problems=(problem(ProblemKind.NO_TABLE, "JSON, but not from dcgmi diag"),)
         )
     found = _read_report(report)
-    if "{" in text[end:] and any(f'"{title}"' in text[end:] for title in _TITLES):
+    if "{" in document.behind and any(f'"{title}"' in document.behind for title in _TITLES):
         several = problem(ProblemKind.SEVERAL_TABLES, _SEVERAL)
         return replace(found, problems=(*found.problems, several))
     return found

@@ -7,7 +7,7 @@ import re
 from railgauge.core.model import Command
 from railgauge.tools import Setting
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal
-from railgauge.tools.options import program, read_options
+from railgauge.tools.options import on_its_node, program, read_options
 
 _RUN = re.compile(r"[1-4]|[a-z_]{1,40}")
 _IDS = "GPU Device IDs Detected"
@@ -25,9 +25,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     run = options.text("run")
     if not _RUN.fullmatch(run):
         options.refuse(f"run is {run!r}", "give a level, 1 to 4, or the name of one test")
-    argv = (program(setting, "dcgmi"), "diag", "-r", run)
-    limit_s = setting.measurement.time_limit_s
-    return (Command(setting.case.nodes[0], argv, {"LC_ALL": "C"}, limit_s),)
+    return on_its_node(setting, (program(setting, "dcgmi"), "diag", "-r", run), {"LC_ALL": "C"})
 
 
 def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:

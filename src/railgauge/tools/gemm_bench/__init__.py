@@ -4,8 +4,7 @@
 reads its output.
 """
 
-from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.gemm_bench.parse import parse
 from railgauge.tools.gemm_bench.plan import METRICS, claims, commands
 
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "parse"]

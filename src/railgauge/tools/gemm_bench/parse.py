@@ -188,9 +188,7 @@ def _check_whole(text: str, run: _Run, collector: OutputCollector) -> None:
     if wrong := [f"{device}: {count} wrong values" for device, count in run.wrong.items() if count]:
         collector.error(ProblemKind.DATA_CORRUPTION, ", ".join(wrong))
     if run.runs > 1:
-        collector.error(
-            ProblemKind.SEVERAL_TABLES, "several runs in one output; give the output of one run"
-        )
+        collector.several_runs()
     elif not run.runs and not collector.has_errors:
         collector.nothing(text, "no run of gemm-bench in this text")
     elif run.runs:

@@ -9,7 +9,7 @@ from railgauge.tools import Setting
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, claims_of_gpus, equal
 from railgauge.tools.hosts import claim_of_hosts
 from railgauge.tools.metric import HIGHER, LOWER, Metric
-from railgauge.tools.options import program, read_options
+from railgauge.tools.options import Count, on_its_node, program, read_options
 
 METRICS = (
     Metric("tflops", ("TFLOP/s", "GFLOP/s"), HIGHER),
@@ -19,9 +19,13 @@ METRICS = (
 
 COMMANDS = ("fp64", "fp32", "tf32", "bf16", "fp8", "copy")
 _DEVICES = ("gpu", "cpu")
-_FLAGS = {"size": "-s", "iterations": "-n", "warmup_s": "-w", "cycles": "-N", "seed": "--seed"}
-_DEFAULTS = {"size": 8192, "iterations": 4, "warmup_s": 5, "cycles": 5, "seed": 1}
-_LEAST = {"warmup_s": 0, "seed": 0}
+_COUNTS = {
+    "size": Count("-s", default=8192),
+    "iterations": Count("-n", default=4),
+    "warmup_s": Count("-w", least=0, default=5),
+    "cycles": Count("-N", default=5),
+    "seed": Count("--seed", least=0, default=1),
+}
 _LIBRARIES = ("torch", "cupy", "numpy")
 
 
@@ -34,21 +38,14 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     PATH, or at the path under ``gemm-bench`` in the hostfile's ``tools``. Raises ``BadInput`` for
     other options.
     """
-    options = read_options(setting, frozenset({*_FLAGS, "devices", "library"}))
+    options = read_options(setting, frozenset({*_COUNTS, "devices", "library"}), COMMANDS)
     form = setting.measurement.command
-    devices, library = options.text("devices", "gpu"), options.text("library")
-    if form not in COMMANDS:
-        options.refuse(f"{form!r} is not a format", f"use one of {', '.join(COMMANDS)}")
-    if devices not in _DEVICES:
-        options.refuse(f"devices is {devices!r}", "give gpu or cpu")
-    if library and library not in _LIBRARIES:
-        options.refuse(f"library is {library!r}", f"give one of {', '.join(_LIBRARIES)}")
-    argv = [program(setting, "gemm-bench"), form, "-d", devices]
-    for name, flag in _FLAGS.items():
-        argv += [flag, str(options.count(name, _DEFAULTS[name], _LEAST.get(name, 1)))]
-    argv += ["--library", library] if library else []
-    limit_s = setting.measurement.time_limit_s
-    return (Command(setting.case.nodes[0], tuple(argv), dict(setting.environment), limit_s),)
+    devices, library = (
+        options.choice("devices", _DEVICES, "gpu"),
+        options.choice("library", _LIBRARIES),
+    )
+    argv = [program(setting, "gemm-bench"), form, "-d", devices, *options.flags(_COUNTS)]
+    return on_its_node(setting, [*argv, "--library", library] if library else argv)
 
 
 # --- what the output must confirm ---
@@ -62,7 +59,10 @@ def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ..
     return (
         equal("format", asked.measurement.command, said.get("format")),
         equal("devices", devices, said.get("devices")),
-        *(equal(name, asked.option(name, own), said.get(name)) for name, own in _DEFAULTS.items()),
+        *(
+            equal(name, asked.option(name, one.default), said.get(name))
+            for name, one in _COUNTS.items()
+        ),
         *_library(asked.option("library"), said.get("library")),
         claim_of_hosts("host", asked, [str(host)] if host else []),
         *(claims_of_gpus(asked, said) if devices == "gpu" else ()),

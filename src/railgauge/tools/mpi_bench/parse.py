@@ -194,9 +194,7 @@ def _fits(run: _Run, algbw: float, busbw: float) -> bool:
 def _check_whole(text: str, run: _Run, collector: OutputCollector) -> None:
     """Report no run, several runs, too few ranks, and a run that is not complete."""
     if run.runs > 1:
-        collector.error(
-            ProblemKind.SEVERAL_TABLES, "several runs in one output; give the output of one run"
-        )
+        collector.several_runs()
     elif not run.runs and not collector.has_errors:
         kind = ProblemKind.NO_TABLE if text.strip() else ProblemKind.NO_OUTPUT
         collector.error(kind, "no run of mpi-bench in this text")

@@ -9,9 +9,15 @@ from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, long_e
 from railgauge.tools.cores import claims_of_cores
 from railgauge.tools.form import FigureForm, ToolFigure, of_ring
 from railgauge.tools.hosts import claims_of_ranks
-from railgauge.tools.launching import hosts, launched, launcher_options, may_be_root
+from railgauge.tools.launching import (
+    hosts,
+    launched,
+    launcher_options,
+    may_be_root,
+    sweep_flags,
+)
 from railgauge.tools.metric import HIGHER, LOWER, Metric
-from railgauge.tools.options import Options, program, read_options
+from railgauge.tools.options import Count, program, read_options
 
 METRICS = (
     Metric("time_us", ("us",), LOWER),
@@ -23,8 +29,8 @@ METRICS = (
 
 COMMANDS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast")
 
-_FLAGS = {"iterations": "-n", "warmup": "-w", "cycles": "-N"}
-_OPTIONS = frozenset({*_FLAGS, "ranks_per_node", "factor", "launcher_args"})
+_COUNTS = {"iterations": Count("-n"), "warmup": Count("-w", least=0), "cycles": Count("-N")}
+_OPTIONS = frozenset({*_COUNTS, "ranks_per_node", "factor", "launcher_args"})
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
@@ -35,17 +41,14 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     PATH, or at the path under ``mpi_bench`` in the hostfile's ``tools``. Raises ``BadInput`` for
     other options and for sizes that are not a sweep.
     """
-    options = read_options(setting, _OPTIONS)
-    if setting.measurement.command not in COMMANDS:
-        known = f"use one of {', '.join(COMMANDS)}"
-        options.refuse(f"{setting.measurement.command!r} is not a collective", known)
-    ranks = options.count("ranks_per_node", 1) or 1
+    options = read_options(setting, _OPTIONS, COMMANDS)
+    test = (program(setting, "mpi-bench"), setting.measurement.command)
     launch = Launch(
-        hosts=hosts(setting, ranks),
-        program=(program(setting, "mpi-bench"), *_arguments(setting, options)),
+        hosts=hosts(setting, options.number("ranks_per_node", 1)),
+        program=(*test, *sweep_flags(setting, options), *options.flags(_COUNTS)),
         environment=dict(setting.environment),
         bind="none",  # ranks share all cores: the network is measured, not the CPU
-        options=launcher_options(setting, _launcher_args(setting, options)),
+        options=launcher_options(setting, options),
         network=setting.cluster.mpi_network,
         allow_run_as_root=may_be_root(setting),
         ports=setting.cluster.ports,
@@ -58,26 +61,6 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
 def form(figure: ToolFigure) -> FigureForm:
     """Return the form of a collective in host memory, over NICs that MPI chooses."""
     return of_ring(figure, upto=True)
-
-
-def _arguments(setting: Setting, options: Options) -> tuple[str, ...]:
-    sizes, factor = sorted(set(setting.case.sizes)), options.count("factor", 2, least=2) or 2
-    if not sizes or sizes != [sizes[0] * factor**n for n in range(len(sizes))]:
-        options.refuse(f"sizes {sizes} are not a sweep", f"give each {factor} times the one before")
-    found = [setting.measurement.command, "-b", str(sizes[0]), "-e", str(sizes[-1])]
-    found += ["-f", str(factor)]
-    for name, flag in _FLAGS.items():
-        if (count := options.count(name, None, least=0 if name == "warmup" else 1)) is not None:
-            found += [flag, str(count)]
-    return tuple(found)
-
-
-def _launcher_args(setting: Setting, options: Options) -> tuple[str, ...]:
-    """Return a list for all launchers, or the one under ``{"openmpi": ["--mca", …]}``."""
-    given = options.values.get("launcher_args", ())
-    if isinstance(given, dict):
-        given = given.get(setting.cluster.launcher, ())
-    return Options(options.where, {"launcher_args": given}).words("launcher_args")
 
 
 # --- what the output must confirm ---

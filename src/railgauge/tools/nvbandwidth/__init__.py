@@ -3,8 +3,7 @@
 Formats: text of all versions from 0.2 to 0.10, JSON since 0.5.
 """
 
-from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.nvbandwidth.parse import parse
 from railgauge.tools.nvbandwidth.plan import METRICS, claims, commands, form
 
-__all__ = ["METRICS", "claims", "commands", "form", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "form", "parse"]

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
-from railgauge.tools.documents import Document, items, number, part, read_document
+from railgauge.tools.documents import Document, items, number, part, read_only_document
 from railgauge.tools.nvbandwidth.matrices import Matrix, MatrixCell, collect, has_sides, split_parts
 from railgauge.tools.text import clean, lines
-from railgauge.tools.torn import complain, figures_at_an_end, is_figure
+from railgauge.tools.torn import complain, figures_at_an_end
 
 _VERSION = re.compile(r"^nvbandwidth Version: v?([0-9][\w.]{0,20})", re.MULTILINE)
 _DEVICE = re.compile(r"^Device ([0-9]{1,4}: [^\n]{1,120})$", re.MULTILINE)
@@ -60,14 +60,9 @@ def _is_json(text: str) -> bool:
 
 
 def _parse_json(text: str, collector: OutputCollector) -> Parsed:
-    document = read_document(text)
-    if not isinstance(document, Document):
-        collector.problems.append(document)
+    document = read_only_document(text, collector)
+    if document is None:
         return collector.parsed("nvbandwidth")
-    if document.behind.lstrip().startswith("{"):
-        collector.error(
-            ProblemKind.SEVERAL_TABLES, "several JSON documents; give the output of one run"
-        )
     version, summary = read_json(document, collector)
     return collector.parsed("nvbandwidth", version.lstrip("v") if version else None, summary)
 
@@ -185,7 +180,7 @@ def _read_line(line: str, is_whole: bool, case: CaseText, collector: OutputColle
 
 def _is_part(line: str, *, is_matrix: bool) -> bool:
     """Return whether a line is what is left of a row or a sum."""
-    is_row = is_matrix and (is_figure(line) or figures_at_an_end(line) > 0)
+    is_row = is_matrix and figures_at_an_end(line) > 0
     return is_row or line.lstrip().startswith("SUM ") or bool(_NAMED.fullmatch(line[:120]))
 
 

@@ -19,7 +19,7 @@ from railgauge.tools.claims import (
 from railgauge.tools.form import FigureForm, ToolFigure, of_all_links, of_placement
 from railgauge.tools.hosts import claim_of_hosts
 from railgauge.tools.metric import HIGHER, LOWER, Metric, several
-from railgauge.tools.options import Options, program, read_options
+from railgauge.tools.options import Count, Options, on_its_node, program, read_options
 
 _HOST = tuple(
     f"{ends}{ways}_memcpy"
@@ -69,7 +69,8 @@ METRICS = (
 )
 
 
-_OPTIONS = frozenset({"testcases", "json", "buffer_mib", "samples"})
+_COUNTS = {"buffer_mib": Count("-b"), "samples": Count("-i")}
+_OPTIONS = frozenset({"testcases", "json", *_COUNTS})
 _NAME = re.compile(r"[a-z0-9_]{1,80}")
 
 
@@ -81,13 +82,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     sizes are not used. Raises ``BadInput`` for other options.
     """
     options = read_options(setting, _OPTIONS)
-    command = Command(
-        node=setting.case.nodes[0],
-        argv=(program(setting, "nvbandwidth"), *_flags(options)),
-        environment=dict(setting.environment),
-        time_limit_s=setting.measurement.time_limit_s,
-    )
-    return (command,)
+    return on_its_node(setting, (program(setting, "nvbandwidth"), *_flags(options)))
 
 
 def form(figure: ToolFigure) -> FigureForm | None:
@@ -101,10 +96,7 @@ def _flags(options: Options) -> tuple[str, ...]:
         if not _NAME.fullmatch(name):
             options.refuse(f"{name!r} is not a test case", "see nvbandwidth --list")
     flags = ["-t", *names] if names else []
-    for flag, option in (("-b", "buffer_mib"), ("-i", "samples")):
-        if (value := options.count(option, None)) is not None:
-            flags += [flag, str(value)]
-    return (*flags, *(("-j",) if options.flag("json", True) else ()))
+    return (*flags, *options.flags(_COUNTS), *(("-j",) if options.flag("json", True) else ()))
 
 
 # --- what the output must confirm ---

@@ -1,13 +1,13 @@
 """perftest: ib_write_bw, ib_read_bw, ib_send_bw and the matching latency tests.
 
-``plan`` makes the server's and the client's command from a ``Request``; ``parse`` reads the output
-of either side. Formats: perftest 5 and 6, the AMD and MetaX forks, and ``--out_json``.
+``plan`` makes the server's and the client's command; ``parse`` reads the output of either side.
+Formats: perftest 5 and 6, the AMD and MetaX forks, and ``--out_json``.
 """
 
 from railgauge.tools.perftest.addresses import identity
 from railgauge.tools.perftest.claims import claims
 from railgauge.tools.perftest.parse import parse, payload_bytes
-from railgauge.tools.perftest.plan import METRICS, commands, flow, form, plan
+from railgauge.tools.perftest.plan import METRICS, commands, flow, form
 
 __all__ = [
     "METRICS",
@@ -18,5 +18,4 @@ __all__ = [
     "identity",
     "parse",
     "payload_bytes",
-    "plan",
 ]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.core.terms import Severity
 from railgauge.tools.collector import OutputCollector
+from railgauge.tools.documents import integer, items, number
 from railgauge.tools.perftest.addresses import QueueAddress, read_addresses
 from railgauge.tools.perftest.problems import find_problems
-from railgauge.tools.perftest.samples import Figures, add, collect, fitting_unit
-from railgauge.tools.perftest.tables import read_tables
+from railgauge.tools.perftest.samples import collect
+from railgauge.tools.perftest.tables import Column, Heading, Row, Table, read_tables
 from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean
 
@@ -44,14 +45,17 @@ def parse(text: str) -> Parsed:
     """
     text = clean(text)
     collector = OutputCollector(relations=_RELATIONS)
-    read = _read_json if is_json(text) else _read_text
-    summary, iterations = read(text, collector)
+    summary, tables = (_read_json if is_json(text) else _read_text)(text, collector)
+    iterations = {row.size_bytes: row.iterations for table in tables for row in table.rows}
     measured = {"rows": len(iterations), "iterations": iterations} if iterations else {"rows": 0}
     return collector.parsed("perftest", read_version(text), {**summary, **measured})
 
 
-def _read_text(text: str, collector: OutputCollector) -> tuple[dict[str, object], dict[int, int]]:
-    """Return the summary, and iterations by size."""
+_Read = tuple[dict[str, object], list[Table]]
+"""The summary of the header, and the tables."""
+
+
+def _read_text(text: str, collector: OutputCollector) -> _Read:
     tables = read_tables(text, collector)
     said = find_problems(text)
     is_explained = any(problem.severity is Severity.ERROR for problem in said)
@@ -61,9 +65,8 @@ def _read_text(text: str, collector: OutputCollector) -> tuple[dict[str, object]
     collector.problems[:0] = said
     whole, told = sum(1 for table in tables if table.rows), read_addresses(text)
     if whole > _SIDES or (whole == _SIDES and _are_of_one_side(told)):
-        collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
-    summary = {**read_summary(text), **told, **({"tables": whole} if whole else {})}
-    return summary, {size: n for table in tables for size, n in table.iterations.items()}
+        collector.several_runs()
+    return {**read_summary(text), **told, **({"tables": whole} if whole else {})}, tables
 
 
 _SIDES = 2
@@ -94,9 +97,26 @@ def payload_bytes(parsed: Parsed) -> float:
 
 # --- the header before a table ---
 
+
+def _number(word: str) -> int | None:
+    return int(word) if word.isascii() and word.isdigit() else None
+
+
+# What is printed, its key in the summary, and how it is read: no key if that gives nothing.
+_FIELDS: Mapping[str, tuple[str, Callable[[str], object]]] = {
+    "Device": ("device", str),
+    "Transport type": ("transport_type", str),
+    "Connection type": ("connection_type", str),
+    "Link type": ("link_type", str),
+    "Number of qps": ("qps", _number),
+    "Mtu": ("mtu_bytes", _number),
+    "GID index": ("gid_index", _number),
+    "CQ Moderation": ("cq_moderation", _number),
+    "Max inline data": ("inline_bytes", _number),
+    "PCIe relax order": ("relaxed_ordering", lambda word: word == "ON"),
+}
 _FIELD = re.compile(
-    r"(Dual-port|Device|Number of qps|Transport type|Connection type|PCIe relax order|Mtu"
-    r"|Link type|GID index|CQ Moderation|Max inline data|Use [A-Za-z]{1,12} memory)"
+    rf"(Dual-port|{'|'.join(_FIELDS)}|Use [A-Za-z]{{1,12}} memory)"
     r"[ \t]{0,20}:[ \t]{0,20}([^\s\[]{1,80})"
 )
 _TITLE = re.compile(
@@ -122,20 +142,6 @@ _GPU_SIGNS = (
     *("PCI Bus ID: 0x", "CUDA device "),
 )
 _CUDA = ("initializing CUDA", "creating CUDA Ctx", "CUDA_MEM_DEVICE")
-_VERBS = {"RDMA_Write": "write", "RDMA_Read": "read", "Send": "send", "Atomic": "atomic"}
-_NAMES = {
-    "Device": "device",
-    "Transport type": "transport_type",
-    "Connection type": "connection_type",
-    "Link type": "link_type",
-}
-_NUMBERS = {
-    "Number of qps": "qps",
-    "Mtu": "mtu_bytes",
-    "GID index": "gid_index",
-    "CQ Moderation": "cq_moderation",
-    "Max inline data": "inline_bytes",
-}
 _DMA_BUF = ("using DMA-BUF for GPU buffer", "ibv_reg_dmabuf_mr(")
 
 
@@ -166,14 +172,9 @@ def read_summary(text: str) -> dict[str, object]:
 def summarise(title: str, fields: dict[str, str]) -> dict[str, object]:
     """Return the title and the header fields with the keys of ``read_summary``."""
     summary = _test(title)
-    for printed, name in _NAMES.items():
-        if printed in fields:
-            summary[name] = fields[printed]
-    for printed, name in _NUMBERS.items():
-        if fields.get(printed, "").isascii() and fields.get(printed, "").isdigit():
-            summary[name] = int(fields[printed])
-    if "PCIe relax order" in fields:
-        summary["relaxed_ordering"] = fields["PCIe relax order"] == "ON"
+    for printed, (key, read) in _FIELDS.items():
+        if printed in fields and (value := read(fields[printed])) is not None:
+            summary[key] = value
     return summary
 
 
@@ -181,10 +182,10 @@ def _test(title: str) -> dict[str, object]:
     match = _TITLE.search(title)
     if match is None:
         return {}
-    kind = "bw" if match[3] == "BW" else "lat"
+    verb, kind = match[2].removeprefix("RDMA_").lower(), "bw" if match[3] == "BW" else "lat"
     return {
         "test": match[1],
-        "command": f"ib_{_VERBS[match[2]]}_{kind}",
+        "command": f"ib_{verb}_{kind}",
         "bidirectional": "Bidirectional" in match[1],
     }
 
@@ -196,12 +197,12 @@ def _gpu(text: str, fields: dict[str, str]) -> dict[str, object]:
     memory = memory_of(fields)
     if match and match[1]:
         # The line before the header names a GPU that was opened; the header shows if it is used.
-        memory = "host" if _is_off(match[1], fields) else match[1].lower()
+        name = match[1].lower()
+        memory = "host" if _memories(fields).get(name) == "OFF" else name
     elif match or any(sign in text for sign in _CUDA):
         memory = "cuda"
-    elif not fields and memory == "host":
-        # Without a header the memory is unknown.
-        return {}
+    elif not fields:
+        return {}  # without a header the memory is unknown
     gpus = tuple(dict.fromkeys(int(one[2] or one[3]) for one in named))
     gpu = {"gpu": gpus[0] if len(gpus) == 1 else gpus} if gpus else {}
     model = _GPU_MODEL.search(of_gpus)
@@ -218,49 +219,35 @@ def _gpu_bus(text: str, gpu: object) -> dict[str, object]:
     return {}
 
 
-def _is_off(name: str, fields: dict[str, str]) -> bool:
-    return any(
-        printed.lower() == f"use {name.lower()} memory" and value == "OFF"
-        for printed, value in fields.items()
-    )
-
-
 def memory_of(fields: dict[str, str]) -> str:
     """Return the memory that a field ``Use X memory : ON`` names; ``host`` without one."""
-    for name, value in fields.items():
-        if name.startswith("Use ") and value == "ON":
-            return name.split()[1].lower()
-    return "host"
+    return next((name for name, value in _memories(fields).items() if value == "ON"), "host")
+
+
+def _memories(fields: dict[str, str]) -> dict[str, str]:
+    """Return ``{"rocm": "ON"}`` of a field ``Use ROCm memory : ON``."""
+    named = ((re.fullmatch(r"Use (.{1,40}) memory", name), value) for name, value in fields.items())
+    return {name[1].lower(): value for name, value in named if name}
 
 
 # --- ``--out_json`` ---
 
-_JSON_BANDWIDTHS = {"BW_peak": "bw_peak", "BW_average": "bw_average"}
-_JSON_OTHERS = {
-    "MsgRate": ("msg_rate", "Mpps"),
-    "t_min": ("lat_min", "us"),
-    "t_max": ("lat_max", "us"),
-    "t_typical": ("lat_typical", "us"),
-    "t_avg": ("lat_avg", "us"),
-    "t_stdev": ("lat_stdev", "us"),
-    "percentile_99": ("lat_p99", "us"),
-    "percentile_99.9": ("lat_p999", "us"),
-    "tps_average": ("tps", "1/s"),
-}
-_JSON_FIELDS = {
-    "Device": "Device",
-    "Number_of_qps": "Number of qps",
-    "Transport_type": "Transport type",
-    "Connection_type": "Connection type",
-    "PCIe_relax_order": "PCIe relax order",
-    "Mtu": "Mtu",
-    "Link_type": "Link type",
-    "GID_index": "GID index",
-    "Use_ROCm_memory": "Use ROCm memory",
-    "Use_MACA_memory": "Use MACA memory",
-}
+_JSON_COLUMNS = (
+    Column("BW_peak", "bw_peak", None),
+    Column("BW_average", "bw_average", None),
+    Column("MsgRate", "msg_rate", "Mpps"),
+    Column("t_min", "lat_min", "us"),
+    Column("t_max", "lat_max", "us"),
+    Column("t_typical", "lat_typical", "us"),
+    Column("t_avg", "lat_avg", "us"),
+    Column("t_stdev", "lat_stdev", "us"),
+    Column("percentile_99", "lat_p99", "us"),
+    Column("percentile_99.9", "lat_p999", "us"),
+    Column("tps_average", "tps", "1/s"),
+)
+# perftest prints them with decimals, without which one is cut off.
+_WITH_DECIMALS = frozenset({"BW_peak", "BW_average", "MsgRate"})
 _LARGEST_SIZE = 2**63
-_DECIMALS = 2
 
 
 def is_json(text: str) -> bool:
@@ -268,24 +255,22 @@ def is_json(text: str) -> bool:
     return text.lstrip().startswith("{") or ('"test_info"' in text and "#bytes" not in text)
 
 
-def _read_json(text: str, collector: OutputCollector) -> tuple[dict[str, object], dict[int, int]]:
-    """Return the summary, and iterations by size, of one or more documents.
+def _read_json(text: str, collector: OutputCollector) -> _Read:
+    """Return the summary and the results of one or more documents, each a table of one row.
 
     The file gives no unit: a bandwidth is used only if its message rate shows the unit. Latencies
     are microseconds, as perftest writes them unless ``-C`` asks for cycles. After a sweep the file
     holds only the last size. Raw Ethernet with QoS and ``--output=bandwidth`` write invalid JSON,
     which is a problem and is not repaired.
     """
-    summary: dict[str, object] = {}
-    iterations: dict[int, int] = {}
-    for document in _documents(text, collector):
-        summary = summary or _json_summary(document)
-        for result in _results(document):
-            _read_result(result, collector, iterations)
-    if not iterations and not collector.problems:
+    documents = list(_documents(text, collector))
+    tables = [_table(one, collector) for document in documents for one in _results(document)]
+    whole = [table for table in tables if table]
+    collect(whole, collector)
+    if not whole and not collector.problems:
         collector.error(ProblemKind.NO_TABLE, "the JSON holds no results of perftest")
     collector.problems[:0] = find_problems(text)
-    return summary, iterations
+    return next(filter(None, map(_json_summary, documents)), {}), whole
 
 
 def _documents(text: str, collector: OutputCollector) -> Iterator[dict[str, object]]:
@@ -306,73 +291,31 @@ def _documents(text: str, collector: OutputCollector) -> Iterator[dict[str, obje
 
 def _results(document: dict[str, object]) -> list[dict[str, object]]:
     results = document.get("results")
-    entries = results if isinstance(results, list) else [results]
-    return [entry for entry in entries if isinstance(entry, dict)]
+    return items(results if isinstance(results, list) else [results])
 
 
-def _read_result(
-    result: dict[str, object], collector: OutputCollector, iterations: dict[int, int]
-) -> None:
-    size, count = result.get("MsgSize"), result.get("n_iterations")
-    if not isinstance(size, int) or not 0 <= size < _LARGEST_SIZE or isinstance(size, bool):
-        collector.error(ProblemKind.UNPARSABLE, f"no message size in the JSON: {str(size)[:40]!r}")
-        return
-    iterations[size] = count if isinstance(count, int) else 0
-    _read_bandwidths(result, size, collector)
-    for key, (metric, unit) in _JSON_OTHERS.items():
-        value = _number(result, key, collector)
-        if value is not None:
-            add(metric, unit, value, size, collector)
-
-
-def _read_bandwidths(result: dict[str, object], size: int, collector: OutputCollector) -> None:
-    if not _JSON_BANDWIDTHS.keys() & result.keys():
-        return
-    unit = _json_unit(result, size)
-    if unit is None:
-        message = "the JSON gives no unit, and the message rate does not show which one it is"
-        collector.error(ProblemKind.UNIT_UNKNOWN, message)
-        return
-    for key, metric in _JSON_BANDWIDTHS.items():
-        value = _number(result, key, collector)
-        if value is not None:
-            add(metric, unit, value, size, collector)
-
-
-def _json_unit(result: dict[str, object], size: int) -> str | None:
-    average, rate = result.get("BW_average"), result.get("MsgRate")
-    if not isinstance(average, float) or not isinstance(rate, float):
+def _table(result: Mapping[str, object], collector: OutputCollector) -> Table | None:
+    size, count = integer(result.get("MsgSize")), integer(result.get("n_iterations"))
+    if size is None or not 0 <= size < _LARGEST_SIZE:
+        said = str(result.get("MsgSize"))[:40]
+        collector.error(ProblemKind.UNPARSABLE, f"no message size in the JSON: {said!r}")
         return None
-    return fitting_unit([Figures(size, average, _DECIMALS, rate)])
-
-
-def _number(result: dict[str, object], key: str, collector: OutputCollector) -> float | None:
-    value = result.get(key)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        collector.error(ProblemKind.NOT_A_NUMBER, f"{key} is {str(value)[:40]!r}")
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf")
+    figures: dict[str, float] = {}
+    for label, value in ((one.label, result.get(one.label)) for one in _JSON_COLUMNS):
+        read = number(value)
+        if read is not None and (isinstance(value, float) or label not in _WITH_DECIMALS):
+            figures[label] = read
+        elif value is not None:
+            collector.error(ProblemKind.NOT_A_NUMBER, f"{label} is {str(value)[:40]!r}")
+    columns = tuple(column for column in _JSON_COLUMNS if column.label in result)
+    return Table(Heading(columns, official=True), [Row(size, count or 0, figures)])
 
 
 def _json_summary(document: dict[str, object]) -> dict[str, object]:
     info = document.get("test_info")
     if not isinstance(info, dict):
         return {}
-    fields = {_JSON_FIELDS[key]: str(value) for key, value in info.items() if key in _JSON_FIELDS}
-    title = str(info.get("test", ""))[:100]
-    summary = summarise(_spaced(title), fields)
-    has_cuda = info.get("cuda_device") is not None
-    return {**summary, "memory": "cuda" if has_cuda else memory_of(fields)}
-
-
-def _spaced(title: str) -> str:
-    """Return the title as in text output: the JSON has ``RDMA_Write_BW_Test``."""
-    for verb in ("RDMA_Write", "RDMA_Read"):
-        if title.startswith(verb):
-            return verb + title.removeprefix(verb).replace("_", " ")
-    return title.replace("_", " ")
+    fields = {name.replace("_", " "): str(value) for name, value in info.items()}
+    title = re.sub("(?<!RDMA)_", " ", str(info.get("test", ""))[:100])
+    memory = "cuda" if info.get("cuda_device") is not None else memory_of(fields)
+    return {**summarise(title, fields), "memory": memory}

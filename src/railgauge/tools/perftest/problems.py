@@ -10,8 +10,8 @@ import re
 
 from railgauge.core.problems import Problem, ProblemKind
 from railgauge.core.terms import Severity
-from railgauge.tools.collector import problem
-from railgauge.tools.text import first_line_with, line_at
+from railgauge.tools.collector import missing_program, problem
+from railgauge.tools.text import first_line_with
 
 # The most likely cause comes first, because the first error is the one that people read.
 _ERRORS: tuple[tuple[ProblemKind, tuple[str, ...]], ...] = (
@@ -73,11 +73,8 @@ _WARNINGS: tuple[tuple[ProblemKind, tuple[str, ...]], ...] = (
 
 _PORT_STATE = re.compile(r"Port number [0-9]{1,3} state is (?!Active)[^\n]{0,40}")
 _COMPLETION = re.compile(r"Failed status ([0-9]{1,4})[^\n]{0,60}?syndrom (0x[0-9a-fA-F]{1,8})")
-_TOOL_MISSING = re.compile(
-    r"ib_(?:write|read|send|atomic)_(?:bw|lat)['’\"`]?:[ \t]{0,4}"
-    r"(?:command not found|not found|No such file or directory|Permission denied)[^\n]{0,80}"
-    r"|error while loading shared libraries:[^\n]{0,160}"
-    r"|cannot execute binary file[^\n]{0,80}"
+_PROGRAMS = tuple(
+    f"ib_{verb}_{kind}" for verb in ("write", "read", "send", "atomic") for kind in ("bw", "lat")
 )
 # Error messages without a kind of their own are errors too.
 _COMPLAINT = re.compile(
@@ -97,7 +94,8 @@ _STATUS_MEANS = {
 
 def find_problems(text: str) -> list[Problem]:
     """Return one problem for each kind, errors first. ``text`` comes from ``clean``."""
-    errors = [*_missing_tool(text), *_errors(text)]
+    missing = missing_program(text, _PROGRAMS)
+    errors = [*([missing] if missing else []), *_errors(text)]
     return [*(errors or _unkind_complaints(text)), *_listed(text, _WARNINGS, Severity.WARNING)]
 
 
@@ -125,11 +123,6 @@ def _explained(found: Problem, text: str) -> Problem:
         return found
     means = _STATUS_MEANS.get(match[1], "see ibv_wc_status")
     return problem(found.kind, f"completion status {match[1]} syndrom {match[2]} ({means})")
-
-
-def _missing_tool(text: str) -> list[Problem]:
-    match = _TOOL_MISSING.search(text)
-    return [problem(ProblemKind.TOOL_MISSING, line_at(text, match.start()))] if match else []
 
 
 def _unkind_complaints(text: str) -> list[Problem]:

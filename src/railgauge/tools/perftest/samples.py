@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
-from railgauge.tools.perftest.tables import Row, Table
+from railgauge.tools.perftest.tables import Heading, Row, Table
 
 # Units per (byte x million messages per second). MB/sec, the name before 2020, is MiB/s too.
 _PER_BYTE_MPPS = {"MiB/s": 1e6 / 2**20, "Gb/s": 8 / 1000}
@@ -74,62 +74,72 @@ def _wrong(metric: str, value: float) -> ProblemKind | None:
     return ProblemKind.ZERO_VALUE if value == 0 and metric not in _MAY_BE_ZERO else None
 
 
-def collect(tables: list[Table], collector: OutputCollector) -> None:
+def collect(tables: Sequence[Table], collector: OutputCollector) -> None:
     """Add the samples of all tables; each bandwidth has the unit that its message rate shows."""
     for table in tables:
-        _complain_of_units(table, collector)
-        places = table.heading.index("bw_average"), table.heading.index("msg_rate")
-        figures = [_figures(row, *places) for row in table.rows]
-        unit = _bandwidth_unit(table, [one for one in figures if one], collector)
+        heading = table.heading
+        _complain_of_units(heading, collector)
+        labels = heading.label("bw_average"), heading.label("msg_rate")
+        figures = [_figures(row, *labels) for row in table.rows]
+        unit = _bandwidth_unit(heading, [one for one in figures if one], collector)
         for row, one in zip(table.rows, figures, strict=True):
-            _collect_row(row, one, unit, collector)
+            _collect_row(row, one, (heading, unit), collector)
 
 
-def _complain_of_units(table: Table, collector: OutputCollector) -> None:
-    for column in table.heading.columns:
-        if column.metric is not None and column.unit is None:
+def _complain_of_units(heading: Heading, collector: OutputCollector) -> None:
+    for column in heading.columns:
+        if column.metric is not None and column.unit is None and column.printed_unit:
             message = f"{column.label} has the unknown unit {column.printed_unit!r}"
             collector.error(ProblemKind.UNIT_UNKNOWN, message)
 
 
 def _bandwidth_unit(
-    table: Table, figures: Sequence[Figures], collector: OutputCollector
+    heading: Heading, figures: Sequence[Figures], collector: OutputCollector
 ) -> str | None:
-    """Return the heading's unit, unless all rows show that the values have the other one."""
-    stated = table.heading.bandwidth_unit
-    if stated is None or all(agrees(figure, stated) for figure in figures):
+    """Return the heading's unit, unless all rows show that the values have the other one.
+
+    JSON has no unit: then it is the one that the rows show.
+    """
+    column = next((one for one in heading.columns if one.is_bandwidth), None)
+    if column is None or (column.unit is None and column.printed_unit):
+        return None
+    stated = column.unit
+    if stated and all(agrees(figure, stated) for figure in figures):
         return stated
     actual = fitting_unit(figures)
-    if actual is None:
-        return stated
-    collector.warn(
-        ProblemKind.UNIT_MISMATCH,
-        f"the heading says {stated}, but message rate times size shows {actual} in every row",
-    )
-    return actual
+    if actual and stated:
+        collector.warn(
+            ProblemKind.UNIT_MISMATCH,
+            f"the heading says {stated}, but message rate times size shows {actual} in every row",
+        )
+    elif not actual and not stated:
+        message = "the JSON gives no unit, and the message rate does not show which one it is"
+        collector.error(ProblemKind.UNIT_UNKNOWN, message)
+    return actual or stated
 
 
-def _figures(row: Row, at_average: int | None, at_rate: int | None) -> Figures | None:
-    if at_average is None or at_rate is None:
-        return None
-    average = row.tokens[at_average]
-    bandwidth, rate_mpps = float(average), float(row.tokens[at_rate])
+def _figures(row: Row, average: str | None, rate: str | None) -> Figures | None:
+    bandwidth = row.figures.get(average or "", 0.0)
+    rate_mpps = row.figures.get(rate or "", math.nan)
     if not (math.isfinite(bandwidth) and math.isfinite(rate_mpps) and bandwidth > 0):
         return None
-    decimals = len(average.partition(".")[2])
-    return Figures(row.size_bytes, bandwidth, decimals, rate_mpps)
+    return Figures(row.size_bytes, bandwidth, row.decimals, rate_mpps)
 
 
 def _collect_row(
-    row: Row, figures: Figures | None, bandwidth_unit: str | None, collector: OutputCollector
+    row: Row,
+    figures: Figures | None,
+    of_table: tuple[Heading, str | None],
+    collector: OutputCollector,
 ) -> None:
+    heading, bandwidth_unit = of_table
     credible = _is_in_unit(figures, bandwidth_unit, collector)
-    size_bytes = row.size_bytes
-    for column, token in zip(row.heading.columns, row.tokens, strict=True):
+    for column in heading.columns:
         unit = bandwidth_unit if column.is_bandwidth else column.unit
         if column.metric is None or unit is None or (column.is_bandwidth and not credible):
             continue
-        add(column.metric, unit, float(token), size_bytes, collector)
+        if column.label in row.figures:
+            add(column.metric, unit, row.figures[column.label], row.size_bytes, collector)
 
 
 def _is_in_unit(figures: Figures | None, unit: str | None, collector: OutputCollector) -> bool:

@@ -8,12 +8,13 @@ row was cut off inside its last number.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
-from railgauge.tools.text import lines
+from railgauge.tools.text import lines, quoted
 from railgauge.tools.torn import complain, figures_at_an_end, is_figure
 
 
@@ -47,9 +48,8 @@ class Heading:
     columns: tuple[Column, ...]
     official: bool
 
-    def index(self, metric: str) -> int | None:
-        metrics = [column.metric for column in self.columns]
-        return metrics.index(metric) if metric in metrics else None
+    def label(self, metric: str) -> str | None:
+        return next((column.label for column in self.columns if column.metric == metric), None)
 
     @property
     def bandwidth_unit(self) -> str | None:
@@ -58,35 +58,25 @@ class Heading:
 
 _INTEGERS = frozenset({"#bytes", "#iterations", "#sl"})
 _BANDWIDTHS = frozenset({"bw_peak", "bw_average"})
-
-_METRICS = {
-    "BW peak": "bw_peak",
-    "BW average": "bw_average",
-    "MsgRate": "msg_rate",
-    "t_min": "lat_min",
-    "t_max": "lat_max",
-    "t_typical": "lat_typical",
-    "t_avg": "lat_avg",
-    "t_stdev": "lat_stdev",
-    "99% percentile": "lat_p99",
-    "99.9% percentile": "lat_p999",
-    "99%": "lat_p99",
-    "99.9%": "lat_p999",
-    "tps average": "tps",
+_PER_SECOND = {"MB/sec": "MB/s", "MiB/sec": "MiB/s", "Gb/sec": "Gb/s"}
+_RATE = {"Mpps": "Mpps"}
+_TIME = dict.fromkeys(("usec", "us", "µs", "µsec", "μs", "μsec"), "us")
+# Columns that give samples: the metric, and its units by what the heading prints.
+_METRICS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "BW peak": ("bw_peak", _PER_SECOND),
+    "BW average": ("bw_average", _PER_SECOND),
+    "MsgRate": ("msg_rate", _RATE),
+    "t_min": ("lat_min", _TIME),
+    "t_max": ("lat_max", _TIME),
+    "t_typical": ("lat_typical", _TIME),
+    "t_avg": ("lat_avg", _TIME),
+    "t_stdev": ("lat_stdev", _TIME),
+    "99% percentile": ("lat_p99", _TIME),
+    "99.9% percentile": ("lat_p999", _TIME),
+    "99%": ("lat_p99", _TIME),
+    "99.9%": ("lat_p999", _TIME),
+    "tps average": ("tps", {"": "1/s"}),
 }
-_PRINTED_UNITS = {
-    "MB/sec": "MB/s",
-    "MiB/sec": "MiB/s",
-    "Gb/sec": "Gb/s",
-    "Mpps": "Mpps",
-    "usec": "us",
-    "us": "us",
-    "µs": "us",
-    "µsec": "us",
-    "μs": "us",
-    "μsec": "us",
-}
-_DIMENSIONS = {"bw": {"MB/s", "MiB/s", "Gb/s"}, "lat": {"us"}, "msg": {"Mpps"}}
 
 _LABEL = re.compile(
     r"#bytes|#iterations|#sl"
@@ -139,23 +129,8 @@ def _column(text: str) -> Column:
     label, _, rest = text.partition("[")
     label = " ".join(label.split())
     printed_unit = rest.rstrip("]")
-    metric = _METRICS.get(label)
-    return Column(
-        label=label,
-        metric=metric,
-        unit=_unit_of(metric, printed_unit),
-        printed_unit=printed_unit,
-        decimals=_decimals(label),
-    )
-
-
-def _unit_of(metric: str | None, printed_unit: str) -> str | None:
-    if metric is None:
-        return None
-    if metric == "tps":
-        return "1/s"
-    unit = _PRINTED_UNITS.get(printed_unit)
-    return unit if unit in _DIMENSIONS[metric.partition("_")[0]] else None
+    metric, units = _METRICS.get(label, (None, {}))
+    return Column(label, metric, units.get(printed_unit), printed_unit, _decimals(label))
 
 
 def _decimals(label: str) -> int | None:
@@ -171,22 +146,22 @@ def _decimals(label: str) -> int | None:
 _LONGEST_ROW = 2000
 _INTEGER = re.compile(r"[0-9]{1,20}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{1,30})?|nan|inf)", re.ASCII)
-_RATE = re.compile(r"[0-9]{1,9}\.[0-9]{6}")
-_QUOTED_LENGTH = 160
+_PRINTED_RATE = re.compile(r"[0-9]{1,9}\.[0-9]{6}")
 # Figures side by side that no other line has.
 _FEWEST = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The tokens of a row, one for each column of its heading."""
+    """A row: its size, its iterations, and its figures by the label of their column.
 
-    heading: Heading
-    tokens: tuple[str, ...]
+    ``decimals`` is the number of decimals of the average bandwidth.
+    """
 
-    @property
-    def size_bytes(self) -> int:
-        return int(self.tokens[0])
+    size_bytes: int
+    iterations: int
+    figures: Mapping[str, float]
+    decimals: int = 2
 
 
 @dataclass(slots=True)
@@ -198,12 +173,6 @@ class Table:
     is_closed: bool = False
     # If both sides print to one terminal, two headings follow each other.
     is_superseded: bool = False
-
-    @property
-    def iterations(self) -> dict[int, int]:
-        """The number of iterations of each size."""
-        place = [column.label for column in self.heading.columns].index("#iterations")
-        return {row.size_bytes: int(row.tokens[place]) for row in self.rows}
 
 
 def read_tables(text: str, collector: OutputCollector) -> list[Table]:
@@ -229,14 +198,14 @@ def _open_table(
     heading = read_heading(line)
     if heading is None:
         kind = ProblemKind.UNPARSABLE if is_whole else ProblemKind.TRUNCATED
-        collector.error(kind, f"perftest does not print this heading: {_quote(line)}")
+        collector.error(kind, f"perftest does not print this heading: {quoted(line)}")
         return None
     if previous is not None and not previous.rows:
         previous.is_superseded = True
         _compare_units(previous.heading, heading, collector)
     if not heading.official:
         message = (
-            f"perftest does not print these columns together; they are read by name: {_quote(line)}"
+            f"perftest does not print these columns together; they are read by name: {quoted(line)}"
         )
         collector.warn(ProblemKind.HAND_EDITED, message)
     return Table(heading)
@@ -274,8 +243,10 @@ def _read_row(text: str, is_whole: bool, table: Table, collector: OutputCollecto
         (_INTEGER if column.is_integer else _NUMBER).fullmatch(token)
         for column, token in zip(columns, tokens, strict=True)
     )
-    if fits:
-        _add_row(Row(table.heading, tokens), is_whole, table, collector)
+    if fits and _has_whole_end(tokens[-1], table.heading, is_whole):
+        table.rows.append(_row(tokens, columns))
+    elif fits:
+        _complain_of_row(" ".join(tokens), True, collector)
     elif not table.is_closed or figures_at_an_end(text) >= _FEWEST:
         # After the closing line other lines may begin with a number; before it only rows do.
         is_cut = len(tokens) < len(columns) or not is_whole or text.endswith(".")
@@ -289,32 +260,29 @@ def _has_rate(tokens: tuple[str, ...], heading: Heading) -> bool:
     """
     labels = tuple(column.label for column in heading.columns)
     is_named = labels == (*_START, *_BANDWIDTH[:2])
-    return is_named and len(tokens) == len(labels) + 1 and bool(_RATE.fullmatch(tokens[-1]))
+    return is_named and len(tokens) == len(labels) + 1 and bool(_PRINTED_RATE.fullmatch(tokens[-1]))
 
 
-def _add_row(row: Row, is_whole: bool, table: Table, collector: OutputCollector) -> None:
-    if _has_whole_end(row, is_whole):
-        table.rows.append(row)
-    else:
-        _complain_of_row(" ".join(row.tokens), True, collector)
+def _row(tokens: Sequence[str], columns: Sequence[Column]) -> Row:
+    cells = {column.label: token for column, token in zip(columns, tokens, strict=True)}
+    figures = {column.label: float(cells[column.label]) for column in columns if column.metric}
+    decimals = len(cells.get("BW average", "").partition(".")[2])
+    return Row(int(cells["#bytes"]), int(cells["#iterations"]), figures, decimals)
 
 
-def _has_whole_end(row: Row, is_whole: bool) -> bool:
+def _has_whole_end(token: str, heading: Heading, is_whole: bool) -> bool:
     """Return whether the last number has all the decimals that perftest prints."""
-    last = row.heading.columns[-1]
-    shown = len(row.tokens[-1].partition(".")[2])
-    if not row.tokens[-1][-1:].isdigit():
+    decimals = heading.columns[-1].decimals
+    if not token[-1:].isdigit() or not heading.official or decimals is None:
         return is_whole
-    if not row.heading.official or last.decimals is None:
-        return is_whole
-    return shown == last.decimals
+    return len(token.partition(".")[2]) == decimals
 
 
 def _complain_of_row(text: str, is_cut: bool, collector: OutputCollector) -> None:
     if is_cut:
-        collector.error(ProblemKind.TRUNCATED, f"row cut off: {_quote(text)}")
+        collector.error(ProblemKind.TRUNCATED, f"row cut off: {quoted(text)}")
     else:
-        collector.error(ProblemKind.UNPARSABLE, f"not a row of perftest: {_quote(text)}")
+        collector.error(ProblemKind.UNPARSABLE, f"not a row of perftest: {quoted(text)}")
 
 
 def _check_table(table: Table, collector: OutputCollector) -> None:
@@ -337,8 +305,3 @@ def _check_gaps(table: Table, collector: OutputCollector) -> None:
             collector.error(ProblemKind.SWEEP_GAP, f"the sweep has no row for size {size}")
             return
         size *= 2
-
-
-def _quote(text: str) -> str:
-    text = " ".join(text[:_QUOTED_LENGTH].split())
-    return repr(text)

@@ -9,14 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NoReturn
 
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
-from railgauge.tools import Setting, is_not_run
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest
 from railgauge.tools.collector import OutputCollector
-from railgauge.tools.metric import Metric
 from railgauge.tools.relations import Relation
 from railgauge.tools.text import clean, is_torn
 
@@ -32,16 +28,6 @@ class ProbedProgram:
     name: str
     read: Reader
     relations: tuple[Relation, ...] = ()
-    METRICS: tuple[Metric, ...] = ()
-
-    def commands(self, setting: Setting, port: int) -> NoReturn:
-        is_not_run(setting, port)
-
-    def claims(self, asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:  # noqa: ARG002
-        return ()
-
-    def payload_bytes(self, parsed: Parsed) -> float:  # noqa: ARG002
-        return 0.0
 
     def parse(self, text: str) -> Parsed:
         """Read the output. Never raises and takes time linear in the text."""

@@ -4,8 +4,7 @@
 ``memory`` the lines of the modules, and ``parse`` the whole.
 """
 
-from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.rvs.parse import parse
 from railgauge.tools.rvs.plan import METRICS, claims, commands
 
-__all__ = ["METRICS", "claims", "commands", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "parse"]

@@ -158,7 +158,7 @@ def _check(text: str, run: RvsRun, marks: _Marks, tables: Memory) -> None:
         if status == "fail":
             run.collector.warn(ProblemKind.TEST_FAILED, f"{name}, in RVS's summary")
     if marks.begins > 1 or len(set(marks.actions)) < len(marks.actions):
-        run.collector.error(ProblemKind.SEVERAL_TABLES, "several runs in one output; give one run")
+        run.collector.several_runs()
     elif marks.begins and len(marks.ends) != 1:
         run.collector.error(ProblemKind.TRUNCATED, "rvs did not end")
     if marks.unannounced:

@@ -8,7 +8,7 @@ from railgauge.core.model import Command
 from railgauge.tools import Setting
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, claims_of_gpus, equal
 from railgauge.tools.metric import HIGHER, Metric, several
-from railgauge.tools.options import Options, program, read_options
+from railgauge.tools.options import Options, on_its_node, program, read_options
 
 FORMATS = ("fp64", "fp32", "fp16", "bf16", "fp8", "fp6", "fp4")
 KERNELS = ("read", "write", "copy", "mul", "add", "triad", "dot")
@@ -41,8 +41,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
         options.refuse(f"{len(given)} of {', '.join(_CHOICES)} are given", "give one of them")
     value = _checked(options, given[0])
     argv = ("sh", "-c", _SCRIPT, "rvs", program(setting, "rvs"), _CHOICES[given[0]], value)
-    limit_s = setting.measurement.time_limit_s
-    return (Command(setting.case.nodes[0], argv, {"LC_ALL": "C"}, limit_s),)
+    return on_its_node(setting, argv, {"LC_ALL": "C"})
 
 
 def _checked(options: Options, name: str) -> str:

@@ -4,8 +4,7 @@ Formats: TransferBench 1.5x and 1.6x, plain and bordered, and the test blocks of
 files.
 """
 
-from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.transferbench.parse import parse
 from railgauge.tools.transferbench.plan import METRICS, claims, commands, form
 
-__all__ = ["METRICS", "claims", "commands", "form", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "form", "parse"]

@@ -84,9 +84,7 @@ def _collect_matrices(reading: Reading, collector: OutputCollector) -> None:
     for matrix in reading.matrices:
         _collect_shape(matrix, collector)
     if len(all_to_all) > 1 or _has_twins(peers):
-        collector.error(
-            ProblemKind.SEVERAL_TABLES, "the output of several runs; give the output of one run"
-        )
+        collector.several_runs()
     if reading.directions > len(peers):
         collector.error(ProblemKind.TRUNCATED, "a matrix is announced but not printed")
     for matrix in all_to_all:

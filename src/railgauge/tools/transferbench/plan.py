@@ -16,7 +16,7 @@ from railgauge.tools.form import (
     of_slowest_link,
 )
 from railgauge.tools.metric import several
-from railgauge.tools.options import Options, one_size, program, read_options
+from railgauge.tools.options import Options, on_its_node, one_size, program, read_options
 
 # Unidirectional; then of a bidirectional run each direction, and their sum.
 _WAYS = ("", "_forward", "_backward", "_bidirectional")
@@ -62,27 +62,16 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     ``memory`` (``fine`` or ``coarse``). Raises ``BadInput`` for other options.
     """
     options = read_options(setting, _OPTIONS)
-    for name, known in (("executor", _EXECUTORS), ("memory", _MEMORIES)):
-        if (value := options.text(name)) and value not in known:
-            options.refuse(f"{name} is {value!r}", f"use one of {', '.join(known)}")
+    options.choice("executor", _EXECUTORS)
+    options.choice("memory", _MEMORIES)
     options.count("unroll", None)
-    preset = options.text("preset", "a2a")
-    if preset not in PRESETS:
-        options.refuse(f"preset is {preset!r}", f"use one of {', '.join(PRESETS)}")
+    preset = options.choice("preset", PRESETS, "a2a")
     is_all = preset == "a2a"
     subexecutors = options.count("subexecutors", 8 if is_all else None)
     position = (str(subexecutors),) if is_all else ()
-    command = Command(
-        node=setting.case.nodes[0],
-        argv=(program(setting, "TransferBench"), preset, _size(setting, options), *position),
-        environment={
-            **_variables(is_all, subexecutors),
-            **_asked(setting.measurement.options),
-            **setting.environment,
-        },
-        time_limit_s=setting.measurement.time_limit_s,
-    )
-    return (command,)
+    argv = (program(setting, "TransferBench"), preset, _size(setting, options), *position)
+    own = {**_variables(is_all, subexecutors), **_asked(setting.measurement.options)}
+    return on_its_node(setting, argv, {**own, **setting.environment})
 
 
 def form(figure: ToolFigure) -> FigureForm | None:

@@ -4,8 +4,7 @@ Formats: ``vllm bench serve`` and the older benchmark_serving.py, those of sglan
 TensorRT-LLM and vllm-omni, and the JSON of ``--save-result``.
 """
 
-from railgauge.tools import sends_nothing as payload_bytes
 from railgauge.tools.vllm_bench.parse import parse
 from railgauge.tools.vllm_bench.plan import METRICS, claims, commands, form
 
-__all__ = ["METRICS", "claims", "commands", "form", "parse", "payload_bytes"]
+__all__ = ["METRICS", "claims", "commands", "form", "parse"]

@@ -12,7 +12,7 @@ from itertools import product, takewhile
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools.collector import OutputCollector
-from railgauge.tools.documents import Document, integer, number, read_document
+from railgauge.tools.documents import integer, number, read_only_document
 from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean, lines
 from railgauge.tools.torn import complain
@@ -21,35 +21,27 @@ from railgauge.tools.vllm_bench.checks import Load, check
 Meaning = tuple[str, str]
 """A metric and its unit. Tokens and requests per second are both ``1/s``."""
 
-_LABELS: dict[str, Meaning] = {
-    "successful requests": ("completed", "count"),
-    "failed requests": ("failed", "count"),
-    "benchmark duration (s)": ("duration", "s"),
-    "total input tokens": ("input_tokens", "count"),
-    "total generated tokens": ("generated_tokens", "count"),
-    "request throughput (req/s)": ("request_throughput", "1/s"),
-    "request goodput (req/s)": ("request_goodput", "1/s"),
-    "input token throughput (tok/s)": ("input_throughput", "1/s"),
-    "output token throughput (tok/s)": ("output_throughput", "1/s"),
-    "peak output token throughput (tok/s)": ("peak_output_throughput", "1/s"),
-    "total token throughput (tok/s)": ("total_throughput", "1/s"),
-    "user throughput (tok/s)": ("user_throughput", "1/s"),
-    "peak concurrent requests": ("peak_concurrency", "count"),
-}
+# A metric and its unit, its label in the table, and its key in the JSON.
+_NAMED = (
+    ("completed", "count", "successful requests", "completed"),
+    ("failed", "count", "failed requests", "failed"),
+    ("duration", "s", "benchmark duration (s)", "duration"),
+    ("input_tokens", "count", "total input tokens", "total_input_tokens"),
+    ("generated_tokens", "count", "total generated tokens", "total_output_tokens"),
+    ("request_throughput", "1/s", "request throughput (req/s)", "request_throughput"),
+    ("request_goodput", "1/s", "request goodput (req/s)", "request_goodput"),
+    ("input_throughput", "1/s", "input token throughput (tok/s)", "input_throughput"),
+    ("output_throughput", "1/s", "output token throughput (tok/s)", "output_throughput"),
+    ("peak_output_throughput", "1/s", "peak output token throughput (tok/s)",
+     "max_output_tokens_per_s"),
+    ("total_throughput", "1/s", "total token throughput (tok/s)", "total_token_throughput"),
+    ("user_throughput", "1/s", "user throughput (tok/s)", ""),
+    ("peak_concurrency", "count", "peak concurrent requests", "max_concurrent_requests"),
+)  # fmt: skip
+_LABELS: dict[str, Meaning] = {label: (name, unit) for name, unit, label, _ in _NAMED}
 _KEYS: dict[str, Meaning] = {
-    "completed": ("completed", "count"),
-    "failed": ("failed", "count"),
-    "duration": ("duration", "s"),
-    "total_input_tokens": ("input_tokens", "count"),
-    "total_output_tokens": ("generated_tokens", "count"),
-    "request_throughput": ("request_throughput", "1/s"),
-    "request_goodput": ("request_goodput", "1/s"),
-    "input_throughput": ("input_throughput", "1/s"),
-    "output_throughput": ("output_throughput", "1/s"),
-    "max_output_tokens_per_s": ("peak_output_throughput", "1/s"),
-    "total_token_throughput": ("total_throughput", "1/s"),
-    "total_throughput": ("total_throughput", "1/s"),
-    "max_concurrent_requests": ("peak_concurrency", "count"),
+    **{key: (name, unit) for name, unit, _, key in _NAMED if key},
+    "total_throughput": ("total_throughput", "1/s"),  # as other programs call it
 }
 _STATISTIC = r"(mean|median|std|min|max|p\d{1,3}(?:\.\d{1,3})?)"
 _LATENCY_LABEL = re.compile(_STATISTIC + r" (ttft|tpot|itl|e2el|e2e latency) \((ms|s)\)")
@@ -151,9 +143,7 @@ def parse(text: str) -> Parsed:
         _collect_nothing(text, collector)
         return collector.parsed("vllm-bench")
     if len(blocks) > 1:
-        collector.error(
-            ProblemKind.SEVERAL_TABLES, "the output of several runs; give the output of one run"
-        )
+        collector.several_runs()
     summary = _collect_block(blocks[0], _asked(text), collector)
     return collector.parsed("vllm-bench", None, summary)
 
@@ -278,14 +268,9 @@ def _load(asked: int | None, summary: Mapping[str, object]) -> Load:
 
 
 def _parse_json(text: str, collector: OutputCollector) -> Parsed:
-    document = read_document(text)
-    if not isinstance(document, Document):
-        collector.problems.append(document)
+    document = read_only_document(text, collector)
+    if document is None:
         return collector.parsed("vllm-bench")
-    if document.behind.lstrip().startswith("{"):
-        collector.error(
-            ProblemKind.SEVERAL_TABLES, "the results of several runs; give the results of one run"
-        )
     content = document.content
     if not {"completed", "duration"} <= content.keys():
         collector.error(ProblemKind.NO_TABLE, "JSON, but not from the serving benchmark")

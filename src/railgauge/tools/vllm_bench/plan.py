@@ -12,7 +12,7 @@ from railgauge.tools import Setting
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, long_enough
 from railgauge.tools.form import FigureForm, ToolFigure, inside_node, of_ring
 from railgauge.tools.metric import LOWER, Metric, several
-from railgauge.tools.options import Options, check_port, program, read_options
+from railgauge.tools.options import Count, Options, check_port, command_on, program, read_options
 
 _RATES = (
     "request_throughput",
@@ -47,12 +47,12 @@ _OPTIONS = frozenset(
     }
 )  # fmt: skip
 _COUNTS = {
-    "num_prompts": "--num-prompts",
-    "input_len": "--random-input-len",
-    "output_len": "--random-output-len",
-    "max_concurrency": "--max-concurrency",
+    "num_prompts": Count("--num-prompts"),
+    "input_len": Count("--random-input-len"),
+    "output_len": Count("--random-output-len"),
+    "max_concurrency": Count("--max-concurrency"),
 }
-_FIRST_SEED = 0
+_SEED = {"seed": Count("--seed", least=0, default=0)}
 
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:
@@ -140,35 +140,22 @@ def _service(
         for name, value in values.items():
             word = word.replace(name, value)  # noqa: PLW2901
         argv.append(word)
-    return replace(_command(setting, tuple(argv), port), node=nodes[rank], endless=True)
+    return replace(command_on(setting, nodes[rank], argv, port), endless=True)
 
 
 def _benchmark(setting: Setting, options: Options, base_url: str) -> Command:
     tool = program(setting, "vllm")
     fixed = ("bench", "serve", "--model", options.text("model"), "--base-url", base_url)
-    return _command(setting, (tool, *fixed, "--dataset-name", "random", *_flags(options)), None)
+    argv = (tool, *fixed, "--dataset-name", "random", *_flags(options))
+    return command_on(setting, setting.case.nodes[0], argv)
 
 
 def _flags(options: Options) -> tuple[str, ...]:
-    flags: list[str] = []
-    for name, flag in _COUNTS.items():
-        if (count := options.count(name, None)) is not None:
-            flags += [flag, str(count)]
-    flags += ["--request-rate", options.text("request_rate", "inf")]
-    flags += ["--seed", str(options.count("seed", _FIRST_SEED, least=0))]
+    flags = [*options.flags(_COUNTS), "--request-rate", options.text("request_rate", "inf")]
+    flags += options.flags(_SEED)
     flags += ["--percentile-metrics", "ttft,tpot,itl,e2el"]
     flags += ["--metric-percentiles", options.text("percentiles", "50,99")]
     return (*flags, *(("--ignore-eos",) if options.flag("ignore_eos", True) else ()))
-
-
-def _command(setting: Setting, argv: tuple[str, ...], listens_on: int | None) -> Command:
-    return Command(
-        node=setting.case.nodes[0],
-        argv=argv,
-        environment=dict(setting.environment),
-        time_limit_s=setting.measurement.time_limit_s,
-        listens_on=listens_on,
-    )
 
 
 # --- what the output must confirm ---
