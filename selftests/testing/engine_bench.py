@@ -106,8 +106,10 @@ class Bench:
         (case,) = self.ladder.cases(unit)
         return case
 
-    def _note(self, unit: Unit, decision: Decision) -> None:
-        self.decided.append((unit, decision))
+    def _note(self, unit: Unit, is_measured: bool) -> None:
+        cases = self.ladder.cases(unit) if unit.items else ()
+        known = self.decisions.known(cases[0]) if cases else None
+        self.decided.append((unit, known or Decision(measured=is_measured)))
 
     # --- as the runner and its sessions ---
 

@@ -12,7 +12,6 @@ from railgauge.planning.work_queue import Unit
 from railgauge.plugin.ending import Ending
 from railgauge.report.progress import RunProgress
 from railgauge.run import storage
-from railgauge.run.decided import Decision
 from railgauge.run.engine import Judging, LadderEngine, Measuring
 from railgauge.run.ladder import Items, Ladder
 from railgauge.run.services import RunServices
@@ -36,10 +35,10 @@ class LadderRun:
         The run stops when ``most_wrong`` items have gone wrong, unless that is 0.
         """
 
-        def decided(unit: Unit, decision: Decision) -> None:
+        def decided(unit: Unit, is_measured: bool) -> None:
             if unit.items:  # else somebody's test has asked for a case of no item
                 cases = len(self.ladder.cases(unit))
-                progress.decided(unit, cases, is_measured=decision.measured)
+                progress.decided(unit, cases, is_measured=is_measured)
             keep_leases()
 
         settings, run = self._settings, self._run

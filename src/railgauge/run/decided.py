@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.model import Case
@@ -41,7 +41,7 @@ class Decision:
     blockers: tuple[str, ...] = ()
     stopped: str = ""
     broken: str = ""
-    took_s: float = 0.0
+    took_s: float = field(default=0.0, compare=False)
 
 
 class Decisions:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -39,6 +39,9 @@ _SWITCH_S = 0.05
 _FEW = 16
 _WRONG = (Outcome.FAILED, Outcome.ERROR)
 
+Decided = Mapping[Case, Decision]
+"""What is decided of each case of a unit; nothing of a node's facts, which are not measured."""
+
 
 @dataclass(frozen=True, slots=True)
 class Judging:
@@ -58,13 +61,13 @@ class Measuring:
     """How the engine measures: ``at_once`` cases at the same time, never two on one node.
 
     ``interrupted`` ends the measurements of all threads while its block runs. ``decided`` is called
-    for each unit that is decided, by the engine's own thread.
+    for each unit, with whether it was measured, by the engine's own thread.
     """
 
     measure: Callable[[Case], CaseResult]
     interrupted: Callable[[], AbstractContextManager[None]]
     at_once: int = 1
-    decided: Callable[[Unit, Decision], None] = lambda _unit, _decision: None
+    decided: Callable[[Unit, bool], None] = lambda _unit, _is_measured: None
 
 
 class LadderEngine:
@@ -77,11 +80,10 @@ class LadderEngine:
         self._decisions = decisions
         self._queue, self._gates = WorkQueue(ladder.units), Gates()
         self._left_wrong = judging.most_wrong
-        self._inbox = SimpleQueue[tuple[Unit, BaseException | None] | None]()
+        self._inbox = SimpleQueue[tuple[Unit, Decided | BaseException] | None]()
         self._running: dict[Unit, tuple[str, ...]] = {}
         self._busy: set[str] = set()
         self._requests: dict[Unit, Case] = {}
-        self._took_s: dict[Case, float] = {}
         self._is_over = False
         self._switch_s = sys.getswitchinterval()
         self._threads = ThreadPoolExecutor(measuring.at_once, "measuring")
@@ -154,7 +156,8 @@ class LadderEngine:
                     self._queue.freed(unit)
                     unmeasured.append((unit, blockers))
             for unit, blockers in unmeasured:
-                self._decide(unit, Decision(blockers=blockers))
+                blocked = Decision(blockers=blockers)
+                self._decide(unit, dict.fromkeys(self._ladder.cases(unit), blocked))
 
     def _occupy(self, unit: Unit) -> None:
         if not self._busy.isdisjoint(unit.nodes):  # a bug of the queue must not cost a figure
@@ -167,14 +170,23 @@ class LadderEngine:
     def _measured(self, unit: Unit) -> None:
         """Measure the cases of a unit; called in a thread of its own."""
         try:
-            for case in self._cases(unit):
-                began_s = time.monotonic()
-                self._measuring.measure(case)
-                self._took_s[case] = time.monotonic() - began_s
+            made = {case: self._made(case) for case in self._cases(unit)}
         except BaseException as error:
             self._inbox.put((unit, error))
         else:
-            self._inbox.put((unit, None))
+            self._inbox.put((unit, made))
+
+    def _made(self, case: Case) -> Decision:
+        """Measure a case; an error of the suite keeps only this one from being measured."""
+        began_s, broken = time.monotonic(), ""
+        try:
+            self._measuring.measure(case)
+        except Exception as error:
+            if not _is_of_one_case(error):
+                raise
+            broken = f"{type(error).__name__}: {error}"
+        took_s = round(time.monotonic() - began_s, 6)
+        return Decision(measured=not broken, broken=broken, took_s=took_s)
 
     def _cases(self, unit: Unit) -> Iterator[Case]:
         if unit in self._requests:
@@ -184,47 +196,41 @@ class LadderEngine:
         if not self._running[unit]:  # behind its gate only its results are checked
             yield from self._ladder.compared(unit)
 
-    def _heard(self, unit: Unit, error: BaseException | None) -> None:
-        """Decide a unit that was measured, or that an error of the suite kept from it."""
+    def _heard(self, unit: Unit, made: Decided | BaseException) -> None:
+        """Decide a unit that was measured."""
+        if isinstance(made, BaseException):
+            raise made
         blockers = self._running.pop(unit)
-        if error is not None:
-            if not _is_of_one_case(error):
-                raise error
-            self._free(unit)
-            self._queue.freed(unit)
-            broken = f"{type(error).__name__}: {error}"
-            self._decide(unit, Decision(blockers=blockers, broken=broken))
-            return
         self._free(unit)
         self._queue.measured(unit)
         self._start()  # its nodes are free, and need not wait for its judgement
-        self._decide(unit, Decision(measured=True, blockers=blockers))
+        self._decide(unit, _behind(blockers, made))
 
-    def _decide(self, unit: Unit, decision: Decision) -> None:
-        if case := self._requests.pop(unit, None):
-            self._decisions.add(case, decision, requested=True)
+    def _decide(self, unit: Unit, decided: Decided) -> None:
+        self._publish(unit, decided)
+        if unit in self._requests:
+            del self._requests[unit]
         else:
-            self._publish(unit, decision)
-            self._note(unit, decision)
+            self._note(unit, decided)
         self._queue.judged(unit)
-        self._measuring.decided(unit, decision)
+        self._measuring.decided(unit, any(one.measured for one in decided.values()))
 
-    def _publish(self, unit: Unit, decision: Decision) -> None:
-        for case in self._ladder.cases(unit):
-            took_s = round(self._took_s.pop(case, 0.0), 6)
-            self._decisions.add(case, replace(decision, took_s=took_s))
-        if decision.measured and not decision.blockers:
-            for case in self._ladder.compared(unit):
-                self._decisions.add(case, decision, requested=True)
+    def _publish(self, unit: Unit, decided: Decided) -> None:
+        own = () if unit in self._requests else self._ladder.cases(unit)
+        for case, decision in decided.items():
+            self._decisions.add(case, decision, requested=case not in own)
 
-    def _note(self, unit: Unit, decision: Decision) -> None:
+    def _note(self, unit: Unit, decided: Decided) -> None:
         """Tell the gates how the items of a unit end, and stop the run if they say so."""
-        if not self._is_over and decision.measured and (why := self._corruption(unit)):
+        if not self._is_over and (why := self._corruption(unit, decided)):
             self._stop(f"the run was stopped: {why}")
         most_wrong = self._judging.most_wrong
-        if decision.broken or not (most_wrong or self._ladder.is_below_others(unit)):
+        if not (most_wrong or self._ladder.is_below_others(unit)):
             return
         for row in self._ladder.rows(unit):
+            decision = decided[row.case] if row.case else Decision()
+            if decision.broken:
+                continue
             with _of_one_case():
                 record = self._judged(row, decision)
                 self._gates.note(ended(record, row.place, row.gated))
@@ -239,10 +245,10 @@ class LadderEngine:
             item = by_evidence.blocked(item, decision.blockers, checked)
         return by_evidence.judged(item, self._judging.assessor)
 
-    def _corruption(self, unit: Unit) -> str:
+    def _corruption(self, unit: Unit, decided: Decided) -> str:
         """What is wrong with the results of a unit; empty if nothing is."""
         for case in self._ladder.cases(unit):
-            if not checks_results(self._measurement(case).tool):
+            if not (decided[case].measured and checks_results(self._measurement(case).tool)):
                 continue
             with _of_one_case():
                 for one in self._judging.assessor.answer(Question(READ, case)).judgements:
@@ -280,11 +286,15 @@ class LadderEngine:
         with suppress(Empty):
             while True:
                 heard = self._inbox.get_nowait()
-                if heard and heard[1] is None and heard[0] in self._running:
+                if heard and not isinstance(heard[1], BaseException) and heard[0] in self._running:
                     blockers = self._running.pop(heard[0])
-                    if heard[0].items:
-                        self._publish(heard[0], Decision(measured=True, blockers=blockers))
+                    self._publish(heard[0], _behind(blockers, heard[1]))
         self._decisions.stop(why)
+
+
+def _behind(blockers: Sequence[str], made: Decided) -> Decided:
+    """What was measured, behind a gate or not."""
+    return {case: replace(one, blockers=tuple(blockers)) for case, one in made.items()}
 
 
 @contextmanager
