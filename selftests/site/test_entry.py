@@ -121,6 +121,18 @@ def test_a_whole_run_with_workers(project: Project) -> None:
     assert run.output.count("test session starts") == 1
 
 
+def test_a_file_that_the_run_makes_outside_of_the_site_leads_no_worker_astray(
+    project: Project,
+) -> None:
+    """A worker has the same words, and the file is there by then."""
+    elsewhere = project.folder.parent / "elsewhere"
+    project.write("inside.yaml", (elsewhere / "mine.yaml").read_text(encoding="utf-8"))
+    words = ["--hostfile", "inside.yaml", *ONE_PAIR[2:], "-n", "1", "--max-worker-restart", "0"]
+    run = project.run(*words, "-k", "cpu_governor", "--run-id-file", "../elsewhere/run.id")
+    assert run.is_good, run.output
+    assert (elsewhere / "run.id").read_text(encoding="utf-8").strip() == run.latest.resolve().name
+
+
 # --- other projects ---
 
 
@@ -220,7 +232,7 @@ def test_joined(words: list[str], expected: list[str]) -> None:
 def test_only_what_leads_out_of_the_site_counts(project: Project) -> None:
     here = project.folder
     assert not is_astray(["--hostfile", "inside.yaml"], here)
-    assert not is_astray(["--hostfile", "../elsewhere/missing.yaml"], here)
+    assert is_astray(["--run-id-file", "../elsewhere/missing.id"], here), "the run will make it"
     assert not is_astray(["-q", "../elsewhere/mine.yaml"], here)
     assert not is_astray(["--hostfile", "mine.yaml"], here.parent / "elsewhere")
     assert is_astray(["--hostfile", "../elsewhere/mine.yaml"], here)

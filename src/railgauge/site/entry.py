@@ -96,9 +96,12 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 
 def is_astray(words: Sequence[str], here: Path) -> bool:
-    """Whether the value of an option leads pytest out of the site in which it was started."""
+    """Whether the value of an option leads pytest out of the site in which it was started.
+
+    A file that is not there counts too: the run may make it (``--run-id-file``) before a worker
+    starts, which has the same words.
+    """
     values = [here / value for _, value in _pairs(words)]
-    values = [path for path in values if _exists(path)]
     if not values:
         return False
     site = found(words, here)
