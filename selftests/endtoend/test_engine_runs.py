@@ -63,6 +63,11 @@ def with_asserts(project: Project) -> None:
     project.write("tests/preflight/test_own.py", ASSERTS)
 
 
+def with_a_broken_file(project: Project) -> None:
+    FEW(project)
+    project.write("tests/network/test_own.py", "import nothing_of_that_name")
+
+
 def with_a_death(project: Project) -> None:
     FEW(project)
     conftest = (project.folder / "conftest.py").read_text(encoding="utf-8")
@@ -76,6 +81,7 @@ SCENARIOS = {
     "first-n2": Scenario((*HOMELAB, *BARE_SMOKE, "-x", "-n", "2", *SLOW), FEW),
     "opinion": Scenario((*HOMELAB, *BARE_SMOKE), with_asserts),
     "worksteal": Scenario((*HOMELAB, *BARE_SMOKE, "-n", "2", "--dist", "worksteal"), with_a_death),
+    "broken": Scenario((*HOMELAB, *BARE_SMOKE), with_a_broken_file),
     "loadscope": Scenario((*HOMELAB, *BARE_SMOKE, "-n", "2", "--dist", "loadscope")),
 }
 
@@ -122,6 +128,12 @@ def test_an_assertion_of_a_site_closes_no_gate(runs: Runs) -> None:
     assert len([item for item in run.with_outcome("failed") if "test_of_the_site" in item]) == 3
     assert run.with_outcome("blocked") == set()
     assert len(run.transcripts) == 9
+
+
+def test_nothing_is_measured_if_a_file_could_not_be_collected(runs: Runs) -> None:
+    run = runs["broken"]
+    assert run.code not in (0, 1), run.output
+    assert run.transcripts == {}
 
 
 def test_another_scheduler_of_xdist_runs_the_item_of_a_dead_worker_again(runs: Runs) -> None:

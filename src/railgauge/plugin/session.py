@@ -108,6 +108,7 @@ class Controller:
         complaints.exit_on_those_of_a_worker(self.run.store, self.settings.platform.path)
         if ids and not self.planned:
             self._prepare(asked_items.read(self.run.store, ids))
+            self._begin_to_measure()
 
     def _prepare(self, items: Items) -> None:
         """Make the cluster ready; a run that is refused has no plan and so no verdict."""
@@ -119,7 +120,7 @@ class Controller:
             raise
 
     def _make_ready(self, measuring: LadderRun) -> None:
-        """Reach the cluster, lease every node, survey it, and begin to measure."""
+        """Reach the cluster, lease every node and survey it."""
         self.planned = ids = list(measuring.ladder.ids())
         cluster = self._start.reach(ids)
         self._run_plan()
@@ -128,12 +129,17 @@ class Controller:
         evidence, expected = self.run.surveyed.evidence, self.settings.evidence_of(())
         terminal.played(self.config, evidence, expected)
         self._run_plan()  # again, because the kind of evidence is known only now
-        most_wrong = self.config.getvalue("maxfail") or 0
-        measuring.begin(self._progress, self._start.keep_leases, most_wrong)
+
+    def _begin_to_measure(self) -> None:
+        if self._measuring:
+            most_wrong = self.config.getvalue("maxfail") or 0
+            self._measuring.begin(self._progress, self._start.keep_leases, most_wrong)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtestloop(self) -> Generator[None, object, object]:
-        """End what is measured when pytest has run its items, or has stopped."""
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Measure while pytest runs its items; with ``-n`` that begins when a worker has them."""
+        if not session.testsfailed or self.config.option.continue_on_collection_errors:
+            self._begin_to_measure()
         try:
             return (yield)
         finally:
@@ -291,8 +297,7 @@ class Controller:
 
     def _printer(self) -> Callable[[str], None]:
         """Return a function that prints a line, without a node's control characters."""
-        write = writer(self.config)
-        return lambda line: write(printable(line))
+        return lambda line: writer(self.config)(printable(line))
 
     def _write_junit(self, verdict: RunVerdict) -> None:
         took_s = time.monotonic() - self._began_s
@@ -307,15 +312,14 @@ class Controller:
 
     def _end(self) -> str:
         """When the run has ended; that of the recorded run in a replay, which measures nothing."""
-        if self.run.recorded:
-            return self.run.recorded.plan().ended
-        return datetime.now().astimezone().isoformat(timespec="seconds")
+        recorded = self.run.recorded
+        now = datetime.now().astimezone().isoformat(timespec="seconds")
+        return recorded.plan().ended if recorded else now
 
     def _start_of_run(self) -> str:
         """When the run began; when the recorded run did in a replay."""
-        if self.run.recorded:
-            return self.run.recorded.plan().began
-        return self._began.isoformat(timespec="seconds")
+        recorded = self.run.recorded
+        return recorded.plan().began if recorded else self._began.isoformat(timespec="seconds")
 
     def _decide(self) -> RunVerdict:
         return decision.decide(self._run_plan(), self._findings())
