@@ -35,6 +35,7 @@ COMMANDS = {
     "parse": "railgauge.cli.parse",
     "judge": "railgauge.cli.judge",
     "check": "railgauge.cli.check",
+    "node": "railgauge.cli.node",
     "plan": "railgauge.cli.plan",
     "platform": "railgauge.cli.platform",
     "leaves": "railgauge.cli.leaves",

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,13 +69,21 @@ def surveyed_again(
     time_limit_s: float = _TIME_LIMIT_S,
 ) -> NodeAnswer:
     """Return the facts of one node, over a connection to it. Raises ``TransportError``."""
+    run = partial(_run, session, time_limit_s)
+    return surveyed_by(run, cluster, stack, node)
+
+
+def _run(session: Session, time_limit_s: float, command: Command) -> Transcript:
+    return session.run(replace(command, time_limit_s=time_limit_s))
+
+
+def surveyed_by(
+    run: Callable[[Command], Transcript], cluster: Cluster, stack: Stack | None, node: str
+) -> NodeAnswer:
+    """Return the facts of one node, whose commands ``run`` runs. Raises ``TransportError``."""
     probe = _Probe(cluster, stack, secrets.token_hex(8))
-
-    def answer(command: Command) -> Transcript:
-        return session.run(replace(command, node=node, time_limit_s=time_limit_s))
-
-    root = answer(probe.as_root) if probe.as_root else None
-    return probe.read(node, _joined(answer(probe.own), root))
+    root = run(replace(probe.as_root, node=node)) if probe.as_root else None
+    return probe.read(node, _joined(run(replace(probe.own, node=node)), root))
 
 
 class _Probe:
