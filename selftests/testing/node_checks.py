@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +60,40 @@ def checked(bench: Bench, *options: str, index: int = 0) -> subprocess.Completed
 def told(bench: Bench, *options: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(checked(bench, "--json", *options).stdout)
     return found
+
+
+def put(bench: Bench, path: str, text: str, index: int = 0) -> None:
+    """Write a file of a node; files of the lab that are equal are one file with several names."""
+    file = bench.home(index) / "root" / path
+    file.unlink()
+    file.write_text(text)
+
+
+def entered(bench: Bench, folder: Path, script: str, path: str, **variables: str) -> Path:
+    """A script that runs one of the examples on the node of the lab that Slurm names.
+
+    ``path`` are the folders of programs that are no part of the lab.
+    """
+    program = folder / "railgauge"
+    imports = "from railgauge.cli import main; raise SystemExit(main())"
+    program.write_text(
+        f"#!/bin/sh\nexec {sys.executable} -c {shlex.quote(imports)} "
+        f'"$@" --root {ROOT} --state "$PWD/state"\n'
+    )
+    program.chmod(0o755)
+    known = {"RAILGAUGE": program, "RAILGAUGE_HOSTFILE": hostfile(bench), **variables}
+    lines = [f"export {name}={shlex.quote(os.fspath(value))}" for name, value in known.items()]
+    made = folder / f"on-node-{script}"
+    made.write_text(
+        "\n".join(
+            (
+                "#!/bin/sh",
+                *lines,
+                f'cd "{bench.folder}/nodes/$SLURMD_NODENAME" || exit 9',
+                f'export PATH="$PWD/bin:{path}"',
+                f"exec {ROOT}/examples/{script}\n",
+            )
+        )
+    )
+    made.chmod(0o755)
+    return made
