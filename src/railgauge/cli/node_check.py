@@ -6,17 +6,13 @@ import argparse
 import os
 import time
 
-from railgauge.cli import node_lines
-from railgauge.cli.node_lines import CheckedNode
 from railgauge.cli.node_report import NodeReport
 from railgauge.config import hostfile, thresholds
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster, Node
 from railgauge.core.node_names import tool_address, why_not
-from railgauge.judging import stamp
 from railgauge.run import this_node
 from railgauge.run.node_state import NodeState
-from railgauge.verdict import one_node
 
 
 def made(options: argparse.Namespace, named: str, state: NodeState, until: float) -> NodeReport:
@@ -25,12 +21,21 @@ def made(options: argparse.Namespace, named: str, state: NodeState, until: float
     cluster = this_node.alone(*_cluster(options, named))
     platform = thresholds.load(cluster.platform, options.root / "thresholds")
     platform = thresholds.on_site(platform, cluster, cluster.source)
-    reading = this_node.read(platform, cluster, until, state)
+    survey = this_node.begun(platform, cluster, until)
+
+    # The survey runs while this is imported.
+    from railgauge.cli import node_lines  # noqa: PLC0415
+    from railgauge.judging import stamp  # noqa: PLC0415
+    from railgauge.run import node_counters  # noqa: PLC0415
+    from railgauge.verdict import one_node  # noqa: PLC0415
+
+    answer, counted = survey.answer(), node_counters.counted(platform, cluster, survey)
+    reading = one_node.NodeReading(answer, counted, node_counters.earlier(state, counted))
     findings = one_node.judged(platform, cluster, reading, has_jobs=options.busy)
-    evidence = stamp.of_nodes([reading.answer], cluster.transport)
+    evidence = stamp.of_nodes([answer], cluster.transport)
     took_s = time.monotonic() - began
     return node_lines.report(
-        CheckedNode(cluster.nodes[0].name, platform.name, evidence, findings, took_s)
+        node_lines.CheckedNode(survey.node, platform.name, evidence, findings, took_s)
     )
 
 

@@ -23,6 +23,7 @@ from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.leases.files import Leases
 from railgauge.planning import plan, telemetry
+from railgauge.planning.vendor import platform_stack
 from railgauge.run import control_host
 from railgauge.run.disk_quota import DiskQuota
 from railgauge.run.engine import CaseEngine
@@ -227,7 +228,7 @@ def _as_declared(reached: Node, said: Node) -> Node:
 def _live(
     settings: RunSettings, cluster: Cluster, store: Store, surveyed: Surveyed, tag: Tag
 ) -> Sessions:
-    again = partial(surveyed_again, cluster, plan.platform_stack(settings.platform))
+    again = partial(surveyed_again, cluster, platform_stack(settings.platform))
     watch = Watch(store, cluster.rootfs, lambda: surveyed.found, again)
     return Sessions(
         cluster,

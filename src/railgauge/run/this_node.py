@@ -1,36 +1,29 @@
-"""Reads the machine that this process runs on as one node of a cluster, within a time."""
+"""Reads the machine that this process runs on as one node of a cluster, within a time.
+
+Importing what judges a node takes longer than its survey's first commands. So the survey is begun
+with few imports, and the rest is imported while it runs.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import time
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 
 from railgauge.config.thresholds import Platform
-from railgauge.core.codec import from_plain, to_plain
-from railgauge.core.errors import BadInput, CommandTimedOut, CountersUnread, NoEvidence
+from railgauge.core.errors import CommandTimedOut
 from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.facts import NodeAnswer
-from railgauge.facts.counters import CounterReading, parse_reading
-from railgauge.planning import counters
-from railgauge.planning.part import within
-from railgauge.planning.plan import platform_stack
-from railgauge.run.node_state import NodeState, read_json
-from railgauge.run.store import write_whole
-from railgauge.run.survey import surveyed_by
-from railgauge.transport import Session
+from railgauge.planning.vendor import platform_stack
+from railgauge.run.probing import NodeProbe, joined
+from railgauge.transport import Running, Session
 from railgauge.transport.registry import connect
 from railgauge.transport.tag import Tag
-from railgauge.verdict.one_node import NodeReading
 
 _LOCAL = "local"
 _NO_LINE = 2**63  # which is never printed
 _SETTLES_S = 2.0
-_KEPT_S = 3600.0
 
 
 def alone(cluster: Cluster, name: str) -> Cluster:
@@ -38,74 +31,65 @@ def alone(cluster: Cluster, name: str) -> Cluster:
 
     Root need not become root: the node may have no sudo.
     """
-    one = replace(within(cluster, (name,)), transport=_LOCAL)
-    if os.geteuid() != 0:
-        return one
-    return replace(one, nodes=tuple(replace(node, become=()) for node in one.nodes))
+    (node,) = (node for node in cluster.nodes if node.name == name)
+    become = () if os.geteuid() == 0 else node.become
+    return replace(cluster, nodes=(replace(node, become=become),), groups={}, transport=_LOCAL)
 
 
-def read(platform: Platform, cluster: Cluster, until: float, state: NodeState) -> NodeReading:
-    """Survey the one node of a cluster, which is this machine, and read its counters.
+@dataclass(frozen=True, slots=True)
+class BegunSurvey:
+    """The survey of this machine while it runs; ``root`` is its part that only root can read.
 
-    What is not printed until then, by the monotonic clock, is not known.
+    What is not printed by ``until``, by the monotonic clock, is not known.
     """
+
+    node: str
+    until: float
+    session: Session
+    probe: NodeProbe
+    own: Running
+    root: Running | None
+
+    def answer(self) -> NodeAnswer:
+        """Wait for the survey, and return the facts of the node, or why there are none."""
+        root = self._ended(self.root) if self.root else None
+        return self.probe.read(self.node, joined(self._ended(self.own), root))
+
+    def run(self, command: Command) -> Transcript:
+        """Run another command in the time that is left.
+
+        Raises ``CommandTimedOut`` if none is left, and other errors of a transport.
+        """
+        if time.monotonic() >= self.until:
+            raise CommandTimedOut("no time was left to read it", where=self.node)
+        return self._ended(_started(self.session, replace(command, node=self.node), self.until))
+
+    def _ended(self, running: Running) -> Transcript:
+        """Return what a command has printed until its end or until the time is over.
+
+        The kernel may not let a command end that waits for a device, and nobody is to wait for it:
+        the time limit on the node ends it when it can be ended.
+        """
+        running.line(_NO_LINE, max(0.0, self.until - time.monotonic()))
+        if running.has_ended:
+            return running.wait(_SETTLES_S)
+        return replace(running.so_far(), error=CommandTimedOut.kind)
+
+
+def begun(platform: Platform, cluster: Cluster, until: float) -> BegunSurvey:
+    """Begin the survey of the one node of a cluster, which is this machine."""
     (node,) = cluster.nodes
     session = connect(_LOCAL, node, Tag(f"node-{secrets.token_hex(6)}", "main"))
-    run = partial(_in_time, session, until)
-    try:
-        found: NodeAnswer = surveyed_by(run, cluster, platform_stack(platform), node.name)
-    except NoEvidence as error:
-        found = error
-    counted = None if platform.growth is None else _counted(platform, cluster, run)
-    return NodeReading(found, counted, _earlier(state, counted))
+    probe = NodeProbe(cluster, platform_stack(platform), secrets.token_hex(8))
+    own = _started(session, replace(probe.own, node=node.name), until)
+    as_root = replace(probe.as_root, node=node.name) if probe.as_root else None
+    root = _started(session, as_root, until) if as_root else None
+    return BegunSurvey(node.name, until, session, probe, own, root)
 
 
-def _in_time(session: Session, until: float, command: Command) -> Transcript:
-    """Return what a command has printed until its end or until then.
-
-    The kernel may not let a command end that waits for a device, and nobody is to wait for it: the
-    time limit on the node ends it when it can be ended. Raises ``CommandTimedOut`` if none is left.
-    """
-    left_s = until - time.monotonic()
-    if left_s <= 0:
-        raise CommandTimedOut("no time was left to read it", where=command.node)
-    running = session.start(replace(command, time_limit_s=left_s))
-    running.line(_NO_LINE, left_s)
-    if running.has_ended:
-        return running.wait(_SETTLES_S)
-    return replace(running.so_far(), error=CommandTimedOut.kind)
+def _started(session: Session, command: Command, until: float) -> Running:
+    left_s = max(_LEAST_S, until - time.monotonic())
+    return session.start(replace(command, time_limit_s=min(command.time_limit_s, left_s)))
 
 
-def _counted(
-    platform: Platform, cluster: Cluster, run: Callable[[Command], Transcript]
-) -> CounterReading | NoEvidence:
-    (node,) = cluster.nodes
-    try:
-        said = run(counters.reading(node.name, platform, cluster))
-    except NoEvidence as error:
-        return CountersUnread(error.what, where=node.name)
-    if said.error:
-        what = f"the reading of the counters ended with {said.error}"
-        return CountersUnread(what, where=node.name)
-    return parse_reading(said.stdout, counters.stack_of(platform))
-
-
-def _earlier(state: NodeState, now: CounterReading | NoEvidence | None) -> CounterReading | None:
-    """Return the reading that an earlier check kept, and keep this one in its place if it is old.
-
-    A check each minute must not look at a minute alone: what grows slowly grows in an hour.
-    """
-    if not isinstance(now, CounterReading):
-        return None
-    try:
-        found = from_plain(CounterReading, read_json(state.counters))
-    except BadInput:
-        found = None
-    if found is None or _is_old(found, now):
-        write_whole(state.counters, json.dumps(to_plain(now)))
-    return found
-
-
-def _is_old(earlier: CounterReading, now: CounterReading) -> bool:
-    before_s, now_s = earlier.up_s or 0.0, now.up_s or 0.0
-    return earlier.boot_id != now.boot_id or not 0 <= now_s - before_s < _KEPT_S
+_LEAST_S = 0.1
