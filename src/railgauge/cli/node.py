@@ -24,13 +24,13 @@ from railgauge.run.node_state import NodeState, own_folder, state_of
 
 HELP = "check the node that it runs on by itself, without SSH: for Slurm, Kubernetes and by hand"
 EXAMPLE = (
-    "example: railgauge node --hostfile hostfiles/mine.yaml; it measures and changes nothing. "
+    "example: railgauge node --hostfile hostfiles/mine.yaml; it changes nothing. "
     "Exit codes: 0 accepted, 1 rejected, 10 incomplete, 2 bad usage or input. With --format slurm "
     "1 is for what railgauge triage drains a node for, with the reason, 10 for what is not known, "
     "and 0 for the rest, in silence; with --format npd these are 1, 2 and 0, as "
     "node-problem-detector has them"
 )
-_BUDGET_S, _LEAST_S, _MOST_S = 50.0, 10.0, 600.0
+_BUDGET_S, _LEAST_S, _MOST_S = 50.0, 10.0, 7200.0
 _SECONDS_PER_MINUTE = 60.0
 
 
@@ -54,6 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cache", type=_minutes, default=0.0, metavar="MINUTES",
         help="tell the last result if it is younger and rejects nothing (default: check anew)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--measure", action="append", default=[], metavar="NAME",
+        help="also make this measurement of the platform file, of this node alone, while no other "
+        "run holds the node; may be repeated, and needs a longer --budget",
     )  # fmt: skip
     parser.add_argument(
         "--busy", action="store_true", help="the node may run jobs: processes on GPUs are no fault"
@@ -133,7 +138,8 @@ def _taken(named: str, budget_s: float) -> NodeReport:
 
 def _inputs(options: argparse.Namespace, named: str) -> str:
     """What a result depends on besides the node: a changed file makes another result."""
-    told = [__version__, named, options.platform, options.busy, os.fspath(options.root.absolute())]
+    told = [__version__, named, options.platform, options.busy, options.measure]
+    told += [os.fspath(options.root.absolute())]
     told += [_stamp(path) for path in _files(options)]
     return hashlib.sha256(repr(told).encode()).hexdigest()
 

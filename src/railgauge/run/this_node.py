@@ -45,6 +45,7 @@ class BegunSurvey:
 
     node: str
     until: float
+    tag: str
     session: Session
     probe: NodeProbe
     own: Running
@@ -79,12 +80,13 @@ class BegunSurvey:
 def begun(platform: Platform, cluster: Cluster, until: float) -> BegunSurvey:
     """Begin the survey of the one node of a cluster, which is this machine."""
     (node,) = cluster.nodes
-    session = connect(_LOCAL, node, Tag(f"node-{secrets.token_hex(6)}", "main"))
+    tag = f"node-{secrets.token_hex(6)}"
+    session = connect(_LOCAL, node, Tag(tag, "main"))
     probe = NodeProbe(cluster, platform_stack(platform), secrets.token_hex(8))
     own = _started(session, replace(probe.own, node=node.name), until)
     as_root = replace(probe.as_root, node=node.name) if probe.as_root else None
     root = _started(session, as_root, until) if as_root else None
-    return BegunSurvey(node.name, until, session, probe, own, root)
+    return BegunSurvey(node.name, until, tag, session, probe, own, root)
 
 
 def _started(session: Session, command: Command, until: float) -> Running:

@@ -1,18 +1,18 @@
 """Judge one node by itself, by its facts, its kernel's log and its counters. Pure.
 
-The rules and the words are those of an acceptance; nothing is measured. What an acceptance holds
-against the other nodes of the cluster cannot be judged here, and is listed by name.
+The rules and the words are those of an acceptance. What it holds against the other nodes of the
+cluster cannot be judged here, and is listed by name. What the node measured alone is judged too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from railgauge.config.thresholds import Platform
 from railgauge.config.thresholds.model import Expectation
-from railgauge.core.errors import CommandTimedOut, NoEvidence
-from railgauge.core.model import Cluster, Outcome
+from railgauge.core.errors import CommandTimedOut, MetricMissing, NoEvidence
+from railgauge.core.model import Case, Cluster, Outcome
 from railgauge.core.question import FACT, CaseResult
 from railgauge.core.terms import Verdict
 from railgauge.diagnosis import Cause, RunResults, diagnose
@@ -23,7 +23,7 @@ from railgauge.judging import among, growth
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.growth import CountedSpan, NodeCounters, device_names
 from railgauge.judging.record import ItemRecord, settled
-from railgauge.planning import demand
+from railgauge.planning import alone, demand
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.plan import Level
 from railgauge.verdict import kernel_log
@@ -41,11 +41,13 @@ class NodeReading:
     """What was read on a node; ``earlier`` and ``counters`` are two readings of its counters.
 
     ``counters`` is ``None`` if the platform limits no growth, ``earlier`` if there is no reading.
+    ``measured`` are the results of measurements of this node alone.
     """
 
     answer: NodeAnswer
     counters: CounterReading | NoEvidence | None = None
     earlier: CounterReading | None = None
+    measured: Mapping[Case, CaseResult] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +83,22 @@ def judged(
     (node,) = cluster.nodes
     left_out = _JOBS if has_jobs else ()
     expected = {name: e for name, e in platform.expected.items() if name not in left_out}
-    alone = {name: e for name, e in expected.items() if not _is_among_nodes(e)}
-    asked = replace(platform, expected=alone, measurements={})
+    own = {name: e for name, e in expected.items() if not _is_among_nodes(e)}
+    asked = replace(platform, expected=own, measurements={})
     found = RunResults({}, {node.name: seen.answer}, asked, cluster)
     span, why_not = _span(seen)
     records = (
         *_facts(found),
         *kernel_log.since_boot(found),
         *_counters(node.name, seen, found, span),
+        *_measurements(replace(found, platform=platform), seen),
     )
-    results = replace(found, records={record.id: record for record in records})
+    by_id = {record.id: record for record in records}
+    results = replace(found, platform=platform, records=by_id, kept=seen.measured.get)
     # A survey that did not end names one reason for all items, and no cause of each.
     is_late = isinstance(seen.answer, CommandTimedOut)
     causes = () if is_late else diagnose(results)
-    not_alone = tuple(sorted(expected.keys() - alone.keys()))
+    not_alone = tuple(sorted(expected.keys() - own.keys()))
     return NodeFindings(records, causes, not_alone, (why_not,) if why_not else ())
 
 
@@ -117,6 +121,23 @@ def _facts(results: RunResults) -> Iterator[ItemRecord]:
 
 def _nothing_measured(_case: object) -> CaseResult:
     return CaseResult(())
+
+
+def _measurements(results: RunResults, seen: NodeReading) -> Iterator[ItemRecord]:
+    """The items of what was measured, as the smallest level that makes it asks for them."""
+
+    def result(case: Case) -> CaseResult:
+        if case not in seen.measured:
+            raise MetricMissing(f"{case.measurement} was not measured in this check")
+        return seen.measured[case]
+
+    assessor = Assessor(results.platform, results.found, result)
+    for case in seen.measured:
+        level = alone.level_of(results.platform.measurements[case.measurement], case.nodes[0])
+        for one in demand.demands(DemandInputs(results.platform, results.cluster, level)):
+            if one.key.subject == case.measurement:
+                begun = replace(not_run(one, ""), questions=(one.question,))
+                yield settled(begun, *assessor.answers(begun.questions))
 
 
 def _span(seen: NodeReading) -> tuple[CountedSpan | None, str]:
