@@ -49,7 +49,9 @@ def test_slurm_gets_nothing_of_a_good_node_and_the_reason_of_a_broken_one(start_
     bench = start_lab("h200", "ecc@h200-01:3", "port-down@h200-01:mlx5_1")
     done = checked(bench, "--format", "slurm")
     assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout == "railgauge: link-down mlx5_1, gpu-memory-errors gpu3, node check\n"
+    assert (
+        done.stdout == "railgauge: link-down mlx5_1, gpu-memory-errors gpu3, simulated node check\n"
+    )
     npd = checked(bench, "--format", "npd")
     assert (npd.returncode, npd.stdout) == (1, done.stdout)
 

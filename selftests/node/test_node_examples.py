@@ -44,9 +44,8 @@ def test_a_good_node_is_checked_in_silence(run, script):
 
 
 def test_a_node_with_a_fault_is_drained_with_the_cause(run):
-    drained = (
-        "<update><nodename=viper><state=drain><reason=railgauge: link-down mlx5_0, node check>"
-    )
+    reason = "railgauge: link-down mlx5_0, simulated node check"
+    drained = f"<update><nodename=viper><state=drain><reason={reason}>"
     assert outcome(run("slurm-health.sh", FAULT)) == (0, drained, "")
     failed = run("slurm-health.sh", FAULT, said="drained Prolog error")
     assert outcome(failed) == (0, drained, "")
@@ -57,7 +56,7 @@ def test_a_node_that_somebody_drained_keeps_its_reason(run):
 
 
 def test_a_prolog_fails_for_a_fault_alone(run):
-    said = "node check (1): railgauge: link-down mlx5_0, node check\n"
+    said = "node check (1): railgauge: link-down mlx5_0, simulated node check\n"
     assert outcome(run("slurm-prolog.sh", FAULT)) == (1, "", said)
     unseen = run("slurm-prolog.sh", "tool-missing@viper:ibv_devinfo")
     assert (unseen.returncode, unseen.stdout) == (0, "")

@@ -31,7 +31,10 @@ class CheckedNode:
 
 
 def report(checked: CheckedNode) -> NodeReport:
-    reason = drain_reason(map(_name, causes), _SEEN_IN) if (causes := _draining(checked)) else ""
+    seen_in = (
+        _SEEN_IN if checked.evidence != Evidence.SIMULATED else f"{checked.evidence} {_SEEN_IN}"
+    )
+    reason = drain_reason(map(_name, causes), seen_in) if (causes := _draining(checked)) else ""
     verdict, details = checked.findings.verdict, tuple(_details(checked))
     return NodeReport(verdict, _headline(checked), reason, details, _data(checked))
 
