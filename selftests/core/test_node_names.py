@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from railgauge.core.naming import folded, unfolded
-from railgauge.core.node_names import is_name, tool_address, why_not
+from railgauge.core.node_names import file_name, is_name, tool_address, why_not
 
 NAMES = [
     "n1", "MX01", "rack1-gpu02.example.org", "gpu_01", "a..b", "n1.", "a" * 253, "xn--bcher-kva",
@@ -20,6 +20,8 @@ NAMES = [
 def test_a_name_that_dns_can_hold_is_a_name(name):
     assert is_name(name)
     assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}", tool_address(name))
+    assert len(f"{file_name(name)}.lease".encode()) <= 255
+    assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", file_name(name))
 
 
 @pytest.mark.parametrize(
@@ -43,6 +45,11 @@ def test_a_name_that_dns_can_hold_is_a_name(name):
 def test_what_cannot_be_a_name_says_why(name, why):
     assert why_not(name).startswith(why)
     assert why_not(name).isprintable()
+
+
+def test_names_that_are_alike_have_different_files():
+    alike = ["ノード1", "サーバ1", "bücher", "BÜCHER", "xn--bcher-kva", "a" * 253, "a" * 252 + "b"]
+    assert len({*map(file_name, alike)}) == len(alike)
 
 
 LETTERS = st.characters(categories=["Ll", "Lu", "Lo", "Lm", "Mn", "Nd", "Pd"])

@@ -19,7 +19,7 @@ from railgauge.facts import NodeFacts, parse_probe, probe_script
 from railgauge.judging.among import DEVICES
 from railgauge.judging.expectation import declared_at, judge_at, value_at
 from railgauge.planning import expectations
-from railgauge.planning.plan import platform_stack
+from railgauge.planning.vendor import platform_stack
 
 NODES = ("n1", "n2", "n3")
 _NONCE = "0"

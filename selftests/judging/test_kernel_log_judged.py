@@ -10,7 +10,7 @@ from railgauge.config import thresholds
 from railgauge.core.model import Outcome
 from railgauge.facts.kernel.log import KernelRecord
 from railgauge.facts.model import LoggedFault
-from railgauge.judging.kernel_log import ITEMS, KernelWindow, Ran, judged, shown
+from railgauge.judging.kernel_log import ITEMS, KernelWindow, Ran, judged, judged_since_boot, shown
 
 H200 = thresholds.load("h200", ROOT / "thresholds")
 KNOWN = {"0000:4e:00": "gpu3", "0000:5c:00": "mlx5_0", "ib0": "mlx5_0", "eno1": "eno1"}
@@ -255,3 +255,23 @@ def test_faults_from_before_the_run_fail_a_sign_off_and_are_listed_below_it():
 def test_a_platform_that_does_not_limit_them_judges_none():
     old = replace(H200, kernel_log=replace(H200.kernel_log, since_boot=None))
     assert [one.metric for one in before("signoff", old)] == ["kernel_log"]
+
+
+# --- a node that checks itself, without a run ---
+
+
+def test_of_a_node_that_checks_itself_each_fault_since_its_boot_fails():
+    faults = [
+        LoggedFault(f"3,{4 + i},4000000,-;{text}", i + 1) for i, text in enumerate((XID, "x"))
+    ]
+    (one,) = judged_since_boot("n1", faults, KNOWN, "basis")
+    assert (one.metric, one.outcome) == ("gpu-xid", Outcome.FAILED)
+    assert (one.measured, one.points_at) == ("Xid 79 at gpu3, 1 line", (("n1", "gpu3"),))
+    assert "(1 line, since boot)" in one.reason
+    (two,) = judged_since_boot("n1", [replace(faults[0], count=2)], {}, "basis")
+    assert two.measured.endswith(", 2 lines")
+
+
+def test_of_a_node_that_checks_itself_no_fault_is_a_pass():
+    (one,) = judged_since_boot("n1", (), KNOWN, "basis")
+    assert (one.metric, one.outcome, one.basis) == ("kernel_log", Outcome.PASSED, "basis")

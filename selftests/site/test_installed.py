@@ -18,9 +18,20 @@ NO_VERDICT = (3, 4)
 TIME_LIMIT_S = 120.0
 
 
+# A hostfile with a complaint: only for its words jsonschema is imported.
+WRONG = ("--hostfile", "wrong.yaml")
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return make_project(tmp_path_factory.mktemp("installed") / "site")
+    made = make_project(tmp_path_factory.mktemp("installed") / "site")
+    made.write(WRONG[1], "cluster: c\nplatform: connectx4-homelab\nnodse: n1\n")
+    return made
+
+
+def hostfile_for(module: str) -> tuple[str, str]:
+    """The options with a hostfile that makes a run import this package."""
+    return WRONG if module == "jsonschema" else HOMELAB
 
 
 def started(
@@ -57,7 +68,8 @@ def broken(folder: Path, module: str, how: str = "raise ImportError('broken on p
 )
 def test_a_broken_package_is_no_verdict(project: Project, tmp_path: Path, module: str) -> None:
     before = sorted((project.folder / "reports").glob("*/verdict.json"))
-    words = ("-m", "pytest", "-p", "no:hypothesispytest", *HOMELAB, *BARE_SMOKE)
+    hostfile = hostfile_for(module)
+    words = ("-m", "pytest", "-p", "no:hypothesispytest", *hostfile, *BARE_SMOKE)
     done = started(project, (sys.executable,), broken(tmp_path, module), words)
     assert done.returncode in NO_VERDICT, done.stdout + done.stderr
     (line,) = lines_of(done)
@@ -66,7 +78,7 @@ def test_a_broken_package_is_no_verdict(project: Project, tmp_path: Path, module
     assert sorted((project.folder / "reports").glob("*/verdict.json")) == before
 
 
-# Imported with the plugin, when the hostfile is read, and when the nodes are reached.
+# Imported with the plugin, when a hostfile is refused, and when the nodes are reached.
 @pytest.mark.parametrize("module", ["ClusterShell", "jsonschema", "fabric"])
 @pytest.mark.parametrize(
     ("how", "says"),
@@ -80,7 +92,8 @@ def test_a_damaged_package_is_told_in_one_line(
     project: Project, tmp_path: Path, module: str, how: str, says: str
 ) -> None:
     """It gave a traceback of pytest, some with a verdict below it, or nothing and exit code 1."""
-    words = ("-m", "pytest", "-p", "no:hypothesispytest", *HOMELAB, *BARE_SMOKE)
+    hostfile = hostfile_for(module)
+    words = ("-m", "pytest", "-p", "no:hypothesispytest", *hostfile, *BARE_SMOKE)
     done = started(project, (sys.executable,), broken(tmp_path, module, how), words)
     printed = done.stdout + done.stderr
     assert done.returncode in NO_VERDICT, printed
@@ -95,7 +108,7 @@ def test_a_damaged_package_is_told_in_one_line_by_a_command(
 ) -> None:
     command = ("-c", "import sys; from railgauge.cli import main; sys.exit(main())", "plan")
     done = started(
-        project, (sys.executable,), broken(tmp_path, "jsonschema", how), (*command, *HOMELAB)
+        project, (sys.executable,), broken(tmp_path, "jsonschema", how), (*command, *WRONG)
     )
     assert done.returncode in NO_VERDICT, done.stderr
     (line,) = done.stderr.splitlines()

@@ -134,11 +134,13 @@ def _launch_nobody(folder: Path, configuration: Path, _block: socket.socket) -> 
 
 
 @contextlib.contextmanager
-def laid_out(folder: Path, platform: str, *faults: str, nodes: int) -> Iterator[Bench]:
+def laid_out(
+    folder: Path, platform: str, *faults: str, nodes: int, names: tuple[str, ...] = ()
+) -> Iterator[Bench]:
     """A lab that nobody serves, without noise."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("railgauge_lab.cluster._launch", _launch_nobody)
-        one = lab.start(cluster(platform), nodes=nodes, seed=0, faults=faults, folder=folder)
+        one = lab.start(cluster(platform, names), nodes=nodes, seed=0, faults=faults, folder=folder)
     with one:
         yield Bench(one, folder)
 

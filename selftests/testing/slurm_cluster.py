@@ -133,11 +133,11 @@ def cluster(*names: str, **settings: object) -> Cluster:
 
 
 @contextmanager
-def slurm_cluster(folder: Path) -> Iterator[Slurm]:
-    """Every started process is ended by its process group."""
+def slurm_cluster(folder: Path, more: str = "") -> Iterator[Slurm]:
+    """Every started process is ended by its process group. ``more`` is added to ``slurm.conf``."""
     names = [f"n{number:02}" for number in range(1, 6)]
     conf = folder / "slurm.conf"
-    conf.write_text(_conf(folder, names))
+    conf.write_text(_conf(folder, names) + more)
     (folder / "state").mkdir()
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "SALLOC"))}
     slurm = Slurm(folder, {**inherited, "PATH": PATH, "SLURM_CONF": str(conf)})

@@ -30,7 +30,7 @@ from railgauge.report import junit
 from railgauge.report.lines import of_items
 from railgauge.stacks import GpuFacts
 from railgauge.verdict import closing, decision
-from railgauge.verdict.kernel_log import made_of
+from railgauge.verdict.kernel_log import made_of, since_boot
 
 BASIS = Basis("standard", "made up for a test")
 ASKED = replace(ONE, kernel_log=KernelLog(BASIS))
@@ -130,6 +130,21 @@ def test_faults_that_are_not_known_or_masked_are_an_error():
     for faults, missing in (((), {"kernel_faults": "it did not ask for it"}), ((hidden,), {})):
         said = signed("signoff", *faults, missing=missing)
         assert (said.verdict, said.counts.error) == ("incomplete", 1)
+
+
+def test_a_node_that_checks_itself_has_an_item_of_its_log_since_boot():
+    """Unknown or masked faults are an error, as is a node that was not surveyed."""
+    assert list(since_boot(results(platform=ASKED))) == []
+    masked = LoggedFault(OLD.line.replace("NVRM: Xid", MASK), 1)
+    unread = facts("n2", missing={"kernel_faults": "it did not ask for it"})
+    for found in (unread, facts("n2", kernel_faults=(masked,)), NodeUnreachable("gone")):
+        of = {
+            item.nodes: item
+            for item in since_boot(results(found={"n2": found}, platform=SINCE_BOOT))
+        }
+        assert of["n2",].outcome is Outcome.ERROR
+    outcomes = {item.outcome for item in since_boot(results(platform=SINCE_BOOT))}
+    assert outcomes == {Outcome.PASSED}
 
 
 def test_a_line_whose_words_were_called_a_secret_is_an_error_and_hides_no_fault():

@@ -10,7 +10,6 @@ import argparse
 import io
 import os
 import sys
-import traceback
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -23,7 +22,6 @@ from railgauge.core.exhaustion import bound_thread_starts
 from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.terms import EXIT_CODES_IN_WORDS
 from railgauge.run import progress_line, streams
-from railgauge.site import installed
 
 _BAD_USAGE = 2
 _BROKEN = 3
@@ -35,6 +33,7 @@ COMMANDS = {
     "parse": "railgauge.cli.parse",
     "judge": "railgauge.cli.judge",
     "check": "railgauge.cli.check",
+    "node": "railgauge.cli.node",
     "plan": "railgauge.cli.plan",
     "platform": "railgauge.cli.platform",
     "leaves": "railgauge.cli.leaves",
@@ -93,6 +92,10 @@ def _run(words: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except (Exception, SystemExit) as error:
+        import traceback  # noqa: PLC0415 - these two take 0.03 s to import
+
+        from railgauge.site import installed  # noqa: PLC0415
+
         if failed := installed.failed_import(error):
             print(f"railgauge: {text.printable(installed.told(failed))}", file=sys.stderr)
             return _BROKEN

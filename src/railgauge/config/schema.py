@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from railgauge.config.quick_schema import satisfies
 from railgauge.core.errors import BadInput
 
 JsonPath = Sequence[str | int]
@@ -50,9 +51,12 @@ def _checked(schema: str, document: str, definition: str) -> Sequence[tuple[Json
 
 
 def _complaints(schema: Any, document: object, definition: str) -> Iterator[tuple[JsonPath, str]]:
+    more = {"$ref": f"#/$defs/{definition}"} if definition in schema.get("$defs", {}) else {}
+    if satisfies({**schema, **more}, document):
+        return
+
     from jsonschema import Draft202012Validator  # noqa: PLC0415 - 0.2 s of CPU to import
 
-    more = {"$ref": f"#/$defs/{definition}"} if definition in schema.get("$defs", {}) else {}
     validator = Draft202012Validator({**schema, **more})
     found = islice(validator.iter_errors(document), _MOST)
     for error in sorted(found, key=lambda error: list(map(str, error.path))):

@@ -8,11 +8,12 @@ A name is one that DNS can hold, also an internationalized one, or one with unde
     "has ' ', and a name has letters, digits, dots, hyphens and underscores"
 
 A name is in test ids, NodeSets, shell words and reports as it is; it never has ``@`` or ``~``, a
-colon, comma, slash or bracket.
+colon, comma, slash or bracket. In the names of files ``file_name`` stands for it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 
@@ -22,6 +23,7 @@ MOST_NODES = 20_000
 _LONGEST = 253  # characters of a name in DNS, by RFC 1035
 _ASCII = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _OTHER = re.compile(r"[^A-Za-z0-9._-]")
+_LONGEST_FILE = 120  # bytes of the 255 that a file's name may have, before a suffix
 
 
 def is_name(text: str) -> bool:
@@ -74,3 +76,10 @@ def tool_address(text: str) -> str:
 def spellings(name: str) -> set[str]:
     """Return a name as it is written, as programs on the nodes have it, and as pytest has it."""
     return {name, tool_address(name), name.encode("unicode_escape").decode("ascii")}
+
+
+def file_name(name: str) -> str:
+    """Return what stands for a node in the name of a file: the name, or its digest."""
+    if name.isascii() and len(name) <= _LONGEST_FILE:
+        return name
+    return f"node-{hashlib.sha256(name.encode()).hexdigest()[:32]}"

@@ -156,6 +156,11 @@ class Cause:
         """The first clause of what it says."""
         return self.says.partition("; ")[0]
 
+    @property
+    def drains(self) -> bool:
+        """Whether its node should get no new jobs; not if several parts are suspected."""
+        return self.confidence != OPEN and CATALOGUE[self.cause].triage.drains
+
     def to_json(self) -> dict[str, Any]:
         inferred: dict[str, Any] = {}
         if self.probability is not None:

@@ -118,6 +118,20 @@ def _before(
         )
 
 
+def judged_since_boot(
+    node: str, faults: Sequence[LoggedFault], known: Mapping[str, str], basis: str
+) -> tuple[Judgement, ...]:
+    """Return the judgements of a node that is checked by itself: each fault since its boot fails.
+
+    ``known`` are its devices by address and name.
+    """
+    read = ((fault, record_of(fault.line)) for fault in faults)
+    events = ((fault, event_of(record, known)) for fault, record in read if record)
+    told = [_told(node, event, fault.count, "since boot") for fault, event in events if event]
+    good = Judgement(SUBJECT, Outcome.PASSED, "none since boot", _NONE, basis, pointer=_POINTER)
+    return tuple(told) or (good,)
+
+
 def _of_a_declared_link(event: KernelEvent, declared: Collection[str]) -> KernelEvent:
     """The event; a link that the platform does not declare may go down without harm."""
     if event.kind.cause == LINK_FLAP and event.device not in declared:
@@ -144,12 +158,17 @@ def _worst(group: Sequence[KernelEvent]) -> KernelEvent:
 def _judgement(
     node: str, group: Sequence[KernelEvent], window: KernelWindow, running: RunsMade
 ) -> Judgement:
-    worst, first = _worst(group), group[0].record
     is_between = _is_between_runs(group, window, running)
     is_fault = _is_fault(group) and not is_between
-    count = "1 line" if len(group) == 1 else f"{len(group)} lines"
+    when = "between two runs" if is_between else _moment(group[0].record, window, running)
+    return _told(node, _worst(group), len(group), when, is_fault=is_fault)
+
+
+def _told(
+    node: str, worst: KernelEvent, lines: int, when: str, *, is_fault: bool = True
+) -> Judgement:
+    count = "1 line" if lines == 1 else f"{lines} lines"
     where = f" at {worst.device}" if worst.device else ""
-    when = "between two runs" if is_between else _moment(first, window, running)
     return Judgement(
         metric=worst.kind.cause,
         outcome=Outcome.FAILED if is_fault else Outcome.MARGINAL,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,27 @@ def locked(path: Path) -> Iterator[None]:
     with path.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+@contextmanager
+def locked_within(path: Path, time_limit_s: float) -> Iterator[bool]:
+    """Try to hold an exclusive lock on a file until the block ends; give whether it is held."""
+    until = time.monotonic() + time_limit_s
+    with path.open("ab") as file:
+        while not (is_locked := _try_lock(file)) and time.monotonic() < until:
+            time.sleep(_LOOK_S)
+        yield is_locked
+
+
+def _try_lock(file: BinaryIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+_LOOK_S = 0.1
 
 
 def held_open(path: Path) -> BinaryIO:

@@ -9,7 +9,7 @@ from railgauge.config.thresholds.counter_groups import BY_ETHTOOL, GROUPS
 from railgauge.core.model import Cluster, Command
 from railgauge.core.programs import folders
 from railgauge.facts.counters import PROGRAMS, reading_argv
-from railgauge.planning.plan import platform_stack
+from railgauge.planning.vendor import platform_stack
 from railgauge.stacks import Stack
 
 # Four tools of 20 s each, of which a node that does not answer waits for one.

@@ -24,7 +24,7 @@ from railgauge.planning.pairing import (
     rounds,
 )
 from railgauge.planning.variables import environment
-from railgauge.stacks import Stack, stack
+from railgauge.planning.vendor import platform_stack
 from railgauge.tools import Setting, check_plannable, container_of, flow, root_reason, tool
 from railgauge.tools.declared import misdeclared
 
@@ -300,11 +300,6 @@ def cases(platform: Platform, wanted: Level) -> Iterator[tuple[int, Case]]:
         for place, pairing in sorted(at, key=lambda one: turn(*one)):
             number = round_of[place] if isinstance(place, Pair) else 0
             yield number, case_at(measurement, wanted.name, place, pairing)
-
-
-def platform_stack(platform: Platform) -> Stack | None:
-    """Return the GPU vendor's stack, or ``None`` if no GPUs are under test."""
-    return stack(platform.gpus.vendor) if platform.gpus else None
 
 
 def commands(case: Case, platform: Platform, cluster: Cluster, port: int) -> tuple[Command, ...]:

@@ -9,6 +9,7 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.model import Cluster
 from railgauge.core.terms import Scope
 from railgauge.planning import plan
+from railgauge.planning.vendor import platform_stack
 from railgauge.tools import Setting, container_of
 from railgauge.tools.options import program
 
@@ -32,7 +33,7 @@ def programs(platform: Platform, cluster: Cluster) -> tuple[str, ...]:
         case = next((case for _, case in plan.cases(one, level)), None)
         if case is None:
             continue
-        setting = Setting(case, measurement, few, plan.platform_stack(one), one, {})
+        setting = Setting(case, measurement, few, platform_stack(one), one, {})
         for command in plan.commands(case, one, few, _PORT):
             found[command.argv[0]] = None
         if measurement.tool in _LAUNCHED:

@@ -222,7 +222,7 @@ class Controller:
 
     def _report(self, session: pytest.Session) -> None:
         """Reach the verdict, and write all reports but those of pytest's own plugins."""
-        self.verdict = self._decide()
+        self.verdict = decision.decide(self._run_plan(), self._findings())
         self.run.store.write_json("verdict.json", self.verdict.to_json())
         records = {item: self.records[item] for item in self.planned if item in self.records}
         self._lines = lines.of_run(records, holds_items=self.settings.holds_items)
@@ -260,8 +260,7 @@ class Controller:
             self._note_interrupt(session)
 
     def _note_interrupt(self, session: pytest.Session) -> None:
-        self._is_interrupted = True
-        session.exitstatus = pytest.ExitCode.INTERRUPTED
+        self._is_interrupted, session.exitstatus = True, pytest.ExitCode.INTERRUPTED
 
     def _soak(self, session: pytest.Session) -> None:
         """Measure the rounds of a soak, unless somebody ended the run before its last item."""
@@ -320,9 +319,6 @@ class Controller:
         """When the run began; when the recorded run did in a replay."""
         recorded = self.run.recorded
         return recorded.plan().began if recorded else self._began.isoformat(timespec="seconds")
-
-    def _decide(self) -> RunVerdict:
-        return decision.decide(self._run_plan(), self._findings())
 
     def _findings(self) -> RunResults:
         """The findings so far, read from the run's folder as ``railgauge verify`` does."""

@@ -14,7 +14,7 @@ from railgauge.core.errors import BadInput, Exhausted, NoEvidence, RailgaugeErro
 from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.core.programs import placed
 from railgauge.facts import NodeAnswer
-from railgauge.planning.plan import platform_stack
+from railgauge.planning.vendor import platform_stack
 from railgauge.plugin import options
 from railgauge.plugin.ending import Ending
 from railgauge.plugin.holding import HoldingHooks

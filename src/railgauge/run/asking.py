@@ -29,7 +29,7 @@ from railgauge.describing.readiness import ask, needs, peers
 from railgauge.describing.readiness.model import NodeSaid, NodeSeen, NodesSeen, SeenByOther
 from railgauge.facts import NodeAnswer, NodeFacts
 from railgauge.leases.holder import LeaseAnswer, Unleasable, answer, beat_s, hold_command
-from railgauge.planning.plan import platform_stack
+from railgauge.planning.vendor import platform_stack
 from railgauge.run.holding import allow_many_files, holder_here
 from railgauge.run.survey import surveyed_again
 from railgauge.stacks import Stack, stack

@@ -22,6 +22,7 @@ from railgauge.judging import traffic
 from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.planning import plan, telemetry
+from railgauge.planning.vendor import platform_stack
 from railgauge.run import control_host
 from railgauge.run.decided import Decisions, HeardDecisions
 from railgauge.run.disk_quota import DiskQuota
@@ -236,7 +237,7 @@ def _as_declared(reached: Node, said: Node) -> Node:
 def _live(
     settings: RunSettings, cluster: Cluster, store: Store, surveyed: Surveyed, tag: Tag
 ) -> Sessions:
-    again = partial(surveyed_again, cluster, plan.platform_stack(settings.platform))
+    again = partial(surveyed_again, cluster, platform_stack(settings.platform))
     watch = Watch(store, cluster.rootfs, lambda: surveyed.found, again)
     return Sessions(
         cluster,

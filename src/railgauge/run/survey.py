@@ -12,22 +12,16 @@ from typing import Any
 
 from railgauge import facts as node_facts
 from railgauge.core.codec import from_plain, to_plain
-from railgauge.core.devices import DeviceNames
-from railgauge.core.errors import BecomeRefused, CommandTimedOut, ConnectionLost, NoEvidence
+from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Cluster, Command, Transcript
-from railgauge.core.programs import folders
-from railgauge.facts import NodeAnswer, NodeFacts
-from railgauge.facts.clock import span_of
-from railgauge.facts.naming import declared
-from railgauge.facts.probe import PROGRAMS, ProbePart
-from railgauge.facts.visible import VISIBLE
+from railgauge.facts import NodeAnswer
 from railgauge.judging import inventory
 from railgauge.judging.stamp import Evidence
+from railgauge.run.probing import PROBE_LIMIT_S, NodeProbe, joined
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store, write_whole
 from railgauge.stacks import Stack
 from railgauge.transport import Answer, FanOut, Session
-from railgauge.transport.job import not_started
 from railgauge.transport.registry import fan_out
 from railgauge.transport.sessions import Sessions
 
@@ -36,9 +30,6 @@ FILE = "environment.json"
 
 OnAnswer = Callable[[NodeAnswer], None]
 
-# The probe gives each of its five or six tools 25 s, so a node on which all of them hang still
-# reports the facts from the kernel's files.
-_TIME_LIMIT_S = 180.0
 _AT_ONCE = 64
 
 
@@ -49,13 +40,13 @@ def survey(
 
     ``progress`` is called with each answer as it arrives; a slow node does not delay the others.
     """
-    probe = _Probe(cluster, stack, secrets.token_hex(8))
+    probe = NodeProbe(cluster, stack, secrets.token_hex(8))
     roots: dict[str, Transcript | NoEvidence] = {}
     if probe.as_root:
         roots.update(_answers(cluster, sessions, probe.as_root))
     found: dict[str, NodeAnswer] = {}
     for node, answer in _answers(cluster, sessions, probe.own):
-        found[node] = probe.read(node, _joined(answer, roots.get(node)))
+        found[node] = probe.read(node, joined(answer, roots.get(node)))
         progress(found[node])
     return {node.name: found[node.name] for node in cluster.nodes}
 
@@ -65,54 +56,16 @@ def surveyed_again(
     stack: Stack | None,
     node: str,
     session: Session,
-    time_limit_s: float = _TIME_LIMIT_S,
+    time_limit_s: float = PROBE_LIMIT_S,
 ) -> NodeAnswer:
     """Return the facts of one node, over a connection to it. Raises ``TransportError``."""
-    probe = _Probe(cluster, stack, secrets.token_hex(8))
+    probe = NodeProbe(cluster, stack, secrets.token_hex(8))
 
     def answer(command: Command) -> Transcript:
         return session.run(replace(command, node=node, time_limit_s=time_limit_s))
 
     root = answer(probe.as_root) if probe.as_root else None
-    return probe.read(node, _joined(answer(probe.own), root))
-
-
-class _Probe:
-    """The commands of a survey, and what their output says."""
-
-    def __init__(self, cluster: Cluster, stack: Stack | None, nonce: str) -> None:
-        """``as_root`` is ``None`` if no node's login may become root."""
-        self._cluster, self._stack, self._nonce = cluster, stack, nonce
-        becomes = any(node.become for node in cluster.nodes)
-        self.own = self._command(ProbePart.USER if becomes else ProbePart.ALL)
-        asked = replace(self._command(ProbePart.ROOT), plain=True, as_root=True)
-        self.as_root = asked if becomes else None
-
-    def _command(self, part: ProbePart) -> Command:
-        cluster = self._cluster
-        placed = folders(cluster.tools, PROGRAMS)
-        hiding = {k: v for k, v in cluster.environment.items() if VISIBLE.fullmatch(k)}
-        script = node_facts.probe_script(cluster.rootfs, self._stack, self._nonce, placed, part)
-        return Command("", ("sh", "-c", script), {"LC_ALL": "C", **hiding}, _TIME_LIMIT_S)
-
-    def read(self, node: str, answer: Transcript | NoEvidence) -> NodeAnswer:
-        read = _read(node, answer, self._nonce, self._stack)
-        names = DeviceNames(self._cluster.devices)
-        return declared(read, names) if isinstance(read, NodeFacts) else read
-
-
-def _joined(
-    answer: Transcript | NoEvidence, root: Transcript | NoEvidence | None
-) -> Transcript | NoEvidence:
-    """Return the login user's answer with the sections that root printed.
-
-    If nothing could be run as root, that is the node's answer.
-    """
-    if not isinstance(answer, Transcript) or not isinstance(root, Transcript):
-        return answer
-    if root.error == BecomeRefused.kind:
-        return root
-    return replace(answer, stdout=f"{answer.stdout}\n{root.stdout}")
+    return probe.read(node, joined(answer(probe.own), root))
 
 
 def _answers(cluster: Cluster, sessions: Sessions, command: Command) -> Iterator[Answer]:
@@ -142,21 +95,6 @@ def _ask(node: str, sessions: Sessions, command: Command) -> Answer:
         return node, sessions[node].run(replace(command, node=node))
     except NoEvidence as error:
         return node, error
-
-
-def _read(
-    node: str, answer: Transcript | NoEvidence, nonce: str, stack: Stack | None
-) -> NodeAnswer:
-    if isinstance(answer, NoEvidence):
-        return answer
-    if answer.error == ConnectionLost.kind:
-        return ConnectionLost("the connection ended during the probe", where=node)
-    if refusal := not_started(answer):
-        return refusal
-    if answer.error and nonce not in answer.stdout:
-        return CommandTimedOut(f"the probe ended with {answer.error}", where=node)
-    # A probe that was cut off still gives the facts that arrived; the others are missing.
-    return node_facts.parse_probe(node, answer.stdout, nonce, stack, span_of(answer))
 
 
 def keep(found: Mapping[str, NodeAnswer], store: Store, settings: RunSettings) -> None:

@@ -23,7 +23,13 @@ from railgauge.facts.kernel import log
 from railgauge.facts.kernel.before import up_to
 from railgauge.facts.kernel.events import devices
 from railgauge.facts.model import LoggedFault
-from railgauge.judging.kernel_log import ITEMS, KernelWindow, Ran, judged
+from railgauge.judging.kernel_log import (
+    ITEMS,
+    KernelWindow,
+    Ran,
+    judged,
+    judged_since_boot,
+)
 from railgauge.judging.record import ItemRecord, settled
 from railgauge.verdict.unanswered import never_ran
 
@@ -48,6 +54,30 @@ def made_of(results: RunResults) -> Iterator[ItemRecord]:
         return
     for node in results.cluster.nodes:
         yield _item(node.name, results)
+
+
+def since_boot(results: RunResults) -> Iterator[ItemRecord]:
+    """Return the record of what the kernel of each node logged between its boot and the survey.
+
+    None if the platform does not ask for it. It is for nodes that are checked without a run.
+    """
+    asked = results.platform.kernel_log
+    if asked is None or asked.since_boot is None:
+        return
+    for node in results.cluster.nodes:
+        yield _since_boot(node.name, results, str(asked.since_boot))
+
+
+def _since_boot(node: str, results: RunResults, basis: str) -> ItemRecord:
+    begun, found = ITEMS.begun(node), results.found[node]
+    if isinstance(found, NoEvidence):
+        return settled(begun, (), found)
+    try:
+        faults = _faults(node, results)
+    except NoEvidence as error:
+        return settled(begun, (), _at(node, error))
+    told = judged_since_boot(node, faults, devices(found), basis)
+    return settled(begun, told, _masked(node, KernelWindow((), {}, 0, before=faults)))
 
 
 def _item(node: str, results: RunResults) -> ItemRecord:

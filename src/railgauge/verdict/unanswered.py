@@ -32,7 +32,7 @@ def unanswered(
     accounted = {key for r in records.values() if r.outcome not in _GOOD for key in _keys(r)}
     for demand in demanded:
         if demand.question not in answered and demand.key not in accounted:
-            yield _record(demand, why or NOT_ASKED)
+            yield not_run(demand, why or NOT_ASKED)
 
 
 def _keys(item: ItemRecord) -> Iterator[ItemKey]:
@@ -40,7 +40,8 @@ def _keys(item: ItemRecord) -> Iterator[ItemKey]:
         yield ItemKey(item.subject, way, item.nodes, item.pairing, item.size_bytes)
 
 
-def _record(demand: Demand, why: str) -> ItemRecord:
+def not_run(demand: Demand, why: str) -> ItemRecord:
+    """The record of a demand that nobody has asked for."""
     key = demand.key
     size = "" if key.size_bytes is None else format_size(key.size_bytes)
     where = "-".join(part for part in (demand.place, key.part, size) if part)

@@ -74,6 +74,7 @@ class _Figure:
 
     run: tuple[Case, int, bool]
     size: int | None
+    placement: str
     form: FigureForm
     group: PeerGroup
     value: MeasuredValue
@@ -183,6 +184,7 @@ class _Reader:
                     _Figure(
                         run,
                         what.size_bytes,
+                        what.placement,
                         known,
                         (*_group(self._forms.platform, what), judged.metric, what.size_bytes),
                         value,
@@ -231,7 +233,8 @@ class _Reader:
         for group, some in groups.items():
             found[group] = healthy([one.value for one in some], doubted, nodes, some[0].sigma)
             beside = kept[_any_placement(some[0])]
-            if not found[group].is_known and len(beside) > len(some):
+            has_peers = len(beside) > len(some) or _are_of_each_gpu(some, beside)
+            if not found[group].is_known and has_peers:
                 found[group] = Healthy(min(beside), max(beside), found[group].sigma)
         return found
 
@@ -289,6 +292,12 @@ def _value(place: MeasuredAt, judged: Judgement, value: float) -> MeasuredValue 
     if judged.better == HIGHER:
         return MeasuredValue(place, value, judged.floor or 0.0, judged.best or 0.0)
     return MeasuredValue(place, 1 / value, 1 / judged.ceiling if judged.ceiling else 0.0, 0.0)
+
+
+def _are_of_each_gpu(some: Sequence[_Figure], kept: Sequence[float]) -> bool:
+    """Whether these are figures of single GPUs, most of which keep their limits."""
+    placements = {one.placement for one in some}
+    return len(placements) > 1 and len(some) < 2 * len(kept)
 
 
 def _any_placement(one: _Figure) -> PeerGroup:

@@ -5,20 +5,16 @@ Example: ``scontrol update nodename=mx02 state=drain reason='railgauge: link-dow
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from railgauge.judging.stamp import Evidence
+from railgauge.report.drain_reason import drain_reason
 from railgauge.report.triage.grouping import grouped, open_places
 from railgauge.report.triage.printed import remarks, title
 from railgauge.report.triage.sheet import TriageRow, TriageSheet
 from railgauge.transport.shell import typed_line
 
-_MOST_CAUSES = 3
-_LONGEST_REASON = 160
 _LONGEST_COMMENT = 300
-# Neither a shell nor scontrol nor sinfo reads anything else into these.
-_ODD = re.compile(r"[^A-Za-z0-9 ._:,()/\[\]-]")
 # scontrol takes this name for all nodes of the cluster, whatever its case.
 _EVERY_NODE = "all"
 
@@ -78,11 +74,7 @@ def _kubectl(node: str, why: str) -> Iterator[str]:
 
 def reason(rows: Sequence[TriageRow], run_id: str) -> str:
     """Return the causes of one node, worst first, in one short line of plain characters."""
-    causes = list(dict.fromkeys(f"{row.cause} {row.part}".strip() for row in rows))
-    rest = len(causes) - _MOST_CAUSES
-    more = f" and {rest} more" if rest > 0 else ""
-    said = _ODD.sub("_", f"railgauge: {', '.join(causes[:_MOST_CAUSES])}{more}, run {run_id}")
-    return said if len(said) <= _LONGEST_REASON else f"{said[: _LONGEST_REASON - 3]}..."
+    return drain_reason((f"{row.cause} {row.part}" for row in rows), f"run {run_id}")
 
 
 def _told(place: str, row: TriageRow) -> str:

@@ -1,0 +1,81 @@
+"""The examples that run ``railgauge node`` for Slurm and node-problem-detector."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+from testing.node_checks import entered, hostfile
+from testing.places import ROOT
+from testing.programs import folder_of
+
+from railgauge.cli import parser
+
+FAULT = "port-down@viper:mlx5_0"
+SINFO = "#!/bin/sh\nprintf '%s\\n' \"$SAID\"\n"
+SCONTROL = "#!/bin/sh\nprintf '<%s>' \"$@\"\n"
+
+
+@pytest.fixture
+def run(start_lab, tmp_path):
+    """``run(script, *faults, said=...)``: on a node of which sinfo says that."""
+    basic = str(folder_of(tmp_path / "basic", "realpath", "hostname"))
+
+    def run(script, *faults, said="idle none"):
+        bench = start_lab("connectx4-homelab", *faults)
+        for name, text in {"sinfo": SINFO, "scontrol": SCONTROL}.items():
+            (bench.home(0) / "bin" / name).write_text(text)
+            (bench.home(0) / "bin" / name).chmod(0o755)
+        name = bench.nodes[0].name
+        made = entered(bench, tmp_path, script, basic, SAID=said, SLURMD_NODENAME=name)
+        return subprocess.run([made], capture_output=True, text=True, timeout=60, check=False)
+
+    return run
+
+
+def outcome(done):
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("script", ["slurm-health.sh", "slurm-prolog.sh"])
+def test_a_good_node_is_checked_in_silence(run, script):
+    assert outcome(run(script)) == (0, "", "")
+
+
+def test_a_node_with_a_fault_is_drained_with_the_cause(run):
+    reason = "railgauge: link-down mlx5_0, simulated node check"
+    drained = f"<update><nodename=viper><state=drain><reason={reason}>"
+    assert outcome(run("slurm-health.sh", FAULT)) == (0, drained, "")
+    failed = run("slurm-health.sh", FAULT, said="drained Prolog error")
+    assert outcome(failed) == (0, drained, "")
+
+
+def test_a_node_that_somebody_drained_keeps_its_reason(run):
+    assert outcome(run("slurm-health.sh", FAULT, said="drained fan 3 is loud")) == (0, "", "")
+
+
+def test_a_prolog_fails_for_a_fault_alone(run):
+    said = "node check (1): railgauge: link-down mlx5_0, simulated node check\n"
+    assert outcome(run("slurm-prolog.sh", FAULT)) == (1, "", said)
+    unseen = run("slurm-prolog.sh", "tool-missing@viper:ibv_devinfo")
+    assert (unseen.returncode, unseen.stdout) == (0, "")
+    assert unseen.stderr.startswith("node check (10): viper: incomplete (simulated): ")
+
+
+def test_a_setting_that_is_wrong_drains_no_node(run):
+    done = run("slurm-health.sh", "governor@viper")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "viper: rejected (simulated): cpu-governor" in done.stderr
+
+
+def test_the_example_for_node_problem_detector_names_options_that_there_are(start_lab):
+    plugin = json.loads((ROOT / "examples" / "node-problem-detector.json").read_text())
+    (rule,), (condition,) = plugin["rules"], plugin["conditions"]
+    assert rule["condition"] == condition["type"]
+    bench = start_lab("connectx4-homelab")
+    words = [word.replace("/opt/site/hostfiles/mine.yaml", str(hostfile(bench)))
+             for word in rule["args"]]  # fmt: skip
+    asked = parser(["node"]).parse_args(words)
+    assert (asked.format, asked.busy) == ("npd", True)
+    assert asked.budget < float(rule["timeout"].removesuffix("s"))

@@ -1,0 +1,165 @@
+"""Judge one node by itself, by its facts, its kernel's log and its counters. Pure.
+
+The rules and the words are those of an acceptance. What it holds against the other nodes of the
+cluster cannot be judged here, and is listed by name. What the node measured alone is judged too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from railgauge.config.thresholds import Platform
+from railgauge.config.thresholds.model import Expectation
+from railgauge.core.errors import CommandTimedOut, MetricMissing, NoEvidence
+from railgauge.core.model import Case, Cluster, Outcome
+from railgauge.core.question import FACT, CaseResult
+from railgauge.core.terms import Verdict
+from railgauge.diagnosis import Cause, RunResults, diagnose
+from railgauge.diagnosis.model import GOOD
+from railgauge.facts import NodeAnswer
+from railgauge.facts.counters import CounterReading
+from railgauge.judging import among, growth
+from railgauge.judging.assessor import Assessor
+from railgauge.judging.growth import CountedSpan, NodeCounters, device_names
+from railgauge.judging.record import ItemRecord, settled
+from railgauge.planning import alone, demand
+from railgauge.planning.demand import DemandInputs
+from railgauge.planning.plan import Level
+from railgauge.verdict import kernel_log
+from railgauge.verdict.unanswered import not_run
+
+_JOBS = ("gpu_processes",)
+"""What the jobs of a node do, and what a node that is to be measured must not have."""
+_SECONDS_PER_HOUR = 3600
+_FIRST = "growth of the error counters: no earlier check since the boot has read them"
+_NO_TIME = "growth of the error counters: a reading does not tell how long the node has been up"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReading:
+    """What was read on a node; ``earlier`` and ``counters`` are two readings of its counters.
+
+    ``counters`` is ``None`` if the platform limits no growth, ``earlier`` if there is no reading.
+    ``measured`` are the results of measurements of this node alone.
+    """
+
+    answer: NodeAnswer
+    counters: CounterReading | NoEvidence | None = None
+    earlier: CounterReading | None = None
+    measured: Mapping[Case, CaseResult] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFindings:
+    """What one node shows by itself, as the records of an acceptance and the causes of its faults.
+
+    ``not_alone`` are expectations that hold the node against others, ``not_yet`` what only a later
+    check can judge.
+    """
+
+    records: tuple[ItemRecord, ...]
+    causes: tuple[Cause, ...]
+    not_alone: tuple[str, ...]
+    not_yet: tuple[str, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        outcomes = {record.outcome for record in self.records}
+        if Outcome.FAILED in outcomes:
+            return Verdict.REJECTED
+        return Verdict.ACCEPTED if outcomes and outcomes <= {*GOOD} else Verdict.INCOMPLETE
+
+    @property
+    def undecided(self) -> tuple[ItemRecord, ...]:
+        """The items that the node could not be judged in, each with its reason."""
+        return tuple(one for one in self.records if one.outcome not in (*GOOD, Outcome.FAILED))
+
+
+def judged(
+    platform: Platform, cluster: Cluster, seen: NodeReading, *, has_jobs: bool
+) -> NodeFindings:
+    """Judge the one node of a cluster. With ``has_jobs`` its GPUs may be in use."""
+    (node,) = cluster.nodes
+    left_out = _JOBS if has_jobs else ()
+    expected = {name: e for name, e in platform.expected.items() if name not in left_out}
+    own = {name: e for name, e in expected.items() if not _is_among_nodes(e)}
+    asked = replace(platform, expected=own, measurements={})
+    found = RunResults({}, {node.name: seen.answer}, asked, cluster)
+    span, why_not = _span(seen)
+    records = (
+        *_facts(found),
+        *kernel_log.since_boot(found),
+        *_counters(node.name, seen, found, span),
+        *_measurements(replace(found, platform=platform), seen),
+    )
+    by_id = {record.id: record for record in records}
+    results = replace(found, platform=platform, records=by_id, kept=seen.measured.get)
+    # A survey that did not end names one reason for all items, and no cause of each.
+    is_late = isinstance(seen.answer, CommandTimedOut)
+    causes = () if is_late else diagnose(results)
+    not_alone = tuple(sorted(expected.keys() - own.keys()))
+    return NodeFindings(records, causes, not_alone, (why_not,) if why_not else ())
+
+
+def _is_among_nodes(expectation: Expectation) -> bool:
+    is_alike = expectation.rule == "alike" and expectation.value != "model"
+    return is_alike or expectation.rule in among.RULES
+
+
+def _facts(results: RunResults) -> Iterator[ItemRecord]:
+    # All levels ask for the same facts.
+    level = Level("", (), tuple(node.name for node in results.cluster.nodes), {})
+    assessor = Assessor(results.platform, results.found, _nothing_measured)
+    for one in demand.demands(DemandInputs(results.platform, results.cluster, level)):
+        if one.question.kind == FACT:
+            blank = not_run(one, "")
+            own_id = f"preflight::{one.key.subject}{blank.id.partition(f'::{FACT}')[2]}"
+            begun = replace(blank, id=own_id, questions=(one.question,))
+            yield settled(begun, *assessor.answers(begun.questions))
+
+
+def _nothing_measured(_case: object) -> CaseResult:
+    return CaseResult(())
+
+
+def _measurements(results: RunResults, seen: NodeReading) -> Iterator[ItemRecord]:
+    """The items of what was measured, as the smallest level that makes it asks for them."""
+
+    def result(case: Case) -> CaseResult:
+        if case not in seen.measured:
+            raise MetricMissing(f"{case.measurement} was not measured in this check")
+        return seen.measured[case]
+
+    assessor = Assessor(results.platform, results.found, result)
+    for case in seen.measured:
+        level = alone.level_of(results.platform.measurements[case.measurement], case.nodes[0])
+        for one in demand.demands(DemandInputs(results.platform, results.cluster, level)):
+            if one.key.subject == case.measurement:
+                begun = replace(not_run(one, ""), questions=(one.question,))
+                yield settled(begun, *assessor.answers(begun.questions))
+
+
+def _span(seen: NodeReading) -> tuple[CountedSpan | None, str]:
+    """The time between the two readings, or why its growth is not judged; empty if not asked."""
+    now, before = seen.counters, seen.earlier
+    if not isinstance(now, CounterReading):
+        return None, ""
+    if before is None or before.boot_id is None or before.boot_id != now.boot_id:
+        return None, _FIRST
+    if now.up_s is None or before.up_s is None:
+        return None, _NO_TIME
+    hours = max(0.0, now.up_s - before.up_s) / _SECONDS_PER_HOUR
+    return CountedSpan(before, now, hours, "the time since an earlier check"), ""
+
+
+def _counters(
+    node: str, seen: NodeReading, results: RunResults, span: CountedSpan | None
+) -> Iterator[ItemRecord]:
+    begun = growth.ITEMS.begun(node)
+    if isinstance(seen.counters, NoEvidence):
+        yield settled(begun, (), seen.counters)
+    elif span is not None:
+        names = device_names(node, results.platform, seen.answer)
+        found = NodeCounters(node, (span,), names)
+        yield settled(begun, *growth.judged(found, results.platform))
