@@ -232,14 +232,15 @@ def test_a_sign_off_says_what_it_needs_of_this_machine(railgauge, log):
     _, words, _ = railgauge(*plan)
     (line,) = re.findall(r"needs on this machine about .*?\)", words.replace("\n    ", " "), re.S)
     items = int(re.search(r"judges ([\d,]+) items", words)[1].replace(",", ""))
-    assert "items; pytest collects one item for all pairings and sizes of a test" in words
+    assert "items; pytest collects one item for each test and node" in words
     gib = items * 7 / 1024 / 1024
     assert f"about {gib + 90 / 1024:.1f} GiB of memory and " in line
     assert "for each worker of -n " in line
     assert "7 KiB and 3.7 ms an item, 23 ms a run of a tool" in line, "the basis"
     _, nightly, _ = railgauge(*plan[:-2])
     assert "needs on this machine" not in nightly
-    assert "pytest collects" not in nightly
+    _, small, _ = railgauge(*plan[:3], "--hostfile", big(log, 8), "--level", "smoke")
+    assert "pytest collects" not in small
 
 
 def test_the_cost_of_a_run_grows_with_its_items(railgauge, log):

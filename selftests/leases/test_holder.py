@@ -74,8 +74,8 @@ def test_a_reader_that_does_not_answer_any_more(
         assert process.stdin
         assert process.stdout
         for _ in range(3):
-            while process.stdout.read(1) != "?":
-                pass
+            while (said_next := process.stdout.read(1)) != "?":
+                assert said_next, "the lease ended before it was to"
             print(file=process.stdin, flush=True)
         assert place.said(BOB) == Taken(ALICE), "it was answered for longer than the limit"
         began = time.monotonic()
