@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from testing.lab_bench import NAMES
 from testing.node_checks import checked, told
+from testing.programs import node_path
 
 from railgauge.cli import main
 
@@ -74,8 +75,9 @@ def test_a_node_that_the_hostfile_does_not_name_is_refused(tmp_path, capsys):
     assert "neither a hostfile nor a platform" in capsys.readouterr().err
 
 
-def test_a_node_without_a_hostfile_has_a_platform(tmp_path, capsys):
-    """This machine has none of its GPUs and NICs, or is not known to have them."""
+def test_a_node_without_a_hostfile_has_a_platform(tmp_path, capsys, monkeypatch):
+    """It has no program that tells of GPUs and NICs, so that they are not known."""
+    monkeypatch.setenv("PATH", node_path(tmp_path / "none", tmp_path / "programs"))
     options = ("--platform", "h100-tcpx", "--name", "n01", "--state", str(tmp_path / "state"))
     assert main(["node", *options, "--json"]) in (1, 10)
     assert '"platform": "h100-tcpx"' in capsys.readouterr().out
