@@ -29,6 +29,15 @@ def test_a_run_that_stores_too_much_is_carried_on(tmp_path: Path) -> None:
         assert later[name][: len(runs)] == runs
 
 
+def test_workers_that_wait_for_a_measurement_end_too(tmp_path: Path) -> None:
+    """They hear of the end though no line can be written of it."""
+    project = make_project(tmp_path / "site")
+    run = project.run(*HOMELAB, *SMOKE, "-n", "2", "--disk-limit", "500KiB")
+    assert run.code == 3, run.output
+    assert "the limit of 500KiB for what a run stores is reached (--disk-limit)" in run.output
+    assert not (run.latest / "verdict.json").exists()
+
+
 def runs_of(folder: Path) -> dict[str, list[Any]]:
     """The repeats of each case that are stored."""
     files = (folder / "transcripts").glob("host_*.json")

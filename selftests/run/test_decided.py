@@ -14,6 +14,7 @@ from railgauge.core import masking
 from railgauge.core.masking import Mask
 from railgauge.run.decided import Decision, Decisions, HeardDecisions
 from railgauge.run.store import Store
+from railgauge.verdict.unanswered import NEVER_RAN
 
 ONE, OTHER = case("a", "b"), case("c", "d")
 MEASURED = Decision(measured=True)
@@ -22,7 +23,10 @@ STOPPED = Decision(stopped="data corruption")
 
 @pytest.fixture
 def decisions(tmp_path):
-    return Decisions(store_in(tmp_path))
+    made = Decisions(store_in(tmp_path))
+    made.begin()
+    yield made
+    made.end()
 
 
 @pytest.fixture
@@ -85,6 +89,16 @@ def test_an_error_of_the_engine_is_raised_where_somebody_waits(decisions):
     decisions.stop("the run was stopped: no memory")
     with pytest.raises(MemoryError):
         decisions.wait(OTHER)
+
+
+def test_workers_learn_of_an_end_of_which_no_line_could_be_written(decisions, worker):
+    """As on a full disk."""
+    decisions.add(ONE, MEASURED)
+    waiting = InThreads(lambda: worker.wait(OTHER))
+    stays(lambda: waiting.waiting == 1, 0.2, "nothing was decided")
+    decisions.end()
+    assert waiting.ended() == [Decision(stopped=NEVER_RAN)]
+    assert worker.wait(ONE) == MEASURED, "what had been measured is judged"
 
 
 def test_workers_learn_of_an_error_of_the_engine_as_of_a_stop(decisions, worker):

@@ -206,12 +206,12 @@ def test_another_case_is_measured_in_its_turn(bench_of):
 def test_what_two_processes_ask_for_is_measured_once(bench_of, tmp_path):
     one, other = bench_of(), another("x", "y")
     one.held.add("x")
+    one.engine.begin()
     workers = [HeardDecisions(Store(tmp_path)) for _ in range(2)]
     asked = InThreads(*(lambda w=worker: w.request(other) for worker in workers))
     requested = tmp_path / "leases" / "requested.jsonl"
     both = lambda: requested.exists() and len(requested.read_text().splitlines()) == 2  # noqa: E731
     wait_until(both, LIMIT_S, "both requests")
-    one.engine.begin()
     wait_until(lambda: one.running, LIMIT_S, "the measurement")
     one.release()
     assert asked.ended() == [PRESENT, PRESENT]

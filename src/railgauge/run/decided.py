@@ -13,13 +13,18 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.model import Case
+from railgauge.leases.files import held_open, is_held
 from railgauge.run.store import Store
+from railgauge.verdict.unanswered import NEVER_RAN
 
 # In a folder that is deleted at the end of the run.
 _DECIDED, _REQUESTED = "leases/decided.jsonl", "leases/requested.jsonl"
+# Locked as long as decisions are made: its end reaches workers also where no line can be written.
+_DECIDING = "leases/deciding"
 _ALSO = "also "  # before the key of what the item of another measurement has asked for
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.002, 0.05
 _LOOK_S = 1.0
@@ -55,8 +60,18 @@ class Decisions:
         self._offset = 0
         self.stopped = ""
         self.error: BaseException | None = None
+        self._deciding: BinaryIO | None = None
 
     # --- the engine ---
+
+    def begin(self) -> None:
+        """Decisions are made from now on; no worker may wait for one before."""
+        self._deciding = held_open(self._store.folder / _DECIDING)
+
+    def end(self) -> None:
+        """No decision is made any more."""
+        if self._deciding:
+            self._deciding.close()
 
     def add(self, case: Case, decision: Decision, *, requested: bool = False) -> None:
         """Tell all who wait for a case; ``requested``: those of another measurement's items."""
@@ -136,10 +151,14 @@ class HeardDecisions(Decisions):
 
     def _wait(self, key: str) -> Decision:
         poll_s = _FIRST_POLL_S
-        while not (self._decided(key) or self.stopped):
+        while not (self._decided(key) or self.stopped) and self._is_deciding():
             time.sleep(poll_s)
             poll_s = min(2 * poll_s, _LONGEST_POLL_S)
-        return self._known.get(key) or Decision(stopped=self.stopped)
+        self._read()  # what was decided last
+        return self._known.get(key) or Decision(stopped=self.stopped or NEVER_RAN)
+
+    def _is_deciding(self) -> bool:
+        return is_held(self._store.folder / _DECIDING)
 
     def _read(self) -> None:
         lines, self._offset = self._store.lines(_DECIDED, self._offset)

@@ -95,6 +95,7 @@ class LadderEngine:
         """Begin to carry out the ladder."""
         if self._measuring.at_once > _FEW:
             sys.setswitchinterval(_SWITCH_S)
+        self._decisions.begin()
         self._conductor.start()
 
     def end(self) -> None:
@@ -105,6 +106,7 @@ class LadderEngine:
             self._conductor.join()
         if not self._decisions.stopped:
             self._close(NEVER_RAN)
+        self._decisions.end()
         sys.setswitchinterval(self._switch_s)
 
     def judged(self, ids: Collection[str]) -> Iterator[ItemRecord]:
@@ -130,6 +132,7 @@ class LadderEngine:
             self._decisions.fail(error)  # first of all: there may be no means left for more
             with suppress(Exception):
                 self._close(f"the run was stopped: {error}")
+            self._decisions.end()
 
     def _take_requests(self) -> None:
         for case in self._decisions.requested():
