@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from railgauge.config.thresholds import Measurement
 from railgauge.core.model import Case, Outcome, Pairing
 from railgauge.core.question import READ, Question
-from railgauge.core.terms import Rung, Scope
+from railgauge.core.terms import Rung
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import demand, plan
 from railgauge.planning.collected import About, CaseFinder, each_place, each_row
@@ -121,13 +121,10 @@ class Ladder:
         return self._kinds[unit.kind].order(self._finder.case(row))
 
     def _shared(self, about: About) -> str:
-        nodes = ":".join(about.nodes)
-        if not about.is_measured:
-            return f"{about.rung} {nodes}"
-        measurement = self._scope.platform.measurements[about.subject.name]
-        # The part of another one is a link, a GPU or a switch: one run measures all of those.
-        path = about.pairing if measurement.scope == Scope.PATH else ""
-        return f"{measurement.name}[{nodes}{f'-{path}' if path else ''}]"
+        """The key of an item's case; one run measures all links, GPUs or switches of an item."""
+        if about.is_measured:
+            return self._finder.case(about).key
+        return f"{about.rung} {':'.join(about.nodes)}"
 
     def ids(self) -> Iterator[str]:
         """The ids of all rows."""
