@@ -17,7 +17,7 @@ from railgauge.leases.nodes import NodeTaken
 from railgauge.planning import plan
 from railgauge.planning.collected import About, Subject
 from railgauge.plugin.measuring import LadderRun
-from railgauge.run.decided import Decisions
+from railgauge.run.decided import WrittenDecisions
 from railgauge.run.settings import RunSettings
 
 PLATFORM = thresholds.load("connectx4-homelab", ROOT / "thresholds")
@@ -41,7 +41,7 @@ class Progress:
 
 @pytest.fixture
 def run(tmp_path):
-    decisions = Decisions(store_in(tmp_path))
+    decisions = WrittenDecisions(store_in(tmp_path))
     made = SimpleNamespace(decisions=decisions, found={}, result=lambda _: GOOD, measured=[])
     made.measure = lambda one: made.measured.append(one) or GOOD
     made.interrupted = nullcontext

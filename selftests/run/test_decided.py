@@ -12,7 +12,7 @@ from testing.waiting import stays
 
 from railgauge.core import masking
 from railgauge.core.masking import Mask
-from railgauge.run.decided import Decision, Decisions, HeardDecisions
+from railgauge.run.decided import Decision, HeardDecisions, WrittenDecisions
 from railgauge.run.store import Store
 from railgauge.verdict.unanswered import NEVER_RAN
 
@@ -23,7 +23,7 @@ STOPPED = Decision(stopped="data corruption")
 
 @pytest.fixture
 def decisions(tmp_path):
-    made = Decisions(store_in(tmp_path))
+    made = WrittenDecisions(store_in(tmp_path))
     made.begin()
     yield made
     made.end()

@@ -260,6 +260,14 @@ def test_measurements_come_in_the_order_in_which_they_were_collected():
     assert list(dict.fromkeys(kinds)) == ["", *names]
 
 
+def test_groups_come_after_the_pairs_of_their_rung():
+    group = measured(REDUCE, "abc", rung=4)
+    made = ladder(group, measured(REDUCE, "ab", rung=4), measured(WRITE, "ab", "mlx5_0", 1))
+    assert [(unit.rung, unit.nodes) for unit in made.units] == [
+        (1, ("a", "b")), (4, ("a", "b")), (4, ("a", "b", "c")),
+    ]  # fmt: skip
+
+
 # --- gates ---
 
 

@@ -16,9 +16,10 @@ from railgauge.judging.assess import Assessment
 from railgauge.judging.correctness import judge_corruption
 from railgauge.planning.pairing import tournament
 from railgauge.planning.work_queue import Unit
-from railgauge.run.decided import Decision, Decisions
-from railgauge.run.engine import Judging, LadderEngine, Measuring
+from railgauge.run.decided import Decision, WrittenDecisions
+from railgauge.run.engine import LadderEngine, Measuring
 from railgauge.run.ladder import LadderRow
+from railgauge.run.unit_judge import Judging
 from testing.core_values import ROOT, item, judgement, transcript
 from testing.run_folder import store_in
 from testing.waiting import wait_until
@@ -97,7 +98,7 @@ class Bench:
     def __post_init__(self) -> None:
         self.units, self._changed = self.ladder.units, threading.Condition()
         self._at_once = 0
-        self.decisions = Decisions(store_in(self.folder))
+        self.decisions = WrittenDecisions(store_in(self.folder))
         measuring = Measuring(self.measure, self.interrupted, self.at_once, self._note)
         judging = Judging(H200, self, **self.judging)
         self.engine = LadderEngine(self.ladder, judging, measuring, self.decisions)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -163,26 +163,6 @@ class SoakRounds:
         gated = plan.gate_nodes(self.platform, case.measurement, case.nodes)
         rung = self.platform.measurements[case.measurement].rung
         return RoundCase(case, rung, gated, tuple(asked))
-
-
-def ready(waiting: Iterable[RoundCase], measured: Iterable[RoundCase]) -> RoundCase | None:
-    """The first case that may begin beside those that are measured; ``None`` if it has to wait.
-
-    A case waits for all earlier ones of its nodes, so that gates hold, and what loads a node keeps
-    its order. A scan of the subnet is made alone.
-    """
-    taken: set[str] = set()
-    for one in measured:
-        if not one.gated:
-            return None
-        taken.update(one.case.nodes)
-    for one in waiting:
-        if not one.gated:
-            return None if taken else one
-        if taken.isdisjoint(one.case.nodes):
-            return one
-        taken.update(one.case.nodes)
-    return None
 
 
 def _key(place: Mapping[str, int]) -> Callable[[Case], tuple[str, list[int], str]]:

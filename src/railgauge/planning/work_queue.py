@@ -18,7 +18,6 @@ from itertools import islice
 # How many units are searched for those that can start: many times what runs at once, so that it
 # covers a round or two; the search costs about 1 us per unit.
 _WINDOW = 128
-_PAIR = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +73,13 @@ class WorkQueue:
         self._running: dict[Unit, float] = {}
         self._typical_s: dict[str, float] = {}
         self._added = 0
-        # A group comes after the pairs of its rung: nothing else on its nodes runs beside it.
-        for unit in sorted(units, key=lambda unit: (unit.rung, len(unit.nodes) > _PAIR)):
+        for unit in units:
             self.add(unit)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every unit was judged."""
+        return not self._open.all
 
     def add(self, unit: Unit) -> None:
         """Add a unit behind all others."""

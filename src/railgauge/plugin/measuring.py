@@ -12,10 +12,11 @@ from railgauge.planning.work_queue import Unit
 from railgauge.plugin.ending import Ending
 from railgauge.report.progress import RunProgress
 from railgauge.run import storage
-from railgauge.run.engine import Judging, LadderEngine, Measuring
+from railgauge.run.engine import LadderEngine, Measuring
 from railgauge.run.ladder import Items, Ladder
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
+from railgauge.run.unit_judge import Judging
 
 
 class LadderRun:

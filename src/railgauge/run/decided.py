@@ -1,6 +1,6 @@
 """What the engine has decided of each measurement; the items of a measurement wait for that.
 
-The controller keeps the decisions in memory, and writes a line for each, which workers read.
+A run keeps its decisions in memory. With workers it also writes a line for each, which they read.
 
 Example: the items of ``host_write_bandwidth[a:b-mlx5_0]`` wait until it was measured, is blocked by
 ``test_errors[a]``, or the run was stopped before it.
@@ -50,39 +50,28 @@ class Decision:
 
 
 class Decisions:
-    """The decisions of a run, in the process that makes them."""
+    """What was decided, in the process that decides it, for whoever waits there."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self) -> None:
         self._known: dict[str, Decision] = {}
         self._changed = threading.Condition()
         self._requests: deque[Case] = deque()
-        self._offset = 0
         self.stopped = ""
         self.error: BaseException | None = None
-        self._deciding: BinaryIO | None = None
 
     # --- the engine ---
 
     def begin(self) -> None:
-        """Decisions are made from now on; no worker may wait for one before."""
-        self._deciding = held_open(self._store.folder / _DECIDING)
+        """Decisions are made from now on."""
 
     def end(self) -> None:
         """No decision is made any more."""
-        if self._deciding:
-            self._deciding.close()
 
     def add(self, case: Case, decision: Decision, *, requested: bool = False) -> None:
         """Tell all who wait for a case; ``requested``: those of another measurement's items."""
-        key = f"{_ALSO}{case.key}" if requested else case.key
         with self._changed:
-            self._known[key] = decision
+            self._known[_key(case, requested=requested)] = decision
             self._changed.notify_all()
-        line = {"case": key, "measured": decision.measured, "blockers": decision.blockers}
-        more = {"broken": self._store.masked(decision.broken), "took_s": decision.took_s}
-        # A key that was masked would not be the one for which a worker waits.
-        self._store.append_masked(_DECIDED, {**line, **more})
 
     def fail(self, error: BaseException) -> None:
         """Something ended the engine: whoever waits in this process raises that."""
@@ -91,21 +80,15 @@ class Decisions:
             self._changed.notify_all()
 
     def stop(self, why: str) -> None:
-        """Nothing more is measured: nobody waits any more."""
+        """Nothing more is measured: nobody waits any more. The first reason counts."""
         with self._changed:
-            if self.stopped:
-                return
-            self.stopped = why
+            self.stopped = self.stopped or why
             self._changed.notify_all()
-        self._store.append(_DECIDED, {"stopped": why})
 
     def requested(self) -> Iterator[Case]:
         """The cases that items have requested since the last call."""
         while self._requests:
             yield self._requests.popleft()
-        lines, self._offset = self._store.lines(_REQUESTED, self._offset)
-        for line in lines:
-            yield from_plain(Case, line["case"])
 
     # --- items ---
 
@@ -118,7 +101,7 @@ class Decisions:
 
     def request(self, case: Case) -> Decision:
         """Have another case measured in its turn, unless it was, and wait for that."""
-        key = f"{_ALSO}{case.key}"
+        key = _key(case, requested=True)
         if not self._decided(key):
             self._request(case)
         return self._wait(key)
@@ -138,8 +121,48 @@ class Decisions:
         return self._known.get(key) or Decision(stopped=self.stopped)
 
 
+class WrittenDecisions(Decisions):
+    """The decisions of a run, in the process that makes them; workers read what it writes."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__()
+        self._store, self._offset = store, 0
+        self._deciding: BinaryIO | None = None
+
+    def begin(self) -> None:
+        """Decisions are made from now on; no worker may wait for one before."""
+        self._deciding = held_open(self._store.folder / _DECIDING)
+
+    def end(self) -> None:
+        if self._deciding:
+            self._deciding.close()
+
+    def add(self, case: Case, decision: Decision, *, requested: bool = False) -> None:
+        super().add(case, decision, requested=requested)
+        key = _key(case, requested=requested)
+        line = {"case": key, "measured": decision.measured, "blockers": decision.blockers}
+        more = {"broken": self._store.masked(decision.broken), "took_s": decision.took_s}
+        # A key that was masked would not be the one for which a worker waits.
+        self._store.append_masked(_DECIDED, {**line, **more})
+
+    def stop(self, why: str) -> None:
+        if not self.stopped:
+            super().stop(why)
+            self._store.append(_DECIDED, {"stopped": why})
+
+    def requested(self) -> Iterator[Case]:
+        yield from super().requested()
+        lines, self._offset = self._store.lines(_REQUESTED, self._offset)
+        for line in lines:
+            yield from_plain(Case, line["case"])
+
+
 class HeardDecisions(Decisions):
     """The decisions of a run, in a worker."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__()
+        self._store, self._offset = store, 0
 
     def _request(self, case: Case) -> None:
         # A node whose name was masked would not be the one that is asked for.
@@ -169,3 +192,7 @@ class HeardDecisions(Decisions):
                 about = line["measured"], tuple(line["blockers"])
                 more = {"broken": line["broken"], "took_s": line["took_s"]}
                 self._known[line["case"]] = Decision(*about, **more)
+
+
+def _key(case: Case, *, requested: bool) -> str:
+    return f"{_ALSO}{case.key}" if requested else case.key

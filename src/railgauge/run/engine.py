@@ -1,9 +1,9 @@
-"""Carries out the ladder: makes its measurements in an order of its own, up to K at a time.
+"""Carries out a ladder: makes its measurements in an order of its own, up to K at a time.
 
-One thread, the conductor, decides what starts next, judges what was measured as far as gates and
-the stop at corrupt data need it, and publishes for each case one decision (``run.decided``). K
+One thread, the conductor, decides what starts next, has judged what gates and the stop at corrupt
+data need (``run.unit_judge``), and publishes for each case one decision (``run.decided``). K
 threads measure. Nothing here waits for pytest, whose items judge in an order of their own, in this
-process or in workers.
+process or in workers. A round of a soak is carried out in the same way.
 """
 
 from __future__ import annotations
@@ -11,24 +11,18 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 
-from railgauge.config.thresholds import Measurement, Platform
 from railgauge.core.model import Case, Outcome
-from railgauge.core.question import READ, CaseResult, Question
-from railgauge.judging import by_evidence
-from railgauge.judging.assessor import Assessor
-from railgauge.judging.correctness import CORRUPTION, checks_results
-from railgauge.judging.gates import Gates, ended
+from railgauge.core.question import CaseResult
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.work_queue import Unit, WorkQueue
-from railgauge.run import storage
 from railgauge.run.decided import Decision, Decisions
-from railgauge.run.ladder import Ladder, LadderRow
+from railgauge.run.unit_judge import Decided, Judging, UnitJudge, Units, is_of_one_case
 from railgauge.verdict.unanswered import NEVER_RAN
 
 # How often to look whether a node has waited long enough for its partner.
@@ -38,22 +32,6 @@ _SWITCH_S = 0.05
 # Below this number of measurements at once the interpreter's own interval costs nothing.
 _FEW = 16
 _WRONG = (Outcome.FAILED, Outcome.ERROR)
-
-Decided = Mapping[Case, Decision]
-"""What is decided of each case of a unit; nothing of a node's facts, which are not measured."""
-
-
-@dataclass(frozen=True, slots=True)
-class Judging:
-    """By what the engine judges what it has measured.
-
-    ``most_wrong`` is the number of failed items at which the run stops; 0 for no such number.
-    """
-
-    platform: Platform
-    assessor: Assessor
-    no_gates: bool = False
-    most_wrong: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +52,24 @@ class LadderEngine:
     """The measurements of a run."""
 
     def __init__(
-        self, ladder: Ladder, judging: Judging, measuring: Measuring, decisions: Decisions
+        self,
+        work: Units,
+        judging: Judging,
+        measuring: Measuring,
+        decisions: Decisions,
+        known: Iterable[ItemRecord] = (),
     ) -> None:
-        self._ladder, self._judging, self._measuring = ladder, judging, measuring
+        """``known`` are items that ended before, and may have closed gates."""
+        self._work, self._judging, self._measuring = work, judging, measuring
         self._decisions = decisions
-        self._queue, self._gates = WorkQueue(ladder.units), Gates()
+        self._queue, self._judge = WorkQueue(work.units), UnitJudge(work, judging)
+        self._judge.know(known)
         self._left_wrong = judging.most_wrong
         self._inbox = SimpleQueue[tuple[Unit, Decided | BaseException] | None]()
         self._running: dict[Unit, tuple[str, ...]] = {}
         self._busy: set[str] = set()
         self._requests: dict[Unit, Case] = {}
-        self._is_over = False
+        self._is_over, self._is_through = False, threading.Event()
         self._switch_s = sys.getswitchinterval()
         self._threads = ThreadPoolExecutor(measuring.at_once, "measuring")
         self._conductor = threading.Thread(target=self._conduct, name="conductor", daemon=True)
@@ -109,13 +94,23 @@ class LadderEngine:
         self._decisions.end()
         sys.setswitchinterval(self._switch_s)
 
+    def carry_out(self) -> None:
+        """Measure until every unit is decided, or the run stops. Raises what ended it."""
+        self.begin()
+        try:
+            self._is_through.wait()
+        finally:
+            self.end()
+        if self._decisions.error:
+            raise self._decisions.error
+
     def judged(self, ids: Collection[str]) -> Iterator[ItemRecord]:
         """Judge the items with these ids that were measured, by their evidence alone."""
-        for unit in self._ladder.units:
-            for row in self._ladder.rows(unit):
+        for unit in self._work.units:
+            for row in self._work.rows(unit):
                 decided = self._decisions.known(row.case) if row.case else None
                 if decided and decided.measured and row.item.id in ids:
-                    yield self._judged(row, decided)
+                    yield self._judge.judged(row, decided)
 
     # --- the conductor ---
 
@@ -124,6 +119,8 @@ class LadderEngine:
             while not self._is_over:
                 self._take_requests()
                 self._start()
+                if self._queue.is_done:
+                    self._is_through.set()
                 with suppress(Empty):
                     if heard := self._inbox.get(timeout=_LOOK_S):
                         self._heard(*heard)
@@ -133,6 +130,8 @@ class LadderEngine:
             with suppress(Exception):
                 self._close(f"the run was stopped: {error}")
             self._decisions.end()
+        finally:
+            self._is_through.set()
 
     def _take_requests(self) -> None:
         for case in self._decisions.requested():
@@ -150,8 +149,8 @@ class LadderEngine:
                 return
             unmeasured = list[tuple[Unit, tuple[str, ...]]]()
             for unit in units:
-                blockers = self._blockers(unit)
-                if unit.case and (not blockers or self._is_checked(unit)):
+                blockers = self._judge.blockers(unit) if unit.items else ()
+                if unit.case and (not blockers or self._judge.is_checked(unit)):
                     self._occupy(unit)
                     self._running[unit] = blockers
                     self._threads.submit(self._measured, unit)
@@ -160,7 +159,7 @@ class LadderEngine:
                     unmeasured.append((unit, blockers))
             for unit, blockers in unmeasured:
                 blocked = Decision(blockers=blockers)
-                self._decide(unit, dict.fromkeys(self._ladder.cases(unit), blocked))
+                self._decide(unit, dict.fromkeys(self._work.cases(unit), blocked))
 
     def _occupy(self, unit: Unit) -> None:
         if not self._busy.isdisjoint(unit.nodes):  # a bug of the queue must not cost a figure
@@ -185,7 +184,7 @@ class LadderEngine:
         try:
             self._measuring.measure(case)
         except Exception as error:
-            if not _is_of_one_case(error):
+            if not is_of_one_case(error):
                 raise
             broken = f"{type(error).__name__}: {error}"
         took_s = round(time.monotonic() - began_s, 6)
@@ -195,9 +194,9 @@ class LadderEngine:
         if unit in self._requests:
             yield self._requests[unit]
             return
-        yield from self._ladder.cases(unit)
+        yield from self._work.cases(unit)
         if not self._running[unit]:  # behind its gate only its results are checked
-            yield from self._ladder.compared(unit)
+            yield from self._work.compared(unit)
 
     def _heard(self, unit: Unit, made: Decided | BaseException) -> None:
         """Decide a unit that was measured."""
@@ -219,60 +218,21 @@ class LadderEngine:
         self._measuring.decided(unit, any(one.measured for one in decided.values()))
 
     def _publish(self, unit: Unit, decided: Decided) -> None:
-        own = () if unit in self._requests else self._ladder.cases(unit)
+        own = () if unit in self._requests else self._work.cases(unit)
         for case, decision in decided.items():
             self._decisions.add(case, decision, requested=case not in own)
 
     def _note(self, unit: Unit, decided: Decided) -> None:
-        """Tell the gates how the items of a unit end, and stop the run if they say so."""
-        if not self._is_over and (why := self._corruption(unit, decided)):
+        """Let the gates know how the items of a unit end, and stop the run if they say so."""
+        if not self._is_over and (why := self._judge.corruption(unit, decided)):
             self._stop(f"the run was stopped: {why}")
         most_wrong = self._judging.most_wrong
-        if not (most_wrong or self._ladder.is_below_others(unit)):
+        if not (most_wrong or self._work.is_below_others(unit)):
             return
-        for row in self._ladder.rows(unit):
-            decision = decided[row.case] if row.case else Decision()
-            if decision.broken:
-                continue
-            with _of_one_case():
-                record = self._judged(row, decision)
-                self._gates.note(ended(record, row.place, row.gated))
-                self._left_wrong -= record.outcome in _WRONG
+        for record in self._judge.noted(unit, decided):
+            self._left_wrong -= record.outcome in _WRONG
         if most_wrong and self._left_wrong <= 0:
             self._stop(NEVER_RAN)
-
-    def _judged(self, row: LadderRow, decision: Decision) -> ItemRecord:
-        item = row.item
-        if decision.blockers:
-            checked = row.case if decision.measured else None
-            item = by_evidence.blocked(item, decision.blockers, checked)
-        return by_evidence.judged(item, self._judging.assessor)
-
-    def _corruption(self, unit: Unit, decided: Decided) -> str:
-        """What is wrong with the results of a unit; empty if nothing is."""
-        for case in self._ladder.cases(unit):
-            if not (decided[case].measured and checks_results(self._measurement(case).tool)):
-                continue
-            with _of_one_case():
-                for one in self._judging.assessor.answer(Question(READ, case)).judgements:
-                    if one.metric == CORRUPTION and one.outcome is Outcome.FAILED:
-                        return f"data corruption: {one.reason}"
-        return ""
-
-    def _measurement(self, case: Case) -> Measurement:
-        return self._judging.platform.measurements[case.measurement]
-
-    # --- gates ---
-
-    def _blockers(self, unit: Unit) -> tuple[str, ...]:
-        if self._judging.no_gates or not unit.case or not unit.items:
-            return ()
-        return self._gates.blockers(unit.rung, self._ladder.gated(unit))
-
-    def _is_checked(self, unit: Unit) -> bool:
-        """Whether a blocked unit is measured all the same, to check its results."""
-        (case, *_) = self._ladder.cases(unit)
-        return self._gates.is_checked(self._measurement(case), case.nodes)
 
     # --- the end ---
 
@@ -298,18 +258,3 @@ class LadderEngine:
 def _behind(blockers: Sequence[str], made: Decided) -> Decided:
     """What was measured, behind a gate or not."""
     return {case: replace(one, blockers=tuple(blockers)) for case, one in made.items()}
-
-
-@contextmanager
-def _of_one_case() -> Iterator[None]:
-    """An error of the suite in the block: the test of the item will raise it as well."""
-    try:
-        yield
-    except Exception as error:
-        if not _is_of_one_case(error):
-            raise
-
-
-def _is_of_one_case(error: BaseException) -> bool:
-    """Whether an error may be one of this case alone, and not a lack of this machine."""
-    return isinstance(error, Exception) and not storage.is_lack(error)

@@ -23,6 +23,8 @@ from railgauge.planning.demand import DemandInputs, ItemKey
 from railgauge.planning.held import PAIRING
 from railgauge.planning.work_queue import Unit
 
+_PAIR = 2
+
 Items = Sequence[tuple[str, About]]
 """The id of each item, in the order of the ladder, and what it is about."""
 
@@ -107,7 +109,11 @@ class Ladder:
             case = shared if about.is_measured else ""
             yield Unit(tuple(numbers), about.rung, about.nodes, case)
 
-    def _order(self, unit: Unit) -> tuple[int, int, int]:
+    def _order(self, unit: Unit) -> tuple[int, ...]:
+        """By rung, and there the groups last: nothing else on their nodes runs beside them."""
+        return (unit.rung, len(unit.nodes) > _PAIR, *self._turn(unit))
+
+    def _turn(self, unit: Unit) -> tuple[int, int, int]:
         """Measurements as they were collected, and the places of one by rounds.
 
         Items that hold the pairs of a node are collected node by node.

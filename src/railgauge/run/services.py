@@ -24,7 +24,7 @@ from railgauge.judging.confirmation import Remeasurement
 from railgauge.planning import plan, telemetry
 from railgauge.planning.vendor import platform_stack
 from railgauge.run import control_host
-from railgauge.run.decided import Decisions, HeardDecisions
+from railgauge.run.decided import Decisions, HeardDecisions, WrittenDecisions
 from railgauge.run.disk_quota import DiskQuota
 from railgauge.run.holding import read_tag
 from railgauge.run.hung import HungTools
@@ -192,7 +192,7 @@ def built(
 
     return RunServices(
         store,
-        (HeardDecisions if settings.is_worker else Decisions)(store),
+        (HeardDecisions if settings.is_worker else WrittenDecisions)(store),
         surveyed,
         tag,
         cluster,

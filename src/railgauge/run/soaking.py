@@ -7,9 +7,8 @@ on. A node that cannot be reached any more does not end it for the others.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 
 from railgauge.core.errors import NoEvidence
@@ -17,8 +16,10 @@ from railgauge.core.model import Case, Outcome
 from railgauge.core.naming import listed
 from railgauge.core.question import CaseResult
 from railgauge.diagnosis import RunResults
-from railgauge.planning.soak import RoundCase, SoakRounds, folder_of, ready
+from railgauge.planning.soak import SoakRounds, folder_of
 from railgauge.run.case_files import text_file
+from railgauge.run.decided import Decisions, MeasuringError
+from railgauge.run.engine import LadderEngine, Measuring
 from railgauge.run.soak import load
 from railgauge.run.soak.causes import lasting
 from railgauge.run.soak.load import Stretch
@@ -92,52 +93,37 @@ class _Soaking:
 
     def _round(self) -> str:
         """Measure one round; returns why no other one is to follow, or an empty text."""
-        cases, results = self.rounds.cases(self.number), dict[Case, CaseResult]()
+        results = dict[Case, CaseResult]()
         evidence = RoundEvidence(self.base.found, results.get, text_file)
-        judged = Round(self.number, self.base, evidence, self.rounds.soak.no_gates)
-        before_s = load.seconds(self.soaked)
-        self._measure(judged, list(cases), results)
+        judged = Round(self.rounds, self.number, self.base, evidence)
+        self._measure(judged, results)
+        judged.judge()
         if judged.is_corrupt:
             return "data corruption, see the report"
-        judged.end()
+        before_s = load.seconds(self.soaked)
+        found = (stretch for result in results.values() for stretch in load.of_case(result))
+        self.soaked = load.stretches((*self.soaked, *found))
         self.tell(self._told(judged, len(results)))
         if load.seconds(self.soaked) == before_s:
             return "nothing could be measured in it"
         return ""
 
-    def _measure(
-        self, judged: Round, waiting: list[RoundCase], results: dict[Case, CaseResult]
-    ) -> None:
-        """Measure and judge the cases of a round, up to the first wrong results."""
-        measure = self.measure_in(folder_of(self.number))
-        running: dict[Future[CaseResult], RoundCase] = {}
-        with self._threads() as threads:
-            while waiting or running:
-                while len(running) < self.at_once and (one := ready(waiting, running.values())):
-                    waiting.remove(one)
-                    if _is_wanted(judged, one):
-                        running[threads.submit(measure, one.case)] = one
-                    else:
-                        judged.take(one)
-                for made in wait(running, return_when=FIRST_COMPLETED).done:
-                    one = running.pop(made)
-                    results[one.case] = made.result()
-                    self.soaked = load.stretches((*self.soaked, *load.of_case(made.result())))
-                    judged.take(one)
-                if judged.is_corrupt:
-                    waiting.clear()
+    def _measure(self, judged: Round, results: dict[Case, CaseResult]) -> None:
+        """Measure the cases of a round, up to the first wrong results."""
+        measure_case = self.measure_in(folder_of(self.number))
 
-    @contextmanager
-    def _threads(self) -> Iterator[ThreadPoolExecutor]:
-        """The threads that measure; an error, or an interrupt of this one, ends all of them."""
-        threads = ThreadPoolExecutor(self.at_once)
-        try:
-            yield threads
-        except BaseException:
-            with self.interrupted():
-                threads.shutdown(cancel_futures=True)
-            raise
-        threads.shutdown()
+        def measure(case: Case) -> CaseResult:
+            results[case] = measure_case(case)
+            return results[case]
+
+        decisions = Decisions()
+        measuring = Measuring(measure, self.interrupted, self.at_once)
+        about = (judged.units, judged.judging, measuring, decisions, judged.facts.values())
+        LadderEngine(*about).carry_out()
+        for one in judged.units.cases_of_round:
+            decided = decisions.known(one.case)
+            if decided and decided.broken:
+                raise MeasuringError(f"{one.case.key}: {decided.broken}")
 
     def _told(self, judged: Round, measured: int) -> str:
         """The line of a round."""
@@ -151,8 +137,3 @@ class _Soaking:
             f"soak: round {self.number}, {lasting(load.seconds(self.soaked))} of {soak.said}:"
             f" {measured} measurements, {passed} passed{others}"
         )
-
-
-def _is_wanted(judged: Round, one: RoundCase) -> bool:
-    """Whether a case is measured: its gate is open, or its results are checked behind it."""
-    return not judged.blockers(one) or judged.is_only_checked(one)

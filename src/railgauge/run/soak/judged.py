@@ -43,7 +43,8 @@ class _Rounds:
     causes: SoakCauses = field(default_factory=SoakCauses)
     events: int = 0
 
-    def take(self, judged: Round, of: int, found: Sequence[Stretch]) -> None:
+    def take(self, judged: Round, found: Sequence[Stretch]) -> None:
+        of = len(judged.units.units)
         began = min(found).began if found else None
         ended = max(one.ended for one in found) if found else None
         self.causes.began = self.causes.began or began
@@ -92,16 +93,15 @@ def judged(
     """Judge ``count`` rounds; ``base`` are the results of the ladder before them."""
     found = _Rounds()
     for number in range(1, count + 1):
-        cases, kept = rounds.cases(number), evidence(number)
-        one = Round(number, base, kept, rounds.soak.no_gates)
+        kept = evidence(number)
+        one = Round(rounds, number, base, kept)
+        one.judge()
         stretches: list[Stretch] = []
-        for each in cases:
-            one.take(each)
+        for each in one.units.cases_of_round:
             own = load.stretches(load.of_case(kept.kept(each.case)), _NO_PAUSE)
             found.of_nodes += [(stretch, each.case.nodes) for stretch in own]
             stretches += own
-        one.end()
-        found.take(one, len(cases), load.stretches(stretches))
+        found.take(one, load.stretches(stretches))
     return _results(rounds, base, found)
 
 

@@ -1,4 +1,4 @@
-"""One round of a soak, judged like a run: the same limits, and gates that hold. Pure.
+"""One round of a soak, measured and judged like a run: the same limits, and gates that hold.
 
 A case that was not measured is blocked if a lower rung failed on its nodes, in this round or, for
 rung 0, before it; else it is missing, and the round is not whole.
@@ -6,8 +6,8 @@ rung 0, before it; else it is missing, and the round is not whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from railgauge.core.model import Case, Outcome
 from railgauge.core.question import READ, CaseResult, Question
@@ -15,14 +15,15 @@ from railgauge.core.terms import Rung
 from railgauge.core.units import format_size
 from railgauge.diagnosis import RunResults
 from railgauge.facts import FactsByNode
-from railgauge.judging import by_evidence
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.correctness import is_corrupt
-from railgauge.judging.gates import Gates, ended
 from railgauge.judging.record import ItemRecord
-from railgauge.planning import plan
 from railgauge.planning.demand import Demand
-from railgauge.planning.soak import RoundCase, folder_of
+from railgauge.planning.soak import RoundCase, SoakRounds, folder_of
+from railgauge.planning.work_queue import Unit
+from railgauge.run.decided import Decision
+from railgauge.run.ladder import LadderRow
+from railgauge.run.unit_judge import Judging, UnitJudge
 from railgauge.verdict import closing
 from railgauge.verdict.telemetry import made_of as watched
 
@@ -47,80 +48,132 @@ class RoundEvidence:
         return tuple(run[0].started_at for run in (result.runs if result else ()) if run)
 
 
-@dataclass(slots=True)
+class RoundUnits:
+    """The cases of a round as units, in the order in which they are measured."""
+
+    def __init__(self, rounds: SoakRounds, number: int, text: Callable[[Case], str]) -> None:
+        """``text`` gives the path of a case's readable transcript in the folder of a round."""
+        self.cases_of_round = rounds.cases(number)
+        self._number, self._folder, self._text = number, folder_of(number), text
+        self._nodes = tuple(node.name for node in rounds.cluster.nodes)
+        self.units = tuple(self._unit(place) for place in range(len(self.cases_of_round)))
+
+    def _unit(self, place: int) -> Unit:
+        one = self.cases_of_round[place]
+        # A scan of the subnet is measured alone, and what counts since an earlier one last of all.
+        rung = max(Rung) if not one.gated and _compares(one) else one.rung
+        return Unit((place,), rung, one.case.nodes if one.gated else self._nodes, one.case.key)
+
+    def of(self, unit: Unit) -> RoundCase:
+        (place,) = unit.items
+        return self.cases_of_round[place]
+
+    def cases(self, unit: Unit) -> tuple[Case, ...]:
+        return (self.of(unit).case,)
+
+    def compared(self, _unit: Unit) -> tuple[Case, ...]:
+        """None: what a case is compared with is a case of the round as well."""
+        return ()
+
+    def gated(self, unit: Unit) -> tuple[str, ...]:
+        return self.of(unit).gated
+
+    def is_below_others(self, unit: Unit) -> bool:
+        return bool(self.of(unit).gated)
+
+    def rows(self, unit: Unit) -> Iterator[LadderRow]:
+        return self._rows(unit, compare=False)
+
+    def compared_rows(self, unit: Unit) -> Iterator[LadderRow]:
+        """The rows that need the measurement of another unit, which may come later."""
+        return self._rows(unit, compare=True)
+
+    def _rows(self, unit: Unit, *, compare: bool) -> Iterator[LadderRow]:
+        one, (place,) = self.of(unit), unit.items
+        for demand in one.demands:
+            if bool(demand.question.other) == compare:
+                yield LadderRow(place, self._begun(demand, one.case), one.gated, one.case)
+
+    def _begun(self, demand: Demand, case: Case) -> ItemRecord:
+        key = demand.key
+        size = "" if key.size_bytes is None else format_size(key.size_bytes)
+        where = "-".join(part for part in (demand.place, key.part, size) if part)
+        return ItemRecord(
+            id=f"{self._folder}/{key.subject}::{key.way}[{where}]",
+            rung=demand.rung,
+            subject=key.subject,
+            title=f"{key.subject}, {key.way}, in round {self._number} of the soak",
+            outcome=Outcome.ERROR,
+            nodes=key.nodes,
+            pairing=key.part,
+            size_bytes=key.size_bytes,
+            transcript=f"{self._folder}/{self._text(case)}",
+            ways=(key.way,),
+            questions=(Question(READ, case), demand.question),
+        )
+
+
+def _compares(one: RoundCase) -> bool:
+    return any(demand.question.other for demand in one.demands)
+
+
 class Round:
-    """A round while it is judged, case by case, in the order in which it is measured."""
+    """A round, and its judgement.
 
-    number: int
-    base: RunResults
-    evidence: RoundEvidence
-    no_gates: bool = False
-    records: dict[str, ItemRecord] = field(default_factory=dict)
-    missing: list[RoundCase] = field(default_factory=list)
-    _late: list[tuple[RoundCase, Demand]] = field(default_factory=list)
-    _taken: set[Case] = field(default_factory=set)
-    _facts: dict[str, ItemRecord] = field(init=False)
-    _gates: Gates = field(default_factory=Gates)
-    _assessor: Assessor = field(init=False)
+    ``facts`` are the records of the survey's facts, which may close gates before it begins.
+    ``records`` are the items of the round, ``missing`` the cases that were neither measured nor
+    blocked; both are filled by ``judge``.
+    """
 
-    def __post_init__(self) -> None:
-        """Take the records of the survey's facts; what closes a run is not known yet."""
-        self._facts = {
-            name: record
-            for name, record in self.base.records.items()
-            if record.rung == Rung.PREFLIGHT and not closing.is_closing(name)
-        }
-        for place, record in enumerate(self._facts.values()):
-            self._note(record, place)
-        of, fabric = self.evidence, self.base.cluster.fabric
-        self._assessor = Assessor(self.base.platform, of.found, of.result, fabric)
+    def __init__(
+        self, rounds: SoakRounds, number: int, base: RunResults, evidence: RoundEvidence
+    ) -> None:
+        self.number, self.evidence = number, evidence
+        self.units = RoundUnits(rounds, number, evidence.text)
+        self.facts = {name: one for name, one in base.records.items() if _is_known(one)}
+        assessor = Assessor(base.platform, evidence.found, evidence.result, base.cluster.fabric)
+        self.judging = Judging(base.platform, assessor, rounds.soak.no_gates)
+        self.records: dict[str, ItemRecord] = {}
+        self.missing: list[RoundCase] = []
+        self._base = base
 
-    def blockers(self, one: RoundCase) -> tuple[str, ...]:
-        """The ids of the items that keep a case from being measured."""
-        return () if self.no_gates else self._gates.blockers(one.rung, one.gated)
-
-    def is_only_checked(self, one: RoundCase) -> bool:
-        """Whether a case behind a gate is measured all the same, to check its results."""
-        measurement = self.base.platform.measurements[one.case.measurement]
-        return self._gates.is_checked(measurement, one.case.nodes)
-
-    def take(self, one: RoundCase) -> None:
-        """Judge a case by its evidence, or note that it is blocked or missing."""
-        blockers = self.blockers(one)
-        is_measured = self.evidence.kept(one.case) is not None
-        self._taken.add(one.case)
-        if not is_measured and not blockers:
-            self.missing.append(one)
-        for demand in one.demands if is_measured or blockers else ():
-            if blockers:
-                checked = one.case if is_measured else None
-                shut = by_evidence.blocked(self._begun(demand), blockers, checked)
-                self._add(by_evidence.judged(shut, self._assessor))
-            elif demand.question.other and demand.question.other not in self._taken:
-                self._late.append((one, demand))
-            else:
-                self._add(self._judged(demand))
-
-    def end(self) -> None:
-        """Judge what had to wait for another case, and the GPUs' samples of the whole round."""
-        for one, demand in self._late:
-            blockers = self.blockers(one)
-            other = demand.question.other
-            if other and self.evidence.kept(other) is None and not blockers:
-                self.missing.append(one)
-            elif blockers:
-                self._add(by_evidence.blocked(self._begun(demand), blockers))
-            else:
-                self._add(self._judged(demand))
+    def judge(self) -> None:
+        """Judge all cases by their evidence, and the GPUs' samples of the whole round."""
+        judge = UnitJudge(self.units, self.judging)
+        judge.know(self.facts.values())
+        for unit in self.units.units:
+            decided = self._decided(unit, judge.blockers(unit))
+            if decided:
+                self._add(judge.noted(unit, {self.units.of(unit).case: decided}))
+        for unit in self.units.units:
+            blockers = judge.blockers(unit)
+            for row in self.units.compared_rows(unit):
+                others = [one.other for one in row.item.questions if one.other]
+                decided = self._decided(unit, blockers, *others)
+                if decided:
+                    self._add([judge.judged(row, decided)])
         seen = [record for record in watched(self.results()) if record.outcome != Outcome.NOT_RUN]
-        for record in seen:
-            self._add(replace(record, id=f"{folder_of(self.number)}/{record.id}", questions=()))
+        folder = folder_of(self.number)
+        self._add(replace(one, id=f"{folder}/{one.id}", questions=()) for one in seen)
+
+    def _decided(self, unit: Unit, blockers: tuple[str, ...], *others: Case) -> Decision | None:
+        """What the evidence shows to have been decided of a case; ``None`` if it is missing."""
+        one = self.units.of(unit)
+        is_measured = self.evidence.kept(one.case) is not None
+        if blockers or (is_measured and None not in map(self.evidence.kept, others)):
+            return Decision(measured=is_measured, blockers=blockers)
+        if one not in self.missing:
+            self.missing.append(one)
+        return None
+
+    def _add(self, records: Iterable[ItemRecord]) -> None:
+        self.records.update((one.id, one) for one in records)
 
     def results(self) -> RunResults:
         """The round as a run: the facts of the survey, and what was measured in this round."""
         return replace(
-            self.base,
-            records={**self._facts, **self.records},
+            self._base,
+            records={**self.facts, **self.records},
             confirmed=(),
             starts=self.evidence.starts,
             kept=self.evidence.kept,
@@ -132,35 +185,7 @@ class Round:
         """Whether wrong results were seen, which stop a run."""
         return is_corrupt(self.records.values())
 
-    def _add(self, record: ItemRecord) -> None:
-        self._note(record, len(self._facts) + len(self.records))
-        self.records[record.id] = record
 
-    def _note(self, record: ItemRecord, place: int) -> None:
-        nodes = plan.gate_nodes(self.base.platform, record.subject, record.nodes)
-        self._gates.note(ended(record, place, nodes))
-
-    def _judged(self, demand: Demand) -> ItemRecord:
-        questions = (Question(READ, demand.question.case), demand.question)
-        begun = replace(self._begun(demand), questions=questions)
-        return by_evidence.judged(begun, self._assessor)
-
-    def _begun(self, demand: Demand) -> ItemRecord:
-        key = demand.key
-        size = "" if key.size_bytes is None else format_size(key.size_bytes)
-        where = "-".join(part for part in (demand.place, key.part, size) if part)
-        case = demand.question.case
-        assert case is not None
-        folder = folder_of(self.number)
-        return ItemRecord(
-            id=f"{folder}/{key.subject}::{key.way}[{where}]",
-            rung=demand.rung,
-            subject=key.subject,
-            title=f"{key.subject}, {key.way}, in round {self.number} of the soak",
-            outcome=Outcome.ERROR,
-            nodes=key.nodes,
-            pairing=key.part,
-            size_bytes=key.size_bytes,
-            transcript=f"{folder}/{self.evidence.text(case)}",
-            ways=(key.way,),
-        )
+def _is_known(record: ItemRecord) -> bool:
+    """Whether a record is one of the survey's facts; what closes a run is not known yet."""
+    return record.rung == Rung.PREFLIGHT and not closing.is_closing(record.id)

@@ -1,0 +1,139 @@
+"""Judges the units of a ladder by their evidence, and holds the gates that they close. Pure.
+
+The engine asks it while it measures, and the judgement of a soak's round asks it afterwards.
+
+Example: ``errors[a]`` fails, so that the bandwidth of ``a:b`` is blocked by it. A collective on
+``a`` is blocked too, but may still be measured, to check its results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from railgauge.config.thresholds import Measurement, Platform
+from railgauge.core.model import Case, Outcome
+from railgauge.core.question import READ, Question
+from railgauge.judging import by_evidence
+from railgauge.judging.assessor import Assessor
+from railgauge.judging.correctness import CORRUPTION, checks_results
+from railgauge.judging.gates import Gates, ended
+from railgauge.judging.record import ItemRecord
+from railgauge.planning import plan
+from railgauge.planning.work_queue import Unit
+from railgauge.run import storage
+from railgauge.run.decided import Decision
+from railgauge.run.ladder import LadderRow
+
+Decided = Mapping[Case, Decision]
+"""What is decided of each case of a unit; nothing of a node's facts, which are not measured."""
+
+
+class Units(Protocol):
+    """What is measured: the ladder of a run, or a round of a soak."""
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        """In the order in which they are measured, as far as their nodes are free."""
+
+    def cases(self, unit: Unit) -> tuple[Case, ...]:
+        """The measurements of a unit's items."""
+
+    def compared(self, unit: Unit) -> tuple[Case, ...]:
+        """The other measurements that a unit makes, with which its items compare theirs."""
+
+    def gated(self, unit: Unit) -> tuple[str, ...]:
+        """The nodes whose gates a unit passes and may close."""
+
+    def is_below_others(self, unit: Unit) -> bool:
+        """Whether a gate may ask how the items of a unit ended."""
+
+    def rows(self, unit: Unit) -> Iterator[LadderRow]:
+        """The rows of a unit, each with the questions that it asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """By what units are judged.
+
+    ``most_wrong`` is the number of failed items at which the run stops; 0 for no such number.
+    """
+
+    platform: Platform
+    assessor: Assessor
+    no_gates: bool = False
+    most_wrong: int = 0
+
+
+class UnitJudge:
+    """The gates of a ladder, and the judgement of its units."""
+
+    def __init__(self, work: Units, judging: Judging) -> None:
+        self._work, self._judging, self._gates = work, judging, Gates()
+
+    def know(self, records: Iterable[ItemRecord]) -> None:
+        """Take items that ended before the ladder began, as its lowest ones."""
+        for place, record in enumerate(records):
+            nodes = plan.gate_nodes(self._judging.platform, record.subject, record.nodes)
+            self._gates.note(ended(record, place, nodes))
+
+    def blockers(self, unit: Unit) -> tuple[str, ...]:
+        """The ids of the items that keep a unit from being measured."""
+        if self._judging.no_gates or not unit.case:
+            return ()
+        return self._gates.blockers(unit.rung, self._work.gated(unit))
+
+    def is_checked(self, unit: Unit) -> bool:
+        """Whether a blocked unit is measured all the same, to check its results."""
+        (case, *_) = self._work.cases(unit)
+        return self._gates.is_checked(self._measurement(case), case.nodes)
+
+    def judged(self, row: LadderRow, decision: Decision) -> ItemRecord:
+        """The item of a row, by its evidence; behind its gate only its results are judged."""
+        item = row.item
+        if decision.blockers:
+            checked = row.case if decision.measured else None
+            item = by_evidence.blocked(item, decision.blockers, checked)
+        return by_evidence.judged(item, self._judging.assessor)
+
+    def noted(self, unit: Unit, decided: Decided) -> Iterator[ItemRecord]:
+        """Judge the items of a unit, and let the gates above know how each has ended."""
+        for row in self._work.rows(unit):
+            decision = decided[row.case] if row.case else Decision()
+            if decision.broken:
+                continue
+            with _of_one_case():
+                record = self.judged(row, decision)
+                self._gates.note(ended(record, row.place, row.gated))
+                yield record
+
+    def corruption(self, unit: Unit, decided: Decided) -> str:
+        """What is wrong with the results of a unit; empty if nothing is."""
+        for case in self._work.cases(unit):
+            if not (decided[case].measured and checks_results(self._measurement(case).tool)):
+                continue
+            with _of_one_case():
+                for one in self._judging.assessor.answer(Question(READ, case)).judgements:
+                    if one.metric == CORRUPTION and one.outcome is Outcome.FAILED:
+                        return f"data corruption: {one.reason}"
+        return ""
+
+    def _measurement(self, case: Case) -> Measurement:
+        return self._judging.platform.measurements[case.measurement]
+
+
+@contextmanager
+def _of_one_case() -> Iterator[None]:
+    """An error of the suite in the block: the test of the item will raise it as well."""
+    try:
+        yield
+    except Exception as error:
+        if not is_of_one_case(error):
+            raise
+
+
+def is_of_one_case(error: BaseException) -> bool:
+    """Whether an error may be one of this case alone, and not a lack of this machine."""
+    return isinstance(error, Exception) and not storage.is_lack(error)
