@@ -48,13 +48,13 @@ class Rungs:
 
     def cases(self, unit: Unit) -> tuple[Case, ...]:
         at = Pairing(f"mlx5_{unit.items[0]}")  # a measurement is made on more than one rung here
-        return (Case(unit.kind, unit.nodes, at, ()),) if unit.case else ()
+        return (Case(unit.kind, self.gated(unit), at, ()),) if unit.case else ()
 
     def compared(self, unit: Unit) -> tuple[Case, ...]:
         return self.others.get(unit, ())
 
     def gated(self, unit: Unit) -> tuple[str, ...]:
-        return unit.nodes
+        return self.units[unit.items[0]].nodes
 
     def is_below_others(self, unit: Unit) -> bool:
         above = (one for one in self.units if one.rung > unit.rung)
@@ -62,11 +62,12 @@ class Rungs:
 
     def rows(self, unit: Unit) -> Iterator[LadderRow]:
         (place,), (case, *_) = unit.items, (*self.cases(unit), None)
-        about = {"rung": unit.rung, "subject": self.subjects[place], "nodes": unit.nodes}
+        nodes = self.gated(unit)
+        about = {"rung": unit.rung, "subject": self.subjects[place], "nodes": nodes}
         # On rung 0 the stand-in for the assessor finds the node of the question in its metric.
-        asked = Question(READ, case) if case else Question("fact", metric=unit.nodes[0])
+        asked = Question(READ, case) if case else Question("fact", metric=nodes[0])
         record = item(f"item{place}", Outcome.ERROR, questions=(asked,), **about)
-        yield LadderRow(place, record, unit.nodes, case)
+        yield LadderRow(place, record, nodes, case)
 
 
 @dataclass

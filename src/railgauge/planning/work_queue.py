@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 # How many units are searched for those that can start: many times what runs at once, so that it
@@ -114,6 +114,12 @@ class WorkQueue:
     def freed(self, unit: Unit) -> None:
         """The nodes of a unit that was not measured are free."""
         del self._running[unit]
+
+    def put_off(self, unit: Unit, nodes: Iterable[str]) -> None:
+        """A unit that was started waits for the lower rungs of other nodes, too."""
+        self.freed(unit)
+        self.add(replace(unit, nodes=tuple(dict.fromkeys((*unit.nodes, *nodes)))))
+        self._open.add(unit, -1)
 
     def judged(self, unit: Unit) -> None:
         """All items of a unit have ended: what waits for its rung may start."""

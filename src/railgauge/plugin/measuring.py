@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 
+from railgauge.diagnosis import RunResults
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.record import ItemRecord
 from railgauge.leases.nodes import NodeTaken
@@ -45,11 +46,16 @@ class LadderRun:
         settings, run = self._settings, self._run
         fabric = settings.declared.fabric
         assessor = Assessor(settings.platform, run.found, run.result, fabric)
-        judging = Judging(settings.platform, assessor, settings.no_gates, most_wrong)
+        about = (settings.platform, assessor, settings.no_gates, most_wrong)
+        judging = Judging(*about, self._findings)
         measuring = Measuring(run.measure, run.interrupted, settings.at_once, decided)
         self._engine = LadderEngine(self.ladder, judging, measuring, run.decisions)
         progress.begin()
         self._engine.begin()
+
+    def _findings(self, records: Mapping[str, ItemRecord]) -> RunResults:
+        settings, run = self._settings, self._run
+        return RunResults(records, run.found, settings.platform, settings.declared, kept=run.kept)
 
     def end(self) -> None:
         """End what is measured now."""

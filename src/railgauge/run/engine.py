@@ -150,6 +150,11 @@ class LadderEngine:
             unmeasured = list[tuple[Unit, tuple[str, ...]]]()
             for unit in units:
                 blockers = self._judge.blockers(unit) if unit.items else ()
+                if partners := self._judge.partners(unit, blockers):
+                    if not set(partners) <= set(unit.nodes):
+                        self._queue.put_off(unit, partners)
+                        continue
+                    blockers = self._judge.unexplained(unit, blockers, self._decisions.known)
                 if unit.case and (not blockers or self._judge.is_checked(unit)):
                     self._occupy(unit)
                     self._running[unit] = blockers

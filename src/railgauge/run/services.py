@@ -91,7 +91,8 @@ class RunServices:
     ``cluster`` has the addresses at which the nodes are reached. It and ``sessions`` are made on
     first use, because the controller writes those addresses after its workers have started.
     ``decisions`` are what the engine says of each case; the controller alone has one.
-    ``earlier`` is the run that this one carries on, ``recorded`` the one that it replays.
+    ``earlier`` is the run that this one carries on, ``recorded`` the one that it replays. ``kept``
+    gives the stored result of a case; ``None`` if it was not measured.
     """
 
     store: Store
@@ -102,7 +103,7 @@ class RunServices:
     sessions: Once[Sessions]
     earlier: Earlier | None
     recorded: ReplayedRun | None
-    _kept: Callable[[Case], CaseResult | None]
+    kept: Callable[[Case], CaseResult | None]
     _measure: Measure
     _measure_again: Measure
     _measure_in: Callable[[str], Measure]
@@ -114,7 +115,7 @@ class RunServices:
 
     def result(self, case: Case) -> CaseResult:
         """Return the result of a case that was measured. Raises ``NoEvidence`` if it was not."""
-        if (result := self._kept(case)) is None:
+        if (result := self.kept(case)) is None:
             raise NoEvidence("was not measured", where=case.key)
         return result
 

@@ -8,7 +8,7 @@ Example: ``errors[a]`` fails, so that the bandwidth of ``a:b`` is blocked by it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,6 +16,8 @@ from typing import Protocol
 from railgauge.config.thresholds import Measurement, Platform
 from railgauge.core.model import Case, Outcome
 from railgauge.core.question import READ, Question
+from railgauge.diagnosis import RunResults, diagnose
+from railgauge.diagnosis.model import WENT_WRONG
 from railgauge.judging import by_evidence
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.correctness import CORRUPTION, checks_results
@@ -26,6 +28,12 @@ from railgauge.planning.work_queue import Unit
 from railgauge.run import storage
 from railgauge.run.decided import Decision
 from railgauge.run.ladder import LadderRow
+from railgauge.run.opened_gates import still_blocking
+
+_PAIR = 2
+# A node that fails with more than four partners is the likeliest suspect, and what the diagnosis
+# would have to read grows with each of them.
+_MOST = 1 + 4
 
 Decided = Mapping[Case, Decision]
 """What is decided of each case of a unit; nothing of a node's facts, which are not measured."""
@@ -59,12 +67,14 @@ class Judging:
     """By what units are judged.
 
     ``most_wrong`` is the number of failed items at which the run stops; 0 for no such number.
+    ``findings`` makes what the diagnosis reads of records; without it no diagnosis opens a gate.
     """
 
     platform: Platform
     assessor: Assessor
     no_gates: bool = False
     most_wrong: int = 0
+    findings: Callable[[Mapping[str, ItemRecord]], RunResults] | None = None
 
 
 class UnitJudge:
@@ -72,18 +82,61 @@ class UnitJudge:
 
     def __init__(self, work: Units, judging: Judging) -> None:
         self._work, self._judging, self._gates = work, judging, Gates()
+        self._pairs: dict[str, ItemRecord] = {}
+        self._left: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def know(self, records: Iterable[ItemRecord]) -> None:
         """Take items that ended before the ladder began, as its lowest ones."""
         for place, record in enumerate(records):
             nodes = plan.gate_nodes(self._judging.platform, record.subject, record.nodes)
-            self._gates.note(ended(record, place, nodes))
+            self._note(record, place, nodes)
 
     def blockers(self, unit: Unit) -> tuple[str, ...]:
         """The ids of the items that keep a unit from being measured."""
         if self._judging.no_gates or not unit.case:
             return ()
         return self._gates.blockers(unit.rung, self._work.gated(unit))
+
+    def partners(self, unit: Unit, blockers: Sequence[str]) -> tuple[str, ...]:
+        """The other nodes of the failed pairs that alone block a unit of one node.
+
+        Once the lower rungs of these nodes were judged as well, ``unexplained`` may open the gate.
+        """
+        if not self._judging.findings or len(self._work.gated(unit)) != 1:
+            return ()
+        if not blockers or not self._pairs.keys() >= {*blockers}:
+            return ()
+        nodes = sorted({node for one in blockers for node in self._pairs[one].nodes})
+        return tuple(nodes) if len(nodes) <= _MOST else ()
+
+    def unexplained(
+        self, unit: Unit, blockers: tuple[str, ...], known: Callable[[Case], Decision | None]
+    ) -> tuple[str, ...]:
+        """The failed pairs whose cause is not known to lie on another node than that of the unit.
+
+        ``known`` gives what was decided of a case.
+        """
+        (node,) = self._work.gated(unit)
+        key = (node, *blockers)
+        if key not in self._left:
+            records = {one.id: one for one in self._around(blockers, known)}
+            assert self._judging.findings
+            causes = diagnose(self._judging.findings(records))
+            self._left[key] = still_blocking(node, blockers, causes)
+        return self._left[key]
+
+    def _around(
+        self, blockers: Sequence[str], known: Callable[[Case], Decision | None]
+    ) -> Iterator[ItemRecord]:
+        """The facts of the nodes of the failed pairs, and what was measured like these pairs."""
+        nodes = {node for one in blockers for node in self._pairs[one].nodes}
+        kinds = {"", *(self._pairs[one].subject for one in blockers)}
+        for each in self._work.units:
+            if each.kind in kinds and not nodes.isdisjoint(self._work.gated(each)):
+                for row in self._work.rows(each):
+                    decision = known(row.case) if row.case else Decision()
+                    if decision and not decision.broken:
+                        yield self.judged(row, decision)
 
     def is_checked(self, unit: Unit) -> bool:
         """Whether a blocked unit is measured all the same, to check its results."""
@@ -106,8 +159,13 @@ class UnitJudge:
                 continue
             with _of_one_case():
                 record = self.judged(row, decision)
-                self._gates.note(ended(record, row.place, row.gated))
+                self._note(record, row.place, row.gated)
                 yield record
+
+    def _note(self, record: ItemRecord, place: int, gated: tuple[str, ...]) -> None:
+        self._gates.note(ended(record, place, gated))
+        if record.outcome in WENT_WRONG and len(gated) == _PAIR:
+            self._pairs[record.id] = record
 
     def corruption(self, unit: Unit, decided: Decided) -> str:
         """What is wrong with the results of a unit; empty if nothing is."""
