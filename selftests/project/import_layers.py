@@ -12,7 +12,7 @@ from pathlib import Path
 ORDER = (
     "core", "subnet", "stacks", "launchers", "containers", "config", "transport", "facts",
     "leases", "tools", "planning", "judging", "describing", "diagnosis", "verdict", "trend", "run",
-    "report", "bundle", "site", "labs", "plugin", "cli",
+    "report", "bundle", "site", "labs", "acceptance", "plugin", "cli",
 )  # fmt: skip
 PRODUCT, LAB = "railgauge", "railgauge_lab"
 # The only folder of the product that imports the lab; plugin and cli, which are above it, use it.
@@ -23,7 +23,17 @@ NETLAB = "netlab"
 # Of the other lab: the SSH server that both run; it tests no part of the product.
 NETLAB_MAY_IMPORT = (NETLAB, "sessions")
 
-PURE = set(ORDER) - {"transport", "run", "report", "bundle", "site", DOOR, "plugin", "cli"}
+PURE = set(ORDER) - {
+    "transport",
+    "run",
+    "report",
+    "bundle",
+    "site",
+    DOOR,
+    "acceptance",
+    "plugin",
+    "cli",
+}
 EFFECTS = {"pytest", "_pytest", "paramiko", "fabric", "asyncssh", "subprocess", "socket"}
 TESTERS = {"pytest", "_pytest", "xdist"}
 MAY_IMPORT_PYTEST = {"report", "site", "plugin"}

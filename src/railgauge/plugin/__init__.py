@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
+from railgauge.acceptance import ending, run_id
 from railgauge.core.errors import BadInput, Exhausted
 from railgauge.core.exhaustion import bound_thread_starts, raise_if_exhausted
 from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.plugin import (
     asked_items,
-    ending,
     foreign,
     gating,
     held_items,
@@ -35,7 +35,6 @@ from railgauge.plugin import (
     options,
     recording,
     reporters,
-    run_id,
     session,
     signals,
     waiting,
@@ -88,9 +87,9 @@ def _open(config: pytest.Config) -> None:
     bound_thread_starts()
     ending.end_python_with_no_verdict_code()
     reporters.show_faults(config)
-    ending.refuse_without(config)
+    foreign.refuse_without_parts(config)
     try:
-        run_id.forget(config)
+        run_id.forget(opening.request_of(config))
         foreign.refuse(config)
         installed.refuse_unusable()
         workers.refuse_unusable(config)

@@ -15,6 +15,9 @@ import pytest
 
 from railgauge.core.errors import BadInput
 
+# Plugins of the suite that a run needs for its records, its leases or its verdict.
+_NEEDED = ("controller", "holding", "messages", "rows", "worker-reporting", "worker-supervisor")
+
 
 def block_cache(plugins: pytest.PytestPluginManager) -> None:
     """Switch off pytest's cache, which keeps the id of every item; its options stay known.
@@ -95,3 +98,11 @@ def told(error: pytest.ExceptionInfo[BaseException], run: str) -> str:
 
 
 _LONGEST = 200
+
+
+def refuse_without_parts(config: pytest.Config) -> None:
+    """Raise ``pytest.UsageError`` if ``-p no:NAME`` switches off a part of the suite."""
+    for name in (f"railgauge-{part}" for part in _NEEDED):
+        if config.pluginmanager.is_blocked(name):
+            what = "every run needs this plugin; omit the option"
+            raise pytest.UsageError(f"railgauge: -p no:{name}: {what}")

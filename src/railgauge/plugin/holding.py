@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from railgauge.acceptance.ending import Ending
 from railgauge.leases.nodes import NamedTwice, NodeTaken
-from railgauge.plugin.ending import Ending
 from railgauge.plugin.reporters import tell
 from railgauge.run import distinct
 from railgauge.run.holding import Holding, die_with

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from railgauge.acceptance.ending import Ending
 from railgauge.bundle.errors import BadBundle
 from railgauge.bundle.folder import FolderContents
 from railgauge.core.errors import BadInput
 from railgauge.diagnosis import RunResults
 from railgauge.plugin import demanded
-from railgauge.plugin.ending import Ending
 from railgauge.plugin.opening import COMPLAINTS, ENDING, SERVICES, SETTINGS
 from railgauge.plugin.session import Controller
 from railgauge.run import holding, services

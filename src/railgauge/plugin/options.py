@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import getpass
 import math
-from pathlib import Path
 
 import pytest
 
+from railgauge.acceptance.request import LAB_SEED, LEVEL, operator_name
 from railgauge.config.thresholds import LEVELS
 from railgauge.core.errors import BadInput
-from railgauge.core.model import Cluster
 from railgauge.core.units import format_size, parse_size
-from railgauge.planning.demand import DemandInputs, count
 from railgauge.planning.held import MOST_ITEMS
-from railgauge.planning.plan import Level
 from railgauge.run import disk_quota
-
-LEVEL = "nightly"
-LAB_SEED = 1
-_LONGEST_NAME = 100
-
-_DEFAULT_HOSTFILES = ("hostfiles/lab-h200.yaml", "hostfiles/lab-metax-c500.yaml")
 
 
 def add(parser: pytest.Parser) -> None:
@@ -139,7 +129,7 @@ def add(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--operator",
-        type=operator,
+        type=operator_name,
         metavar="NAME",
         help="who runs it, for the certificate (default: the login name; in a replay that of the "
         "recorded run)",
@@ -202,22 +192,6 @@ def _add_lab(group: pytest.OptionGroup) -> None:
     )
 
 
-def operator(text: str) -> str:
-    """Return the name. Raises ``ValueError`` unless it is one line of printable characters."""
-    name = text.strip()
-    if not name or not name.isprintable() or len(name) > _LONGEST_NAME:
-        raise ValueError(f"a name has 1 to {_LONGEST_NAME} printable characters")
-    return name
-
-
-def login_name() -> str:
-    """Return the name of the user who runs this process; empty if the system knows none."""
-    try:
-        return operator(getpass.getuser())
-    except (OSError, KeyError, ValueError):
-        return ""
-
-
 def _size(text: str) -> int:
     try:
         return parse_size(text)
@@ -237,41 +211,3 @@ def _seconds(text: str) -> float:
     if not (math.isfinite(value) and value >= 0):
         raise ValueError(f"{text} is not a number of seconds, 0 or more")
     return value
-
-
-def at_once(config: pytest.Config, cluster: Cluster, level: Level) -> int:
-    """Return how many measurements the run makes at once.
-
-    By default these are the pairs of a round, as far as the hostfile says that they are
-    independent.
-    """
-    if config.option.replay:
-        return 1
-    asked: int | None = config.option.at_once
-    widest = max((len(pairs) for pairs in level.rounds), default=1)
-    return asked or min(cluster.independent_pairs, widest) or 1
-
-
-def lab_seed(config: pytest.Config) -> int:
-    said: int | None = config.getoption("--lab-seed")
-    return LAB_SEED if said is None else said
-
-
-def hostfile(config: pytest.Config) -> Path:
-    """The hostfile of the run: a relative path starts where pytest was started.
-
-    Without ``--hostfile`` it is the first default hostfile that exists below the root.
-    """
-    named = config.getoption("--hostfile")
-    if named:
-        return Path(config.invocation_params.dir, named)
-    candidates = [config.rootpath / name for name in _DEFAULT_HOSTFILES]
-    return next((path for path in candidates if path.exists()), candidates[-1])
-
-
-def holds_items(config: pytest.Config, scope: DemandInputs) -> bool:
-    """Whether items hold others: not if the user selects items by their names."""
-    said = config.option
-    if said.keyword or said.deselect or any("[" in arg for arg in config.args):
-        return False
-    return count(scope) > int(said.most_items)

@@ -14,6 +14,10 @@ from typing import Any
 
 import pytest
 
+from railgauge.acceptance import soaking, written
+from railgauge.acceptance.ending import Ending
+from railgauge.acceptance.measuring import LadderRun
+from railgauge.acceptance.opening import tell_worker
 from railgauge.bundle import certified
 from railgauge.bundle.contents import CLUSTER
 from railgauge.bundle.folder import FolderContents
@@ -30,13 +34,8 @@ from railgauge.plugin import (
     complaints,
     demanded,
     foreign,
-    opening,
     recording,
-    soaking,
-    written,
 )
-from railgauge.plugin.ending import Ending
-from railgauge.plugin.measuring import LadderRun
 from railgauge.plugin.reporters import tell, writer
 from railgauge.plugin.starting import SessionStart
 from railgauge.report import drawn, junit, lines, terminal
@@ -97,7 +96,7 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        opening.tell_worker(self.settings, self.run.store.folder, node.workerinput)
+        tell_worker(self.settings, self.run.store.folder, node.workerinput)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         if session.items:
@@ -231,7 +230,9 @@ class Controller:
         self.plots = drawn.draw(folder, self._findings(), self.settings.declared, evidence)
         known = (folder, Path(self.config.option.allure_report_dir), self.verdict)
         run = ReportedRun(*known, int(1000 * time.time()), self.plots)
-        written.allure_results(self.config, self.settings.platform, run, self._lines)
+        with_allure = self.config.pluginmanager.hasplugin("allure_pytest")
+        platform_file = self.settings.platform
+        written.allure_results(platform_file, run, self._lines, is_wanted=with_allure)
         with self.ending.step("tonight could not be compared with earlier nights"):
             self._nights = tonight.since_last_night(self.run.store.folder)
         ended = pytest.ExitCode.OK if self._stopped_itself() else session.exitstatus

@@ -10,14 +10,14 @@ from typing import NoReturn
 import pytest
 
 from railgauge import labs
+from railgauge.acceptance.ending import Ending
 from railgauge.core.errors import BadInput, Exhausted, NoEvidence, RailgaugeError
 from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.core.programs import placed
 from railgauge.facts import NodeAnswer
 from railgauge.planning.vendor import platform_stack
-from railgauge.plugin import options
-from railgauge.plugin.ending import Ending
 from railgauge.plugin.holding import HoldingHooks
+from railgauge.plugin.opening import request_of
 from railgauge.plugin.reporters import tell, writer
 from railgauge.report import terminal
 from railgauge.run import distinct, logins, reboots, storage, survey, takeover
@@ -100,8 +100,9 @@ class SessionStart:
         if self._settings.replayed:
             return declared
         if declared.transport == "lab":
-            seed, faults = options.lab_seed(self._config), self._config.getoption("--lab-fault")
-            return self._lab.enter_context(labs.started(declared, seed=seed, faults=faults))
+            asked = request_of(self._config)
+            lab = labs.started(declared, seed=asked.lab_seed, faults=asked.options.lab_fault)
+            return self._lab.enter_context(lab)
         transport = ExitStack()
         self._config.add_cleanup(transport.close)  # after pytest_unconfigure
         used = self._settings.used(declared)

@@ -102,9 +102,9 @@ class UnitJudge:
 
         Once the lower rungs of these nodes were judged as well, ``unexplained`` may open the gate.
         """
-        if not self._judging.findings or len(self._work.gated(unit)) != 1:
+        if not (blockers and self._judging.findings and self._pairs.keys() >= {*blockers}):
             return ()
-        if not blockers or not self._pairs.keys() >= {*blockers}:
+        if len(self._work.gated(unit)) != 1:
             return ()
         nodes = sorted({node for one in blockers for node in self._pairs[one].nodes})
         return tuple(nodes) if len(nodes) <= _MOST else ()

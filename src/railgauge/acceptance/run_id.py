@@ -7,30 +7,29 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
+from railgauge.acceptance.request import Request
 from railgauge.core.errors import BadInput
 from railgauge.run.store import write_whole
 
 
-def forget(config: pytest.Config) -> None:
+def forget(request: Request) -> None:
     """Empty the file, so that the id of an earlier run is not taken for that of this one.
 
     Raises ``BadInput`` if it cannot be written.
     """
-    _write(config, "")
+    _write(request, "")
 
 
-def tell(config: pytest.Config, folder: Path) -> None:
+def tell(request: Request, folder: Path) -> None:
     """Write the id of the run that has this folder. Raises ``BadInput``."""
-    _write(config, f"{folder.name}\n")
+    _write(request, f"{folder.name}\n")
 
 
-def _write(config: pytest.Config, text: str) -> None:
-    named = config.getoption("--run-id-file")
-    if not named or hasattr(config, "workerinput"):
+def _write(request: Request, text: str) -> None:
+    named = request.options.run_id_file
+    if not named or request.worker is not None:
         return
-    path = Path(config.invocation_params.dir, named)
+    path = Path(request.began_in, named)
     try:
         write_whole(path, text)
     except OSError as error:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
+from railgauge.acceptance.request import Request, is_given
 from railgauge.core.errors import BadInput
-from railgauge.plugin import options
 from railgauge.run import resume, takeover
 from railgauge.run.resume import Earlier, Invocation
 from railgauge.run.settings import RunSettings
@@ -36,21 +34,21 @@ _DEST = {"lab_faults": "lab_fault", "marks": "markexpr"}
 _WORKER_INPUT = "railgauge_resume"
 
 
-def earlier(config: pytest.Config) -> Earlier | None:
+def earlier(request: Request) -> Earlier | None:
     """The run that ``--resume`` names; ``None`` without the option. Raises ``BadInput``."""
-    named = config.getoption("--resume")
+    named = request.options.resume
     if not named:
         return None
-    if hasattr(config, "workerinput"):  # the controller found it; latest is this run by now
-        found = Earlier(Path(config.workerinput[_WORKER_INPUT]))
-        _complete(config, found)
+    if request.worker is not None:  # the controller found it; latest is this run by now
+        found = Earlier(Path(request.worker[_WORKER_INPUT]))
+        _complete(request, found)
         return found
-    if config.getoption("--replay"):
+    if request.options.replay:
         raise BadInput("--resume cannot be combined with a replay", where="--replay")
-    found = Earlier(resume.find(named, config.rootpath / "reports", config.invocation_params.dir))
+    found = Earlier(resume.find(named, request.root / "reports", request.began_in))
     found.refuse_unfinished()
     found.refuse_changed()
-    _complete(config, found)
+    _complete(request, found)
     return found
 
 
@@ -59,13 +57,13 @@ def tell_worker(resumed: Path | None, workerinput: dict[str, str]) -> None:
         workerinput[_WORKER_INPUT] = str(resumed)
 
 
-def _complete(config: pytest.Config, found: Earlier) -> None:
+def _complete(request: Request, found: Earlier) -> None:
     """Take omitted options from the run. Raises ``BadInput`` for a given one that differs."""
     for name, option in _OPTIONS.items():
         dest, was = _DEST.get(name, name), getattr(found.invocation, name)
-        said = getattr(config.option, dest)
-        if not is_said(said):
-            setattr(config.option, dest, list(was) if isinstance(was, tuple) else was)
+        said = getattr(request.options, dest)
+        if not is_given(said):
+            setattr(request.options, dest, list(was) if isinstance(was, tuple) else was)
         elif (tuple(said) if isinstance(said, list) else said) != was:
             raise BadInput(
                 f"{option} is {_shown(said)} here and was {_shown(was)} in the run",
@@ -73,9 +71,9 @@ def _complete(config: pytest.Config, found: Earlier) -> None:
                 remedy="omit it, or start a new run",
             )
     # --confirm may be added: it measures more and changes nothing that the run has measured.
-    config.option.confirm = config.option.confirm or found.invocation.confirm
-    if not config.option.hostfile:
-        config.option.hostfile = _hostfile_of_site(config.rootpath, found)
+    request.options.confirm = request.options.confirm or found.invocation.confirm
+    if not request.options.hostfile:
+        request.options.hostfile = _hostfile_of_site(request.root, found)
 
 
 def _hostfile_of_site(root: Path, found: Earlier) -> str:
@@ -93,21 +91,16 @@ def _hostfile_of_site(root: Path, found: Earlier) -> str:
     )
 
 
-def is_said(value: object) -> bool:
-    """Whether an option was given: ``None``, ``False`` and empty values are not, but 0 is."""
-    return value is not None and value is not False and value not in ("", [], ())
-
-
 def _shown(value: object) -> str:
-    if not is_said(value):
+    if not is_given(value):
         return "not given"
     return " ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-def invocation(config: pytest.Config, settings: RunSettings, before: Earlier | None) -> Invocation:
+def invocation(request: Request, settings: RunSettings, before: Earlier | None) -> Invocation:
     """The invocation of this run."""
     cluster = settings.declared
-    said = {name: getattr(config.option, _DEST.get(name, name)) for name in _OPTIONS}
+    said = {name: getattr(request.options, _DEST.get(name, name)) for name in _OPTIONS}
     return Invocation(
         **{
             **said,
@@ -118,10 +111,10 @@ def invocation(config: pytest.Config, settings: RunSettings, before: Earlier | N
             "level": settings.level.name,
             "directions": settings.level.directions,
             "sampled": bool(settings.level.sample),
-            "lab_seed": options.lab_seed(config) if cluster.transport == "lab" else None,
+            "lab_seed": request.lab_seed if cluster.transport == "lab" else None,
             "lab_faults": tuple(said["lab_faults"]),
             "soak_seed": settings.soak.seed if settings.soak else None,
             "resumes": before.name if before else "",
-            "confirm": config.option.confirm,
+            "confirm": request.options.confirm,
         }
     )

@@ -14,31 +14,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import pytest
-
 from railgauge.core.terms import Verdict
 
-NO_VERDICT_CODE = int(pytest.ExitCode.INTERNAL_ERROR)
+# The exit codes of a session by pytest; no verdict has one of these.
+_INTERRUPTED, _INTERNAL_ERROR, _USAGE_ERROR, _NOTHING_COLLECTED = 2, 3, 4, 5
+NO_VERDICT_CODE = _INTERNAL_ERROR
 """Exit code of a run with an error after its verdict; the verdict may be valid."""
 
-# If pytest ends for one of these reasons, its exit code replaces the verdict's.
-_OTHER_REASONS = (
-    pytest.ExitCode.INTERRUPTED,
-    pytest.ExitCode.INTERNAL_ERROR,
-    pytest.ExitCode.USAGE_ERROR,
-)
-# The exit codes of a run without a verdict; no verdict has one of these.
-_NO_VERDICT = (*_OTHER_REASONS, pytest.ExitCode.NO_TESTS_COLLECTED)
-# Plugins of the suite that a run needs for its records, its leases or its verdict.
-_NEEDED = ("controller", "holding", "messages", "rows", "worker-reporting", "worker-supervisor")
-
-
-def refuse_without(config: pytest.Config) -> None:
-    """Raise ``pytest.UsageError`` if ``-p no:NAME`` switches off a part of the suite."""
-    for name in (f"railgauge-{part}" for part in _NEEDED):
-        if config.pluginmanager.is_blocked(name):
-            what = "every run needs this plugin; omit the option"
-            raise pytest.UsageError(f"railgauge: -p no:{name}: {what}")
+# If a session ends for one of these reasons, its exit code replaces the verdict's.
+_OTHER_REASONS = (_INTERRUPTED, _INTERNAL_ERROR, _USAGE_ERROR)
+_NO_VERDICT = (*_OTHER_REASONS, _NOTHING_COLLECTED)
 
 
 def end_python_with_no_verdict_code() -> None:

@@ -6,21 +6,17 @@ refused, or judged as evidence that is not verified.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pytest
-
+from railgauge.acceptance.request import Request, is_given
 from railgauge.bundle import archive
 from railgauge.bundle.archive import Archive
 from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.folder import FolderContents
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
-from railgauge.plugin.resuming import is_said
 from railgauge.run import progress_line
 from railgauge.verdict.decision import RunPlan
 
@@ -61,32 +57,21 @@ class Recording:
             self.temporary.cleanup()
 
 
-def recording(config: pytest.Config) -> Recording | None:
+def recording(request: Request) -> Recording | None:
     """The bundle that ``--replay`` names; ``None`` without the option. Raises ``BadInput``."""
-    named, anyway = config.getoption("--replay"), config.getoption(_ANYWAY)
+    named, anyway = request.options.replay, request.options.replay_unverified
     if not named:
         if anyway:
             raise BadInput("needs --replay", where=_ANYWAY)
         return None
-    if hasattr(config, "workerinput"):
-        folder, doubt = (Path(config.workerinput[_WORKER_INPUT]), config.workerinput[_WORKER_DOUBT])
+    if request.worker is not None:
+        folder, doubt = Path(request.worker[_WORKER_INPUT]), request.worker[_WORKER_DOUBT]
         return Recording(folder, FolderContents(folder), None, doubt)
     for option in _AGAINST:
-        if is_said(config.getoption(option)):
+        if is_given(request.value(option)):
             raise BadInput(f"{option} cannot be combined with a replay", where="--replay")
-    with _shown(config):
-        return _unpacked(Path(config.invocation_params.dir, named), anyway=anyway)
-
-
-@contextmanager
-def _shown(config: pytest.Config) -> Iterator[None]:
-    """Show how far the verifying of the bundle is; pytest captures what is printed so early."""
-    capture = config.pluginmanager.getplugin("capturemanager")
-    with (
-        capture.global_and_fixture_disabled() if capture else nullcontext(),
-        progress_line.shown("railgauge: verifying the bundle"),
-    ):
-        yield
+    with request.showing(), progress_line.shown("railgauge: verifying the bundle"):
+        return _unpacked(Path(request.began_in, named), anyway=anyway)
 
 
 def _refuse_merged(path: Path, run: RunPlan) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
+from railgauge.acceptance.request import Request
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
@@ -21,14 +20,12 @@ _WORKER_INPUT = "railgauge_partners"
 _ONLY, _SHARD, _PARTNERS, _FROM = "--only", "--shard", "--partners", "--partners-from"
 
 
-def asked(
-    config: pytest.Config, cluster: Cluster, platform: Platform, whole: Level
-) -> LevelPart | None:
+def asked(request: Request, cluster: Cluster, platform: Platform, whole: Level) -> LevelPart | None:
     """The part that the options ask for; ``None`` for the whole level. Raises ``BadInput``."""
-    found = _shard(config, cluster) or _nodes(config, cluster, platform)
+    found = _shard(request, cluster) or _nodes(request, cluster, platform)
     if found is None:
         return None
-    if config.getoption("--soak"):
+    if request.options.soak:
         raise BadInput("cannot be combined with --soak", where=_ONLY if found.only else _SHARD)
     uses = part.used(part.of_level(found, whole))
     if not uses:
@@ -40,15 +37,15 @@ def asked(
     return replace(found, uses=uses)
 
 
-def _shard(config: pytest.Config, cluster: Cluster) -> LevelPart | None:
-    named = config.getoption(_SHARD)
-    if named and config.getoption(_ONLY):
+def _shard(request: Request, cluster: Cluster) -> LevelPart | None:
+    named = request.options.shard
+    if named and request.options.only:
         raise BadInput(f"cannot be combined with {_ONLY}", where=_SHARD)
     return part.shard(named, cluster) if named else None
 
 
-def _nodes(config: pytest.Config, cluster: Cluster, platform: Platform) -> LevelPart | None:
-    only, partners, source = map(config.getoption, (_ONLY, _PARTNERS, _FROM))
+def _nodes(request: Request, cluster: Cluster, platform: Platform) -> LevelPart | None:
+    only, partners, source = map(request.value, (_ONLY, _PARTNERS, _FROM))
     if not only:
         if partners or source:
             raise BadInput(f"needs {_ONLY}", where=_PARTNERS if partners else _FROM)
@@ -58,7 +55,7 @@ def _nodes(config: pytest.Config, cluster: Cluster, platform: Platform) -> Level
     nodes = _named(only, cluster, _ONLY)
     good = _named(partners, cluster, _PARTNERS) if partners else ()
     if source:
-        good = _good(config, source, cluster, platform, nodes)
+        good = _good(request, source, cluster, platform, nodes)
     if both := [node for node in good if node in nodes]:
         raise BadInput(f"{both[0]} is to be qualified and a partner", where=_PARTNERS)
     every = tuple(node.name for node in cluster.nodes)
@@ -78,13 +75,13 @@ def _named(text: str, cluster: Cluster, option: str) -> tuple[str, ...]:
 
 
 def _good(
-    config: pytest.Config, source: str, cluster: Cluster, platform: Platform, only: Sequence[str]
+    request: Request, source: str, cluster: Cluster, platform: Platform, only: Sequence[str]
 ) -> tuple[str, ...]:
     """The partners from a run; a worker is told them, because latest is this run by now."""
-    if hasattr(config, "workerinput"):
-        return tuple(config.workerinput[_WORKER_INPUT].split(","))
-    path = _found(config, source)
-    config.option.partners_from = str(path)  # so that --resume finds it
+    if request.worker is not None:
+        return tuple(request.worker[_WORKER_INPUT].split(","))
+    path = _found(request, source)
+    request.options.partners_from = str(path)  # so that --resume finds it
     return _shown_good(path, cluster, platform, only)
 
 
@@ -93,8 +90,8 @@ def tell_worker(measures: LevelPart | None, workerinput: dict[str, str]) -> None
         workerinput[_WORKER_INPUT] = ",".join(measures.partners)
 
 
-def _found(config: pytest.Config, named: str) -> Path:
-    for path in (config.rootpath / "reports" / named, config.invocation_params.dir / named):
+def _found(request: Request, named: str) -> Path:
+    for path in (request.root / "reports" / named, request.began_in / named):
         if path.exists():
             return path.resolve()
     raise BadInput(f"{named} is neither a run nor a bundle", where=_FROM)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
+from railgauge.acceptance.ending import Ending
 from railgauge.diagnosis import RunResults
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.record import ItemRecord
 from railgauge.leases.nodes import NodeTaken
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.work_queue import Unit
-from railgauge.plugin.ending import Ending
 from railgauge.report.progress import RunProgress
 from railgauge.run import storage
 from railgauge.run.engine import LadderEngine, Measuring

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
 from railgauge import __version__
+from railgauge.acceptance.ending import Ending
 from railgauge.config.thresholds import Platform
 from railgauge.core.codec import to_plain
-from railgauge.plugin.ending import Ending
 from railgauge.report import junit
 from railgauge.report.allure import results, surroundings
 from railgauge.report.lines import ReportLines
@@ -60,10 +58,10 @@ def run_plan(
 
 
 def allure_results(
-    config: pytest.Config, platform: Platform, run: results.ReportedRun, lines: ReportLines
+    platform: Platform, run: results.ReportedRun, lines: ReportLines, *, is_wanted: bool
 ) -> None:
     """Write Allure's results, unless its plugin is switched off, and what surrounds them."""
     surroundings.write(run.results, run.verdict, platform, run.plots)
     surroundings.write_config(run.folder / "allurerc.json", run.verdict)
-    if config.pluginmanager.hasplugin("allure_pytest"):
+    if is_wanted:
         results.write(run, lines)

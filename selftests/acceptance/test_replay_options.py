@@ -1,11 +1,13 @@
 """A replay refuses what only a run that measures can do: ignored, it would seem to be done."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from railgauge.acceptance import replay
+from railgauge.acceptance.request import Request
 from railgauge.core.errors import BadInput
-from railgauge.plugin import replay
 
 GIVEN = {
     "--only": "columbia",
@@ -20,7 +22,9 @@ GIVEN = {
 
 @pytest.mark.parametrize("option", GIVEN)
 def test_an_option_that_a_replay_would_ignore_is_refused(option: str) -> None:
-    given = {"--replay": "night.railgauge", option: GIVEN[option]}
-    config = SimpleNamespace(getoption=given.get)
+    given = dict.fromkeys(GIVEN) | {"--replay": "night.railgauge", option: GIVEN[option]}
+    others = dict.fromkeys(("--hostfile", "--prepare", "--lab-nodes", "--lab-fault", "--soak"))
+    values = {name.lstrip("-").replace("-", "_"): one for name, one in {**others, **given}.items()}
+    asked = SimpleNamespace(**values, replay_unverified=False)
     with pytest.raises(BadInput, match=f"{option} cannot be combined with a replay"):
-        replay.recording(config)
+        replay.recording(Request(asked, Path(), Path()))

@@ -2,12 +2,11 @@
 
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
 
+from railgauge.acceptance.ending import NO_VERDICT_CODE, Ending
 from railgauge.core.terms import Verdict
-from railgauge.plugin.ending import NO_VERDICT_CODE, Ending, refuse_without
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING = range(6)  # pytest's
 _INSTALL = "ending.end_python_with_no_verdict_code"
@@ -100,22 +99,12 @@ def test_a_verdict_that_could_not_be_kept_is_none(ending):
     assert ending.last_word(OK) == NO_VERDICT_CODE
 
 
-@pytest.mark.parametrize(
-    "part", ["controller", "holding", "messages", "worker-reporting", "worker-supervisor"]
-)
-def test_no_part_of_the_suite_can_be_switched_off(part):
-    blocked = {f"railgauge-{part}"}
-    config = SimpleNamespace(pluginmanager=SimpleNamespace(is_blocked=blocked.__contains__))
-    with pytest.raises(pytest.UsageError, match=f"railgauge-{part}"):
-        refuse_without(config)
-
-
 # --- after pytest ---
 
 
 @pytest.mark.parametrize(("first", "code"), [("", 1), (f"{_INSTALL}()", 3)], ids=["python", "ours"])
 def test_an_error_that_nobody_catches_is_no_rejection(first, code):
-    text = f"from railgauge.plugin import ending\n{first}\nraise MemoryError"
+    text = f"from railgauge.acceptance import ending\n{first}\nraise MemoryError"
     words = [sys.executable, "-c", text]
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
     assert ended.returncode == code

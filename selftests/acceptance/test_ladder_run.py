@@ -12,11 +12,11 @@ from testing.engine_bench import GOOD, LIMIT_S, PRESENT
 from testing.run_folder import store_in
 from testing.waiting import wait_until
 
+from railgauge.acceptance.measuring import LadderRun
 from railgauge.config import thresholds
 from railgauge.leases.nodes import NodeTaken
 from railgauge.planning import plan
 from railgauge.planning.collected import About, Subject
-from railgauge.plugin.measuring import LadderRun
 from railgauge.run.decided import WrittenDecisions
 from railgauge.run.settings import RunSettings
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from testing.core_values import cluster
 
+from railgauge.acceptance.request import Request
 from railgauge.core.model import Pair
 from railgauge.planning.plan import Level
-from railgauge.plugin.options import at_once
 
 NODES = ("a", "b", "c", "d")
 LEVEL = Level("smoke", ((Pair("a", "b"), Pair("c", "d")),), NODES, {})
@@ -40,4 +41,4 @@ def test_without_pairs_one_is_made_at_a_time():
 def made_at_once(independent, level=LEVEL, **options):
     site = replace(cluster(*NODES), independent_pairs=independent)
     option = SimpleNamespace(**{"at_once": None, "tx": None, "replay": None} | options)
-    return at_once(SimpleNamespace(option=option), site, level)
+    return Request(option, Path(), Path()).at_once(site, level)

@@ -4,10 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from railgauge.acceptance import parted
+from railgauge.acceptance.request import Request
 from railgauge.bundle import certified
 from railgauge.core.errors import BadInput
 from railgauge.judging.stamp import Evidence
-from railgauge.plugin import parted
 
 
 @pytest.mark.parametrize("evidence", [Evidence.REPLAYED, Evidence.NOT_VERIFIED])
@@ -15,13 +16,10 @@ def test_a_replay_shows_no_partner_to_be_good(tmp_path, monkeypatch, evidence):
     """That of a bundle which --partners-from itself refuses would."""
     run = SimpleNamespace(plan=SimpleNamespace(evidence=evidence))
     monkeypatch.setattr(certified, "read", lambda path: run)
-    given = {"--only": "n1", "--partners-from": str(tmp_path)}
-    node = SimpleNamespace(name="n1")
-    config = SimpleNamespace(
-        getoption=given.get,
-        option=SimpleNamespace(),
-        rootpath=tmp_path,
-        invocation_params=SimpleNamespace(dir=tmp_path),
+    options = SimpleNamespace(
+        only="n1", partners=None, partners_from=str(tmp_path), shard=None, soak=None
     )
+    node = SimpleNamespace(name="n1")
+    asked = Request(options, tmp_path, tmp_path)
     with pytest.raises(BadInput, match="is a replay: name the run that measured"):
-        parted.asked(config, SimpleNamespace(nodes=(node,), groups={}), None, None)
+        parted.asked(asked, SimpleNamespace(nodes=(node,), groups={}), None, None)

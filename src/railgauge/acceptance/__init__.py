@@ -1,0 +1,1 @@
+"""A run from its options to its reports, in the order of its steps. pytest is not needed for it."""
