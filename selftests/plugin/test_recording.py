@@ -16,6 +16,7 @@ from railgauge.plugin import recording
 from railgauge.plugin.items import ABOUT
 from railgauge.plugin.opening import SERVICES
 from railgauge.plugin.recording import DRAFT, Draft
+from railgauge.run import judgement_lines
 from railgauge.run.store import Store
 from railgauge.verdict.earlier import EarlierResults
 
@@ -365,7 +366,7 @@ def test_judgements_of_an_item_that_no_test_made_are_kept_one_a_line(tmp_path):
     store = Store(tmp_path, lambda: "simulated")
     (tmp_path / "leases").mkdir()
     record = item("peers::behind_peers[n1]", judgements=(GOOD, MISSED))
-    recording.keep_judgements([record], store)
+    judgement_lines.keep_all([record], store)
     lines = [
         json.loads(line) for line in (tmp_path / "measurements.jsonl").read_text().splitlines()
     ]

@@ -6,6 +6,7 @@ import pytest
 from testing.assess_values import PLATFORM
 from testing.core_values import cluster
 
+from railgauge.acceptance.run import AcceptanceRun
 from railgauge.diagnosis import RunResults
 from railgauge.plugin.session import Controller
 
@@ -18,17 +19,16 @@ def asked(*, confirm, recorded=None, corrupt=False, interrupted=False, **session
         looked.append(True)
         return RunResults({}, {}, PLATFORM, cluster())
 
-    controller = SimpleNamespace(
-        run=SimpleNamespace(recorded=recorded),
-        _is_interrupted=interrupted,
-        _stopped_itself=lambda: corrupt,
+    run = SimpleNamespace(
+        services=SimpleNamespace(recorded=recorded),
         settings=SimpleNamespace(confirm=confirm),
-        _findings=findings,
-        _printer=lambda: lambda _: None,
+        findings=findings,
+        is_corrupt=corrupt,
     )
-    controller._may_ask = lambda of: Controller._may_ask(controller, of)
     ended = {"exitstatus": pytest.ExitCode.TESTS_FAILED, "shouldfail": False, "shouldstop": False}
-    return Controller._suspects(controller, SimpleNamespace(**ended | session)), bool(looked)
+    controller = SimpleNamespace(acceptance=run, _is_interrupted=interrupted)
+    may_ask = Controller._may_ask(controller, SimpleNamespace(**ended | session))
+    return AcceptanceRun._suspects(run, lambda _: None, may_ask=may_ask), bool(looked)
 
 
 @pytest.mark.parametrize("confirm", [True, False])

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from railgauge.acceptance import ending, run_id
+from railgauge.acceptance.run import AcceptanceRun, MergedRun
 from railgauge.core.errors import BadInput, Exhausted
 from railgauge.core.exhaustion import bound_thread_starts, raise_if_exhausted
 from railgauge.core.masking import MASK_OF_PROCESS
@@ -78,7 +79,7 @@ def _report_merged(config: pytest.Config) -> None:
     except BadInput as error:
         raise pytest.UsageError(f"railgauge: {error}") from None
     reporters.quieten(config)
-    _become_controller(config, merging.MergedController)
+    _become_controller(config, merging.MergedController, MergedRun)
     _add_columns(config)
 
 
@@ -108,7 +109,7 @@ def _open(config: pytest.Config) -> None:
         return
     signals.end_on_sigterm()
     if SERVICES in config.stash:
-        _become_controller(config, session.Controller)
+        _become_controller(config, session.Controller, AcceptanceRun)
     _add_columns(config)
 
 
@@ -129,14 +130,17 @@ def _become_worker(config: pytest.Config, run: RunServices) -> None:
     config.pluginmanager.register(workers.WorkerReporting(run.store), "railgauge-worker-reporting")
 
 
-def _become_controller(config: pytest.Config, kind: type[session.Controller]) -> None:
+def _become_controller(
+    config: pytest.Config, kind: type[session.Controller], run_of: type[AcceptanceRun]
+) -> None:
     settings, run = config.stash[SETTINGS], config.stash[SERVICES]
     option, folder, ending = config.option, run.store.folder, config.stash[ENDING]
     reporters.direct_reports(option, folder, is_worker=False)
     junit_files = reporters.junit_files(option, folder)
     holds = holding.HoldingHooks(config, settings, run, ending)
     start = SessionStart(config, settings, run, ending, holds)
-    controller = kind(config, settings, run, ending, start, junit_files=junit_files)
+    acceptance = run_of(settings, run, lambda: recording.earlier(config))
+    controller = kind(config, acceptance, ending, start, junit_files=junit_files)
     register = config.pluginmanager.register
     register(holds, "railgauge-holding")
     register(controller, "railgauge-controller")

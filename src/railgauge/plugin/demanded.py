@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import pytest
 
@@ -11,10 +11,9 @@ from railgauge.judging.record import ItemRecord
 from railgauge.planning.demand import DemandInputs, count
 from railgauge.plugin import recording
 from railgauge.plugin.reporters import tell
-from railgauge.run.ladder import Ladder
+from railgauge.run import judgement_lines
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
-from railgauge.verdict.unanswered import never_ran
 
 
 def warn(config: pytest.Config, settings: RunSettings, collected: int) -> None:
@@ -25,18 +24,10 @@ def warn(config: pytest.Config, settings: RunSettings, collected: int) -> None:
         tell(config, f"{line}: the rest will not run, and the run is incomplete")
 
 
-def never_came(
-    run: RunServices, ladder: Ladder, records: Mapping[str, ItemRecord]
-) -> list[ItemRecord]:
-    """The records of collected items that did not run, after ``-x``, an interrupt or a stop."""
-    why = run.decisions.stopped
-    return [never_ran(item, why) for item in ladder.records() if item.id not in records]
-
-
 def report_judged(config: pytest.Config, run: RunServices, items: Iterable[ItemRecord]) -> None:
     """Report items that were judged by their evidence alone, because their tests did not run."""
     for item in items:
-        recording.keep_judgements([item], run.store)
+        judgement_lines.keep_all([item], run.store)
         config.hook.pytest_runtest_logreport(report=_judged(item, run))
 
 

@@ -17,7 +17,8 @@ from railgauge.judging import by_evidence
 from railgauge.judging.record import ItemRecord
 from railgauge.plugin import asking
 from railgauge.plugin.opening import SERVICES
-from railgauge.plugin.recording import DRAFT, begun, keep_judgements
+from railgauge.plugin.recording import DRAFT, begun
+from railgauge.run import judgement_lines
 from railgauge.run.decided import MeasuringError
 from railgauge.verdict.unanswered import never_ran
 
@@ -55,7 +56,7 @@ def behind_gate(item: pytest.Item) -> None:
     asking.say_transcript(item, case)
     shut = by_evidence.blocked(begun(item), blockers, case)
     found = by_evidence.judged(shut, asking.assessor(item.config))
-    keep_judgements([found], item.config.stash[SERVICES].store)
+    judgement_lines.keep_all([found], item.config.stash[SERVICES].store)
     _end(item, found)
     asking.raise_if_missed(item, found.judgements)
     pytest.skip(found.reason)

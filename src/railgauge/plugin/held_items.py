@@ -129,9 +129,11 @@ def _keep(item: pytest.Item, rows: _Rows) -> None:
     if not controller:
         rows.sent.append(written)
     elif written == plain:
-        controller.keep(written, record)  # shares with other rows what they have in common
+        controller.acceptance.keep(
+            written, record
+        )  # shares with other rows what they have in common
     else:
-        controller.keep(written, from_json(written))
+        controller.acceptance.keep(written, from_json(written))
 
 
 def observe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:

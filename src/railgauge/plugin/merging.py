@@ -7,22 +7,21 @@ by the code that makes those of any other run.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from railgauge.acceptance.ending import Ending
+from railgauge.acceptance.run import MergedRun
 from railgauge.bundle.errors import BadBundle
 from railgauge.bundle.folder import FolderContents
 from railgauge.core.errors import BadInput
-from railgauge.diagnosis import RunResults
 from railgauge.plugin import demanded
 from railgauge.plugin.opening import COMPLAINTS, ENDING, SERVICES, SETTINGS
 from railgauge.plugin.session import Controller
 from railgauge.run import holding, services
 from railgauge.run.settings import RunSettings
-from railgauge.verdict.decision import RunPlan, not_applicable
+from railgauge.verdict.decision import not_applicable
 
 
 def wanted(config: pytest.Config) -> bool:
@@ -68,19 +67,8 @@ class MergedController(Controller):
         return True
 
     def _finish(self, session: pytest.Session) -> None:
-        contents = FolderContents(self.run.store.folder)
-        self.records, self.planned = contents.records(), list(contents.plan().planned)
-        self._began = datetime.fromisoformat(contents.plan().began)
-        evidence = self.run.surveyed.evidence
-        demanded.report(self.config, list(self.records.values()), evidence)
+        assert isinstance(self.acceptance, MergedRun)
+        self.acceptance.read()
+        evidence = self.acceptance.services.surveyed.evidence
+        demanded.report(self.config, list(self.acceptance.records.values()), evidence)
         self._report(session)
-
-    def _over(self) -> datetime:
-        return datetime.fromisoformat(self._run_plan().ended)
-
-    def _run_plan(self) -> RunPlan:
-        return FolderContents(self.run.store.folder).plan()
-
-    def _findings(self) -> RunResults:
-        contents = FolderContents(self.run.store.folder)
-        return contents.results(self.records, self.settings.platform)

@@ -11,7 +11,6 @@ the report's phase becomes ``setup``, which pytest shows as an error.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal, cast
@@ -24,10 +23,8 @@ from railgauge.core.errors import LimitMissed, NoEvidence, RailgaugeError
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.question import Question
 from railgauge.judging.record import (
-    MEASUREMENTS,
     OWN_ERROR,
     ItemRecord,
-    measurement,
     settled,
     with_earlier,
     with_error,
@@ -35,7 +32,7 @@ from railgauge.judging.record import (
 )
 from railgauge.plugin.items import ABOUT
 from railgauge.plugin.opening import SERVICES, SETTINGS
-from railgauge.run import ladder
+from railgauge.run import judgement_lines, ladder
 from railgauge.run.decided import MeasuringError
 from railgauge.run.store import Store
 from railgauge.verdict.earlier import EarlierResults
@@ -69,33 +66,13 @@ ROWS = "rows"  # of the last report of an item that holds others: their records
 def note(item: pytest.Item, judgement: Judgement, store: Store) -> None:
     """Add a judgement to the item's record and to ``measurements.jsonl``."""
     item.stash[DRAFT].judgements.append(judgement if judgement.values else _shared(judgement))
-    _keep(begun(item), judgement, store)
+    judgement_lines.keep(begun(item), judgement, store)
 
 
 @lru_cache(4096)
 def _shared(judgement: Judgement) -> Judgement:
     """An equal judgement from before: a node's counters say the same in each of its pairs."""
     return judgement
-
-
-def keep_judgements(records: Iterable[ItemRecord], store: Store) -> None:
-    """Add the judgements of items that no test made to ``measurements.jsonl``."""
-    for record in records:
-        for judgement in record.judgements:
-            _keep(record, judgement, store)
-
-
-def keep_judgements_alone(records: Iterable[ItemRecord], store: Store) -> None:
-    """The same for items that did not run, in place of what they have judged so far."""
-    judged = {record.id: record for record in records if record.judgements}
-    if judged:
-        store.take_out(MEASUREMENTS, lambda line: line["id"] in judged)
-    keep_judgements(judged.values(), store)
-
-
-def _keep(record: ItemRecord, judgement: Judgement, store: Store) -> None:
-    line = measurement(record, judgement)
-    store.append_bound(MEASUREMENTS, {**line, "evidence": store.evidence})
 
 
 def observe(
@@ -149,7 +126,7 @@ def finished(item: pytest.Item) -> ItemRecord:
     if draft.before is None:
         draft.before = tuple(earlier(item.config).of(record))
         for judgement in with_earlier(record, draft.before).judgements[len(record.judgements) :]:
-            _keep(record, judgement, item.config.stash[SERVICES].store)
+            judgement_lines.keep(record, judgement, item.config.stash[SERVICES].store)
     return with_earlier(record, draft.before)
 
 

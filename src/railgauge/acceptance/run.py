@@ -1,0 +1,212 @@
+"""The records of a run, and what follows from them: what its end measures, verdict and reports."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from railgauge.acceptance import soaking, written
+from railgauge.acceptance.ending import Ending
+from railgauge.bundle.contents import CLUSTER
+from railgauge.bundle.folder import FolderContents
+from railgauge.bundle.printed import printed_twice
+from railgauge.diagnosis import RunResults
+from railgauge.diagnosis.model import SoakResults
+from railgauge.judging import record
+from railgauge.judging.assessor import Assessor
+from railgauge.judging.confirmation import Remeasurement
+from railgauge.judging.correctness import is_corrupt
+from railgauge.judging.record import ItemRecord
+from railgauge.report import drawn, junit, lines
+from railgauge.report.allure.results import ReportedRun
+from railgauge.report.plots import Plot
+from railgauge.run import closing, confirming, judgement_lines
+from railgauge.run.ladder import Ladder
+from railgauge.run.services import RunServices
+from railgauge.run.settings import RunSettings
+from railgauge.transport import Tell
+from railgauge.trend import tonight
+from railgauge.verdict import decision
+from railgauge.verdict.counts import RunVerdict
+from railgauge.verdict.decision import RunPlan
+from railgauge.verdict.earlier import EarlierResults
+from railgauge.verdict.unanswered import never_ran
+
+
+class AcceptanceRun:
+    """A run in the process that reports it.
+
+    ``records`` are those of the items that have ended, by id, and ``planned`` the ids of all items.
+    ``verdict``, ``plots``, ``lines`` and ``nights`` (earlier ones, compared) are known at the end.
+    """
+
+    def __init__(
+        self, settings: RunSettings, services: RunServices, earlier: Callable[[], EarlierResults]
+    ) -> None:
+        """``earlier`` gives what the runs show that this one carries on."""
+        self.settings, self.services = settings, services
+        self.planned: list[str] = []
+        self.records: dict[str, ItemRecord] = {}
+        self.verdict: RunVerdict | None = None
+        self.plots: list[Plot] = []
+        self.lines = lines.of_items({})
+        self.nights: tonight.NightsTold | None = None
+        self._earlier = earlier
+        self._soaked: SoakResults | None = None
+        self._began, self._began_s = datetime.now().astimezone(), time.monotonic()
+        self._ended = ""
+
+    def keep(self, data: Mapping[str, Any], item: ItemRecord) -> None:
+        """Keep the record of an item that has ended, or of a row of it, as it is written."""
+        self.services.store.append_masked(record.FILE, record.line(data))
+        self.records[item.id] = record.merged(self.records.get(item.id), item)
+
+    @property
+    def is_corrupt(self) -> bool:
+        """Whether wrong results were seen, which stop a run."""
+        return is_corrupt(self.records.values())
+
+    def plan(self) -> RunPlan:
+        """Write and return the plan of the run; items that did not run are added at the end."""
+        recorded = self.services.recorded
+        began = recorded.plan().began if recorded else self._began.isoformat(timespec="seconds")
+        about = (self.planned, began, self._ended)
+        return written.run_plan(self.settings, self.services, *about)
+
+    def findings(self) -> RunResults:
+        """The findings so far, read from the run's folder as ``railgauge verify`` does."""
+        kept, limits = FolderContents(self.services.store.folder), self.settings.platform
+        cluster = kept.cluster() if CLUSTER in kept else self.settings.declared
+        return RunResults(
+            self.records,
+            self.services.found,
+            limits,
+            cluster,
+            kept.reboots(),
+            kept.confirmed(limits),
+            kept.starts,
+            kept.kept,
+            kept.marks(),
+            self.settings.deviations,
+            self._soaked,
+            earlier=self._earlier().runs,
+            repeated=printed_twice(kept, limits),
+        )
+
+    # --- what the end of a run measures ---
+
+    def confirm(self, tell: Tell, *, may_ask: bool) -> bool:
+        """Measure suspects again; return whether no interrupt has ended that.
+
+        With ``--confirm`` these are all suspects, else those that the plan cannot tell apart. A
+        replay uses the recorded list, as it has no other answers.
+        """
+        asked, before = self._suspects(tell, may_ask=may_ask), tuple[Remeasurement, ...]()
+        services = self.services
+        while asked:
+            again = Assessor(self.settings.platform, services.found, services.measure_again)
+            if not confirming.ask_again(asked, services.store, again, tell):
+                return False
+            # What these found may leave a smaller question, such as which NIC of a node.
+            before = (*before, *asked)
+            more = confirming.lacking_partners(self.findings(), tell, before) if may_ask else ()
+            asked = more
+        return True
+
+    def _suspects(self, tell: Tell, *, may_ask: bool) -> Sequence[Remeasurement]:
+        if self.services.recorded:
+            return self.services.recorded.asked()
+        if not may_ask:
+            return ()
+        if self.settings.confirm:
+            return confirming.suspects(self.findings(), tell)
+        return confirming.lacking_partners(self.findings(), tell)
+
+    def soak(self, tell: Tell, *, may_begin: bool) -> bool:
+        """Measure the rounds of a soak; return whether no interrupt has ended that."""
+        about = (self.settings, self.services, self.findings, tell)
+        return soaking.soaked(*about, may_begin=may_begin)
+
+    def read_closing(self) -> None:
+        """Read counters and kernels' logs."""
+        closing.read(self.settings, self.services, self.findings)
+
+    # --- what did not run ---
+
+    def complete(self, ladder: Ladder) -> list[ItemRecord]:
+        """Add a record for each item that did not run, and the closing items; return them."""
+        recorded, store = self.services.recorded, self.services.store
+        now = datetime.now().astimezone().isoformat(timespec="seconds")
+        self._ended = recorded.plan().ended if recorded else now
+        absent = list(map(self._earlier(), self._never_came(ladder)))
+        self._add(absent)
+        judgement_lines.keep_alone(absent, store)
+        unasked = list(decision.not_run(self.plan(), self.findings()))
+        self._add(unasked)
+        self._soaked = FolderContents(store.folder).soaked(self.findings())
+        last = list(decision.closed(self.plan(), self.findings()))
+        self._add(last)
+        judgement_lines.keep_all(last, store)
+        return [*absent, *unasked, *last]
+
+    def _never_came(self, ladder: Ladder) -> Iterable[ItemRecord]:
+        """The collected items that did not run, after ``-x``, an interrupt or a stop."""
+        why = self.services.decisions.stopped
+        return (never_ran(one, why) for one in ladder.records() if one.id not in self.records)
+
+    def _add(self, items: Iterable[ItemRecord]) -> None:
+        planned = {*self.planned}
+        for item in items:
+            self.records[item.id] = item
+            self.services.store.append(record.FILE, record.line(item.to_json()))
+            if item.id not in planned:
+                self.planned.append(item.id)
+
+    # --- verdict and reports ---
+
+    def report(self, ending: Ending, files: Sequence[Path], results: Path, *, allure: bool) -> None:
+        """Reach the verdict, and write all reports but those of pytest's own plugins.
+
+        ``files`` are all paths of JUnit's XML, ``results`` is the folder of Allure's.
+        """
+        self.verdict = decision.decide(self.plan(), self.findings())
+        self.services.store.write_json("verdict.json", self.verdict.to_json())
+        records = {item: self.records[item] for item in self.planned if item in self.records}
+        self.lines = lines.of_run(records, holds_items=self.settings.holds_items)
+        written.junit_files(files, self.lines, self._session(self.verdict), ending)
+        folder, evidence = self.services.store.folder, self.services.surveyed.evidence
+        self.plots = drawn.draw(folder, self.findings(), self.settings.declared, evidence)
+        reported = ReportedRun(folder, results, self.verdict, int(1000 * time.time()), self.plots)
+        limits = self.settings.platform
+        written.allure_results(limits, reported, self.lines, is_wanted=allure)
+        with ending.step("tonight could not be compared with earlier nights"):
+            self.nights = tonight.since_last_night(folder)
+
+    def _session(self, verdict: RunVerdict) -> junit.SessionInfo:
+        took_s = time.monotonic() - self._began_s
+        about = (self._began, took_s, platform.node(), self.services.surveyed.evidence)
+        told = (verdict.excluded, verdict.deviations, verdict.measured_again, verdict.scope)
+        return junit.SessionInfo(*about, *told)
+
+
+class MergedRun(AcceptanceRun):
+    """A run that ``railgauge merge`` has put into a folder: its record is complete."""
+
+    def read(self) -> None:
+        """Read the record of the run."""
+        kept = self._kept()
+        self.records, self.planned = kept.records(), list(kept.plan().planned)
+        self._began = datetime.fromisoformat(kept.plan().began)
+
+    def plan(self) -> RunPlan:
+        return self._kept().plan()
+
+    def findings(self) -> RunResults:
+        return self._kept().results(self.records, self.settings.platform)
+
+    def _kept(self) -> FolderContents:
+        return FolderContents(self.services.store.folder)
