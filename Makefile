@@ -98,6 +98,7 @@ lowest newest: $(UV)
 	$(PYTHON) -m venv --without-pip .cache/$@
 	$(UV) pip install --quiet --python .cache/$@/bin/python --resolution $(RESOLUTION) --editable .
 	.cache/$@/bin/python -m pytest --level smoke -n 2 $(ARGS)
+	.cache/$@/bin/python -m pytest --level smoke --at-once 8 $(ARGS)
 
 $(UV):
 	$(PYTHON) -m venv .cache/uv
