@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import pytest
+from testing import commands
 from testing.acceptance import BARE, HOMELAB, SMOKE, environment, make_project
 from testing.core_values import one_line
 from testing.fewer import measuring
@@ -43,7 +44,15 @@ def signed(project):
 
 
 @pytest.fixture
-def requalify(railgauge, project, monkeypatch):
+def own_interpreter():
+    """Pytest is started as at a user's, and not in a process that need not import anything."""
+
+
+@pytest.fixture
+def requalify(railgauge, project, monkeypatch, request):
+    if "own_interpreter" not in request.fixturenames:
+        monkeypatch.setattr("railgauge.cli.pytest_session.ended", commands.session)
+
     def requalify(*words, added=()):
         monkeypatch.setenv("PYTEST_ADDOPTS", shlex.join((*BARE, *added)))
         return railgauge("requalify", "--root", project.folder, *words)
@@ -73,7 +82,9 @@ def digests(folder):
     }
 
 
-def test_a_repaired_node_completes_its_sign_off_which_stays_as_it_is(requalify, project, signed):
+def test_a_repaired_node_completes_its_sign_off_which_stays_as_it_is(
+    requalify, project, signed, own_interpreter
+):
     before = digests(signed)
     code, out, _ = requalify(signed.name, "columbia", "--json")
     told = json.loads(out)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 HELP = "measure repaired nodes of a run again, with good partners, and complete the run with that"
 EXAMPLE = (
     "example: railgauge requalify 20261124-180000-mine mx[07,09]; the folder of the run is only "
-    "read. More options for the measurement: PYTEST_ADDOPTS='--wait 600'. Exit codes: those of the completed run's verdict, "
-    f"{EXIT_CODES_IN_WORDS}; 2 for input that cannot be used; where the nodes reached no verdict, "
-    "that of pytest"
+    "read. More options of the measurement are in PYTEST_ADDOPTS, such as --wait 600. Exit codes: "
+    f"those of the completed run's verdict, {EXIT_CODES_IN_WORDS}; 2 for input that cannot be "
+    "used; where the nodes reached no verdict, that of pytest"
 )
 _REACHED = {one.exit_code for one in Verdict}
 _BROKEN = 3
