@@ -13,9 +13,9 @@ from testing import forger_bench as forger
 from testing.bundle_bench import Bundled
 
 from railgauge.bundle import signing
-from railgauge.cli import main, merge
+from railgauge.cli import main, pytest_session
 
-_SESSION = merge._session
+_SESSION = pytest_session.ended
 Verify = Callable[..., tuple[int, str, str]]
 
 
@@ -23,14 +23,14 @@ Verify = Callable[..., tuple[int, str, str]]
 def _reports_of_merged_runs() -> Iterator[None]:
     """``merge`` writes them by a pytest that need not import anything; see ``own_interpreter``."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("railgauge.cli.merge._session", commands.session)
+        patch.setattr("railgauge.cli.pytest_session.ended", commands.session)
         yield
 
 
 @pytest.fixture
 def own_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
     """``merge`` starts an interpreter for its reports, as at a user's."""
-    monkeypatch.setattr("railgauge.cli.merge._session", _SESSION)
+    monkeypatch.setattr("railgauge.cli.pytest_session.ended", _SESSION)
 
 
 @pytest.fixture(scope="session")

@@ -88,20 +88,29 @@ def cause(name="slow-nic", node="mx01", device="mlx5_0"):
     return Cause(name, where, "says", (), (), "likely", "", "repair", "a basis")
 
 
-def folder_of(path, items=(), causes=(), cluster="mine", software="0.3.0"):
+def folder_of(
+    path,
+    items=(),
+    causes=(),
+    cluster="mine",
+    software="0.3.0",
+    *,
+    began=BEGAN,
+    evidence=Evidence.HARDWARE,
+):
     """The folder of a run, its files written by what writes them in a run."""
     path.mkdir()
     records = {one.id: one for one in items or (item(1), item(2))}
     counts = count(records, records)
     verdict = RunVerdict(
-        "20260131-020000-mine", cluster, "h200", Evidence.HARDWARE, "smoke", verdict_of(counts),
+        "20260131-020000-mine", cluster, "h200", evidence, "smoke", verdict_of(counts),
         counts, {}, {}, causes=causes,
     )  # fmt: skip
     put(path, "verdict.json", json.dumps(verdict.to_json()))
     put(path, "run.json", json.dumps({"schema_version": 2, "software": software}))
     lines = ({"schema_version": 2, **one.to_json()} for one in records.values())
     put(path, "records.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
-    session = junit.SessionInfo(BEGAN, 90.5, "host", "hardware")
+    session = junit.SessionInfo(began, 90.5, "host", "hardware")
     put(path, "junit.xml", junit.document(of_items(records), session))
     return path
 
@@ -194,6 +203,36 @@ def test_names_of_a_run_forge_no_line(railgauge, tmp_path, name, shown):
     ):  # fmt: skip
         assert set(values(out, metric, label)) == {due}
     assert set(values(out, "railgauge_worst_margin_ratio", "subject")) == {due, "sound"}
+
+
+INVENTORY = """\
+node,kind,name,address,slot,model,part_number,serial,uuid,firmware,odd,not_read
+mx01,node,node,,,X,,SN-1,4c4c4544,1.2,,
+mx01,gpu,gpu3,,,H200,,SN-3,GPU-604ac76c,96.00,,
+mx01,nic,mlx5_0,,,CX7,,SN-7,0x0002c903000010ae,28.4,,
+"""
+
+
+def test_a_part_at_fault_has_the_names_that_other_exporters_know(railgauge, tmp_path):
+    causes = (cause("slow-gpu", device="gpu3"), cause(), cause("slow-node", device=""),
+              cause("slow-gpu", "mx02", "gpu3"))  # fmt: skip
+    run = folder_of(tmp_path / "run", causes=causes)
+    put(run, "inventory.csv", INVENTORY)
+    found = [dict(labels) for labels in parsed(railgauge("metrics", run)[1])["railgauge_causes"]]
+    assert [(one["cause"], one["UUID"], one["serial"]) for one in found] == [
+        ("slow-gpu", "GPU-604ac76c", "SN-3"), ("slow-nic", "", "SN-7"), ("slow-node", "", "SN-1"),
+        ("slow-gpu", "", ""),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["", "node,kind\nmx01,gpu\n", "{", INVENTORY[:-60], "a\0b"])
+def test_a_broken_inventory_is_one_line_or_tells_less(railgauge, tmp_path, text):
+    run = folder_of(tmp_path / "run", causes=(cause("slow-gpu", device="gpu3"),))
+    put(run, "inventory.csv", text)
+    code, out, err = railgauge("metrics", run)
+    assert (code, out.count("\n") > 9) == ((0, True) if not err else (2, False))
+    assert err.count("\n") <= 1
+    assert not err or "inventory.csv: is no inventory of a run" in err
 
 
 def test_names_that_look_alike_are_one_series(railgauge, tmp_path):
@@ -331,16 +370,16 @@ def test_the_dashboard_asks_for_what_is_printed(printed, target):
 
 def complaints(target, printed):
     """The metrics and labels of a panel's expression and legend that the command does not print."""
-    (name,) = set(re.findall(r"railgauge_\w+", target["expr"])) or {""}
+    named = set(re.findall(r"railgauge_\w+", target["expr"]))
+    if unknown := named - printed.keys():
+        return sorted(unknown)
     labels = {
         *re.findall(r"(\w+)\s*(?:=~|!~|!=|=)\s*\"", target["expr"]),
         *re.findall(r"{{\s*(\w+)\s*}}", target.get("legendFormat", "")),
     }
-    for group in re.findall(r"\b(?:by|without)\s*\(([^)]*)\)", target["expr"]):
+    for group in re.findall(r"\b(?:by|without|on)\s*\(([^)]*)\)", target["expr"]):
         labels |= {one.strip() for one in group.split(",")}
-    if name not in printed:
-        return [name]
-    return sorted(labels - printed[name])
+    return sorted(labels - set().union(*(printed[name] for name in named)))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pytest
 NAME = "acceptance.railgauge"
 COMMANDS = (
     ("merge", "{}"),
+    ("requalify", "{}", "n1"),
     ("certificate", "{}"),
     ("inventory", "{}"),
     ("compare", "{}", "{}"),
@@ -37,3 +38,4 @@ def test_an_empty_folder_is_named_once(railgauge, tmp_path):
         _, _, err = railgauge(command, folder)
         assert err.count(NAME) == 1, (command, err)
     assert railgauge("bundle", "--unsigned", folder)[2].count(NAME) == 1
+    assert railgauge("requalify", folder, "n1")[2].count(NAME) == 1

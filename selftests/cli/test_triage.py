@@ -16,7 +16,7 @@ from railgauge.diagnosis.model import Where
 
 NODES = [{"name": f"n{n}", "address": f"10.0.0.{n}", "data_address": "a"} for n in (1, 2, 3)]
 CLUSTER = {"name": "prod", "platform": "bench", "transport": "ssh", "source": "x", "nodes": NODES}
-FORMATS = ("table", "csv", "slurm", "kubernetes")
+FORMATS = ("table", "csv", "slurm", "kubernetes", "npd")
 
 
 def cause(name, node, device="", confidence="certain"):

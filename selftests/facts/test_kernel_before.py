@@ -1,13 +1,14 @@
 """Faults that the kernel logged before the survey: what the node prints of them, what is kept."""
 
 import re
+import subprocess
 from importlib.resources import files
 
 import pytest
 from test_kernel_kinds import LINES
 
 from railgauge.core.secret_forms import MASK
-from railgauge.facts.kernel.before import parse_faults, up_to
+from railgauge.facts.kernel.before import LATER_FAULTS, parse_faults, up_to
 from railgauge.facts.kernel.kinds import OF_A_RUN
 from railgauge.facts.kernel.xids import Gravity
 from railgauge.facts.model import LoggedFault
@@ -43,6 +44,27 @@ def test_lines_of_one_kind_and_device_are_one_fault_with_their_number():
 )
 def test_notes_and_what_counts_during_a_run_alone_are_no_faults(text):
     assert texts(line(3, text)) == []
+
+
+def test_the_first_and_the_last_of_its_lines_are_kept_however_many_kinds_there_are():
+    others = [line(10 + n, XID.replace("79", str(800 + n))) for n in range(150)]
+    found = parse_faults("\n".join((line(3, XID), line(4, OTHER), *others, line(500, XID))))
+    assert (found[0].line, found[0].latest) == (line(3, XID), line(500, XID))
+    assert (found[0].count, found[1].latest) == (2, line(4, OTHER))
+    assert len(found) == 100
+
+
+@pytest.mark.parametrize(("count", "has_more"), [(499, False), (500, False), (501, True)])
+def test_of_many_lines_the_node_prints_the_first_and_that_there_are_more(tmp_path, count, has_more):
+    script = files("railgauge.facts").joinpath("probe.sh").read_text(encoding="utf-8")
+    (program,) = re.findall(r"awk '\n(    /\^dd: /.*?)' faults=", script, re.DOTALL)
+    lines = [line(n, XID) for n in range(count)] + [line(count, "all is well"), END]
+    asked = ("awk", program, "faults=Xid")
+    done = subprocess.run(asked, input="\n".join(lines), capture_output=True, text=True, check=True)
+    found = facts(done.stdout.rstrip("\n"))
+    assert sum(one.count for one in found.kernel_faults) == min(count, 500)
+    assert found.kernel_log == str(count)
+    assert (LATER_FAULTS in found.missing) is has_more
 
 
 def test_a_line_that_a_program_wrote_is_no_fault():

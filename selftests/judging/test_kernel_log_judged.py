@@ -10,7 +10,15 @@ from railgauge.config import thresholds
 from railgauge.core.model import Outcome
 from railgauge.facts.kernel.log import KernelRecord
 from railgauge.facts.model import LoggedFault
-from railgauge.judging.kernel_log import ITEMS, KernelWindow, Ran, judged, judged_since_boot, shown
+from railgauge.judging.kernel_log import (
+    ITEMS,
+    KernelWindow,
+    LogSince,
+    Ran,
+    judged,
+    judged_alone,
+    shown,
+)
 
 H200 = thresholds.load("h200", ROOT / "thresholds")
 KNOWN = {"0000:4e:00": "gpu3", "0000:5c:00": "mlx5_0", "ib0": "mlx5_0", "eno1": "eno1"}
@@ -264,14 +272,26 @@ def test_of_a_node_that_checks_itself_each_fault_since_its_boot_fails():
     faults = [
         LoggedFault(f"3,{4 + i},4000000,-;{text}", i + 1) for i, text in enumerate((XID, "x"))
     ]
-    (one,) = judged_since_boot("n1", faults, KNOWN, "basis")
+    (one,) = judged_alone("n1", faults, KNOWN, "basis", LogSince())
     assert (one.metric, one.outcome) == ("gpu-xid", Outcome.FAILED)
     assert (one.measured, one.points_at) == ("Xid 79 at gpu3, 1 line", (("n1", "gpu3"),))
     assert "(1 line, since boot)" in one.reason
-    (two,) = judged_since_boot("n1", [replace(faults[0], count=2)], {}, "basis")
+    (two,) = judged_alone("n1", [replace(faults[0], count=2)], {}, "basis", LogSince())
     assert two.measured.endswith(", 2 lines")
 
 
 def test_of_a_node_that_checks_itself_no_fault_is_a_pass():
-    (one,) = judged_since_boot("n1", (), KNOWN, "basis")
+    (one,) = judged_alone("n1", (), KNOWN, "basis", LogSince())
     assert (one.metric, one.outcome, one.basis) == ("kernel_log", Outcome.PASSED, "basis")
+
+
+def test_a_fault_that_was_logged_again_counts_since_its_last_line():
+    first, last = f"3,4,4000000,-;{XID}", f"3,9,9000000,-;{XID} again"
+    again, once = LoggedFault(first, 3, last), LoggedFault(first, 1)
+    for since in (LogSince("later", number=8), LogSince("later", at_us=8.5e6)):
+        assert since.of((once, again)) == (again,)
+        (one,) = judged_alone("n1", since.of((once, again)), KNOWN, "basis", since)
+        assert "(3 lines, since boot, the last one later)" in one.reason
+        assert "again" in one.reason
+    assert LogSince("later", number=9).of((again,)) == ()
+    assert LogSince().of((once, again)) == (once, again)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
+import sys
 
 import pytest
-from testing.node_checks import entered, hostfile
+from testing.node_checks import entered, hostfile, state
 from testing.places import ROOT
 from testing.programs import folder_of
 
@@ -69,9 +71,62 @@ def test_a_setting_that_is_wrong_drains_no_node(run):
     assert "viper: rejected (simulated): cpu-governor" in done.stderr
 
 
+# --- node-problem-detector, as its documentation of custom plugins has it: what a plugin prints is
+# --- its message, and its exit code is 0 for a good node, 1 for a problem, 2 for what is not known.
+# --- The detector itself is in no registry that the tests may use.
+
+PLUGIN = json.loads((ROOT / "examples" / "node-problem-detector.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def detect(start_lab, tmp_path):
+    """``detect(*faults)``: what the detector would make of the plugin on a node of a lab."""
+
+    def detect(*faults):
+        bench = start_lab("connectx4-homelab", *faults)
+        (rule,) = PLUGIN["rules"]
+        made = plugin(bench, tmp_path, rule["args"])
+        limit_s = float(rule["timeout"].removesuffix("s"))
+        done = subprocess.run([made], capture_output=True, text=True, timeout=limit_s, check=False)
+        (line,) = done.stdout.splitlines()
+        return done.returncode, line, done.stderr
+
+    return detect
+
+
+def plugin(bench, folder, args):
+    """A script that runs the command of the plugin on the first node of the lab."""
+    imports = "from railgauge.cli import main; raise SystemExit(main())"
+    words = [word.replace("/opt/site/hostfiles/mine.yaml", str(hostfile(bench))) for word in args]
+    words = [word.replace("/opt/site", str(ROOT)) for word in words]
+    words += ["--name", bench.nodes[0].name, "--state", str(state(bench))]
+    made = folder / "plugin"
+    run = shlex.join((sys.executable, "-c", imports, *words))
+    made.write_text(f"#!/bin/sh\ncd {bench.home(0)}\nexport PATH={bench.home(0)}/bin\nexec {run}\n")
+    made.chmod(0o755)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("faults", "code", "says"),
+    [
+        ((), 0, "viper: accepted (simulated): "),
+        ((FAULT,), 1, "railgauge: link-down mlx5_0, simulated node check"),
+        (("governor@viper",), 0, "viper: rejected (simulated): cpu-governor"),
+        (("tool-missing@viper:ibv_devinfo",), 2, "viper: incomplete (simulated): "),
+        ((FAULT, "tool-missing@viper:ibv_devinfo"), 1, "railgauge: link-down mlx5_0"),
+    ],
+)
+def test_node_problem_detector_gets_an_exit_code_and_one_line(detect, faults, code, says):
+    found, line, _ = detect(*faults)
+    assert found == code
+    assert line.startswith(says)
+    assert len(line) <= PLUGIN["pluginConfig"]["max_output_length"]
+    assert line.isprintable()
+
+
 def test_the_example_for_node_problem_detector_names_options_that_there_are(start_lab):
-    plugin = json.loads((ROOT / "examples" / "node-problem-detector.json").read_text())
-    (rule,), (condition,) = plugin["rules"], plugin["conditions"]
+    (rule,), (condition,) = PLUGIN["rules"], PLUGIN["conditions"]
     assert rule["condition"] == condition["type"]
     bench = start_lab("connectx4-homelab")
     words = [word.replace("/opt/site/hostfiles/mine.yaml", str(hostfile(bench)))

@@ -24,13 +24,13 @@ from railgauge.facts import NodeFacts
 from railgauge.facts.boot import KernelMark
 from railgauge.facts.kernel import log
 from railgauge.facts.model import LoggedFault
-from railgauge.judging.kernel_log import ITEMS
+from railgauge.judging.kernel_log import ITEMS, LogSince
 from railgauge.planning import plan
 from railgauge.report import junit
 from railgauge.report.lines import of_items
 from railgauge.stacks import GpuFacts
 from railgauge.verdict import closing, decision
-from railgauge.verdict.kernel_log import made_of, since_boot
+from railgauge.verdict.kernel_log import alone, made_of
 
 BASIS = Basis("standard", "made up for a test")
 ASKED = replace(ONE, kernel_log=KernelLog(BASIS))
@@ -134,16 +134,16 @@ def test_faults_that_are_not_known_or_masked_are_an_error():
 
 def test_a_node_that_checks_itself_has_an_item_of_its_log_since_boot():
     """Unknown or masked faults are an error, as is a node that was not surveyed."""
-    assert list(since_boot(results(platform=ASKED))) == []
+    assert list(alone(results(platform=ASKED), LogSince())) == []
     masked = LoggedFault(OLD.line.replace("NVRM: Xid", MASK), 1)
     unread = facts("n2", missing={"kernel_faults": "it did not ask for it"})
     for found in (unread, facts("n2", kernel_faults=(masked,)), NodeUnreachable("gone")):
         of = {
             item.nodes: item
-            for item in since_boot(results(found={"n2": found}, platform=SINCE_BOOT))
+            for item in alone(results(found={"n2": found}, platform=SINCE_BOOT), LogSince())
         }
         assert of["n2",].outcome is Outcome.ERROR
-    outcomes = {item.outcome for item in since_boot(results(platform=SINCE_BOOT))}
+    outcomes = {item.outcome for item in alone(results(platform=SINCE_BOOT), LogSince())}
     assert outcomes == {Outcome.PASSED}
 
 
@@ -340,3 +340,15 @@ def test_a_record_that_is_not_its_items_is_refused(change, platform):
 
 def test_decided_without_readings_is_incomplete():
     assert decided(answering(), platform=ASKED).verdict == "incomplete"
+
+
+def test_a_log_with_more_lines_than_are_read_is_known_since_boot_alone():
+    found = facts("n2", kernel_faults=(OLD,), missing={"kernel_faults.#": "there are more"})
+    of = results(found={"n2": found}, platform=SINCE_BOOT)
+    since_boot, later = (
+        next(item for item in alone(of, since) if item.nodes == ("n2",))
+        for since in (LogSince(), LogSince("later", number=9))
+    )
+    assert since_boot.outcome is Outcome.FAILED
+    assert (later.outcome, later.error_kind) == (Outcome.ERROR, "kernel-log-unread")
+    assert "what the kernel logged later is not known: there are more" in later.reason

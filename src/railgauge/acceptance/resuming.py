@@ -10,26 +10,6 @@ from railgauge.run import resume, takeover
 from railgauge.run.resume import Earlier, Invocation
 from railgauge.run.settings import RunSettings
 
-# The fields of an invocation and their options. An omitted option keeps its earlier value.
-_OPTIONS = {
-    "platform": "--platform",
-    "level": "--level",
-    "rounds": "--rounds",
-    "lab_nodes": "--lab-nodes",
-    "lab_seed": "--lab-seed",
-    "lab_faults": "--lab-fault",
-    "no_gates": "--no-gates",
-    "prepare": "--prepare",
-    "keyword": "-k",
-    "marks": "-m",
-    "soak": "--soak",
-    "soak_below": "--soak-below",
-    "soak_seed": "--soak-seed",
-    "shard": "--shard",
-    "only": "--only",
-    "partners": "--partners",
-    "partners_from": "--partners-from",
-}
 _DEST = {"lab_faults": "lab_fault", "marks": "markexpr"}
 _WORKER_INPUT = "railgauge_resume"
 
@@ -59,7 +39,7 @@ def tell_worker(resumed: Path | None, workerinput: dict[str, str]) -> None:
 
 def _complete(request: Request, found: Earlier) -> None:
     """Take omitted options from the run. Raises ``BadInput`` for a given one that differs."""
-    for name, option in _OPTIONS.items():
+    for name, option in resume.OPTIONS.items():
         dest, was = _DEST.get(name, name), getattr(found.invocation, name)
         said = getattr(request.options, dest)
         if not is_given(said):
@@ -73,22 +53,8 @@ def _complete(request: Request, found: Earlier) -> None:
     # --confirm may be added: it measures more and changes nothing that the run has measured.
     request.options.confirm = request.options.confirm or found.invocation.confirm
     if not request.options.hostfile:
-        request.options.hostfile = _hostfile_of_site(request.root, found)
-
-
-def _hostfile_of_site(root: Path, found: Earlier) -> str:
-    """The run's hostfile, if it is one of this site. Raises ``BadInput``.
-
-    A hostfile can run programs: the folder of a run may not choose any other one.
-    """
-    named = Path(found.invocation.hostfile).resolve()
-    if named.parent == root.resolve() or named.is_relative_to((root / "hostfiles").resolve()):
-        return str(named)
-    raise BadInput(
-        f"its hostfile {named} is not in {root} or its folder hostfiles",
-        where=f"--resume {found.name}",
-        remedy="name it with --hostfile, if you trust it: a hostfile can run programs",
-    )
+        where = f"--resume {found.name}"
+        request.options.hostfile = found.invocation.hostfile_of(request.root, where)
 
 
 def _shown(value: object) -> str:
@@ -100,7 +66,7 @@ def _shown(value: object) -> str:
 def invocation(request: Request, settings: RunSettings, before: Earlier | None) -> Invocation:
     """The invocation of this run."""
     cluster = settings.declared
-    said = {name: getattr(request.options, _DEST.get(name, name)) for name in _OPTIONS}
+    said = {name: getattr(request.options, _DEST.get(name, name)) for name in resume.OPTIONS}
     return Invocation(
         **{
             **said,

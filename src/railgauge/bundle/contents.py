@@ -34,6 +34,7 @@ from railgauge.judging import confirmation, record
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Confirmed, Remeasurement, confirmed
 from railgauge.judging.record import ItemRecord
+from railgauge.planning.part import whole_cluster
 from railgauge.planning.soak import FOLDER as SOAK
 from railgauge.planning.soak import SoakRounds, folder_of
 from railgauge.run import resume
@@ -231,7 +232,9 @@ class Contents:
         name = f"{self._at}{deviations.FILE}"
         try:
             found = deviations.from_json(self._json(deviations.FILE))
-            refuse_unusable(found, self.cluster())
+            # A deviation may be of a node that this part of a level does not use.
+            part, used = self.plan().part, self.cluster()
+            refuse_unusable(found, whole_cluster(part, used) if part else used)
         except DeviationError as error:
             raise BadBundle(str(error), where=name) from None
         return found

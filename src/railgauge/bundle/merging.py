@@ -88,12 +88,10 @@ def _of_folder(path: Path) -> Contents:
 
 def write(sources: Sequence[Contents], folder: Path) -> None:
     """Write the merged run into an empty folder, without its reports. Raises ``BadInput``."""
-    parts = sorted(_parts(sources), key=lambda part: began(part_run(part)))
-    _refuse_unfit(parts)
+    parts = _parts(sources)
     merged.refuse_apart(parts)
     told = assemble([part_run(part) for part in parts]).parts
-    counted = PROGRESS_OF_PROCESS.counted("run", parts)
-    refuse_doubtful_partners([_checked(part) for part in counted])
+    refuse_doubtful_partners(_decided(parts))
     for part in parts:
         _copy(part, folder / PARTS / part.plan().run_id)
     _write_input(sources[0], folder)
@@ -103,17 +101,26 @@ def write(sources: Sequence[Contents], folder: Path) -> None:
     _write_record(FolderContents(folder), store)
 
 
+def sound_parts(sources: Sequence[Contents]) -> list[Contents]:
+    """Return what can be merged of runs, oldest first. Raises ``BadInput`` unless each verifies."""
+    parts = _parts(sources)
+    _decided(parts)
+    return parts
+
+
 def _parts(sources: Sequence[Contents]) -> list[Contents]:
-    """The runs to merge; of a merged one its parts."""
-    return [part for source in sources for part in (source.parts or (source,))]
-
-
-def _refuse_unfit(parts: Sequence[Contents]) -> None:
-    for plan in (part.plan() for part in parts):
+    """The runs to merge, oldest first; of a merged one its parts. Raises ``BadInput``."""
+    every = [part for source in sources for part in (source.parts or (source,))]
+    for plan in (part.plan() for part in every):
         if plan.evidence.is_of_another_run:
             raise BadInput("is a replay: merge the runs that measured", where=plan.run_id)
         if plan.soak is not None:
             raise BadInput("has a soak, which cannot be merged", where=plan.run_id)
+    return sorted(every, key=lambda part: began(part_run(part)))
+
+
+def _decided(parts: Sequence[Contents]) -> list[DecidedRun]:
+    return [_checked(part) for part in PROGRESS_OF_PROCESS.counted("run", parts)]
 
 
 def _checked(part: Contents) -> DecidedRun:

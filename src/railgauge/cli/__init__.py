@@ -45,6 +45,7 @@ COMMANDS = {
     "certificate": "railgauge.cli.certificate",
     "compare": "railgauge.cli.compare",
     "merge": "railgauge.cli.merge",
+    "requalify": "railgauge.cli.requalify",
     "triage": "railgauge.cli.triage",
     "inventory": "railgauge.cli.inventory",
     "metrics": "railgauge.cli.metrics",

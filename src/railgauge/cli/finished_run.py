@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Iterator
 from dataclasses import fields
@@ -13,7 +15,8 @@ from xml.etree import ElementTree as Xml
 from railgauge.cli import text
 from railgauge.core.codec import from_plain
 from railgauge.core.errors import BadInput
-from railgauge.judging import record
+from railgauge.facts.parts import PartKind
+from railgauge.judging import inventory, record
 from railgauge.judging.record import ItemRecord
 from railgauge.report import junit
 from railgauge.report.openmetrics import (
@@ -21,6 +24,7 @@ from railgauge.report.openmetrics import (
     DatedDeviation,
     FinishedRun,
     NamedCause,
+    PartIdentity,
     RunOutcome,
 )
 from railgauge.run.newer import refuse_newer
@@ -47,8 +51,24 @@ def read(folder: Path) -> FinishedRun:
     if outcome.counts.asserted and not records:
         raise BadInput("holds no item, but the verdict does", where=str(folder / record.FILE))
     start_s, duration_s = _times(folder / junit.FILE)
-    every = tuple(records.values())
-    return FinishedRun(outcome, software, every, start_s, start_s + duration_s)
+    every, identities = tuple(records.values()), _identities(folder / inventory.FILE)
+    return FinishedRun(outcome, software, every, start_s, start_s + duration_s, identities)
+
+
+def _identities(path: Path) -> dict[tuple[str, str], PartIdentity]:
+    """What tells each part of the inventory, by node and device; nothing if there is none."""
+    found: dict[tuple[str, str], PartIdentity] = {}
+    if not path.exists():  # a run of an earlier version
+        return found
+    try:
+        for row in csv.DictReader(io.StringIO(text.read(str(path)))):
+            kind, name = row["kind"], row["name"]
+            device = "" if kind == PartKind.NODE else name
+            uuid = row["uuid"] if kind == PartKind.GPU else ""
+            found[row["node"], device] = PartIdentity(row["serial"] or "", uuid or "")
+    except (csv.Error, KeyError):
+        raise BadInput("is no inventory of a run", where=str(path)) from None
+    return found
 
 
 def _picked(verdict: dict[str, Any]) -> dict[str, Any]:

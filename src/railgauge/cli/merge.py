@@ -6,15 +6,13 @@ import argparse
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from railgauge.cli import text
+from railgauge.cli import pytest_session, text
 from railgauge.core.errors import BadInput
 from railgauge.core.naming import NAME as VALID
 from railgauge.core.terms import EXIT_CODES_IN_WORDS
@@ -32,6 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "runs", nargs="+", type=Path, metavar="RUN", help="the folder of a run, or a bundle of one"
     )
+    add_into(parser)
+
+
+def add_into(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--into",
         type=Path,
@@ -43,17 +45,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Return the exit code of the merged run's verdict."""
+    folder, code = merged(options.runs, options)
+    if options.json:
+        text.print_json({"folder": str(folder), "verdict": verdict(folder)})
+    return code
+
+
+def merged(runs: Sequence[Path], options: argparse.Namespace) -> tuple[Path, int]:
+    """Merge the runs; return the folder and the exit code of the verdict. Raises ``BadInput``."""
     from railgauge.bundle import merging  # noqa: PLC0415 - 0.3 s to import
 
-    with merging.opened(options.runs) as parts:
+    with merging.opened(runs) as parts:
         cluster = parts[0].cluster().name
         with _made(_folder(options, cluster)) as folder:
             merging.write(parts, folder)
     with nullcontext() if options.json else progress_line.paused():  # pytest prints by itself
-        code = _reported(folder, quiet=options.json)
-    if options.json:
-        text.print_json(_plain(folder))
-    return code
+        return folder, _reported(folder, quiet=options.json)
 
 
 def _folder(options: argparse.Namespace, cluster: str) -> Path:
@@ -89,15 +96,8 @@ def _reported(folder: Path, *, quiet: bool) -> int:
     # Pytest takes half a second to rewrite the asserts of a plugin.
     plain = "--assert=plain"
     place = ("-c", os.devnull, "--rootdir", str(folder), "--noconftest")
-    return _session(folder, (*plugins, plain, *place, "--merged", str(folder)), quiet=quiet)
-
-
-def _session(folder: Path, words: Sequence[str], *, quiet: bool) -> int:
-    """Run pytest with these arguments in the folder; return its exit code."""
-    command = [sys.executable, "-m", "pytest", *words]
-    stdout = subprocess.DEVNULL if quiet else None
-    done = subprocess.run(command, cwd=folder, env=_environment(), stdout=stdout, check=False)
-    return done.returncode
+    words = (*plugins, plain, *place, "--merged", str(folder))
+    return pytest_session.ended(words, folder, quiet=quiet, environment=_environment())
 
 
 def _environment() -> Mapping[str, str]:
@@ -105,5 +105,7 @@ def _environment() -> Mapping[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
 
 
-def _plain(folder: Path) -> dict[str, Any]:
-    return {"folder": str(folder), "verdict": json.loads(text.read(str(folder / "verdict.json")))}
+def verdict(folder: Path) -> dict[str, Any]:
+    """Return what ``verdict.json`` of a run holds."""
+    found: dict[str, Any] = json.loads(text.read(str(folder / "verdict.json")))
+    return found

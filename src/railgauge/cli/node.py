@@ -12,6 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 from railgauge import __version__
@@ -61,6 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "run holds the node; may be repeated, and needs a longer --budget",
     )  # fmt: skip
     parser.add_argument(
+        "--log-since", type=_since, default="boot", metavar="WHEN",
+        help="judge what the kernel has logged since then: boot (default), check: the check before "
+        "this one, so that each line is told once, or a time, such as that of a repair: "
+        "2026-11-24T18:00",
+    )  # fmt: skip
+    parser.add_argument(
         "--busy", action="store_true", help="the node may run jobs: processes on GPUs are no fault"
     )
     parser.add_argument(
@@ -82,6 +89,14 @@ def _minutes(value: str) -> float:
     if not 0 <= minutes < float("inf"):
         raise argparse.ArgumentTypeError(f"{value} is not a number of minutes")
     return minutes
+
+
+def _since(value: str) -> str:
+    try:
+        return value if value in ("boot", "check") else datetime.fromisoformat(value).isoformat()
+    except ValueError:
+        what = f"{value} is neither boot nor check nor a time such as 2026-11-24T18:00"
+        raise argparse.ArgumentTypeError(what) from None
 
 
 def run(options: argparse.Namespace) -> int:
@@ -139,6 +154,7 @@ def _taken(named: str, budget_s: float) -> NodeReport:
 def _inputs(options: argparse.Namespace, named: str) -> str:
     """What a result depends on besides the node: a changed file makes another result."""
     told = [__version__, named, options.platform, options.busy, options.measure]
+    told += [options.log_since]
     told += [os.fspath(options.root.absolute())]
     told += [_stamp(path) for path in _files(options)]
     return hashlib.sha256(repr(told).encode()).hexdigest()

@@ -27,14 +27,15 @@ def made(options: argparse.Namespace, named: str, state: NodeState, until: float
     from railgauge.cli import node_lines  # noqa: PLC0415
     from railgauge.judging import stamp  # noqa: PLC0415
     from railgauge.planning import alone  # noqa: PLC0415
-    from railgauge.run import node_counters, node_measuring  # noqa: PLC0415
+    from railgauge.run import node_counters, node_log, node_measuring  # noqa: PLC0415
     from railgauge.verdict import one_node  # noqa: PLC0415
 
     asked = alone.measurements(platform, options.measure)
     answer, counted = survey.answer(), node_counters.counted(platform, cluster, survey)
     earlier = node_counters.earlier(state, counted)
     measured = node_measuring.measured(platform, cluster, survey, asked)
-    reading = one_node.NodeReading(answer, counted, earlier, measured)
+    since = node_log.since(options.log_since, state, answer, cluster.rootfs)
+    reading = one_node.NodeReading(answer, counted, earlier, measured, since)
     findings = one_node.judged(platform, cluster, reading, has_jobs=options.busy)
     evidence = stamp.of_nodes([answer], cluster.transport)
     took_s = time.monotonic() - began

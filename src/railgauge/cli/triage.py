@@ -29,6 +29,7 @@ _FORMATS = {
     _CSV: lambda made: cells.lines(made).rstrip("\n"),
     "slurm": lambda made: "\n".join(commands.slurm(made)),
     "kubernetes": lambda made: "\n".join(commands.kubernetes(made)),
+    "npd": lambda made: "\n".join(commands.npd(made)),
 }
 
 
@@ -37,7 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=_FORMATS,
-        help="table (the default), csv, or the commands that drain nodes: slurm, kubernetes",
+        help="table (the default), csv, the commands that drain nodes (slurm, kubernetes), or "
+        "those that set a condition of each node, as node-problem-detector has them (npd)",
     )
     parser.add_argument(
         "--suspects",

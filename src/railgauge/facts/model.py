@@ -105,11 +105,17 @@ class IrqFacts:
 class LoggedFault:
     """A fault that the kernel logged before the survey: its first line, and how many like it.
 
-    ``line`` is a record as ``/dev/kmsg`` gives it. Lines are alike if kind and device are.
+    ``line`` is a record as ``/dev/kmsg`` gives it. Lines are alike if kind and device are. ``last``
+    is the last one, empty if there is one only or if an earlier version has read the log.
     """
 
     line: str
     count: int
+    last: str = ""
+
+    @property
+    def latest(self) -> str:
+        return self.last or self.line
 
 
 @dataclass(frozen=True, slots=True)

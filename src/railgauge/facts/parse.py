@@ -17,7 +17,7 @@ from railgauge.facts.ibtools import (
 from railgauge.facts.infiniband import Tools, by_name, gids_by_name, nic_facts, parse_sysfs
 from railgauge.facts.inventory import Sections, parts
 from railgauge.facts.kernel import log
-from railgauge.facts.kernel.before import parse_faults
+from railgauge.facts.kernel.before import LATER_FAULTS, has_more, parse_faults
 from railgauge.facts.model import NodeFacts
 from railgauge.facts.netdevs import parse_irqs, parse_netdevs
 from railgauge.facts.parts import identifier
@@ -136,7 +136,9 @@ def _kernel_faults(sections: Sections) -> _Read:
     is_whole = not printed.failure and log.parse_mark(printed.text) is not None
     faults = parse_faults(printed.text) if is_whole else ()
     unread = "" if is_whole else printed.failure or _malformed(printed)
-    return _Read({"kernel_faults": faults}, _reason("kernel_faults", unread))
+    later = "more lines than are read may name a fault" if has_more(printed.text) else ""
+    missing = {**_reason("kernel_faults", unread), **_reason(LATER_FAULTS, later)}
+    return _Read({"kernel_faults": faults}, missing)
 
 
 def _malformed(printed: Section) -> str:

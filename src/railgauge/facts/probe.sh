@@ -158,8 +158,8 @@ ofed() {
   if command -v ofed_info >/dev/null; then limited 'ofed_info -s'
   else show sys/module/mlx5_core/version; fi
 }
-# The lines of the kernel's log that may name a fault, at most 500 of them, what ends its reading,
-# and its last record without the text.
+# The lines of the kernel's log that may name a fault, at most 500 of them and then "more", what ends
+# its reading, and its last record without the text.
 kernel_log() {
   [ -e "$R/dev/kmsg" ] || absent dev/kmsg
   said=$(dd if="$R/dev/kmsg" iflag=nonblock bs=8192 2>&1 | awk '
@@ -167,6 +167,7 @@ kernel_log() {
     /^[0-9]+,[0-9]+,[0-9]+,/ {
       last = $0; sub(/;.*/, "", last)
       if ($0 ~ faults && n++ < 500) print substr($0, 1, 1200)
+      else if (n > 500 && !more++) print "more"
     }
     END { print last }' faults='NVRM|Xid|AER|PCIe Bus Error|DPC: |mlx5_core .*(health|rror|imeout|unable|insuff)|NETDEV WATCHDOG|amdgpu .*(hardware errors|reset|timeout|ecovery|lost|poison)|Hardware Error|EDAC|Memory failure|BUG|watchdog|Oops|Kernel panic|nvme .*(timeout|down)')
   printf '%s\n' "$said"

@@ -10,7 +10,7 @@ other levels, which lists them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
@@ -118,18 +118,47 @@ def _before(
         )
 
 
-def judged_since_boot(
-    node: str, faults: Sequence[LoggedFault], known: Mapping[str, str], basis: str
-) -> tuple[Judgement, ...]:
-    """Return the judgements of a node that is checked by itself: each fault since its boot fails.
+@dataclass(frozen=True, slots=True)
+class LogSince:
+    """The part of a log that counts: records after ``number``, and not before ``at_us``.
 
-    ``known`` are its devices by address and name.
+    ``words`` says so. Without values it is all since boot.
     """
-    read = ((fault, record_of(fault.line)) for fault in faults)
+
+    words: str = "since boot"
+    number: int = -1
+    at_us: float = 0.0
+
+    def of(self, faults: Iterable[LoggedFault]) -> tuple[LoggedFault, ...]:
+        """Return the faults whose last line is in that part."""
+        read = ((fault, record_of(fault.latest)) for fault in faults)
+        return tuple(
+            fault
+            for fault, last in read
+            if last and last.number > self.number and last.at_us >= self.at_us
+        )
+
+
+def judged_alone(
+    node: str, faults: Sequence[LoggedFault], known: Mapping[str, str], basis: str, since: LogSince
+) -> tuple[Judgement, ...]:
+    """Return the judgements of a node that is checked by itself: each of ``faults`` fails.
+
+    ``known`` are its devices by address and name; ``since`` says when the faults were logged.
+    """
+    read = ((fault, record_of(fault.latest)) for fault in faults)
     events = ((fault, event_of(record, known)) for fault, record in read if record)
-    told = [_told(node, event, fault.count, "since boot") for fault, event in events if event]
-    good = Judgement(SUBJECT, Outcome.PASSED, "none since boot", _NONE, basis, pointer=_POINTER)
+    told = [
+        _told(node, event, fault.count, _since(fault, since)) for fault, event in events if event
+    ]
+    good = Judgement(SUBJECT, Outcome.PASSED, f"none {since.words}", _NONE, basis, pointer=_POINTER)
     return tuple(told) or (good,)
+
+
+def _since(fault: LoggedFault, since: LogSince) -> str:
+    """When the lines of a fault were logged: they are counted from the boot on."""
+    is_all = since == LogSince()
+    return since.words if is_all or fault.count == 1 else f"since boot, the last one {since.words}"
 
 
 def _of_a_declared_link(event: KernelEvent, declared: Collection[str]) -> KernelEvent:

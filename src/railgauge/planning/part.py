@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster, Node, Pair
 from railgauge.core.naming import folded, shortened
+from railgauge.core.nodeset import expanded
 from railgauge.planning.direction import Rounds, turned
 from railgauge.planning.pairing import BOTH_WAYS, tournament
 from railgauge.planning.plan import Level
@@ -106,6 +107,18 @@ def used(level: Level) -> tuple[str, ...]:
 
 
 # --- some nodes ---
+
+
+def named(text: str, cluster: Cluster, option: str) -> tuple[str, ...]:
+    """Return the nodes of a NodeSet, in the order of the hostfile. Raises ``BadInput``."""
+    names = [node.name for node in cluster.nodes]
+    try:
+        found = set(expanded(text, len(names)))
+    except BadInput as error:
+        raise BadInput(error.what, where=option) from None
+    if odd := sorted(found - set(names)):
+        raise BadInput(f"{odd[0]} is no node of {cluster.source}", where=option)
+    return tuple(name for name in names if name in found)
 
 
 def _nodes_of(part: LevelPart, whole: Level) -> Level:

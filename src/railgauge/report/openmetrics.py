@@ -7,11 +7,13 @@ text is valid in both formats.
 
 from __future__ import annotations
 
+import platform
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from railgauge import __version__
 from railgauge.core.errors import BadInput
 from railgauge.core.terms import Verdict
 from railgauge.judging.record import ItemRecord
@@ -66,10 +68,19 @@ class RunOutcome(RecordedRun):
 
 
 @dataclass(frozen=True, slots=True)
+class PartIdentity:
+    """What tells a part from all others; ``gpu_uuid`` is that which other exporters show too."""
+
+    serial: str = ""
+    gpu_uuid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class FinishedRun:
     """What the metrics are made of. Times are seconds since the epoch.
 
-    ``software`` is the version of railgauge that made the run.
+    ``software`` is the version of railgauge that made the run. ``identities`` are the labels that
+    tell a part, by node and device; the device of a node itself is empty.
     """
 
     outcome: RunOutcome
@@ -77,6 +88,7 @@ class FinishedRun:
     records: tuple[ItemRecord, ...]
     start_s: float
     end_s: float
+    identities: Mapping[tuple[str, str], PartIdentity]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +160,14 @@ def _families(run: FinishedRun) -> Iterator[tuple[str, str, str, _Points]]:
         "run_id": _clean(outcome.run_id),
         "version": _clean(run.software),
     }
-    told = Counter(map(_cause_labels, outcome.causes))
+    told = Counter(_cause_labels(one, run.identities) for one in outcome.causes)
     worst = _worst(run.records)
     left_out = {
         "causes": max(0, len(told) - MOST_CAUSES),
         "subjects": max(0, len(worst) - MOST_SUBJECTS),
     }
+    made_by = {"version": _clean(__version__), "python": platform.python_version()}
+    yield "railgauge_build_info", "What wrote the metrics; always 1.", "", [(made_by, 1)]
     yield "railgauge_run_info", "The run; the value is always 1.", "", [(about, 1)]
     yield (
         "railgauge_run_start_time_seconds", "When the run began, since the epoch.", "seconds",
@@ -196,14 +210,19 @@ def _states(outcome: RunOutcome) -> Iterator[Verdict]:
     return (one for one in Verdict if outcome.part or not one.is_of_nodes)
 
 
-def _cause_labels(one: NamedCause) -> tuple[tuple[str, str], ...]:
+def _cause_labels(
+    one: NamedCause, identities: Mapping[tuple[str, str], PartIdentity]
+) -> tuple[tuple[str, str], ...]:
     where = one.where
+    part = identities.get((where.node, where.device), PartIdentity())
     labels = {
         "cause": one.cause,
         "confidence": one.confidence,
         "node": where.node,
         "device": where.device,
         "peer": where.peer,
+        "UUID": part.gpu_uuid,  # as DCGM's exporter spells it
+        "serial": part.serial,
     }
     return tuple((name, _clean(value)) for name, value in labels.items())
 

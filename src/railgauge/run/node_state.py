@@ -1,6 +1,7 @@
 """The folder in which the checks of a node by itself keep what the next check needs.
 
-Of each node it has a lock, the last result, and a reading of the error counters. Times are those
+Of each node it has a lock, the last result, a reading of the error counters, and how far the log
+of the kernel was read. Times are those
 of the kernel since its boot, so that setting the clock changes nothing, and a reboot ends all.
 """
 
@@ -38,6 +39,10 @@ class NodeState:
     @property
     def counters(self) -> Path:
         return self.folder / f"{self.stem}.counters.json"
+
+    @property
+    def log_mark(self) -> Path:
+        return self.folder / f"{self.stem}.log.json"
 
     @property
     def _result(self) -> Path:

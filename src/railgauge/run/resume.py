@@ -88,6 +88,42 @@ class Invocation:
     partners: str | None = None
     partners_from: str | None = None
 
+    def hostfile_of(self, site: Path, where: str) -> str:
+        """Return the run's hostfile, if it is one of this site. Raises ``BadInput``.
+
+        A hostfile can run programs: the folder of a run may not choose any other one.
+        """
+        named = Path(self.hostfile).resolve()
+        if named.parent == site.resolve() or named.is_relative_to((site / "hostfiles").resolve()):
+            return str(named)
+        raise BadInput(
+            f"its hostfile {named} is not in {site} or its folder hostfiles",
+            where=where,
+            remedy="name it with --hostfile, if you trust it: a hostfile can run programs",
+        )
+
+
+OPTIONS = {
+    "platform": "--platform",
+    "level": "--level",
+    "rounds": "--rounds",
+    "lab_nodes": "--lab-nodes",
+    "lab_seed": "--lab-seed",
+    "lab_faults": "--lab-fault",
+    "no_gates": "--no-gates",
+    "prepare": "--prepare",
+    "keyword": "-k",
+    "marks": "-m",
+    "soak": "--soak",
+    "soak_below": "--soak-below",
+    "soak_seed": "--soak-seed",
+    "shard": "--shard",
+    "only": "--only",
+    "partners": "--partners",
+    "partners_from": "--partners-from",
+}
+"""The fields of an invocation and their options."""
+
 
 def write(store: Store, invocation: Invocation) -> None:
     store.write_evidence(FILE, to_plain(invocation))

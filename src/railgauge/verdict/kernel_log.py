@@ -20,15 +20,16 @@ from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import KernelMark
 from railgauge.facts.kernel import log
-from railgauge.facts.kernel.before import up_to
+from railgauge.facts.kernel.before import LATER_FAULTS, up_to
 from railgauge.facts.kernel.events import devices
 from railgauge.facts.model import LoggedFault
 from railgauge.judging.kernel_log import (
     ITEMS,
     KernelWindow,
+    LogSince,
     Ran,
     judged,
-    judged_since_boot,
+    judged_alone,
 )
 from railgauge.judging.record import ItemRecord, settled
 from railgauge.verdict.unanswered import never_ran
@@ -56,8 +57,8 @@ def made_of(results: RunResults) -> Iterator[ItemRecord]:
         yield _item(node.name, results)
 
 
-def since_boot(results: RunResults) -> Iterator[ItemRecord]:
-    """Return the record of what the kernel of each node logged between its boot and the survey.
+def alone(results: RunResults, since: LogSince) -> Iterator[ItemRecord]:
+    """Return the record of what the kernel of each node logged ``since`` then, until the survey.
 
     None if the platform does not ask for it. It is for nodes that are checked without a run.
     """
@@ -65,19 +66,27 @@ def since_boot(results: RunResults) -> Iterator[ItemRecord]:
     if asked is None or asked.since_boot is None:
         return
     for node in results.cluster.nodes:
-        yield _since_boot(node.name, results, str(asked.since_boot))
+        yield _alone(node.name, results, str(asked.since_boot), since)
 
 
-def _since_boot(node: str, results: RunResults, basis: str) -> ItemRecord:
+def _alone(node: str, results: RunResults, basis: str, since: LogSince) -> ItemRecord:
     begun, found = ITEMS.begun(node), results.found[node]
     if isinstance(found, NoEvidence):
         return settled(begun, (), found)
     try:
-        faults = _faults(node, results)
+        _refuse_later(found, since)
+        faults = since.of(_faults(node, results))
     except NoEvidence as error:
         return settled(begun, (), _at(node, error))
-    told = judged_since_boot(node, faults, devices(found), basis)
+    told = judged_alone(node, faults, devices(found), basis, since)
     return settled(begun, told, _masked(node, KernelWindow((), {}, 0, before=faults)))
+
+
+def _refuse_later(found: NodeFacts, since: LogSince) -> None:
+    """Raise ``KernelLogUnread`` if the survey cannot have read all that was logged ``since``."""
+    if since != LogSince() and (why := found.missing.get(LATER_FAULTS, "")):
+        what = f"what the kernel logged {since.words} is not known: {why}"
+        raise KernelLogUnread(what, remedy="judge all of it: --log-since boot")
 
 
 def _item(node: str, results: RunResults) -> ItemRecord:

@@ -22,6 +22,7 @@ from railgauge.facts.counters import CounterReading
 from railgauge.judging import among, growth
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.growth import CountedSpan, NodeCounters, device_names
+from railgauge.judging.kernel_log import LogSince
 from railgauge.judging.record import ItemRecord, settled
 from railgauge.planning import alone, demand
 from railgauge.planning.demand import DemandInputs
@@ -41,13 +42,15 @@ class NodeReading:
     """What was read on a node; ``earlier`` and ``counters`` are two readings of its counters.
 
     ``counters`` is ``None`` if the platform limits no growth, ``earlier`` if there is no reading.
-    ``measured`` are the results of measurements of this node alone.
+    ``measured`` are the results of measurements of this node alone. Of the kernel's log counts what
+    was logged since ``log_since``.
     """
 
     answer: NodeAnswer
     counters: CounterReading | NoEvidence | None = None
     earlier: CounterReading | None = None
     measured: Mapping[Case, CaseResult] = field(default_factory=dict)
+    log_since: LogSince = field(default_factory=LogSince)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ def judged(
     span, why_not = _span(seen)
     records = (
         *_facts(found),
-        *kernel_log.since_boot(found),
+        *kernel_log.alone(found, seen.log_since),
         *_counters(node.name, seen, found, span),
         *_measurements(replace(found, platform=platform), seen),
     )

@@ -16,6 +16,9 @@ from railgauge.facts.kernel.xids import Gravity
 from railgauge.facts.model import LoggedFault
 
 _MOST = 100
+_MORE = "more"
+LATER_FAULTS = "kernel_faults.#"
+"""Under this name ``NodeFacts.missing`` says that the log has more lines than the survey read."""
 
 
 def parse_faults(text: str) -> tuple[LoggedFault, ...]:
@@ -27,10 +30,17 @@ def parse_faults(text: str) -> tuple[LoggedFault, ...]:
     for line in text.split("\n"):
         record = record_of(line)
         key = _kind_and_device(record) if record else None
-        if key and len(found) < _MOST:
+        if key and (key in found or len(found) < _MOST):
             seen = found.get(key)
-            found[key] = LoggedFault(seen.line, seen.count + 1) if seen else LoggedFault(line, 1)
+            found[key] = (
+                LoggedFault(seen.line, seen.count + 1, line) if seen else LoggedFault(line, 1)
+            )
     return tuple(found.values())
+
+
+def has_more(text: str) -> bool:
+    """Whether the log had more lines that may name a fault than the probe prints."""
+    return _MORE in text.split("\n")
 
 
 def _kind_and_device(record: KernelRecord) -> tuple[str, str] | None:
