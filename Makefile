@@ -65,7 +65,7 @@ $(VENV)/.ready: pyproject.toml $(CONSTRAINTS)
 	@touch $@
 
 $(VENV)/.ready-lint: $(VENV)/.ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[selftest,lint,types]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[selftest,lint,types,kubernetes]'
 	@touch $@
 
 hooks: $(VENV)/.ready-lint
