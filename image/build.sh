@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds an image of the Containerfile from the wheel in dist/: image/build STAGE [OPTION...]
+# Builds an image of the Containerfile from the wheel in dist/: image/build.sh STAGE [OPTION...]
 # STAGE is control or node, the options are those of podman build. pip uses the settings that it has
 # on this machine; none of them stays in the image.
 set -eu
@@ -10,5 +10,5 @@ settings=$(mktemp -d)
 trap 'rm -rf "$settings"' EXIT
 "${PYTHON:-python3}" image/pip_settings.py "$settings"
 # podman would take a step from its cache although what is mounted there has changed.
-podman build --no-cache --quiet --network=host --target="$stage" --tag="railgauge-$stage" \
+podman build --layers=false --quiet --network=host --target="$stage" --tag="railgauge-$stage" \
 	--build-context="pip=$settings" "$@" .
