@@ -170,15 +170,20 @@ axe:
 # These scripts use the selftests' own packages.
 docs matrix healthy stragglers blind blind-quick kills bench fuzz: export PYTHONPATH = selftests
 
-# All pages in one folder, with those that railgauge makes.
-PAGES := build/docs
+# All pages in one folder, with those that railgauge makes, and the files to which they link.
+SITE := build/site
+PAGES := $(SITE)/docs
 docs: $(VENV)/.ready
-	rm -rf $(PAGES)
-	mkdir -p $(PAGES)
-	cp docs/*.md $(PAGES)
+	rm -rf '$(SITE)'
+	mkdir -p '$(SITE)/selftests'
+	cp -r *.md Jenkinsfile LICENSE docs examples hostfiles thresholds '$(SITE)'
+	cp selftests/false_passes.md '$(SITE)/selftests'
 	for page in $$($(BIN)/python -c 'from railgauge.cli.pages import MADE; print(*MADE)'); do \
-		$(BIN)/railgauge docs $$page >$(PAGES)/$$page.md || exit; done
-	$(BIN)/python selftests/documents/document_page.py --page $(PAGES)/documents.md
+		$(BIN)/railgauge docs $$page >'$(PAGES)'/$$page.md || exit; done
+	$(BIN)/python selftests/documents/document_page.py --page '$(PAGES)/documents.md'
+	sed -i -e 's/^| `railgauge docs \([a-z-]*\)` |/| [\1.md](\1.md) |/' \
+		-e '/^| \[trust.md\]/a | [documents.md](documents.md) | what holds each line of the five documents |' \
+		'$(PAGES)/README.md'
 
 # What the studies find, as tables; docs/validation.md has the figures.
 STUDIES := build/studies

@@ -7,7 +7,8 @@ does.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
@@ -104,6 +105,30 @@ def test_a_node_without_its_one_pod_is_not_reached(
 ) -> None:
     with cluster(places, phase=phase), pytest.raises(NodeUnreachable, match=says):
         reached("gpu01")
+
+
+@pytest.mark.parametrize("phases", [[], ["Pending"], ["Running", "Failed"]])
+def test_the_job_waits_until_each_pod_runs(cluster: Serving, phases: Sequence[str]) -> None:
+    (waits,) = only(rendered("base"), "Job")["spec"]["template"]["spec"]["initContainers"]
+    command = [word.replace("sleep 5", "sleep 0.1") for word in waits["command"]]
+    template = only(rendered("base"), "DaemonSet")["spec"]["template"]
+    with cluster({}) as api:
+        api.pods.extend(pod(f"nodes-{phase}", "gpu01", template, phase) for phase in phases)
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as waiting:
+            wait_until(lambda: len(api.asked) >= 3, 10, "three requests for the pods")
+            assert waiting.poll() is None
+            api.pods[:] = [pod(f"nodes-{node}", node, template) for node in ("gpu01", "gpu02")]
+            assert waiting.wait(10) == 0
+
+
+def test_the_job_waits_for_a_time_only(cluster: Serving) -> None:
+    (waits,) = only(rendered("base"), "Job")["spec"]["template"]["spec"]["initContainers"]
+    command = [
+        word.replace("sleep 5", "true").replace("seq 120", "seq 3") for word in waits["command"]
+    ]
+    with cluster({}) as api:
+        assert subprocess.run(command, check=False).returncode == 0
+        assert api.asked.count(("list", "pods")) == 3
 
 
 # --- the rights ---

@@ -125,12 +125,12 @@ def test_the_job_leaves_its_run_in_a_volume_and_is_not_tried_again(objects: Obje
 
 def test_the_job_has_no_rights_on_its_own_node(objects: Objects) -> None:
     pod = only(objects, "Job")["spec"]["template"]["spec"]
-    (container,) = pod["containers"]
     assert pod["securityContext"]["runAsNonRoot"]
     assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
-    assert container["securityContext"] == {
-        "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
-    }  # fmt: skip
+    for container in (*pod["initContainers"], *pod["containers"]):
+        dropped = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+        assert container["securityContext"] == dropped
+        assert container["image"] == pod["containers"][0]["image"]
 
 
 def test_its_hostfile_loads(objects: Objects, tmp_path: Path) -> None:

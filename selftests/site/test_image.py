@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 from testing.acceptance import BARE_SMOKE, HOMELAB
 from testing.distributions import carry_out, distributions
 from testing.places import ROOT
-from testing.programs import asked, cannot_run, machine
+from testing.programs import asked, cannot_run, folder_of, machine
 
 TEXT = (ROOT / "Containerfile").read_text(encoding="utf-8")
 # The limits of a container are at most those of this machine.
@@ -44,10 +45,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def root(folder: Path) -> Path:
+def root(folder: Path, podman: Podman) -> Path:
     """A root file system of the release that the Containerfile takes by itself."""
-    if os.geteuid() != 0:
-        cannot_run("debootstrap needs root")
     (release,) = re.findall(r"^ARG BASE=debian:(\w+)-slim$", TEXT, re.MULTILINE)
     made = [asked("debootstrap"), "--variant=minbase", release, folder / "root"]
     done = subprocess.run(made, capture_output=True, text=True, check=False)
@@ -60,6 +59,8 @@ def root(folder: Path) -> Path:
 def podman(folder: Path) -> Iterator[Podman]:
     """podman with a store of its own: its standard output."""
     asked("runc")
+    if os.geteuid() != 0:
+        cannot_run("podman and debootstrap need root here")
     variables = {"PATH": machine()}
     for name, text in (("CONTAINERS_CONF", _ENGINE), ("CONTAINERS_STORAGE_CONF", _STORE)):
         (folder / name).write_text(text.format(folder), encoding="utf-8")
@@ -70,7 +71,7 @@ def podman(folder: Path) -> Iterator[Podman]:
         return carry_out(by, *words, cwd=folder, **variables, **more)
 
     yield run
-    run("system", "reset", "--force")
+    run("rmi", "--all", "--force")
 
 
 @pytest.fixture(scope="module")
@@ -136,3 +137,49 @@ def test_debian_has_every_package_of_the_image_for_nodes(root: Path) -> None:
     assert "perftest" in names
     install = ["apt-get", "install", "--simulate", "--no-install-recommends", *names]
     carry_out("chroot", root, *install, cwd=root, PATH="/usr/sbin:/usr/bin:/sbin:/bin")
+
+
+# --- make release ---
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    """What ``make dist`` leaves, beside a Containerfile of one small file."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    shutil.copytree(ROOT / "image", tmp_path / "image")
+    (tmp_path / "Containerfile").write_text("FROM scratch AS control\nCOPY dist/ /\n")
+    (tmp_path / "dist").mkdir()
+    (tmp_path / "dist" / "railgauge-1-py3-none-any.whl").write_text("a wheel")
+    return tmp_path
+
+
+RELEASE = ("release", "--old-file=dist", f"VENV={sys.prefix}")
+SUMMED = re.compile(r"^[0-9a-f]{64}  (\S+)$", re.MULTILINE)
+
+
+def test_a_release_has_the_image_among_its_checksums(release: Path, podman: Podman) -> None:
+    podman("-C", release, *RELEASE, by=asked("make"))
+    archive = f"railgauge-1-image-{os.uname().machine}.tar"
+    summed = (release / "dist" / "SHA256SUMS").read_text()
+    assert SUMMED.findall(summed) == [archive, "railgauge-1-py3-none-any.whl"]
+    with tarfile.open(release / "dist" / archive) as packed:
+        assert {"oci-layout", "index.json"} <= set(packed.getnames())
+
+
+def test_a_release_where_an_image_cannot_be_built_is_none(release: Path, podman: Podman) -> None:
+    (release / "Containerfile").write_text("FROM scratch AS control\nCOPY missing /\n")
+    with pytest.raises(AssertionError, match="missing"):
+        podman("-C", release, *RELEASE, by=asked("make"))
+    assert not (release / "dist" / "SHA256SUMS").exists()
+
+
+def test_a_release_without_podman_says_that_there_is_no_image(release: Path) -> None:
+    programs = folder_of(release / "bin", "make", "sh", "rm", "sha256sum")
+    done = subprocess.run(
+        [programs / "make", "-C", release, *RELEASE],
+        env={"PATH": str(programs)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "THERE IS NO IMAGE: podman is not installed here" in done.stderr
+    summed = (release / "dist" / "SHA256SUMS").read_text()
+    assert SUMMED.findall(summed) == ["railgauge-1-py3-none-any.whl"]

@@ -46,6 +46,7 @@ class Api:
     server: ThreadingHTTPServer
     pods: list[Mapping[str, Any]]
     rules: list[Mapping[str, Any]]
+    asked: list[tuple[str, str]] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
 
     def kubeconfig(self, path: Path) -> Path:
@@ -65,6 +66,7 @@ class Api:
         return path
 
     def allows(self, verb: str, resource: str) -> bool:
+        self.asked.append((verb, resource))
         if any(verb in rule["verbs"] and resource in rule["resources"] for rule in self.rules):
             return True
         self.refused.append((verb, resource))
