@@ -4,7 +4,8 @@
 #   make test                        the suite's own tests
 #   make lowest, make newest         accept the lab with the lowest and the newest versions of all packages
 #   make dist                        a release in dist/, with its bill of materials
-#   make release KEY=FILE            the same with checksums, signed by an Ed25519 key of ssh-keygen
+#   make release KEY=FILE            the same with the image and checksums, signed by an Ed25519 key of ssh-keygen
+#   make dist image                  the image of the host from which railgauge runs, as an archive; needs podman
 #   make bare                        the quick ones, with only a shell and utilities on the PATH
 #   make hooks                       checks before each commit (.pre-commit-config.yaml)
 #   make mutants                     changes to verdict code that the unit tests do not detect
@@ -21,7 +22,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: accept test bare lint types hooks mutants fuzz docs matrix healthy stragglers blind blind-quick scale kills bench jars \
-	allure-cli axe clean lowest newest constraints dist release sums
+	allure-cli axe clean lowest newest constraints dist image release sums
 
 accept: $(VENV)/.ready
 	$(BIN)/python -m pytest $(ARGS)
@@ -65,7 +66,7 @@ $(VENV)/.ready: pyproject.toml $(CONSTRAINTS)
 	@touch $@
 
 $(VENV)/.ready-lint: $(VENV)/.ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[selftest,lint,types]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[selftest,lint,types,kubernetes]'
 	@touch $@
 
 hooks: $(VENV)/.ready-lint
@@ -116,8 +117,17 @@ dist: $(VENV)/.ready
 	$(BIN)/python selftests/documents/bill_of_materials.py --constraints constraints.txt \
 		--json "dist/railgauge-$$($(BIN)/python -c 'import railgauge; print(railgauge.__version__)').cdx.json"
 
+# The wheel in dist/ on Debian, as an archive for podman load or skopeo. IMAGE_OPTIONS are those of podman build.
+IMAGE_OPTIONS ?=
+image:
+	PYTHON='$(abspath $(BIN)/python)' image/build.sh control $(IMAGE_OPTIONS)
+	cd dist && archive=$$(echo railgauge-*.whl | sed "s/-py3-.*/-image-$$(uname -m).tar/") && rm -f "$$archive" && \
+		podman save --quiet --format=oci-archive --output="$$archive" railgauge-control
+
 # Without KEY nothing is signed.
 release: dist
+	@if command -v podman >/dev/null; then $(MAKE) --no-print-directory image; \
+		else echo 'make release: THERE IS NO IMAGE: podman is not installed here' >&2; fi
 	@$(MAKE) --no-print-directory sums
 
 # Checksums of the files in DIST. A signature is in the form that bundles use: by an Ed25519 key, verified
@@ -161,15 +171,20 @@ axe:
 # These scripts use the selftests' own packages.
 docs matrix healthy stragglers blind blind-quick kills bench fuzz: export PYTHONPATH = selftests
 
-# All pages in one folder, with those that railgauge makes.
-PAGES := build/docs
+# All pages in one folder, with those that railgauge makes, and the files to which they link.
+SITE := build/site
+PAGES := $(SITE)/docs
 docs: $(VENV)/.ready
-	rm -rf $(PAGES)
-	mkdir -p $(PAGES)
-	cp docs/*.md $(PAGES)
+	rm -rf '$(SITE)'
+	mkdir -p '$(SITE)/selftests'
+	cp -r *.md Jenkinsfile LICENSE docs examples hostfiles thresholds '$(SITE)'
+	cp selftests/false_passes.md '$(SITE)/selftests'
 	for page in $$($(BIN)/python -c 'from railgauge.cli.pages import MADE; print(*MADE)'); do \
-		$(BIN)/railgauge docs $$page >$(PAGES)/$$page.md || exit; done
-	$(BIN)/python selftests/documents/document_page.py --page $(PAGES)/documents.md
+		$(BIN)/railgauge docs $$page >'$(PAGES)'/$$page.md || exit; done
+	$(BIN)/python selftests/documents/document_page.py --page '$(PAGES)/documents.md'
+	sed -i -e 's/^| `railgauge docs \([a-z-]*\)` |/| [\1.md](\1.md) |/' \
+		-e '/^| \[trust.md\]/a | [documents.md](documents.md) | what holds each line of the five documents |' \
+		'$(PAGES)/README.md'
 
 # What the studies find, as tables; docs/validation.md has the figures.
 STUDIES := build/studies

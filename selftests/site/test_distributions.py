@@ -8,63 +8,22 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 from testing.acceptance import BARE_SMOKE, HOMELAB
-from testing.archives import unpack
+from testing.distributions import TIME_LIMIT_S, carry_out, distributions
 from testing.places import ROOT
 from testing.programs import asked
 
 from railgauge.cli import COMMANDS
 from railgauge.site import contents
 
-TIME_LIMIT_S = 300.0
-_NOT_OURS = (
-    ".git", ".venv", ".cache", ".tox", "build", "man", "reports", "evidence", "*.egg-info",
-)  # fmt: skip
-_BUILD = "import sys; from setuptools import build_meta; print(build_meta.{0}(sys.argv[1]))"
-# As pip does it: without the packages that railgauge needs.
-_BUILD_ALONE = "import sys; sys.modules['cattrs'] = None; " + _BUILD.format("build_wheel")
-_WITH_OWN_BDIST_WHEEL = (70, 1)
-
-
-def carry_out(*command: object, cwd: Path) -> str:
-    """Standard output of a command that has to succeed, without this machine's checkout in it."""
-    own = {name: text for name, text in os.environ.items() if not name.startswith("PYTHON")}
-    done = subprocess.run(
-        [str(word) for word in command],
-        cwd=cwd,
-        env={**own, "PYTEST_ADDOPTS": "-p no:hypothesispytest"},
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=TIME_LIMIT_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    return done.stdout
-
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory, cannot_run: Callable[[str], NoReturn]) -> Path:
-    """Built from the source distribution, which is built from a copy of the project."""
-    if tuple(map(int, version("setuptools").split(".")[:2])) < _WITH_OWN_BDIST_WHEEL:
-        cannot_run("setuptools 70.1 or later is not installed")
-    top = tmp_path_factory.mktemp("build")
-    ignored = shutil.ignore_patterns(*_NOT_OURS, "__pycache__", ".*_cache", ".hypothesis")
-    shutil.copytree(ROOT, top / "copy", ignore=ignored)
-    (top / "copy" / "reports").mkdir()
-    shutil.copy(ROOT / "reports" / "README.md", top / "copy" / "reports")
-    out = carry_out(sys.executable, "-c", _BUILD.format("build_sdist"), top, cwd=top / "copy")
-    unpack(top / out.split()[-1], top / "unpacked")
-    (unpacked,) = (top / "unpacked").iterdir()
-    out = carry_out(sys.executable, "-c", _BUILD_ALONE, top, cwd=unpacked)
-    return top / out.split()[-1]
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return distributions(tmp_path_factory.mktemp("build")).wheel
 
 
 @pytest.fixture(scope="module")

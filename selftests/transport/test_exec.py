@@ -20,7 +20,6 @@ from testing.waiting import wait_until
 from railgauge.config.hostfile import load
 from railgauge.core.errors import HostfileError, NodeUnreachable, PortInUse
 from railgauge.core.model import Command, Node
-from railgauge.core.terms import LaunchWay
 from railgauge.transport import Session
 from railgauge.transport.registry import connect
 
@@ -166,15 +165,3 @@ def test_each_node_has_its_own_words(tmp_path: Path) -> None:
 def test_what_cannot_be_meant_is_refused(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(HostfileError, match=says):
         loaded(tmp_path, text)
-
-
-def test_the_example_for_pods_is_the_one_of_its_page() -> None:
-    text = (ROOT / "hostfiles" / "example-kubernetes.yaml").read_text().partition("\n")[2]
-    page = (ROOT / "docs" / "clusters.md").read_text()
-    assert "".join(f"   {line}\n" for line in text.splitlines()) in page
-    found = load(
-        ROOT / "hostfiles" / "example-kubernetes.yaml",
-        schema_file=ROOT / "hostfiles" / "schema.json",
-    )
-    assert found.nodes[0].exec[5] == "railgauge-x7k2p"
-    assert found.launch == LaunchWay.THROUGH_SUITE, "no sshd, as the page says"
