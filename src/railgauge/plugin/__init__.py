@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import pytest
 
 from railgauge.acceptance import ending, run_id
 from railgauge.acceptance.run import AcceptanceRun, MergedRun
+from railgauge.acceptance.start import RunStart
 from railgauge.core.errors import BadInput, Exhausted
 from railgauge.core.exhaustion import bound_thread_starts, raise_if_exhausted
 from railgauge.core.masking import MASK_OF_PROCESS
@@ -46,7 +48,6 @@ from railgauge.plugin.items import ABOUT, describe
 from railgauge.plugin.kept_reports import KeptReports
 from railgauge.plugin.opening import COMPLAINTS, ENDING, SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, Draft
-from railgauge.plugin.starting import SessionStart
 from railgauge.report import html, terminal
 from railgauge.report.allure import items as allure_items
 from railgauge.run.services import RunServices
@@ -138,7 +139,9 @@ def _become_controller(
     reporters.direct_reports(option, folder, is_worker=False)
     junit_files = reporters.junit_files(option, folder)
     holds = holding.HoldingHooks(config, settings, run, ending)
-    start = SessionStart(config, settings, run, ending, holds)
+    request = opening.request_of(config)
+    tell = partial(reporters.tell, config)
+    start = RunStart(request, settings, run, ending, holds, tell=tell)
     acceptance = run_of(settings, run, lambda: recording.earlier(config))
     controller = kind(config, acceptance, ending, start, junit_files=junit_files)
     register = config.pluginmanager.register

@@ -14,12 +14,13 @@ from railgauge.acceptance.ending import Ending
 from railgauge.acceptance.measuring import LadderRun
 from railgauge.acceptance.opening import tell_worker
 from railgauge.acceptance.run import AcceptanceRun
+from railgauge.acceptance.start import RunStart
 from railgauge.bundle import certified
+from railgauge.core.errors import BadInput, RailgaugeError
 from railgauge.judging import record
 from railgauge.planning import forecast
 from railgauge.plugin import asked_items, complaints, demanded, foreign, recording
 from railgauge.plugin.reporters import tell, writer
-from railgauge.plugin.starting import SessionStart
 from railgauge.report import terminal
 from railgauge.report.causes import printable
 from railgauge.report.progress import RunProgress
@@ -39,7 +40,7 @@ class Controller:
         config: pytest.Config,
         acceptance: AcceptanceRun,
         ending: Ending,
-        start: SessionStart,
+        start: RunStart,
         *,
         junit_files: Sequence[Path],
     ) -> None:
@@ -88,10 +89,12 @@ class Controller:
         """Reach the cluster, lease every node and survey it."""
         run = self.acceptance
         run.planned = ids = list(measuring.ladder.ids())
-        cluster = self._start.reach(ids)
+        with _refusing(RailgaugeError):
+            cluster = self._start.reach(ids)
         run.plan()
         demanded.warn(self.config, run.settings, len(ids))
-        self._start.survey(cluster)
+        with _refusing(BadInput):
+            self._start.survey(cluster)
         evidence, expected = run.services.surveyed.evidence, run.settings.evidence_of(())
         terminal.played(self.config, evidence, expected)
         run.plan()  # again, because the kind of evidence is known only now
@@ -257,3 +260,12 @@ class Controller:
             self._exhaustion.report(error)
             self._exhaustion.discard_verdict()
             self.ending.without_verdict()
+
+
+@contextmanager
+def _refusing(error: type[RailgaugeError]) -> Iterator[None]:
+    """End the session with one line and pytest's usage error for such an error of the block."""
+    try:
+        yield
+    except error as why:
+        raise pytest.UsageError(f"railgauge: {why}") from None

@@ -10,17 +10,14 @@ from typing import Any
 
 import pytest
 
-from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Verdict
 from railgauge.diagnosis import CERTAIN, OPEN, STRAGGLER, Cause
 from railgauge.diagnosis.left_open.unknown import Unknown
-from railgauge.facts import NodeAnswer
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
 from railgauge.report.causes import about, leading, printable, unexplained
 from railgauge.run import masks
-from railgauge.run.prepare import SettingChange
 from railgauge.run.settings import RunSettings
 from railgauge.trend.tonight import NightsTold
 from railgauge.verdict.counts import (
@@ -97,35 +94,6 @@ def status(outcome: Outcome, report: pytest.TestReport) -> Any:
     if report.skipped or (report.failed and outcome is Outcome.ERROR):
         return _LETTERS.get(outcome)
     return None
-
-
-class Progress:
-    """Prints the progress of the survey, and each node's error as soon as it is known."""
-
-    def __init__(self, config: pytest.Config, total: int) -> None:
-        self._reporter = config.pluginmanager.getplugin("terminalreporter")
-        self._total = total
-        self._done = 0
-
-    def __call__(self, found: NodeAnswer) -> None:
-        self._done += 1
-        if self._reporter is None:
-            return
-        if isinstance(found, NoEvidence):
-            self._reporter.write_line(f"survey: {found}", red=True)
-        if self._done == self._total or self._done % 50 == 0:
-            self._reporter.write_line(
-                f"survey: {self._done} of {self._total} nodes answered or gave up"
-            )
-
-
-def prepared(config: pytest.Config, changes: Sequence[SettingChange]) -> None:
-    """Print the settings that were changed on the nodes."""
-    out = config.pluginmanager.getplugin("terminalreporter")
-    if out is not None:
-        out.write_line(f"prepare: {len(changes)} settings changed, to be undone at the end")
-        for change in changes:
-            out.write_line(f"  {change.node}: {change.step}: {change.before} -> {change.after}")
 
 
 def summary(

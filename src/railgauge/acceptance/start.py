@@ -1,25 +1,20 @@
-"""Makes the cluster ready for the first test: reaches, leases, prepares and surveys its nodes."""
+"""Makes the cluster ready: reaches, leases, prepares and surveys its nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import NoReturn
-
-import pytest
+from typing import Protocol
 
 from railgauge import labs
 from railgauge.acceptance.ending import Ending
+from railgauge.acceptance.request import Request
 from railgauge.core.errors import BadInput, Exhausted, NoEvidence, RailgaugeError
 from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.core.programs import placed
 from railgauge.facts import NodeAnswer
 from railgauge.planning.vendor import platform_stack
-from railgauge.plugin.holding import HoldingHooks
-from railgauge.plugin.opening import request_of
-from railgauge.plugin.reporters import tell, writer
-from railgauge.report import terminal
 from railgauge.run import distinct, logins, reboots, storage, survey, takeover
 from railgauge.run.counters import CounterReader
 from railgauge.run.prepare import Preparer
@@ -27,54 +22,70 @@ from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
 from railgauge.run.survey import found_to_json
 from railgauge.site import installed
-from railgauge.transport import registry
+from railgauge.transport import Tell, registry
 
 
-class SessionStart:
-    """The controller's steps before the first test, and their undoing at the end.
+class Holds(Protocol):
+    """The leases of the run on its nodes."""
 
-    Bad input ends the session with one line and pytest's usage error.
+    def take(self) -> None:
+        """Lease every node that can be reached. Raises ``BadInput`` if another run holds one."""
+
+    def keep(self) -> None:
+        """Renew leases on nodes. Raises ``NodeTaken`` if another run holds one by now."""
+
+    def abandon(self) -> None:
+        """Leave it to the nodes to end the leases."""
+
+
+class RunStart:
+    """The steps before the first measurement, and their undoing at the end.
+
+    They raise ``BadInput`` for what the user has to change.
     """
 
     def __init__(
         self,
-        config: pytest.Config,
+        request: Request,
         settings: RunSettings,
         run: RunServices,
         ending: Ending,
-        holding: HoldingHooks,
+        holds: Holds,
+        *,
+        tell: Tell,
     ) -> None:
-        self._config = config
+        self._request = request
         self._settings = settings
         self._run = run
         self._ending = ending
-        self._holding = holding
+        self._holds = holds
+        self._tell = tell
         self._preparer: Preparer | None = None
         self._lab = ExitStack()
 
     def reach(self, planned: Sequence[str]) -> Cluster:
-        """Return the cluster with the nodes' addresses; ``planned`` are the ids of the items."""
+        """Return the cluster with the nodes' addresses; ``planned`` are the ids of the items.
+
+        Raises ``RailgaugeError`` if it cannot be reached.
+        """
         try:
             if self._run.earlier is not None:
                 self._run.earlier.refuse_other_items(planned)
             cluster = self._as_before(self._settings.used(self._reached()))
             if not self._run.recorded:
                 registry.load(cluster.transport)
-        except RailgaugeError as error:
-            _refuse(error)
+        except RailgaugeError:
+            raise
         except (Exception, SystemExit) as error:
             if failed := installed.failed_import(error):
-                _refuse(installed.told(failed))
+                raise BadInput(installed.told(failed)) from error
             raise
         return cluster
 
     def survey(self, cluster: Cluster) -> None:
         """Lease every node, prepare it if ``--prepare`` is given, and survey it."""
         storage.keep_input(self._run.store, self._settings, cluster)
-        try:
-            self._holding.take()  # before anything else is done on a node
-        except BadInput as error:
-            _refuse(error)
+        self._holds.take()  # before anything else is done on a node
         self._prepare(cluster)
         found = self._found(cluster)
         self._refuse_other_machines(found)
@@ -86,11 +97,11 @@ class SessionStart:
 
     def keep_leases(self) -> None:
         """Renew leases on nodes. Raises ``NodeTaken`` if another run holds one by now."""
-        self._holding.keep()
+        self._holds.keep()
 
     def abandon_leases(self) -> None:
         """Leave it to the nodes to end the leases, for which this machine has no means left."""
-        self._holding.abandon()
+        self._holds.abandon()
 
     # --- the cluster ---
 
@@ -100,13 +111,11 @@ class SessionStart:
         if self._settings.replayed:
             return declared
         if declared.transport == "lab":
-            asked = request_of(self._config)
+            asked = self._request
             lab = labs.started(declared, seed=asked.lab_seed, faults=asked.options.lab_fault)
             return self._lab.enter_context(lab)
-        transport = ExitStack()
-        self._config.add_cleanup(transport.close)  # after pytest_unconfigure
         used = self._settings.used(declared)
-        return transport.enter_context(registry.opened(used, lambda line: tell(self._config, line)))
+        return self._request.closing.enter_context(registry.opened(used, self._tell))
 
     def _as_before(self, cluster: Cluster) -> Cluster:
         """The cluster; a run that carries another one on places ranks as that one did."""
@@ -134,8 +143,11 @@ class SessionStart:
             self._preparer.apply(node.name for node in cluster.nodes)
         except NoEvidence as error:
             self.undo_preparations()
-            _refuse(f"--prepare: {error}")
-        terminal.prepared(self._config, self._preparer.changes)
+            raise BadInput(str(error), where="--prepare") from None
+        changes = self._preparer.changes
+        self._tell(f"prepare: {len(changes)} settings changed, to be undone at the end")
+        for one in changes:
+            self._tell(f"  {one.node}: {one.step}: {one.before} -> {one.after}")
 
     def undo_preparations(self) -> None:
         if self._preparer is not None:
@@ -154,10 +166,13 @@ class SessionStart:
         """Survey every node; in a replay, return the recorded survey."""
         if self._run.recorded:
             return self._run.recorded.found
-        progress = terminal.Progress(self._config, len(cluster.nodes))
         stack = platform_stack(self._settings.platform)
-        found = survey.survey(cluster, self._run.sessions(), stack, progress)
+        found = survey.survey(cluster, self._run.sessions(), stack, self._tell_error)
         return logins.tried(found, cluster, self._settings, self._run.sessions())
+
+    def _tell_error(self, answer: NodeAnswer) -> None:
+        if isinstance(answer, NoEvidence):
+            self._tell(f"survey: {answer}")
 
     def _read_counters(self, cluster: Cluster, found: Mapping[str, NodeAnswer]) -> None:
         """Read the error counters before the survey is written, after which workers measure."""
@@ -181,25 +196,14 @@ class SessionStart:
             reboots.keep(run.store, run.recorded.reboots())
             reboots.keep_marks(run.store, run.recorded.marks())
         if run.earlier is not None:
-            write = writer(self._config, yellow=True)
-            takeover.log_changes(run.store, run.earlier, run.cluster(), found_to_json(found), write)
+            facts = found_to_json(found)
+            takeover.log_changes(run.store, run.earlier, run.cluster(), facts, self._tell)
 
     def _refuse_other_machines(self, found: Mapping[str, NodeAnswer]) -> None:
         if self._run.earlier is not None:
-            try:
-                takeover.refuse_other_machines(self._run.earlier, found)
-            except BadInput as error:
-                _refuse(error)
+            takeover.refuse_other_machines(self._run.earlier, found)
 
     def _refuse_confused(self, cluster: Cluster, found: Mapping[str, NodeAnswer]) -> None:
         if self._run.recorded:  # a replay does not refuse what the run accepted
             return
-        try:
-            distinct.check(cluster, found, self._settings.platform)
-        except BadInput as error:
-            _refuse(error)
-
-
-def _refuse(why: object) -> NoReturn:
-    """End the session with one line and pytest's usage error, which it prints as it is."""
-    raise pytest.UsageError(f"railgauge: {why}") from None
+        distinct.check(cluster, found, self._settings.platform)
