@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from testing.node_checks import checked, told
 
@@ -40,8 +42,70 @@ def test_a_tool_that_is_missing_is_an_error_and_not_a_pass(start_lab):
     assert [c["where"]["device"] for c in found["causes"]] == ["nvbandwidth"]
 
 
-def test_a_measurement_that_needs_other_nodes_is_refused(start_lab):
-    done = checked(start_lab("h200"), "--measure", "host_write_bandwidth")
+@pytest.mark.parametrize(
+    ("platform", "name"),
+    [("h200", "host_read_bandwidth"), ("connectx4-homelab", "host_write_bandwidth")],
+)
+def test_a_measurement_that_needs_other_nodes_is_refused(start_lab, platform, name):
+    """Also one whose limits nobody has said to hold in loopback."""
+    done = checked(start_lab(platform), "--measure", name)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "h200 has no measurement host_write_bandwidth of a single node" in done.stderr
-    assert "gpu_matrix_bf16" in done.stderr
+    assert f"{platform} has no measurement {name} of a single node; known: " in done.stderr
+    assert ("gpu_matrix_bf16" in done.stderr) is (platform == "h200")
+
+
+# --- in loopback: from each NIC to itself ---
+
+HOST, GPU = ("--measure", "host_write_bandwidth"), ("--measure", "gpu_write_bandwidth")
+
+
+def loopbacks(found, *names):
+    """The NICs whose loopback is among the evidence of a cause, or not known."""
+    told = [item for one in found["causes"] for item in one["evidence"]]
+    told += [one["item"] for one in found["unknown"]]
+    return sorted({item for item in told if item.startswith(names or "host_write_bandwidth")})
+
+
+@pytest.mark.parametrize(("platform", "nics"), [("h200", 8), ("metax-c500", 2), ("mi300x", 8)])
+def test_healthy_nics_keep_the_limits_of_pairs_in_loopback(start_lab, platform, nics):
+    bench = start_lab(platform)
+    without = told(bench)
+    found = told(bench, *BUDGET, *HOST)
+    assert (found["verdict"], found["causes"]) == ("accepted", [])
+    growth = 1  # the second check judges the counters too
+    assert found["items"] - without["items"] in (nics, nics + growth)
+
+
+def test_each_gpu_reaches_its_nic_in_loopback_through_gpu_memory(start_lab):
+    found = told(start_lab("h200", "slow-pcie-path@h200-01:gpu2-mlx5_2"), *BUDGET, *HOST, *GPU)
+    assert found["verdict"] == "rejected"
+    assert loopbacks(found, "host", "gpu") == [
+        "gpu_write_bandwidth::size[h200-01:h200-01-gpu2-mlx5_2-8MiB]"
+    ]
+
+
+def test_a_slow_nic_is_found_by_its_node_alone(start_lab):
+    found = told(start_lab("h200", "slow-nic@h200-01:mlx5_2"), *BUDGET, *HOST)
+    assert found["verdict"] == "rejected"
+    assert {one["where"]["device"] for one in found["causes"]} == {"mlx5_2"}
+    assert loopbacks(found) == ["host_write_bandwidth::size[h200-01:h200-01-mlx5_2-8MiB]"]
+    assert told(start_lab("h200", "slow-nic@h200-02:mlx5_2"), *BUDGET, *HOST)["causes"] == []
+
+
+def test_what_is_not_measured_in_loopback_is_not_known(start_lab):
+    for fault, count in (("tool-missing@h200-01:ib_write_bw", 8), ("port-down@h200-01:mlx5_1", 1)):
+        found = told(start_lab("h200", fault), *BUDGET, *HOST)
+        assert found["verdict"] != "accepted"
+        assert len(loopbacks(found)) == count
+
+
+def test_a_loopback_that_hangs_costs_the_budget(start_lab):
+    bench = start_lab("h200")
+    path = bench.home(0) / "bin" / "ib_write_bw"
+    path.unlink()
+    path.write_text("#!/bin/sh\nexec sleep 300\n")
+    path.chmod(0o755)
+    began = time.monotonic()
+    found = told(bench, "--budget", "15", *HOST)
+    assert time.monotonic() - began < 60
+    assert (found["verdict"], len(loopbacks(found))) == ("incomplete", 8)

@@ -41,13 +41,15 @@ def measured(
             return tuple(replace(c, time_limit_s=min(c.time_limit_s, left_s)) for c in planned)
 
         def counters(case: Case) -> tuple[Command, ...]:
+            if alone.is_loopback(case):  # whose payload is on no wire, and on no counter of one
+                return ()
             spec = platform.measurements[case.measurement].traffic
             return traffic.probes(case.nodes, cluster.rootfs, spec, platform)
 
         (folder / "leases").mkdir()  # of the locks of its files
         ports = ports_of(cluster)
         runner = Runner(sessions, Store(folder), commands, counters, ports=ports)
-        cases = [alone.case_of(one, survey.node) for one in asked]
+        cases = [case for one in asked for case in alone.cases_of(platform, one, survey.node)]
         return {case: runner.measure(case) for case in cases}
 
 

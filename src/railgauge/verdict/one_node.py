@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from railgauge.config.thresholds import Platform
 from railgauge.config.thresholds.model import Expectation
 from railgauge.core.errors import CommandTimedOut, MetricMissing, NoEvidence
-from railgauge.core.model import Case, Cluster, Outcome
-from railgauge.core.question import FACT, CaseResult
+from railgauge.core.model import Case, Cluster, Outcome, Pair
+from railgauge.core.question import FACT, LIMITS, CaseResult
 from railgauge.core.terms import Verdict
 from railgauge.diagnosis import Cause, RunResults, diagnose
 from railgauge.diagnosis.model import GOOD
@@ -24,7 +24,7 @@ from railgauge.judging.assessor import Assessor
 from railgauge.judging.growth import CountedSpan, NodeCounters, device_names
 from railgauge.judging.kernel_log import LogSince
 from railgauge.judging.record import ItemRecord, settled
-from railgauge.planning import alone, demand
+from railgauge.planning import alone, demand, plan
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.plan import Level
 from railgauge.verdict import kernel_log
@@ -127,7 +127,10 @@ def _nothing_measured(_case: object) -> CaseResult:
 
 
 def _measurements(results: RunResults, seen: NodeReading) -> Iterator[ItemRecord]:
-    """The items of what was measured, as the smallest level that makes it asks for them."""
+    """The items of what was measured, as the smallest level that makes it asks for them.
+
+    Of a loopback the limits count: its payload is on no wire that traffic could be asserted of.
+    """
 
     def result(case: Case) -> CaseResult:
         if case not in seen.measured:
@@ -136,11 +139,17 @@ def _measurements(results: RunResults, seen: NodeReading) -> Iterator[ItemRecord
 
     assessor = Assessor(results.platform, results.found, result)
     for case in seen.measured:
-        level = alone.level_of(results.platform.measurements[case.measurement], case.nodes[0])
-        for one in demand.demands(DemandInputs(results.platform, results.cluster, level)):
-            if one.key.subject == case.measurement:
+        measurement, place = results.platform.measurements[case.measurement], _place(case)
+        level = alone.level_of(measurement, case.nodes[0])
+        scope = DemandInputs(results.platform, results.cluster, level)
+        for one in demand.of_run(scope, measurement, place, case.pairing):
+            if one.question.kind == LIMITS or not alone.is_loopback(case):
                 begun = replace(not_run(one, ""), questions=(one.question,))
                 yield settled(begun, *assessor.answers(begun.questions))
+
+
+def _place(case: Case) -> plan.Place:
+    return Pair(*case.nodes) if alone.is_loopback(case) else case.nodes[0]
 
 
 def _span(seen: NodeReading) -> tuple[CountedSpan | None, str]:

@@ -17,12 +17,20 @@ class Unreachable(Exception):
     """A login that fails; the text is what ssh prints on stderr."""
 
 
+_ITSELF = ("localhost", "127.0.0.1")
+
+
+def address(node: Node, host: str) -> str:
+    """Return the address to connect to: a node of the lab listens on its own one alone."""
+    return node["address"] if host in _ITSELF else host
+
+
 def named(node: Node, host: str, agent: str = "") -> Node:
     """Return the node with the name or address ``host``. Raises ``Unreachable``.
 
     ``agent`` is the remote agent that the launcher is told to use in place of ssh.
     """
-    if host in (node["name"], node["address"], "localhost", "127.0.0.1"):
+    if host in (node["name"], node["address"], *_ITSELF):
         return node
     for one in _all(node):
         if host in (one["name"], one["address"]):

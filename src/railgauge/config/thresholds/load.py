@@ -224,6 +224,9 @@ class _Reader:
     def _measurement(self, name: str, entry: Mapping[str, Any]) -> Measurement:
         pointer = f"/measurements/{name}"
         self._check_rails(pointer, entry)
+        loopback = entry.get("loopback")
+        if loopback and entry.get("scope", Scope.PATH) != Scope.PATH:
+            _refuse(self.path, f"${pointer}/loopback", "only a measurement of paths has NICs")
         return Measurement(
             name=name,
             rung=Rung(entry["rung"]),
@@ -248,6 +251,7 @@ class _Reader:
             fabric=sections.fabric(entry.get("fabric")),
             results=sections.results(entry.get("results")),
             together=entry.get("rails") == "together",
+            loopback=basis_of(loopback) if loopback else None,
         )
 
     def _check_rails(self, pointer: str, entry: Mapping[str, Any]) -> None:

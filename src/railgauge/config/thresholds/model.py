@@ -170,6 +170,7 @@ class Measurement:
     ``scope`` is where it is made: on a pair and a pairing (``path``), on a ``pair``, in a ``node``,
     on a ``group`` of nodes, or on the node that scans the subnet (``fabric``). It is made only at
     the levels of ``extents``. ``together``: all rails of a pair are measured at the same time.
+    ``loopback`` is why its limits hold from a NIC to itself too; ``None`` if nothing says so.
     """
 
     name: str
@@ -190,6 +191,7 @@ class Measurement:
     fabric: FabricLimits | None = None
     results: Results | None = None
     together: bool = False
+    loopback: Basis | None = None
 
     def asserted(
         self, per: str, size_bytes: int | None = None, swept: tuple[int, ...] | None = None

@@ -68,6 +68,8 @@ _SWITCHES = {
     "disable_pcie_relaxed": "--disable_pcie_relaxed",
 }
 _OPTIONS = frozenset({"dmabuf", *_QPS, *_COUNTS, *_SWITCHES})
+_ITSELF = "127.0.0.1"
+"""The address of the server for a client on the same node; the payload goes through their NIC."""
 _MTUS = (256, 512, 1024, 2048, 4096)
 # The sizes that -a measures: every power of two from 2 B to 8 MiB.
 SWEEP_SIZES = tuple(2**exponent for exponent in range(1, 24))
@@ -75,6 +77,8 @@ SWEEP_SIZES = tuple(2**exponent for exponent in range(1, 24))
 
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:
     """Return the server on the pair's target and the client on its source, each over its NIC.
+
+    In loopback both are on one node, and the payload goes through one NIC.
 
     The server listens on TCP ``port``. Writes and sends flow from source to target, reads from
     target to source. Options: ``qps``, those of ``_COUNTS`` and ``_SWITCHES``, and ``dmabuf``, by
@@ -87,7 +91,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:
         options.refuse("no NICs of two nodes", "measure it over the platform's pairings")
     source, target = setting.case.nodes
     own, other = setting.case.pairing.ends
-    address = setting.cluster.node(target).data_address
+    address = setting.cluster.node(target).data_address if target != source else _ITSELF
     _check(setting, options, address)
     flags = tuple(_flags(setting, options, port))
     server = _side(setting, options, (target, other), flags)
