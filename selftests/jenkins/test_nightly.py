@@ -17,7 +17,10 @@ from nights import REPLAY, RUN, Night, make_workspace, verdict
 from testing.places import ROOT
 from testing.waiting import pass_time, wait_until
 
-SCRIPTS = ("examples/nightly.sh", "selftests/jenkins/fetch_jars", ".ci/run")
+SCRIPTS = (
+    "examples/nightly.sh", "selftests/jenkins/fetch_jars", ".ci/run",
+    "examples/kubernetes/on-node", "image/build.sh",
+)  # fmt: skip
 TIME_LIMIT_S = 60.0
 ACCEPTED = Night(verdict=verdict("accepted"))
 

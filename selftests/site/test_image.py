@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -56,7 +56,7 @@ def root(folder: Path, podman: Podman) -> Path:
 
 
 @pytest.fixture(scope="module")
-def podman(folder: Path) -> Iterator[Podman]:
+def podman(folder: Path) -> Podman:
     """podman with a store of its own: its standard output."""
     asked("runc")
     if os.geteuid() != 0:
@@ -70,8 +70,7 @@ def podman(folder: Path) -> Iterator[Podman]:
     def run(*words: object, by: object = program, **more: str) -> str:
         return carry_out(by, *words, cwd=folder, **variables, **more)
 
-    yield run
-    run("rmi", "--all", "--force")
+    return run
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from testing.archives import unpack
 from testing.places import ROOT
 from testing.programs import cannot_run
 
-TIME_LIMIT_S = 300.0
+TIME_LIMIT_S = 600.0
 _NOT_OURS = (
     ".git", ".venv", ".cache", ".tox", "build", "dist", "man", "reports", "evidence", "*.egg-info",
 )  # fmt: skip

@@ -255,7 +255,8 @@ def _carry_out(argv: list[str], env: Mapping[str, str], asked: BinaryIO, told: B
             send(_CLOSING, struct.pack("!H", 1000))
 
 
-def _status(code: int) -> dict[str, Any]:
+def _status(ended: int) -> dict[str, Any]:
+    code = ended if ended >= 0 else 128 - ended  # by a signal
     if code == 0:
         return {"kind": "Status", "status": "Success"}
     causes = [{"reason": "ExitCode", "message": str(code)}]
