@@ -33,9 +33,11 @@ def made(options: argparse.Namespace, named: str, state: NodeState, until: float
     asked = alone.measurements(platform, options.measure)
     answer, counted = survey.answer(), node_counters.counted(platform, cluster, survey)
     earlier = node_counters.earlier(state, counted)
-    measured = node_measuring.measured(platform, cluster, survey, asked)
+    facts = one_node.facts(platform, cluster, answer, has_jobs=options.busy)
+    measured = node_measuring.measured(platform, cluster, survey, asked, facts)
     since = node_log.since(options.log_since, state, answer, cluster.rootfs)
-    reading = one_node.NodeReading(answer, counted, earlier, measured, since)
+    found = (measured.results, measured.blocked)
+    reading = one_node.NodeReading(answer, counted, earlier, *found, since)
     findings = one_node.judged(platform, cluster, reading, has_jobs=options.busy)
     evidence = stamp.of_nodes([answer], cluster.transport)
     took_s = time.monotonic() - began

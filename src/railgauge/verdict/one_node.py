@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from railgauge.config.thresholds import Platform
 from railgauge.config.thresholds.model import Expectation
@@ -19,12 +20,12 @@ from railgauge.diagnosis import Cause, RunResults, diagnose
 from railgauge.diagnosis.model import GOOD
 from railgauge.facts import NodeAnswer
 from railgauge.facts.counters import CounterReading
-from railgauge.judging import among, growth
+from railgauge.judging import among, by_evidence, growth
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.growth import CountedSpan, NodeCounters, device_names
 from railgauge.judging.kernel_log import LogSince
 from railgauge.judging.record import ItemRecord, settled
-from railgauge.planning import alone, demand, plan
+from railgauge.planning import alone, demand
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.plan import Level
 from railgauge.verdict import kernel_log
@@ -42,14 +43,15 @@ class NodeReading:
     """What was read on a node; ``earlier`` and ``counters`` are two readings of its counters.
 
     ``counters`` is ``None`` if the platform limits no growth, ``earlier`` if there is no reading.
-    ``measured`` are the results of measurements of this node alone. Of the kernel's log counts what
-    was logged since ``log_since``.
+    ``measured`` are the results of measurements of this node alone; ``blocked`` has the items that
+    kept one from being made. Of the kernel's log counts what was logged since ``log_since``.
     """
 
     answer: NodeAnswer
     counters: CounterReading | NoEvidence | None = None
     earlier: CounterReading | None = None
     measured: Mapping[Case, CaseResult] = field(default_factory=dict)
+    blocked: Mapping[Case, tuple[str, ...]] = field(default_factory=dict)
     log_since: LogSince = field(default_factory=LogSince)
 
 
@@ -84,9 +86,7 @@ def judged(
 ) -> NodeFindings:
     """Judge the one node of a cluster. With ``has_jobs`` its GPUs may be in use."""
     (node,) = cluster.nodes
-    left_out = _JOBS if has_jobs else ()
-    expected = {name: e for name, e in platform.expected.items() if name not in left_out}
-    own = {name: e for name, e in expected.items() if not _is_among_nodes(e)}
+    expected, own = _expected(platform, has_jobs=has_jobs), _own(platform, has_jobs=has_jobs)
     asked = replace(platform, expected=own, measurements={})
     found = RunResults({}, {node.name: seen.answer}, asked, cluster)
     span, why_not = _span(seen)
@@ -103,6 +103,40 @@ def judged(
     causes = () if is_late else diagnose(results)
     not_alone = tuple(sorted(expected.keys() - own.keys()))
     return NodeFindings(records, causes, not_alone, (why_not,) if why_not else ())
+
+
+def facts(
+    platform: Platform, cluster: Cluster, answer: NodeAnswer, *, has_jobs: bool
+) -> tuple[ItemRecord, ...]:
+    """The records of the survey's facts of the one node: on the lowest rung, they close gates."""
+    (node,) = cluster.nodes
+    own = replace(platform, expected=_own(platform, has_jobs=has_jobs), measurements={})
+    return tuple(_facts(RunResults({}, {node.name: answer}, own, cluster)))
+
+
+def begun_items(platform: Platform, cluster: Cluster, case: Case) -> Iterator[ItemRecord]:
+    """Yield the items of a measurement, as the smallest level that makes it asks for them.
+
+    Of a loopback the limits count: its payload is on no wire that traffic could be asserted of.
+    """
+    measurement = platform.measurements[case.measurement]
+    level = alone.level_of(measurement, case.nodes[0])
+    place = Pair(*case.nodes) if alone.is_loopback(case) else case.nodes[0]
+    scope = DemandInputs(platform, cluster, level)
+    for one in demand.of_run(scope, measurement, place, case.pairing):
+        if one.question.kind == LIMITS or not alone.is_loopback(case):
+            yield replace(not_run(one, ""), questions=(one.question,))
+
+
+def _expected(platform: Platform, *, has_jobs: bool) -> Mapping[str, Expectation]:
+    left_out = _JOBS if has_jobs else ()
+    return {name: e for name, e in platform.expected.items() if name not in left_out}
+
+
+def _own(platform: Platform, *, has_jobs: bool) -> Mapping[str, Expectation]:
+    """The expectations that do not hold the node against others."""
+    expected = _expected(platform, has_jobs=has_jobs)
+    return {name: e for name, e in expected.items() if not _is_among_nodes(e)}
 
 
 def _is_among_nodes(expectation: Expectation) -> bool:
@@ -126,30 +160,23 @@ def _nothing_measured(_case: object) -> CaseResult:
     return CaseResult(())
 
 
+def result_of(measured: Mapping[Case, CaseResult], case: Case) -> CaseResult:
+    """Return the result of a case. Raises ``MetricMissing`` if it was not measured."""
+    if case not in measured:
+        raise MetricMissing(f"{case.measurement} was not measured in this check")
+    return measured[case]
+
+
 def _measurements(results: RunResults, seen: NodeReading) -> Iterator[ItemRecord]:
-    """The items of what was measured, as the smallest level that makes it asks for them.
-
-    Of a loopback the limits count: its payload is on no wire that traffic could be asserted of.
-    """
-
-    def result(case: Case) -> CaseResult:
-        if case not in seen.measured:
-            raise MetricMissing(f"{case.measurement} was not measured in this check")
-        return seen.measured[case]
-
-    assessor = Assessor(results.platform, results.found, result)
-    for case in seen.measured:
-        measurement, place = results.platform.measurements[case.measurement], _place(case)
-        level = alone.level_of(measurement, case.nodes[0])
-        scope = DemandInputs(results.platform, results.cluster, level)
-        for one in demand.of_run(scope, measurement, place, case.pairing):
-            if one.question.kind == LIMITS or not alone.is_loopback(case):
-                begun = replace(not_run(one, ""), questions=(one.question,))
-                yield settled(begun, *assessor.answers(begun.questions))
-
-
-def _place(case: Case) -> plan.Place:
-    return Pair(*case.nodes) if alone.is_loopback(case) else case.nodes[0]
+    """The items of what was measured, and of what was not because its gate is closed."""
+    assessor = Assessor(results.platform, results.found, partial(result_of, seen.measured))
+    for case in dict.fromkeys((*seen.measured, *seen.blocked)):
+        for item in begun_items(results.platform, results.cluster, case):
+            if blockers := seen.blocked.get(case):
+                checked = case if case in seen.measured else None
+                yield by_evidence.judged(by_evidence.blocked(item, blockers, checked), assessor)
+            else:
+                yield settled(item, *assessor.answers(item.questions))
 
 
 def _span(seen: NodeReading) -> tuple[CountedSpan | None, str]:
