@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
 from testing import small_runs as small
 from testing.small_runs import AGAIN, judged, written
 
 from railgauge.bundle import merged
+from railgauge.bundle.errors import BadBundle
 from railgauge.bundle.folder import FolderContents
 from railgauge.config.deviations import Deviation
 from railgauge.core.errors import FactMissing
@@ -49,6 +51,16 @@ def test_what_was_replaced_is_told_with_its_first_result(done):
     (line,) = judged(done).verdict.measured_again
     assert line.startswith("n1: 1 failed (cpu_governor is powersave")
     assert "in r1, ended 2026-11-24T01:30:00+00:00; 1 passed in r2, begun 2026-11-24T02" in line
+
+
+def test_a_deviation_of_a_node_that_the_later_run_does_not_use(make, into):
+    """One that the cluster does not have is bad input all the same."""
+    more = {"given": [replace(EVENT, subject="n2")]}
+    runs = make("r1", 1, wrong=["n1"], **more), make("r2", 2, part=AGAIN, **more)
+    assert "n2" not in [node.name for node in runs[1].cluster().nodes]
+    assert judged(written(into, *runs)).verdict.verdict == "accepted"
+    with pytest.raises(BadBundle, match="has no node n9"):
+        make("r3", 3, part=AGAIN, given=[replace(EVENT, subject="n9")])
 
 
 def test_a_deviation_of_both_runs_covers_such_an_end(make, into):
