@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
+from railgauge.judging.answers import AheadAssessor
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.record import ItemRecord
 from railgauge.leases.nodes import NodeTaken
@@ -21,8 +22,11 @@ from railgauge.run.settings import RunSettings
 class LadderRun:
     """The ladder of the collected items, and the engine that carries it out."""
 
-    def __init__(self, settings: RunSettings, run: RunServices, items: Items) -> None:
-        self._settings, self._run = settings, run
+    def __init__(
+        self, settings: RunSettings, run: RunServices, items: Items, *, in_workers: bool = False
+    ) -> None:
+        """``in_workers``: the items are run by other processes."""
+        self._settings, self._run, self._in_workers = settings, run, in_workers
         scope = DemandInputs(settings.platform, settings.declared, settings.level)
         self.ladder = Ladder(scope, items)
         self._engine: LadderEngine | None = None
@@ -42,9 +46,14 @@ class LadderRun:
             keep_leases()
 
         settings, run = self._settings, self._run
-        fabric = settings.declared.fabric
-        assessor = Assessor(settings.platform, run.found, run.result, fabric)
-        judging = Judging(settings.platform, assessor, settings.no_gates, most_wrong)
+        evidence = (settings.platform, run.found, run.result, settings.declared.fabric)
+        judging = Judging(
+            settings.platform,
+            Assessor(*evidence) if self._in_workers else AheadAssessor(run.answers, *evidence),
+            settings.no_gates,
+            most_wrong,
+            for_items=not self._in_workers,
+        )
         measuring = Measuring(run.measure, run.interrupted, settings.at_once, decided)
         self._engine = LadderEngine(self.ladder, judging, measuring, run.decisions)
         progress.begin()

@@ -101,18 +101,18 @@ class Controller:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         if session.items:
-            self._prepare(asked_items.of(session.items))
+            self._prepare(asked_items.of(session.items), in_workers=False)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         complaints.exit_on_those_of_a_worker(self.run.store, self.settings.platform.path)
         if ids and not self.planned:
-            self._prepare(asked_items.read(self.run.store, ids))
+            self._prepare(asked_items.read(self.run.store, ids), in_workers=True)
             self._begin_to_measure()
 
-    def _prepare(self, items: Items) -> None:
+    def _prepare(self, items: Items, *, in_workers: bool) -> None:
         """Make the cluster ready; a run that is refused has no plan and so no verdict."""
-        self._measuring = LadderRun(self.settings, self.run, items)
+        self._measuring = LadderRun(self.settings, self.run, items, in_workers=in_workers)
         try:
             self._make_ready(self._measuring)
         except pytest.UsageError:
@@ -325,11 +325,12 @@ class Controller:
         kept, platform = FolderContents(self.run.store.folder), self.settings.platform
         cluster = kept.cluster() if CLUSTER in kept else self.settings.declared
         known = (platform, cluster, kept.reboots(), kept.confirmed(platform))
-        read = (kept.starts, kept.kept, kept.marks())
+        notes = self.run.notes
+        read = (lambda case: notes.starts(case) or kept.starts(case), kept.kept, kept.marks())
         accepted = self.settings.deviations
         found = RunResults(self.records, self.run.found, *known, *read, deviations=accepted)
         earlier = recording.earlier(self.config).runs
-        twice = printed_twice(kept, platform)
+        twice = printed_twice(kept, platform, notes.of)
         return replace(found, soak=self._soaked, earlier=earlier, repeated=twice)
 
     def _tell_absent(self, measuring: LadderRun) -> None:

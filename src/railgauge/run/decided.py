@@ -61,11 +61,16 @@ class Decisions:
         self.stopped = ""
         self.error: BaseException | None = None
         self._deciding: BinaryIO | None = None
+        self._are_read = True
 
     # --- the engine ---
 
-    def begin(self) -> None:
-        """Decisions are made from now on; no worker may wait for one before."""
+    def begin(self, *, are_read: bool = True) -> None:
+        """Decisions are made from now on; no worker may wait for one before.
+
+        ``are_read``: there are workers, which read them.
+        """
+        self._are_read = are_read
         self._deciding = held_open(self._store.folder / _DECIDING)
 
     def end(self) -> None:
@@ -79,6 +84,8 @@ class Decisions:
         with self._changed:
             self._known[key] = decision
             self._changed.notify_all()
+        if not self._are_read:
+            return
         line = {"case": key, "measured": decision.measured, "blockers": decision.blockers}
         more = {"broken": self._store.masked(decision.broken), "took_s": decision.took_s}
         # A key that was masked would not be the one for which a worker waits.
@@ -103,6 +110,8 @@ class Decisions:
         """The cases that items have requested since the last call."""
         while self._requests:
             yield self._requests.popleft()
+        if not self._are_read:
+            return
         lines, self._offset = self._store.lines(_REQUESTED, self._offset)
         for line in lines:
             yield from_plain(Case, line["case"])

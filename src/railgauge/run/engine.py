@@ -48,12 +48,15 @@ class Judging:
     """By what the engine judges what it has measured.
 
     ``most_wrong`` is the number of failed items at which the run stops; 0 for no such number.
+    ``for_items``: the assessor keeps its answers for the items, so all of them are judged; items in
+    workers judge for themselves and read what is decided from a file.
     """
 
     platform: Platform
     assessor: Assessor
     no_gates: bool = False
     most_wrong: int = 0
+    for_items: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ class LadderEngine:
         """Begin to carry out the ladder."""
         if self._measuring.at_once > _FEW:
             sys.setswitchinterval(_SWITCH_S)
-        self._decisions.begin()
+        self._decisions.begin(are_read=not self._judging.for_items)
         self._conductor.start()
 
     def end(self) -> None:
@@ -210,11 +213,13 @@ class LadderEngine:
         self._decide(unit, _behind(blockers, made))
 
     def _decide(self, unit: Unit, decided: Decided) -> None:
+        is_requested = unit in self._requests
+        records = [] if is_requested else list(self._records(unit, decided))
         self._publish(unit, decided)
-        if unit in self._requests:
+        if is_requested:
             del self._requests[unit]
         else:
-            self._note(unit, decided)
+            self._note(unit, decided, records)
         self._queue.judged(unit)
         self._measuring.decided(unit, any(one.measured for one in decided.values()))
 
@@ -223,22 +228,28 @@ class LadderEngine:
         for case, decision in decided.items():
             self._decisions.add(case, decision, requested=case not in own)
 
-    def _note(self, unit: Unit, decided: Decided) -> None:
-        """Tell the gates how the items of a unit end, and stop the run if they say so."""
-        if not self._is_over and (why := self._corruption(unit, decided)):
-            self._stop(f"the run was stopped: {why}")
-        most_wrong = self._judging.most_wrong
-        if not (most_wrong or self._ladder.is_below_others(unit)):
+    def _records(self, unit: Unit, decided: Decided) -> Iterator[tuple[LadderRow, ItemRecord]]:
+        """Judge the items of a unit, as far as anything asks how they end."""
+        judging = self._judging
+        if not (judging.for_items or judging.most_wrong or self._ladder.is_below_others(unit)):
             return
         for row in self._ladder.rows(unit):
             decision = decided[row.case] if row.case else Decision()
             if decision.broken:
                 continue
             with _of_one_case():
-                record = self._judged(row, decision)
-                self._gates.note(ended(record, row.place, row.gated))
-                self._left_wrong -= record.outcome in _WRONG
-        if most_wrong and self._left_wrong <= 0:
+                yield row, self._judged(row, decision)
+
+    def _note(
+        self, unit: Unit, decided: Decided, records: Sequence[tuple[LadderRow, ItemRecord]]
+    ) -> None:
+        """Tell the gates how the items of a unit end, and stop the run if they say so."""
+        if not self._is_over and (why := self._corruption(unit, decided)):
+            self._stop(f"the run was stopped: {why}")
+        for row, record in records:
+            self._gates.note(ended(record, row.place, row.gated))
+            self._left_wrong -= record.outcome in _WRONG
+        if self._judging.most_wrong and self._left_wrong <= 0:
             self._stop(NEVER_RAN)
 
     def _judged(self, row: LadderRow, decision: Decision) -> ItemRecord:
