@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from measuring import ROOT, Child, Row, python
 
 from railgauge.bundle.folder import FolderContents
+from railgauge.core.model import Outcome
 
 TITLE = "Sign-off to its end"
 ABOUT = """`pytest --level signoff --most-items 0` of H200 nodes of the lab to the end of the run,
@@ -72,7 +73,10 @@ def _copy(of: Path, to: Path) -> None:
 
 def _of(folder: Path, nodes: int, recorded: Path) -> Iterator[Row]:
     made = _run(folder, nodes, recorded)
-    items = len(FolderContents((folder / "reports" / "latest").resolve()).records())
+    records = FolderContents((folder / "reports" / "latest").resolve()).records()
+    # Or gates closed, and what was measured is the cost of items that were not judged.
+    assert not any(one.outcome in (Outcome.FAILED, Outcome.BLOCKED) for one in records.values())
+    items = len(records)
     end_s, renaming_s = map(float, (folder / _COSTS).read_text(encoding="utf-8").split())
     cpu_s = made.cpu_s - renaming_s
     yield Row(

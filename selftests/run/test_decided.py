@@ -167,3 +167,18 @@ def test_an_error_s_text_is_masked_on_disk(decisions, worker, secret, tmp_path):
     assert [json.loads(line)["broken"] for line in lines] == ["ValueError: [secret]"]
     assert worker.wait(ONE).broken == "ValueError: [secret]"
     assert decisions.wait(ONE).broken == f"ValueError: {SECRET}", "streams are masked themselves"
+
+
+def test_without_workers_nothing_is_written_for_them(tmp_path):
+    made = Decisions(store_in(tmp_path))
+    made.begin(are_read=False)
+    made.add(ONE, MEASURED)
+    assert made.wait(ONE) == MEASURED
+    assert not (tmp_path / "leases" / "decided.jsonl").exists()
+    assert not list(made.requested())
+    waiting = InThreads(lambda: made.request(OTHER))
+    stays(lambda: waiting.waiting, 0.1, "it waits")
+    assert list(made.requested()) == [OTHER]
+    made.add(OTHER, MEASURED, requested=True)
+    assert waiting.ended() == [MEASURED]
+    made.end()
