@@ -9,7 +9,7 @@ from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Outcome
 from railgauge.core.question import LIMITS, READ, Question
 from railgauge.judging import by_evidence
-from railgauge.judging.answers import AheadAssessor, Answers, ItemAssessor
+from railgauge.judging.answers import AheadAssessor, ItemAssessor, KeptAnswers
 from railgauge.judging.assess import Assessment
 from railgauge.judging.assessor import Assessor
 
@@ -30,7 +30,7 @@ def evidence():
 def sides(evidence):
     """The assessors of the engine and of the items."""
     known = (PLATFORM, evidence.found, evidence.result)
-    kept = Answers()
+    kept = KeptAnswers()
     return AheadAssessor(kept, *known), ItemAssessor(kept, *known)
 
 
@@ -68,7 +68,7 @@ def test_a_question_beside_those_of_an_item_keeps_no_answer(sides, evidence):
 
 def test_an_error_reaches_the_item_that_asks(evidence):
     evidence.error = NoEvidence("the tool printed nothing", where="n1")
-    kept, known = Answers(), (PLATFORM, evidence.found, evidence.result)
+    kept, known = KeptAnswers(), (PLATFORM, evidence.found, evidence.result)
     by_evidence.judged(item("x", questions=(READS, LIMITED)), AheadAssessor(kept, *known))
     answer = ItemAssessor(kept, *known).answer(READS)
     assert answer.errors == (evidence.error,)
@@ -76,7 +76,7 @@ def test_an_error_reaches_the_item_that_asks(evidence):
 
 
 def test_two_threads_lose_no_answer_and_take_none_twice():
-    kept, asked = Answers(), [Question(LIMITS, CASE, size) for size in range(500)]
+    kept, asked = KeptAnswers(), [Question(LIMITS, CASE, size) for size in range(500)]
     keeping = InThreads(*[lambda: [kept.keep(one, Assessment()) for one in asked]] * 2)
     keeping.ended()
     taking = InThreads(*[lambda: [kept.take(one) for one in asked]] * 2)

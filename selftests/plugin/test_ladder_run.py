@@ -13,7 +13,7 @@ from testing.run_folder import store_in
 from testing.waiting import wait_until
 
 from railgauge.config import thresholds
-from railgauge.judging.answers import Answers
+from railgauge.judging.answers import KeptAnswers
 from railgauge.leases.nodes import NodeTaken
 from railgauge.planning import plan
 from railgauge.planning.collected import About, Subject
@@ -43,7 +43,7 @@ class Progress:
 @pytest.fixture
 def run(tmp_path):
     decisions = Decisions(store_in(tmp_path))
-    known = {"found": {}, "result": lambda _: GOOD, "answers": Answers()}
+    known = {"found": {}, "result": lambda _: GOOD, "answers": KeptAnswers()}
     made = SimpleNamespace(decisions=decisions, measured=[], **known)
     made.measure = lambda one: made.measured.append(one) or GOOD
     made.interrupted = nullcontext

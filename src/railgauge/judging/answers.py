@@ -1,4 +1,4 @@
-"""Answers that were given before an item asks for them: a case is parsed and judged once. Pure.
+"""KeptAnswers that were given before an item asks for them: a case is parsed and judged once. Pure.
 
 The engine judges a measurement as soon as it is made. Its items ask the same questions later, in
 the order of pytest, when the output would have to be read and parsed again.
@@ -14,8 +14,8 @@ from railgauge.judging.assess import Assessment
 from railgauge.judging.assessor import Assessor
 
 
-class Answers:
-    """Answers, each for as many items as will ask. Several threads may use it at once."""
+class KeptAnswers:
+    """KeptAnswers, each for as many items as will ask. Several threads may use it at once."""
 
     def __init__(self) -> None:
         self._changing = Lock()
@@ -39,7 +39,7 @@ class Answers:
 class AheadAssessor(Assessor):
     """The engine's: it keeps its answers for the items."""
 
-    def __init__(self, kept: Answers, *evidence: Any) -> None:
+    def __init__(self, kept: KeptAnswers, *evidence: Any) -> None:
         """``evidence`` is that of an ``Assessor``."""
         super().__init__(*evidence)
         self._kept = kept
@@ -53,7 +53,7 @@ class AheadAssessor(Assessor):
 class ItemAssessor(Assessor):
     """That of the items: it takes what was kept for them, and else looks at the evidence."""
 
-    def __init__(self, kept: Answers, *evidence: Any) -> None:
+    def __init__(self, kept: KeptAnswers, *evidence: Any) -> None:
         """``evidence`` is that of an ``Assessor``."""
         super().__init__(*evidence)
         self._kept = kept

@@ -19,7 +19,7 @@ from railgauge.core.question import CaseResult
 from railgauge.facts import NodeAnswer, NodeFacts, steal
 from railgauge.facts.boot import KernelMark, Reboot
 from railgauge.judging import traffic
-from railgauge.judging.answers import Answers
+from railgauge.judging.answers import KeptAnswers
 from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.planning import plan, telemetry
@@ -109,7 +109,7 @@ class RunServices:
     _measure_again: Measure
     _measure_in: Callable[[str], Measure]
     notes: CaseNotes
-    answers: Answers = field(default_factory=Answers)
+    answers: KeptAnswers = field(default_factory=KeptAnswers)
 
     @property
     def found(self) -> Mapping[str, NodeAnswer]:
