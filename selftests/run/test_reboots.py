@@ -38,7 +38,7 @@ def test_the_command_reads_below_the_root_of_the_host():
     assert boot_argv("root")[1] == "root/proc/sys/kernel/random/boot_id"
 
 
-class KeptAnswers:
+class Answers:
     """A session whose node returns these boot ids, one after the other."""
 
     def __init__(self, *said):
@@ -82,15 +82,15 @@ def run(tmp_path):
 
 
 def test_a_node_that_is_as_it_was_is_not_noticed(run):
-    run.watch()("n1", KeptAnswers(f"{ONE}\n"))
+    run.watch()("n1", Answers(f"{ONE}\n"))
     assert run.noticed() == ()
 
 
 def test_each_reboot_is_kept_once_for_each_process_that_sees_it(run):
     watch, name = run.watch(), run.store.folder.name
     for boot in (ONE, TWO, TWO, THREE):
-        watch("n1", KeptAnswers(boot))
-    run.watch()("n1", KeptAnswers(TWO))
+        watch("n1", Answers(boot))
+    run.watch()("n1", Answers(TWO))
     assert run.noticed() == (
         Reboot("n1", ONE, TWO, during=name),
         Reboot("n1", TWO, THREE, during=name),
@@ -100,7 +100,7 @@ def test_each_reboot_is_kept_once_for_each_process_that_sees_it(run):
 
 
 def test_a_node_is_surveyed_again_only_after_a_reboot(run):
-    watch, session = run.watch(), KeptAnswers(ONE, TWO)
+    watch, session = run.watch(), Answers(ONE, TWO)
     watch("n1", session)
     assert run.asked == []
     watch("n1", session)
@@ -112,34 +112,34 @@ def test_another_machine_in_the_name_of_a_node_is_refused_and_is_no_reboot(run):
     run.now = replace(run.now, parts=(replace(GPU, uuid="GPU-2"),))
     for boot in (TWO, TWO, THREE):
         with pytest.raises(OtherMachine, match=r"n1: another machine .* its gpu0 is another one"):
-            watch("n1", KeptAnswers(boot))
+            watch("n1", Answers(boot))
     assert run.noticed() == ()
-    watch("n1", KeptAnswers(ONE))  # the first machine is back
+    watch("n1", Answers(ONE))  # the first machine is back
 
 
 def test_a_node_that_cannot_be_surveyed_after_a_reboot_is_not_known_to_be_the_same(run):
     run.now = BecomeRefused("no right", where="n1")
     with pytest.raises(NodeUnreachable, match="is the same since it was rebooted: no right"):
-        run.watch()("n1", KeptAnswers(TWO))
+        run.watch()("n1", Answers(TWO))
     assert run.noticed() == ()
 
 
 @pytest.mark.parametrize("said", ["", None, "permission denied"])
 def test_an_id_that_cannot_be_read_says_nothing(run, said):
     watch = run.watch()
-    watch("n1", KeptAnswers(said))
+    watch("n1", Answers(said))
     assert run.noticed() == ()
-    watch("n1", KeptAnswers(TWO))
+    watch("n1", Answers(TWO))
     assert len(run.noticed()) == 1
 
 
 def test_nothing_is_asked_of_nodes_that_the_survey_has_nothing_of(run):
-    run.watch()("n2", KeptAnswers())
+    run.watch()("n2", Answers())
     run.found["n1"] = NodeFacts("n1")
-    run.watch()("n1", KeptAnswers())
+    run.watch()("n1", Answers())
     run.found.clear()  # it has not finished
     watch = run.watch()
-    watch("n1", KeptAnswers())
+    watch("n1", Answers())
     assert not watch.was_there("n1")
 
 
