@@ -19,8 +19,8 @@ with all reports: survey, leases, judging, records, plots, report.html, junit.xm
 verdict. Only the measuring is replaced: outputs, counters and telemetry were recorded on two nodes
 before, and are stored, parsed and judged anew for every pair (`bench/recorded_measurements.py`).
 Processor time and peak memory of the process, divided by the judgements; the lab's server, and what
-giving an output to other nodes takes, are not in it. The targets are those of a sign-off of 64 nodes:
-0.5 ms a judgement, so that 815,372 take less than ten minutes, and 1 GiB.
+giving an output to other nodes takes, are not in it. The targets are those of a sign-off of 64
+nodes: 0.5 ms a judgement, so that 815,372 take less than ten minutes, and 1 GiB.
 `railgauge verify` reads the unsigned bundles of runs that were measured on the lab: it parses and
 judges every transcript anew. Its target is 120 s for 500,000 judgements, that of verdict and
 reports, from the end of the last item to that of the process, 60 s."""
