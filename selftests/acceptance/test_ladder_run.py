@@ -14,6 +14,7 @@ from testing.waiting import wait_until
 
 from railgauge.acceptance.measuring import LadderRun
 from railgauge.config import thresholds
+from railgauge.judging.answers import KeptAnswers
 from railgauge.leases.nodes import NodeTaken
 from railgauge.planning import plan
 from railgauge.planning.collected import About, Subject
@@ -42,7 +43,8 @@ class Progress:
 @pytest.fixture
 def run(tmp_path):
     decisions = WrittenDecisions(store_in(tmp_path))
-    made = SimpleNamespace(decisions=decisions, found={}, result=lambda _: GOOD, measured=[])
+    known = {"found": {}, "result": lambda _: GOOD, "answers": KeptAnswers()}
+    made = SimpleNamespace(decisions=decisions, measured=[], **known)
     made.measure = lambda one: made.measured.append(one) or GOOD
     made.interrupted = nullcontext
     return made

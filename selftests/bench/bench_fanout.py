@@ -307,9 +307,15 @@ def _leased(site: Site, nodes: int, run: str) -> tuple[Cost, float]:
 
 def _server() -> int:
     """The process id of the lab's server, the only child of this process."""
-    tasks = Path("/proc/self/task").glob("*/children")
-    (child,) = {int(word) for task in tasks for word in task.read_text().split()}
+    (child,) = {int(word) for task in Path("/proc/self/task").iterdir() for word in _children(task)}
     return child
+
+
+def _children(task: Path) -> list[str]:
+    """The children of a thread of this process; none if it has ended since."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return (task / "children").read_text().split()
+    return []
 
 
 def _tree_cpu_s(server: int) -> float:

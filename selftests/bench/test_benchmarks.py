@@ -8,10 +8,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import bench_fanout
 import bench_parsers
 import benchmarks
 import measuring
 import pytest
+import recorded_measurements
 from benchmark_page import reasons
 from measuring import Row, compare, exponent, python
 
@@ -139,3 +141,14 @@ def test_the_reason_is_that_of_the_largest_size_that_missed():
 def test_every_parser_reads_the_text_that_its_benchmark_gives_it(what):
     name, text = bench_parsers.TEXTS[what]
     assert bench_parsers.parsed(what, name, text(20_000)).measured > 0
+
+
+def test_a_thread_that_has_ended_has_no_children(tmp_path):
+    assert bench_fanout._children(tmp_path / "4711") == []
+
+
+def test_an_output_that_is_given_to_other_nodes_is_theirs_alone():
+    """Both sides of a case have the same numbers of queue pairs, another case has others."""
+    one, other = (recorded_measurements._renumbered("QPN 0x0101", key) for key in ("a:b", "a:c"))
+    assert one == recorded_measurements._renumbered("QPN 0x0101", "a:b") != other
+    assert len(one) >= len("QPN 0x0101")

@@ -167,3 +167,31 @@ def test_rows_cost_next_to_nothing():
     began = time.process_time()
     assert mask.text(rows) == rows
     assert time.process_time() - began < 0.25
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("passed DB_PASS=k3yOfIt9", "k3yOfIt9"),
+        ("gpu0: passed\tpassed --password k3yOfIt9 passed", "k3yOfIt9"),
+        ("passedpassword=k3yOfIt9", "k3yOfIt9"),
+        ("keypass: 'passed k3yOfIt9 passed'", "k3yOfIt9"),
+        ("password='passed'", "passed"),
+        ("pass=passed4Ever", "passed4Ever"),
+    ],
+)
+def test_the_word_of_a_passed_item_hides_no_secret_beside_it(text: str, secret: str):
+    assert secret not in Mask().text(text)
+
+
+@pytest.mark.parametrize("value", ["passed", "passed-x", "x7 passed"])
+def test_a_known_value_with_the_word_of_a_passed_item_is_masked(value: str):
+    assert knowing(SITE_TOKEN=value).text(f"it has: {value}") == f"it has: {MASK}"
+
+
+def test_lines_that_recurred_are_masked_once_a_value_in_them_is_known():
+    """Their window was looked at before, and had nothing of a form."""
+    mask, line = Mask(), "basis: passes on all ports, hunT3rq7Z"
+    assert mask.text(f"1\n{line}\n2") == f"1\n{line}\n2"
+    mask.know({"SITE_TOKEN": "hunT3rq7Z"})
+    assert "hunT3rq7Z" not in mask.text(f"3\n{line}\n4")

@@ -12,7 +12,7 @@ from testing.waiting import stays
 
 from railgauge.core import masking
 from railgauge.core.masking import Mask
-from railgauge.run.decided import Decision, HeardDecisions, WrittenDecisions
+from railgauge.run.decided import Decision, Decisions, HeardDecisions, WrittenDecisions
 from railgauge.run.store import Store
 from railgauge.verdict.unanswered import NEVER_RAN
 
@@ -167,3 +167,17 @@ def test_an_error_s_text_is_masked_on_disk(decisions, worker, secret, tmp_path):
     assert [json.loads(line)["broken"] for line in lines] == ["ValueError: [secret]"]
     assert worker.wait(ONE).broken == "ValueError: [secret]"
     assert decisions.wait(ONE).broken == f"ValueError: {SECRET}", "streams are masked themselves"
+
+
+def test_without_workers_decisions_are_kept_in_memory():
+    made = Decisions()
+    made.begin()
+    made.add(ONE, MEASURED)
+    assert made.wait(ONE) == MEASURED
+    assert not list(made.requested())
+    waiting = InThreads(lambda: made.request(OTHER))
+    stays(lambda: waiting.waiting, 0.1, "it waits")
+    assert list(made.requested()) == [OTHER]
+    made.add(OTHER, MEASURED, requested=True)
+    assert waiting.ended() == [MEASURED]
+    made.end()

@@ -233,3 +233,21 @@ def test_an_error_of_a_case_that_somebody_asked_for_is_told(bench_of):
     one.engine.begin()
     assert one.decisions.request(another("x")).broken == "ValueError: odd"
     wait_until(lambda: len(one.decided) == 2, LIMIT_S, "the other unit")
+
+
+# --- answers for the items ---
+
+
+@pytest.mark.parametrize("for_items", [True, False])
+def test_answers_are_there_before_an_item_hears_that_it_was_measured(bench_of, for_items):
+    """Those of the highest rung too, for which no gate asks; not if the items are in workers."""
+    one = bench_of((4, "ab", "pair_all_reduce"), judging={"for_items": for_items})
+    (unit,) = one.units
+    judged, add = [], one.decisions.add
+    answers = one.answers
+    one.answers = lambda questions: judged.append(questions) or answers(questions)
+    seen = []
+    one.decisions.add = lambda *about, **more: (seen.append(len(judged)), add(*about, **more))
+    one.carry_out()
+    assert seen == [int(for_items)]
+    assert one.decisions.known(one.case_of(unit)).measured

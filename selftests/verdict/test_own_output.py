@@ -14,6 +14,7 @@ from railgauge.bundle.printed import printed_twice
 from railgauge.core.model import Outcome
 from railgauge.diagnosis import RunResults
 from railgauge.judging.own_output import PrintedOutput, errors, repeated
+from railgauge.run.case_notes import note_of
 from railgauge.run.store import Identity, Kept
 from railgauge.verdict import closing, own_output
 
@@ -53,6 +54,17 @@ class Files(dict):
             for one in self[name]
         )
         return Kept(Identity(f"{measured}[{node}]", (), len(runs)), runs, None)
+
+
+def test_a_file_that_was_noted_is_not_read_again():
+    """What is noted counts as what is read: the second file repeats the first."""
+    files = Files({f"transcripts/write_n{n}.json": [output(7)] for n in (1, 2, 3)})
+    first = "transcripts/write_n1.json"
+    note = note_of(PLATFORM, files.kept_in(first))
+    files.reads = 0
+    (alike,) = printed_twice(files, PLATFORM, {first: note}.get)()
+    assert [one.place for one in alike] == sorted(files)
+    assert files.reads == 2
 
 
 def places(files):

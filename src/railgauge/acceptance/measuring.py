@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from railgauge.acceptance.ending import Ending
 from railgauge.diagnosis import RunResults
+from railgauge.judging.answers import AheadAssessor
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.record import ItemRecord
 from railgauge.leases.nodes import NodeTaken
@@ -44,10 +45,19 @@ class LadderRun:
             keep_leases()
 
         settings, run = self._settings, self._run
-        fabric = settings.declared.fabric
-        assessor = Assessor(settings.platform, run.found, run.result, fabric)
-        about = (settings.platform, assessor, settings.no_gates, most_wrong)
-        judging = Judging(*about, self._findings)
+        evidence = (settings.platform, run.found, run.result, settings.declared.fabric)
+        # Items in workers judge for themselves.
+        known = (
+            Assessor(*evidence) if settings.has_workers else AheadAssessor(run.answers, *evidence)
+        )
+        judging = Judging(
+            settings.platform,
+            known,
+            settings.no_gates,
+            most_wrong,
+            self._findings,
+            for_items=not settings.has_workers,
+        )
         measuring = Measuring(run.measure, run.interrupted, settings.at_once, decided)
         self._engine = LadderEngine(self.ladder, judging, measuring, run.decisions)
         progress.begin()

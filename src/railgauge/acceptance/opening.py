@@ -104,6 +104,7 @@ def _settings(
         measures=measures,
         at_once=request.at_once(cluster, level),
         holds_items=request.holds_items(scope),
+        has_workers=getattr(said, "dist", "no") != "no",  # without pytest-xdist nobody asks
         operator=MASK_OF_PROCESS.text(
             said.operator or (recording.plan.operator if recording else login_name())
         ),

@@ -80,6 +80,7 @@ class AcceptanceRun:
     def findings(self) -> RunResults:
         """The findings so far, read from the run's folder as ``railgauge verify`` does."""
         kept, limits = FolderContents(self.services.store.folder), self.settings.platform
+        notes = self.services.notes
         cluster = kept.cluster() if CLUSTER in kept else self.settings.declared
         return RunResults(
             self.records,
@@ -88,13 +89,13 @@ class AcceptanceRun:
             cluster,
             kept.reboots(),
             kept.confirmed(limits),
-            kept.starts,
+            lambda case: notes.starts(case) or kept.starts(case),
             kept.kept,
             kept.marks(),
             self.settings.deviations,
             self._soaked,
             earlier=self._earlier().runs,
-            repeated=printed_twice(kept, limits),
+            repeated=printed_twice(kept, limits, notes.of),
         )
 
     # --- what the end of a run measures ---

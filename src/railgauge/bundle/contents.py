@@ -39,6 +39,7 @@ from railgauge.planning.soak import FOLDER as SOAK
 from railgauge.planning.soak import SoakRounds, folder_of
 from railgauge.run import resume
 from railgauge.run.case_files import case_file, text_file
+from railgauge.run.case_notes import starts_of
 from railgauge.run.resume import Invocation
 from railgauge.run.soak.judged import judged as soak_of
 from railgauge.run.soak.rounds import RoundEvidence
@@ -344,7 +345,7 @@ class Contents:
     def starts(self, case: Case) -> tuple[str, ...]:
         """When the first command of each repeat of a case was started; empty without evidence."""
         try:
-            return tuple(run[0].started_at for run in self.result(case).runs if run)
+            return starts_of(self.result(case).runs)
         except NoEvidence:
             return ()
 

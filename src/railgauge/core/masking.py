@@ -125,19 +125,33 @@ class Mask:
             return text
         lines, made, done = text.split("\n"), list[str](), 0
         for first, last in _windows(at for at, kind in enumerate(kinds) if kind in suspect):
-            made += (*lines[done:first], self._looked_at("\n".join(lines[first:last])))
+            made += (*lines[done:first], self._recurring("\n".join(lines[first:last])))
             done = last
         return "\n".join((*made, *lines[done:]))
 
     def _suspect(self, new: set[bytes]) -> set[bytes]:
         """The lines that may have a secret; the others are not looked at again."""
         joined = b"\n".join(new)
-        hints = [hint for hint in (*_FIRST_HINTS, *self._by_hint) if hint in joined]
-        suspect = {line for line in new if any(hint in line for hint in hints)} if hints else set()
+        known = [hint for hint in self._by_hint if hint in joined]
+        suspect = {line for line in new if any(hint in line for hint in known)} if known else set()
+        named = _without_outcomes(joined)
+        if hints := [hint for hint in _FIRST_HINTS if hint in named]:
+            suspect |= {
+                line for line in new if any(hint in _without_outcomes(line) for hint in hints)
+            }
         _add_bounded(
             self._clean_lines, (one for one in new - suspect if len(one) <= _MOST_RECURRING)
         )
         return suspect
+
+    def _recurring(self, lines: str) -> str:
+        """The lines with all secrets masked; reports have the same ones for many items."""
+        if lines in self._clean:
+            return lines
+        masked = self._looked_at(lines)
+        if masked == lines and len(lines) <= _MOST_RECURRING:
+            _add_bounded(self._clean, (lines,))
+        return masked
 
     def _looked_at(self, lines: str) -> str:
         """The lines with all secrets masked, known ones first: a form may see a part of one."""
@@ -145,6 +159,7 @@ class Mask:
         for hint, patterns in self._by_hint.items():
             for known in patterns if hint in bare else ():
                 lines = self._without(lines, known, "secret value")
+        bare = _without_outcomes(bare)
         for form, hints, beside in _FORMS:
             if any(one in bare for one in beside) and any(one in bare for one in hints):
                 lines = self._without(lines, form.pattern, form.kind)
@@ -228,6 +243,14 @@ def _bare(text: str) -> bytes:
     return text.lower().encode("utf-8", "surrogatepass").translate(None, _DIGITS)
 
 
+def _without_outcomes(bare: bytes) -> bytes:
+    """The text without the word that most rows of a report have, and that no name of a secret is.
+
+    As a part of a longer word, such as ``passedword``, it stays.
+    """
+    return _PASSED.sub(b" ", bare) if b"passed" in bare else bare
+
+
 def _windows(suspect: Iterable[int]) -> Iterator[tuple[int, int]]:
     """The first line, and the one after the last, of what is looked at together."""
     first = last = 0
@@ -304,6 +327,7 @@ _NAMED = {
     "&": ["&amp;"], "<": ["&lt;"], ">": ["&gt;"], '"': ["&quot;"],
     "'": [r"'\\''", "''", r"'\"'\"'"],
 }  # fmt: skip
+_PASSED = re.compile(rb"\bpassed\b")
 _FORMS = tuple(
     (f, tuple(map(str.encode, f.hints)), tuple(map(str.encode, f.beside))) for f in FORMS
 )

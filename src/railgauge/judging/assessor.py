@@ -84,11 +84,15 @@ class Assessor:
         """All judgements of an item's questions, and the error that ended it, if one did."""
         judgements: list[Judgement] = []
         for question in questions:
-            found = self.answer(question)
+            found = self._of_item(question)
             judgements.extend(found.judgements)
             if found.final:
                 return tuple(judgements), found.errors[0] if found.errors else None
         return tuple(judgements), None
+
+    def _of_item(self, question: Question) -> Assessment:
+        """The answer to one of the questions of an item."""
+        return self.answer(question)
 
     def _answer(self, question: Question) -> Assessment:
         if question.kind == FACT:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from sys import intern
 
 import pytest
 
+from railgauge.config.thresholds import Measurement
 from railgauge.core.errors import LimitMissed, NoEvidence
 from railgauge.core.model import Case, Judgement, Outcome
 from railgauge.core.question import READ, Question
-from railgauge.judging.assess import Measured
+from railgauge.judging.answers import ItemAssessor
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.correctness import CORRUPTION
 from railgauge.judging.record import record_only
@@ -30,12 +32,22 @@ _FINDER = pytest.StashKey[CaseFinder]()
 def assessor(config: pytest.Config) -> Assessor:
     """What answers all questions of this process, from the evidence of the run."""
     settings, run = config.stash[SETTINGS], config.stash[SERVICES]
-    known = (settings.platform, run.found, run.result, settings.declared.fabric)
-    return config.stash.setdefault(_ASSESSOR, Assessor(*known))
+    if _ASSESSOR not in config.stash:
+        known = (settings.platform, run.found, run.result, settings.declared.fabric)
+        config.stash[_ASSESSOR] = ItemAssessor(run.answers, *known)
+    return config.stash[_ASSESSOR]
 
 
-def measured(item: pytest.Item, case: Case) -> Measured:
-    """Make the measurement, or reuse it from this run, and read it.
+@dataclass(frozen=True, slots=True)
+class MeasuredCase:
+    """A case that was measured, and whose outputs could be read."""
+
+    case: Case
+    measurement: Measurement
+
+
+def measured(item: pytest.Item, case: Case) -> MeasuredCase:
+    """Make the measurement, or reuse it from this run, and see that it can be judged.
 
     Wrong results fail the item and stop the run. Raises ``NoEvidence`` if it cannot be read.
     """
@@ -44,7 +56,8 @@ def measured(item: pytest.Item, case: Case) -> Measured:
     reads = item.config.stash.setdefault(_READS, {})
     question = reads.setdefault(case, Question(READ, case))
     judge(item, question)
-    return assessor(item.config).measured(question.case)
+    measurement = item.config.stash[SETTINGS].platform.measurements[case.measurement]
+    return MeasuredCase(case, measurement)
 
 
 def has_case(item: pytest.Item) -> bool:

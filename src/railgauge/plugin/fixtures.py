@@ -21,15 +21,14 @@ from railgauge.core.question import (
     TRANSPORT,
     Question,
 )
-from railgauge.judging.assess import Measured
 from railgauge.planning import plan
 from railgauge.planning.demand import fact_question
 from railgauge.planning.plan import Place
-from railgauge.plugin.asking import judge, measured
+from railgauge.plugin.asking import MeasuredCase, judge, measured
 from railgauge.plugin.items import ABOUT
 from railgauge.plugin.opening import SETTINGS
 
-Check = Callable[[Measured], None]
+Check = Callable[[MeasuredCase], None]
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +55,7 @@ def expect(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., 
 
 
 @pytest.fixture
-def measure(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., Measured]:
+def measure(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., MeasuredCase]:
     """``measure(place[, pairing])``: make the test's measurement, or reuse it from this run.
 
     A place is a pair of nodes, a node, or a group. ``of`` names the measurement of a family that
@@ -65,7 +64,7 @@ def measure(request: pytest.FixtureRequest, platform: Platform) -> Callable[...,
     item = request.node
     level = request.config.stash[SETTINGS].level
 
-    def measure(place: Place, pairing: Pairing | None = None, *, of: str = "") -> Measured:
+    def measure(place: Place, pairing: Pairing | None = None, *, of: str = "") -> MeasuredCase:
         measurement = platform.measurements[of or item.stash[ABOUT].subject.name]
         case = plan.case_at(measurement, level.name, place, pairing)
         return measured(item, case)
@@ -82,7 +81,7 @@ def check(request: pytest.FixtureRequest) -> Callable[..., None]:
     """
 
     def check(
-        measured: Measured, size: int | None = None, *, link: str = "", gpu: int | None = None
+        measured: MeasuredCase, size: int | None = None, *, link: str = "", gpu: int | None = None
     ) -> None:
         placement = link or (None if gpu is None else f"gpu{gpu}")
         judge(request.node, Question(LIMITS, measured.case, size, placement))
@@ -94,7 +93,7 @@ def check(request: pytest.FixtureRequest) -> Callable[..., None]:
 def check_traffic(request: pytest.FixtureRequest) -> Check:
     """``check_traffic(measured)``: the expected NICs carried the payload, and no other NIC did."""
 
-    def check_traffic(measured: Measured) -> None:
+    def check_traffic(measured: MeasuredCase) -> None:
         judge(request.node, Question(TRAFFIC, measured.case))
 
     return check_traffic
@@ -104,7 +103,7 @@ def check_traffic(request: pytest.FixtureRequest) -> Check:
 def check_transport(request: pytest.FixtureRequest) -> Check:
     """``check_transport(measured)``: the library's log names the expected transport."""
 
-    def check_transport(measured: Measured) -> None:
+    def check_transport(measured: MeasuredCase) -> None:
         judge(request.node, Question(TRANSPORT, measured.case))
 
     return check_transport
@@ -114,7 +113,7 @@ def check_transport(request: pytest.FixtureRequest) -> Check:
 def check_results(request: pytest.FixtureRequest) -> Check:
     """``check_results(measured)``: every named test was printed for every GPU, and passed."""
 
-    def check_results(measured: Measured) -> None:
+    def check_results(measured: MeasuredCase) -> None:
         judge(request.node, Question(RESULTS, measured.case))
 
     return check_results
@@ -128,7 +127,7 @@ def check_fabric(request: pytest.FixtureRequest) -> Callable[..., None]:
     """
 
     def check_fabric(
-        measured: Measured, switch: str | None = None, *, since: Measured | None = None
+        measured: MeasuredCase, switch: str | None = None, *, since: MeasuredCase | None = None
     ) -> None:
         other = since.case if since else None
         judge(request.node, Question(FABRIC, measured.case, placement=switch, other=other))
@@ -143,7 +142,7 @@ def check_ratio(request: pytest.FixtureRequest) -> Callable[..., None]:
     The platform file names the metric (``of``) beside the limit of ``scaling``.
     """
 
-    def check_ratio(one: Measured, other: Measured) -> None:
+    def check_ratio(one: MeasuredCase, other: MeasuredCase) -> None:
         for metric in one.measurement.ratios:
             judge(request.node, Question(RATIO, one.case, other=other.case, metric=metric))
 

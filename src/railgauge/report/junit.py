@@ -86,7 +86,9 @@ def _cases(lines: ReportLines, session: SessionInfo) -> Iterator[str]:
     covered = lines.accepted(session.deviations)
     for record in lines.records.values():
         about = (("evidence", session.evidence), *_accepted(covered.get(record.id)))
-        yield Xml.tostring(_case(record, about), encoding="unicode")
+        case = _case(record, about)
+        Xml.indent(case)  # what is alike in many items is a line of its own, which is masked once
+        yield f"\n{Xml.tostring(case, encoding='unicode')}"
 
 
 def _of_the_run(session: SessionInfo) -> Iterator[tuple[str, str]]:

@@ -22,7 +22,7 @@ from railgauge.core.question import CaseResult
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.work_queue import Unit, WorkQueue
 from railgauge.run.decided import Decision, Decisions
-from railgauge.run.unit_judge import Decided, Judging, UnitJudge, Units, is_of_one_case
+from railgauge.run.unit_judge import Decided, JudgedRow, Judging, UnitJudge, Units, is_of_one_case
 from railgauge.verdict.unanswered import NEVER_RAN
 
 # How often to look whether a node has waited long enough for its partner.
@@ -214,11 +214,13 @@ class LadderEngine:
         self._decide(unit, _behind(blockers, made))
 
     def _decide(self, unit: Unit, decided: Decided) -> None:
+        is_requested = unit in self._requests
+        records = [] if is_requested else list(self._records(unit, decided))
         self._publish(unit, decided)
-        if unit in self._requests:
+        if is_requested:
             del self._requests[unit]
         else:
-            self._note(unit, decided)
+            self._note(unit, decided, records)
         self._queue.judged(unit)
         self._measuring.decided(unit, any(one.measured for one in decided.values()))
 
@@ -227,16 +229,20 @@ class LadderEngine:
         for case, decision in decided.items():
             self._decisions.add(case, decision, requested=case not in own)
 
-    def _note(self, unit: Unit, decided: Decided) -> None:
+    def _records(self, unit: Unit, decided: Decided) -> Iterator[JudgedRow]:
+        """Judge the items of a unit, as far as anything asks how they end."""
+        judging = self._judging
+        if judging.for_items or judging.most_wrong or self._work.is_below_others(unit):
+            yield from self._judge.records(unit, decided)
+
+    def _note(self, unit: Unit, decided: Decided, records: Iterable[JudgedRow]) -> None:
         """Let the gates know how the items of a unit end, and stop the run if they say so."""
         if not self._is_over and (why := self._judge.corruption(unit, decided)):
             self._stop(f"the run was stopped: {why}")
-        most_wrong = self._judging.most_wrong
-        if not (most_wrong or self._work.is_below_others(unit)):
-            return
-        for record in self._judge.noted(unit, decided):
+        for row, record in records:
+            self._judge.note(row, record)
             self._left_wrong -= record.outcome in _WRONG
-        if most_wrong and self._left_wrong <= 0:
+        if self._judging.most_wrong and self._left_wrong <= 0:
             self._stop(NEVER_RAN)
 
     # --- the end ---

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -19,11 +19,13 @@ from railgauge.core.question import CaseResult
 from railgauge.facts import NodeAnswer, NodeFacts, steal
 from railgauge.facts.boot import KernelMark, Reboot
 from railgauge.judging import traffic
+from railgauge.judging.answers import KeptAnswers
 from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.planning import plan, telemetry
 from railgauge.planning.vendor import platform_stack
 from railgauge.run import control_host
+from railgauge.run.case_notes import CaseNotes
 from railgauge.run.decided import Decisions, HeardDecisions, WrittenDecisions
 from railgauge.run.disk_quota import DiskQuota
 from railgauge.run.holding import read_tag
@@ -107,6 +109,8 @@ class RunServices:
     _measure: Measure
     _measure_again: Measure
     _measure_in: Callable[[str], Measure]
+    notes: CaseNotes
+    answers: KeptAnswers = field(default_factory=KeptAnswers)
 
     @property
     def found(self) -> Mapping[str, NodeAnswer]:
@@ -183,7 +187,7 @@ def built(
         def measure_in(name: str) -> Measure:
             return runners.into(store_in(folder / name), name)
 
-    kept = CaseCache[CaseResult]()
+    kept, notes = CaseCache[CaseResult](), CaseNotes(settings.platform)
 
     def stored(case: Case) -> CaseResult | None:
         found = kept.get(case)
@@ -193,7 +197,7 @@ def built(
 
     return RunServices(
         store,
-        (HeardDecisions if settings.is_worker else WrittenDecisions)(store),
+        _decisions(settings, store),
         surveyed,
         tag,
         cluster,
@@ -201,10 +205,17 @@ def built(
         earlier,
         recorded,
         stored,
-        lambda case: kept.keep(case, measure(case)),
+        lambda case: kept.keep(case, notes.take(case, measure(case))),
         again,
         measure_in,
+        notes,
     )
+
+
+def _decisions(settings: RunSettings, store: Store) -> Decisions:
+    if settings.is_worker:
+        return HeardDecisions(store)
+    return WrittenDecisions(store) if settings.has_workers else Decisions()
 
 
 def _reached(settings: RunSettings, store: Store) -> Cluster:

@@ -35,7 +35,8 @@ class RunSettings:
     ``deviations`` are those that somebody has accepted.
     ``operator`` is who runs it. ``measures`` is the part of the level that it measures, ``None``
     for all of it. ``at_once`` is the number of measurements that are made at a time.
-    ``holds_items``: all that a test asks of one node is one item of pytest.
+    ``holds_items``: all that a test asks of one node is one item of pytest. ``has_workers``: other
+    processes run the items.
     """
 
     declared: Cluster
@@ -60,6 +61,7 @@ class RunSettings:
     measures: LevelPart | None = None
     at_once: int = 1
     holds_items: bool = False
+    has_workers: bool = False
 
     def used(self, cluster: Cluster) -> Cluster:
         """The nodes of the cluster that the run surveys, leases and measures."""

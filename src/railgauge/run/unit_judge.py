@@ -39,6 +39,10 @@ Decided = Mapping[Case, Decision]
 """What is decided of each case of a unit; nothing of a node's facts, which are not measured."""
 
 
+JudgedRow = tuple[LadderRow, ItemRecord]
+"""A row, and its item as the evidence gives it."""
+
+
 class Units(Protocol):
     """What is measured: the ladder of a run, or a round of a soak."""
 
@@ -68,6 +72,7 @@ class Judging:
 
     ``most_wrong`` is the number of failed items at which the run stops; 0 for no such number.
     ``findings`` makes what the diagnosis reads of records; without it no diagnosis opens a gate.
+    ``for_items``: the assessor keeps its answers for the items, so all of them are judged.
     """
 
     platform: Platform
@@ -75,6 +80,7 @@ class Judging:
     no_gates: bool = False
     most_wrong: int = 0
     findings: Callable[[Mapping[str, ItemRecord]], RunResults] | None = None
+    for_items: bool = False
 
 
 class UnitJudge:
@@ -151,16 +157,18 @@ class UnitJudge:
             item = by_evidence.blocked(item, decision.blockers, checked)
         return by_evidence.judged(item, self._judging.assessor)
 
-    def noted(self, unit: Unit, decided: Decided) -> Iterator[ItemRecord]:
-        """Judge the items of a unit, and let the gates above know how each has ended."""
+    def records(self, unit: Unit, decided: Decided) -> Iterator[JudgedRow]:
+        """Judge the items of a unit."""
         for row in self._work.rows(unit):
             decision = decided[row.case] if row.case else Decision()
             if decision.broken:
                 continue
             with _of_one_case():
-                record = self.judged(row, decision)
-                self._note(record, row.place, row.gated)
-                yield record
+                yield row, self.judged(row, decision)
+
+    def note(self, row: LadderRow, record: ItemRecord) -> None:
+        """Let the gates above know how an item has ended."""
+        self._note(record, row.place, row.gated)
 
     def _note(self, record: ItemRecord, place: int, gated: tuple[str, ...]) -> None:
         self._gates.note(ended(record, place, gated))

@@ -144,7 +144,9 @@ class Round:
         for unit in self.units.units:
             decided = self._decided(unit, judge.blockers(unit))
             if decided:
-                self._add(judge.noted(unit, {self.units.of(unit).case: decided}))
+                for row, record in judge.records(unit, {self.units.of(unit).case: decided}):
+                    judge.note(row, record)
+                    self._add([record])
         for unit in self.units.units:
             blockers = judge.blockers(unit)
             for row in self.units.compared_rows(unit):
