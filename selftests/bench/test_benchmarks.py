@@ -13,7 +13,7 @@ import bench_parsers
 import benchmarks
 import measuring
 import pytest
-import recorded_measurements
+import renamed_results
 from benchmark_page import reasons
 from measuring import Row, compare, exponent, python
 
@@ -149,6 +149,6 @@ def test_a_thread_that_has_ended_has_no_children(tmp_path):
 
 def test_an_output_that_is_given_to_other_nodes_is_theirs_alone():
     """Both sides of a case have the same numbers of queue pairs, another case has others."""
-    one, other = (recorded_measurements._renumbered("QPN 0x0101", key) for key in ("a:b", "a:c"))
-    assert one == recorded_measurements._renumbered("QPN 0x0101", "a:b") != other
+    one, other = (renamed_results.renumbered("QPN 0x0101", key) for key in ("a:b", "a:c"))
+    assert one == renamed_results.renumbered("QPN 0x0101", "a:b") != other
     assert len(one) >= len("QPN 0x0101")
