@@ -33,12 +33,12 @@ from railgauge.plugin import (
     merging,
     opening,
     options,
+    progress,
     recording,
     reporters,
     run_id,
     session,
     signals,
-    waiting,
     workers,
 )
 from railgauge.plugin.complaints import refuse_complaints
@@ -142,7 +142,7 @@ def _become_controller(config: pytest.Config, kind: type[session.Controller]) ->
     register(holds, "railgauge-holding")
     register(controller, "railgauge-controller")
     register(KeptReports(config), "railgauge-kept-reports")
-    register(waiting.WaitHooks(config, run), "railgauge-waiting")
+    register(progress.ProgressHooks(config, run, controller.far), "railgauge-progress")
     register(workers.WorkerSupervisor(config, run), "railgauge-worker-supervisor")
 
 

@@ -21,7 +21,7 @@ from railgauge.bundle.folder import FolderContents
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
 from railgauge.plugin.resuming import is_said
-from railgauge.run import progress_line
+from railgauge.run.progress import screen
 from railgauge.verdict.decision import RunPlan
 
 _WORKER_INPUT, _WORKER_DOUBT = "railgauge_replay", "railgauge_replay_unverified"
@@ -84,7 +84,7 @@ def _shown(config: pytest.Config) -> Iterator[None]:
     capture = config.pluginmanager.getplugin("capturemanager")
     with (
         capture.global_and_fixture_disabled() if capture else nullcontext(),
-        progress_line.shown("railgauge: verifying the bundle"),
+        screen.shown("railgauge: verifying the bundle"),
     ):
         yield
 

@@ -18,13 +18,13 @@ from railgauge.bundle import certified
 from railgauge.bundle.contents import CLUSTER
 from railgauge.bundle.folder import FolderContents
 from railgauge.bundle.printed import printed_twice
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.diagnosis import RunResults
 from railgauge.diagnosis.model import SoakResults
 from railgauge.judging import record
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.correctness import is_corrupt
-from railgauge.planning import forecast
 from railgauge.plugin import (
     asked_items,
     complaints,
@@ -36,16 +36,15 @@ from railgauge.plugin import (
     written,
 )
 from railgauge.plugin.ending import Ending
-from railgauge.plugin.measuring import LadderRun
-from railgauge.plugin.reporters import tell, writer
+from railgauge.plugin.reporters import tell
 from railgauge.plugin.starting import SessionStart
 from railgauge.report import drawn, junit, lines, terminal
 from railgauge.report.allure.results import ReportedRun
-from railgauge.report.causes import printable
 from railgauge.report.plots import Plot
-from railgauge.report.progress import RunProgress
 from railgauge.run import closing, confirming, storage
 from railgauge.run.ladder import Items
+from railgauge.run.ladder_run import LadderRun
+from railgauge.run.progress.state import HowFar
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import write_whole
@@ -90,8 +89,6 @@ class Controller:
         self._lines = lines.of_items({})
         self._began, self._began_s = datetime.now().astimezone(), time.monotonic()
         self._exhaustion = storage.ResourceExhaustion(run.store.folder)
-        works = forecast.work(settings.platform, settings.level)
-        self._progress = RunProgress(works, lambda line: tell(config, line, yellow=False))
 
     # --- before the first test ---
 
@@ -133,7 +130,7 @@ class Controller:
     def _begin_to_measure(self) -> None:
         if self._measuring:
             most_wrong = self.config.getvalue("maxfail") or 0
-            self._measuring.begin(self._progress, self._start.keep_leases, most_wrong)
+            self._measuring.begin(self._start.keep_leases, most_wrong)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -145,6 +142,10 @@ class Controller:
         finally:
             if self._measuring:
                 self._measuring.end()
+
+    def far(self) -> HowFar | None:
+        """How far the ladder is while it is carried out."""
+        return self._measuring.far() if self._measuring else None
 
     # --- while tests run ---
 
@@ -180,7 +181,7 @@ class Controller:
         result: object = None
         with self._without_lack(session):
             self._finish(session)
-        with self._without_lack(session):
+        with self._without_lack(session), PROGRESS_OF_PROCESS.during("report.html"):
             result = yield
         self._exhaustion.discard_verdict()
         out = self.config.pluginmanager.getplugin("terminalreporter")
@@ -202,8 +203,8 @@ class Controller:
 
     def _finish(self, session: pytest.Session) -> None:
         measuring = self._measuring
-        if measuring:
-            measuring.report_error(self.ending)
+        if measuring and (error := measuring.error()):
+            self.ending.wrong("the measurements were ended", error)
         self.planned = [] if self._exhaustion.happened else self.planned
         if self.planned and measuring:
             if self._stopped_itself() or not self._is_interrupted:
@@ -295,8 +296,8 @@ class Controller:
         return self._stopped_itself() or not is_stopped
 
     def _printer(self) -> Callable[[str], None]:
-        """Return a function that prints a line, without a node's control characters."""
-        return lambda line: writer(self.config)(printable(line))
+        """Return a function that prints a line."""
+        return lambda line: tell(self.config, line, yellow=False)
 
     def _write_junit(self, verdict: RunVerdict) -> None:
         took_s = time.monotonic() - self._began_s
@@ -332,6 +333,7 @@ class Controller:
         twice = printed_twice(kept, platform)
         return replace(found, soak=self._soaked, earlier=earlier, repeated=twice)
 
+    @PROGRESS_OF_PROCESS.during("items that did not run, and closing items")
     def _tell_absent(self, measuring: LadderRun) -> None:
         """Add a record for each item that did not run, and the closing items."""
         never = demanded.never_came(self.run, measuring.ladder, self.records)

@@ -13,12 +13,13 @@ from railgauge import labs
 from railgauge.core.errors import BadInput, Exhausted, NoEvidence, RailgaugeError
 from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.core.programs import placed
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.facts import NodeAnswer
 from railgauge.planning.vendor import platform_stack
 from railgauge.plugin import options
 from railgauge.plugin.ending import Ending
 from railgauge.plugin.holding import HoldingHooks
-from railgauge.plugin.reporters import tell, writer
+from railgauge.plugin.reporters import tell
 from railgauge.report import terminal
 from railgauge.run import distinct, logins, reboots, storage, survey, takeover
 from railgauge.run.counters import CounterReader
@@ -101,11 +102,12 @@ class SessionStart:
             return declared
         if declared.transport == "lab":
             seed, faults = options.lab_seed(self._config), self._config.getoption("--lab-fault")
-            return self._lab.enter_context(labs.started(declared, seed=seed, faults=faults))
+            with PROGRESS_OF_PROCESS.during("starting the lab"):
+                return self._lab.enter_context(labs.started(declared, seed=seed, faults=faults))
         transport = ExitStack()
         self._config.add_cleanup(transport.close)  # after pytest_unconfigure
         used = self._settings.used(declared)
-        return transport.enter_context(registry.opened(used, lambda line: tell(self._config, line)))
+        return transport.enter_context(registry.opened(used, self._tell))
 
     def _as_before(self, cluster: Cluster) -> Cluster:
         """The cluster; a run that carries another one on places ranks as that one did."""
@@ -153,10 +155,16 @@ class SessionStart:
         """Survey every node; in a replay, return the recorded survey."""
         if self._run.recorded:
             return self._run.recorded.found
-        progress = terminal.Progress(self._config, len(cluster.nodes))
         stack = platform_stack(self._settings.platform)
-        found = survey.survey(cluster, self._run.sessions(), stack, progress)
+        found = survey.survey(cluster, self._run.sessions(), stack, self._tell_error)
         return logins.tried(found, cluster, self._settings, self._run.sessions())
+
+    def _tell_error(self, answer: NodeAnswer) -> None:
+        if isinstance(answer, NoEvidence):
+            self._tell(f"survey: {answer}")
+
+    def _tell(self, line: str) -> None:
+        tell(self._config, line)
 
     def _read_counters(self, cluster: Cluster, found: Mapping[str, NodeAnswer]) -> None:
         """Read the error counters before the survey is written, after which workers measure."""
@@ -180,8 +188,8 @@ class SessionStart:
             reboots.keep(run.store, run.recorded.reboots())
             reboots.keep_marks(run.store, run.recorded.marks())
         if run.earlier is not None:
-            write = writer(self._config, yellow=True)
-            takeover.log_changes(run.store, run.earlier, run.cluster(), found_to_json(found), write)
+            facts = found_to_json(found)
+            takeover.log_changes(run.store, run.earlier, run.cluster(), facts, self._tell)
 
     def _refuse_other_machines(self, found: Mapping[str, NodeAnswer]) -> None:
         if self._run.earlier is not None:

@@ -10,6 +10,7 @@ import pytest
 from railgauge import __version__
 from railgauge.config.thresholds import Platform
 from railgauge.core.codec import to_plain
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.plugin.ending import Ending
 from railgauge.report import junit
 from railgauge.report.allure import results, surroundings
@@ -21,6 +22,7 @@ from railgauge.verdict import decision
 from railgauge.verdict.decision import RunPlan
 
 
+@PROGRESS_OF_PROCESS.during("junit.xml")
 def junit_files(
     paths: Sequence[Path], lines: ReportLines, session: junit.SessionInfo, ending: Ending
 ) -> None:
@@ -59,6 +61,7 @@ def run_plan(
     return plan
 
 
+@PROGRESS_OF_PROCESS.during("Allure results")
 def allure_results(
     config: pytest.Config, platform: Platform, run: results.ReportedRun, lines: ReportLines
 ) -> None:

@@ -1,4 +1,4 @@
-"""The terminal output of a run: its header, its progress, and the verdict at the end."""
+"""The terminal output of a run: its header, and the verdict at the end."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 
-from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Verdict
 from railgauge.diagnosis import CERTAIN, OPEN, STRAGGLER, Cause
 from railgauge.diagnosis.left_open.unknown import Unknown
-from railgauge.facts import NodeAnswer
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
 from railgauge.report.causes import about, leading, printable, unexplained
@@ -97,26 +95,6 @@ def status(outcome: Outcome, report: pytest.TestReport) -> Any:
     if report.skipped or (report.failed and outcome is Outcome.ERROR):
         return _LETTERS.get(outcome)
     return None
-
-
-class Progress:
-    """Prints the progress of the survey, and each node's error as soon as it is known."""
-
-    def __init__(self, config: pytest.Config, total: int) -> None:
-        self._reporter = config.pluginmanager.getplugin("terminalreporter")
-        self._total = total
-        self._done = 0
-
-    def __call__(self, found: NodeAnswer) -> None:
-        self._done += 1
-        if self._reporter is None:
-            return
-        if isinstance(found, NoEvidence):
-            self._reporter.write_line(f"survey: {found}", red=True)
-        if self._done == self._total or self._done % 50 == 0:
-            self._reporter.write_line(
-                f"survey: {self._done} of {self._total} nodes answered or gave up"
-            )
 
 
 def prepared(config: pytest.Config, changes: Sequence[SettingChange]) -> None:

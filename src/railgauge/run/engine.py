@@ -71,7 +71,7 @@ class Measuring:
 
 
 class LadderEngine:
-    """The measurements of a run."""
+    """The measurements of a run; ``following`` is the unit that comes next."""
 
     def __init__(
         self, ladder: Ladder, judging: Judging, measuring: Measuring, decisions: Decisions
@@ -84,6 +84,7 @@ class LadderEngine:
         self._running: dict[Unit, tuple[str, ...]] = {}
         self._busy: set[str] = set()
         self._requests: dict[Unit, Case] = {}
+        self.following: Unit | None = None
         self._is_over = False
         self._switch_s = sys.getswitchinterval()
         self._threads = ThreadPoolExecutor(measuring.at_once, "measuring")
@@ -124,6 +125,7 @@ class LadderEngine:
             while not self._is_over:
                 self._take_requests()
                 self._start()
+                self.following = self._queue.following()
                 with suppress(Empty):
                     if heard := self._inbox.get(timeout=_LOOK_S):
                         self._heard(*heard)
