@@ -196,10 +196,10 @@ def cannot_run() -> Callable[[str], NoReturn]:
 def railgauge(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Railgauge:
     """``railgauge(*argv)``: exit code, standard output, standard error."""
     from railgauge.cli import main  # noqa: PLC0415 - compiled only where a test asks for it
-    from railgauge.run import progress_line  # noqa: PLC0415
+    from railgauge.run.progress import screen  # noqa: PLC0415
 
     # A busy machine would make quick commands show how far they are.
-    monkeypatch.setattr(progress_line, "FIRST_S", 3600.0)
+    monkeypatch.setattr(screen, "FIRST_S", 3600.0)
 
     def run(*argv: object) -> tuple[object, str, str]:
         try:

@@ -255,3 +255,14 @@ def test_the_units_of_a_kind_are_named_by_its_case():
     assert [unit.kind for unit in (*made((1, "ab"), kind="write"), Unit((), 0, ("a",)))] == [
         "write", "",
     ]  # fmt: skip
+
+
+def test_what_follows_is_the_first_unit_that_has_not_started():
+    first, second = made((1, ["n00", "n01"]), (1, ["n01", "n02"]))
+    queue = WorkQueue([first, second])
+    assert queue.following() == first
+    assert queue.start(2) == [first]
+    assert queue.following() == second
+    queue.measured(first)
+    assert queue.start(2) == [second]
+    assert queue.following() is None

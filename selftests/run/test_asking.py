@@ -3,9 +3,11 @@ cells, and nothing stays on a node."""
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from testing.waiting import wait_until
 
 from railgauge.core.errors import CommandTimedOut, NodeUnreachable
 from railgauge.core.model import Cluster, Command, Node, Transcript
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.describing.readiness.model import CellState, NodesSeen
 from railgauge.describing.readiness.table import cells
 from railgauge.leases.holder import Held
@@ -53,10 +56,8 @@ def reached(
         sessions.close()
 
 
-def asked(
-    of: Cluster, sessions: Sessions, tell: Callable[[str], None] = lambda _: None
-) -> NodesSeen:
-    return asking.asked(of, None, None, sessions, tell)
+def asked(of: Cluster, sessions: Sessions) -> NodesSeen:
+    return asking.asked(of, None, None, sessions)
 
 
 def sleeping() -> bool:
@@ -112,8 +113,7 @@ def test_this_machine_is_asked_and_its_lease_is_given_back() -> None:
 
 def test_a_node_that_never_answers_costs_its_own_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "_OWN_LIMIT_S", 6.0)
-    monkeypatch.setattr(asking, "_TELL_EACH_S", 0.5)
-    of, lines = cluster(node("n01"), node("n02"), node("n03")), list[str]()
+    of = cluster(node("n01"), node("n02"), node("n03"))
 
     def how(node: Node) -> Session:
         if node.name == "n03":
@@ -121,13 +121,18 @@ def test_a_node_that_never_answers_costs_its_own_cells(monkeypatch: pytest.Monke
         return Hung() if node.name == "n02" else connect("local", node)  # type: ignore[return-value]
 
     began = time.monotonic()
-    with reached(of, how) as sessions:
-        found = cells(asked(of, sessions, lines.append))
+    with reached(of, how) as sessions, ThreadPoolExecutor(1) as beside:
+        counted = beside.submit(wait_until, has_counted_two, 20, "the count")
+        found = cells(asked(of, sessions))
+        assert counted.result()
     assert time.monotonic() - began < 30
     assert found["n02"]["reach"].found == "did not answer within 6 s"
     assert found["n03"]["reach"].found == "no route"
     assert found["n01"]["gpus"].state is not CellState.UNKNOWN
-    assert "check: 2 of 3 nodes answered" in lines
+
+
+def has_counted_two() -> bool:
+    return str(PROGRESS_OF_PROCESS) == "nodes that have answered: 2 of 3"
 
 
 class Late:
@@ -177,16 +182,20 @@ def test_a_line_of_setup_that_fails_leaves_the_rest_known() -> None:
     assert found["root"].state is not CellState.UNKNOWN
 
 
-def test_an_interrupt_ends_what_runs_on_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "_TELL_EACH_S", 0.2)
+def test_an_interrupt_ends_what_runs_on_the_nodes() -> None:
     of = cluster(node("n01", setup=(SLEEP,)), node("n02", setup=(SLEEP,)))
 
-    def interrupt(_: str) -> None:
-        wait_until(sleeping, 20, "the command runs")
-        raise KeyboardInterrupt
+    main = threading.main_thread().ident
+    assert main
 
-    with reached(of) as sessions, pytest.raises(KeyboardInterrupt):
-        asked(of, sessions, interrupt)
+    def interrupt() -> None:
+        wait_until(sleeping, 20, "the command runs")
+        signal.pthread_kill(main, signal.SIGINT)
+
+    with reached(of) as sessions, ThreadPoolExecutor(1) as beside:
+        beside.submit(interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            asked(of, sessions)
     wait_until(lambda: not sleeping(), 20, "the command has ended")
 
 

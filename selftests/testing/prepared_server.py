@@ -226,7 +226,7 @@ def _railgauge(arguments: list[str]) -> None:
     sys.path.insert(0, "")
     sys.argv = ["-c", *arguments]
     # A busy machine would make quick commands show how far they are.
-    importlib.import_module("railgauge.run.progress_line").FIRST_S = 3600.0
+    importlib.import_module("railgauge.run.progress.screen").FIRST_S = 3600.0
     sys.exit(importlib.import_module("railgauge.cli").main())
 
 

@@ -17,7 +17,7 @@ from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.folder import FolderContents
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
-from railgauge.run import progress_line
+from railgauge.run.progress import screen
 from railgauge.verdict.decision import RunPlan
 
 _WORKER_INPUT, _WORKER_DOUBT = "railgauge_replay", "railgauge_replay_unverified"
@@ -70,7 +70,7 @@ def recording(request: Request) -> Recording | None:
     for option in _AGAINST:
         if is_given(request.value(option)):
             raise BadInput(f"{option} cannot be combined with a replay", where="--replay")
-    with request.showing(), progress_line.shown("railgauge: verifying the bundle"):
+    with request.showing(), screen.shown("railgauge: verifying the bundle"):
         return _unpacked(Path(request.began_in, named), anyway=anyway)
 
 

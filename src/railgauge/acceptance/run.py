@@ -14,6 +14,7 @@ from railgauge.acceptance.ending import Ending
 from railgauge.bundle.contents import CLUSTER
 from railgauge.bundle.folder import FolderContents
 from railgauge.bundle.printed import printed_twice
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.diagnosis import RunResults
 from railgauge.diagnosis.model import SoakResults
 from railgauge.judging import record
@@ -138,6 +139,7 @@ class AcceptanceRun:
 
     # --- what did not run ---
 
+    @PROGRESS_OF_PROCESS.during("items that did not run, and closing items")
     def complete(self, ladder: Ladder) -> list[ItemRecord]:
         """Add a record for each item that did not run, and the closing items; return them."""
         recorded, store = self.services.recorded, self.services.store

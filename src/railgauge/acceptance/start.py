@@ -13,6 +13,7 @@ from railgauge.acceptance.request import Request
 from railgauge.core.errors import BadInput, Exhausted, NoEvidence, RailgaugeError
 from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.core.programs import placed
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.facts import NodeAnswer
 from railgauge.planning.vendor import platform_stack
 from railgauge.run import distinct, logins, reboots, storage, survey, takeover
@@ -113,7 +114,8 @@ class RunStart:
         if declared.transport == "lab":
             asked = self._request
             lab = labs.started(declared, seed=asked.lab_seed, faults=asked.options.lab_fault)
-            return self._lab.enter_context(lab)
+            with PROGRESS_OF_PROCESS.during("starting the lab"):
+                return self._lab.enter_context(lab)
         used = self._settings.used(declared)
         return self._request.closing.enter_context(registry.opened(used, self._tell))
 

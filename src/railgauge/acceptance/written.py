@@ -9,6 +9,7 @@ from railgauge import __version__
 from railgauge.acceptance.ending import Ending
 from railgauge.config.thresholds import Platform
 from railgauge.core.codec import to_plain
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.report import junit
 from railgauge.report.allure import results, surroundings
 from railgauge.report.lines import ReportLines
@@ -19,6 +20,7 @@ from railgauge.verdict import decision
 from railgauge.verdict.decision import RunPlan
 
 
+@PROGRESS_OF_PROCESS.during("junit.xml")
 def junit_files(
     paths: Sequence[Path], lines: ReportLines, session: junit.SessionInfo, ending: Ending
 ) -> None:
@@ -57,6 +59,7 @@ def run_plan(
     return plan
 
 
+@PROGRESS_OF_PROCESS.during("Allure results")
 def allure_results(
     platform: Platform, run: results.ReportedRun, lines: ReportLines, *, is_wanted: bool
 ) -> None:

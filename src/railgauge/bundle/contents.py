@@ -23,6 +23,7 @@ from railgauge.core.model import Case, Cluster
 from railgauge.core.naming import title
 from railgauge.core.node_names import MOST_NODES, is_name
 from railgauge.core.once import once
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.core.question import CaseResult
 from railgauge.core.versions import TRANSCRIPTS as TRANSCRIPT_VERSION
 from railgauge.diagnosis import RunResults
@@ -291,7 +292,8 @@ class Contents:
             return None
         level = run.level_of(base.platform, base.cluster)
         rounds = SoakRounds(run.soak, base.platform, base.cluster, level, run.rounds)
-        return soak_of(rounds, count, base, self.of_round)
+        with PROGRESS_OF_PROCESS.during("rounds of the soak"):
+            return soak_of(rounds, count, base, self.of_round)
 
     def of_round(self, number: int) -> RoundEvidence:
         """The evidence of a round of the soak; the cases of one round are kept in memory."""

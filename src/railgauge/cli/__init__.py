@@ -21,7 +21,8 @@ from railgauge.core.errors import RailgaugeError
 from railgauge.core.exhaustion import bound_thread_starts
 from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.terms import EXIT_CODES_IN_WORDS
-from railgauge.run import progress_line, streams
+from railgauge.run import streams
+from railgauge.run.progress import screen
 
 _BAD_USAGE = 2
 _BROKEN = 3
@@ -80,7 +81,7 @@ def _run(words: Sequence[str]) -> int:
     bound_thread_starts()
     try:
         options = parser(_asked_for(words)).parse_args(words)
-        with progress_line.shown(f"railgauge {words[0]}"):
+        with screen.shown(f"railgauge {words[0]}"):
             code = options.run(options)
             sys.stdout.flush()
     except RailgaugeError as error:

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     planned = None if platform is None else programs(platform, cluster)
     with nodes_reached(cluster, "check", tell) as (reached, sessions):
         began = time.monotonic()
-        found = cells(asked(reached, platform, planned, sessions, tell))
+        found = cells(asked(reached, platform, planned, sessions))
         took_s = time.monotonic() - began
     lines = _lines(found)
     _write(options, cluster, lines)

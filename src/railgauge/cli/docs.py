@@ -12,7 +12,7 @@ from pathlib import Path
 from railgauge.cli import text
 from railgauge.cli.pages import MADE, made
 from railgauge.core.errors import BadInput
-from railgauge.run import progress_line
+from railgauge.run.progress import screen
 from railgauge.site import contents
 
 HELP = "print a page of the documentation, or list the pages"
@@ -91,7 +91,7 @@ def _show(page: str) -> None:
     if sys.stdout.isatty() and sys.stdin.isatty():
         import pydoc  # noqa: PLC0415 - only a terminal needs it
 
-        with progress_line.paused():
+        with screen.paused():
             pydoc.pager(page)
     else:
         print(page, end="")

@@ -13,7 +13,7 @@ from railgauge.cli import text
 from railgauge.config import hostfile
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Node
-from railgauge.run import progress_line
+from railgauge.run.progress import screen
 
 HELP = "start the embedded lab (simulated nodes over real SSH) and keep it up until Ctrl-C"
 EXAMPLE = "example: railgauge lab up --hostfile hostfiles/lab-metax-c500.yaml"
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
         cluster, seed=options.seed, nodes=options.nodes, faults=options.fault
     ) as reached:
         commands = {node.name: _ssh(node) for node in reached.nodes}
-        with progress_line.paused(), _until_asked_to_end():
+        with screen.paused(), _until_asked_to_end():
             if options.json:
                 text.print_json(commands)
             else:

@@ -16,7 +16,7 @@ from railgauge.cli import pytest_session, text
 from railgauge.core.errors import BadInput
 from railgauge.core.naming import NAME as VALID
 from railgauge.core.terms import EXIT_CODES_IN_WORDS
-from railgauge.run import progress_line
+from railgauge.run.progress import screen
 
 HELP = "make one run of several: shards, parts of the ladder, or a sign-off and a node's --only run"
 EXAMPLE = (
@@ -59,7 +59,7 @@ def merged(runs: Sequence[Path], options: argparse.Namespace) -> tuple[Path, int
         cluster = parts[0].cluster().name
         with _made(_folder(options, cluster)) as folder:
             merging.write(parts, folder)
-    with nullcontext() if options.json else progress_line.paused():  # pytest prints by itself
+    with nullcontext() if options.json else screen.paused():  # pytest prints by itself
         return folder, _reported(folder, quiet=options.json)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from railgauge.core.errors import BadInput
-from railgauge.run import progress_line
+from railgauge.run.progress import screen
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -45,5 +45,5 @@ def _passphrase(path: Path) -> str:
             where=str(path),
             remedy=f"give it in {PASSPHRASE}",
         )
-    with progress_line.paused():
+    with screen.paused():
         return getpass.getpass(f"passphrase of {path}: ")

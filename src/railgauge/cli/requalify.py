@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from railgauge.cli import merge, pytest_session, text
 from railgauge.core.naming import folded
 from railgauge.core.terms import EXIT_CODES_IN_WORDS, Verdict
-from railgauge.run import progress_line
+from railgauge.run.progress import screen
 
 if TYPE_CHECKING:
     from railgauge.bundle.requalification import Requalification
@@ -83,7 +83,7 @@ def _measured(
             accepted = [asdict(one) for one in asked.deviations]
             given.write_text(json.dumps(accepted), encoding="utf-8")
             words.append(f"--deviations={given}")
-        with nullcontext() if options.json else progress_line.paused():
+        with nullcontext() if options.json else screen.paused():
             code = pytest_session.ended(words, site, quiet=options.json)
         run_id = told.read_text(encoding="utf-8").strip() if told.exists() else ""
     folder = site / "reports" / run_id

@@ -6,7 +6,7 @@ import argparse
 
 from railgauge import labs
 from railgauge.core.errors import BadInput
-from railgauge.run import progress_line
+from railgauge.run.progress import screen
 
 HELP = "build a real TCP cluster of network namespaces on this machine and run a command with it"
 EXAMPLE = (
@@ -44,5 +44,5 @@ def run(options: argparse.Namespace) -> int:
     if not command:
         raise BadInput("no command to run", remedy="railgauge tcp-lab -- COMMAND …")
     faults = {kind: getattr(options, kind) for kind in ("limit", "loss", "partition", "mtu")}
-    with progress_line.paused():  # the command has the terminal
+    with screen.paused():  # the command has the terminal
         return labs.run_with_tcp(options.nodes, faults, options.sshd, command)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from railgauge.core.model import Case, Outcome
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.diagnosis.as_cause import cause_of, of_the_rest
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.catalogue.effect import Harm
@@ -68,6 +69,7 @@ class Diagnosis:
         return (*failing, *(Remeasurement(one.suspects, one.question) for one in telling))
 
 
+@PROGRESS_OF_PROCESS.during("causes")
 def diagnosed(results: RunResults) -> Diagnosis:
     """Diagnose a run, with its causes in the order of their harm."""
     in_order = sorted(results.records.items(), key=lambda entry: (entry[1].rung, entry[0]))

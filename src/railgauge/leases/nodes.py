@@ -171,10 +171,11 @@ class NodeLeases:
 
     def _comes_free(self, node: str, deadline: float) -> bool:
         """Wait until a taken node is ours or out of reach; return false at the deadline."""
-        while time.monotonic() < deadline:
-            time.sleep(_POLL_S)
-            if not isinstance(self._ask_one(node), Taken):
-                return True
+        with self.sessions.waits.at(node, "the lease of another run"):
+            while time.monotonic() < deadline:
+                time.sleep(_POLL_S)
+                if not isinstance(self._ask_one(node), Taken):
+                    return True
         return False
 
     def _end_all(self, command: Command) -> None:

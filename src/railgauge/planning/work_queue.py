@@ -105,6 +105,10 @@ class WorkQueue:
                 taken.append(number)
         return [self._begin(number) for number in taken]
 
+    def following(self) -> Unit | None:
+        """The first unit that has not started; a later one may be able to start before it."""
+        return next(iter(self._waiting.values()), None)
+
     def measured(self, unit: Unit) -> None:
         """A unit has been measured: its nodes are free, and its duration is typical of its kind."""
         lasted_s = self._clock() - self._running[unit]

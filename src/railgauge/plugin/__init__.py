@@ -36,11 +36,11 @@ from railgauge.plugin import (
     merging,
     opening,
     options,
+    progress,
     recording,
     reporters,
     session,
     signals,
-    waiting,
     workers,
 )
 from railgauge.plugin.complaints import refuse_complaints
@@ -148,7 +148,7 @@ def _become_controller(
     register(holds, "railgauge-holding")
     register(controller, "railgauge-controller")
     register(KeptReports(config), "railgauge-kept-reports")
-    register(waiting.WaitHooks(config, run), "railgauge-waiting")
+    register(progress.ProgressHooks(config, run, controller.far), "railgauge-progress")
     register(workers.WorkerSupervisor(config, run), "railgauge-worker-supervisor")
 
 

@@ -24,7 +24,7 @@ def mask_streams(words: Sequence[str]) -> None:
     """Mask what this process shows; its variables and words name secrets, a hostfile names more."""
     MASK_OF_PROCESS.know(os.environ)
     MASK_OF_PROCESS.learn_words(words)
-    streams.mask_streams(_shown)
+    streams.mask_streams(shown)
 
 
 def mask_report(report: pytest.TestReport) -> None:
@@ -40,7 +40,7 @@ def mask_report(report: pytest.TestReport) -> None:
     report.sections = [(name, _harmless(masked(text))) for name, text in report.sections]
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     """What pytest writes on the terminal: its colours stay, a node's text has no effect."""
     parts = _COLOUR.split(MASK_OF_PROCESS.text(text))
     return "".join(p if n % 2 else _harmless(p, _OF_PYTEST) for n, p in enumerate(parts))

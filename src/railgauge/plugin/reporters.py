@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext
 from pathlib import Path
-from threading import current_thread, main_thread
 from typing import Any
 
 import pytest
 
 from railgauge import labs
-from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.report import junit
+from railgauge.report.causes import printable
+from railgauge.run.progress.screen import Screen
 
-_TERMINAL = pytest.StashKey[int]()
+SCREEN = pytest.StashKey[Screen]()
 
 
 def direct_reports(option: Any, folder: Path, *, is_worker: bool) -> None:
@@ -57,42 +54,19 @@ def quieten(config: pytest.Config) -> None:
         config.option.reportchars = "N"
 
 
-def keep_terminal(config: pytest.Config) -> None:
-    """Keep what stdout is now for the lines of other threads: it is captured while a test runs."""
-    with suppress(OSError, ValueError):  # it may be no file
-        descriptor = os.dup(sys.stdout.fileno())
-        config.stash[_TERMINAL] = descriptor
-        config.add_cleanup(lambda: os.close(descriptor))
-
-
 def tell(config: pytest.Config, line: str, *, yellow: bool = True) -> None:
     """Print a line of its own on the terminal; does nothing in a worker, which has no terminal.
 
-    It is there at once, also where the terminal is the log of a CI server, which is a file.
+    It is there at once, also where the terminal is the log of a CI server, which is a file. Any
+    thread may call this.
     """
     out = config.pluginmanager.getplugin("terminalreporter")
     if out is None:
         return
-    if _TERMINAL in config.stash and current_thread() is not main_thread():
-        begin = "" if out.currentfspath is None else "\n"
-        out.currentfspath = None
-        text = f"{begin}{MASK_OF_PROCESS.text(line)}\n"
-        os.write(config.stash[_TERMINAL], text.encode(errors="replace"))
-        return
-    out.ensure_newline()
-    out.write_line(line, yellow=yellow)
-    out.flush()
-
-
-def writer(config: pytest.Config, *, yellow: bool = False) -> Callable[[str], None]:
-    """Return a function that prints a line at the cursor; it does nothing without a terminal."""
-    out = config.pluginmanager.getplugin("terminalreporter")
-
-    def write(line: str) -> None:
-        if out is not None:
-            out.write_line(line, yellow=yellow)
-
-    return write
+    with config.stash[SCREEN].lock if SCREEN in config.stash else nullcontext():
+        out.ensure_newline()
+        out.write_line(printable(line), yellow=yellow)
+        out.flush()
 
 
 def lists_faults(config: pytest.Config) -> bool:

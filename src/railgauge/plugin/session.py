@@ -11,21 +11,20 @@ from typing import Any
 import pytest
 
 from railgauge.acceptance.ending import Ending
-from railgauge.acceptance.measuring import LadderRun
 from railgauge.acceptance.opening import tell_worker
 from railgauge.acceptance.run import AcceptanceRun
 from railgauge.acceptance.start import RunStart
 from railgauge.bundle import certified
 from railgauge.core.errors import BadInput, RailgaugeError
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.judging import record
-from railgauge.planning import forecast
 from railgauge.plugin import asked_items, complaints, demanded, foreign, recording
-from railgauge.plugin.reporters import tell, writer
+from railgauge.plugin.reporters import tell
 from railgauge.report import terminal
-from railgauge.report.causes import printable
-from railgauge.report.progress import RunProgress
 from railgauge.run import storage
 from railgauge.run.ladder import Items
+from railgauge.run.ladder_run import LadderRun
+from railgauge.run.progress.state import HowFar
 from railgauge.run.store import Store, write_whole
 
 # A session with one of these exit codes has run all of its items.
@@ -51,8 +50,6 @@ class Controller:
         self._is_interrupted = False
         self._measuring: LadderRun | None = None
         self._exhaustion = storage.ResourceExhaustion(self._store.folder)
-        works = forecast.work(acceptance.settings.platform, acceptance.settings.level)
-        self._progress = RunProgress(works, lambda line: tell(config, line, yellow=False))
 
     @property
     def _store(self) -> Store:
@@ -102,7 +99,7 @@ class Controller:
     def _begin_to_measure(self) -> None:
         if self._measuring:
             most_wrong = self.config.getvalue("maxfail") or 0
-            self._measuring.begin(self._progress, self._start.keep_leases, most_wrong)
+            self._measuring.begin(self._start.keep_leases, most_wrong)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -114,6 +111,10 @@ class Controller:
         finally:
             if self._measuring:
                 self._measuring.end()
+
+    def far(self) -> HowFar | None:
+        """How far the ladder is while it is carried out."""
+        return self._measuring.far() if self._measuring else None
 
     # --- while tests run ---
 
@@ -144,7 +145,7 @@ class Controller:
         result: object = None
         with self._without_lack(session):
             self._finish(session)
-        with self._without_lack(session):
+        with self._without_lack(session), PROGRESS_OF_PROCESS.during("report.html"):
             result = yield
         self._exhaustion.discard_verdict()
         out = self.config.pluginmanager.getplugin("terminalreporter")
@@ -166,8 +167,8 @@ class Controller:
 
     def _finish(self, session: pytest.Session) -> None:
         measuring, run = self._measuring, self.acceptance
-        if measuring:
-            measuring.report_error(self.ending)
+        if measuring and (error := measuring.error()):
+            self.ending.wrong("the measurements were ended", error)
         run.planned = [] if self._exhaustion.happened else run.planned
         if run.planned and measuring:
             self._measure_more(session, measuring)
@@ -218,8 +219,7 @@ class Controller:
         return self.acceptance.is_corrupt or not is_stopped
 
     def _print(self, line: str) -> None:
-        """Print a line, without a node's control characters."""
-        writer(self.config)(printable(line))
+        tell(self.config, line, yellow=False)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_summary(self, prefix: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""The terminal output of a run: its header, its progress, and the verdict at the end."""
+"""The terminal output of a run: its header, and the verdict at the end."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -24,6 +24,7 @@ from railgauge.core.errors import (
     TransportError,
 )
 from railgauge.core.model import Cluster, Node, Transcript
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.describing import names
 from railgauge.describing.readiness import ask, needs, peers
 from railgauge.describing.readiness.model import NodeSaid, NodeSeen, NodesSeen, SeenByOther
@@ -33,7 +34,7 @@ from railgauge.planning.vendor import platform_stack
 from railgauge.run.holding import allow_many_files, holder_here
 from railgauge.run.survey import surveyed_again
 from railgauge.stacks import Stack, stack
-from railgauge.transport import Running, Session, Tell
+from railgauge.transport import Running, Session
 from railgauge.transport.job import not_started
 from railgauge.transport.registry import allots_nodes
 from railgauge.transport.sessions import Sessions
@@ -44,7 +45,6 @@ _WITHIN_A_MINUTE = 128
 _OWN_LIMIT_S, _LISTEN_LIMIT_S, _PEERS_LIMIT_S, _DROP_LIMIT_S = 34.0, 6.0, 14.0, 4.0
 _PROBE_LIMIT_S = 28.0
 _LEASE_LIMIT_S = 6.0
-_TELL_EACH_S = 3.0
 _OTHER_PORTS = (0, 101, 202)
 
 
@@ -53,15 +53,13 @@ def asked(
     platform: Platform | None,
     planned: Sequence[str] | None,
     sessions: Sessions,
-    tell: Tell,
 ) -> NodesSeen:
     """Return what all nodes answered. ``planned`` are the programs of the platform's measurements.
 
-    ``tell`` gets a line every few seconds while it waits. Raises ``KeyboardInterrupt`` after the
-    commands on the nodes were ended.
+    Raises ``KeyboardInterrupt`` after the commands on the nodes were ended.
     """
     allow_many_files()
-    asking = _Asking(cluster, platform, planned, sessions, tell)
+    asking = _Asking(cluster, platform, planned, sessions)
     try:
         asking.each_by_itself()
         asking.each_about_others()
@@ -76,7 +74,6 @@ class _Asking:
     platform: Platform | None
     planned: Sequence[str] | None
     sessions: Sessions
-    tell: Tell
     _seen: dict[str, NodeSeen] = field(default_factory=dict)
     _run: str = field(default_factory=lambda: f"check-{secrets.token_hex(6)}")
     _has_left: bool = False
@@ -112,7 +109,7 @@ class _Asking:
     def each_by_itself(self) -> None:
         nodes = [node.name for node in self.cluster.nodes]
         limit_s = _OWN_LIMIT_S * self._share
-        self._at_once(self._about, nodes, limit_s, "answered")
+        self._at_once(self._about, nodes, limit_s, "have answered")
         late = CommandTimedOut(f"did not answer within {limit_s:.0f} s")
         with self._noting:
             for node in self.cluster.nodes:
@@ -207,7 +204,7 @@ class _Asking:
                 return
             found[name] = peers.found(done.stdout, seen)
 
-        self._at_once(look, there, _PEERS_LIMIT_S * self._share, "asked for others")
+        self._at_once(look, there, _PEERS_LIMIT_S * self._share, "have tried to reach others")
         for name, of_others in list(found.items()):
             for other, met in of_others.items():
                 self._note(other, met={**self._seen[other].met, name: met})
@@ -253,24 +250,10 @@ class _Asking:
 
         for _ in range(min(_AT_ONCE, len(nodes))):
             threading.Thread(target=work, daemon=True).start()
-        self._wait(ended, len(nodes), limit_s, done)
-
-    def _wait(
-        self, ended: SimpleQueue[BaseException | None], count: int, limit_s: float, done: str
-    ) -> None:
-        began, told, got = time.monotonic(), time.monotonic(), 0
-        while got < count and (left := began + limit_s - time.monotonic()) > 0:
-            try:
-                error = ended.get(timeout=min(left, _TELL_EACH_S))
-            except Empty:
-                error = None
-            else:
-                got += 1
+        arriving = _ended_within(limit_s, ended, len(nodes))
+        for error in PROGRESS_OF_PROCESS.arriving(f"nodes that {done}:", arriving, len(nodes)):
             if error is not None:
                 raise error
-            if got < count and time.monotonic() - told >= _TELL_EACH_S:
-                told = time.monotonic()
-                self.tell(f"check: {got} of {count} nodes {done}")
 
     def leave(self) -> None:
         """End all commands and close the connections, each in its own thread."""
@@ -289,6 +272,18 @@ class _Asking:
     def _drop(self, nodes: Sequence[str]) -> None:
         for node in nodes:
             self.sessions.drop(node)
+
+
+def _ended_within(
+    limit_s: float, ended: SimpleQueue[BaseException | None], count: int
+) -> Iterator[BaseException | None]:
+    """Yield how each of so many nodes has ended, or those that have within the time limit."""
+    until = time.monotonic() + limit_s
+    for _ in range(count):
+        try:
+            yield ended.get(timeout=max(until - time.monotonic(), 0.0))
+        except Empty:
+            return
 
 
 def _unstarted(done: Transcript) -> TransportError:

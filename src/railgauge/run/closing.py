@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Case
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.core.question import CaseResult
 from railgauge.diagnosis import RunResults
 from railgauge.judging.closing import ClosingItems
@@ -17,6 +18,7 @@ from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
 
 
+@PROGRESS_OF_PROCESS.during("counters and kernels' logs")
 def read(settings: RunSettings, run: RunServices, findings: Callable[[], RunResults]) -> None:
     """Read and store what the platform file asks for; a replay takes over what was recorded.
 

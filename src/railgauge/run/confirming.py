@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from railgauge.core import naming
 from railgauge.core.codec import to_plain
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.diagnosis import RunResults, diagnosed
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import FILE, Confirmed, Remeasurement, confirmed
@@ -58,7 +59,8 @@ def ask_again(asked: Sequence[Remeasurement], store: Store, assessor: Assessor, 
 
 def _measure(asked: Sequence[Remeasurement], assessor: Assessor, tell: Tell) -> None:
     tell("")  # ends the line of dots
-    for number, one in enumerate(asked, 1):
+    counted = PROGRESS_OF_PROCESS.counted("confirm: measurement", asked)
+    for number, one in enumerate(counted, 1):
         case = one.question.case
         assert case is not None
         came = confirmed(one, assessor)

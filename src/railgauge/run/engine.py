@@ -49,7 +49,7 @@ class Measuring:
 
 
 class LadderEngine:
-    """The measurements of a run."""
+    """The measurements of a run; ``following`` is the unit that comes next."""
 
     def __init__(
         self,
@@ -69,6 +69,7 @@ class LadderEngine:
         self._running: dict[Unit, tuple[str, ...]] = {}
         self._busy: set[str] = set()
         self._requests: dict[Unit, Case] = {}
+        self.following: Unit | None = None
         self._is_over, self._is_through = False, threading.Event()
         self._switch_s = sys.getswitchinterval()
         self._threads = ThreadPoolExecutor(measuring.at_once, "measuring")
@@ -121,6 +122,7 @@ class LadderEngine:
                 self._start()
                 if self._queue.is_done:
                     self._is_through.set()
+                self.following = self._queue.following()
                 with suppress(Empty):
                     if heard := self._inbox.get(timeout=_LOOK_S):
                         self._heard(*heard)

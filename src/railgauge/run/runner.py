@@ -19,7 +19,6 @@ from railgauge.run.store import Store
 from railgauge.run.together import at_once
 from railgauge.transport import Running, relay
 from railgauge.transport.sessions import Sessions
-from railgauge.transport.waits import program
 
 Planner = Callable[[Case, int], tuple[Command, ...]]
 # The commands that read the NIC counters of a case's nodes; none if nothing checks its traffic.
@@ -191,7 +190,7 @@ class Runner:
                 if command.listens_on is None:
                     continue
                 try:
-                    with self._sessions.waits.at(command.node, program(command.argv)):
+                    with self._sessions.waits.of_tool(command.node, command.argv):
                         server.wait_ready(_ready_limit_s(command))
                 except ToolFailed:
                     return (_as_server(server.stop(), command),)

@@ -30,6 +30,7 @@ from railgauge.run.decided import Decisions, HeardDecisions, WrittenDecisions
 from railgauge.run.disk_quota import DiskQuota
 from railgauge.run.holding import read_tag
 from railgauge.run.hung import HungTools
+from railgauge.run.progress.running import RunningCases
 from railgauge.run.reboots import Watch
 from railgauge.run.resume import CLUSTER, Earlier
 from railgauge.run.runner import Runner, ports_of
@@ -42,7 +43,6 @@ from railgauge.transport import Session
 from railgauge.transport.registry import connect
 from railgauge.transport.sessions import Sessions
 from railgauge.transport.tag import Tag
-from railgauge.transport.waits import Waits
 from railgauge.verdict.decision import RunPlan
 
 Measure = Callable[[Case], CaseResult]
@@ -93,6 +93,7 @@ class RunServices:
     ``cluster`` has the addresses at which the nodes are reached. It and ``sessions`` are made on
     first use, because the controller writes those addresses after its workers have started.
     ``decisions`` are what the engine says of each case; the controller alone has one.
+    ``running`` are the measurements that go on in this process.
     ``earlier`` is the run that this one carries on, ``recorded`` the one that it replays. ``kept``
     gives the stored result of a case; ``None`` if it was not measured.
     """
@@ -103,6 +104,7 @@ class RunServices:
     tag: Tag
     cluster: Once[Cluster]
     sessions: Once[Sessions]
+    running: RunningCases
     earlier: Earlier | None
     recorded: ReplayedRun | None
     kept: Callable[[Case], CaseResult | None]
@@ -139,10 +141,6 @@ class RunServices:
         """End the measurements of all threads; none begins another one while the block runs."""
         return self.sessions().interrupted()
 
-    def waits(self) -> Waits | None:
-        """What this process waits for at its nodes; ``None`` before it has reached one."""
-        return self.sessions.made.waits if self.sessions.made else None
-
     def hurry(self) -> None:
         """Stop waiting for nodes that cannot be reached."""
         if self.sessions.made:
@@ -169,6 +167,8 @@ def built(
     store, beside = map(store_in, places)
     tag = read_tag(folder, settings.part)
     cluster = Once(lambda: _reached(settings, store))
+    measurements = settings.platform.measurements
+    running = RunningCases(lambda case: measurements[case.measurement].typical_s * case.repeats)
     if recorded:
         sessions = Once(lambda: Sessions(cluster(), _refuse_connection))
         measure, again = _replaying(recorded, store), _replaying_again(recorded, beside)
@@ -179,9 +179,9 @@ def built(
     else:
         sessions = Once(lambda: _live(settings, cluster(), store, surveyed, tag))
         sampling = Once(lambda: _sampling(settings, cluster(), sessions()))
-        measurements = settings.platform.measurements
         hung = HungTools(lambda case: measurements[case.measurement].command)
-        runners = _Runners(settings, store, surveyed, cluster, sessions, sampling, earlier, hung)
+        known = (settings, store, surveyed, cluster, sessions, sampling, earlier, hung)
+        runners = _Runners(*known, running)
         measure, again = runners.into(store, ""), runners.into(beside, AGAIN)
 
         def measure_in(name: str) -> Measure:
@@ -202,6 +202,7 @@ def built(
         tag,
         cluster,
         sessions,
+        running,
         earlier,
         recorded,
         stored,
@@ -272,6 +273,7 @@ class _Runners:
     sampling: Once[GpuSampling]
     earlier: Earlier | None
     hung: HungTools
+    running: RunningCases
 
     def into(self, kept: Store, folder: str) -> Measure:
         """Return a function that measures and stores in ``kept``.
@@ -279,7 +281,12 @@ class _Runners:
         ``folder`` is the folder of confirmations, or empty for the run's own measurements.
         """
         runner = Once(lambda: self._runner(kept, folder))
-        return made_once(lambda case: runner().measure(case))
+
+        def measured(case: Case) -> CaseResult:
+            with self.running.measuring(case):
+                return runner().measure(case)
+
+        return made_once(measured)
 
     def _runner(self, kept: Store, folder: str) -> Runner:
         taken = taking_over(self.earlier, self.store, folder)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Case, Outcome
 from railgauge.core.naming import listed
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.core.question import CaseResult
 from railgauge.diagnosis import RunResults
 from railgauge.planning.soak import SoakRounds, folder_of
@@ -53,7 +54,8 @@ def carry_out(
     tell(f"soak: rounds until {rounds.soak.said} under load, seed {rounds.soak.seed}")
     soaking = _Soaking(rounds, base, measure_in, tell, between, at_once, interrupted)
     try:
-        soaking.run()
+        with PROGRESS_OF_PROCESS.during(f"soak of {rounds.soak.said}"):
+            soaking.run()
     except KeyboardInterrupt:
         tell(f"soak: interrupted in round {soaking.number}; --resume carries it on")
         return False

@@ -22,6 +22,7 @@ from railgauge.core.errors import BadInput, RailgaugeError, from_json, to_json
 from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import Case, Transcript
 from railgauge.core.naming import title
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.core.question import CaseResult
 from railgauge.judging import telemetry
 from railgauge.judging.stamp import Evidence
@@ -201,7 +202,7 @@ class Store:
         found = (path for path in self.folder.rglob("*") if path.is_file())
         digests = {
             path.relative_to(self.folder).as_posix(): sha256_of(path)
-            for path in sorted(found)
+            for path in PROGRESS_OF_PROCESS.counted("manifest.json: file", sorted(found))
             if path != self.folder / MANIFEST
         }
         whole = versions.stamped(MANIFEST, {"sha256": digests, **more})

@@ -14,6 +14,7 @@ from railgauge import facts as node_facts
 from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Cluster, Command, Transcript
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.facts import NodeAnswer
 from railgauge.judging import inventory
 from railgauge.judging.stamp import Evidence
@@ -34,20 +35,21 @@ _AT_ONCE = 64
 
 
 def survey(
-    cluster: Cluster, sessions: Sessions, stack: Stack | None, progress: OnAnswer
+    cluster: Cluster, sessions: Sessions, stack: Stack | None, heard: OnAnswer
 ) -> dict[str, NodeAnswer]:
     """Return the facts of every node, or the error that left none.
 
-    ``progress`` is called with each answer as it arrives; a slow node does not delay the others.
+    ``heard`` is called with each answer as it arrives; a slow node does not delay the others.
     """
     probe = NodeProbe(cluster, stack, secrets.token_hex(8))
     roots: dict[str, Transcript | NoEvidence] = {}
     if probe.as_root:
         roots.update(_answers(cluster, sessions, probe.as_root))
     found: dict[str, NodeAnswer] = {}
-    for node, answer in _answers(cluster, sessions, probe.own):
+    answers = _answers(cluster, sessions, probe.own)
+    for node, answer in PROGRESS_OF_PROCESS.arriving("survey: node", answers, len(cluster.nodes)):
         found[node] = probe.read(node, joined(answer, roots.get(node)))
-        progress(found[node])
+        heard(found[node])
     return {node.name: found[node.name] for node in cluster.nodes}
 
 

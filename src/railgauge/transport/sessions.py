@@ -20,7 +20,7 @@ from railgauge.core.errors import ConnectionLost, NodeUnreachable, NoEvidence
 from railgauge.core.exhaustion import no_fault_of_a_node
 from railgauge.core.model import Cluster, Command, Node, Transcript
 from railgauge.transport import Entry, InVain, Running, Session, never
-from railgauge.transport.waits import Waits, program
+from railgauge.transport.waits import WAITS_OF_PROCESS, Waits
 
 Done = TypeVar("Done")
 Connect = Callable[[Node], Session]
@@ -54,7 +54,7 @@ class Sessions:
         self._greet = greet
         self._was_there = was_there
         self.masked = masked
-        self.waits = Waits()
+        self.waits = WAITS_OF_PROCESS
         self._open: dict[str, _Lasting] = {}
         self._opening: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._dead: dict[str, NoEvidence] = {}
@@ -213,7 +213,7 @@ class _Lasting:
         return self._session.lost
 
     def run(self, command: Command, in_vain: InVain = never) -> Transcript:
-        with self._waits.at(command.node, program(command.argv)):
+        with self._waits.of_tool(command.node, command.argv):
             return self._masked(self._having(lambda session: session.run(command, in_vain)))
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from threading import Lock
 
@@ -15,15 +15,19 @@ _NAMED_SCRIPT = 3  # words of ``sh -c SCRIPT`` before its name
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A wait at ``node`` for ``what``: a program, or a connection. ``since_s`` is monotonic."""
+    """A wait at ``node`` for ``what``: a program, or a connection. ``since_s`` is monotonic.
+
+    ``is_tool``: a program runs there, which may take its time.
+    """
 
     node: str
     what: str
     since_s: float
+    is_tool: bool = False
 
 
 class Waits:
-    """The waits that have not ended. ``ended_s`` is when the last of the others has, monotonic.
+    """The waits that have not ended.
 
     ``news`` are lines about connections that were lost, for whoever shows the waits to take.
     """
@@ -32,12 +36,15 @@ class Waits:
         self.news: deque[str] = deque()
         self._open: set[Wait] = set()
         self._lock = Lock()
-        self.ended_s = time.monotonic()
+
+    def of_tool(self, node: str, argv: Sequence[str]) -> AbstractContextManager[None]:
+        """Wait for the program that an argv runs while the block runs."""
+        return self.at(node, program(argv), is_tool=True)
 
     @contextmanager
-    def at(self, node: str, what: str) -> Iterator[None]:
+    def at(self, node: str, what: str, *, is_tool: bool = False) -> Iterator[None]:
         """Wait for ``what`` while the block runs."""
-        wait = Wait(node, what, time.monotonic())
+        wait = Wait(node, what, time.monotonic(), is_tool)
         with self._lock:
             self._open.add(wait)
         try:
@@ -45,7 +52,6 @@ class Waits:
         finally:
             with self._lock:
                 self._open.discard(wait)
-                self.ended_s = time.monotonic()
 
     def longest_first(self) -> list[Wait]:
         with self._lock:
@@ -64,3 +70,6 @@ def program(argv: Sequence[str]) -> str:
     if tuple(argv[:2]) == ("sh", "-c"):
         return argv[_NAMED_SCRIPT] if len(argv) > _NAMED_SCRIPT else "a reading"
     return argv[0].rsplit("/", 1)[-1]
+
+
+WAITS_OF_PROCESS = Waits()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from railgauge.core.errors import BadInput
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.trend.findings import findings
 from railgauge.trend.read import night_of, read
 from railgauge.trend.sentences import sentence, summary
@@ -28,6 +29,7 @@ class NightsTold:
     earlier: tuple[str, ...] = ()
 
 
+@PROGRESS_OF_PROCESS.during("earlier nights")
 def since_last_night(folder: Path) -> NightsTold | None:
     """Compare a finished run with the earlier ones beside its folder.
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from railgauge.config.thresholds import Platform
 from railgauge.core.model import Cluster
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.core.terms import Rung, Scope
 from railgauge.diagnosis import RunResults, diagnosed, notes
 from railgauge.diagnosis.left_open.unknown import Unknown, unknown
@@ -103,6 +104,7 @@ class RunPlan:
         return part.whole_cluster(self.part, cluster) if self.part else cluster
 
 
+@PROGRESS_OF_PROCESS.during("the verdict")
 def decide(run: RunPlan, results: RunResults) -> RunVerdict:
     """Return the verdict. It depends on the order of the plan, not on the order of the results.
 

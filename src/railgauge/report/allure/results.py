@@ -21,6 +21,7 @@ from uuid import uuid4
 
 from railgauge.core import naming
 from railgauge.core.model import Judgement, Outcome
+from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.core.terms import Rung
 from railgauge.judging.record import ItemRecord
 from railgauge.report import junit
@@ -72,7 +73,7 @@ def write(run: ReportedRun, lines: ReportLines) -> None:
     )
     begun = _begun(run.results, lines)
     mask_files(run.results)
-    for item, record in records.items():
+    for item, record in PROGRESS_OF_PROCESS.counted("result", records.items()):
         base = begun.get(item) or {"uuid": str(uuid4()), "start": run.now_ms, "stop": run.now_ms}
         told = named.with_cause(of_item(base, record, run), by_item.get(item))
         told = named.with_deviation(told, accepted.get(item))

@@ -29,7 +29,6 @@ from railgauge.launchers import through
 from railgauge.transport import InVain, Running, never
 from railgauge.transport.job import GRACE_S
 from railgauge.transport.sessions import Sessions
-from railgauge.transport.waits import program
 
 _READY_LIMIT_S = 30.0
 _ANSWER_LIMIT_S = 30.0
@@ -85,7 +84,7 @@ def run(sessions: Sessions, command: Command, in_vain: InVain = never) -> Transc
         )
         daemons = _Daemons(sessions, command, desk, folder)
         try:
-            with sessions.waits.at(command.node, program(command.argv)):
+            with sessions.waits.of_tool(command.node, command.argv):
                 done = daemons.serve(launcher, in_vain)
             daemons.leave(0.0 if done.error else _LEAVE_S)
         finally:

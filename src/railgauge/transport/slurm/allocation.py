@@ -25,6 +25,7 @@ from railgauge.core.model import Cluster, Node, SlurmSettings
 from railgauge.transport import Tell
 from railgauge.transport.slurm import nodes
 from railgauge.transport.slurm.steps import ask, environment, folded, folder, last_word
+from railgauge.transport.waits import WAITS_OF_PROCESS
 
 _HOLD = ("sh", "-c", 'echo "$SLURM_JOB_ID"; exec cat >/dev/null')
 _END_LIMIT_S = 10.0
@@ -168,7 +169,8 @@ def _granted(
     job = _first_line(holder, soon_s)
     if job is None and wait_s > soon_s:
         tell(f"slurm: waiting up to {wait_s:g} s for {names}: {_why_not(_text(stderr))}")
-        job = _first_line(holder, wait_s - soon_s)
+        with WAITS_OF_PROCESS.at(names, "an allocation by Slurm"):
+            job = _first_line(holder, wait_s - soon_s)
     if job:
         return job
     message, where = _text(stderr), "transport: slurm"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -12,13 +13,13 @@ from testing.engine_bench import GOOD, LIMIT_S, PRESENT
 from testing.run_folder import store_in
 from testing.waiting import wait_until
 
-from railgauge.acceptance.measuring import LadderRun
 from railgauge.config import thresholds
 from railgauge.judging.answers import KeptAnswers
 from railgauge.leases.nodes import NodeTaken
 from railgauge.planning import plan
 from railgauge.planning.collected import About, Subject
 from railgauge.run.decided import WrittenDecisions
+from railgauge.run.ladder_run import LadderRun
 from railgauge.run.settings import RunSettings
 
 PLATFORM = thresholds.load("connectx4-homelab", ROOT / "thresholds")
@@ -27,17 +28,6 @@ SETTINGS = RunSettings(DECLARED, PLATFORM, plan.level(PLATFORM, DECLARED, "smoke
 ABOUT = About(
     Subject("measures", "host_write_bandwidth"), ("traffic",), 1, "t", ("n1", "n2"), "mlx5_0"
 )
-
-
-class Progress:
-    def __init__(self):
-        self.told = []
-
-    def begin(self):
-        self.told.append("begun")
-
-    def decided(self, unit, cases, *, is_measured):
-        self.told.append((unit.case, cases, is_measured))
 
 
 @pytest.fixture
@@ -57,26 +47,50 @@ def ladder_run(run):
     made.end()
 
 
-def test_what_was_decided_is_told_and_leases_are_kept(run, ladder_run):
-    progress, kept = Progress(), []
-    ladder_run.begin(progress, lambda: kept.append(True), 0)
+def test_what_was_decided_counts_and_leases_are_kept(run, ladder_run):
+    kept = []
+    ladder_run.begin(lambda: kept.append(ladder_run.far()), 0)
     (unit,) = ladder_run.ladder.units
     (measured,) = ladder_run.ladder.cases(unit)
     assert run.decisions.wait(measured).measured
     assert run.measured == [measured]
     wait_until(lambda: kept, LIMIT_S, "the look at the leases")
-    assert progress.told == ["begun", ("host_write_bandwidth[n1:n2-mlx5_0]", 1, True)]
+    assert kept[0].decided == 1
+    assert kept[0].of > 1
+    assert kept[0].left_s is not None
 
 
-def test_what_a_test_of_a_site_asks_for_is_measured_and_not_counted(run, ladder_run):
+def test_what_a_test_of_a_site_asks_for_is_measured_and_does_not_count(run, ladder_run):
     """The engine would end by an error that says nothing about the cluster."""
-    progress, kept, other = Progress(), [], case("n2", "n1")
-    ladder_run.begin(progress, lambda: kept.append(True), 0)
+    kept, other = [], case("n2", "n1")
+    ladder_run.begin(lambda: kept.append(ladder_run.far().decided), 0)
     assert run.decisions.request(other) == PRESENT
     wait_until(lambda: len(kept) == 2, LIMIT_S, "both looks at the leases")
     assert run.decisions.error is None
     assert other in run.measured
-    assert len(progress.told) == 2
+    assert kept[-1] == 1
+
+
+def test_what_is_next_is_told_while_something_is_measured(run):
+    second = replace(ABOUT, nodes=("n2", "n1"))
+    made, seen = LadderRun(SETTINGS, run, [("x", ABOUT), ("y", second)]), []
+
+    def is_next():
+        return made.far().following == "host_write_bandwidth[n2:n1-mlx5_0]"
+
+    def measure(one):
+        if one.nodes == ABOUT.nodes:
+            wait_until(is_next, LIMIT_S, "the second as the next one")
+        seen.append(one)
+        return GOOD
+
+    run.measure = measure
+    made.begin(lambda: None, 0)
+    wait_until(lambda: made.far().decided == 2, LIMIT_S, "both measurements")
+    assert len(seen) == 2
+    wait_until(lambda: made.far().following == "", LIMIT_S, "nothing that is next")
+    made.end()
+    assert made.far() is None
 
 
 def test_before_it_begins_there_is_nothing_to_end_or_to_judge(run):
@@ -85,30 +99,19 @@ def test_before_it_begins_there_is_nothing_to_end_or_to_judge(run):
     assert list(made.judged({"x"})) == []
 
 
-class Ending:
-    def __init__(self):
-        self.told = []
-
-    def wrong(self, what, error):
-        self.told.append((what, error))
-
-
 DEFECT = ZeroDivisionError("oops")
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
-    [(None, []), (DEFECT, [("the measurements were ended", DEFECT)]), ("taken", [])],
+    ("error", "told"), [(None, None), (DEFECT, DEFECT), (NodeTaken("somebody has it"), None)]
 )
 def test_an_error_of_the_engine_is_reported_once(run, ladder_run, error, told):
     """That of a node that another run has taken is reported where it was found."""
-    ending = Ending()
-    run.decisions.error = NodeTaken("somebody has it", where="n1") if error == "taken" else error
-    ladder_run.report_error(ending)
-    assert ending.told == told
+    run.decisions.error = error
+    assert ladder_run.error() is told
 
 
 def test_a_lack_of_this_machine_is_raised(run, ladder_run):
     run.decisions.error = OSError(errno.ENOSPC, "No space left on device")
     with pytest.raises(OSError, match="No space"):
-        ladder_run.report_error(Ending())
+        ladder_run.error()

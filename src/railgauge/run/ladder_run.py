@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from railgauge.acceptance.ending import Ending
+from railgauge.core import naming
 from railgauge.diagnosis import RunResults
 from railgauge.judging.answers import AheadAssessor
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.record import ItemRecord
 from railgauge.leases.nodes import NodeTaken
+from railgauge.planning import forecast
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.work_queue import Unit
-from railgauge.report.progress import RunProgress
 from railgauge.run import storage
 from railgauge.run.engine import LadderEngine, Measuring
 from railgauge.run.ladder import Items, Ladder
+from railgauge.run.progress.ladder import LadderProgress
+from railgauge.run.progress.state import HowFar
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
 from railgauge.run.unit_judge import Judging
@@ -29,10 +31,10 @@ class LadderRun:
         scope = DemandInputs(settings.platform, settings.declared, settings.level)
         self.ladder = Ladder(scope, items)
         self._engine: LadderEngine | None = None
+        self._is_over = False
+        self._progress = LadderProgress(forecast.work(settings.platform, settings.level))
 
-    def begin(
-        self, progress: RunProgress, keep_leases: Callable[[], None], most_wrong: int
-    ) -> None:
+    def begin(self, keep_leases: Callable[[], None], most_wrong: int) -> None:
         """Begin to measure; ``keep_leases`` is called after each measurement.
 
         The run stops when ``most_wrong`` items have gone wrong, unless that is 0.
@@ -41,7 +43,7 @@ class LadderRun:
         def decided(unit: Unit, is_measured: bool) -> None:
             if unit.items:  # else somebody's test has asked for a case of no item
                 cases = len(self.ladder.cases(unit))
-                progress.decided(unit, cases, is_measured=is_measured)
+                self._progress.decided(unit, cases, is_measured=is_measured)
             keep_leases()
 
         settings, run = self._settings, self._run
@@ -60,7 +62,7 @@ class LadderRun:
         )
         measuring = Measuring(run.measure, run.interrupted, settings.at_once, decided)
         self._engine = LadderEngine(self.ladder, judging, measuring, run.decisions)
-        progress.begin()
+        self._progress.begin()
         self._engine.begin()
 
     def _findings(self, records: Mapping[str, ItemRecord]) -> RunResults:
@@ -71,15 +73,27 @@ class LadderRun:
         """End what is measured now."""
         if self._engine:
             self._engine.end()
+            self._is_over = True
+
+    def far(self) -> HowFar | None:
+        """How far the ladder is while it is carried out."""
+        if self._engine is None or self._is_over:
+            return None
+        following = self._engine.following
+        case = (
+            next(iter(self.ladder.cases(following)), None)
+            if following and following.items
+            else None
+        )
+        return self._progress.far(naming.title(case) if case else "")
 
     def judged(self, ids: Collection[str]) -> Iterator[ItemRecord]:
         """Judge the items with these ids that were measured, by their evidence alone."""
         return self._engine.judged(ids) if self._engine and ids else iter(())
 
-    def report_error(self, ending: Ending) -> None:
-        """Report the error that ended the measurements; raises a lack of this machine."""
+    def error(self) -> BaseException | None:
+        """The error that ended the measurements; raises it if this machine lacks something."""
         error = self._run.decisions.error
         if error and storage.is_lack(error):
             raise error
-        if error and not isinstance(error, NodeTaken):  # which was reported where it was found
-            ending.wrong("the measurements were ended", error)
+        return None if isinstance(error, NodeTaken) else error  # reported where it was found
