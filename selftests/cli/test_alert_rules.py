@@ -9,7 +9,8 @@ from datetime import datetime, timezone
 
 import pytest
 import yaml
-from test_metrics_command import INVENTORY, cause, complaints, folder_of, item, parsed, put
+from test_dashboard import complaints
+from test_metrics_command import INVENTORY, cause, folder_of, item, parsed, put
 from testing import programs
 from testing.places import ROOT
 

@@ -294,4 +294,6 @@ def test_a_fault_that_was_logged_again_counts_since_its_last_line():
         assert "(3 lines, since boot, the last one later)" in one.reason
         assert "again" in one.reason
     assert LogSince("later", number=9).of((again,)) == ()
-    assert LogSince().of((once, again)) == (once, again)
+    assert LogSince("later", at_us=9e6).of((again,)) == (again,)
+    first_of_all = LoggedFault(f"3,0,0,-;{XID}", 1)
+    assert LogSince().of((first_of_all, once, again)) == (first_of_all, once, again)

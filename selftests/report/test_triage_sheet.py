@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testing.places import ROOT
+from testing.node_conditions import conditions
 
 from railgauge.core.errors import BadInput
 from railgauge.diagnosis.catalogue import CATALOGUE
@@ -70,20 +70,6 @@ def places(made: TriageSheet) -> list[tuple[str, str]]:
 def all_formats(made: TriageSheet) -> list[str]:
     lines = (printed.table(made), commands.slurm(made), commands.kubernetes(made))
     return [*("\n".join(each) for each in lines), cells.lines(made)]
-
-
-def conditions(made: TriageSheet) -> dict[str, dict[str, str]]:
-    """The condition that each line of ``npd`` gives its node, as a shell would read the lines."""
-    found = {}
-    for line in (line for line in commands.npd(made) if not line.startswith("#")):
-        assert line.isprintable()
-        *words, node, status, kind, patch = shlex.split(line)
-        assert words == ["kubectl", "patch", "node"]
-        assert (status, kind) == ("--subresource=status", "--type=strategic")
-        (condition,) = json.loads(patch.removeprefix("--patch="))["status"]["conditions"]
-        assert node not in found
-        found[node] = condition
-    return found
 
 
 def scontrol(made: TriageSheet) -> list[list[str]]:
@@ -260,42 +246,6 @@ def test_a_node_is_drained_once_with_its_causes_in_the_reason(tmp_path):
     cordon = [line for line in commands.kubernetes(made) if not line.startswith("#")]
     assert cordon == ["kubectl cordon n1"]
     assert any(line.startswith("# n1: railgauge: link-down") for line in commands.kubernetes(made))
-
-
-def test_each_node_of_which_the_run_tells_gets_one_condition(tmp_path):
-    made = sheet_of(
-        tmp_path,
-        cause("cpu-governor", "n[1-2]"),
-        cause("link-down", "n1", "mlx5_3"),
-        cause("slow-nic", "n3|n4", "mlx5_0", confidence="open"),
-        open_=(unknown("n[5-6]", "a measurement of it was not run"),),
-        nodes=("n1", "n2", "n3", "n4", "n5", "n6", "n7"),
-        suspects=True,
-    )
-    found = conditions(made)
-    status = {node: (one["status"], one["reason"]) for node, one in found.items()}
-    unknown_, fine = ("Unknown", "NotKnown"), ("False", "NoFault")
-    assert status == {
-        "n1": ("True", "LinkDown"), "n2": fine, "n3": unknown_, "n4": unknown_, "n5": unknown_,
-        "n6": unknown_, "n7": fine,
-    }  # fmt: skip
-    assert {one["type"] for one in found.values()} == {commands.CONDITION}
-    assert found["n1"]["message"] == ("railgauge: link-down mlx5_3, run 20260131-020000-prod")
-    assert found["n5"]["message"].startswith("railgauge: not known: ")
-
-
-def test_a_suspect_that_is_not_listed_is_not_told_to_be_without_a_fault(tmp_path):
-    made = sheet_of(tmp_path, SUSPECT, nodes=("n1", "n2", "n3"))
-    assert list(conditions(made)) == ["n3"]
-
-
-def test_a_verdict_without_the_nodes_of_its_cluster_clears_no_condition_of_others(tmp_path):
-    assert list(conditions(sheet_of(tmp_path, cause("link-down", "n1")))) == ["n1"]
-
-
-def test_the_condition_is_none_that_the_detector_itself_sets():
-    example = (ROOT / "examples" / "node-problem-detector.json").read_text(encoding="utf-8")
-    assert commands.CONDITION not in example
 
 
 def test_each_list_of_commands_says_that_nothing_was_run(tmp_path):

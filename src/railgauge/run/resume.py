@@ -34,6 +34,7 @@ from railgauge.planning.pairing import ALTERNATING
 from railgauge.planning.soak import is_of_soak
 from railgauge.run import unchanged
 from railgauge.run.case_files import case_file
+from railgauge.run.changed_facts import differing
 from railgauge.run.newer import refuse_newer
 from railgauge.run.prepare import JOURNAL
 from railgauge.run.store import EARLIER, MANIFEST, Store, kept_in
@@ -281,7 +282,7 @@ class Earlier:
         Its boot id, its clock and the length of its kernel's log are left out.
         """
         for node, was, now in self._surveyed(facts):
-            if paths := list(_differing(was, now)):
+            if paths := list(differing(was, now)):
                 more = f" and {len(paths) - _MOST_CHANGES} more" * (len(paths) > _MOST_CHANGES)
                 yield node, ", ".join(paths[:_MOST_CHANGES]) + more
 
@@ -386,25 +387,3 @@ def _unreached(kind: str) -> bool:
     """Whether an error means that nothing was run; a command that timed out was."""
     error = from_json({"kind": kind, "what": "", "where": "", "remedy": ""})
     return isinstance(error, TransportError) and kind != CommandTimedOut.kind
-
-
-_OTHER_EACH_TIME = frozenset({"boot_id", "clock_offset_s", "kernel_log", "kernel_faults"})
-
-
-def _differing(was: Any, now: Any, path: str = "") -> Iterator[str]:
-    """The paths at which two JSON values differ, each with both values, shortened."""
-    if was == now:
-        return
-    if isinstance(was, dict) and isinstance(now, dict):
-        for key in sorted({*was, *now} - _OTHER_EACH_TIME):
-            yield from _differing(was.get(key), now.get(key), f"{path}.{key}" if path else key)
-    elif isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
-        for index, (one, other) in enumerate(zip(was, now, strict=True)):
-            yield from _differing(one, other, f"{path}.{index}")
-    else:
-        yield f"{path.removeprefix('facts.')}: {_short(was)} -> {_short(now)}"
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 40 else f"{text[:37]}..."  # noqa: PLR2004
