@@ -8,6 +8,7 @@ shift
 cd "$(dirname "$0")/.."
 settings=$(mktemp -d)
 trap 'rm -rf "$settings"' EXIT
+trap 'exit 1' HUP INT TERM
 "${PYTHON:-python3}" image/pip_settings.py "$settings"
 # podman would take a step from its cache although what is mounted there has changed.
 podman build --layers=false --quiet --network=host --target="$stage" --tag="railgauge-$stage" \

@@ -15,6 +15,7 @@ PLACE = "/run/pip"
 """Where the build finds the folder."""
 
 _SECTIONS = ("global", "install", ":env:")  # pip reads them in this order; the last one counts
+_PLACE_OF_FILE = ":env:.config-file"
 
 
 def settings() -> dict[str, str]:
@@ -26,7 +27,7 @@ def settings() -> dict[str, str]:
         key.removeprefix(f"{section}."): str(ast.literal_eval(value))
         for section in _SECTIONS
         for key, _, value in rows
-        if key.startswith(f"{section}.")
+        if key.startswith(f"{section}.") and key != _PLACE_OF_FILE
     }
 
 
@@ -36,8 +37,10 @@ def copied(word: str, folder: Path) -> str:
     if not source.is_absolute() or not source.exists():
         return word
     name = "-".join(source.parts[1:])
-    copy = shutil.copytree if source.is_dir() else shutil.copyfile
-    copy(source, folder / name)
+    if source.is_dir():
+        shutil.copytree(source, folder / name, dirs_exist_ok=True)
+    else:
+        shutil.copyfile(source, folder / name)
     return f"{PLACE}/{name}"
 
 

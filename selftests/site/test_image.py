@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +35,7 @@ runroot = "{0}/run"
 """
 # As OpenShift runs it: by a user whom the image does not know, in the group of all its files.
 UNKNOWN = "--user=4711:0"
+SETTING = "packages.known.example"
 
 Podman = Callable[..., str]
 
@@ -56,7 +57,7 @@ def root(folder: Path, podman: Podman) -> Path:
 
 
 @pytest.fixture(scope="module")
-def podman(folder: Path) -> Podman:
+def podman(folder: Path) -> Iterator[Podman]:
     """podman with a store of its own: its standard output."""
     asked("runc")
     if os.geteuid() != 0:
@@ -70,7 +71,9 @@ def podman(folder: Path) -> Podman:
     def run(*words: object, by: object = program, **more: str) -> str:
         return carry_out(by, *words, cwd=folder, **variables, **more)
 
-    return run
+    yield run
+    # podman leaves its store mounted, and pytest could not remove it.
+    subprocess.run(["umount", folder / "store" / "overlay"], capture_output=True, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +94,8 @@ def image(base: str, podman: Podman, folder: Path) -> str:
     (built.source / "dist").mkdir()
     shutil.copy(built.wheel, built.source / "dist")
     script = built.source / "image" / "build.sh"
-    podman("control", f"--build-arg=BASE={base}", by=script, PYTHON=sys.executable)
+    settings = {"PYTHON": sys.executable, "PIP_TRUSTED_HOST": SETTING}
+    podman("control", f"--build-arg=BASE={base}", by=script, **settings)
     return "railgauge-control"
 
 
@@ -115,19 +119,19 @@ def test_its_user_has_no_rights_and_its_programs_start(image: str, podman: Podma
     assert [words for words in told if words not in said] == []
 
 
-def test_it_holds_the_tested_packages_and_none_of_the_settings_of_pip(
-    image: str, podman: Podman
-) -> None:
-    said = podman(
-        "run", "--rm", "--network=none", image, "sh", "-c", "pip freeze; pip config list; ls /run"
-    )
+def test_it_holds_the_tested_packages(image: str, podman: Podman) -> None:
+    said = podman("run", "--rm", "--network=none", image, "pip", "freeze")
     tested = re.findall(r"^[\w.-]+==\S+", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
-    lines = said.lower().replace("_", "-")
-    installed = re.findall(r"^[\w.-]+==\S+$", lines, re.MULTILINE)
+    installed = re.findall(r"^[\w.-]+==\S+$", said.lower().replace("_", "-"), re.MULTILINE)
     assert len(installed) > 20
     assert set(installed) <= set(tested)
-    assert "\npip" not in said
-    assert not re.search(r"^(global|:env:)\.", said, re.MULTILINE)
+
+
+def test_no_setting_of_pip_stays_in_it(image: str, podman: Podman) -> None:
+    look = f"pip config list; grep -rl {SETTING} /etc /home /opt /root /run /site /tmp /var || :"
+    run = ("run", "--rm", "--network=none", "--user=0", image, "sh", "-euc", look)
+    assert podman(*run) == ""
+    assert SETTING not in podman("inspect", image) + podman("history", "--no-trunc", image)
 
 
 def test_debian_has_every_package_of_the_image_for_nodes(root: Path) -> None:
