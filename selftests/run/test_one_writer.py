@@ -27,6 +27,7 @@ WRITE_THEMSELVES = {
     "bundle/merging.py": "files of runs and bundles, byte by byte, whose digests count",
     "bundle/unpack.py": "files of a bundle, byte by byte, whose digests count",
     "cli/allure.py": "settings of a program, in a temporary folder",
+    "cli/requalify.py": "deviations that the run has masked, in a temporary folder",
     "cli/thresholds.py": "a platform file to check, in a temporary folder",
     "report/certificate/printing.py": "a page to print, in a temporary folder",
     "leases/files.py": "locks",
