@@ -87,7 +87,7 @@ def lost(cannot_run: Any, tmp_path_factory: pytest.TempPathFactory) -> SimpleNam
 def test_the_run_names_the_node_within_a_minute_and_ends(lost: SimpleNamespace) -> None:
     assert lost.code == 10, lost.said
     assert lost.waited_s is not None, lost.said
-    assert lost.waited_s < 15
+    assert lost.waited_s < 25, "a tool is awaited from twice its usual time and 10 s on"
     assert lost.named_s is not None, lost.said
     assert 30 < lost.named_s < 60
     assert lost.ended_s < 120

@@ -47,7 +47,7 @@ def test_corrupt_results_behind_a_gate_stop_the_run_too(bench_of):
     one = bench_of((0, "a"), (3, "a", COLLECTIVE), (4, "a"), slow={"a"}, corrupt={"a"}, at_once=1)
     one.carry_out()
     assert one.known() == [Decision(measured=True, blockers=("item0",)), None]
-    (record,) = one.engine.judged({"item1"})
+    ((_, record),) = one.engine.judged({"item1"})
     assert (record.outcome, record.blocked_by) == (Outcome.FAILED, ())
 
 
@@ -178,12 +178,12 @@ def test_what_was_measured_is_judged_if_it_is_asked_for(bench_of):
     one.engine.begin()
     wait_until(lambda: len(one.decided) == 5, LIMIT_S, "all but one")
     one.engine.end()
-    every = {record.id: record for record in one.engine.judged({f"item{n}" for n in range(6)})}
+    every = {record.id: record for _, record in one.engine.judged({f"item{n}" for n in range(6)})}
     assert {name: (one.outcome, one.blocked_by) for name, one in every.items()} == {
         "item2": (Outcome.FAILED, ()),
         "item4": (Outcome.PASSED, ()),
     }
-    assert [record.id for record in one.engine.judged({"item1", "item2"})] == ["item2"]
+    assert [record.id for _, record in one.engine.judged({"item1", "item2"})] == ["item2"]
     assert list(one.engine.judged(())) == []
 
 

@@ -173,7 +173,7 @@ def test_an_old_xdist_is_named_although_its_import_fails_first(
     project: Project, tmp_path: Path
 ) -> None:
     """The plugin could not be imported with it, and pytest ended with 1: rejected."""
-    first = with_version(tmp_path, "pytest-xdist", "3.6.1")
+    first = with_version(tmp_path, "pytest-xdist", "3.5.0")
     (first / "sitecustomize.py").write_text(
         "import xdist.workermanage as old\ndel old.parse_tx_spec_config\n"
     )
@@ -181,7 +181,7 @@ def test_an_old_xdist_is_named_although_its_import_fails_first(
     done = started(project, (sys.executable,), first, words)
     assert done.returncode in NO_VERDICT, done.stdout + done.stderr
     (line,) = lines_of(done)
-    assert "pytest-xdist 3.6.1 is installed, but railgauge needs pytest-xdist>=3.7" in line
+    assert "pytest-xdist 3.5.0 is installed, but railgauge needs pytest-xdist>=3.6" in line
     assert "Traceback" not in done.stdout + done.stderr
 
 

@@ -13,7 +13,7 @@ from railgauge.transport.sessions import Sessions
 def test_the_nodes_of_an_allocation_are_asked(slurm: Slurm) -> None:
     with opened(cluster("n01", "n02", partition="main")) as reached:
         sessions = Sessions(reached, lambda node: connect("slurm", node))
-        found = cells(asked(reached, None, None, sessions, lambda _: None))
+        found = cells(asked(reached, None, None, sessions))
     for row in found.values():
         assert row["reach"].found.startswith("steps of the Slurm job ")
         assert row["lease"].found == "allotted to this command alone"

@@ -1,4 +1,4 @@
-"""KeptAnswers that were given before an item asks for them: a case is parsed and judged once. Pure.
+"""Answers that were given before an item asks for them: a case is parsed and judged once. Pure.
 
 The engine judges a measurement as soon as it is made. Its items ask the same questions later, in
 the order of pytest, when the output would have to be read and parsed again.
@@ -15,7 +15,7 @@ from railgauge.judging.assessor import Assessor
 
 
 class KeptAnswers:
-    """KeptAnswers, each for as many items as will ask. Several threads may use it at once."""
+    """Answers, each for as many items as will ask. Several threads may use it at once."""
 
     def __init__(self) -> None:
         self._changing = Lock()

@@ -105,13 +105,13 @@ class LadderEngine:
         if self._decisions.error:
             raise self._decisions.error
 
-    def judged(self, ids: Collection[str]) -> Iterator[ItemRecord]:
+    def judged(self, ids: Collection[str]) -> Iterator[JudgedRow]:
         """Judge the items with these ids that were measured, by their evidence alone."""
         for unit in self._work.units:
             for row in self._work.rows(unit):
                 decided = self._decisions.known(row.case) if row.case else None
                 if decided and decided.measured and row.item.id in ids:
-                    yield self._judge.judged(row, decided)
+                    yield row, self._judge.judged(row, decided)
 
     # --- the conductor ---
 
@@ -151,12 +151,9 @@ class LadderEngine:
                 return
             unmeasured = list[tuple[Unit, tuple[str, ...]]]()
             for unit in units:
-                blockers = self._judge.blockers(unit) if unit.items else ()
-                if partners := self._judge.partners(unit, blockers):
-                    if not set(partners) <= set(unit.nodes):
-                        self._queue.put_off(unit, partners)
-                        continue
-                    blockers = self._judge.unexplained(unit, blockers, self._decisions.known)
+                blockers = self._blockers(unit)
+                if blockers is None:
+                    continue
                 if unit.case and (not blockers or self._judge.is_checked(unit)):
                     self._occupy(unit)
                     self._running[unit] = blockers
@@ -167,6 +164,17 @@ class LadderEngine:
             for unit, blockers in unmeasured:
                 blocked = Decision(blockers=blockers)
                 self._decide(unit, dict.fromkeys(self._work.cases(unit), blocked))
+
+    def _blockers(self, unit: Unit) -> tuple[str, ...] | None:
+        """What blocks a unit; ``None`` if it was put off, because its partners' pairs may tell."""
+        blockers = self._judge.blockers(unit) if unit.items else ()
+        partners = self._judge.partners(unit, blockers)
+        if not set(partners) <= set(unit.nodes):
+            self._queue.put_off(unit, partners)
+            return None
+        if not partners:
+            return blockers
+        return self._judge.unexplained(unit, blockers, self._decisions.known)
 
     def _occupy(self, unit: Unit) -> None:
         if not self._busy.isdisjoint(unit.nodes):  # a bug of the queue must not cost a figure

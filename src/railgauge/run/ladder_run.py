@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 
 from railgauge.core import naming
 from railgauge.diagnosis import RunResults
@@ -89,7 +90,9 @@ class LadderRun:
 
     def judged(self, ids: Collection[str]) -> Iterator[ItemRecord]:
         """Judge the items with these ids that were measured, by their evidence alone."""
-        return self._engine.judged(ids) if self._engine and ids else iter(())
+        for row, item in self._engine.judged(ids) if self._engine and ids else ():
+            assert row.case
+            yield replace(item, transcript=self._run.store.transcript_name(row.case))
 
     def error(self) -> BaseException | None:
         """The error that ended the measurements; raises it if this machine lacks something."""
