@@ -115,8 +115,7 @@ class AcceptanceRun:
                 return False
             # What these found may leave a smaller question, such as which NIC of a node.
             before = (*before, *asked)
-            more = confirming.lacking_partners(self.findings(), tell, before) if may_ask else ()
-            asked = more
+            asked = confirming.lacking_partners(self.findings(), tell, before) if may_ask else ()
         return True
 
     def _suspects(self, tell: Tell, *, may_ask: bool) -> Sequence[Remeasurement]:

@@ -21,7 +21,7 @@ from railgauge.core.model import Case, Outcome
 from railgauge.core.question import CaseResult
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.work_queue import Unit, WorkQueue
-from railgauge.run.decided import Decision, Decisions
+from railgauge.run.decided import Decision, Decisions, MeasuringError
 from railgauge.run.unit_judge import Decided, JudgedRow, Judging, UnitJudge, Units, is_of_one_case
 from railgauge.verdict.unanswered import NEVER_RAN
 
@@ -96,7 +96,10 @@ class LadderEngine:
         sys.setswitchinterval(self._switch_s)
 
     def carry_out(self) -> None:
-        """Measure until every unit is decided, or the run stops. Raises what ended it."""
+        """Measure until every unit is decided, or the run stops. Raises what ended it.
+
+        Raises ``MeasuringError`` if an error of the suite kept a case from being measured.
+        """
         self.begin()
         try:
             self._is_through.wait()
@@ -104,6 +107,10 @@ class LadderEngine:
             self.end()
         if self._decisions.error:
             raise self._decisions.error
+        for case in (case for unit in self._work.units for case in self._work.cases(unit)):
+            decided = self._decisions.known(case)
+            if decided and decided.broken:
+                raise MeasuringError(f"{case.key}: {decided.broken}")
 
     def judged(self, ids: Collection[str]) -> Iterator[JudgedRow]:
         """Judge the items with these ids that were measured, by their evidence alone."""

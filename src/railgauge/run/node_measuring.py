@@ -18,7 +18,7 @@ from railgauge.judging.assessor import Assessor
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import alone, plan
 from railgauge.planning.work_queue import Unit
-from railgauge.run.decided import Decisions, MeasuringError
+from railgauge.run.decided import Decisions
 from railgauge.run.engine import LadderEngine, Measuring
 from railgauge.run.holding import Holding
 from railgauge.run.ladder import LadderRow
@@ -122,15 +122,10 @@ def measured(
 
 
 def _blocked(units: NodeUnits, decisions: Decisions) -> Mapping[Case, tuple[str, ...]]:
-    """Which items blocked each case. Raises ``MeasuringError`` for an error of the suite."""
-    found = {}
-    for case in (case for unit in units.units for case in units.cases(unit)):
-        decided = decisions.known(case)
-        if decided and decided.broken:
-            raise MeasuringError(f"{case.key}: {decided.broken}")
-        if decided and decided.blockers:
-            found[case] = decided.blockers
-    return found
+    """Which items blocked each case that is not measured, or only for its results."""
+    cases = [case for unit in units.units for case in units.cases(unit)]
+    known = ((case, decisions.known(case)) for case in cases)
+    return {case: decided.blockers for case, decided in known if decided and decided.blockers}
 
 
 @contextmanager

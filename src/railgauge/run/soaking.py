@@ -19,7 +19,7 @@ from railgauge.core.question import CaseResult
 from railgauge.diagnosis import RunResults
 from railgauge.planning.soak import SoakRounds, folder_of
 from railgauge.run.case_files import text_file
-from railgauge.run.decided import Decisions, MeasuringError
+from railgauge.run.decided import Decisions
 from railgauge.run.engine import LadderEngine, Measuring
 from railgauge.run.soak import load
 from railgauge.run.soak.causes import lasting
@@ -118,14 +118,9 @@ class _Soaking:
             results[case] = measure_case(case)
             return results[case]
 
-        decisions = Decisions()
         measuring = Measuring(measure, self.interrupted, self.at_once)
-        about = (judged.units, judged.judging, measuring, decisions, judged.facts.values())
+        about = (judged.units, judged.judging, measuring, Decisions(), judged.facts.values())
         LadderEngine(*about).carry_out()
-        for one in judged.units.cases_of_round:
-            decided = decisions.known(one.case)
-            if decided and decided.broken:
-                raise MeasuringError(f"{one.case.key}: {decided.broken}")
 
     def _told(self, judged: Round, measured: int) -> str:
         """The line of a round."""
