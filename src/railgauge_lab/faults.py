@@ -100,6 +100,9 @@ _FAULTS = {
         hard.slow_pcie_path,
     ),
     "corrupt": _Kind("GPU number DEVICE computes wrong results", hard.corrupt),
+    "wrong-bit": _Kind(
+        "GPU number DEVICE computes one wrong bit in hundreds of training steps", hard.wrong_bit
+    ),
     "governor": _Kind("the CPU governor is powersave", soft.governor),
     "boost-off": _Kind("the CPUs do not run above their base frequency", soft.boost_off),
     "numa-balancing": _Kind("automatic NUMA balancing is on", soft.numa_balancing),

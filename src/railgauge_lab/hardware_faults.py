@@ -72,6 +72,10 @@ def corrupt(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     fault_places.gpu(node, fault)["computes_wrong"] = True
 
 
+def wrong_bit(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    fault_places.gpu(node, fault)["flips_a_bit"] = True
+
+
 def slow_xgmi(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
     change = platform["faults"].get(fault.name)
     if change is None:

@@ -30,7 +30,7 @@ NEVER = "never"  # a pipe that nobody writes to: a shell waits there until it is
 # The modules of sim whose tools are forked; the tools of the others start programs or are rare.
 FORKED = frozenset((
     "amd", "collective", "dcgmi", "ethtool", "gemm", "host", "iperf", "kernel_log", "metax", "mpi",
-    "nvbandwidth", "nvidia", "ofed", "perftest", "slurm", "transferbench", "verbs", "vllm",
+    "nvbandwidth", "nvidia", "ofed", "perftest", "slurm", "train", "transferbench", "verbs", "vllm",
 ))  # fmt: skip
 _READ_BYTES = 1 << 16
 _STREAMS = 3

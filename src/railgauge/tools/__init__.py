@@ -68,6 +68,7 @@ _RUN = {
     },
     "mpi-bench": Registered("railgauge.tools.mpi_bench", keys=("mpi_bench",)),
     "gemm-bench": Registered("railgauge.tools.gemm_bench", is_of_each_gpu=True),
+    "train-bench": Registered("railgauge.tools.train_bench"),
     "gpu-burn": Registered(
         "railgauge.tools.gpu_burn", keys=("gpu-burn", "gpu_burn"), is_of_each_gpu=True
     ),

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 _BYTES_PER_WORD = 4
 # Tools that load GPUs, NICs or both: each run of them is one measurement of the node.
 MEASURES = frozenset(
-    {"perftest", "iperf", "gemm", "transferbench", "nvbandwidth", "dcgmi", "vllm", "collective"}
+    {
+        *("perftest", "iperf", "gemm", "transferbench", "nvbandwidth", "dcgmi", "vllm"),
+        *("collective", "train"),
+    }
 )
 _ETHERNET_MTU = 8244
 # Clock ticks for which the CPUs of a virtual node want to work in one measurement.

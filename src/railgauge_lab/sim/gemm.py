@@ -40,7 +40,7 @@ def run(_tool: str, arguments: list[str], node: Node) -> int:
     except UsageError as error:
         sys.stderr.write(f"gemm-bench: error: {error}\n")
         return 2
-    gpus = _visible(node)
+    gpus = visible(node)
     known = figures.load(node["figures"]).get("alone", {})
     if asked["devices"] != "gpu" or not gpus or asked["form"] not in known:
         sys.stderr.write(f"gemm-bench: cannot measure {asked['form']}: {_why(asked, gpus)}\n")
@@ -74,7 +74,7 @@ def _read(arguments: list[str]) -> Run:
     return counts | {"devices": given["devices"], "form": words[0]}
 
 
-def _visible(node: Node) -> list[tuple[int, dict[str, Any]]]:
+def visible(node: Node) -> list[tuple[int, dict[str, Any]]]:
     """Return the GPUs that the login's variables leave, each with its number on the node."""
     every = list(enumerate(node["gpus"]))
     for name in _VISIBLE:
@@ -97,7 +97,7 @@ def _header(asked: Run, gpus: list[tuple[int, dict[str, Any]]], node: Node) -> l
         f"gemm-bench run format={asked['form']} devices=gpu size={asked['size']} "
         f"iterations={asked['iterations']} warmup_s={asked['warmup']} cycles={asked['cycles']} "
         f"seed={asked['seed']}",
-        f"gemm-bench library torch {_TORCH}+{_built(node['smi'])}",
+        f"gemm-bench library {library(node)}",
         f"gemm-bench host {node['name']}",
         *(
             f"gemm-bench device gpu{place} uuid={uuid(gpu)} name={gpu['model']}"
@@ -106,11 +106,13 @@ def _header(asked: Run, gpus: list[tuple[int, dict[str, Any]]], node: Node) -> l
     ]
 
 
-def _built(smi: dict[str, str]) -> str:
-    """Return for which stack the library was built, as its version says."""
+def library(node: Node) -> str:
+    """Return the node's PyTorch, with the stack for which it was built."""
+    smi = node["smi"]
     if "cuda" in smi:
-        return f"cu{smi['cuda'].replace('.', '')}"
-    return f"rocm{smi['rocm'][:3]}" if "rocm" in smi else f"metax{smi['maca']}"
+        return f"torch {_TORCH}+cu{smi['cuda'].replace('.', '')}"
+    built = f"rocm{smi['rocm'][:3]}" if "rocm" in smi else f"metax{smi['maca']}"
+    return f"torch {_TORCH}+{built}"
 
 
 def _rates(asked: Run, node: Node, number: int) -> list[float]:

@@ -69,10 +69,9 @@ def run_job(job: Program, slots: list[tuple[Node, int]], environment: dict[str, 
         _tell_cores(slots, *job["bound"])
     for node in {node["name"]: node for node, _ in slots}.values():
         counters.count_errors(node)
-    if name.endswith("_perf"):
-        from .collective import run_job as collective  # noqa: PLC0415 - only collectives need it
-
-        return collective(name, job["arguments"], slots, given)
+    owner = sys.modules[f"{__package__}.main"].module(slots[0][0]["tools"][name])
+    if hasattr(owner, "run_job"):  # its ranks work together
+        return owner.run_job(name, job["arguments"], slots, given)  # type: ignore[no-any-return]
     return _one_each(name, job["arguments"], slots)
 
 
