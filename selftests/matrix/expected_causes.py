@@ -37,6 +37,7 @@ CAUSES = {
     "mtu": "mtu-mismatch",
     "firmware": "firmware-mismatch",
     "corrupt": "data-corruption",
+    "wrong-bit": "data-corruption",
     "remap-failed": "gpu-memory-errors",
     "ecc-off": "gpu-ecc-off",
     "power-cap": "gpu-power-capped",
@@ -105,6 +106,8 @@ OF_CPUS = frozenset({"boost-off"})
 OF_GUIDS = frozenset({"guid-unset"})
 # Likewise, and drawn after those.
 OF_FIRST_DAY = frozenset({"name-unresolved", "logged-before"})
+# Likewise, but the study of unknown faults draws it.
+OF_TRAINING = frozenset({"wrong-bit"})
 DRAWN_LAST = (
     OF_ACCESS | OF_KERNEL | OF_LOAD | OF_COUNTERS | OF_GUESTS | OF_CPUS | OF_GUIDS | OF_FIRST_DAY
 )

@@ -9,9 +9,10 @@ import pytest
 from testing.places import ROOT
 
 MOST_LINES = 400
-# A node runs the first by itself, so that it must be one file. The others are still to be split.
+# A node runs the first two alone, so that each must be one file. The others are still to be split.
 LONGER = {
     "src/railgauge/tools/gemm_bench/program.py",
+    "src/railgauge/tools/train_bench/program.py",
     "selftests/matrix/blind_count.py",
     "selftests/matrix/test_blind_study.py",
     "selftests/testing/transport_contract.py",

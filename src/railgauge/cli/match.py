@@ -130,6 +130,13 @@ def _products(platform: Platform, measurement: Measurement, parsed: Parsed) -> _
     yield "devices", parsed.summary.get("devices"), measurement.options.get("devices", "gpu")
 
 
+def _training(platform: Platform, measurement: Measurement, parsed: Parsed) -> _Sides:
+    nodes = parsed.summary.get("nnodes")
+    yield "mode", parsed.summary.get("mode"), measurement.command
+    yield "ranks on a node", _each(parsed), _planned_each(measurement, platform)
+    yield "ran on a", _scope(nodes) if isinstance(nodes, int) else None, measurement.scope
+
+
 def _declared(what: str, said: object, known: Sequence[object]) -> tuple[str, object, object]:
     """Return a comparison that holds if the value is one of the ``known``."""
     return what, said, said if said in known else f"one of {', '.join(map(str, known))}"
@@ -213,6 +220,7 @@ _AGREE: Mapping[str, Callable[[Platform, Measurement, Parsed], _Sides]] = {
     "iperf3": _tcp,
     "dcgmi-diag": _diagnostic,
     "gemm-bench": _products,
+    "train-bench": _training,
 }
 
 

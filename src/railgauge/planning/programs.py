@@ -14,7 +14,7 @@ from railgauge.tools import Setting, container_of
 from railgauge.tools.options import program
 
 # Tools that a launcher starts -> their program; empty if it is the measurement's command.
-_LAUNCHED = {"mpi-bench": "mpi-bench", "ccl-tests": ""}
+_LAUNCHED = {"mpi-bench": "mpi-bench", "train-bench": "train-bench", "ccl-tests": ""}
 _FEW = 3  # nodes, which make a pair and a group
 _PORT = 18515  # any is good for a command that is only planned
 

@@ -60,7 +60,9 @@ def run_job(_tool: str, arguments: list[str], slots: Slots, _environment: dict[s
     differ = {rank: at for rank, one in enumerate(ranks) if (at := _spoilt(asked, one)) is not None}
     for rank, one in enumerate(ranks):
         own = [
-            _step(asked, one, number, f"spoilt {rank}") if _is_from(differ.get(rank), number) else good
+            _step(asked, one, number, f"spoilt {rank}")
+            if _is_from(differ.get(rank), number)
+            else good
             for number, good in enumerate(steps)
         ]
         lines.append(

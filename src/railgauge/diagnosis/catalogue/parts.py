@@ -40,7 +40,7 @@ from railgauge.diagnosis.symptoms import Symptom
 
 KINDS: Mapping[str, Kind] = {
     "data-corruption": Kind(
-        "a collective, a product or a copy returned wrong results",
+        "a collective, a product, a copy or a training step returned wrong results",
         "take the node out of service; run the vendor's memory and GPU diagnostics on it",
         "derived: what returns wrong results cannot be used at any speed",
         severity=CRITICAL,

@@ -129,22 +129,39 @@ def _command(context: Context, record: ItemRecord) -> str:
 
 
 def corruption(context: Context) -> Iterator[CauseClaim]:
-    """Wrong results inside one node: of the GPUs that the tool names, or of the node."""
-    names = context.results.platform.devices
+    """Wrong results inside one node, or of GPUs that the tool names: of them, or of the node."""
     for record, judged in context.judged(CORRUPTION):
-        if len(record.nodes) == 1:
-            node = record.nodes[0]
-            for gpu in _WRONG_GPU.findall(judged.reason) or [""]:
-                where = Where(node, names.declared(node, gpu))
-                yield CauseClaim("data-corruption", where, judged.reason, (record,))
+        for where in _wrong_places(context, record, judged.reason):
+            yield CauseClaim("data-corruption", where, judged.reason, (record,))
 
 
-_WRONG_GPU = re.compile(r"\b(gpu\d{1,4}): \d+ wrong values")  # as gemm-bench's parser says it
+def _wrong_places(context: Context, record: ItemRecord, says: str) -> Iterator[Where]:
+    """Yield the places that the tool names; the node, if it names none and ran on no other."""
+    names = context.results.platform.devices
+    named = [(host, alone or gpu) for alone, host, gpu in _WRONG_GPU.findall(says)]
+    if len(record.nodes) == 1:
+        (node,) = record.nodes
+        yield from (Where(node, names.declared(node, gpu)) for _, gpu in named or [("", "")])
+        return
+    hosts = {facts.hostname: node for node in record.nodes if (facts := context.facts(node))}
+    for host, gpu in named:
+        if node := hosts.get(host, ""):
+            yield Where(node, names.declared(node, gpu))
+
+
+# As the parsers of gemm-bench and of train-bench say it.
+_WRONG_GPU = re.compile(
+    r"\b(?:(gpu\d{1,4}): \d+ wrong values|(\S{1,255}) (gpu\d{1,4}): other bits)"
+)
 
 
 def shared_corruption(context: Context) -> Iterator[CauseClaim]:
     """Wrong results between nodes that are not known to compute wrong results alone."""
-    wrong = [record for record, _ in context.judged(CORRUPTION)]
+    wrong = [
+        record
+        for record, judged in context.judged(CORRUPTION)
+        if len(record.nodes) == 1 or not any(_wrong_places(context, record, judged.reason))
+    ]
     pattern = Pattern("data-corruption", says=_first_reason, shows=_is_right, clears=_was_read)
     for claim in between_nodes(context, wrong, pattern):
         both = _of_both(claim) if claim.where.peer else claim

@@ -24,9 +24,10 @@ class Topic(Enum):
     SPEED_INSIDE = 8
     SPEED_BETWEEN = 9
     SPEED_IN_GROUPS = 10
-    SERVING = 11
-    OTHER = 12
-    FACTS = 13
+    TRAINING = 11
+    SERVING = 12
+    OTHER = 13
+    FACTS = 14
 
     @property
     def is_of_results(self) -> bool:
@@ -51,7 +52,7 @@ COLLECTIVES = {
     Scope.GROUP: (Topic.RIGHT_IN_GROUPS, Topic.SPEED_IN_GROUPS),
 }
 # Topics without parts of a node: their parts are the measurements.
-OWN = frozenset({*_RIGHT, *_SPEED, Topic.SERVING, Topic.OTHER})
+OWN = frozenset({*_RIGHT, *_SPEED, Topic.TRAINING, Topic.SERVING, Topic.OTHER})
 
 
 def said(unknown: Iterable[tuple[Topic, str]]) -> Iterator[str]:
@@ -86,6 +87,7 @@ _WORDS = {
     Topic.NICS: ("host memory paths over {} NIC", "host memory paths over {} NICs"),
     Topic.PAIRINGS: ("GPU memory RDMA over {} pairing", "GPU memory RDMA over {} pairings"),
     Topic.COPIES: ("the bandwidth of {} GPU alone", "the bandwidth of {} GPUs alone"),
+    Topic.TRAINING: ("training", "training"),
     Topic.SERVING: ("model serving", "model serving"),
 }
 

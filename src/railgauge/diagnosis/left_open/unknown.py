@@ -23,7 +23,7 @@ from railgauge.diagnosis.left_open.hidden import hidden
 from railgauge.diagnosis.left_open.topics import COLLECTIVES, OWN, Topic, said
 from railgauge.diagnosis.model import Cause, RunResults
 from railgauge.diagnosis.whole import Diagnosis
-from railgauge.judging.correctness import has_right_results
+from railgauge.judging.correctness import checks_results, has_right_results
 from railgauge.judging.record import ItemRecord
 from railgauge.launchers import LAUNCHED
 from railgauge.planning.demand import GPU, LINK
@@ -140,14 +140,14 @@ def topics(record: ItemRecord, measurement: Measurement | None) -> Iterator[Topi
         return
     if measurement.scope == Scope.PATH:
         yield Topic.PAIRINGS if measurement.memory == "gpu" else Topic.NICS
+    elif measurement.rung == Rung.APPLICATION and measurement.scope != Scope.FABRIC:
+        yield Topic.TRAINING if checks_results(measurement.tool) else Topic.SERVING
     elif measurement.tool in LAUNCHED:
         yield from COLLECTIVES[measurement.scope]
     elif LINK in record.ways:
         yield Topic.LINKS
     elif GPU in record.ways:
         yield Topic.COPIES
-    elif measurement.rung == Rung.APPLICATION and measurement.scope != Scope.FABRIC:
-        yield Topic.SERVING
     else:
         yield Topic.OTHER
 

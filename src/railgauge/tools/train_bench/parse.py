@@ -23,7 +23,8 @@ _NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,9})?"
 _LOSS = r"[0-9]{1,5}(?:\.[0-9]{1,9})?"
 _DIGEST = r"[0-9a-f]{16}"
 _LINE = re.compile(
-    r"(?:^|(?<=\]))train-bench (version|run|library|rank|step|replayed|differs|end)\b([^\n]{0,300})$"
+    r"(?:^|(?<=\]))train-bench (version|run|library|rank|step|replayed|differs|end)\b"
+    r"([^\n]{0,300})$"
 )
 _RUN = re.compile(
     rf" mode=([a-z]{{1,10}}) devices=(gpu|cpu) ranks=({_COUNT}) steps=({_COUNT})"

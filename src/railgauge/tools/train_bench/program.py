@@ -41,10 +41,11 @@ and replays, a line for each rank::
     train-bench end ranks=2 seconds=3.060500
 
 ``digest`` is that of the rank's tensors after the last step, which all ranks must share: an
-all-reduce gives every rank the same bits. Times are medians of the steps of the rank, but ``step_p99_ms``. ``load`` is drawing the tokens on
-the host and copying them, ``compute`` forward, backward and the update of the weights, ``exchange``
-the all-reduce with the wait for the slowest rank. ``seconds`` are those of all steps on the slowest
-rank; the ``warmup`` steps before are in none of the figures.
+all-reduce gives every rank the same bits. Times are medians of the steps of the rank, but
+``step_p99_ms``. ``load`` is drawing the tokens on the host and copying them, ``compute`` forward,
+backward and the update of the weights, ``exchange`` the all-reduce with the wait for the slowest
+rank. ``seconds`` are those of all steps on the slowest rank; the ``warmup`` steps before are in
+none of the figures.
 """
 
 from __future__ import annotations
