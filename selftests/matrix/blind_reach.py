@@ -282,6 +282,11 @@ def _diagnostic(_injection: Injection, item: Item, _measurements: object) -> boo
     return str(item["subject"]).startswith(_DIAGNOSTIC)
 
 
+def _replay(_injection: Injection, item: Item, measurements: Measurements) -> bool:
+    measurement = measurements.get(item["subject"])
+    return measurement is not None and measurement.command == "replay"
+
+
 def _parts(pairing: str) -> list[str]:
     return re.split(r"[>,]|(?<=\d)-(?=[a-z])", pairing)
 
@@ -292,4 +297,5 @@ _SHOWN: Mapping[str, Callable[[Injection, Item, Measurements], bool]] = {
     **dict.fromkeys(("nic-idle", "tcp-fallback"), _collective),
     "high-ber": _traffic,
     "gpu-diagnostics": _diagnostic,
+    "wrong-bit": _replay,
 }

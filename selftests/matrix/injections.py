@@ -347,7 +347,7 @@ DEVICES: Mapping[str, Callable[[DrawInputs], Choice]] = {
     **dict.fromkeys(
         ("gpu-missing", "ecc", "remap-failed", "ecc-off", "power-cap", "gpu-clock",
          "gpu-pcie", "gpu-link", "gpu-fabric", "gpu-partition", "vbios", "gpu-xid", "gpu-ras",
-         "throttle", "ecc-growth", "gpu-link-errors"),
+         "throttle", "ecc-growth", "gpu-link-errors", "wrong-bit"),
         any_gpu,
     ),
     "slow-gpu": _measured_gpu,

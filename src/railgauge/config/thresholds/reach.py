@@ -63,6 +63,11 @@ _SLOWEST_INSIDE = 15.75e9
 _AVERAGES = "avg_"
 _COLLECTIVES = frozenset({"busbw", "avg_busbw", "algbw"})
 _MOST_NODES = 1024
+# Metrics that count what an option asks for.
+_COUNTED = {
+    "completed": ("num_prompts", "the number of requests that are sent"),
+    "agreed": ("steps", "the number of steps that are replayed"),
+}
 _BITS = 8
 
 
@@ -80,8 +85,9 @@ def reach(
 ) -> Reach | None:
     """Return what healthy hardware reaches with large messages; ``None`` if it is not known."""
     kind, scope = dimension(limit.unit), measurement.scope
-    if metric_of(limit) == "completed" and (sent := measurement.options.get("num_prompts")):
-        return Reach(float(str(sent)), "the number of requests that are sent")
+    option, what = _COUNTED.get(metric_of(limit), ("", ""))
+    if asked := measurement.options.get(option):
+        return Reach(float(str(asked)), what)
     if kind == "computing rate" or metric_of(limit) == "copy_bandwidth":
         return _of_data_sheet(limit, _COMPUTING if kind == "computing rate" else 1.0)
     if kind == "bandwidth" and scope == Scope.PATH:

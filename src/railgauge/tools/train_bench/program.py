@@ -76,7 +76,7 @@ _RANKS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
 _LOCAL = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
 
 
-class Unavailable(Exception):
+class CannotTrain(Exception):
     """Why nothing can be measured here."""
 
 
@@ -136,7 +136,7 @@ def read_options(argv: Sequence[str] | None = None) -> TrainBenchOptions:
 
 
 @dataclass(frozen=True)
-class Place:
+class LaunchedRank:
     """The rank, the number of ranks, and the rank's number on its node."""
 
     rank: int
@@ -144,7 +144,7 @@ class Place:
     local: int
 
     @classmethod
-    def of(cls, environment: Mapping[str, str]) -> Place:
+    def of(cls, environment: Mapping[str, str]) -> LaunchedRank:
         """Return what the launcher says; without a launcher the only rank."""
         found = [
             next((int(environment[name]) for name in names if name in environment), default)
@@ -292,7 +292,7 @@ class Replayed:
 
 
 def replay(torch: Any, options: TrainBenchOptions, device: Any) -> Replayed:
-    """Train alone. Raises ``Unavailable`` if an operation has no deterministic algorithm here."""
+    """Train alone. Raises ``CannotTrain`` if an operation has no deterministic algorithm here."""
     torch.use_deterministic_algorithms(True)
     trainer = Trainer(torch, options, device)
     draw = torch.Generator().manual_seed(options.seed)
@@ -306,7 +306,7 @@ def replay(torch: Any, options: TrainBenchOptions, device: Any) -> Replayed:
             tensors.append(digests(torch, trainer))
     except RuntimeError as error:
         if "determinis" in str(error):
-            raise Unavailable(str(error).splitlines()[0]) from None
+            raise CannotTrain(str(error).splitlines()[0]) from None
         raise
     return Replayed(losses, tensors, time.perf_counter() - begun)
 
@@ -314,7 +314,7 @@ def replay(torch: Any, options: TrainBenchOptions, device: Any) -> Replayed:
 class Talk:
     """What the ranks tell each other, through a store of rank 0: no collective carries it."""
 
-    def __init__(self, store: Any, place: Place) -> None:
+    def __init__(self, store: Any, place: LaunchedRank) -> None:
         self._store, self._place = store, place
 
     def gathered(self, topic: str, own: object) -> list[Any]:
@@ -391,7 +391,9 @@ class Clock:
         return self._last - before
 
 
-def train(torch: Any, options: TrainBenchOptions, device: Any, place: Place) -> dict[str, Any]:
+def train(
+    torch: Any, options: TrainBenchOptions, device: Any, place: LaunchedRank
+) -> dict[str, Any]:
     """Train with the other ranks; return the seconds of each step by part, and the last loss."""
     trainer = Trainer(torch, options, device)
     draw = torch.Generator().manual_seed(options.seed + 1 + place.rank)
@@ -437,12 +439,12 @@ def report_train(talk: Talk, own: Mapping[str, Any]) -> None:
 
 
 def device_of(torch: Any, kind: str, local: int) -> tuple[Any, str]:
-    """Return the device of a rank, and how it is shown. Raises ``Unavailable``."""
+    """Return the device of a rank, and how it is shown. Raises ``CannotTrain``."""
     if kind == CPU:
         return torch.device(CPU), f"device=cpu{local} uuid=- name=CPU"
     found = torch.cuda.device_count()
     if local >= found:
-        raise Unavailable(f"torch {torch.__version__} finds {found} GPUs, not {local + 1}")
+        raise CannotTrain(f"torch {torch.__version__} finds {found} GPUs, not {local + 1}")
     torch.cuda.set_device(local)
     built = torch.cuda.get_device_properties(local)
     uuid = getattr(built, "uuid", None)
@@ -451,8 +453,8 @@ def device_of(torch: Any, kind: str, local: int) -> tuple[Any, str]:
     )
 
 
-def measure(torch: Any, options: TrainBenchOptions, place: Place) -> int:
-    """Return how many ranks differ. Raises ``Unavailable``."""
+def measure(torch: Any, options: TrainBenchOptions, place: LaunchedRank) -> int:
+    """Return how many ranks differ. Raises ``CannotTrain``."""
     device, shown = device_of(torch, options.devices, place.local)
     host, port = options.master
     store = torch.distributed.TCPStore(host, port, place.ranks, place.rank == 0, timeout=_WAIT)
@@ -461,7 +463,7 @@ def measure(torch: Any, options: TrainBenchOptions, place: Place) -> int:
     told = talk.gathered("places", [library, f"host={os.uname().nodename} {shown}"])
     libraries = talk.shared("libraries", sorted({name for name, _ in told}))
     if len(libraries) > 1:
-        raise Unavailable(f"the ranks have different libraries: {', '.join(libraries)}")
+        raise CannotTrain(f"the ranks have different libraries: {', '.join(libraries)}")
     if told:
         print(f"train-bench version {VERSION}")
         print(f"train-bench run {options.shown(place.ranks)}")
@@ -478,8 +480,7 @@ def measure(torch: Any, options: TrainBenchOptions, place: Place) -> int:
             store=store, rank=place.rank, world_size=place.ranks,
         )  # fmt: skip
         report_train(talk, train(torch, options, device, place))
-    talk.gathered("done", True)
-    talk.shared("end", True)
+    talk.gathered("done", True)  # rank 0, whose store it is, ends last
     return differing
 
 
@@ -492,8 +493,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         import torch  # noqa: PLC0415 - invalid arguments end before it is loaded
         import torch.distributed  # noqa: PLC0415
 
-        return 1 if measure(torch, options, Place.of(os.environ)) else 0
-    except (ImportError, Unavailable) as error:
+        return 1 if measure(torch, options, LaunchedRank.of(os.environ)) else 0
+    except (ImportError, CannotTrain) as error:
         print(f"train-bench: cannot measure {options.mode}: {error}", file=sys.stderr)
         return 2
 

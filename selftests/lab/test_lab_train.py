@@ -1,0 +1,63 @@
+"""The simulated train-bench: the suite's parser reads it, and GPUs with a fault show it."""
+
+from __future__ import annotations
+
+import pytest
+from testing.lab_bench import NAMES, Bench, StartLab
+
+from railgauge.core.model import Parsed
+from railgauge.tools import train_bench
+
+ASKED = ("train-bench", "replay", "-d", "gpu", "--master", "10.0.0.1:4711", "-n", "40")
+PLATFORMS = ("h200", "mi300x", "metax-c500", "h100-tcpx")
+
+
+def replayed(bench: Bench, *at: int, code: int = 0) -> Parsed:
+    """The output of a launch on these nodes, with eight ranks on each."""
+    hosts = ",".join(f"{bench.nodes[one].name}:8" for one in at)
+    words = ("--allow-run-as-root", "-np", str(8 * len(at)), "--host", hosts, *ASKED)
+    done = bench.run(at[0], "mpirun", *words)
+    assert (done.returncode != 0) == bool(code), done.stderr
+    return train_bench.parse(done.stdout)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_all_healthy_gpus_have_the_same_bits(start_lab: StartLab, platform: str) -> None:
+    bench = start_lab(platform, seed=3)
+    for at in ((0,), (0, 1)):
+        parsed = replayed(bench, *at)
+        assert parsed.problems == ()
+        agreed = [one.value for one in parsed.samples if one.metric == "agreed"]
+        assert agreed == [40.0] * 8 * len(at)
+        assert parsed.summary["ranks"] == {NAMES[platform][one]: 8 for one in at}
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("fault", ["wrong-bit", "corrupt"])
+def test_a_gpu_with_a_wrong_bit_is_named(start_lab: StartLab, platform: str, fault: str) -> None:
+    bench = start_lab(platform, f"{fault}@{NAMES[platform][1]}:6", seed=5)
+    for at in ((1,), (0, 1)):
+        (found,) = replayed(bench, *at, code=1).errors
+        assert found.kind == "data-corruption"
+        assert found.message.startswith(f"{NAMES[platform][1]} gpu6: other bits from step ")
+    assert replayed(bench, 0).problems == ()
+
+
+def test_the_wrong_bit_comes_at_another_step_of_each_run(start_lab: StartLab) -> None:
+    bench = start_lab("h200", "wrong-bit@h200-02:6", seed=5)
+    assert len({replayed(bench, 1, code=1).errors[0].message for _ in range(3)}) > 1
+
+
+def test_only_training_shows_a_wrong_bit(start_lab: StartLab) -> None:
+    bench = start_lab("h200", "wrong-bit@h200-02:6")
+    done = bench.run(1, "gemm-bench", "bf16", "-N", "1")
+    assert (done.returncode, done.stdout.count("wrong=0")) == (0, 9)
+
+
+@pytest.mark.parametrize(
+    "words", [("race",), ("replay", "-n", "x"), ("replay", "-d", "cpu", "--master", "a:1")]
+)
+def test_a_bad_command_line_is_refused(h200: Bench, words: tuple[str, ...]) -> None:
+    done = h200.run(0, "train-bench", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert train_bench.parse(done.stderr).errors
