@@ -287,6 +287,11 @@ def _replay(_injection: Injection, item: Item, measurements: Measurements) -> bo
     return measurement is not None and measurement.command == "replay"
 
 
+def _training(injection: Injection, item: Item, measurements: Measurements) -> bool:
+    measurement = measurements.get(item["subject"])
+    return measurement is not None and measurement.command == "train"
+
+
 def _parts(pairing: str) -> list[str]:
     return re.split(r"[>,]|(?<=\d)-(?=[a-z])", pairing)
 
@@ -298,4 +303,5 @@ _SHOWN: Mapping[str, Callable[[Injection, Item, Measurements], bool]] = {
     "high-ber": _traffic,
     "gpu-diagnostics": _diagnostic,
     "wrong-bit": _replay,
+    **dict.fromkeys(("late-rank", "starved-loader", "nic-idle-in-training"), _training),
 }

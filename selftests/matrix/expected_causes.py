@@ -38,6 +38,9 @@ CAUSES = {
     "firmware": "firmware-mismatch",
     "corrupt": "data-corruption",
     "wrong-bit": "data-corruption",
+    "late-rank": "late-rank",
+    "starved-loader": "starved-loader",
+    "nic-idle-in-training": "nic-idle",
     "remap-failed": "gpu-memory-errors",
     "ecc-off": "gpu-ecc-off",
     "power-cap": "gpu-power-capped",
@@ -107,7 +110,7 @@ OF_GUIDS = frozenset({"guid-unset"})
 # Likewise, and drawn after those.
 OF_FIRST_DAY = frozenset({"name-unresolved", "logged-before"})
 # Likewise, but the study of unknown faults draws it.
-OF_TRAINING = frozenset({"wrong-bit"})
+OF_TRAINING = frozenset({"wrong-bit", "late-rank", "starved-loader", "nic-idle-in-training"})
 DRAWN_LAST = (
     OF_ACCESS | OF_KERNEL | OF_LOAD | OF_COUNTERS | OF_GUESTS | OF_CPUS | OF_GUIDS | OF_FIRST_DAY
 )

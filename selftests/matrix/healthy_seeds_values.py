@@ -119,7 +119,7 @@ def _collective(lab: InProcessLab, case: Case) -> Callable[[], Values]:
         lab.run_tool(command)
     tool, arguments, slots, environment = run_job.call_args.args
     options = collective.read_options(tool, arguments, slots[0][0]["collectives"]["dialect"])
-    job = collective._job(options, arguments, slots, environment)
+    job = collective.job_of(options, arguments, slots, environment)
     collective._start(job)
     key = job["key"].rpartition(" turn ")[0]
 

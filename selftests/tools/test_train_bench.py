@@ -95,7 +95,7 @@ def test_a_sound_output_is_read_whole():
         (STEPS[2], "cccccccccccccccc", "inconsistent"),
         (f"{joined(STEPS)}\n", f"{joined(OTHERS)}\n", "inconsistent"),
         ("train-bench end ranks=3 differing=0\n", "", "truncated"),
-        ("differing=0", "differing=1", "truncated"),
+        ("differing=0", "differing=1", "inconsistent"),
         ("end ranks=3", "end ranks=2", "truncated"),
         # Nothing was computed, or all on one GPU.
         ("seconds=0.250000", "seconds=0.000000", "inconsistent"),

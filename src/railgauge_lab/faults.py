@@ -32,7 +32,7 @@ from railgauge_lab.sim.directions import RECEIVES, SENDS
 _WHOLE_NODE = frozenset(
     [
         *("unreachable", "host-key-changed", "wrong-key", "slow-node", "governor", "memlock"),
-        *("boost-off",),
+        *("boost-off", "starved-loader"),
         *("numa-balancing", "gdr-disabled", "peermem-missing", "tcp-fallback"),
         *("background-diagnostics", "numad", "modules-by-hand", "clocks-unlocked", "nvme-missing"),
         *("cpus-offline", "cpu-model", "cpu-steal", "memory-missing"),
@@ -103,6 +103,15 @@ _FAULTS = {
     "wrong-bit": _Kind(
         "GPU number DEVICE computes one wrong bit in hundreds of training steps", hard.wrong_bit
     ),
+    "late-rank": _Kind(
+        "the rank of GPU number DEVICE computes training steps at half of the healthy rate; the GPU"
+        " alone is not slow",
+        hard.late_rank,
+    ),
+    "starved-loader": _Kind(
+        "the host takes a hundred times as long to load the data of a training step",
+        soft.starved_loader,
+    ),
     "governor": _Kind("the CPU governor is powersave", soft.governor),
     "boost-off": _Kind("the CPUs do not run above their base frequency", soft.boost_off),
     "numa-balancing": _Kind("automatic NUMA balancing is on", soft.numa_balancing),
@@ -135,6 +144,9 @@ _FAULTS = {
     "slow-xgmi": _Kind("one link between two GPUs, DEVICE (0>7), is slow", hard.slow_xgmi),
     "tcp-fallback": _Kind("the collective library falls back to sockets", soft.tcp_fallback),
     "nic-idle": _Kind("collectives do not use NIC DEVICE", soft.nic_idle),
+    "nic-idle-in-training": _Kind(
+        "training does not use NIC DEVICE; the tests of collectives do", soft.nic_idle_in_training
+    ),
     "background-diagnostics": _Kind(
         "GPU diagnostics run all the time and disturb every collective",
         soft.background_diagnostics,

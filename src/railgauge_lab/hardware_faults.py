@@ -76,6 +76,11 @@ def wrong_bit(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     fault_places.gpu(node, fault)["flips_a_bit"] = True
 
 
+def late_rank(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    gpu = fault_places.gpu(node, fault)
+    gpu["rank_share"] = gpu.get("rank_share", 1.0) * fault.left(0.5)
+
+
 def slow_xgmi(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
     change = platform["faults"].get(fault.name)
     if change is None:

@@ -139,12 +139,28 @@ def tcp_fallback(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
 
 
 def nic_idle(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    fault_places.collectives(node, fault)["idle_nics"].append(_carrier(node, fault))
+
+
+def nic_idle_in_training(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    idle = fault_places.collectives(node, fault).setdefault("idle_in_training", [])
+    idle.append(_carrier(node, fault))
+
+
+def _carrier(node: NodeFile, fault: Fault) -> str:
+    """Return the NIC of a fault. Raises ``BadInput`` if collectives do not use it."""
     library = fault_places.collectives(node, fault)
     name = fault_places.nic_name(node, fault)
     if name not in library["fabric"]:
         carriers = ", ".join(library["fabric"])
         raise bad(fault, f"{name} carries no collectives", f"name one that does: {carriers}")
-    library["idle_nics"].append(name)
+    return name
+
+
+def starved_loader(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    """Let the host take a hundred times as long for the data of a step."""
+    fault_places.gpu(node, fault, "0")
+    node["loader_share"] = 0.01
 
 
 def background_diagnostics(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:

@@ -58,7 +58,7 @@ def run_job(tool: str, arguments: list[str], slots: Slots, environment: dict[str
     library = slots[0][0]["collectives"]
     try:
         options = read_options(tool, arguments, library["dialect"])
-        job = _job(options, arguments, slots, environment)
+        job = job_of(options, arguments, slots, environment)
         screen = _start(job)
     except CollectiveRefused as refusal:
         sys.stdout.write(str(refusal.args[0]))
@@ -76,9 +76,10 @@ def run_job(tool: str, arguments: list[str], slots: Slots, environment: dict[str
     return 1 if job["out_of_bounds"] else 0
 
 
-def _job(
+def job_of(
     options: dict[str, Any], arguments: list[str], slots: Slots, environment: dict[str, str]
 ) -> Job:
+    """Return all that the times of a job depend on. Raises ``CollectiveRefused``."""
     places, pids, addresses = _places(options, slots, environment)
     nodes = list({node["name"]: node for node, _ in slots}.values())
     devices: dict[str, list[int]] = {node["name"]: [] for node in nodes}
@@ -245,16 +246,22 @@ def _elements(options: dict[str, Any], asked: int, ranks: int) -> int:
 
 def _count(job: Job, rows: list[Row]) -> None:
     """Add to the NICs' counters what timed, warm-up and checked iterations moved."""
-    path, options = job["path"], job["run"]
-    if not path["network"]:
-        return
+    options = job["run"]
     extra = 1 + (1 if options["check"] else 0)
     passes = 2 * (options["iters"] * options["aggregated"] + extra)
     moved = passes * sum(row["size"] for row in rows)
     moved += options["warmup"] * (rows[0]["size"] + rows[-1]["size"]) if rows else 0
+    count_moved(job, moved)
+
+
+def count_moved(job: Job, moved: float) -> None:
+    """Add to the NICs' counters what messages of so many bytes moved between the nodes."""
+    if not job["path"]["network"]:
+        return
     payload = int(moved * _network_factor(job))
     for node in job["nodes"]:
-        _count_node(node, path, payload, [one for one in job["nodes"] if one is not node])
+        others = [one for one in job["nodes"] if one is not node]
+        _count_node(node, job["path"], payload, others)
 
 
 def _network_factor(job: Job) -> float:

@@ -33,9 +33,11 @@ _DEFAULTS = {
     "steps": "100", "warmup": "0", "seed": "1", "layers": "4", "width": "1024",
     "sequence": "512", "batch": "4", "vocabulary": "8192",
 }  # fmt: skip
+_MODES = "'replay', 'train'"
 _REACHED = 0.5
 _SIX = 6  # operations of a step for each parameter and token: 2 forward, 4 backward
 _LOSS_WAVE = 0.02
+_LARGE = 1 << 29  # the noise is that of a large message
 
 
 def run(tool: str, arguments: list[str], node: Node) -> int:
@@ -43,7 +45,7 @@ def run(tool: str, arguments: list[str], node: Node) -> int:
     return run_job(tool, arguments, [(node, 0)], dict(os.environ))
 
 
-def run_job(_tool: str, arguments: list[str], slots: Slots, _environment: dict[str, str]) -> int:
+def run_job(_tool: str, arguments: list[str], slots: Slots, environment: dict[str, str]) -> int:
     """Return 0 if all ranks agree, 1 if not, 2 for what the nodes cannot measure."""
     try:
         asked = _read(arguments)
@@ -52,9 +54,23 @@ def run_job(_tool: str, arguments: list[str], slots: Slots, _environment: dict[s
         sys.stderr.write(f"train-bench: {error}\n")
         return 2
     lines = _header(asked, ranks)
+    if asked["mode"] == "train":
+        from . import train_together  # noqa: PLC0415 - replays need no collectives
+
+        lines += train_together.lines(asked, ranks, slots, environment)
+        code = 0
+    else:
+        told, code = _replayed(asked, ranks)
+        lines += told
+    print("\n".join(lines))
+    return code
+
+
+def _replayed(asked: Run, ranks: list[Run]) -> tuple[list[str], int]:
+    """Return the lines of a replay, and the exit code: 1 if ranks differ."""
     steps = [_step(asked, ranks[0], number, "") for number in range(asked["steps"])]
-    lines += [
-        f"train-bench step {number} loss={_loss(asked, number)} digest={digest}"
+    lines = [
+        f"train-bench step {number} loss={loss(asked, number)} digest={digest}"
         for number, digest in enumerate(steps)
     ]
     differ = {rank: at for rank, one in enumerate(ranks) if (at := _spoilt(asked, one)) is not None}
@@ -65,9 +81,10 @@ def run_job(_tool: str, arguments: list[str], slots: Slots, _environment: dict[s
             else good
             for number, good in enumerate(steps)
         ]
+        seconds = asked["steps"] * compute_s(asked, one)
         lines.append(
             f"train-bench replayed rank={rank} steps={len(own)} "
-            f"seconds={_seconds(asked, one):.6f} chain={_joined(own)}"
+            f"seconds={seconds:.6f} chain={joined(own)}"
         )
     for rank, at in differ.items():
         name, spoilt, good = _tensor(asked, ranks[rank], at)
@@ -75,15 +92,14 @@ def run_job(_tool: str, arguments: list[str], slots: Slots, _environment: dict[s
             f"train-bench differs rank={rank} step={at} tensor={name} digest={spoilt} others={good}"
         )
     lines.append(f"train-bench end ranks={len(ranks)} differing={len(differ)}")
-    print("\n".join(lines))
-    return 1 if differ else 0
+    return lines, 1 if differ else 0
 
 
 def _read(arguments: list[str]) -> Run:
     """Return the command line. Raises ``UsageError``."""
     options, words = parse(arguments, _SHORT, _LONG, frozenset(_LONG))
-    if words != ["replay"]:
-        raise UsageError(f"error: argument mode: invalid choice: {words!r} (choose from 'replay')")
+    if words not in (["replay"], ["train"]):
+        raise UsageError(f"error: argument mode: invalid choice: {words!r} (choose from {_MODES})")
     given = _DEFAULTS | {"devices": "gpu"} | options
     if bad := [name for name in _SIZES if not given[name].isdecimal()]:
         raise UsageError(f"error: argument {bad[0]}: invalid int value: {given[bad[0]]!r}")
@@ -106,7 +122,7 @@ def _rank(asked: Run, node: Node, local: int) -> Run:
             f"cannot measure {asked['mode']}: {library} finds {len(gpus)} GPUs, not {local + 1}"
         )
     number, gpu = gpus[local]
-    key = f"{node['name']} train-bench gpu{number}"
+    key = f"{node['name']} train-bench {asked['mode']} gpu{number}"
     return {
         "node": node, "local": local, "number": number, "gpu": gpu,
         "key": f"{key} turn {turn(node, key)}",
@@ -118,7 +134,7 @@ def _header(asked: Run, ranks: list[Run]) -> list[str]:
     return [
         "train-bench version 1",
         f"train-bench run mode={asked['mode']} devices=gpu ranks={len(ranks)} {sizes} "
-        f"parameters={_parameters(asked)}",
+        f"parameters={parameters(asked)}",
         f"train-bench library {gemm.library(ranks[0]['node'])}",
         *(
             f"train-bench rank {rank} host={one['node']['name']} device=gpu{one['local']} "
@@ -128,13 +144,13 @@ def _header(asked: Run, ranks: list[Run]) -> list[str]:
     ]
 
 
-def _parameters(asked: Run) -> int:
+def parameters(asked: Run) -> int:
     width = asked["width"]
     each = 3 * width**2 + width**2 + 4 * width**2 + 4 * width**2 + 2 * width
     return int(asked["layers"] * each + width + 2 * asked["vocabulary"] * width)
 
 
-def _loss(asked: Run, step: int) -> str:
+def loss(asked: Run, step: int) -> str:
     """Return a loss near that of equal odds: random tokens cannot be learnt."""
     apart = _LOSS_WAVE * (chance(f"{asked['seed']} loss {step}") - 0.5)
     return f"{math.log(asked['vocabulary']) * (1 + apart):.9g}"
@@ -142,10 +158,10 @@ def _loss(asked: Run, step: int) -> str:
 
 def _step(asked: Run, one: Run, step: int, otherwise: str) -> str:
     sizes = [asked[name] for name in _SIZES]
-    return _joined([gemm.library(one["node"]), one["gpu"]["model"], *sizes, step, otherwise])
+    return joined([gemm.library(one["node"]), one["gpu"]["model"], *sizes, step, otherwise])
 
 
-def _joined(parts: list[Any]) -> str:
+def joined(parts: list[Any]) -> str:
     return sha256(" ".join(map(str, parts)).encode()).hexdigest()[:16]
 
 
@@ -169,10 +185,20 @@ def _tensor(asked: Run, one: Run, step: int) -> tuple[str, str, str]:
     return name, _step(asked, one, step, f"{name} spoilt"), _step(asked, one, step, name)
 
 
-def _seconds(asked: Run, one: Run) -> float:
-    node = one["node"]
+def operations(asked: Run) -> float:
+    """Return the operations of a rank in a step: of each weight and token, and of the attention."""
+    width, tokens = asked["width"], asked["batch"] * asked["sequence"]
+    weights = parameters(asked) - asked["vocabulary"] * width  # the embedding is looked up
+    weights -= (2 * asked["layers"] + 1) * width  # and the norms take no product
+    attention = 2 * asked["layers"] * asked["sequence"] * width
+    return float(_SIX * tokens * (weights + attention))
+
+
+def compute_s(asked: Run, one: Run) -> float:
+    """Return the seconds of forward, backward and update of a rank."""
+    node, gpu = one["node"], one["gpu"]
     rate = figures.load(node["figures"])["alone"]["bf16"][0] * 1e12 * _REACHED
-    rate *= node["speed"] * figures.gpu_share(node, one["number"])
-    rate *= one["gpu"].get("clock_share", 1.0)
-    tokens = asked["steps"] * asked["batch"] * asked["sequence"]
-    return float(_SIX * _parameters(asked) * tokens / rate)
+    rate *= node["speed"] * figures.gpu_share(node, one["number"]) * gpu.get("clock_share", 1.0)
+    rate *= gpu.get("rank_share", 1.0)
+    rate *= figures.link_noise(node, f"{node['name']} chip of gpu{one['number']}")
+    return float(operations(asked) / (rate * figures.noise(node, one["key"], _LARGE)))

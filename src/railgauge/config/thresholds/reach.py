@@ -51,6 +51,8 @@ _MEETING = 0.7  # the flows of an alltoall meet in the switches
 _BY_CORES = 0.5  # without RDMA cores copy the payload
 _OVER_SLOTS = _BOTH_WAYS = 0.7  # both ways of a slot are busy, and host memory may be on the way
 _COMPUTING = 0.6  # the power limit holds no GPU at the clock of its data sheet
+# A training step also moves memory and exchanges gradients, each for as long as its products.
+_TRAINING, _OF_TRAINING = 0.25, ("compute_tflops", "model_tflops")
 
 # Documents 000 and 004: one queue pair posts 3.6 and 3.9 million messages a second.
 _MESSAGES_PER_S = 3.5e6
@@ -88,6 +90,8 @@ def reach(
     option, what = _COUNTED.get(metric_of(limit), ("", ""))
     if asked := measurement.options.get(option):
         return Reach(float(str(asked)), what)
+    if metric_of(limit) in _OF_TRAINING:
+        return _of_data_sheet(limit, _TRAINING)
     if kind == "computing rate" or metric_of(limit) == "copy_bandwidth":
         return _of_data_sheet(limit, _COMPUTING if kind == "computing rate" else 1.0)
     if kind == "bandwidth" and scope == Scope.PATH:

@@ -83,6 +83,23 @@ KINDS: Mapping[str, Kind] = {
         action=RESEAT,
         effect=Effect(LOW, GPU, SLOW, "gpu"),
     ),
+    "late-rank": Kind(
+        "a rank of a training computes slower than its GPU alone, and all other ranks wait for it",
+        "look at the host: the CPUs on which the rank runs, other programs, memory on the far NUMA"
+        " node; run the training again with its GPU given to another rank",
+        "derived: a step of a training is as fast as its slowest rank",
+        severity=MAJOR,
+        action=COMPARE,
+        effect=Effect(LOW, frozenset({Rung.APPLICATION}), SLOW, "gpu"),
+    ),
+    "starved-loader": Kind(
+        "a host takes too long to load the data of training steps, and the GPUs wait",
+        "look for other programs on its CPUs, swapping, slow storage and too few loader processes",
+        "derived: a step begins when its data are there",
+        severity=MAJOR,
+        action=COMPARE,
+        effect=Effect(LOW, frozenset({Rung.APPLICATION}), SLOW),
+    ),
     "slow-nic": Kind(
         "one NIC is slow with every partner while the node's other NICs are not",
         "check its slot, firmware, cable and congestion control; swap it with a good one",

@@ -21,6 +21,7 @@ from railgauge.diagnosis.facts import (
     steal,
     subnet,
     telemetry,
+    training,
     unmeasured,
     unresolved,
 )
@@ -44,6 +45,7 @@ FACTS: tuple[CauseRule, ...] = (
     *steal.RULES,
     *collectives.FACTS,
     *devices.RULES,
+    *training.RULES,
 )
 """What shows a cause by itself."""
 PAYLOAD: tuple[CauseRule, ...] = collectives.PAYLOAD

@@ -1,10 +1,10 @@
-"""train-bench, this project's own benchmark of training steps: replayed, or together.
+"""train-bench, this project's own benchmark of training steps: replayed, or made together.
 
 ``program`` is the program itself (PyTorch), ``plan`` makes the launcher's command, ``parse`` reads
-the output of rank 0.
+the output of rank 0: ``lines`` its lines, ``replayed`` and ``together`` what they mean.
 """
 
-from railgauge.tools.train_bench.parse import parse
-from railgauge.tools.train_bench.plan import METRICS, claims, commands
+from railgauge.tools.train_bench.parse import parse, payload_bytes
+from railgauge.tools.train_bench.plan import METRICS, claims, commands, form
 
-__all__ = ["METRICS", "claims", "commands", "parse"]
+__all__ = ["METRICS", "claims", "commands", "form", "parse", "payload_bytes"]

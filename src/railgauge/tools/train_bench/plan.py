@@ -16,18 +16,27 @@ from railgauge.tools.claims import (
     equal,
     long_enough,
 )
+from railgauge.tools.form import FigureForm, ToolFigure, inside_node, of_ring
 from railgauge.tools.hosts import by_hostname, claims_of_ranks, short
 from railgauge.tools.launching import hosts, launched, launcher_options, may_be_root
 from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import Count, Options, check_port, program, read_options
-from railgauge.tools.train_bench.parse import TrainRank
+from railgauge.tools.train_bench.lines import REPLAY, TRAIN, TrainRank
 
 METRICS = (
     Metric("agreed", ("count",), HIGHER, may_be_zero=True),
     Metric("wrong", ("count",), LOWER, may_be_zero=True),
+    Metric("tokens_per_s", ("1/s",), HIGHER),
+    Metric("model_tflops", ("TFLOP/s",), HIGHER),
+    Metric("compute_tflops", ("TFLOP/s",), HIGHER),
+    Metric("step_p99", ("1",), LOWER),
+    Metric("exchange_share", ("1",), LOWER, may_be_zero=True),
+    Metric("load_share", ("1",), LOWER, may_be_zero=True),
 )
 
-COMMANDS = ("replay",)
+COMMANDS = (REPLAY, TRAIN)
+# How much of the model was trained in the time of all steps depends on all parts.
+_OF_ALL_PARTS = ("tokens_per_s", "model_tflops")
 _DEVICES = ("gpu", "cpu")
 _COUNTS = {
     "steps": Count("-n", default=100),
@@ -74,6 +83,19 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:
         ports=setting.cluster.ports,
     )
     return (launched(setting, launch),)
+
+
+def form(figure: ToolFigure) -> FigureForm | None:
+    """Return the form of the whole training: it loses at most what its parts lose.
+
+    What a rank computes depends on its host too, which no other figure shows.
+    """
+    if figure.metric not in _OF_ALL_PARTS:
+        return None
+    gpus = figure.layout.gpus
+    if len(figure.case.nodes) > 1:
+        return of_ring(figure, gpus, upto=True)
+    return inside_node(figure, gpus, figure.layout.links(gpus), upto=True)
 
 
 def _ranks_per_node(setting: Setting, options: Options) -> int:
