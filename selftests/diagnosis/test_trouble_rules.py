@@ -261,15 +261,6 @@ def test_wrong_results_of_gpus_that_the_tool_names_are_a_cause_for_each():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("nodes", [("n2",), ("n1", "n2")])
-def test_a_gpu_whose_training_steps_differ_is_the_cause_also_between_nodes(nodes):
-    bad = corrupt(nodes, "node_replay" if len(nodes) == 1 else "pair_replay")
-    says = "n1: mpirun: n2 gpu3: other bits from step 7 on, first in layer2.up (data-corruption)"
-    judged = replace(bad.judgements[0], reason=says)
-    (found,) = causes(replace(bad, judgements=(judged,), reason=says))
-    assert (found.cause, str(found.where)) == ("data-corruption", "n2, gpu3")
-
-
 def test_a_slow_collective_is_not_called_corrupt():
     assert "data-corruption" not in {c.cause for c in causes(collective(("n1",), 10))}
 

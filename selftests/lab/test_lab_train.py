@@ -12,11 +12,15 @@ ASKED = ("train-bench", "replay", "-d", "gpu", "--master", "10.0.0.1:4711", "-n"
 PLATFORMS = ("h200", "mi300x", "metax-c500", "h100-tcpx")
 
 
-def replayed(bench: Bench, *at: int, code: int = 0) -> Parsed:
+MODEL = ("--layers", "16", "--width", "2048", "--sequence", "256", "--batch", "32",
+         "--vocabulary", "32768")  # fmt: skip
+
+
+def replayed(bench: Bench, *at: int, code: int = 0, words: tuple[str, ...] = ASKED) -> Parsed:
     """The output of a launch on these nodes, with eight ranks on each."""
     hosts = ",".join(f"{bench.nodes[one].name}:8" for one in at)
-    words = ("--allow-run-as-root", "-np", str(8 * len(at)), "--host", hosts, *ASKED)
-    done = bench.run(at[0], "mpirun", *words)
+    whole = ("--allow-run-as-root", "-np", str(8 * len(at)), "--host", hosts, *words)
+    done = bench.run(at[0], "mpirun", *whole)
     assert (done.returncode != 0) == bool(code), done.stderr
     return train_bench.parse(done.stdout)
 
@@ -46,6 +50,36 @@ def test_a_gpu_with_a_wrong_bit_is_named(start_lab: StartLab, platform: str, fau
 def test_the_wrong_bit_comes_at_another_step_of_each_run(start_lab: StartLab) -> None:
     bench = start_lab("h200", "wrong-bit@h200-02:6", seed=5)
     assert len({replayed(bench, 1, code=1).errors[0].message for _ in range(3)}) > 1
+
+
+def together(bench: Bench, *at: int) -> dict[tuple[str, str | None], float]:
+    words = ("train-bench", "train", "--master", "10.0.0.1:4711", *MODEL)
+    parsed = replayed(bench, *at, words=words)
+    assert parsed.problems == ()
+    return {(one.metric, one.placement): one.value for one in parsed.samples}
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_two_healthy_nodes_train_at_the_speed_of_their_gpus_and_of_all_reduce(
+    start_lab: StartLab, platform: str
+) -> None:
+    bench = start_lab(platform)
+    one, both = together(bench, 0), together(bench, 0, 1)
+    ranks = [one["compute_tflops", f"gpu{at}"] for at in range(8)]
+    assert ranks == pytest.approx([ranks[0]] * 8, rel=1e-3)
+    assert one["model_tflops", None] < ranks[0]
+    assert 0.5 < both["model_tflops", None] / one["model_tflops", None] < 1.05
+
+
+def test_each_fault_of_a_training_shows_in_its_figure(start_lab: StartLab) -> None:
+    healthy = together(start_lab("h200"), 1)
+    late = together(start_lab("h200", "late-rank@h200-02:6"), 1)
+    assert late["compute_tflops", "gpu6"] == pytest.approx(
+        0.5 * healthy["compute_tflops", "gpu6"], rel=1e-3
+    )
+    assert late["compute_tflops", "gpu5"] == healthy["compute_tflops", "gpu5"]
+    starved = together(start_lab("h200", "starved-loader@h200-02"), 1)
+    assert starved["load_share", None] > 50 * healthy["load_share", None]
 
 
 def test_only_training_shows_a_wrong_bit(start_lab: StartLab) -> None:

@@ -179,6 +179,68 @@ def test_ranks_of_two_nodes_have_no_placement():
     assert [s.iteration for s in parsed.samples if s.metric == "agreed"] == [0, 1, 2]
 
 
+# --- training together ---
+
+
+def row(rank, steps=50, step=60.0, p99=63.0, compute=48.0, digest=STEPS[0]):
+    return (
+        f"train-bench row rank={rank} steps={steps} step_ms={step:.3f} step_p99_ms={p99:.3f} "
+        f"load_ms=0.600 compute_ms={compute:.3f} exchange_ms=11.400 loss={LOSSES[0]} "
+        f"digest={digest}\n"
+    )
+
+
+TOGETHER = (
+    head(3).replace("mode=replay", "mode=train").replace("steps=3 warmup=0", "steps=50 warmup=5")
+    + "".join(map(row, range(3)))
+    + "train-bench end ranks=3 seconds=3.000000\n"
+)
+WORK = 6 * 2048 * (4 * 12 * 1024**2 + 8192 * 1024 + 4 * 2 * 512 * 1024)
+
+
+def test_a_training_is_read_whole():
+    parsed = train_bench.parse(TOGETHER)
+    assert parsed.problems == ()
+    values = {(s.metric, s.placement): s.value for s in parsed.samples}
+    assert values["tokens_per_s", None] == pytest.approx(3 * 4 * 512 * 50 / 3)
+    assert values["model_tflops", None] == pytest.approx(WORK * 50 / 3 / 1e12)
+    assert values["compute_tflops", "gpu2"] == pytest.approx(WORK / 0.048 / 1e12)
+    shares = [values[name, None] for name in ("step_p99", "exchange_share", "load_share")]
+    assert shares == pytest.approx([1.05, 0.19, 0.01])
+    assert values["wrong", "gpu0"] == 0
+    assert train_bench.payload_bytes(parsed) == 0
+    apart = train_bench.parse(TOGETHER.replace("2 host=n1 device=gpu2", "2 host=n2 device=gpu0"))
+    assert train_bench.payload_bytes(apart) == pytest.approx(55 * 4 * PARAMETERS * 4 / 3)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        (row(1), "", "metric-missing"),
+        (row(1), row(1, steps=49), "metric-missing"),
+        (row(1), row(2), "unparsable"),
+        (row(1), row(1, p99=59.0), "inconsistent"),
+        (row(1), row(1, compute=61.0), "inconsistent"),
+        (row(1), row(1, compute=0.0), "inconsistent"),
+        ("seconds=3.000000", "seconds=1.400000", "inconsistent"),
+        ("seconds=3.000000", "differing=0", "inconsistent"),
+        ("ranks=3 seconds=3.000000", "ranks=2 seconds=3.000000", "truncated"),
+        ("train-bench end ranks=3 seconds=3.000000\n", "", "truncated"),
+        (f"loss={LOSSES[0]}", "loss=0.5", "inconsistent"),
+        ("mode=train", "mode=replay", "metric-missing"),
+        (row(1), row(1, digest=STEPS[1]), "data-corruption"),
+    ],
+)
+def test_damage_of_a_training_is_named(old, new, kind):
+    assert old in TOGETHER
+    assert kind in kinds(train_bench.parse(TOGETHER.replace(old, new, 1)))
+
+
+def test_a_rank_with_other_weights_is_named():
+    text = TOGETHER.replace(row(1), row(1, digest=STEPS[1]))
+    assert corruption(text) == "n1 gpu1: other bits after step 49"
+
+
 # --- the command ---
 
 

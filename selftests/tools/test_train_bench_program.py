@@ -87,6 +87,23 @@ def test_a_flipped_bit_is_found_with_rank_step_and_tensor(python):
     assert found.message == f"{host} cpu1: other bits from step 3 on, first in layer1.up"
 
 
+def test_ranks_that_train_together_have_the_same_weights(python):
+    codes, out = launched(python, SOUND, "train", "-w", "1", ranks=2)
+    parsed = train_bench.parse(out)
+    assert (codes, parsed.problems) == ([0, 0], ())
+    values = {(s.metric, s.placement): s.value for s in parsed.samples}
+    assert values["tokens_per_s", None] > 0
+    assert values["compute_tflops", "cpu0"] > values["model_tflops", None] > 0
+    assert 0 < values["exchange_share", None] < 1
+
+
+def test_a_flipped_bit_of_a_training_together_is_found(python):
+    codes, out = launched(python, FLIPPED, "train", ranks=3)
+    (found,) = train_bench.parse(out).errors
+    assert (codes, found.kind) == ([0, 0, 0], "data-corruption")
+    assert found.message == f"{os.uname().nodename} cpu1: other bits after step 5"
+
+
 def test_another_seed_has_other_digests(python):
     digests = []
     for seed in ("1", "2"):
