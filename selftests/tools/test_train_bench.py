@@ -182,9 +182,9 @@ def test_ranks_of_two_nodes_have_no_placement():
 # --- training together ---
 
 
-def row(rank, steps=50, step=60.0, p99=63.0, compute=48.0, digest=STEPS[0]):
+def row(rank, *, steps=50, p99=63.0, compute=48.0, digest=STEPS[0]):
     return (
-        f"train-bench row rank={rank} steps={steps} step_ms={step:.3f} step_p99_ms={p99:.3f} "
+        f"train-bench row rank={rank} steps={steps} step_ms=60.000 step_p99_ms={p99:.3f} "
         f"load_ms=0.600 compute_ms={compute:.3f} exchange_ms=11.400 loss={LOSSES[0]} "
         f"digest={digest}\n"
     )

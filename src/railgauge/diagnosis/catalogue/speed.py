@@ -159,7 +159,8 @@ KINDS: Mapping[str, Kind] = {
     "poor-scaling": Kind(
         "each node alone serves or trains a model at full speed, but together they are far slower",
         "read in the log of the server or the training which transport the library chose"
-        " (GPUDirect RDMA, which NICs), and compare its environment with that of the collectives, measured one rung below",
+        " (GPUDirect RDMA, which NICs), and compare its environment with that of the collectives,"
+        " measured one rung below",
         "000: 1.2, serving on two nodes at a tenth of one: the payload went through host memory",
         severity=MAJOR,
         action=CORRECT,
