@@ -43,7 +43,10 @@ LEVELS = ("smoke", "signoff")
 # Number of seeds, from 1, for which the tools run completely; a seed at signoff takes seconds.
 PLAYED = {"smoke": 20, "signoff": 2}
 # Ratios: a measurement, the one of its first node alone, and the compared metric.
-_RATIOS = {"pair_serving": ("node_serving", "output_throughput")}
+_RATIOS = {
+    "pair_serving": ("node_serving", "output_throughput"),
+    **dict.fromkeys(("pair_training", "group_training"), ("node_training", "model_tflops")),
+}
 _SHOWN = 20
 
 

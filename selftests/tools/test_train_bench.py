@@ -222,6 +222,7 @@ def test_a_training_is_read_whole():
         (row(1), row(1, p99=59.0), "inconsistent"),
         (row(1), row(1, compute=61.0), "inconsistent"),
         (row(1), row(1, compute=0.0), "inconsistent"),
+        ("step_ms=60.000", "step_ms=0.000", "inconsistent"),
         ("seconds=3.000000", "seconds=1.400000", "inconsistent"),
         ("seconds=3.000000", "differing=0", "inconsistent"),
         ("ranks=3 seconds=3.000000", "ranks=2 seconds=3.000000", "truncated"),

@@ -89,3 +89,41 @@ def test_traffic_of_a_training(pair, measure, check_traffic):
     Remedy: Check which NICs the library chose, and its topology file.
     """
     check_traffic(measure(pair))
+
+
+@pytest.mark.measures("group_training")
+@pytest.mark.needs("three nodes")
+def test_training_on_a_group(group, measure, check):
+    """A group of nodes trains a model together as fast as products and all-reduce allow.
+
+    Pass: The rate of the model reaches its floor, and communication, data loading and the slowest
+        steps stay below their ceilings.
+    Fail: The rate is below its floor, or a part of the step takes too long.
+    Remedy: Compare the pairs of the group first; then the times of its ranks in the transcript.
+    """
+    check(measure(group))
+
+
+@pytest.mark.measures("group_training")
+@pytest.mark.needs("three nodes")
+def test_training_scales_to_a_group(group, measure, check_ratio):
+    """In a group of nodes each GPU trains at the declared share of its rate on one node.
+
+    Pass: The ratio of the rates of a GPU reaches its floor.
+    Fail: The other nodes cost more than their all-reduce explains.
+    Remedy: Compare the pairs of the group: if they scale, look at the switches between them.
+    """
+    one = measure(group.nodes[0], of="node_training")
+    check_ratio(measure(group), one)
+
+
+@pytest.mark.measures("group_training")
+@pytest.mark.needs("three nodes", "nics")
+def test_traffic_of_a_training_in_a_group(group, measure, check_traffic):
+    """The NICs of all nodes carry the gradients, in equal shares and without errors.
+
+    Pass: What the NICs counted agrees with the gradients, and they share it as declared.
+    Fail: A NIC stood idle, the payload took another way, or an error counter grew.
+    Remedy: Check which NICs the library chose, and its topology file.
+    """
+    check_traffic(measure(group))

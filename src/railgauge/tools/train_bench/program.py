@@ -441,6 +441,7 @@ def report_train(talk: Talk, own: Mapping[str, Any]) -> None:
 def device_of(torch: Any, kind: str, local: int) -> tuple[Any, str]:
     """Return the device of a rank, and how it is shown. Raises ``CannotTrain``."""
     if kind == CPU:
+        torch.set_num_threads(1)  # sums of several threads differ in their last bits
         return torch.device(CPU), f"device=cpu{local} uuid=- name=CPU"
     found = torch.cuda.device_count()
     if local >= found:

@@ -28,7 +28,7 @@ def contradictions(run: TrainBenchRun) -> Iterator[str]:
     """Yield times that cannot be: a part that is longer than the step, steps longer than all."""
     for rank, one in run.trained.items():
         parts = max(one.load_ms, one.compute_ms, one.exchange_ms)
-        if not one.compute_ms or parts > one.step_ms + 2 * _HALF_MS:
+        if not one.compute_ms or not one.step_ms or parts > one.step_ms + 2 * _HALF_MS:
             yield f"the times of {run.at(rank)} do not fit its step of {one.step_ms:g} ms"
         if one.step_p99_ms < one.step_ms:
             yield f"the 99th percentile of {run.at(rank)} is below its median"
