@@ -45,6 +45,9 @@ def test_there_are_recorded_outputs_of_most_tools():
     assert {"perftest", "ccl-tests", "transferbench", "nvbandwidth", "vllm-bench"} <= recorded
 
 
+_TROUBLE = {"retransmits", "step_p99", "exchange_share", "load_share"}
+
+
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_every_limit_of_the_platform_files_is_on_the_side_that_its_tool_declares(name):
     platform = thresholds.load(name, ROOT / "thresholds")
@@ -57,7 +60,7 @@ def test_every_limit_of_the_platform_files_is_on_the_side_that_its_tool_declares
             lines = list(plan.complaints(replace(platform, measurements={"x": other})))
             is_two_sided = limit.floor is not None and limit.ceiling is not None
             assert is_two_sided or any("which a bad value cannot miss" in line for line in lines)
-            is_trouble = limit.unit in ("us", "ms") or limit.metric == "retransmits"
+            is_trouble = limit.unit in ("us", "ms") or limit.metric in _TROUBLE
             assert declared.lower_is_better is is_trouble
 
 

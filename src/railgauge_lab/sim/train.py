@@ -1,22 +1,20 @@
 """``train-bench``: training steps of the GPUs of a launch.
 
 Digests are those of a healthy GPU of the model with that library; a GPU with a fault has others
-from a step on. No document trains a model: the seconds follow from the platform's rate of bf16
-products (``alone`` in the figures), half of which a small model is taken to reach.
+from a step on.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import sys
-from hashlib import sha256
 
-from . import figures, gemm
+from . import gemm, train_together
 from .chance import chance
 from .counters import turn
 from .nvidia_query import uuid
 from .options import UsageError, parse
+from .train_model import compute_s, joined, loss, parameters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,10 +32,6 @@ _DEFAULTS = {
     "sequence": "512", "batch": "4", "vocabulary": "8192",
 }  # fmt: skip
 _MODES = "'replay', 'train'"
-_REACHED = 0.5
-_SIX = 6  # operations of a step for each parameter and token: 2 forward, 4 backward
-_LOSS_WAVE = 0.02
-_LARGE = 1 << 29  # the noise is that of a large message
 
 
 def run(tool: str, arguments: list[str], node: Node) -> int:
@@ -55,8 +49,6 @@ def run_job(_tool: str, arguments: list[str], slots: Slots, environment: dict[st
         return 2
     lines = _header(asked, ranks)
     if asked["mode"] == "train":
-        from . import train_together  # noqa: PLC0415 - replays need no collectives
-
         lines += train_together.lines(asked, ranks, slots, environment)
         code = 0
     else:
@@ -144,25 +136,9 @@ def _header(asked: Run, ranks: list[Run]) -> list[str]:
     ]
 
 
-def parameters(asked: Run) -> int:
-    width = asked["width"]
-    each = 3 * width**2 + width**2 + 4 * width**2 + 4 * width**2 + 2 * width
-    return int(asked["layers"] * each + width + 2 * asked["vocabulary"] * width)
-
-
-def loss(asked: Run, step: int) -> str:
-    """Return a loss near that of equal odds: random tokens cannot be learnt."""
-    apart = _LOSS_WAVE * (chance(f"{asked['seed']} loss {step}") - 0.5)
-    return f"{math.log(asked['vocabulary']) * (1 + apart):.9g}"
-
-
 def _step(asked: Run, one: Run, step: int, otherwise: str) -> str:
     sizes = [asked[name] for name in _SIZES]
     return joined([gemm.library(one["node"]), one["gpu"]["model"], *sizes, step, otherwise])
-
-
-def joined(parts: list[Any]) -> str:
-    return sha256(" ".join(map(str, parts)).encode()).hexdigest()[:16]
 
 
 def _spoilt(asked: Run, one: Run) -> int | None:
@@ -183,22 +159,3 @@ def _tensor(asked: Run, one: Run, step: int) -> tuple[str, str, str]:
     drawn = chance(f"{one['node']['seed']} {one['key']} tensor {step}")
     name = f"layer{int(asked['layers'] * drawn)}.{('attention', 'joined', 'up', 'down')[step % 4]}"
     return name, _step(asked, one, step, f"{name} spoilt"), _step(asked, one, step, name)
-
-
-def operations(asked: Run) -> float:
-    """Return the operations of a rank in a step: of each weight and token, and of the attention."""
-    width, tokens = asked["width"], asked["batch"] * asked["sequence"]
-    weights = parameters(asked) - asked["vocabulary"] * width  # the embedding is looked up
-    weights -= (2 * asked["layers"] + 1) * width  # and the norms take no product
-    attention = 2 * asked["layers"] * asked["sequence"] * width
-    return float(_SIX * tokens * (weights + attention))
-
-
-def compute_s(asked: Run, one: Run) -> float:
-    """Return the seconds of forward, backward and update of a rank."""
-    node, gpu = one["node"], one["gpu"]
-    rate = figures.load(node["figures"])["alone"]["bf16"][0] * 1e12 * _REACHED
-    rate *= node["speed"] * figures.gpu_share(node, one["number"]) * gpu.get("clock_share", 1.0)
-    rate *= gpu.get("rank_share", 1.0)
-    rate *= figures.link_noise(node, f"{node['name']} chip of gpu{one['number']}")
-    return float(operations(asked) / (rate * figures.noise(node, one["key"], _LARGE)))

@@ -6,9 +6,10 @@ ranks end a step together: the slowest waits for none, the others for it.
 
 from __future__ import annotations
 
-from . import collective, collective_times, figures, train
+from . import collective, collective_times, figures
 from .collective_options import read_options
 from .interference import slowdowns
+from .train_model import compute_s, joined, loss, parameters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def lines(asked: Run, ranks: list[Run], slots: Slots, environment: dict[str, str
     """Return the row of each rank, and the closing line."""
     exchange = _exchange_s(asked, slots, environment)
     loads = [_LOAD_S / one["node"].get("loader_share", 1.0) for one in ranks]
-    works = [train.compute_s(asked, one) for one in ranks]
+    works = [compute_s(asked, one) for one in ranks]
     slowest = max(map(sum, zip(loads, works)))  # noqa: B905
     step = slowest + exchange
     digest = _weights(asked, ranks[0])
@@ -35,7 +36,7 @@ def lines(asked: Run, ranks: list[Run], slots: Slots, environment: dict[str, str
         f"train-bench row rank={rank} steps={asked['steps']} step_ms={1e3 * step:.3f} "
         f"step_p99_ms={1e3 * step * _P99:.3f} load_ms={1e3 * load:.3f} "
         f"compute_ms={1e3 * work:.3f} exchange_ms={1e3 * (step - load - work):.3f} "
-        f"loss={train.loss(asked, asked['steps'])} digest={digest}"
+        f"loss={loss(asked, asked['steps'])} digest={digest}"
         for rank, (load, work) in enumerate(zip(loads, works))  # noqa: B905
     ]
     seconds = asked["steps"] * step * _MEAN
@@ -47,7 +48,7 @@ def _exchange_s(asked: Run, slots: Slots, environment: dict[str, str]) -> float:
     if len(slots) == 1:
         return 0.0
     nodes = {node["name"]: _in_training(node) for node, _ in slots}
-    size = _BYTES * train.parameters(asked)
+    size = _BYTES * parameters(asked)
     arguments = ["-b", str(size), "-e", str(size), "-n", "1", "-w", "0", "-c", "0"]
     first = slots[0][0]
     options = read_options("all_reduce_perf", arguments, first["collectives"]["dialect"])
@@ -69,4 +70,4 @@ def _in_training(node: Run) -> Run:
 def _weights(asked: Run, one: Run) -> str:
     """Return the digest of the weights: a wrong sum reaches all ranks, and they stay alike."""
     sizes = [asked[name] for name in ("seed", "steps", "layers", "width", "vocabulary")]
-    return train.joined([one["gpu"]["model"], *sizes])
+    return joined([one["gpu"]["model"], *sizes])
