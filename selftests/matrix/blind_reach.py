@@ -142,7 +142,7 @@ def _missed(drawn: DrawnRun, fault: str) -> frozenset[ItemPlace]:
         for case, samples, checks in found.cases:
             judged = _judged(case, samples, checks)
             places.update(place for place, one in judged if one.outcome is Outcome.FAILED)
-            places.update(_wrong(lab, case))
+            places.update(_wrong(lab, case, checks))
         return frozenset(places)
 
 
@@ -152,7 +152,10 @@ def _lab(drawn: DrawnRun, *faults: str) -> InProcessLab:
 
 
 def _judged(case: Case, samples: Any, checks: Any) -> Iterator[tuple[ItemPlace, Judgement]]:
-    samples.take()
+    try:
+        samples.take()
+    except DataCorrupted:
+        return
     for check in checks:
         with suppress(NoEvidence):
             judged = check.judge(samples)
@@ -213,9 +216,9 @@ def _is_worse(judged: Mapping[str, Any], usual: float | None) -> bool:
     return bool(judged["worst"] < usual * (1 - _LIKE))
 
 
-def _wrong(lab: InProcessLab, case: Case) -> Iterator[ItemPlace]:
-    """Sizes at which a collective has wrong results."""
-    if lab.platform.measurements[case.measurement].tool != "ccl-tests":
+def _wrong(lab: InProcessLab, case: Case, checks: Any) -> Iterator[ItemPlace]:
+    """Sizes at which a collective has wrong results, and all items of a replay that has."""
+    if lab.platform.measurements[case.measurement].tool not in ("ccl-tests", "train-bench"):
         return
     if not any(gpu.get("computes_wrong") for n in case.nodes for gpu in lab.nodes[n]["gpus"]):
         return
@@ -223,6 +226,7 @@ def _wrong(lab: InProcessLab, case: Case) -> Iterator[ItemPlace]:
         lab.measured(case)
     except DataCorrupted:
         yield from (_place(case, size, None) for size in case.sizes)
+        yield from (_place(case, *check.key[1:]) for check in checks if not case.sizes)
 
 
 def _place(case: Case, size: int | None, placement: str | None) -> ItemPlace:
