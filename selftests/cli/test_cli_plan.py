@@ -33,6 +33,8 @@ def test_plan_json(railgauge):
         **{(f"group_{name}", 4): 1 for name in others},
         ("node_all_reduce", 1): 4, ("pair_all_reduce", 2): 4, ("pair_all_reduce_one_gpu", 2): 4,
         ("group_all_reduce", 4): 1, ("node_serving", 1): 4, ("pair_serving", 2): 4,
+        **{(f"node_{name}", 1): 4 for name in ("replay", "training")},
+        **{(f"pair_{name}", 2): 4 for name in ("replay", "training")}, ("group_training", 4): 1,
     }  # fmt: skip
     step = data["steps"][0]
     assert step["commands"][1]["argv"][0].endswith("ib_write_bw")

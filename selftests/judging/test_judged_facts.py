@@ -32,6 +32,10 @@ OF_EACH_GPU = {
     "gpu_memory_copy",
     *(f"gpu_matrix_{form}" for form in ("fp64", "fp32", "tf32", "bf16", "fp8")),
 }
+# Training is possible wherever several GPUs are, and limited where rungs 3 and 4 say how fast it is.
+OF_TRAINING = {
+    "node_replay", "pair_replay", "node_training", "pair_training", "group_training",
+}  # fmt: skip
 # Where the part of the kernel's log begins that is judged at the end of a run, and what a sign-off
 # judges of the part before.
 BEGINNINGS = {"kernel_log", "kernel_faults"}
@@ -106,6 +110,8 @@ def test_every_platform_judges_each_fact_or_says_why_not(name: str) -> None:
     level = plan.level(platform, cluster(*nodes), "nightly")
     silent = set(not_limited(platform, level, candidates(marked_tests(ROOT))))
     wanted = set() if name in LIMIT_EACH_GPU | WITHOUT_GPUS else OF_EACH_GPU | AT_THE_END
+    if wanted and len(nodes) > 1:
+        wanted |= OF_TRAINING
     assert silent == wanted, "possible here, and neither limited nor left out with a reason"
     assert not platform.expected.keys() - ASKED.keys(), "expected, and no test asks for it"
 
