@@ -32,7 +32,7 @@ OF_EACH_GPU = {
     "gpu_memory_copy",
     *(f"gpu_matrix_{form}" for form in ("fp64", "fp32", "tf32", "bf16", "fp8")),
 }
-# Training is possible where there are several GPUs, and limited where rungs 3 and 4 are calibrated.
+# Training is possible where there are several GPUs, and limited where products of each are.
 OF_TRAINING = {
     "node_replay", "pair_replay", "node_training", "pair_training", "group_training",
 }  # fmt: skip
