@@ -82,6 +82,21 @@ def test_each_fault_of_a_training_shows_in_its_figure(start_lab: StartLab) -> No
     assert starved["load_share", None] > 50 * healthy["load_share", None]
 
 
+def test_a_nic_that_training_leaves_idle_carries_nothing(start_lab: StartLab) -> None:
+    bench = start_lab("h200", "nic-idle-in-training@h200-02:mlx5_3")
+    together(bench, 0, 1)
+    sent = {
+        path.parts[-5]: int(path.read_text(encoding="ascii"))
+        for path in bench.home(1).rglob("mlx5_*/ports/1/counters/port_xmit_data")
+    }
+    assert sent["mlx5_3"] < 0.01 * sent["mlx5_2"]
+    done = bench.run(0, "mpirun", "-np", "16", "--host", "h200-01:8,h200-02:8",
+                     "--allow-run-as-root", "all_reduce_perf", "-b", "1G", "-e", "1G")  # fmt: skip
+    assert done.returncode == 0
+    again = bench.home(1).rglob("mlx5_3/ports/1/counters/port_xmit_data")
+    assert int(next(iter(again)).read_text(encoding="ascii")) > sent["mlx5_3"]
+
+
 def test_only_training_shows_a_wrong_bit(start_lab: StartLab) -> None:
     bench = start_lab("h200", "wrong-bit@h200-02:6")
     done = bench.run(1, "gemm-bench", "bf16", "-N", "1")

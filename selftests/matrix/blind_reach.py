@@ -240,9 +240,9 @@ def _place(case: Case, size: int | None, placement: str | None) -> ItemPlace:
 def _by_name(drawn: DrawnRun, injection: Injection) -> Reach:
     shows = _SHOWN.get(injection.name, _fact)
     measurements = _lab(drawn).platform.measurements
-    planned = injection.name != "gpu-diagnostics" or any(
-        name.startswith(_DIAGNOSTIC) and one.made_at(drawn.level)
-        for name, one in measurements.items()
+    needed = _NEEDED.get(injection.name, "")
+    planned = any(
+        name.startswith(needed) and one.made_at(drawn.level) for name, one in measurements.items()
     )
     return Reach(
         Visibility.LIMITS if planned else Visibility.NOWHERE,
@@ -251,6 +251,8 @@ def _by_name(drawn: DrawnRun, injection: Injection) -> Reach:
 
 
 _DIAGNOSTIC = "gpu_diagnostic"
+# These faults show in no other measurement, which not every level makes.
+_NEEDED = {"gpu-diagnostics": _DIAGNOSTIC, "nic-idle-in-training": "pair_training"}
 
 
 Measurements = Mapping[str, Measurement]

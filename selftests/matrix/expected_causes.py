@@ -40,7 +40,6 @@ CAUSES = {
     "wrong-bit": "data-corruption",
     "late-rank": "late-rank",
     "starved-loader": "starved-loader",
-    "nic-idle-in-training": "nic-idle",
     "remap-failed": "gpu-memory-errors",
     "ecc-off": "gpu-ecc-off",
     "power-cap": "gpu-power-capped",
@@ -110,7 +109,7 @@ OF_GUIDS = frozenset({"guid-unset"})
 # Likewise, and drawn after those.
 OF_FIRST_DAY = frozenset({"name-unresolved", "logged-before"})
 # Likewise, but the study of unknown faults draws it.
-OF_TRAINING = frozenset({"wrong-bit", "late-rank", "starved-loader", "nic-idle-in-training"})
+OF_TRAINING = frozenset({"wrong-bit", "late-rank", "starved-loader"})
 DRAWN_LAST = (
     OF_ACCESS | OF_KERNEL | OF_LOAD | OF_COUNTERS | OF_GUESTS | OF_CPUS | OF_GUIDS | OF_FIRST_DAY
 )
@@ -118,6 +117,7 @@ DRAWN_LAST = (
 ALL_CAUSES = CAUSES | {
     "slow-pcie-path": "slow-pcie-path",
     "gpu-diagnostics": "gpu-diagnostic-failed",
+    "nic-idle-in-training": "nic-idle",
 }
 PATH = "slow-path"
 TUNING, TUNING_CAUSE = "no-tuning", "collective-tuning-missing"
@@ -130,5 +130,8 @@ INCOMPLETE = frozenset(
 # These causes blame no node: they list each value with its nodes.
 DIFFERENCES = frozenset({"nodes-differ", "firmware-mismatch"})
 # Tools that hang or flood run into time limits, which the end-to-end selftests cover. Level smoke
-# has one pairing per NIC, which cannot separate a GPU from its path to the NIC, and no diagnostics.
-LEFT_OUT = frozenset({"tool-hangs", "tool-floods", "slow-pcie-path", "gpu-diagnostics"})
+# has one pairing per NIC, which cannot separate a GPU from its path to the NIC, no diagnostics, and
+# no training between nodes.
+LEFT_OUT = frozenset(
+    {"tool-hangs", "tool-floods", "slow-pcie-path", "gpu-diagnostics", "nic-idle-in-training"}
+)
