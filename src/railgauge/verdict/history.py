@@ -28,7 +28,7 @@ class Remeasured:
 class MergedPart:
     """A run that was merged: when it ran (ISO 8601), who ran it, and what it measured, in words.
 
-    ``no_gates`` is true if it measured behind gates. ``replaces`` are the nodes that it measured
+    ``no_gates`` is true if closed gates kept nothing from being measured. ``replaces`` are the nodes that it measured
     again after an earlier run.
     """
 

@@ -45,7 +45,7 @@ _ELSEWHERE = "it was measured on another machine of this name"
 class PartRun:
     """A run to merge: its plan, records and survey.
 
-    ``no_gates`` is true if it measured behind gates.
+    ``no_gates`` is true if closed gates kept nothing from being measured.
     """
 
     plan: RunPlan
