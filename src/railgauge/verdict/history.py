@@ -28,8 +28,8 @@ class Remeasured:
 class MergedPart:
     """A run that was merged: when it ran (ISO 8601), who ran it, and what it measured, in words.
 
-    ``no_gates`` is true if closed gates kept nothing from being measured. ``replaces`` are the nodes that it measured
-    again after an earlier run.
+    ``no_gates`` is true if closed gates kept nothing from being measured. ``replaces`` are the
+    nodes that it measured again after an earlier run.
     """
 
     run_id: str
