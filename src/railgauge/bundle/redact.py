@@ -49,7 +49,7 @@ class FileRedactor:
             self._pseudonyms.know(found)
 
     @property
-    def told(self) -> dict[str, int]:
+    def counts(self) -> dict[str, int]:
         """The number of replacements by kind."""
         return {kind: count for kind, count in sorted(self._mask.counts.items()) if count}
 
