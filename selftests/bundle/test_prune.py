@@ -42,7 +42,7 @@ def every(folder):
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
 
 
-def test_without_yes_nothing_is_changed(railgauge, reports):
+def test_nothing_is_changed_without_yes(railgauge, reports):
     before = every(reports)
     code, out, err = railgauge("prune", "--keep", 1, reports)
     assert (code, err, every(reports)) == (0, "", before)
@@ -94,7 +94,7 @@ def test_a_second_time_there_is_nothing_to_do(railgauge, reports):
     assert "reduced before: 1" in out
 
 
-def test_what_was_cut_off_is_carried_on(railgauge, reports):
+def test_a_pruning_that_was_cut_off_is_carried_on(railgauge, reports):
     """The bundle is there, some of the files too."""
     railgauge("bundle", old(reports), "--unsigned", "-o", old(reports) / "evidence.railgauge")
     assert railgauge("prune", "--keep", 1, reports, "--yes")[0] == 0
@@ -155,7 +155,7 @@ def test_a_link_to_a_run_is_no_run(railgauge, reports, tmp_path):
     assert every(away) == before
 
 
-def test_a_changed_report_is_somebody_s_own(railgauge, reports):
+def test_a_changed_report_is_kept(railgauge, reports):
     (old(reports) / "report.html").write_text("annotated")
     assert railgauge("prune", "--keep", 1, reports, "--yes")[0] == 0
     assert set(every(old(reports))) == {*KEPT, "report.html"}

@@ -75,7 +75,7 @@ def test_the_script_finds_what_is_there(tmp_path: Path) -> None:
     assert found.root.partition(" ")[0] in ("root", "none", "works", "refused")
 
 
-def test_a_module_is_found_by_what_defines_it(tmp_path: Path) -> None:
+def test_a_module_is_found_by_its_definition(tmp_path: Path) -> None:
     """The part of the script for modules, with a site's own ``module`` in place of a real one."""
     program(tmp_path / "hpcx/rg-mpirun")
     init = tmp_path / "modules.sh"

@@ -83,7 +83,7 @@ def _about_limits(platform: Platform) -> Iterator[str]:
     for one in platform.loose:
         yield f"| {one.pointer} | {says.get(one.pointer, '')} | {one.reason} | {one.who} |"
     if unheld := [f"{one.metric} ({one.pointer})" for one in loose.unheld(platform)]:
-        yield "\n### Not held against what the hardware reaches, which is not known\n"
+        yield "\n### Not compared with what the hardware reaches, which is not known\n"
         yield f"{', '.join(unheld)}."
 
 

@@ -40,10 +40,10 @@ def since_last_night(folder: Path) -> NightsTold | None:
         nights = read(folder.parent, tonight.fleet.cluster, _MOST_NIGHTS).of(tonight.fleet)
     except BadInput:
         return None
-    return told([night for night in nights if night.run_id <= tonight.run_id], tonight.run_id)
+    return summarized([night for night in nights if night.run_id <= tonight.run_id], tonight.run_id)
 
 
-def told(nights: Sequence[Night], tonight: str) -> NightsTold | None:
+def summarized(nights: Sequence[Night], tonight: str) -> NightsTold | None:
     """Divide the changes up to the last of these nights into new ones and others. Pure."""
     if len(nights) < FEWEST_NIGHTS or nights[-1].run_id != tonight:
         return None
