@@ -116,7 +116,7 @@ def test_lines_and_judgements_without_each_other_are_refused(items, kept, why):
 
 
 def test_lines_of_an_interrupted_item_are_accepted():
-    """It has no record, or is not run."""
+    """An interrupted item has no record, or is not run."""
     kept = lines(MEASURED)
     refuse_other_measurements(plan("a"), [], kept)
     refuse_other_measurements(plan("a"), [item("a", Outcome.NOT_RUN)], kept)

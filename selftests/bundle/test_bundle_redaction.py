@@ -150,7 +150,7 @@ def test_a_file_that_cannot_name_its_nodes_is_renamed_with_them(tmp_path, hosts)
 
 
 def written(folder, gpu_software, *addresses):
-    """A run's folder, as far as it says which words are versions."""
+    """The part of a run's folder that shows which words are versions."""
     node = {"name": "mx01", "address": "mx01", "data_address": "mx01", "ssh": {"jump": None}}
     node["nic_addresses"] = {f"nic{n}": one for n, one in enumerate(addresses)}
     (folder / "cluster.json").write_text(json.dumps({"nodes": [node]}))
@@ -160,7 +160,7 @@ def written(folder, gpu_software, *addresses):
 
 
 def test_a_guid_of_zeros_stays_one():
-    """It is judged: with a number of its own it would pass."""
+    """The GUID is judged: a pseudonym with a number of its own would pass."""
     redactor = FileRedactor(None, addresses=True)
     text = b"0x0000000000000000 0x248a070300ac5414 0x248a070300ac5414"
     kept, *others = redactor.file("a.txt", text).split()

@@ -163,7 +163,7 @@ def test_a_file_that_was_removed_is_named(copied, certificate):
 @pytest.mark.parametrize("at", [0, -1])
 @pytest.mark.parametrize("remade", [False, True])
 def test_a_record_that_is_left_out_passes_nothing(remade, at, copied, certificate):
-    """Not even with a manifest that was made anew."""
+    """A new manifest does not hide it."""
     records = copied / "records.jsonl"
     lines = records.read_text().splitlines(keepends=True)
     del lines[at]

@@ -89,7 +89,7 @@ def test_a_run_with_deviations_ends_on_the_day_of_its_last_measurement_or_later(
 
 @pytest.mark.parametrize("began", ["2026-11-25T01:00:00+01:00", "2026-11-25T00:00:00"])
 def test_a_run_that_ended_on_the_day_before_is_refused(began):
-    """The day of UTC, which ends an hour later than that of the run's own clock."""
+    """The day in UTC counts; it ends an hour later than that of the run's own clock."""
     ended = "2026-11-24T23:00:00+01:00"
     message = refused(refuse_other_end, *ends(ended, "noon", "2026-11-20T00:00:00", began))
     assert message.startswith(f"run/run.json: ended at {ended}, but {case_file(ON)} was begun at ")

@@ -1,4 +1,4 @@
-"""Two signatures on one bundle: added, listed, demanded, and what is wrong with them named."""
+"""Two signatures on one bundle: added, listed, required, and refused if they are wrong."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def keys(runs_folder):
     """The keys of the vendor, of the customer, and of somebody else."""
     folder = runs_folder / "keys"
     folder.mkdir()
-    return {name: bench.key_pair(folder, name) for name in ("vendor", "customer", "stranger")}
+    return {name: bench.key_pair(folder, name) for name in ("vendor", "customer", "outsider")}
 
 
 @pytest.fixture(scope="module")
@@ -94,12 +94,12 @@ def test_two_signatures_of_the_given_keys_are_required(signed, both, keys, verif
 
 
 def test_a_signature_of_another_key_does_not_count(both, keys, verify):
-    """Anybody can add one; only the given keys are demanded."""
-    ours = ("--key", public(keys["vendor"]), "--key", public(keys["stranger"]))
+    """Anybody can add a signature; only those of the given keys count."""
+    ours = ("--key", public(keys["vendor"]), "--key", public(keys["outsider"]))
     code, _, err = verify(both, *ours, "--require", 2)
     assert code == 1
     assert f"it lacks the signature of {fingerprint(keys['stranger'])}" in err
-    assert verify(both, "--key", public(keys["stranger"]))[0] == 1
+    assert verify(both, "--key", public(keys["outsider"]))[0] == 1
 
 
 def test_an_unsigned_bundle_has_no_signature_to_require(healthy, verify):

@@ -137,7 +137,7 @@ def test_a_deviation_that_was_changed_is_refused(deviating, verify, tmp_path, ch
 
 
 def test_a_past_deviation_cannot_be_brought_back_by_an_earlier_end(deviating, verify, tmp_path):
-    """Whoever changes day and verdict alike is betrayed by the transcripts."""
+    """The transcripts show the true day if day and verdict are both changed."""
     ended = edit_json("run/run.json", lambda data: data.update(ended="2020-01-01T00:00:00+00:00"))
     change = both(edit_deviation(until="2020-01-31"), edit_listed(until="2020-01-31"), ended)
     code, _, err = verify(forged(deviating.path, tmp_path / "forged", change))

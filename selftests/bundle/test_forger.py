@@ -386,7 +386,7 @@ def test_a_suspect_outside_its_measurement_is_refused(red, verify, tmp_path, sus
 
 
 def test_a_request_of_an_earlier_version_is_read_and_its_cause_left_out(red, verify, tmp_path):
-    """It named the cause that was to be confirmed, which no longer follows from it."""
+    """A request of an earlier version named the cause to confirm, which is no longer used."""
 
     def change(content):
         records = [json.loads(line) for line in content[forger.RECORDS].splitlines()]

@@ -1,4 +1,4 @@
-"""A forger with a trusted key who names another version, or says more than the records hold."""
+"""A forger with a trusted key who names another version, or claims more than the records hold."""
 
 from __future__ import annotations
 

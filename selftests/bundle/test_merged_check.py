@@ -1,4 +1,4 @@
-"""Small runs, merged: what cannot be, and what does not follow from the parts."""
+"""Small runs, merged: what cannot be merged, and content that does not follow from the parts."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def test_the_survey_of_a_node_is_the_latest_that_judged_it(make, into):
 
 
 def test_an_item_is_judged_by_what_was_measured_in_its_own_run(done, monkeypatch):
-    """And by the facts of the merged run, the limits that are asked for, and the whole fabric."""
+    """The merged run's facts, the given limits and the whole fabric are used too."""
     used = {}
     monkeypatch.setattr(merged, "Assessor", lambda *words: words)
     monkeypatch.setattr(merged, "gated", lambda found, judged, platform: judged)

@@ -1,4 +1,4 @@
-"""``railgauge prune``: what goes, what stays, and that nothing goes that could be missed."""
+"""``railgauge prune``: what is deleted, what stays, and that nothing needed is deleted."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_the_newest_runs_stay_whole(railgauge, reports):
 
 
 def test_each_cluster_keeps_its_own(railgauge, reports):
-    """A night of another cluster pushes none out; it has no evidence and is not reduced."""
+    """A night of another cluster does not count; it has no evidence and is not reduced."""
     write_run(
         reports / "20990101-020000-other",
         {
@@ -233,7 +233,7 @@ def test_a_folder_must_be_one(railgauge, reports, tmp_path):
 
 
 def test_the_folder_of_one_run_is_refused(railgauge, reports):
-    """Its folders are no runs: without a word there would be nothing to prune."""
+    """Its folders are no runs: without an error there would just be nothing to prune."""
     code, out, err = railgauge("prune", "--keep", 1, (reports / "latest").resolve())
     assert (code, out) == (2, "")
     assert "is the folder of one run; name the folder that it is in" in err

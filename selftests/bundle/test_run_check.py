@@ -1,4 +1,4 @@
-"""What a run alone shows to be wrong: its files disagree, or its records do not follow."""
+"""The checks of a single run: its files agree, and its records follow from its evidence."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_no_node_is_asked_if_the_file_cannot_be_written(project, capsys):
 
 
 def test_a_plain_list_without_a_platform_is_written_as_a_hostfile(project, capsys):
-    """Nobody listens there: the node is red, and the list can be written all the same."""
+    """Nothing listens there: the node is red, but the hostfile can be written."""
     (project.folder / "hosts").write_text("root@localhost:1024 slots=8\n")
     assert check(project, "hosts", "--write", str(project.folder / "hosts.yaml")) == 1
     output = capsys.readouterr().out

@@ -26,7 +26,7 @@ TYPED = {
     "triage reports/2026\t": ["triage", "reports/20261130-021500-lab/"],
     "init hostf\t": ["init", "hostfiles/"],
 }  # fmt: skip
-# The files that these shells read when they start, with what EXAMPLE says.
+# The start-up files of these shells, with the lines of EXAMPLE.
 START = {
     "bash": (".bashrc", 'eval "$(cat {script})"'),
     "zsh": (".zshrc", 'autoload -Uz compinit && compinit -u\neval "$(cat {script})"'),

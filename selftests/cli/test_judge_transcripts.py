@@ -33,7 +33,7 @@ def judge(capsys, platform, path, *more, tool="ccl-tests"):
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_recorded_collective_has_its_verdict(capsys, name):
+def test_the_verdict_on_a_recorded_collective(capsys, name):
     platform, measurement, verdict, least = RUNS[name]
     code, output = judge(capsys, platform, TRANSCRIPTS / f"{name}.txt")
     assert code == verdict, output["errors"]

@@ -1,4 +1,4 @@
-"""``railgauge platform new``: what it asks back and what it refuses; it writes nothing then."""
+"""``railgauge platform new``: what it asks back and what it refuses without writing a file."""
 
 from __future__ import annotations
 

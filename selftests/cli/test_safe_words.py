@@ -1,4 +1,4 @@
-"""What strangers wrote moves no cursor and tells no secret on the terminal of a command."""
+"""Untrusted text moves no cursor and shows no secret on the terminal of a command."""
 
 import json
 

@@ -45,7 +45,7 @@ def test_gpus_on_the_bus_without_their_tool_are_asked_back(vendor, on_bus, says)
     asked = questions(facts, *on_bus, silent=silent)
     assert f"GPUs of n[1-2] are not listed: {says}" in asked
     assert "--no-gpus" in asked
-    assert kind(facts, *on_bus, silent=silent, asked=SiteAnswers(gpus="none")).fabric
+    assert kind(facts, *on_bus, silent=silent, answers=SiteAnswers(gpus="none")).fabric
 
 
 def test_a_tool_that_is_missing_where_no_gpu_is_on_the_bus_is_no_question():
@@ -68,7 +68,7 @@ def test_gpus_of_another_vendor_than_those_listed_are_asked_back():
     facts = alike("n1")
     asked = questions(facts, *H100S, MI300X, vendor="nvidia")
     assert "1 of amd is on the PCI bus, and its tools were not asked" in asked
-    assert kind(facts, *H100S, MI300X, vendor="nvidia", asked=SiteAnswers(gpus="nvidia")).fabric
+    assert kind(facts, *H100S, MI300X, vendor="nvidia", answers=SiteAnswers(gpus="nvidia")).fabric
 
 
 def test_the_vendor_with_the_most_gpus_on_the_bus_is_asked_first():
@@ -100,7 +100,7 @@ def test_a_card_that_can_do_rdma_and_has_no_rdma_device_is_asked_back():
     asked = questions(facts)
     assert "ens[0-1] (mlx5_core) can do RDMA and has no RDMA device; load mlx5_ib" in asked
     assert "--fabric ens[0-1]" in asked
-    assert kind(facts, asked=SiteAnswers(fabric=("ens0", "ens1"))).fabric
+    assert kind(facts, answers=SiteAnswers(fabric=("ens0", "ens1"))).fabric
 
 
 def test_one_of_several_fast_cards_without_its_rdma_device_is_asked_back():

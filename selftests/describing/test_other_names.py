@@ -57,7 +57,7 @@ def test_the_names_of_most_nodes_are_declared_or_those_of_the_node_that_is_named
 
 
 def test_the_same_names_in_other_slots_are_no_other_names():
-    """Two makes of a server: a slot of one says nothing of the other's."""
+    """Two makes of a server: their slots are not comparable."""
     facts = {"n1": placed("n1"), "n2": placed("n2", first=0x80)}
     assert differing(facts) == {}
 

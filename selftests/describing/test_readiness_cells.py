@@ -95,7 +95,7 @@ def test_setup_needs_bash() -> None:
         ("root", "", CellState.OK, ()),
         ("works sudo -n", "sudo -n", CellState.OK, ()),
         ("works sudo -n", "", CellState.MEND, (HostfileLine(("become",), "sudo -n"),)),
-        ("works rm -rf", "", CellState.MEND, ()),  # nothing that a node says becomes a line
+        ("works rm -rf", "", CellState.MEND, ()),  # no text of a node becomes a line
         ("refused sudo -n: a password is required", "", CellState.MEND, ()),
         ("refused sudo -n: a password is required", "sudo -n", CellState.MEND, ()),
         ("none", "", CellState.MEND, ()),
@@ -240,7 +240,7 @@ def test_a_name_that_others_cannot_resolve_gets_the_address_that_they_reach() ->
     assert "n[02-03]" in found["name"].found
     assert found["name"].lines == (HostfileLine(("nodes", "n01", "data_address"), "10.0.0.1"),)
     assert found["ports"].state is CellState.OK
-    # Without getent the words of the connection tell the same.
+    # Without getent the message of the connection shows the same.
     answers = {"n02": met("n01", None, n01=UNKNOWN_NAME)}
     assert cell("name", met=answers).state is CellState.MEND
 

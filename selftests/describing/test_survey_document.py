@@ -1,4 +1,4 @@
-"""The platform file that a survey becomes: short, complete, and with what it does not know."""
+"""The platform file made of a survey: short, complete, and with notes on what is not known."""
 
 import json
 from dataclasses import replace

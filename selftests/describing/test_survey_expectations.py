@@ -1,4 +1,4 @@
-"""What a new platform file expects: what is broken always, what a site sets only if it has it."""
+"""What a new platform file expects: no faults, and a site's settings if a node has them."""
 
 from dataclasses import replace
 
@@ -80,7 +80,7 @@ def test_a_setting_that_some_nodes_lack_is_expected_of_all():
     ],
 )
 def test_a_fault_of_every_node_is_not_expected(facts, name):
-    """The survey is of the nodes that the file is to judge: their faults are no standard."""
+    """The survey is of the nodes that the file will judge: their faults are no standard."""
     names, notes = expected(facts)
     assert name in names
     assert f"NOT AS IT SHOULD BE {name}" in notes

@@ -237,7 +237,7 @@ def test_a_folder_without_a_run_is_refused(tmp_path, generator, capsys):
 
 
 @pytest.fixture
-def strangers(nights, tmp_path):
+def untrusted(nights, tmp_path):
     """A run whose settings of Allure name a program, and a generator that shows what it gets."""
     run = tmp_path / "reports" / "run"
     run.mkdir(parents=True)
@@ -252,9 +252,9 @@ def strangers(nights, tmp_path):
     return run, program
 
 
-def test_untrusted_settings_load_no_program(strangers, capsys):
+def test_untrusted_settings_load_no_program(untrusted, capsys):
     """Allure imports whatever its settings name as a plugin."""
-    run, program = strangers
+    run, program = untrusted
     assert main(["allure", str(run), "--allure", str(program)]) == 0, capsys.readouterr().err
     given = json.loads((run / "allure-report" / "given.json").read_text())
     assert given["plugins"].keys() == {"awesome"}
@@ -264,8 +264,8 @@ def test_untrusted_settings_load_no_program(strangers, capsys):
     }  # fmt: skip
 
 
-def test_a_link_in_the_place_of_the_report_deletes_nothing(strangers, tmp_path, capsys):
-    run, program = strangers
+def test_a_link_in_the_place_of_the_report_deletes_nothing(untrusted, tmp_path, capsys):
+    run, program = untrusted
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "file").touch()
     (run / "allure-report").symlink_to(tmp_path / "home")

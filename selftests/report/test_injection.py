@@ -1,4 +1,4 @@
-"""Texts of nodes and of files that a page would run, in every page that railgauge makes.
+"""Scripts in texts of nodes and files: no page that railgauge makes runs them.
 
 A hundred of them stand in what the tools and the kernels of a lab print, in the facts of its nodes,
 in hostfile, limits, deviations and the operator's name. A browser opens each page.
@@ -37,7 +37,7 @@ FOUND = """(() => {
 
 
 def plant(lab: StandingLab, folder: Path) -> None:
-    """Plant all of them in what the nodes' tools, their kernels and their files say."""
+    """Plant all of them in the output of the nodes' tools, their kernels and their files."""
     output, kernel = folder / "output.txt", folder / "kernel.txt"
     output.write_text("".join(f"{text}\n" for text in PAYLOADS))
     kernel.write_text("".join(f"3,{10**6 + n},{10**6 + n},-;{t}\n" for n, t in enumerate(LINES)))
@@ -140,7 +140,7 @@ def test_allure_runs_no_text_of_a_node(allure: Path, tab: Tab) -> None:
 
 
 def test_the_browser_detects_a_script_that_runs(tmp_path: Path, tab: Tab) -> None:
-    """Nothing is proved by a look that sees nothing: unescaped, the texts run and make elements."""
+    """The counter-check: unescaped, the texts run and make elements, and the browser sees it."""
     page = tmp_path / "open.html"
     page.write_text(
         f"<!DOCTYPE html><meta charset=utf-8><p>{FIRST}</p><a {LINES[-1]}>x</a><x-pwned>"

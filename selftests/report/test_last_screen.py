@@ -1,4 +1,4 @@
-"""The last screen of a run tells what a later run replaced in a merged one."""
+"""The last screen of a merged run lists what a later run replaced."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Lines of reports: each item, or, in a very large run, a test on the same nodes."""
+"""Lines of reports: one for each item or, in a very large run, for each test on the same nodes."""
 
 from __future__ import annotations
 

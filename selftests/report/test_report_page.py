@@ -280,7 +280,7 @@ def test_paper_has_every_row(gdr, tab, tmp_path):
 
 
 def test_many_rows_are_all_in_the_page(gdr, tab, tmp_path):
-    """What passed is behind a heading that says how many rows it has; failures are open."""
+    """Passed items are behind a heading with their number; failures are open."""
     items = 2500
     page = tmp_path / "many.html"
     made = render(gdr.latest.resolve(), page, items)

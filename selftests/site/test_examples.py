@@ -163,7 +163,7 @@ def test_a_job_that_cannot_start_prints_why(
 
 
 def test_the_merge_takes_the_runs_of_its_jobs(tmp_path: Path, start: Start) -> None:
-    """Not what a text of a job says, nor what a job wrote that left no run."""
+    """Text in a job's output is no run, and neither is a job that left none."""
     (tmp_path / "railgauge-7.run").write_text("20260101-010000-mx\n")
     (tmp_path / "railgauge-8.run").write_text("")
     (tmp_path / "railgauge-8.out").write_text("reports: reports/20250101-010000-mx\n")

@@ -230,7 +230,7 @@ def test_a_node_without_the_right_is_an_error(tmp_path: Path) -> None:
 
 def test_missing_output_of_root_is_not_taken_for_good(tmp_path: Path) -> None:
     cut = tmp_path / "cut"
-    cut.write_text('#!/bin/sh\n"$@" | head -n 1\n')  # the probe begins, and says nothing more
+    cut.write_text('#!/bin/sh\n"$@" | head -n 1\n')  # the probe begins, and prints nothing more
     cut.chmod(0o755)
     facts = surveyed(tmp_path, ("env", "PATH=/nowhere:/usr/bin:/bin", str(cut)))
     assert isinstance(facts, NodeFacts)

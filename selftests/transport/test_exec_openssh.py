@@ -1,4 +1,4 @@
-"""``transport: exec`` over the ``ssh`` of the system, as the example hostfile says it.
+"""``transport: exec`` over the ``ssh`` of the system, as in the example hostfile.
 
 The host shows a certificate, which the transport ``ssh`` cannot check.
 """

@@ -1,4 +1,4 @@
-"""Files of known hosts: what they say, and when they are read again."""
+"""Files of known hosts: their content, and when they are read again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What counts of an ssh configuration, against OpenSSH's own server."""
+"""The settings of an ssh configuration that are used, with OpenSSH's own server."""
 
 from __future__ import annotations
 
@@ -296,7 +296,7 @@ def test_a_server_with_other_algorithms_is_named(
 def test_a_user_without_a_name_is_bad_input(
     server: OpenSshServer, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    """As Python before 3.13, and since, say it of a container whose user id nobody has."""
+    """The errors of Python before and since 3.13 in a container whose user id has no name."""
 
     def nameless() -> str:
         raise error

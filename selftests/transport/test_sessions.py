@@ -104,7 +104,7 @@ def test_patience_ends_and_is_spent_once(fakes, sessions, clock):
 
 
 def test_patience_is_for_the_whole_run(fakes, sessions, clock):
-    """A node that comes and goes does not delay the others forever."""
+    """An intermittent node does not delay the others forever."""
     for away_s in (50, 50):
         lose(fakes, sessions)
         clock.back_at_s = clock.now_s + away_s
@@ -159,7 +159,7 @@ def test_a_node_that_another_worker_reached_is_waited_for(fakes, clock):
 
 
 def test_no_node_is_waited_for_in_a_hurry(fakes, sessions, clock):
-    """Nor by a caller that is already waiting."""
+    """A caller that is already waiting opens none either."""
     lose(fakes, sessions)
     clock.back_at_s, sleep = 60, clock.sleep
 

@@ -61,7 +61,7 @@ def test_early_output_of_the_login_shell_is_dropped() -> None:
 
 
 def test_a_line_of_the_login_shell_is_not_the_first_line_of_the_command() -> None:
-    """Whoever asks before the command has begun waits for it."""
+    """A caller that asks before the command has begun waits for it."""
     capture = Capture(NONCE)
     capture.take_stdout(b"Welcome!\n")
     assert capture.line(0, 0.05) is None
@@ -108,7 +108,7 @@ def test_line_runs_under_any_login_shell(name: str) -> None:
 def test_a_node_ends_by_itself_what_ignores_term(
     monkeypatch: pytest.MonkeyPatch, listens_on: int | None
 ) -> None:
-    """Whatever happened to the processes that started it."""
+    """It ends even if the processes that started it are gone."""
     monkeypatch.setattr(shell, "KILL_AFTER_S", 1)
     argv = ("sh", "-c", "trap '' TERM; sleep 60; sleep 60")
     command = Command("n01", argv, time_limit_s=0.3, listens_on=listens_on)

@@ -344,7 +344,7 @@ def test_the_key_and_the_output_of_the_login_are_reported(ssh_server: SshServer)
     done = session.run(Command("n01", ("echo", "out")))
     assert (done.stdout, done.stderr) == ("out\n", "")
     assert session.entry.printed.startswith("Welcome 1\n")
-    assert len(session.entry.printed) <= 400  # more of a login's start nobody reads
+    assert len(session.entry.printed) <= 400  # nobody reads more of the output at a login's start
     session.close()
 
 

@@ -107,7 +107,7 @@ def test_one_bad_night_is_no_loss(bad: int) -> None:
 
 
 def test_a_loss_of_all_places_is_no_loss_of_a_single_one() -> None:
-    """Two nights do not show it: no place is left that tells the noise."""
+    """Two nights do not show it: no place is left that shows the noise."""
     assert reported(history(1, 5, step(3, 0.06, lambda key: True), noise=0.002, keys=KEYS)) == []
 
 
@@ -129,7 +129,7 @@ def test_healthy_nights_raise_no_alarm(law: Noise, noise: float) -> None:
 
 
 def _shared(seed: int, cluster: float, node: float) -> Callable[[int, SeriesKey], float]:
-    """What a night does to all places, and to all those of a node."""
+    """One night changes all places, or all places of a node."""
     rng = random.Random(seed)
     of: dict[tuple[int, str], float] = {}
 

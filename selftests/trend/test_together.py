@@ -1,4 +1,4 @@
-"""One fault is one finding, and a loss that went away says when."""
+"""One fault is one finding, and a loss that went away has the date of its recovery."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What the nights say at the end of a run: a change is new once, and one fault is one line."""
+"""The changes over the nights at the end of a run: a change is new once, a fault is one line."""
 
 import pytest
 from testing.histories import BANDWIDTHS, history, step, write_nights

@@ -66,7 +66,7 @@ def test_a_step_is_not_reported_before_its_second_night(railgauge, template, tmp
 
 
 def test_a_loss_from_the_third_of_five_nights_is_named_everywhere(railgauge, template, tmp_path):
-    """The median of five nights holds the bad ones, and the noise of five nights tells little."""
+    """The median of five nights includes the bad ones, and five nights show little of the noise."""
     slow = step(3, 0.04, lambda key: "viper" in key.nodes and key.subject == "host_send_bandwidth")
     root = write_nights(tmp_path, template, 5, 5, slow)
     since = "regression since 20260103-020000-lab-connectx4-homelab: viper, host_send_bandwidth"

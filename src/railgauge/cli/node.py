@@ -30,7 +30,7 @@ EXAMPLE = (
     "example: railgauge node --hostfile hostfiles/mine.yaml; it changes nothing. "
     "Exit codes: 0 accepted, 1 rejected, 10 incomplete, 2 bad usage or input. With --format slurm "
     "1 is for what railgauge triage drains a node for, with the reason, 10 for what is not known, "
-    "and 0 for the rest, in silence; with --format npd these are 1, 2 and 0, as "
+    "and 0 for the rest, without output; with --format npd these are 1, 2 and 0, as "
     "node-problem-detector has them"
 )
 _BUDGET_S, _LEAST_S, _MOST_S = 50.0, 10.0, 7200.0

@@ -36,7 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("nodes", metavar="NODES", help="the nodes to qualify: mx07, mx[07-09]")
     parser.add_argument(
-        "--hostfile", type=Path, metavar="FILE", help="that of the run, if it is none of this site"
+        "--hostfile",
+        type=Path,
+        metavar="FILE",
+        help="the run's hostfile, if this site does not have it",
     )
     merge.add_into(parser)
 

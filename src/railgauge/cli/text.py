@@ -57,7 +57,7 @@ def _escaped(json_text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else escape(c) for c in json_text)
 
 
-_DEL = 0x7F  # the only one that JSON leaves as it is, of those below it
+_DEL = 0x7F  # the only control character up to it that JSON does not escape
 
 
 def printable(words: str) -> str:

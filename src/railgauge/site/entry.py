@@ -47,7 +47,7 @@ def pytest_load_initial_conftests(
 ) -> Iterator[None]:
     """Make this session an empty one if its configuration is not that of the site.
 
-    Raises ``UsageError`` if there is no site, and so nobody knows ``--hostfile``, and if the site's
+    Raises ``UsageError`` without a site, because ``--hostfile`` is then unknown, and if the site's
     ``conftest.py`` or a plugin fails: pytest may end with 1 then, the code of a rejected cluster.
     """
     invoked = early_config.invocation_params

@@ -71,7 +71,7 @@ _BEATS = (
 # command, and is reported, before its silence is too long.
 _BEATS_FROM_S = 30.0
 # Root's processes cannot be signalled by the login user, so that timeout has to run as root too.
-# SUDO_COMMAND holds the whole line, and so a tag that may not be the command's.
+# SUDO_COMMAND holds the whole line, and with it a tag that may belong to another command.
 _AS_ROOT = '{become} env -u SUDO_COMMAND {line}; code=$?; echo "{marker} over $code"; exit $code'
 _FINISH = 'echo "{marker} exit ${{late:-$code}}"; exit ${{late:-$code}}'
 

@@ -75,7 +75,7 @@ def ports(one: NodeSeen, site: NodesSeen) -> CheckCell:
 
 
 def _by_other_address(one: NodeSeen, site: NodesSeen) -> CheckCell:
-    """The cell of a node whose name nobody resolves: its own addresses, if they are reached."""
+    """The cell of a node whose name is not resolved: by its own addresses, if they are reached."""
     if good := _reached_at(one, site):
         return CheckCell(CellState.OK, f"TCP from other nodes arrives at {good}")
     return CheckCell(

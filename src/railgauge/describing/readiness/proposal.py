@@ -1,7 +1,7 @@
 """The hostfile with the lines that a check proposes. Pure.
 
-What the user has written stays as it is, with its comments: only the keys that change are written
-anew, and new keys come last.
+The user's text stays unchanged, with its comments: only the keys that change are written anew, and
+new keys come last.
 """
 
 from __future__ import annotations
