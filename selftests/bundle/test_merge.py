@@ -360,9 +360,7 @@ def test_parts_of_another_plan_are_refused(project, shards, refused, options, wh
     assert what in refused(shards[0], latest(project))
 
 
-def test_parts_under_other_limits_or_of_another_hostfile_are_refused(
-    shards, refused, tmp_path, project
-):
+def test_other_limits_or_another_hostfile_are_refused(shards, refused, tmp_path, project):
     def other(name):
         return lambda data: data.update({name: "0" * 64})
 
