@@ -98,7 +98,7 @@ def test_a_signature_of_another_key_does_not_count(both, keys, verify):
     ours = ("--key", public(keys["vendor"]), "--key", public(keys["outsider"]))
     code, _, err = verify(both, *ours, "--require", 2)
     assert code == 1
-    assert f"it lacks the signature of {fingerprint(keys['stranger'])}" in err
+    assert f"it lacks the signature of {fingerprint(keys['outsider'])}" in err
     assert verify(both, "--key", public(keys["outsider"]))[0] == 1
 
 
