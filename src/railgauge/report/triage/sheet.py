@@ -53,7 +53,7 @@ class TriageRow:
         return bool(self.node) and not self.is_suspect and self.triage.drains
 
     @property
-    def explains_gaps(self) -> bool:
+    def tells(self) -> bool:
         """Whether the row explains what is not known of its node; a wrong setting does not."""
         return self.drains or (
             not self.is_suspect and self.triage.severity is CauseSeverity.UNKNOWN
@@ -110,7 +110,7 @@ def sheet(run: TriagedRun, *, suspects: bool) -> TriageSheet:
     rows = list(_rows(listed, run.nodes))
     rows.sort(key=lambda row: row.triage.severity.rank)
     of_node = tuple(row for row in rows if row.node)
-    questions = tuple(_questions(run, frozenset(row.node for row in of_node if row.explains_gaps)))
+    questions = tuple(_questions(run, frozenset(row.node for row in of_node if row.tells)))
     named = {question.node for question in questions}.union(*map(_all_names, run.causes))
     return TriageSheet(
         run=run.run,
