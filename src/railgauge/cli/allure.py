@@ -126,11 +126,13 @@ def _generate(program: str, config: dict[str, Any], folder: Path) -> None:
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as error:
             raise BadInput(f"could not run: {error}", where=program) from None
-    said = " ".join(f"{done.stdout} {done.stderr}".split())
+    output_text = " ".join(f"{done.stdout} {done.stderr}".split())
     if done.returncode or not (output / "index.html").is_file():
-        raise BadInput(f"made no report: {said[-500:] or 'it printed nothing'}", where=program)
-    if said:
-        print(f"{program}: {text.printable(said)}", file=sys.stderr)
+        raise BadInput(
+            f"made no report: {output_text[-500:] or 'it printed nothing'}", where=program
+        )
+    if output_text:
+        print(f"{program}: {text.printable(output_text)}", file=sys.stderr)
 
 
 def _silence(output: Path) -> None:
