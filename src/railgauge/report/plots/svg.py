@@ -78,11 +78,9 @@ def hatched(x: float, y: float, width: float, height: float) -> str:
     return f'<path d="{"".join(strokes)}" stroke="{BAD}" stroke-opacity=".35"/>'
 
 
-def circle(x: float, y: float, hover: str = "", filled: bool = False) -> str:
-    fill = GOOD if filled else "none"
+def circle(x: float, y: float, hover: str = "") -> str:
     return _hovered(
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{fill}" fill-opacity=".55" '
-        f'stroke="{GOOD}" stroke-width="1"',
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="none" stroke="{GOOD}" stroke-width="1"',
         "circle",
         hover,
     )
