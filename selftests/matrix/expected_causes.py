@@ -48,6 +48,7 @@ CAUSES = {
     "vbios": "firmware-mismatch",
     "clocks-unlocked": "gpu-clock-unlocked",
     "nvme-missing": "nvme-missing",
+    "nvme-degraded": "nvme-degraded",
     "version": "nodes-differ",
     "one-machine": "one-machine",
     "cloned-image": "cloned-image",

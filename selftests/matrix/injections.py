@@ -236,7 +236,8 @@ def injection_at(
 _TUNED = frozenset({"h200", "h100-tcpx"})
 # These faults matter only if the platform file has the expectation.
 _EXPECTED = {
-    "clocks-unlocked": "gpu_clock", "nvme-missing": "nvme_count", "numad": "numa_daemons",
+    "clocks-unlocked": "gpu_clock", "nvme-missing": "nvme_count",
+    "nvme-degraded": "nvme_health", "numad": "numa_daemons",
     "modules-by-hand": "boot_module", "boost-off": "cpu_boost", "cpu-model": "cpu_model",
     "memory-missing": "memory",
 }  # fmt: skip

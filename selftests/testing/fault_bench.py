@@ -12,6 +12,7 @@ PARTS = ("slow-gpu", "slow-path", "slow-pcie-path", "slow-send", "slow-receive",
 OF_GPU_TOOLS = (
     "remap-failed", "ecc-off", "power-cap", "gpu-clock", "gpu-pcie", "gpu-link", "gpu-fabric",
     "gpu-partition", "vbios", "version", "clocks-unlocked", "nvme-missing", "gpu-diagnostics",
+    "nvme-degraded",
 )  # fmt: skip
 """Faults whose checks are in ``test_lab_gpu_faults``."""
 OF_HOSTS = (

@@ -160,6 +160,9 @@ _FAULTS = {
     ),
     "clocks-unlocked": _Kind("the clocks of the GPUs are not locked", gpu_faults.clocks_unlocked),
     "nvme-missing": _Kind("one NVMe disk is missing", hard.nvme_missing),
+    "nvme-degraded": _Kind(
+        "NVMe disk DEVICE has media errors, little spare and half its lanes", hard.nvme_degraded
+    ),
     "vbios": _Kind("GPU DEVICE has another VBIOS version", gpu_faults.vbios),
     "version": _Kind(
         "DEVICE (kernel, ofed, gpu_driver, …) is older than on the other nodes", gpu_faults.version
