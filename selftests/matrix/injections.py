@@ -23,6 +23,7 @@ from expected_causes import (
     OF_GUIDS,
     OF_KERNEL,
     OF_LOAD,
+    OF_STORAGE,
     PATH,
     TUNING,
     TUNING_CAUSE,
@@ -157,7 +158,7 @@ def placed_for_matrix(injected: tuple[Injection, ...]) -> tuple[tuple[Injection,
 
 def _turn(fault: str) -> tuple[bool | str, ...]:
     """The order of drawing: what was added later is drawn later, and moves no other fault."""
-    late = (OF_FIRST_DAY, OF_GUIDS, OF_CPUS, OF_GUESTS, OF_COUNTERS, OF_LOAD, OF_KERNEL)
+    late = (OF_STORAGE, OF_FIRST_DAY, OF_GUIDS, OF_CPUS, OF_GUESTS, OF_COUNTERS, OF_LOAD, OF_KERNEL)
     return (*(fault in group for group in late), fault in OF_ACCESS, fault)
 
 

@@ -35,7 +35,7 @@ _WHOLE_NODE = frozenset(
         *("boost-off",),
         *("numa-balancing", "gdr-disabled", "peermem-missing", "tcp-fallback"),
         *("background-diagnostics", "numad", "modules-by-hand", "clocks-unlocked", "nvme-missing"),
-        *("cpus-offline", "cpu-model", "cpu-steal", "memory-missing"),
+        *("cpus-offline", "cpu-model", "slow-storage", "cpu-steal", "memory-missing"),
         *("become-refused", "node-login", "gpu-hidden", "name-unresolved"),
         *("out-of-memory", "kernel-log-denied", "kernel-log-lost"),
     ]
@@ -160,6 +160,9 @@ _FAULTS = {
     ),
     "clocks-unlocked": _Kind("the clocks of the GPUs are not locked", gpu_faults.clocks_unlocked),
     "nvme-missing": _Kind("one NVMe disk is missing", hard.nvme_missing),
+    "slow-storage": _Kind(
+        "the node's storage is slow; shows with storage in the hostfile", host_faults.slow_storage
+    ),
     "nvme-degraded": _Kind(
         "NVMe disk DEVICE has media errors, little spare and half its lanes", hard.nvme_degraded
     ),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from railgauge import launchers
-from railgauge.config import launching, reaching, strict_yaml, texts
+from railgauge.config import launching, reaching, storage, strict_yaml, texts
 from railgauge.config.refusal import refuse
 from railgauge.config.schema import complaints
 from railgauge.config.strict_yaml import BadYaml
@@ -224,6 +224,7 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
         ports=ports,
         ranks=launching.placement(document),
         independent_pairs=_independent_pairs(document, len(nodes)),
+        storage=storage.mounts(document.get("storage", {})),
     )
 
 

@@ -76,6 +76,7 @@ _RUN = {
     "hipblaslt-bench": Registered("railgauge.tools.blas_bench.hipblaslt", is_of_each_gpu=True),
     "rvs": Registered("railgauge.tools.rvs", is_of_each_gpu=True),
     "dcgmi-diag": Registered("railgauge.tools.dcgmi_diag", keys=("dcgmi",)),
+    "fio": Registered("railgauge.tools.fio"),
     "azure-nhc": Registered("railgauge.tools.azure_nhc", root="its script asks for root"),
 }
 # Tools whose output the suite reads but which it never starts.
@@ -86,7 +87,6 @@ _READ = {
     "osu": Registered("railgauge.tools.osu"),
     "imb": Registered("railgauge.tools.imb"),
     "hpl": Registered("railgauge.tools.hpl"),
-    "fio": Registered("railgauge.tools.fio"),
     "dcgmi-nvlink": Registered("railgauge.tools.dcgmi_nvlink"),
     "dcgmi-health": Registered("railgauge.tools.dcgmi_health"),
     "ras-status": Registered("railgauge.tools.ras_status"),

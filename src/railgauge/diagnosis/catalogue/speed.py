@@ -139,6 +139,15 @@ KINDS: Mapping[str, Kind] = {
         # It misses no limit but the one on its distance from its peers.
         effect=Effect(LOW),
     ),
+    "slow-storage": Kind(
+        "a declared path delivers less than the hostfile says, on one node or on all of them",
+        "on one node: read the disk's health, the mount options and the link to the storage; on"
+        " all: what else used the storage, and how full it is",
+        "hostfile: what the site declares of the path, with its source",
+        severity=MAJOR,
+        action=COMPARE,
+        effect=Effect(LOW),
+    ),
     "poor-scaling": Kind(
         "each node alone serves a model at full speed, but together they are far slower",
         "read in the server's log which transport the library chose (GPUDirect RDMA, which NICs),"
