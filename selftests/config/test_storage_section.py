@@ -7,7 +7,7 @@ from testing.core_values import HOSTFILE_SCHEMA
 from testing.places import ROOT
 
 from railgauge.config import hostfile, thresholds
-from railgauge.config.thresholds.storage import NODE_STORAGE
+from railgauge.config.thresholds.storage import GROUP_STORAGE, NODE_STORAGE
 from railgauge.core.errors import BadInput
 
 HEAD = "cluster: c\nplatform: connectx4-homelab\nnodes: n[1-3]\n"
@@ -69,3 +69,28 @@ def test_a_mount_without_a_figure_or_its_basis_is_refused(tmp_path, mount):
 def test_a_name_that_would_be_part_of_another_figure_is_refused(tmp_path):
     with pytest.raises(BadInput, match="storage"):
         load(tmp_path, f"storage:\n  a-b: {{path: /a, {BASIS}, {LEAST}}}\n")
+
+
+def test_all_nodes_at_once_are_limited_by_their_share(tmp_path):
+    more = "shared: true, fairness: 0.8, together_read_mb_per_s: 9000"
+    cluster = load(tmp_path, f"storage:\n  a: {{path: /a, {BASIS}, {more}}}\n")
+    platform = on_site(cluster)
+    assert NODE_STORAGE not in platform.measurements
+    limits = {one.metric: one for one in platform.measurements[GROUP_STORAGE].limits}
+    assert (limits["shared_read"].floor, limits["fairness_read"].floor) == (3000.0, 0.8)
+    assert (limits["corrupt"].ceiling, limits.keys() & {"shared_write"}) == (0.5, set())
+
+
+@pytest.mark.parametrize(
+    ("mounts", "why"),
+    [
+        ({"a": "shared: false, fairness: 0.8, together_read_mb_per_s: 9"}, "is not shared"),
+        ({"a": "shared: true, together_read_mb_per_s: 9"}, "fairness"),
+        ({"a": f"fairness: 0.8, {LEAST}"}, "shared"),
+        (dict.fromkeys("ab", "shared: true, fairness: 1, together_read_mb_per_s: 9"), "a and b"),
+    ],
+)
+def test_figures_of_all_nodes_need_one_shared_mount_and_a_fair_share(tmp_path, mounts, why):
+    told = "".join(f"  {name}: {{path: /a, {BASIS}, {more}}}\n" for name, more in mounts.items())
+    with pytest.raises(BadInput, match=why):
+        load(tmp_path, f"storage:\n{told}")

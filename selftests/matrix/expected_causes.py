@@ -80,6 +80,8 @@ CAUSES = {
     "congestion": "congestion",
     "cpu-steal": "cpu-steal",
     "slow-storage": "slow-storage",
+    "slow-client": "slow-client",
+    "storage-corruption": "storage-corruption",
     "boost-off": "cpu-governor",
     "guid-unset": "guid-unset",
 }
@@ -89,11 +91,18 @@ storage:
   scratch: {path: /scratch, basis: "80 % of the data sheet of its disk", write_mb_per_s: 3200,
     read_mb_per_s: 5400, random_write_iops: 144000, random_read_iops: 800000}
 """
+# With the mean of four nodes, or of three, one of which is at half its speed, above its limit.
+SHARED_STORAGE = """\
+storage:
+  pool: {path: /pool, shared: true, basis: "80 % of the data sheet of its disk", seconds: 1,
+    fairness: 0.8, together_write_mb_per_s: 7000, together_read_mb_per_s: 12000}
+"""
 # Lines of the hostfile without which these faults do not show.
 OF_HOSTFILE = {
     "become-refused": "become: sudo -n\n",
     "node-login": "launch: ssh\n",
     "slow-storage": STORAGE,
+    **dict.fromkeys(("slow-client", "storage-corruption"), SHARED_STORAGE),
 }
 # Drawn after all others, which so keep their places on the page of the matrix. The study of unknown
 # faults leaves them out, because its page is of runs that were drawn without them.
@@ -118,7 +127,7 @@ OF_GUIDS = frozenset({"guid-unset"})
 # Likewise, and drawn after those.
 OF_FIRST_DAY = frozenset({"name-unresolved", "logged-before"})
 # Likewise, and drawn after those.
-OF_STORAGE = frozenset({"nvme-degraded", "slow-storage"})
+OF_STORAGE = frozenset({"nvme-degraded", "slow-storage", "slow-client", "storage-corruption"})
 DRAWN_LAST = (
     OF_ACCESS
     | OF_KERNEL

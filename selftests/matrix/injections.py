@@ -125,7 +125,7 @@ def moved(injection: Injection, node: str) -> Injection:
 
 # Platforms where two nodes show which one is faulty; a wrong transport needs a third node.
 _FEW = {"h100-tcpx": 2, "mi300x": 2}
-_THREE = frozenset({"tcp-fallback"})
+_THREE = frozenset({"tcp-fallback", "slow-client", "storage-corruption"})
 
 
 def on_few_nodes(injection: Injection) -> tuple[Injection, int]:
@@ -143,7 +143,8 @@ _COMPARED = frozenset(
     {"version", "vbios", "firmware", "mtu", "slow-node", "slow-nic", "slow-gpu", "slow-path",
      "slow-send", "slow-receive", "slow-xgmi", "tcp-fallback", "corrupt", "high-ber", "nic-idle",
      "tool-garbage", "tool-silent", "gdr-disabled", "gpu-missing", "cpu-model", "memory-missing",
-     "nic-numa", "node-login", "name-unresolved", "retransmits", TUNING}
+     "nic-numa", "node-login", "name-unresolved", "retransmits", TUNING,
+     "slow-client", "storage-corruption"}
 )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ OF_HOSTS = (
     "guid-unset", "cpu-model", "cpu-steal", "memory-missing", "nic-numa",
 )  # fmt: skip
 """Faults whose checks are in ``test_lab_host_faults``."""
-OF_STORAGE = ("slow-storage",)
+OF_STORAGE = ("slow-storage", "slow-client", "storage-corruption")
 """Faults whose checks are in ``test_lab_storage``."""
 OF_ACCESS = ("become-refused", "node-login", "gpu-hidden", "name-unresolved")
 """Faults whose checks are in ``test_lab_access_faults``."""

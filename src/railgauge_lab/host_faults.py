@@ -59,5 +59,14 @@ def slow_storage(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     node["storage_speed"] = node.get("storage_speed", 1.0) * fault.left(_SLOW_STORAGE_LEAVES)
 
 
+def slow_client(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    """Slow the node down where all nodes use shared storage at once; alone it is as fast."""
+    node["client_speed"] = node.get("client_speed", 1.0) * fault.left(_SLOW_STORAGE_LEAVES)
+
+
+def storage_corruption(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
+    node["storage_corrupts"] = True
+
+
 def memory_missing(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
     node["host"]["memory_gib"] -= node["host"]["memory_gib"] // _MODULES

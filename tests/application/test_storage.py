@@ -16,3 +16,17 @@ def test_storage_of_a_node(node, measure, check):
         link; one that is slow on all is the storage itself, or was busy.
     """
     check(measure(node))
+
+
+@pytest.mark.measures("group_storage")
+@pytest.mark.needs("three nodes")
+def test_storage_that_nodes_share(group, measure, check):
+    """All nodes use a shared path at once: each gets its share, and reads what others wrote.
+
+    Pass: The nodes' mean rate reaches the declared one divided by their number, the slowest node
+        its share of the median, and every block that a node reads is as another wrote it.
+    Fail: A rate or a share is below the declared one, or a block is wrong.
+    Remedy: One slow node is a slow client: compare its mount options, its link and its load. Wrong
+        blocks: take the path out of use, and check the node or the servers that the cause names.
+    """
+    check(measure(group))

@@ -27,12 +27,18 @@ FIGURES: Mapping[str, StorageFigure] = {
 """The figures that a mount may declare, in the order in which they are measured."""
 
 
+TOGETHER = {way: f"together_{way}_mb_per_s" for way in ("write", "read")}
+"""The figures of all nodes at once, by the way that the data go."""
+
+
 @dataclass(frozen=True, slots=True)
 class StorageMount:
     """A declared path. ``least`` is what it must deliver to one node, by the name of the figure.
 
     ``size_mib`` is how much one job writes, ``seconds`` how long a job takes, ``files`` how many
-    files the jobs of metadata use. ``basis`` is where the figures come from.
+    files the jobs of metadata use. ``basis`` is where the figures come from. ``together`` is what
+    all nodes get together, ``write`` and ``read`` in MB/s, and ``fairness`` the least share of the
+    median that one of them gets.
     """
 
     path: str
@@ -42,3 +48,5 @@ class StorageMount:
     seconds: int = 10
     files: int = 10_000
     least: Mapping[str, float] = field(default_factory=dict)
+    together: Mapping[str, float] = field(default_factory=dict)
+    fairness: float = 0.0

@@ -153,7 +153,8 @@ class Tool:
     means in parts, if figures are as good as the parts that they use; ``None`` if nothing is known
     of this one. ``identity`` returns, in words, what no other run of the tool prints, empty if an
     output does not show it: two runs may have it alike by chance only so seldom that a healthy run
-    of 100,000 measurements never does.
+    of 100,000 measurements never does. ``joined`` returns what the outputs of all commands show
+    together; without it the client's output holds all figures.
     """
 
     parse: Callable[[str], Parsed]
@@ -164,6 +165,7 @@ class Tool:
     flow: Callable[[Measurement], Flow] | None = None
     form: Callable[[ToolFigure], FigureForm | None] | None = None
     identity: Callable[[str], str] | None = None
+    joined: Callable[[ToolRequest, tuple[SideOutput, ...]], Parsed] | None = None
 
 
 @cache  # planning asks for it with every command

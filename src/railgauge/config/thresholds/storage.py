@@ -17,7 +17,13 @@ from railgauge.core.limits import Basis, Limit
 from railgauge.core.storage import FIGURES, StorageMount
 from railgauge.core.terms import Rung, Scope
 
-NODE_STORAGE = "node_storage"
+NODE_STORAGE, GROUP_STORAGE = "node_storage", "group_storage"
+_READ_AS_WRITTEN = Basis("derived", "What one node wrote, every other node must read as it is.")
+_PHASES = 6
+# Two nodes are no group, and show no median.
+_ALONE = 2
+# Blocks are counted; a margin is a share of its limit, which can so not be 0.
+_NONE = 0.5
 # A path that is slower than this is waited for no longer: a job writes its file once, and removes
 # it; what a disk of one spindle does.
 _SLOWEST_MIB_PER_S = 50
@@ -26,12 +32,15 @@ _START_S = 30
 _OF_METADATA = ("creates_per_s", "stats_per_s", "deletes_per_s")
 
 
-def with_storage(platform: Platform, mounts: Mapping[str, StorageMount]) -> Platform:
-    """Return the platform with the measurements of these mounts."""
-    if not any(one.least for one in mounts.values()):
-        return platform
-    made = _of_nodes(mounts)
-    return replace(platform, measurements={**platform.measurements, made.name: made})
+def with_storage(platform: Platform, mounts: Mapping[str, StorageMount], nodes: int) -> Platform:
+    """Return the platform with the measurements of these mounts, on this number of nodes."""
+    made = [_of_nodes(mounts)] if any(one.least for one in mounts.values()) else []
+    made += [
+        _of_all(name, one, nodes) for name, one in mounts.items() if one.together and nodes > _ALONE
+    ]
+    return replace(
+        platform, measurements={**platform.measurements, **{one.name: one for one in made}}
+    )
 
 
 def _of_nodes(mounts: Mapping[str, StorageMount]) -> Measurement:
@@ -61,6 +70,35 @@ def _asked(one: StorageMount) -> dict[str, object]:
     """What fio is asked of a mount, as plain data."""
     sizes = {"path": one.path, "size_mib": one.size_mib, "seconds": one.seconds, "files": one.files}
     return {**sizes, "figures": list(one.least)}
+
+
+def _of_all(name: str, mount: StorageMount, nodes: int) -> Measurement:
+    """All nodes at once: each way's share of a node, the fairness, and no wrong block."""
+    limits = []
+    for way, least in mount.together.items():
+        basis = Basis("hostfile", f"{mount.basis}: {least:g} MB/s, over {nodes} nodes")
+        pointer = f"/storage/{name}/together_{way}_mb_per_s"
+        limits.append(Limit(f"shared_{way}", "MB/s", least / nodes, None, basis, pointer=pointer))
+        fair, own = f"/storage/{name}/fairness", Basis("hostfile", mount.basis)
+        limits.append(Limit(f"fairness_{way}", "1", mount.fairness, None, own, pointer=fair))
+    limits.append(
+        Limit("corrupt", "count", None, _NONE, _READ_AS_WRITTEN, pointer=f"/storage/{name}")
+    )
+    lays_out = 3 * mount.size_mib / _SLOWEST_MIB_PER_S
+    return Measurement(
+        name=GROUP_STORAGE,
+        rung=Rung.APPLICATION,
+        tool="fio",
+        command="fio",
+        memory="host",
+        asserts=tuple(Assertion(limit.metric, "run") for limit in limits),
+        extents={level: Extent((), "all", 1) for level in LEVELS},
+        limits=tuple(limits),
+        time_limit_s=_PHASES * _START_S + 2 * mount.seconds + lays_out,
+        typical_s=5 + 2 * mount.seconds,
+        options={"together": True, "mounts": {name: _asked(mount)}},
+        scope=Scope.GROUP,
+    )
 
 
 def _limit(mount: str, figure: str, least: float, basis: str) -> Limit:

@@ -14,6 +14,7 @@ from railgauge.diagnosis.catalogue.effect import (
     LESS,
     LOW,
     NETWORK,
+    OUT,
     SETTING,
     SLOW,
     Effect,
@@ -21,6 +22,7 @@ from railgauge.diagnosis.catalogue.effect import (
 from railgauge.diagnosis.catalogue.kind import (
     COMPARE,
     CORRECT,
+    CRITICAL,
     DRAIN,
     EXCHANGE,
     MAJOR,
@@ -147,6 +149,22 @@ KINDS: Mapping[str, Kind] = {
         severity=MAJOR,
         action=COMPARE,
         effect=Effect(LOW),
+    ),
+    "slow-client": Kind(
+        "a node gets far less than the others while all of them use a shared path",
+        "compare its mount options, its link to the storage and its load with another node's",
+        "hostfile: the least share of the nodes' median that the site declares",
+        severity=MAJOR,
+        action=COMPARE,
+        effect=Effect(LOW),
+    ),
+    "storage-corruption": Kind(
+        "a block of a shared path is not read as another node wrote it",
+        "take the path out of use; check the node's memory and network, and the storage servers",
+        "derived: what returns wrong data cannot be used at any speed",
+        severity=CRITICAL,
+        action=DRAIN,
+        effect=Effect(OUT),
     ),
     "poor-scaling": Kind(
         "each node alone serves a model at full speed, but together they are far slower",

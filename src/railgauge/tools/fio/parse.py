@@ -28,6 +28,7 @@ _STARTED = re.compile(r"^[^\s:][^:\n]{0,100}: \(g=[0-9]{1,6}\): rw=", re.MULTILI
 _END = re.compile(r"^Run status group [0-9]{1,6} \(all jobs\):", re.MULTILINE)
 # What the shell that starts fio says where it does not start it.
 _REFUSED = re.compile(r"^storage: [^\n]{1,300}", re.MULTILINE)
+_PHASE = re.compile(r"^railgauge storage phase [^\n]{1,200}$", re.MULTILINE)
 _DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _BINARY = {None: 1.0, "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
 _AGREEMENT = 0.02
@@ -49,7 +50,9 @@ def parse(text: str) -> Parsed:
     if refused := _REFUSED.search(text):
         collector.error(ProblemKind.TOOL_FAILED, refused[0])
     elif collector.check_started(text, "fio"):
-        if '"fio version"' in text:
+        if _PHASE.search(text):
+            version, summary = _read_phases(text, collector)
+        elif '"fio version"' in text:
             version, summary = _read_json(text, collector)
         else:
             found = _VERSION.search(text)
@@ -72,6 +75,20 @@ def _read_json(text: str, collector: OutputCollector) -> tuple[str | None, dict[
     return version, {"jobs": {str(job.get("jobname"))[:100]: _options(job) for job in jobs}}
 
 
+def _read_phases(text: str, collector: OutputCollector) -> tuple[str | None, dict[str, object]]:
+    """Read the documents of a run in phases, one behind each line that names its phase."""
+    version: str | None = None
+    jobs: dict[str, object] = {}
+    for told in _PHASE.split(text)[1:]:
+        version, summary = _read_json(told, collector)
+        found = summary.get("jobs")
+        if isinstance(found, dict):
+            if found.keys() & jobs.keys():
+                collector.error(ProblemKind.SEVERAL_TABLES, "a phase is there twice")
+            jobs |= found
+    return version, {"jobs": jobs}
+
+
 def _options(job: dict[str, object]) -> dict[str, str]:
     """The options of a job as the command line has them."""
     told = list(part(job, "job options").items())[:_MOST_OPTIONS]
@@ -80,6 +97,11 @@ def _options(job: dict[str, object]) -> dict[str, str]:
 
 def _read_job(job: dict[str, object], collector: OutputCollector) -> None:
     name = str(job.get("jobname"))[:100]
+    errors = number(job.get("total_err"))
+    if errors is not None and _options(job).get("continue_on_error") == "verify":
+        # A block that is not as it was written is the answer to what the job was asked.
+        collector.add("corrupt", "count", errors, name, may_be_zero=True)
+        return
     if job.get("error"):
         collector.error(ProblemKind.TOOL_FAILED, f"job {name} ended with error {job['error']}")
     for way in _WAYS:

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from railgauge.config.thresholds.model import Measurement
-from railgauge.core.model import Command
+from railgauge.core.model import Command, Parsed
 from railgauge.core.storage import FIGURES
 from railgauge.tools import Setting
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, long_enough
-from railgauge.tools.metric import HIGHER, Metric
+from railgauge.tools.fio import together
+from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import on_its_node, program, read_options
 
 METRICS = (
@@ -28,6 +29,12 @@ METRICS = (
     Metric("creates", ("1/s",), HIGHER),
     Metric("stats", ("1/s",), HIGHER),
     Metric("deletes", ("1/s",), HIGHER),
+    # of all nodes at once
+    Metric("shared_write", ("MB/s",), HIGHER),
+    Metric("shared_read", ("MB/s",), HIGHER),
+    Metric("fairness_write", ("1",), HIGHER),
+    Metric("fairness_read", ("1",), HIGHER),
+    Metric("corrupt", ("count",), LOWER, may_be_zero=True),
 )
 COMMANDS = ("fio",)
 _FOLDER = ".railgauge-"
@@ -114,16 +121,21 @@ class _Job:
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
     """Return one run on the case's node, which measures every mount one after the other.
 
-    Option ``mounts``: what is asked of the mounts that the hostfile declares, by their names. The
-    program is ``fio`` on the node's PATH, or at the path under ``fio`` in the hostfile's ``tools``.
-    Raises ``BadInput``.
+    Option ``mounts``: what is asked of the mounts that the hostfile declares, by their names; with
+    ``together`` all nodes of the case measure them at the same time. The program is ``fio`` on the
+    node's PATH, or at the path under ``fio`` in the hostfile's ``tools``. Raises ``BadInput``.
     """
-    options = read_options(setting, frozenset({"mounts"}), COMMANDS)
-    mounts = _mounts(setting.measurement)
+    options = read_options(setting, frozenset({"mounts", "together"}), COMMANDS)
+    mounts = {
+        name: {**asked, "path": _path(setting, name, asked)}
+        for name, asked in _mounts(setting.measurement).items()
+    }
     if not mounts:
         options.refuse("no mounts to measure", "declare them in the hostfile, under storage:")
+    if options.flag("together"):
+        return tuple(together.commands(setting, mounts, program(setting, "fio")))
     own = f"{_FOLDER}{setting.cluster.name}-{setting.case.nodes[0]}"
-    folders = {name: f"{_path(setting, name, one)}/{own}" for name, one in mounts.items()}
+    folders = {name: f"{one['path']}/{own}" for name, one in mounts.items()}
     needs = ",".join(str(_needs_kib(one)) for one in mounts.values())
     jobs = (word for job in _jobs(mounts) for word in job.argv(folders[job.mount]))
     fio = (program(setting, "fio"), "--output-format=json", *jobs)
@@ -153,12 +165,20 @@ def _needs_kib(asked: Mapping[str, Any]) -> int:
     return int((asked["size_mib"] * 1024 + asked["files"] * _FILE_KIB) * _ROOM)
 
 
+def joined(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> Parsed:
+    """Return what all sides of a run show; of a run on one node that is what this one shows."""
+    return together.joined(asked, sides) if asked.option("together") else sides[0].parsed
+
+
 # --- what the output must confirm ---
 
 
 def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare the jobs, the options of each, and the time of the command with that of its jobs."""
-    jobs = list(_jobs(_mounts(asked.measurement)))
+    mounts = _mounts(asked.measurement)
+    if asked.option("together"):
+        return tuple(one for each in mounts.values() for one in together.claims(asked, sides, each))
+    jobs = list(_jobs(mounts))
     told = sides[0].parsed.summary.get("jobs")
     said: Mapping[str, Any] = told if isinstance(told, dict) else {}
     wanted_s = sum(job.asked["seconds"] for job in jobs if job.is_timed)
