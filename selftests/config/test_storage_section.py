@@ -71,13 +71,13 @@ def test_a_name_that_would_be_part_of_another_figure_is_refused(tmp_path):
         load(tmp_path, f"storage:\n  a-b: {{path: /a, {BASIS}, {LEAST}}}\n")
 
 
-def test_all_nodes_at_once_are_limited_by_their_share(tmp_path):
+def test_all_nodes_at_once_are_limited_by_what_each_gets(tmp_path):
     more = "shared: true, fairness: 0.8, together_read_mb_per_s: 9000"
     cluster = load(tmp_path, f"storage:\n  a: {{path: /a, {BASIS}, {more}}}\n")
     platform = on_site(cluster)
     assert NODE_STORAGE not in platform.measurements
     limits = {one.metric: one for one in platform.measurements[GROUP_STORAGE].limits}
-    assert (limits["shared_read"].floor, limits["fairness_read"].floor) == (3000.0, 0.8)
+    assert (limits["shared_read"].floor, limits["fairness_read"].floor) == (9000.0, 0.8)
     assert (limits["corrupt"].ceiling, limits.keys() & {"shared_write"}) == (0.5, set())
 
 

@@ -91,11 +91,11 @@ storage:
   scratch: {path: /scratch, basis: "80 % of the data sheet of its disk", write_mb_per_s: 3200,
     read_mb_per_s: 5400, random_write_iops: 144000, random_read_iops: 800000}
 """
-# With the mean of four nodes, or of three, one of which is at half its speed, above its limit.
+# The mean of three nodes or more, one of which is at half its speed, is above its limit.
 SHARED_STORAGE = """\
 storage:
   pool: {path: /pool, shared: true, basis: "80 % of the data sheet of its disk", seconds: 1,
-    fairness: 0.8, together_write_mb_per_s: 7000, together_read_mb_per_s: 12000}
+    fairness: 0.8, together_write_mb_per_s: 2800, together_read_mb_per_s: 4800}
 """
 # Lines of the hostfile without which these faults do not show.
 OF_HOSTFILE = {

@@ -48,7 +48,7 @@ def mount(tmp_path_factory) -> Path:
 def planned(path: Path, least=EVERY, **changes):
     """The platform with this mount, the case on node n1, and its command's argv."""
     one = StorageMount(str(path), "made up for a test", least=least, **{**SMALL, **changes})
-    platform = with_storage(BARE, {"scratch": one}, 1)
+    platform = with_storage(BARE, {"scratch": one})
     made = case("n1", measurement=NODE_STORAGE, pairing=None, sizes=())
     (command,) = plan.commands(made, platform, cluster("n1", storage={"scratch": one}), 20000)
     return platform, made, command.argv
@@ -210,12 +210,12 @@ def printed(argv) -> str:
 
 
 def test_a_hostfile_without_storage_measures_none():
-    assert with_storage(BARE, {}, 4) == BARE
+    assert with_storage(BARE, {}) == BARE
 
 
 def test_only_what_is_declared_is_measured():
     one = StorageMount("/scratch", "a contract of the site", least={"read_mb_per_s": 5400.0})
-    made = with_storage(BARE, {"scratch": one}, 1).measurements[NODE_STORAGE]
+    made = with_storage(BARE, {"scratch": one}).measurements[NODE_STORAGE]
     (limit,) = made.limits
     assert (limit.metric, limit.floor, limit.unit) == (
         "bandwidth_read/scratch-read",

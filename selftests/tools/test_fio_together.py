@@ -45,7 +45,7 @@ def planned(path: Path, **changes):
         str(path), "made up", shared=True, together=TOGETHER, fairness=0.5,
         **{"size_mib": 4, "seconds": 1, **changes},
     )  # fmt: skip
-    platform = with_storage(BARE, {"pool": one}, len(NODES))
+    platform = with_storage(BARE, {"pool": one})
     made = case(*NODES, measurement=GROUP_STORAGE, pairing=None, sizes=())
     site = cluster(*NODES, storage={"pool": one})
     return platform, made, plan.commands(made, platform, site, 20000)

@@ -2,10 +2,9 @@
 
 import pytest
 
-pytestmark = pytest.mark.needs("storage")
-
 
 @pytest.mark.measures("node_storage")
+@pytest.mark.needs("storage")
 def test_storage_of_a_node(node, measure, check):
     """A node reads and writes each declared path at its rates, and handles files as fast.
 
@@ -19,12 +18,12 @@ def test_storage_of_a_node(node, measure, check):
 
 
 @pytest.mark.measures("group_storage")
-@pytest.mark.needs("three nodes")
+@pytest.mark.needs("shared storage", "three nodes")
 def test_storage_that_nodes_share(group, measure, check):
     """All nodes use a shared path at once: each gets its share, and reads what others wrote.
 
-    Pass: The nodes' mean rate reaches the declared one divided by their number, the slowest node
-        its share of the median, and every block that a node reads is as another wrote it.
+    Pass: The nodes' mean rate reaches the declared one, the slowest node its share of the median,
+        and every block that a node reads is as another wrote it.
     Fail: A rate or a share is below the declared one, or a block is wrong.
     Remedy: One slow node is a slow client: compare its mount options, its link and its load. Wrong
         blocks: take the path out of use, and check the node or the servers that the cause names.

@@ -37,8 +37,8 @@ class StorageMount:
 
     ``size_mib`` is how much one job writes, ``seconds`` how long a job takes, ``files`` how many
     files the jobs of metadata use. ``basis`` is where the figures come from. ``together`` is what
-    all nodes get together, ``write`` and ``read`` in MB/s, and ``fairness`` the least share of the
-    median that one of them gets.
+    a node gets on average while all use it, ``write`` and ``read`` in MB/s, and ``fairness`` the
+    least share of the median that one of them gets.
     """
 
     path: str

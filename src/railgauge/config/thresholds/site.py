@@ -30,7 +30,7 @@ def on_site(platform: Platform, cluster: Cluster, where: str) -> Platform:
     ``where`` is the hostfile. Raises ``BadInput`` if the platform file declares another version.
     """
     served = with_perftest(with_model(platform, cluster.model), cluster.perftest)
-    stored = with_storage(served, cluster.storage, len(cluster.nodes))
+    stored = with_storage(served, cluster.storage)
     named = replace(stored, devices=DeviceNames(cluster.devices))
     return with_versions(with_logins(named, cluster), cluster.versions, where)
 

@@ -20,8 +20,6 @@ from railgauge.core.terms import Rung, Scope
 NODE_STORAGE, GROUP_STORAGE = "node_storage", "group_storage"
 _READ_AS_WRITTEN = Basis("derived", "What one node wrote, every other node must read as it is.")
 _PHASES = 6
-# Two nodes are no group, and show no median.
-_ALONE = 2
 # Blocks are counted; a margin is a share of its limit, which can so not be 0.
 _NONE = 0.5
 # A path that is slower than this is waited for no longer: a job writes its file once, and removes
@@ -32,12 +30,10 @@ _START_S = 30
 _OF_METADATA = ("creates_per_s", "stats_per_s", "deletes_per_s")
 
 
-def with_storage(platform: Platform, mounts: Mapping[str, StorageMount], nodes: int) -> Platform:
-    """Return the platform with the measurements of these mounts, on this number of nodes."""
+def with_storage(platform: Platform, mounts: Mapping[str, StorageMount]) -> Platform:
+    """Return the platform with the measurements of these mounts."""
     made = [_of_nodes(mounts)] if any(one.least for one in mounts.values()) else []
-    made += [
-        _of_all(name, one, nodes) for name, one in mounts.items() if one.together and nodes > _ALONE
-    ]
+    made += [_of_all(name, one) for name, one in mounts.items() if one.together]
     return replace(
         platform, measurements={**platform.measurements, **{one.name: one for one in made}}
     )
@@ -72,15 +68,15 @@ def _asked(one: StorageMount) -> dict[str, object]:
     return {**sizes, "figures": list(one.least)}
 
 
-def _of_all(name: str, mount: StorageMount, nodes: int) -> Measurement:
-    """All nodes at once: each way's share of a node, the fairness, and no wrong block."""
+def _of_all(name: str, mount: StorageMount) -> Measurement:
+    """All nodes at once: what a node gets on average, the fairness, and no wrong block."""
     limits = []
     for way, least in mount.together.items():
-        basis = Basis("hostfile", f"{mount.basis}: {least:g} MB/s, over {nodes} nodes")
+        basis = Basis("hostfile", mount.basis)
         pointer = f"/storage/{name}/together_{way}_mb_per_s"
-        limits.append(Limit(f"shared_{way}", "MB/s", least / nodes, None, basis, pointer=pointer))
-        fair, own = f"/storage/{name}/fairness", Basis("hostfile", mount.basis)
-        limits.append(Limit(f"fairness_{way}", "1", mount.fairness, None, own, pointer=fair))
+        limits.append(Limit(f"shared_{way}", "MB/s", least, None, basis, pointer=pointer))
+        fair = f"/storage/{name}/fairness"
+        limits.append(Limit(f"fairness_{way}", "1", mount.fairness, None, basis, pointer=fair))
     limits.append(
         Limit("corrupt", "count", None, _NONE, _READ_AS_WRITTEN, pointer=f"/storage/{name}")
     )

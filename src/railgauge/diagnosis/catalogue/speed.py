@@ -145,7 +145,7 @@ KINDS: Mapping[str, Kind] = {
         "a declared path delivers less than the hostfile says, on one node or on all of them",
         "on one node: read the disk's health, the mount options and the link to the storage; on"
         " all: what else used the storage, and how full it is",
-        "hostfile: what the site declares of the path, with its source",
+        "derived: the site declares what the path delivers, and the basis of it",
         severity=MAJOR,
         action=COMPARE,
         effect=Effect(LOW),
@@ -153,7 +153,7 @@ KINDS: Mapping[str, Kind] = {
     "slow-client": Kind(
         "a node gets far less than the others while all of them use a shared path",
         "compare its mount options, its link to the storage and its load with another node's",
-        "hostfile: the least share of the nodes' median that the site declares",
+        "derived: like nodes get like shares; how much less one may get is what the site declares",
         severity=MAJOR,
         action=COMPARE,
         effect=Effect(LOW),

@@ -41,13 +41,14 @@ _FOLDER = ".railgauge-"
 _DIRECTORY = "--directory="
 _FILE_KIB = 4
 # The words are the folders, one a line, the free space in KiB that each needs, and fio's command.
-# fio runs in the background, because a shell handles a signal only when its foreground has ended.
+# fio runs in the background, because a shell handles a signal only when its foreground has ended. It
+# is one process, and killed: it forgets a TERM that comes before its jobs run.
 _SCRIPT = """\
 set -f; IFS='
 '
 folders=$1 needs=$2; shift 2
 fio=
-clean() { [ -z "$fio" ] || { kill "$fio"; wait "$fio"; }; rm -rf -- $folders; } 2>/dev/null
+clean() { [ -z "$fio" ] || { kill -s KILL "$fio"; wait "$fio"; }; rm -rf -- $folders; } 2>/dev/null
 trap clean EXIT; trap 'exit 143' TERM; trap 'exit 130' INT; trap 'exit 129' HUP
 for folder in $folders; do
   mount=${folder%/*} need=${needs%%,*} needs=${needs#*,}
@@ -138,7 +139,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     folders = {name: f"{one['path']}/{own}" for name, one in mounts.items()}
     needs = ",".join(str(_needs_kib(one)) for one in mounts.values())
     jobs = (word for job in _jobs(mounts) for word in job.argv(folders[job.mount]))
-    fio = (program(setting, "fio"), "--output-format=json", *jobs)
+    fio = (program(setting, "fio"), "--output-format=json", "--thread", *jobs)
     wrapped = ("sh", "-c", _SCRIPT, "fio", "\n".join(folders.values()), needs, *fio)
     return on_its_node(setting, wrapped)
 

@@ -27,7 +27,8 @@ set -f; IFS='
 folder=$1 node=$2 count=$3 need=$4 patience=$5 first=$6 program=$7; shift 7
 mount=${folder%/*} mine=$folder/$node run=${RAILGAUGE_RUN:-none} fio= turn=0; run=${run%%/*}
 own() { set +f; rm -rf -- "$mine" "$folder/@$node@"*; set -f; }
-clean() { [ -z "$fio" ] || { kill "$fio"; wait "$fio"; }; own; rmdir -- "$folder"; } 2>/dev/null
+end_fio() { [ -z "$fio" ] || { kill -s KILL "$fio"; wait "$fio"; }; }
+clean() { end_fio; own; rmdir -- "$folder"; } 2>/dev/null
 fail() { echo "storage: $1"; exit 3; }
 meet() {
   phase=$1 end=$(($(date +%s) + patience))
@@ -50,7 +51,7 @@ mkdir -m 755 -- "$mine" || fail "$mine cannot be made"
 for options; do
   name=${options%%"$IFS"*}
   meet "$((turn += 1))"
-  "$program" --output-format=json "--output=$mine/told" --verify_state_save=0 ${options#*"$IFS"} &
+  "$program" --thread --output-format=json "--output=$mine/told" --verify_state_save=0 ${options#*"$IFS"} &
   fio=$!
   wait "$fio"; code=$?; fio=
   [ "$name" = fill ] || { echo "railgauge storage phase $name"; cat -- "$mine/told"; echo; }
