@@ -41,8 +41,8 @@ _FOLDER = ".railgauge-"
 _DIRECTORY = "--directory="
 _FILE_KIB = 4
 # The words are the folders, one a line, the free space in KiB that each needs, and fio's command.
-# fio runs in the background, because a shell handles a signal only when its foreground has ended. It
-# is one process, and killed: it forgets a TERM that comes before its jobs run.
+# fio runs in the background, because a shell handles a signal only when its foreground has ended.
+# It is one process, and killed: it forgets a TERM that comes before its jobs run.
 _SCRIPT = """\
 set -f; IFS='
 '

@@ -51,7 +51,8 @@ mkdir -m 755 -- "$mine" || fail "$mine cannot be made"
 for options; do
   name=${options%%"$IFS"*}
   meet "$((turn += 1))"
-  "$program" --thread --output-format=json "--output=$mine/told" --verify_state_save=0 ${options#*"$IFS"} &
+  "$program" --thread --output-format=json "--output=$mine/told" --verify_state_save=0 \\
+    ${options#*"$IFS"} &
   fio=$!
   wait "$fio"; code=$?; fio=
   [ "$name" = fill ] || { echo "railgauge storage phase $name"; cat -- "$mine/told"; echo; }
