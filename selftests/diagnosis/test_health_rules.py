@@ -80,6 +80,12 @@ def test_a_limited_clock_is_not_called_unlocked():
     assert summary([found]) == [("gpu-clock-limited", "n1, gpu2", "certain")]
 
 
+@pytest.mark.parametrize("fact_name", ["nvme_health", "nvme_link", "nvme_wear"])
+def test_a_degraded_disk_is_named_with_its_node(fact_name):
+    found = causes(fact("n2", fact_name, "", "nvme3: 12 media errors"), nodes=names(2))
+    assert summary(found) == [("nvme-degraded", "n2", "certain")]
+
+
 def test_a_missing_disk_is_named_with_its_node():
     found = causes(fact("n2", "nvme_count", "", "7"), nodes=names(2))
     assert summary(found) == [("nvme-missing", "n2", "certain")]

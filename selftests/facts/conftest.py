@@ -75,6 +75,10 @@ LSPCI = """\
 12:00.0 Infiniband controller: Mellanox Technologies MT2910 Family [ConnectX-7]
 	Capabilities: [48] Vital Product Data
 """
+SMART = """\
+{"critical_warning":0,"temperature":311,"avail_spare":100,"spare_thresh":10,"percent_used":3,
+"data_units_read":41203417,"media_errors":0,"num_err_log_entries":7}
+"""
 LIMITS = """\
 Limit                     Soft Limit           Hard Limit           Units
 Max cpu time              unlimited            unlimited            seconds
@@ -198,6 +202,21 @@ HOST = {
     **{f"sys/devices/system/cpu/cpu{i}/cpufreq/scaling_governor": "performance" for i in range(4)},
     **{f"sys/block/{name}/size": "8" for name in ("sda", "nvme0n1", "nvme1n1", "nvme0c0n1")},
     "sys/kernel/mm/memory_peers/mxcd/version": "1.0",
+    **{
+        f"sys/class/nvme/{name}/{file}": text
+        for name in ("nvme0", "nvme1", "nvme10")
+        for file, text in {
+            "transport": "pcie",
+            "address": "0000:01:00.0",
+            "model": "SAMSUNG MZQL23T8HCLS",
+            "serial": f"S64HNE0R{name}",
+            "firmware_rev": "GDC5602Q",
+            "device/current_link_speed": "16.0 GT/s PCIe",
+            "device/current_link_width": "4",
+            "device/max_link_speed": "16.0 GT/s PCIe",
+            "device/max_link_width": "4",
+        }.items()
+    },
 }
 
 
@@ -223,6 +242,7 @@ def node(bare: FakeNode) -> FakeNode:
     bare.tool("ibv_devices", IBV_DEVICES)
     bare.tool("ibdev2netdev", NETDEV)
     bare.tool("lspci", LSPCI)
+    bare.tool("nvme", SMART)
     return bare
 
 

@@ -62,7 +62,10 @@ def known(node):
 
 def test_node_bmc_gpus_and_nics_are_identified(known):
     found = by_name(known.facts(METAX))
-    assert list(found) == ["node", "bmc", "gpu0", "gpu1", "mlx5_0"]
+    assert list(found) == [
+        *("node", "bmc", "gpu0", "gpu1", "mlx5_0"),
+        *("nvme0", "nvme1", "nvme10"),
+    ]
     assert found["node"] == InventoryPart(
         PartKind.NODE, "node", model="Dell Inc. PowerEdge XE9680", part_number="0A6B",
         serial="7XK2M53", uuid="4c4c4544-0058-4b10-8032-b7c04f4d3533", firmware="2.1.8",
@@ -74,6 +77,11 @@ def test_node_bmc_gpus_and_nics_are_identified(known):
     assert (nic.uuid, nic.firmware) == ("0xa088c203005aab6c", "28.43.3608")
     assert nic.model == "MT4129 MT_0000000838"
     assert nic.missing == {}
+    disk = found["nvme10"]
+    assert (disk.model, disk.serial, disk.firmware) == (
+        "SAMSUNG MZQL23T8HCLS", "S64HNE0Rnvme10", "GDC5602Q",
+    )  # fmt: skip
+    assert (disk.address, disk.uuid, set(disk.missing)) == ("0000:01:00.0", None, {"slot"})
     gpu = found["gpu1"]
     assert gpu.uuid == "GPU-6f0c1f6a-0002-4a1e-9c11-0f2e3d4c5b6a"
     assert (gpu.address, gpu.firmware) == ("0000:09:00.0", "1.26.1.0")

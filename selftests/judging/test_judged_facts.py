@@ -81,6 +81,7 @@ def paths(asked: FactPaths) -> set[str]:
 
 ASKED = {name: paths(asked) for name, asked in EXPECTATIONS.items()}
 COUNTED = {"gpus.#": "gpus", "nics.*.gids.#": "gids", "nvmes.#": "nvmes"}
+COUNTED |= {f"disks.{name}": "disks" for name in ("faults", "slow_links", "used_percent")}
 
 
 def test_every_fact_is_judged_or_is_identity() -> None:

@@ -20,6 +20,7 @@ from testing.fault_bench import (
     OF_HOSTS,
     OF_KERNEL,
     OF_LOAD,
+    OF_STORAGE,
     PARTS,
     TCPX_BINDINGS,
     busbw,
@@ -309,6 +310,7 @@ ELSEWHERE = {
 
 def test_each_fault_has_a_check_and_a_description() -> None:
     elsewhere = {*PARTS, *OF_GPU_TOOLS, *OF_HOSTS, *OF_ACCESS, *OF_KERNEL, *OF_LOAD, *OF_COUNTERS}
+    elsewhere |= {*OF_STORAGE}
     assert {*CHECKS, *elsewhere} == set(faults.NAMES)
     assert not set(CHECKS) & elsewhere
     assert all(faults.NAMES.values())

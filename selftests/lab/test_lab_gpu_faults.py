@@ -14,6 +14,7 @@ from testing.fault_bench import OF_GPU_TOOLS
 from testing.lab_bench import Bench, StartLab, laid_out
 
 from railgauge.core.errors import BadInput
+from railgauge.facts.nvme import read_smart
 from railgauge.stacks import GpuFacts, Section, StackFacts, stack
 from railgauge.tools import tool
 
@@ -162,7 +163,10 @@ def test_each_fault_that_gpu_tools_report_has_a_case() -> None:
     assert {name for _, _, name, *_ in CASES} | {*OTHERS} == set(OF_GPU_TOOLS)
 
 
-OTHERS = ("version", "clocks-unlocked", "nvme-missing", "gpu-diagnostics")
+OTHERS = (
+    *("version", "clocks-unlocked", "gpu-diagnostics"),
+    *("nvme-missing", "nvme-degraded"),
+)
 
 
 def test_unlocked_clocks_are_reported_for_all_gpus(start_lab: StartLab) -> None:
@@ -176,6 +180,25 @@ def test_a_missing_disk_is_not_in_sysfs(start_lab: StartLab) -> None:
     bench = start_lab(H200, "nvme-missing@h200-02", nodes=2)
     count = [len(list((bench.home(i) / "root/sys/block").glob("nvme*n1"))) for i in (0, 1)]
     assert count == [8, 7]
+
+
+def test_a_degraded_disk_says_so_in_its_log_and_in_sysfs(start_lab: StartLab) -> None:
+    bench = start_lab(H200, "nvme-degraded@h200-02:nvme3", nodes=2)
+    logs = [
+        read_smart(bench.run(1, "nvme", "smart-log", "-o", "json", f"/dev/nvme{at}").stdout)
+        for at in range(8)
+    ]
+    assert [log is not None and list(log.faults()) for log in logs] == [
+        *([] for _ in range(3)),
+        ["available spare below its threshold", "12 media errors"],
+        *([] for _ in range(4)),
+    ]
+    widths = [
+        bench.read(1, f"sys/class/nvme/nvme{at}/device/current_link_width").strip()
+        for at in range(8)
+    ]
+    assert widths == ["4", "4", "4", "2", "4", "4", "4", "4"]
+    assert bench.run(1, "nvme", "smart-log", "-o", "json", "/dev/nvme8").returncode == 1
 
 
 def test_a_gpu_that_fails_diagnostics_has_no_ecc_errors(start_lab: StartLab) -> None:

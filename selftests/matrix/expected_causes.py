@@ -51,6 +51,7 @@ CAUSES = {
     "vbios": "firmware-mismatch",
     "clocks-unlocked": "gpu-clock-unlocked",
     "nvme-missing": "nvme-missing",
+    "nvme-degraded": "nvme-degraded",
     "version": "nodes-differ",
     "one-machine": "one-machine",
     "cloned-image": "cloned-image",
@@ -81,14 +82,34 @@ CAUSES = {
     "retransmits": "link-retransmits",
     "congestion": "congestion",
     "cpu-steal": "cpu-steal",
+    "slow-storage": "slow-storage",
+    "slow-client": "slow-client",
+    "storage-corruption": "storage-corruption",
     "boost-off": "cpu-governor",
     "guid-unset": "guid-unset",
 }
+# 80 % of what the disks of the lab deliver.
+STORAGE = """\
+storage:
+  scratch: {path: /scratch, basis: "80 % of the data sheet of its disk", write_mb_per_s: 3200,
+    read_mb_per_s: 5400, random_write_iops: 144000, random_read_iops: 800000}
+"""
+# The mean of three nodes or more, one of which is at half its speed, is above its limit.
+SHARED_STORAGE = """\
+storage:
+  pool: {path: /pool, shared: true, basis: "80 % of the data sheet of its disk", seconds: 1,
+    fairness: 0.8, together_write_mb_per_s: 2800, together_read_mb_per_s: 4800}
+"""
 # Lines of the hostfile without which these faults do not show.
-OF_HOSTFILE = {"become-refused": "become: sudo -n\n", "node-login": "launch: ssh\n"}
+OF_HOSTFILE = {
+    "become-refused": "become: sudo -n\n",
+    "node-login": "launch: ssh\n",
+    "slow-storage": STORAGE,
+    **dict.fromkeys(("slow-client", "storage-corruption"), SHARED_STORAGE),
+}
 # Drawn after all others, which so keep their places on the page of the matrix. The study of unknown
 # faults leaves them out, because its page is of runs that were drawn without them.
-OF_ACCESS = frozenset({"gpu-hidden", *OF_HOSTFILE})
+OF_ACCESS = frozenset({"gpu-hidden", "become-refused", "node-login"})
 # Likewise, and drawn after those.
 OF_KERNEL = frozenset(
     {"gpu-xid", "gpu-ras", "pcie-errors", "link-flap", "out-of-memory", "kernel-log-denied",
@@ -110,8 +131,18 @@ OF_GUIDS = frozenset({"guid-unset"})
 OF_FIRST_DAY = frozenset({"name-unresolved", "logged-before"})
 # Likewise, but the study of unknown faults draws it.
 OF_TRAINING = frozenset({"wrong-bit", "late-rank", "starved-loader"})
+# Drawn after those.
+OF_STORAGE = frozenset({"nvme-degraded", "slow-storage", "slow-client", "storage-corruption"})
 DRAWN_LAST = (
-    OF_ACCESS | OF_KERNEL | OF_LOAD | OF_COUNTERS | OF_GUESTS | OF_CPUS | OF_GUIDS | OF_FIRST_DAY
+    OF_ACCESS
+    | OF_KERNEL
+    | OF_LOAD
+    | OF_COUNTERS
+    | OF_GUESTS
+    | OF_CPUS
+    | OF_GUIDS
+    | OF_FIRST_DAY
+    | OF_STORAGE
 )
 # includes the faults that the matrix leaves out
 ALL_CAUSES = CAUSES | {

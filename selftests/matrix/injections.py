@@ -23,6 +23,7 @@ from expected_causes import (
     OF_GUIDS,
     OF_KERNEL,
     OF_LOAD,
+    OF_STORAGE,
     OF_TRAINING,
     PATH,
     TUNING,
@@ -125,7 +126,7 @@ def moved(injection: Injection, node: str) -> Injection:
 
 # Platforms where two nodes show which one is faulty; a wrong transport needs a third node.
 _FEW = {"h100-tcpx": 2, "mi300x": 2}
-_THREE = frozenset({"tcp-fallback"})
+_THREE = frozenset({"tcp-fallback", "slow-client", "storage-corruption"})
 
 
 def on_few_nodes(injection: Injection) -> tuple[Injection, int]:
@@ -143,7 +144,8 @@ _COMPARED = frozenset(
     {"version", "vbios", "firmware", "mtu", "slow-node", "slow-nic", "slow-gpu", "slow-path",
      "slow-send", "slow-receive", "slow-xgmi", "tcp-fallback", "corrupt", "high-ber", "nic-idle",
      "tool-garbage", "tool-silent", "gdr-disabled", "gpu-missing", "cpu-model", "memory-missing",
-     "nic-numa", "node-login", "name-unresolved", "retransmits", TUNING}
+     "nic-numa", "node-login", "name-unresolved", "retransmits", TUNING,
+     "slow-client", "storage-corruption"}
 )  # fmt: skip
 
 
@@ -159,14 +161,8 @@ def placed_for_matrix(injected: tuple[Injection, ...]) -> tuple[tuple[Injection,
 def _turn(fault: str) -> tuple[bool | str, ...]:
     """The order of drawing: what was added later is drawn later, and moves no other fault."""
     late = (
-        OF_TRAINING,
-        OF_FIRST_DAY,
-        OF_GUIDS,
-        OF_CPUS,
-        OF_GUESTS,
-        OF_COUNTERS,
-        OF_LOAD,
-        OF_KERNEL,
+        *(OF_STORAGE, OF_TRAINING, OF_FIRST_DAY, OF_GUIDS, OF_CPUS, OF_GUESTS),
+        *(OF_COUNTERS, OF_LOAD, OF_KERNEL),
     )
     return (*(fault in group for group in late), fault in OF_ACCESS, fault)
 
@@ -246,7 +242,8 @@ def injection_at(
 _TUNED = frozenset({"h200", "h100-tcpx"})
 # These faults matter only if the platform file has the expectation.
 _EXPECTED = {
-    "clocks-unlocked": "gpu_clock", "nvme-missing": "nvme_count", "numad": "numa_daemons",
+    "clocks-unlocked": "gpu_clock", "nvme-missing": "nvme_count",
+    "nvme-degraded": "nvme_health", "numad": "numa_daemons",
     "modules-by-hand": "boot_module", "boost-off": "cpu_boost", "cpu-model": "cpu_model",
     "memory-missing": "memory",
 }  # fmt: skip

@@ -40,9 +40,11 @@ SHORTEST = {
 GPU_TOOL_FAULTS = (
     "remap-failed", "ecc-off", "power-cap", "gpu-clock", "gpu-pcie", "gpu-link", "gpu-fabric",
     "gpu-partition", "vbios", "version", "clocks-unlocked", "nvme-missing",
+    "nvme-degraded",
 )  # fmt: skip
+NVME = ("nvme-missing", "nvme-degraded")
 # Faults that these platforms' GPU tools or documents do not cover.
-NOT_REPORTED = {"h200": set(), "mi300x": {"gpu-fabric", "clocks-unlocked", "nvme-missing"}}
+NOT_REPORTED = {"h200": set(), "mi300x": {"gpu-fabric", "clocks-unlocked", *NVME}}
 # Platform, number of nodes (some of them healthy) and faults of each shared run.
 SHARED_RUNS = {
     "facts": ("connectx4-homelab", 12,

@@ -69,7 +69,7 @@ def without(platform, *names):
     ],
 )
 def test_needs_are_met_by_declared_hardware_only(platform, lacks):
-    assert absent(platform).keys() - {"subnet", "logins"} == lacks
+    assert absent(platform).keys() - {"subnet", "logins", "storage", "shared storage"} == lacks
 
 
 @pytest.mark.parametrize(
@@ -94,6 +94,8 @@ def test_the_reason_names_what_is_not_declared():
         "the platform declares no InfiniBand NIC",
         "the platform declares no Ethernet NIC",
         "no launch by ssh in the hostfile",
+        "the hostfile declares no storage to measure (storage:)",
+        "the hostfile declares no storage that all nodes use at once",
         "the hostfile has no pair to measure",
         "the hostfile has no group of more than two nodes to measure",
         "the hostfile names no node that scans the subnet, and no declared topology (fabric:)",

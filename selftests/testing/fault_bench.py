@@ -12,6 +12,7 @@ PARTS = ("slow-gpu", "slow-path", "slow-pcie-path", "slow-send", "slow-receive",
 OF_GPU_TOOLS = (
     "remap-failed", "ecc-off", "power-cap", "gpu-clock", "gpu-pcie", "gpu-link", "gpu-fabric",
     "gpu-partition", "vbios", "version", "clocks-unlocked", "nvme-missing", "gpu-diagnostics",
+    "nvme-degraded",
 )  # fmt: skip
 """Faults whose checks are in ``test_lab_gpu_faults``."""
 OF_HOSTS = (
@@ -20,6 +21,8 @@ OF_HOSTS = (
     "guid-unset", "cpu-model", "cpu-steal", "memory-missing", "nic-numa",
 )  # fmt: skip
 """Faults whose checks are in ``test_lab_host_faults``."""
+OF_STORAGE = ("slow-storage", "slow-client", "storage-corruption")
+"""Faults whose checks are in ``test_lab_storage``."""
 OF_ACCESS = ("become-refused", "node-login", "gpu-hidden", "name-unresolved")
 """Faults whose checks are in ``test_lab_access_faults``."""
 OF_KERNEL = (

@@ -272,7 +272,14 @@ def _reachable(
         )
         for node in described
     )
-    return dataclasses.replace(cluster, transport="ssh", nodes=nodes, rootfs="root")
+    storage = {}
+    for name, mount in cluster.storage.items():  # a folder of the lab, which its nodes share
+        path = folder / "mounts" / name
+        path.mkdir(parents=True)
+        storage[name] = dataclasses.replace(mount, path=str(path))
+    return dataclasses.replace(
+        cluster, transport="ssh", nodes=nodes, rootfs="root", storage=storage
+    )
 
 
 def _ssh(folder: Path, port: int) -> SshSettings:

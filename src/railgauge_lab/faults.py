@@ -32,10 +32,10 @@ from railgauge_lab.sim.directions import RECEIVES, SENDS
 _WHOLE_NODE = frozenset(
     [
         *("unreachable", "host-key-changed", "wrong-key", "slow-node", "governor", "memlock"),
-        *("boost-off", "starved-loader"),
+        *("boost-off", "starved-loader", "slow-client", "storage-corruption"),
         *("numa-balancing", "gdr-disabled", "peermem-missing", "tcp-fallback"),
         *("background-diagnostics", "numad", "modules-by-hand", "clocks-unlocked", "nvme-missing"),
-        *("cpus-offline", "cpu-model", "cpu-steal", "memory-missing"),
+        *("cpus-offline", "cpu-model", "slow-storage", "cpu-steal", "memory-missing"),
         *("become-refused", "node-login", "gpu-hidden", "name-unresolved"),
         *("out-of-memory", "kernel-log-denied", "kernel-log-lost"),
     ]
@@ -175,6 +175,20 @@ _FAULTS = {
     ),
     "clocks-unlocked": _Kind("the clocks of the GPUs are not locked", gpu_faults.clocks_unlocked),
     "nvme-missing": _Kind("one NVMe disk is missing", hard.nvme_missing),
+    "slow-storage": _Kind(
+        "the node's storage is slow; shows with storage in the hostfile", host_faults.slow_storage
+    ),
+    "slow-client": _Kind(
+        "the node is slow while all use shared storage; shows with storage in the hostfile",
+        host_faults.slow_client,
+    ),
+    "storage-corruption": _Kind(
+        "what the node writes to shared storage is wrong; shows with storage in the hostfile",
+        host_faults.storage_corruption,
+    ),
+    "nvme-degraded": _Kind(
+        "NVMe disk DEVICE has media errors, little spare and half its lanes", hard.nvme_degraded
+    ),
     "vbios": _Kind("GPU DEVICE has another VBIOS version", gpu_faults.vbios),
     "version": _Kind(
         "DEVICE (kernel, ofed, gpu_driver, …) is older than on the other nodes", gpu_faults.version

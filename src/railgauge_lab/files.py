@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from railgauge_lab import net_files
+from railgauge_lab import identities, net_files
 from railgauge_lab.net_files import Files
 from railgauge_lab.sim.counters import cpu_time
 
@@ -28,6 +28,7 @@ _IMAGES = uuid.UUID("0d0c3a52-5f3b-4a7e-8f56-7a8f5d3a9c40")
 _INFINIBAND = "sys/class/infiniband"
 _CPU = "sys/devices/system/cpu"
 _PCI = "sys/devices/pci0000:00"
+_NVME_SPEED, _NVME_LANES = "16GT/s", 4
 
 PRIVATE = (
     "port_rcv_data",
@@ -59,7 +60,7 @@ def of(node: dict[str, Any]) -> Files:
         **_peer_memory(node["peer_memory"]),
         # The size of a library tells one build from another.
         **{path: f"{path}\n" for path in node["host"].get("libraries", ())},
-        **_disks(node["host"].get("nvmes", 0)),
+        **_disks(node),
         **_pci_functions(node),
         **net_files.of(node),
         **{
@@ -189,10 +190,26 @@ def _below(cpulist: str, end: int) -> str:
     return ",".join(f"{first}-{last}" if first < last else f"{first}" for first, last in left)
 
 
-def _disks(count: int) -> Files:
-    """Return the system's own disk and ``count`` NVMe disks."""
-    names = ("sda", *(f"nvme{number}n1" for number in range(count)))
-    return {f"sys/block/{name}/size": "7501476528\n" for name in names}
+def _disks(node: dict[str, Any]) -> Files:
+    """Return the system's own disk and the NVMe disks, each with its controller."""
+    numbers = range(node["host"].get("nvmes", 0))
+    names = ("sda", *(f"nvme{number}n1" for number in numbers))
+    found = {f"sys/block/{name}/size": "7501476528\n" for name in names}
+    for number in numbers:
+        found.update(_nvme(node, f"nvme{number}"))
+    return found
+
+
+def _nvme(node: dict[str, Any], name: str) -> Files:
+    folder, width = f"sys/class/nvme/{name}", node.get("nvme_widths", {}).get(name, _NVME_LANES)
+    return {
+        f"{folder}/transport": "pcie\n",
+        f"{folder}/address": f"00{int(name[4:]):02x}:00:00.0\n",
+        f"{folder}/model": f"{'Lab NVMe 3.84TB':<40}\n",
+        f"{folder}/serial": f"{identities.disk(node['name'], name):<20}\n",
+        f"{folder}/firmware_rev": "2.1.0   \n",
+        **_link(f"{folder}/device", [_NVME_SPEED, width, _NVME_SPEED, _NVME_LANES]),
+    }
 
 
 def _peer_memory(clients: dict[str, str]) -> Files:

@@ -197,6 +197,19 @@ def nvme_missing(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     node["host"]["nvmes"] -= 1
 
 
+def nvme_degraded(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    """Let the disk report media errors and less spare than its threshold, over half its lanes."""
+    count = node["host"].get("nvmes", 0)
+    if not count:
+        raise inapplicable(fault, "the platform declares no NVMe disks")
+    name = fault.device or "nvme0"
+    if name not in (known := [f"nvme{number}" for number in range(count)]):
+        raise bad(fault, f"unknown disk {name!r}", f"known: {', '.join(known)}")
+    worn = {"critical_warning": 1, "avail_spare": 4, "percent_used": 97, "media_errors": 12}
+    node.setdefault("nvme_smart", {})[name] = worn
+    node.setdefault("nvme_widths", {})[name] = 2
+
+
 def firmware(node: NodeFile, fault: Fault, platform: PlatformFile) -> None:
     nic = fault_places.rdma_nic(node, fault)
     nic["firmware"] = platform["faults"][fault.name][fault_places.nic_name(node, fault)]

@@ -12,6 +12,7 @@ from railgauge_lab.fault_places import Fault, NodeFile, PlatformFile, bad
 _AHEAD_S = 7200
 _MODULES = 16  # of memory, on each of these machines
 _STEAL_LEAVES = 0.6
+_SLOW_STORAGE_LEAVES = 0.5
 _OTHER_CPU = {
     "Intel": "Intel(R) Xeon(R) Gold 6338 CPU @ 2.00GHz",
     "AMD": "AMD EPYC 7742 64-Core Processor",
@@ -52,6 +53,19 @@ def cpu_steal(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
 def cpu_model(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
     maker = "AMD" if "AMD" in node["host"]["cpu_model"] else "Intel"
     node["host"]["cpu_model"] = _OTHER_CPU[maker]
+
+
+def slow_storage(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    node["storage_speed"] = node.get("storage_speed", 1.0) * fault.left(_SLOW_STORAGE_LEAVES)
+
+
+def slow_client(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    """Slow the node down where all nodes use shared storage at once; alone it is as fast."""
+    node["client_speed"] = node.get("client_speed", 1.0) * fault.left(_SLOW_STORAGE_LEAVES)
+
+
+def storage_corruption(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
+    node["storage_corrupts"] = True
 
 
 def memory_missing(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:

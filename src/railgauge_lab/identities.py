@@ -34,6 +34,11 @@ def gpu(node: str, place: int, vendor: str) -> dict[str, str]:
     }
 
 
+def disk(node: str, name: str) -> str:
+    """Return the serial number of an NVMe disk."""
+    return f"S6CK{_number('disk', node, name) % 10**10:010d}"
+
+
 def nic(guid: str) -> str:
     """Return the serial number of the NIC with this GUID."""
     return f"MT24{_number('nic', guid) % 52 + 1:02d}X{_number('nic', guid) % 10**5:05d}"

@@ -241,3 +241,37 @@ def test_nvme_count(node, expect):
     Remedy: Check slot and cable; look in the kernel log.
     """
     expect(node)
+
+
+@pytest.mark.expects("nvme_health")
+def test_nvme_health(node, expect):
+    """Every NVMe disk of the node reports that it is healthy.
+
+    Pass: No disk has a critical warning (spare, temperature, reliability, read-only), spare below
+        its own threshold, or a media error in its SMART log.
+    Fail: A disk reports one of these.
+    Remedy: Read the log with nvme smart-log; cool a disk that is hot, replace one with errors.
+    """
+    expect(node)
+
+
+@pytest.mark.expects("nvme_link")
+def test_nvme_link(node, expect):
+    """The PCIe link of every NVMe disk has the speed and width that the disk can.
+
+    Pass: Speed and width of each link are the highest that the disk supports.
+    Fail: A link is slower or narrower.
+    Remedy: Reseat the disk; compare slot, cable and BIOS with a good one.
+    """
+    expect(node)
+
+
+@pytest.mark.expects("nvme_wear")
+def test_nvme_wear(node, expect):
+    """No NVMe disk of the node has used up its rated life.
+
+    Pass: Percentage Used of the most used disk is at most the declared one.
+    Fail: A disk has used more.
+    Remedy: Replace the disk before it reaches 100 %.
+    """
+    expect(node)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from railgauge import launchers
-from railgauge.config import launching, reaching, strict_yaml, texts
+from railgauge.config import launching, reaching, storage, strict_yaml, texts
 from railgauge.config.refusal import refuse
 from railgauge.config.schema import complaints
 from railgauge.config.strict_yaml import BadYaml
@@ -194,6 +194,8 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
         launch = launching.way(path, document, line("launch"))
     with gathered.trying():
         ports = launching.ports(path, document.get("ports"), line("ports"))
+    with gathered.trying():
+        declared = storage.mounts(path, document, line)
     gathered.raise_any()
     if fabric and "groups" not in document:
         groups = declared_leaves(fabric, [node.name for node in nodes])
@@ -224,6 +226,7 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
         ports=ports,
         ranks=launching.placement(document),
         independent_pairs=_independent_pairs(document, len(nodes)),
+        storage=declared,
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from railgauge.core.problems import Problem
+from railgauge.core.storage import StorageMount
 from railgauge.core.terms import LaunchWay, RankPlace, Role, Severity, Term
 
 # --- the cluster, as the hostfile declares it ---
@@ -149,7 +150,7 @@ class Cluster(_Index):
     under ``*`` that of all others. ``launch`` is how a launcher's daemons are started,
     ``launcher_args`` are further arguments of the launcher, ``ports`` the first and the last TCP
     port on which servers may listen. ``independent_pairs`` is how many disjoint pairs the fabric
-    carries at the same time without a loss.
+    carries at the same time without a loss. ``storage`` are the mounts to measure, by name.
     """
 
     name: str
@@ -175,6 +176,7 @@ class Cluster(_Index):
     ports: tuple[int, int] | None = None
     ranks: RankPlace = RankPlace.UNTOLD
     independent_pairs: int = 1
+    storage: Mapping[str, StorageMount] = field(default_factory=dict)
 
     def node(self, name: str) -> Node:
         """Return the node of that name, in constant time. Raises ``KeyError``."""

@@ -27,12 +27,13 @@ _MACHINE = {"part_number": "product_sku", "serial": "product_serial", "uuid": "p
 def parts(
     facts: NodeFacts, sections: Sections, pci: PciReport, stack: StackFacts
 ) -> tuple[InventoryPart, ...]:
-    """Return the node, its BMC, its GPUs by number, and its NICs by name."""
+    """Return the node, its BMC, its GPUs by number, its NICs and disks by name."""
     return (
         _machine(facts, section(sections, "dmi")),
         _bmc(section(sections, "bmc")),
         *(_gpu(gpu, pci, stack) for gpu in facts.gpus),
         *_nics(facts, sections, pci),
+        *_disks(facts, pci),
     )
 
 
@@ -95,6 +96,18 @@ def _nics(facts: NodeFacts, sections: Sections, pci: PciReport) -> Iterator[Inve
     for netdev in facts.netdevs:
         if netdev.pci_address and netdev.pci_address not in taken:
             yield _netdev(netdev, firmware, shown.failure, pci)
+
+
+def _disks(facts: NodeFacts, pci: PciReport) -> Iterator[InventoryPart]:
+    for disk in facts.disks.controllers if facts.disks else ():
+        told = {
+            **_in_slot(disk.address, pci),
+            "model": disk.model,
+            "serial": disk.serial,
+            "firmware": disk.firmware,
+        }
+        otherwise = f"/sys/class/nvme/{disk.name}: not shown"
+        yield part(PartKind.DISK, disk.name, told, {"slot": _why_not(pci)["slot"]}, otherwise)
 
 
 def _hca(

@@ -12,6 +12,7 @@ from typing import Any
 
 from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import BadInput, FactMissing, NoEvidence
+from railgauge.facts.nvme import NvmeDisks
 from railgauge.facts.parts import InventoryPart
 from railgauge.facts.visible import HIDES
 from railgauge.stacks import GpuFacts
@@ -133,7 +134,8 @@ class NodeFacts:
     ``product`` is the machine's name in its firmware; it is not judged. ``virtual`` is whether the
     machine is a guest of a hypervisor, whose load is read with each measurement then.
     ``numa_cpus`` maps ``0`` to the CPUs of that NUMA node, ``0-51,104-155``.
-    ``nvmes`` are the NVMe disks, ``nvme0n1``. ``governors`` are the distinct ones, sorted.
+    ``nvmes`` are the NVMe disks, ``nvme0n1``; ``disks`` are those on the node's own PCIe bus, with
+    their health. ``governors`` are the distinct ones, sorted.
     ``cpu_boost`` is whether the CPUs may run above their base frequency.
     ``memlock`` is ``unlimited`` or a number of bytes in digits; ``memlock_config`` is what the
     files of /etc/security give every login: ``hard unlimited``.
@@ -148,7 +150,7 @@ class NodeFacts:
     kernel and driver support it.
     ``failed_logins`` are the nodes to which a launcher on this node could not log in by ssh, each
     with what ssh printed; ``None`` if that was not tried.
-    ``parts`` are the parts that can be exchanged: the node itself, its BMC, GPUs and NICs.
+    ``parts`` are the parts that can be exchanged: the node itself, its BMC, GPUs, NICs and disks.
     ``missing`` maps a field (``nics.mlx5_0.lid``, or ``gpus.*.fabric`` if no GPU has it) to the
     reason why it was not read.
     """
@@ -173,6 +175,7 @@ class NodeFacts:
     numa_nodes: int | None = None
     numa_cpus: Mapping[str, str] = field(default_factory=dict)
     nvmes: tuple[str, ...] = ()
+    disks: NvmeDisks | None = None
     governors: tuple[str, ...] = ()
     cpu_boost: bool | None = None
     numa_balancing: int | None = None
@@ -283,7 +286,7 @@ def _remedy(reason: str) -> str:
 _LATER = (
     "machine_id", "clock_offset_s", "bios", "cpus_present", "cpu_model", "memory_mib",
     "failed_logins", "kernel_log", "kernel_faults", "parts", "virtual", "cpu_boost",
-    "memlock_config",
+    "memlock_config", "disks",
 )  # fmt: skip
 _NOT_ASKED = "the version that collected these facts did not ask for it"
 

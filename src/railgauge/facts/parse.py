@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from railgauge.facts import boot, host
+from railgauge.facts import boot, host, nvme
 from railgauge.facts.clock import OFFSET, Span, ahead_s
 from railgauge.facts.ibtools import (
     parse_ibdev2netdev,
@@ -86,6 +86,7 @@ def parse_probe(
         _clock(sections, ran),
         _kernel_faults(sections),
         _netdevs(sections),
+        _disks(sections),
         _Read({"acs_enabled": pci.acs_enabled}, _reason("acs_enabled", pci.problem)),
         _nics(sections, pci),
         _gpus(sections, stack, told),
@@ -161,6 +162,11 @@ def _netdevs(sections: Sections) -> _Read:
         return _Read({"netdevs": ()}, {"netdevs": printed.failure})
     netdevs, missing = parse_netdevs(printed.text)
     return _Read({"netdevs": netdevs}, missing)
+
+
+def _disks(sections: Sections) -> _Read:
+    disks, missing = nvme.disks(sections)
+    return _Read({"disks": disks}, missing)
 
 
 def _nics(sections: Sections, pci: PciReport) -> _Read:

@@ -25,15 +25,16 @@ class PartKind(Term):
     BMC = "bmc"
     GPU = "gpu"
     NIC = "nic"
+    DISK = "disk"
 
 
 @dataclass(frozen=True, slots=True)
 class InventoryPart:
     """One part. A value that could not be read is ``None``, and ``missing`` has the reason.
 
-    ``name`` is ``gpu0`` or ``mlx5_0``, and ``node`` or ``bmc``. ``address`` is the PCI address,
-    ``slot`` what the firmware calls the place. ``uuid`` is the UUID of a node or a GPU, and the
-    GUID of an HCA (``0x`` and 16 digits). ``firmware`` is a node's BIOS and a GPU's VBIOS.
+    ``name`` is ``gpu0``, ``mlx5_0`` or ``nvme0``, and ``node`` or ``bmc``. ``address`` is the PCI
+    address, ``slot`` what the firmware calls the place. ``uuid`` is the UUID of a node or a GPU,
+    and the GUID of an HCA (``0x`` and 16 digits). ``firmware`` is a node's BIOS and a GPU's VBIOS.
     """
 
     kind: PartKind
@@ -54,6 +55,7 @@ FIELDS: Mapping[PartKind, tuple[str, ...]] = {
     PartKind.BMC: ("model", "uuid", "firmware"),
     PartKind.GPU: ("address", "slot", "model", "part_number", "serial", "uuid", "firmware"),
     PartKind.NIC: ("address", "slot", "model", "part_number", "serial", "uuid", "firmware"),
+    PartKind.DISK: ("address", "slot", "model", "serial", "firmware"),
 }
 
 

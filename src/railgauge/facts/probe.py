@@ -26,11 +26,12 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 PROGRAMS = (
     *("nvidia-smi", "nv-fabricmanager", "amd-smi", "rocm-smi", "mx-smi"),
     *("ibv_devinfo", "ibv_devices", "ibdev2netdev", "show_gids", "ofed_info", "lspci", "ethtool"),
+    *("nvme", "smartctl"),
 )
 
 
 # The sections that only root can read, or read in full.
-_ROOTS = ("lspci", "kernel_log", "dmi")
+_ROOTS = ("lspci", "kernel_log", "dmi", "nvme_smart")
 _SECTION = "section "
 
 

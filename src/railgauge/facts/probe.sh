@@ -54,6 +54,32 @@ nvmes() {
   for disk in nvme*n1; do [ -e "$disk" ] || [ -L "$disk" ] || continue; printf '%s\n' "$disk"; done
   exit 0
 }
+# The controllers of NVMe disks, with their PCIe links; a node may have none.
+nvme_disks() {
+  [ -d "$R/sys" ] || absent sys
+  cd "$R/sys/class/nvme" 2>/dev/null || exit 0
+  for disk in nvme*; do [ -e "$disk" ] && printf 'disk %s\n' "$disk"; done
+  grep -sH . /dev/null */transport */address */model */serial */firmware_rev \
+    */device/current_link_speed */device/current_link_width */device/max_link_speed \
+    */device/max_link_width
+  exit 0
+}
+# Their SMART logs, of those on this node's own PCIe bus. One that hangs ends the section.
+nvme_smart() {
+  [ -d "$R/sys" ] || absent sys
+  cd "$R/sys/class/nvme" 2>/dev/null || exit 0
+  for disk in nvme*; do
+    [ -e "$disk" ] || continue
+    { read -r way <"$disk/transport"; } 2>/dev/null && [ "$way" != pcie ] && continue
+    printf 'disk %s\n' "$disk"
+    if command -v nvme >/dev/null; then timeout -k 5 20 nvme smart-log -o json "$R/dev/$disk"
+    elif command -v smartctl >/dev/null; then timeout -k 5 20 smartctl --json -A "$R/dev/$disk"
+    else printf 'nvme: command not found\n'; exit 127; fi
+    case $? in 124|137) exit 124 ;; esac
+    printf '\n'
+  done
+  exit 0
+}
 # If /sys exists, a missing directory is an answer: no HCA, no peer memory.
 peers() {
   [ -d "$R/sys" ] || absent sys
@@ -233,6 +259,8 @@ section numa_nodes count node
 section governors governors
 section cpu_boost boost
 section nvmes nvmes
+section nvme_disks nvme_disks
+section nvme_smart nvme_smart
 section numa_cpus numa_cpus
 section numa_balancing show proc/sys/kernel/numa_balancing
 section memlock show proc/self/limits

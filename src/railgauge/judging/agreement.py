@@ -16,7 +16,7 @@ from railgauge.tools.claims import Claim, SideOutput, ToolRequest
 
 
 def held(asked: ToolRequest, said: Sequence[Transcript], outputs: Sequence[Parsed]) -> Parsed:
-    """Return the reporting command's output, ``outputs[0]``, if no output contradicts the request.
+    """Return the reporting command's output, or all joined, if none contradicts the request.
 
     In the result, ``not_shown`` names the items that could not be compared, and ``problems`` also
     holds the warnings of the other commands. Raises ``OtherThanAsked``, which names the requested
@@ -42,7 +42,9 @@ def held(asked: ToolRequest, said: Sequence[Transcript], outputs: Sequence[Parse
             remedy=next((one.remedy for one in denied if one.remedy), _BY_HAND),
         )
     missing = tuple(dict.fromkeys(claim.item for claim in claims if claim.said is None))
-    return replace(outputs[0], not_shown=missing, problems=tuple(_of_all_sides(outputs)))
+    join = tool(asked.measurement.tool).joined
+    shown = join(asked, sides) if join else outputs[0]
+    return replace(shown, not_shown=missing, problems=tuple(_of_all_sides(outputs)))
 
 
 _BY_HAND = (

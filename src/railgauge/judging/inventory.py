@@ -146,8 +146,13 @@ def _kind(row: InventoryRow) -> tuple[str, ...]:
 
 
 def _name(row: InventoryRow) -> tuple[str, ...]:
-    """GPUs are all alike; a NIC is compared with the NICs of its name on other nodes."""
-    return (str(row.part.kind), row.part.name if row.part.kind is PartKind.NIC else "")
+    """GPUs are all alike; a NIC is compared with the NICs of its name on other nodes.
+
+    A disk is compared with none: a node has disks of several models, and their names may change at
+    each boot.
+    """
+    own = {PartKind.NIC: row.part.name, PartKind.DISK: f"{row.node} {row.part.name}"}
+    return (str(row.part.kind), own.get(row.part.kind, ""))
 
 
 def _model(row: InventoryRow) -> tuple[str, ...]:

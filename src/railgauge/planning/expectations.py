@@ -90,6 +90,9 @@ EXPECTATIONS: Mapping[str, FactPaths] = {
     "numa_nodes": _node("numa_nodes"),
     "numa_cpus": _node("numa_cpus"),
     "nvme_count": _node("nvmes.#"),
+    "nvme_health": _node("disks.faults"),
+    "nvme_link": _node("disks.slow_links"),
+    "nvme_wear": _node("disks.used_percent"),
     # its versions
     "kernel": _node("kernel"),
     "os": _node("os"),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from railgauge.config.thresholds.model import Nic, Platform
 from railgauge.config.thresholds.site import NODE_LOGIN
+from railgauge.config.thresholds.storage import GROUP_STORAGE, NODE_STORAGE
 from railgauge.core.errors import BadInput
 from railgauge.planning import at_end
 from railgauge.planning.demand import SUBNET
@@ -139,6 +140,16 @@ def _logins(platform: Platform, _: Level) -> str:
     return "" if NODE_LOGIN in platform.expected else "no launch by ssh in the hostfile"
 
 
+def _storage(platform: Platform, _: Level) -> str:
+    declared = NODE_STORAGE in platform.measurements
+    return "" if declared else "the hostfile declares no storage to measure (storage:)"
+
+
+def _shared_storage(platform: Platform, _: Level) -> str:
+    declared = GROUP_STORAGE in platform.measurements
+    return "" if declared else "the hostfile declares no storage that all nodes use at once"
+
+
 def _three_nodes(_: Platform, level: Level) -> str:
     return "" if level.groups else NO_GROUP
 
@@ -166,6 +177,8 @@ _OF_CLUSTER: Mapping[str, Callable[[Platform, Level], str]] = {
     "two nodes": _two_nodes,
     "three nodes": _three_nodes,
     "logins": _logins,
+    "storage": _storage,
+    "shared storage": _shared_storage,
 }
 # A measurement may be made over either if a site declares it: TCP goes over InfiniBand too.
 LINK_LAYERS = ("infiniband", "ethernet")

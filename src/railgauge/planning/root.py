@@ -12,12 +12,15 @@ from railgauge.tools import root_reason
 
 _PROBE = "lspci -vvv (ACS of PCIe bridges, part numbers of NICs)"
 
+_SMART = "nvme smart-log, or smartctl (the health of NVMe disks)"
 _KERNEL_LOG = "/dev/kmsg (the kernel's log, where kernel.dmesg_restrict is 1)"
 
 
 def needing_root(platform: Platform, works: Iterable[Work]) -> Iterator[str]:
     """Yield what needs root, with the reason: the probe, tools that run, preparations."""
     yield _PROBE
+    if {"nvme_health", "nvme_wear"} & platform.expected.keys():
+        yield _SMART
     if platform.kernel_log:
         yield _KERNEL_LOG
     of: dict[str, list[str]] = {}

@@ -77,6 +77,7 @@ _RUN = {
     "hipblaslt-bench": Registered("railgauge.tools.blas_bench.hipblaslt", is_of_each_gpu=True),
     "rvs": Registered("railgauge.tools.rvs", is_of_each_gpu=True),
     "dcgmi-diag": Registered("railgauge.tools.dcgmi_diag", keys=("dcgmi",)),
+    "fio": Registered("railgauge.tools.fio"),
     "azure-nhc": Registered("railgauge.tools.azure_nhc", root="its script asks for root"),
 }
 # Tools whose output the suite reads but which it never starts.
@@ -87,7 +88,6 @@ _READ = {
     "osu": Registered("railgauge.tools.osu"),
     "imb": Registered("railgauge.tools.imb"),
     "hpl": Registered("railgauge.tools.hpl"),
-    "fio": Registered("railgauge.tools.fio"),
     "dcgmi-nvlink": Registered("railgauge.tools.dcgmi_nvlink"),
     "dcgmi-health": Registered("railgauge.tools.dcgmi_health"),
     "ras-status": Registered("railgauge.tools.ras_status"),
@@ -154,7 +154,8 @@ class Tool:
     means in parts, if figures are as good as the parts that they use; ``None`` if nothing is known
     of this one. ``identity`` returns, in words, what no other run of the tool prints, empty if an
     output does not show it: two runs may have it alike by chance only so seldom that a healthy run
-    of 100,000 measurements never does.
+    of 100,000 measurements never does. ``joined`` returns what the outputs of all commands show
+    together; without it the client's output holds all figures.
     """
 
     parse: Callable[[str], Parsed]
@@ -165,6 +166,7 @@ class Tool:
     flow: Callable[[Measurement], Flow] | None = None
     form: Callable[[ToolFigure], FigureForm | None] | None = None
     identity: Callable[[str], str] | None = None
+    joined: Callable[[ToolRequest, tuple[SideOutput, ...]], Parsed] | None = None
 
 
 @cache  # planning asks for it with every command

@@ -99,8 +99,10 @@ def describe(data: dict[str, Any], name: str, index: int, seed: int) -> dict[str
         device: _device(values, device, data["identities"], index)
         for device, values in data["devices"].items()
     }
-    # Every node has dd; the lab's own reads the kernel's log of the node.
+    # Every node has dd; the lab's own reads the kernel's log of the node. fio measures
+    # what the hostfile declares as storage.
     node["tools"]["dd"] = "kernel_log"
+    node["tools"]["fio"] = "fio"
     for place, gpu in enumerate(node["gpus"]):
         gpu.update(identities.gpu(name, place, node["smi"]["vendor"]))
     return node | {

@@ -64,6 +64,7 @@ _AT_LEAST: Mapping[str, _Share] = {
 # nccl-tests, doc/PERFORMANCE.md: bus bandwidth over algorithm bandwidth.
 _PARTS = frozenset({"all_gather", "reduce_scatter", "alltoall", "alltoallv", "gather", "scatter"})
 _WHOLE = frozenset({"broadcast", "reduce", "sendrecv", "hypercube"})
+_STORAGE = frozenset({"shared_write", "shared_read"})
 _BUS, _ALGORITHM = frozenset({"busbw", "avg_busbw"}), frozenset({"algbw"})
 _NODES_MIN, _GPUS_MIN = 2, 2
 # Values of ``Limit.of`` for a floor that is a share of the ideal, or of what a link carries.
@@ -176,9 +177,9 @@ def physical_ceiling(
     of a node, or the slots of the GPUs that take part, whichever carry less, and from the least
     that the collective must exchange. For a link between GPUs it is the raw rate. Collectives
     inside a node have no certain ceiling: with reductions in the switch less is sent than the bus
-    bandwidth assumes.
+    bandwidth assumes; nor has storage, which may have a network of its own.
     """
-    if dimension(limit.unit) != "bandwidth":
+    if dimension(limit.unit) != "bandwidth" or metric_of(limit) in _STORAGE:
         return None
     if measurement.scope == Scope.PATH and pairing is not None:
         gbps = path_ceiling_gbps(platform, measurement, pairing)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from railgauge.config.thresholds.model import Expectation, Measurement, Platform
 from railgauge.config.thresholds.perftest import with_perftest
+from railgauge.config.thresholds.storage import with_storage
 from railgauge.config.thresholds.versions import with_versions
 from railgauge.core.devices import DeviceNames
 from railgauge.core.limits import Basis
@@ -23,13 +24,14 @@ _BY_SSH = Basis("hostfile", "launch: ssh has the first node of a collective log 
 def on_site(platform: Platform, cluster: Cluster, where: str) -> Platform:
     """Return the platform with what the hostfile of ``cluster`` says of it.
 
-    These are the versions, the served model, perftest's settings, the names of devices and the
-    logins between nodes.
+    These are the versions, the served model, perftest's settings, the names of devices, the
+    logins between nodes and the storage.
 
     ``where`` is the hostfile. Raises ``BadInput`` if the platform file declares another version.
     """
     served = with_perftest(with_model(platform, cluster.model), cluster.perftest)
-    named = replace(served, devices=DeviceNames(cluster.devices))
+    stored = with_storage(served, cluster.storage)
+    named = replace(stored, devices=DeviceNames(cluster.devices))
     return with_versions(with_logins(named, cluster), cluster.versions, where)
 
 

@@ -221,6 +221,15 @@ KINDS: Mapping[str, Kind] = {
         action=RESEAT,
         effect=Effect(LOW),
     ),
+    "nvme-degraded": Kind(
+        "an NVMe disk reports that it is failing or worn, or its PCIe link is slower than it can",
+        "read its SMART log (nvme smart-log, smartctl -a); replace a disk with media errors or"
+        " little spare, cool a hot one, reseat one with a slow link",
+        "standard: NVM Express Base Specification, SMART / Health Information (log page 02h)",
+        severity=MAJOR,
+        action=EXCHANGE,
+        effect=Effect(LOW),
+    ),
     "gpu-hidden": Kind(
         "an environment variable hides GPUs from the programs on the node, which has them",
         "remove CUDA_VISIBLE_DEVICES (HIP_, ROCR_, MACA_) from the login's start-up files, or from"

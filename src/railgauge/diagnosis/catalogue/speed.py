@@ -14,6 +14,7 @@ from railgauge.diagnosis.catalogue.effect import (
     LESS,
     LOW,
     NETWORK,
+    OUT,
     SETTING,
     SLOW,
     Effect,
@@ -21,6 +22,7 @@ from railgauge.diagnosis.catalogue.effect import (
 from railgauge.diagnosis.catalogue.kind import (
     COMPARE,
     CORRECT,
+    CRITICAL,
     DRAIN,
     EXCHANGE,
     MAJOR,
@@ -155,6 +157,31 @@ KINDS: Mapping[str, Kind] = {
         action=COMPARE,
         # It misses no limit but the one on its distance from its peers.
         effect=Effect(LOW),
+    ),
+    "slow-storage": Kind(
+        "a declared path delivers less than the hostfile says, on one node or on all of them",
+        "on one node: read the disk's health, the mount options and the link to the storage; on"
+        " all: what else used the storage, and how full it is",
+        "derived: the site declares what the path delivers, and the basis of it",
+        severity=MAJOR,
+        action=COMPARE,
+        effect=Effect(LOW),
+    ),
+    "slow-client": Kind(
+        "a node gets far less than the others while all of them use a shared path",
+        "compare its mount options, its link to the storage and its load with another node's",
+        "derived: like nodes get like shares; how much less one may get is what the site declares",
+        severity=MAJOR,
+        action=COMPARE,
+        effect=Effect(LOW),
+    ),
+    "storage-corruption": Kind(
+        "a block of a shared path is not read as another node wrote it",
+        "take the path out of use; check the node's memory and network, and the storage servers",
+        "derived: what returns wrong data cannot be used at any speed",
+        severity=CRITICAL,
+        action=DRAIN,
+        effect=Effect(OUT),
     ),
     "poor-scaling": Kind(
         "each node alone serves or trains a model at full speed, but together they are far slower",

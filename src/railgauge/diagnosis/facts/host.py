@@ -227,6 +227,7 @@ _BY_SUBJECT = {
     "gpu_clock_max": "gpu-clock-limited",
     "gpu_clock": "gpu-clock-unlocked",
     "nvme_count": "nvme-missing",
+    **dict.fromkeys(("nvme_health", "nvme_link", "nvme_wear"), "nvme-degraded"),
     "gpu_mig": "gpu-partitioned",
     "gpu_compute_partition": "gpu-partitioned",
     "gpu_memory_partition": "gpu-partitioned",

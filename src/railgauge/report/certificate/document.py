@@ -257,7 +257,13 @@ def _by_rung(rows: Iterable[tuple[Any, Any]]) -> list[tuple[str, list[tuple[Any,
 # --- inventory ---
 
 
-_WORDS = {PartKind.NODE: "node", PartKind.BMC: "BMC", PartKind.GPU: "GPU", PartKind.NIC: "NIC"}
+_WORDS = {
+    PartKind.NODE: "node",
+    PartKind.BMC: "BMC",
+    PartKind.GPU: "GPU",
+    PartKind.NIC: "NIC",
+    PartKind.DISK: "disk",
+}
 
 
 def _alike(parts: Inventory) -> list[tuple[str, ...]]:

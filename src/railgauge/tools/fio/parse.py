@@ -1,4 +1,4 @@
-"""fio (only read): its table for people and its JSON, versions 3.x."""
+"""fio's output: its table for people and its JSON, versions 3.x."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from railgauge.tools.text import clean, lines
 
 _LONGEST_LINE = 600
 _WAYS = ("read", "write", "trim")
+# The engines whose operations are on files, and not on what is in them.
+_OF_FILES = {"filecreate": "creates", "filestat": "stats", "filedelete": "deletes"}
+_MOST_OPTIONS, _LONGEST_OPTION = 40, 200
 _VERSION = re.compile(r"^fio-([0-9][\w.\-]{0,30})\s*$", re.MULTILINE)
 _JOB = re.compile(
     r"([^\s:][^:\n]{0,100}): \(groupid=[0-9]{1,6}, jobs=([0-9]{1,6})\): err= ?([0-9]{1,6})"
@@ -23,6 +26,9 @@ _WAY = re.compile(
 )
 _STARTED = re.compile(r"^[^\s:][^:\n]{0,100}: \(g=[0-9]{1,6}\): rw=", re.MULTILINE)
 _END = re.compile(r"^Run status group [0-9]{1,6} \(all jobs\):", re.MULTILINE)
+# What the shell that starts fio says where it does not start it.
+_REFUSED = re.compile(r"^storage: [^\n]{1,300}", re.MULTILINE)
+_PHASE = re.compile(r"^railgauge storage phase [^\n]{1,200}$", re.MULTILINE)
 _DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _BINARY = {None: 1.0, "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
 _AGREEMENT = 0.02
@@ -32,37 +38,70 @@ def parse(text: str) -> Parsed:
     """Read the table or the JSON of one run. Never raises and takes time linear in the text.
 
     ``bandwidth_read``, ``bandwidth_write`` (decimal ``MB/s``) and ``iops_read``, … (``1/s``) of
-    each job, with its name as placement. A bandwidth must follow from bytes and time. A job with an
-    error code is ``tool-failed``; a table without its last part is ``truncated``.
+    each job, with its name as placement; of a job of metadata ``creates``, ``stats`` or ``deletes``
+    in their place. A bandwidth must follow from bytes and time. A job with an error code is
+    ``tool-failed``; a table without its last part is ``truncated``. ``summary.jobs`` maps the name
+    of each job in the JSON to its options.
     """
     text = clean(text)
     collector = OutputCollector()
     version: str | None = None
-    if collector.check_started(text, "fio"):
-        if '"fio version"' in text:
-            version = _read_json(text, collector)
+    summary: dict[str, object] = {}
+    if refused := _REFUSED.search(text):
+        collector.error(ProblemKind.TOOL_FAILED, refused[0])
+    elif collector.check_started(text, "fio"):
+        if _PHASE.search(text):
+            version, summary = _read_phases(text, collector)
+        elif '"fio version"' in text:
+            version, summary = _read_json(text, collector)
         else:
             found = _VERSION.search(text)
             version = found[1] if found else None
             _read_table(text, collector)
-    return collector.parsed("fio", version)
+    return collector.parsed("fio", version, summary)
 
 
-def _read_json(text: str, collector: OutputCollector) -> str | None:
+def _read_json(text: str, collector: OutputCollector) -> tuple[str | None, dict[str, object]]:
     document = read_only_document(text, collector)
     if document is None:
-        return None
+        return None, {}
     jobs = items(document.content.get("jobs"))
     _refuse_twins([str(job.get("jobname")) for job in jobs], collector)
     for job in jobs:
         _read_job(job, collector)
     if collector.is_empty:
         collector.error(ProblemKind.NO_TABLE, "the JSON holds no job that read or wrote")
-    return str(document.content.get("fio version", "")).removeprefix("fio-")[:30] or None
+    version = str(document.content.get("fio version", "")).removeprefix("fio-")[:30] or None
+    return version, {"jobs": {str(job.get("jobname"))[:100]: _options(job) for job in jobs}}
+
+
+def _read_phases(text: str, collector: OutputCollector) -> tuple[str | None, dict[str, object]]:
+    """Read the documents of a run in phases, one behind each line that names its phase."""
+    version: str | None = None
+    jobs: dict[str, object] = {}
+    for told in _PHASE.split(text)[1:]:
+        version, summary = _read_json(told, collector)
+        found = summary.get("jobs")
+        if isinstance(found, dict):
+            if found.keys() & jobs.keys():
+                collector.error(ProblemKind.SEVERAL_TABLES, "a phase is there twice")
+            jobs |= found
+    return version, {"jobs": jobs}
+
+
+def _options(job: dict[str, object]) -> dict[str, str]:
+    """The options of a job as the command line has them."""
+    told = list(part(job, "job options").items())[:_MOST_OPTIONS]
+    return {name: value[:_LONGEST_OPTION] for name, value in told if isinstance(value, str)}
 
 
 def _read_job(job: dict[str, object], collector: OutputCollector) -> None:
     name = str(job.get("jobname"))[:100]
+    errors = number(job.get("total_err"))
+    if errors is not None and _options(job).get("continue_on_error") == "verify":
+        # A block that is not as it was written is the answer to what the job was asked.
+        collector.add("corrupt", "count", errors, name, may_be_zero=True)
+        return
     if job.get("error"):
         collector.error(ProblemKind.TOOL_FAILED, f"job {name} ended with error {job['error']}")
     for way in _WAYS:
@@ -75,7 +114,10 @@ def _read_job(job: dict[str, object], collector: OutputCollector) -> None:
         if rate is None or iops is None or not time_ms:
             collector.error(ProblemKind.METRIC_MISSING, f"{way} of {name} has no bw_bytes or iops")
             continue
-        _add(way, name, (rate, iops), (size, time_ms), collector)
+        if of_files := _OF_FILES.get(str(part(job, "job options").get("ioengine"))):
+            collector.add(of_files, "1/s", iops, name)
+        else:
+            _add(way, name, (rate, iops), (size, time_ms), collector)
 
 
 def _read_table(text: str, collector: OutputCollector) -> None:

@@ -1,0 +1,38 @@
+"""The hostfile's section ``storage``: which paths are measured, and what they must deliver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from railgauge.config.refusal import refuse
+from railgauge.core.storage import FIGURES, TOGETHER, StorageMount
+
+
+def mounts(
+    path: Path, document: Mapping[str, Any], line: Callable[..., int]
+) -> dict[str, StorageMount]:
+    """Return the declared mounts by name, of a document that the schema has accepted.
+
+    Raises ``HostfileError`` for figures of all nodes at once of two mounts, or of one that is not
+    shared.
+    """
+    found = {name: _mount(one) for name, one in document.get("storage", {}).items()}
+    together = [name for name, one in found.items() if one.together]
+    for name in together:
+        if not found[name].shared:
+            what = f"storage: {name} is not shared, and all nodes are to use it at once"
+            refuse(path, what, "set shared: true, or remove together_…", line("storage", name))
+    if len(together) > 1:
+        what = f"storage: all nodes are to use {' and '.join(together)} at once"
+        refuse(path, what, "declare together_… of one mount", line("storage", together[1]))
+    return found
+
+
+def _mount(said: Mapping[str, Any]) -> StorageMount:
+    least = {name: float(said[name]) for name in FIGURES if name in said}
+    together = {way: float(said[key]) for way, key in TOGETHER.items() if key in said}
+    known = (*FIGURES, *TOGETHER.values())
+    rest = {name: value for name, value in said.items() if name not in known}
+    return StorageMount(**rest, least=least, together=together)

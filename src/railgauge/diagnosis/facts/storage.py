@@ -1,0 +1,119 @@
+"""Storage that does not deliver what the hostfile declares of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from railgauge.config.thresholds.storage import GROUP_STORAGE, NODE_STORAGE
+from railgauge.core.naming import folded
+from railgauge.core.storage import TOGETHER, StorageMount
+from railgauge.core.terms import BESIDE_ROLES
+from railgauge.diagnosis.model import CauseClaim, Context, JudgedItem, Where, missed
+from railgauge.judging.record import ItemRecord
+from railgauge.tools.fio.parse import parse
+from railgauge.tools.fio.together import SharedRun, shared_run
+
+
+def slow_storage(context: Context) -> Iterator[CauseClaim]:
+    """One claim for each node and mount; one in all for a shared mount that is slow everywhere."""
+    found: dict[str, dict[str, list[JudgedItem]]] = {}
+    for record in context.about(NODE_STORAGE):
+        for judged in missed(record):
+            mount = judged.metric.partition("/")[2].rpartition("-")[0]
+            found.setdefault(mount, {}).setdefault(record.nodes[0], []).append((record, judged))
+    for mount, by_node in found.items():
+        for node, items in _places(context, mount, by_node).items():
+            says = "; ".join(dict.fromkeys(judged.reason for _, judged in items))
+            evidence = {record.id: record for record, _ in items}
+            yield CauseClaim("slow-storage", Where(node, mount), says, tuple(evidence.values()))
+
+
+def _places(
+    context: Context, mount: str, by_node: dict[str, list[JudgedItem]]
+) -> dict[str, list[JudgedItem]]:
+    declared = context.results.cluster.storage.get(mount)
+    measured = {
+        record.nodes[0]
+        for record in context.results.records.values()
+        if record.subject == NODE_STORAGE and record.judgements
+    }
+    if not (declared and declared.shared and len(measured) > 1 and measured == by_node.keys()):
+        return by_node
+    return {folded(by_node): [item for items in by_node.values() for item in items]}
+
+
+def shared_storage(context: Context) -> Iterator[CauseClaim]:
+    """What all nodes at once found on a shared mount: wrong blocks, slow clients, too little."""
+    declared = context.results.cluster.storage.items()
+    mounts = [(name, one) for name, one in declared if one.together]
+    for record in context.about(GROUP_STORAGE) if mounts else ():
+        scene = _Scene(record, *mounts[0], _runs(context, record))
+        yield from scene.wrong()
+        yield from scene.slow()
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """One item about a shared mount, and what each repeat of it shows."""
+
+    record: ItemRecord
+    name: str
+    mount: StorageMount
+    runs: tuple[SharedRun, ...]
+
+    def wrong(self) -> Iterator[CauseClaim]:
+        """Wrong blocks: at the node whose files all readers find wrong, or that finds all wrong."""
+        reason = self._missed().get("corrupt")
+        if reason:
+            wrong = {pair for run in self.runs for pair, errors in run.errors.items() if errors}
+            every = {pair for run in self.runs for pair in run.errors}
+            nodes = [node for node in self.record.nodes if _is_in_all(node, wrong, every)]
+            for node in nodes or [""]:
+                yield self._claim("storage-corruption", node, reason)
+
+    def slow(self) -> Iterator[CauseClaim]:
+        """The slow clients; the mount itself if too little comes and no client is slow."""
+        missed, clients = self._missed(), dict[str, list[str]]()
+        for way in TOGETHER:
+            for run in self.runs if f"fairness_{way}" in missed else ():
+                for node in run.slow_clients(way, self.mount.fairness):
+                    clients.setdefault(node, []).append(_told(run, way, node))
+        for node, says in clients.items():
+            yield self._claim("slow-client", node, "; ".join(says))
+        slow = [missed[name] for name in map("shared_{}".format, TOGETHER) if name in missed]
+        if slow and not clients:
+            yield self._claim("slow-storage", folded(self.record.nodes), "; ".join(slow))
+
+    def _missed(self) -> dict[str, str]:
+        """The reason of each metric that missed its limit."""
+        return {judged.metric: judged.reason for judged in missed(self.record)}
+
+    def _claim(self, cause: str, node: str, says: str) -> CauseClaim:
+        return CauseClaim(cause, Where(node, self.name), says, (self.record,))
+
+
+def _is_in_all(node: str, wrong: set[tuple[str, str]], every: set[tuple[str, str]]) -> bool:
+    """Whether all checks of a node's file, or all checks that it made, found wrong blocks."""
+    ends = ({pair for pair in every if pair[end] == node} for end in (0, 1))
+    return any(len(pairs) > 1 and pairs <= wrong for pairs in ends)
+
+
+def _told(run: SharedRun, way: str, node: str) -> str:
+    rates = run.rates[way]
+    middle = median(rates.values())
+    return f"{way} {rates[node]:.4g} MB/s while all nodes do, whose median is {middle:.4g} MB/s"
+
+
+def _runs(context: Context, record: ItemRecord) -> tuple[SharedRun, ...]:
+    case = record.questions[0].case if record.questions else None
+    result = context.results.kept(case) if case else None
+    sides = [
+        {one.node: parse(one.stdout) for one in run if one.role not in BESIDE_ROLES}
+        for run in (result.runs if result else ())
+    ]
+    return tuple(map(shared_run, sides))
+
+
+RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (slow_storage, shared_storage)

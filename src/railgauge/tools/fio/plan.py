@@ -1,0 +1,206 @@
+"""The commands, the metrics, and the items that the output must confirm.
+
+Every file is made in a folder of its own in the declared path, whose name is of the cluster and the
+node, so that a node can remove what an earlier run was killed over. The shell that starts fio
+checks the free space first and removes the folder whatever ends it but ``kill -9`` of itself; what
+that leaves, the next run of the node removes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from railgauge.config.thresholds.model import Measurement
+from railgauge.core.model import Command, Parsed
+from railgauge.core.storage import FIGURES
+from railgauge.tools import Setting
+from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, long_enough
+from railgauge.tools.fio import together
+from railgauge.tools.metric import HIGHER, LOWER, Metric
+from railgauge.tools.options import on_its_node, program, read_options
+
+METRICS = (
+    Metric("bandwidth_read", ("MB/s",), HIGHER),
+    Metric("bandwidth_write", ("MB/s",), HIGHER),
+    Metric("iops_read", ("1/s",), HIGHER),
+    Metric("iops_write", ("1/s",), HIGHER),
+    Metric("creates", ("1/s",), HIGHER),
+    Metric("stats", ("1/s",), HIGHER),
+    Metric("deletes", ("1/s",), HIGHER),
+    # of all nodes at once
+    Metric("shared_write", ("MB/s",), HIGHER),
+    Metric("shared_read", ("MB/s",), HIGHER),
+    Metric("fairness_write", ("1",), HIGHER),
+    Metric("fairness_read", ("1",), HIGHER),
+    Metric("corrupt", ("count",), LOWER, may_be_zero=True),
+)
+COMMANDS = ("fio",)
+_FOLDER = ".railgauge-"
+_DIRECTORY = "--directory="
+_FILE_KIB = 4
+# The words are the folders, one a line, the free space in KiB that each needs, and fio's command.
+# fio runs in the background, because a shell handles a signal only when its foreground has ended.
+# It is one process, and killed: it forgets a TERM that comes before its jobs run.
+_SCRIPT = """\
+set -f; IFS='
+'
+folders=$1 needs=$2; shift 2
+fio=
+clean() { [ -z "$fio" ] || { kill -s KILL "$fio"; wait "$fio"; }; rm -rf -- $folders; } 2>/dev/null
+trap clean EXIT; trap 'exit 143' TERM; trap 'exit 130' INT; trap 'exit 129' HUP
+for folder in $folders; do
+  mount=${folder%/*} need=${needs%%,*} needs=${needs#*,}
+  [ -d "$mount" ] || { echo "storage: $mount is no folder on this node"; exit 3; }
+  rm -rf -- "$folder"
+  free=$(df -Pk -- "$mount" | awk 'END { print $4 }')
+  [ "${free:-0}" -ge "$need" ] 2>/dev/null || {
+    echo "storage: $mount has ${free:-unknown} KiB free, and fio needs $need"; exit 3; }
+  mkdir -m 700 -- "$folder" || { echo "storage: $folder cannot be made"; exit 3; }
+done
+"$@" & fio=$!
+wait "$fio"; code=$?; fio=
+exit "$code"
+"""
+# What every job of a kind is asked for. Only reads and writes that pass by the node's page cache
+# are figures of the storage.
+_TIMED = {"ioengine": "libaio", "direct": "1", "group_reporting": "1", "time_based": "1"}
+_KINDS: Mapping[str, Mapping[str, str]] = {
+    "write": {**_TIMED, "rw": "write", "bs": "1M", "iodepth": "16"},
+    "read": {**_TIMED, "rw": "read", "bs": "1M", "iodepth": "16"},
+    "randwrite": {**_TIMED, "rw": "randwrite", "bs": "4k", "iodepth": "32", "numjobs": "4"},
+    "randread": {**_TIMED, "rw": "randread", "bs": "4k", "iodepth": "32", "numjobs": "4"},
+    "create": {"ioengine": "filecreate"},
+    "stat": {"ioengine": "filestat"},
+    "delete": {"ioengine": "filedelete"},
+}
+# A third more than the data: a file system that is full is slow, and has data of its own.
+_ROOM = 4 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One job of fio; ``asked`` is what is asked of its mount, as plain data."""
+
+    name: str
+    kind: str
+    mount: str
+    asked: Mapping[str, Any]
+
+    @property
+    def options(self) -> dict[str, str]:
+        return {**_KINDS[self.kind], **(self._timed() if self.is_timed else self._counted())}
+
+    @property
+    def is_timed(self) -> bool:
+        return "time_based" in _KINDS[self.kind]
+
+    def _timed(self) -> dict[str, str]:
+        return {
+            "filename": "data",
+            "size": f"{self.asked['size_mib']}M",
+            "runtime": str(self.asked["seconds"]),
+        }
+
+    def _counted(self) -> dict[str, str]:
+        files = self.asked["files"]
+        return {
+            "filename_format": "file.$filenum",
+            "nrfiles": str(files),
+            "filesize": f"{_FILE_KIB}k",
+            "size": f"{files * _FILE_KIB}k",
+            "openfiles": "1",
+            "fallocate": "none",
+        }
+
+    def argv(self, folder: str) -> Iterator[str]:
+        yield from (f"--name={self.name}", "--stonewall", f"{_DIRECTORY}{folder}")
+        yield from (f"--{name}={value}" for name, value in self.options.items())
+
+
+def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
+    """Return one run on the case's node, which measures every mount one after the other.
+
+    Option ``mounts``: what is asked of the mounts that the hostfile declares, by their names; with
+    ``together`` all nodes of the case measure them at the same time. The program is ``fio`` on the
+    node's PATH, or at the path under ``fio`` in the hostfile's ``tools``. Raises ``BadInput``.
+    """
+    options = read_options(setting, frozenset({"mounts", "together"}), COMMANDS)
+    mounts = {
+        name: {**asked, "path": _path(setting, name, asked)}
+        for name, asked in _mounts(setting.measurement).items()
+    }
+    if not mounts:
+        options.refuse("no mounts to measure", "declare them in the hostfile, under storage:")
+    if options.flag("together"):
+        return tuple(together.commands(setting, mounts, program(setting, "fio")))
+    own = f"{_FOLDER}{setting.cluster.name}-{setting.case.nodes[0]}"
+    folders = {name: f"{one['path']}/{own}" for name, one in mounts.items()}
+    needs = ",".join(str(_needs_kib(one)) for one in mounts.values())
+    jobs = (word for job in _jobs(mounts) for word in job.argv(folders[job.mount]))
+    fio = (program(setting, "fio"), "--output-format=json", "--thread", *jobs)
+    wrapped = ("sh", "-c", _SCRIPT, "fio", "\n".join(folders.values()), needs, *fio)
+    return on_its_node(setting, wrapped)
+
+
+def _path(setting: Setting, name: str, asked: Mapping[str, Any]) -> str:
+    """The path of a mount as the cluster is reached, or as it was declared."""
+    reached = setting.cluster.storage.get(name)
+    return reached.path if reached else str(asked["path"])
+
+
+def _mounts(measurement: Measurement) -> Mapping[str, Mapping[str, Any]]:
+    """What is asked of each mount, by its name."""
+    asked = measurement.options.get("mounts")
+    return asked if isinstance(asked, dict) else {}
+
+
+def _jobs(mounts: Mapping[str, Mapping[str, Any]]) -> Iterator[_Job]:
+    for name, asked in mounts.items():
+        for kind in (FIGURES[one].job for one in FIGURES if one in asked["figures"]):
+            yield _Job(f"{name}-{kind}", kind, name, asked)
+
+
+def _needs_kib(asked: Mapping[str, Any]) -> int:
+    return int((asked["size_mib"] * 1024 + asked["files"] * _FILE_KIB) * _ROOM)
+
+
+def joined(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> Parsed:
+    """Return what all sides of a run show; of a run on one node that is what this one shows."""
+    return together.joined(asked, sides) if asked.option("together") else sides[0].parsed
+
+
+# --- what the output must confirm ---
+
+
+def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+    """Compare the jobs, the options of each, and the time of the command with that of its jobs."""
+    mounts = _mounts(asked.measurement)
+    if asked.option("together"):
+        return tuple(one for each in mounts.values() for one in together.claims(asked, sides, each))
+    jobs = list(_jobs(mounts))
+    told = sides[0].parsed.summary.get("jobs")
+    said: Mapping[str, Any] = told if isinstance(told, dict) else {}
+    wanted_s = sum(job.asked["seconds"] for job in jobs if job.is_timed)
+    return (
+        equal("jobs", ", ".join(job.name for job in jobs), ", ".join(said) or None),
+        *(claim for job in jobs for claim in _of_job(job, said.get(job.name))),
+        *_places(jobs, sides[0].argv, said),
+        *long_enough(sides[0], float(wanted_s), "for all its jobs"),
+    )
+
+
+def _of_job(job: _Job, said: Mapping[str, str] | None) -> Iterator[Claim]:
+    for name, wanted in job.options.items():
+        yield equal(f"{name} of {job.name}", wanted, said.get(name, "") if said else None)
+
+
+def _places(
+    jobs: Sequence[_Job], argv: Sequence[str], said: Mapping[str, Mapping[str, str]]
+) -> Iterator[Claim]:
+    """Claim that each job worked in the folder of the command; not of an output without it."""
+    folders = [word.removeprefix(_DIRECTORY) for word in argv if word.startswith(_DIRECTORY)]
+    for job, folder in zip(jobs, folders, strict=False):
+        told = said[job.name].get("directory", "") if job.name in said else None
+        yield equal(f"folder of {job.name}", folder, told)
