@@ -48,7 +48,7 @@ class _Binding:
         self._platform = platform
         self._level = wanted
         self._groups: dict[tuple[str, ...], set[str]] = {}
-        for name, nodes in wanted.groups.items():
+        for name, nodes in wanted.collectives:
             self._groups.setdefault(nodes, set()).add(name)
         self._extents: dict[tuple[str, bool], _Extent] = {}
         self._tests: dict[tuple[str, str], tuple[int, str, str]] = {}
