@@ -125,4 +125,6 @@ INCOMPLETE = frozenset(
 DIFFERENCES = frozenset({"nodes-differ", "firmware-mismatch"})
 # Tools that hang or flood run into time limits, which the end-to-end selftests cover. Level smoke
 # has one pairing per NIC, which cannot separate a GPU from its path to the NIC, and no diagnostics.
-LEFT_OUT = frozenset({"tool-hangs", "tool-floods", "slow-pcie-path", "gpu-diagnostics"})
+# Those of a fabric need leaves and a sign-off: endtoend/test_scaling_runs.py has them.
+OF_FABRIC = frozenset({"slow-leaf", "oversubscribed-uplinks", "poor-scaling"})
+LEFT_OUT = OF_FABRIC | {"tool-hangs", "tool-floods", "slow-pcie-path", "gpu-diagnostics"}
