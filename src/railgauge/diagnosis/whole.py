@@ -54,9 +54,8 @@ class Diagnosis:
     def follow_ups(self, before: Sequence[Remeasurement] = ()) -> tuple[Remeasurement, ...]:
         """The measurements that tell most of what is undecided, without those made ``before``."""
         made = {one.question.case.key for one in before if one.question.case}
-        of_steps = [one for one in before if scaling.is_of_step(self.results, one.question)]
-        left = FOLLOW_UPS - len(before) + len(of_steps)
-        return self._asked(min(_FIRST_ROUND, left), made)
+        halves = {key for key in made if scaling.is_of_step(self.results, key)}
+        return self._asked(min(_FIRST_ROUND, FOLLOW_UPS - len(made - halves)), made)
 
     def confirmations(self) -> tuple[Remeasurement, ...]:
         """The measurements that would show each slow part again, and tell what is undecided."""

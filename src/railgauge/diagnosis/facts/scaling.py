@@ -74,7 +74,7 @@ def asked(
     if not missed:
         return
     question = missed[-1].questions[-1]
-    number = sum(name.startswith(f"{missed[-1].subject}[") for name in made)
+    number = sum(is_of_step(results, key) for key in made)
     left = most_runs(len(results.cluster.nodes), len(_leaves(results))) - number
     for nodes in _located(results, missed).asked[: max(0, left)]:
         assert question.case is not None
@@ -82,17 +82,21 @@ def asked(
         yield Remeasurement(nodes, replace(question, case=case))
 
 
-def is_of_step(results: RunResults, question: Question) -> bool:
-    """Whether a question is about a step of the ladder, or nodes in place of one."""
+def is_of_step(results: RunResults, key: str) -> bool:
+    """Whether the key of a case is that of a step of the ladder, or of nodes in place of one."""
+    found = results.platform.measurements.get(key.partition("[")[0])
+    return found is not None and found.ladder
+
+
+def _asks_of_step(results: RunResults, question: Question) -> bool:
     case = question.case
-    found = results.platform.measurements.get(case.measurement) if case else None
-    return question.kind == RATIO and found is not None and found.ladder
+    return question.kind == RATIO and case is not None and is_of_step(results, case.key)
 
 
 def _missed(results: RunResults, items: Iterable[ItemRecord]) -> list[ItemRecord]:
     """The steps that missed their limit, the largest last."""
     failed = (item for item in items if item.outcome is Outcome.FAILED and item.questions)
-    steps = [item for item in failed if is_of_step(results, item.questions[-1])]
+    steps = [item for item in failed if _asks_of_step(results, item.questions[-1])]
     return sorted(steps, key=lambda item: len(item.nodes))
 
 
@@ -100,7 +104,7 @@ def _located(results: RunResults, missed: Sequence[ItemRecord]) -> Located:
     """What the largest of them shows; a run in which the ladder's own step is made again counts."""
     largest, found = missed[-1].nodes, dict[Nodes, bool | None]()
     for item in results.records.values():
-        if item.questions and is_of_step(results, item.questions[-1]) and item.nodes != largest:
+        if item.questions and _asks_of_step(results, item.questions[-1]) and item.nodes != largest:
             found[item.nodes] = _is_slow([item.outcome])
     for one in _runs(results):
         if case := one.asked.question.case:
@@ -130,13 +134,19 @@ def _claim(place: SlowPlace, shown: Sequence[ItemRecord], results: RunResults) -
     is_open, names = place.place is ScalingPlace.OPEN, listed(place.names or place.nodes)
     return CauseClaim(
         cause,
-        Where("" if place.place in _OF_ALL else folded(place.nodes)),
+        _where(place),
         f"{worst_of(shown)}; {says.format(names)}",
         tuple(shown),
         OPEN if is_open else LIKELY,
         _would_decide(results) if is_open else "",
         again=_of_the_largest(results),
     )
+
+
+def _where(place: SlowPlace) -> Where:
+    if place.place is ScalingPlace.PATH:
+        return Where(place.nodes[0], peer=place.nodes[1])
+    return Where("" if place.place in _OF_ALL else folded(place.nodes))
 
 
 def _of_the_largest(results: RunResults) -> frozenset[str]:
@@ -147,7 +157,7 @@ def _of_the_largest(results: RunResults) -> frozenset[str]:
 
 
 def _runs(results: RunResults) -> list[Confirmed]:
-    return [one for one in results.confirmed if is_of_step(results, one.asked.question)]
+    return [one for one in results.confirmed if _asks_of_step(results, one.asked.question)]
 
 
 def _would_decide(results: RunResults) -> str:
