@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from railgauge.core.model import Outcome
+from railgauge.core.model import Judgement, Outcome
 from railgauge.core.naming import folded, listed
 from railgauge.core.question import RATIO, Question
 from railgauge.diagnosis.model import (
-    GOOD,
     LIKELY,
     OPEN,
     Cause,
@@ -28,6 +27,7 @@ from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.pairing import leaves
 from railgauge.planning.scaling import Nodes, most_runs
+from railgauge.tools.metric import SCALING
 
 _CAUSES = {
     ScalingPlace.NODE: ("slow-node", "{} slows every large collective that it is in"),
@@ -95,29 +95,33 @@ def _asks_of_step(results: RunResults, question: Question) -> bool:
 
 def _missed(results: RunResults, items: Iterable[ItemRecord]) -> list[ItemRecord]:
     """The steps that missed their limit, the largest last."""
-    failed = (item for item in items if item.outcome is Outcome.FAILED and item.questions)
-    steps = [item for item in failed if _asks_of_step(results, item.questions[-1])]
-    return sorted(steps, key=lambda item: len(item.nodes))
+    steps = (item for item in items if _is_step(results, item))
+    slow = [item for item in steps if _is_slow(item.judgements)]
+    return sorted(slow, key=lambda item: len(item.nodes))
+
+
+def _is_step(results: RunResults, item: ItemRecord) -> bool:
+    return bool(item.questions) and _asks_of_step(results, item.questions[-1])
 
 
 def _located(results: RunResults, missed: Sequence[ItemRecord]) -> Located:
     """What the largest of them shows; a run in which the ladder's own step is made again counts."""
     largest, found = missed[-1].nodes, dict[Nodes, bool | None]()
     for item in results.records.values():
-        if item.questions and _asks_of_step(results, item.questions[-1]) and item.nodes != largest:
-            found[item.nodes] = _is_slow([item.outcome])
+        if _is_step(results, item) and item.nodes != largest:
+            found[item.nodes] = _is_slow(item.judgements)
     for one in _runs(results):
         if case := one.asked.question.case:
-            outcomes = [judged.outcome for judged in one.judgements]
-            found[case.nodes] = None if one.error else _is_slow(outcomes)
+            found[case.nodes] = _is_slow(one.judgements)
     return located(largest, _leaves(results), found)
 
 
-def _is_slow(outcomes: Sequence[Outcome]) -> bool | None:
+def _is_slow(judgements: Iterable[Judgement]) -> bool | None:
+    """``None`` if it was not compared, or is so near to its limit that it might be either."""
+    outcomes = [judged.outcome for judged in judgements if judged.metric == SCALING.name]
     if Outcome.FAILED in outcomes:
         return True
-    is_fine = bool(outcomes) and all(one in GOOD for one in outcomes)
-    return False if is_fine and Outcome.MARGINAL not in outcomes else None
+    return False if outcomes and {*outcomes} == {Outcome.PASSED} else None
 
 
 def _leaves(results: RunResults) -> dict[str, Nodes]:
