@@ -115,8 +115,8 @@ def test_a_link_is_no_file_of_a_run(railgauge, slow, copy):
     [
         (("nowhere", "nothing"), "cannot be read: No such file or directory"),
         (("setup.py",), "required: B"),
-        (("a", "b", "--at-least", "1.5"), "is not a share between 0 and 1"),
-        (("a", "b", "--at-least", "nan"), "is not a share between 0 and 1"),
+        (("a", "b", "--at-least", "1.5"), "is not a share above 0"),
+        (("a", "b", "--at-least", "nan"), "is not a share above 0"),
     ],
 )
 def test_bad_usage_is_one_line(railgauge, words, said):

@@ -105,6 +105,7 @@ def test_what_an_hca_had_to_send_again_is_read_and_judged(tmp_path):
 
 
 def test_the_probe_asks_ethtool_for_these_only_where_they_are_wanted(tmp_path):
+    (tmp_path / "sys/class").mkdir(parents=True)
     tool = tmp_path / "bin" / "ethtool"
     tool.parent.mkdir()
     tool.write_text(

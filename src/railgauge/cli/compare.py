@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from railgauge.cli import text
+from railgauge.core import arguments
 from railgauge.core.errors import BadInput
 from railgauge.run.store import write_whole
 from railgauge.trend import comparison_text
@@ -29,20 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("first", type=Path, metavar="A", help="the reference: a run or a bundle")
     parser.add_argument("second", type=Path, metavar="B", help="what is compared with it")
     parser.add_argument(
-        "--at-least", type=_share, default=AT_LEAST, metavar="SHARE",
+        "--at-least", type=arguments.share, default=AT_LEAST, metavar="SHARE",
         help="what each series of B must reach of A, from 0 to 1 (default: %(default)g)",
     )  # fmt: skip
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write a page")
-
-
-def _share(word: str) -> float:
-    try:
-        value = float(word)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"{word!r} is not a share between 0 and 1")
-    return value
 
 
 def run(options: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import math
 import os
 import sys
 import time
@@ -18,6 +19,7 @@ from pathlib import Path
 from railgauge import __version__
 from railgauge.cli import text
 from railgauge.cli.node_report import FORMATS, NodeReport, from_json
+from railgauge.core import arguments
 from railgauge.core.errors import BadInput
 from railgauge.core.terms import Verdict
 from railgauge.leases.files import locked_within
@@ -49,11 +51,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", choices=FORMATS, help="whom to tell (default: text)")
     parser.add_argument(
-        "--budget", type=_seconds, default=_BUDGET_S, metavar="SECONDS",
+        "--budget",
+        type=arguments.number(_LEAST_S, _MOST_S, "seconds"),
+        default=_BUDGET_S,
+        metavar="SECONDS",
         help="what is not read by then is not known (default: %(default)g)",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--cache", type=_minutes, default=0.0, metavar="MINUTES",
+        "--cache", type=arguments.number(0, math.inf, "minutes"), default=0.0, metavar="MINUTES",
         help="tell the last result if it is younger and rejects nothing (default: check anew)",
     )  # fmt: skip
     parser.add_argument(
@@ -75,20 +80,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where results, counters and the lock are kept (default: /run/railgauge for root, "
         "else $XDG_RUNTIME_DIR/railgauge or ~/.cache/railgauge)",
     )  # fmt: skip
-
-
-def _seconds(value: str) -> float:
-    seconds = float(value)
-    if not _LEAST_S <= seconds <= _MOST_S:
-        raise argparse.ArgumentTypeError(f"{value} is not {_LEAST_S:g} to {_MOST_S:g}")
-    return seconds
-
-
-def _minutes(value: str) -> float:
-    minutes = float(value)
-    if not 0 <= minutes < float("inf"):
-        raise argparse.ArgumentTypeError(f"{value} is not a number of minutes")
-    return minutes
 
 
 def _since(value: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from railgauge.cli import plan_soak, plan_text, text
 from railgauge.cli.plan_soak import PlannedSoak, planned_soak
 from railgauge.config.thresholds import LEVELS, Platform
+from railgauge.core import arguments
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster
 from railgauge.planning import demand, forecast, part, plan, root, sample
@@ -37,13 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hostfile", required=True, type=Path, metavar="F")
     parser.add_argument("--platform", metavar="NAME", help="for a plain hostfile")
     parser.add_argument("--level", choices=LEVELS, default="nightly")
-    parser.add_argument("--rounds", type=_positive, metavar="K", help="tournament rounds")
+    parser.add_argument("--rounds", type=arguments.count, metavar="K", help="tournament rounds")
     parser.add_argument(
         "--at-once",
         "-n",
         "--workers",
         dest="workers",
-        type=_positive,
+        type=arguments.count,
         metavar="K",
         help="also show how long it takes with pytest --at-once K",
     )
@@ -57,13 +58,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all", action="store_true", help="show tools and sizes, and why each test is left out"
     )
-
-
-def _positive(value: str) -> int:
-    number = int(value)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{value} is less than 1")
-    return number
 
 
 def run(options: argparse.Namespace) -> int:

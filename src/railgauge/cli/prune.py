@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from railgauge.cli import private_key, text
+from railgauge.core import arguments
 from railgauge.core.errors import BadInput
 from railgauge.core.progress import PROGRESS_OF_PROCESS
 
@@ -28,17 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "reports", nargs="?", type=Path, metavar="REPORTS", help="default: reports/"
     )
     parser.add_argument(
-        "--keep", type=_count, required=True, metavar="N",
+        "--keep", type=arguments.count, required=True, metavar="N",
         help="the newest N runs of each cluster stay whole",
     )  # fmt: skip
     parser.add_argument("--yes", action="store_true", help="do it; without it nothing is changed")
     private_key.add(parser)
-
-
-def _count(word: str) -> int:
-    if not word.isdecimal() or not word.isascii() or not int(word):
-        raise argparse.ArgumentTypeError(f"{word!r} is not a number of runs, 1 or more")
-    return int(word)
 
 
 def run(options: argparse.Namespace) -> int:

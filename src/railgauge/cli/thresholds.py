@@ -16,7 +16,7 @@ from railgauge.cli import replacing, text
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
 from railgauge.config.thresholds.reach import SHARE_MIN
-from railgauge.core import naming
+from railgauge.core import arguments, naming
 from railgauge.core.errors import BadInput, ThresholdError, Uncovered
 from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.planning import plan
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=["derive"])
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="the folder of a run")
     parser.add_argument(
-        "--fraction", type=_share, default=FRACTION, metavar="F",
+        "--fraction", type=arguments.share, default=FRACTION, metavar="F",
         help="the floor as a share of the measured value (default: %(default)g)",
     )  # fmt: skip
     parser.add_argument(
@@ -59,20 +59,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     replacing.add_argument(parser)
 
 
-def _share(word: str) -> float:
-    try:
-        share = float(word)
-    except ValueError:
-        share = math.nan
-    if not 0 < share <= 1:
-        raise argparse.ArgumentTypeError(f"{word!r} is not a share: write 0.95")
-    return share
-
-
 def _accepted(word: str) -> tuple[str, float]:
     """A share and the measurement that it is for; ``""`` for all."""
     name, _, share = word.rpartition("=")
-    return name, _share(share)
+    return name, arguments.share(share)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from railgauge.cli import text
+from railgauge.core import arguments
 from railgauge.core.errors import BadInput
 from railgauge.core.units import format_size, format_value
 from railgauge.run.store import write_whole
@@ -28,7 +29,10 @@ _REGRESSED = 1
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cluster", metavar="C", help="only this cluster (default: all clusters)")
     parser.add_argument(
-        "--last", type=_count, metavar="N", help="only the last N nights of each (default: all)"
+        "--last",
+        type=arguments.count,
+        metavar="N",
+        help="only the last N nights of each (default: all)",
     )
     parser.add_argument(
         "--min-change",
@@ -38,12 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="ignore smaller changes (default: %(default)g)",
     )
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write a page with plots")
-
-
-def _count(word: str) -> int:
-    if not word.isdecimal() or not int(word):
-        raise argparse.ArgumentTypeError(f"{word!r} is not a number of nights")
-    return int(word)
 
 
 def run(options: argparse.Namespace) -> int:

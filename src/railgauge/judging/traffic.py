@@ -27,7 +27,7 @@ _BYTES = {"port_xmit_data": ("sent", 4), "port_rcv_data": ("received", 4)} | {
     "tx_bytes": ("sent", 1),
     "rx_bytes": ("received", 1),
 }
-_ERRORS = (
+_PORT_ERRORS = (
     "symbol_error",
     "link_error_recovery",
     "link_downed",
@@ -35,17 +35,13 @@ _ERRORS = (
     "port_xmit_discards",
     "excessive_buffer_overrun_errors",
     "local_link_integrity_errors",
-    "rx_dropped",
-    "tx_dropped",
-    "rx_errors",
-    "tx_errors",
-    "rx_devmem_dropped",
 )
+_NETDEV_ERRORS = ("rx_dropped", "tx_dropped", "rx_errors", "tx_errors", "rx_devmem_dropped")
 _DEVMEM = "rx_devmem_pkts"
 # What the kernel counts at every port of an HCA, and at every network device.
 _NEEDED = (
-    (*("port_xmit_data", "port_rcv_data"), *_ERRORS[:4]),
-    ("tx_bytes", "rx_bytes", "rx_dropped", "tx_dropped", "rx_errors", "tx_errors"),
+    (*("port_xmit_data", "port_rcv_data"), *_PORT_ERRORS[:4]),
+    (*("tx_bytes", "rx_bytes"), *_NETDEV_ERRORS[:4]),
 )
 # Where the hardware has no 64 bits, a port's data counters stand still here (InfiniBand
 # Architecture Specification, volume 1, PortCounters); counters of errors do at STANDS_AT.
@@ -61,8 +57,14 @@ _RESENT = (
     "roce_adp_retrans",
     "roce_adp_retrans_to",
 )
+# What is read of each NIC, by its folders below /sys/class.
+_READ = {
+    "infiniband/*/ports/1/counters": ("port_xmit_data", "port_rcv_data", *_PORT_ERRORS),
+    "infiniband/*/ports/1/hw_counters": _RESENT,
+    "net/*/statistics": ("tx_bytes", "rx_bytes", *_NETDEV_ERRORS),
+}
 _LINE = re.compile(
-    r"(?:^|/)sys/class/(?:infiniband/(?P<hca>[^/]+)/ports/1/(?:hw_)?counters|net/(?P<net>[^/]+)/statistics)"
+    r"(?:^|(?:^|/)sys/class/)(?:infiniband/(?P<hca>[^/]+)/ports/1/(?:hw_)?counters|net/(?P<net>[^/]+)/statistics)"
     r"/(?P<name>\w+):(?P<value>[0-9]{1,20})\s*$"  # 64 bits have 20 digits
 )
 
@@ -71,7 +73,7 @@ _LINE = re.compile(
 _ETHTOOL = (
     'shift; PATH=$PATH:/usr/sbin:/sbin; for d in "$@"; do ethtool -S "$d" |'
     ' grep -o "rx_devmem_[a-z]*: *[0-9]*" |'
-    ' sed "s|: *|:|; s|^|sys/class/net/$d/statistics/|"; done; '
+    ' sed "s|: *|:|; s|^|net/$d/statistics/|"; done; '
 )
 
 # Other traffic over a NIC during a measurement: management packets, the handshake of a tool.
@@ -102,7 +104,8 @@ class Counters:
     @property
     def error_counts(self) -> dict[str, int]:
         """The counters that stand still where the link is good."""
-        return {name: self.counts[name] for name in (*_ERRORS, *_RESENT) if name in self.counts}
+        still = (*_PORT_ERRORS, *_NETDEV_ERRORS, *_RESENT)
+        return {name: self.counts[name] for name in still if name in self.counts}
 
     @property
     def devmem(self) -> int | None:
@@ -116,11 +119,9 @@ def probe_argv(rootfs: str, netdevs: Sequence[str] = ()) -> tuple[str, ...]:
     It runs before and after every measurement, so one process reads all counters. Only for
     ``netdevs`` it also runs ``ethtool``, which costs a process each.
     """
-    port, netdev = "sys/class/infiniband/*/ports/1", "sys/class/net/*"
-    folders = (f"{port}/counters", f"{netdev}/statistics")
-    found = [f"{folder}/{name}" for name in (*_BYTES, *_ERRORS) for folder in folders]
-    files = " ".join([*found, *(f"{port}/hw_counters/{name}" for name in _RESENT)])
-    script = f'cd "$1" || exit 1; grep -sH . /dev/null {files}; {_ETHTOOL if netdevs else ""}:'
+    names = (f'for n in {" ".join(read)}; do f="$f {at}/$n"; done' for at, read in _READ.items())
+    files = f'cd "$1/sys/class" || exit 1; f=; {"; ".join(names)}; grep -sH . /dev/null $f'
+    script = f"{files}; {_ETHTOOL if netdevs else ''}:"
     return ("sh", "-c", script, "railgauge", rootfs, *netdevs)
 
 

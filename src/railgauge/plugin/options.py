@@ -8,8 +8,8 @@ import pytest
 
 from railgauge.acceptance.request import LAB_SEED, LEVEL, operator_name
 from railgauge.config.thresholds import LEVELS
-from railgauge.core.errors import BadInput
-from railgauge.core.units import format_size, parse_size
+from railgauge.core import arguments
+from railgauge.core.units import format_size
 from railgauge.planning.held import MOST_ITEMS
 from railgauge.run import disk_quota
 
@@ -31,7 +31,7 @@ def add(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--rounds",
-        type=_positive,
+        type=arguments.count,
         metavar="K",
         help="tournament rounds; each node meets at least K partners (default: the level's)",
     )
@@ -136,7 +136,7 @@ def add(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--at-once",
-        type=_positive,
+        type=arguments.count,
         metavar="K",
         help="number of measurements to make at once, never two on one node (default: the pairs "
         "that the hostfile says to be independent, else 1); the workers of -n W only judge",
@@ -152,7 +152,7 @@ def add(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--wait",
-        type=_seconds,
+        type=arguments.number(0, math.inf, "seconds"),
         default=0.0,
         metavar="SECONDS",
         help="how long to wait for nodes that another run holds (default: do not wait)",
@@ -166,7 +166,9 @@ def add(parser: pytest.Parser) -> None:
 
 
 def _add_lab(group: pytest.OptionGroup) -> None:
-    group.addoption("--lab-nodes", type=_positive, metavar="N", help="number of simulated nodes")
+    group.addoption(
+        "--lab-nodes", type=arguments.count, metavar="N", help="number of simulated nodes"
+    )
     group.addoption(
         "--lab-seed",
         type=int,
@@ -175,7 +177,7 @@ def _add_lab(group: pytest.OptionGroup) -> None:
     )
     group.addoption(
         disk_quota.OPTION,
-        type=_size,
+        type=arguments.size,
         default=disk_quota.MOST_BYTES,
         metavar="SIZE",
         help="what the folder of a run may take, such as 500GiB; a run that reaches it ends, and "
@@ -190,24 +192,3 @@ def _add_lab(group: pytest.OptionGroup) -> None:
         "share that is lost (4%%); P: the probability that it affects a measurement; TIME: when it "
         "begins, from the start of the lab (60s, 5m)",
     )
-
-
-def _size(text: str) -> int:
-    try:
-        return parse_size(text)
-    except BadInput as error:
-        raise ValueError(str(error)) from None
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError(f"{text} is less than 1")
-    return value
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not (math.isfinite(value) and value >= 0):
-        raise ValueError(f"{text} is not a number of seconds, 0 or more")
-    return value

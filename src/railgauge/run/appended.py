@@ -32,6 +32,7 @@ def line_of(data: object) -> str:
 class Appended:
     """A file and the lock of its writers, which are opened on the first line.
 
+    The lock is a file of its own where the file may be replaced, else the file itself.
     ``_end`` is where the last line of this process ended, and ``_digest`` its chain digest: they
     are not read again unless another process has appended since.
     """
@@ -50,14 +51,19 @@ class Appended:
         with self._alone() as file:
             self._write(file, os.fstat(file).st_size, line)
 
-    def add_bound(self, data: Mapping[str, Any]) -> None:
-        """Append a line with one more field: a digest that chains it to all lines before it."""
+    def add_bound(self, data: Mapping[str, Any], *, durable: bool = False) -> None:
+        """Append a line with one more field: a digest that chains it to all lines before it.
+
+        With ``durable`` the line survives a power failure.
+        """
         with self._alone() as file:
             end = os.fstat(file).st_size
             before = self._digest if end == self._end else _last_digest(file, end)
             text, digest = chain.bound_text(data, before)
             self._write(file, end, f"{text}\n")
             self._digest = digest
+            if durable:
+                os.fsync(file)
 
     @contextmanager
     def _alone(self) -> Iterator[int]:
@@ -91,19 +97,6 @@ class Appended:
         is_at_start = end == self._end or _is_at_line_start(file, end)
         self._end = -1  # until all of it is written
         self._end = _written(file, end, line if is_at_start else f"\n{line}")
-
-
-def add_durably(path: Path, data: Mapping[str, Any]) -> None:
-    """Append a line with the digest of the chain, which survives a power failure."""
-    file = _opened(path)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        end = os.fstat(file).st_size
-        line = f"{chain.bound_text(data, _last_digest(file, end))[0]}\n"
-        _written(file, end, line if _is_at_line_start(file, end) else f"\n{line}")
-        os.fsync(file)
-    finally:
-        os.close(file)
 
 
 def _opened(path: Path) -> int:

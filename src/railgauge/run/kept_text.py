@@ -14,7 +14,7 @@ from json.encoder import encode_basestring as _quoted
 from typing import Any
 
 from railgauge.core.model import Transcript
-from railgauge.core.terms import Role
+from railgauge.core.terms import COUNTER_ROLES, Role
 
 Repeat = tuple[Transcript, ...]
 _NO_RUNS = '\n "runs": []'
@@ -121,13 +121,11 @@ def indented(text: str) -> str:
 
 
 def readable(run: Sequence[Transcript], number: int) -> str:
-    """A repeat as people read it."""
-    return "\n".join(_command_text(transcript, number) for transcript in run)
+    """A repeat as people read it: of samples and counters, what the JSON has whole, an excerpt."""
+    return "\n".join(_command_text(_excerpt(one, run), number) for one in run)
 
 
 def _command_text(transcript: Transcript, number: int) -> str:
-    if transcript.role == Role.TELEMETRY:
-        transcript = replace(transcript, stdout=_first_lines(transcript.stdout))
     ended = transcript.error or f"exit code {transcript.exit_code}"
     head = f"### run {number}, {transcript.role} on {transcript.node}, {transcript.started_at}"
     tail = f"### {ended}, {transcript.duration_s:.3f} s"
@@ -136,11 +134,23 @@ def _command_text(transcript: Transcript, number: int) -> str:
 
 
 _FEW_SAMPLES = 12
+_OTHER_READING = dict(zip(COUNTER_ROLES, reversed(COUNTER_ROLES), strict=True))
 
 
-def _first_lines(samples: str) -> str:
-    """The first lines of a sampler's output; the file of columns has all samples."""
-    lines = samples.splitlines()
-    rest = len(lines) - _FEW_SAMPLES
-    more = [f"... {rest} more lines"] if rest > 0 else []
-    return "\n".join([*lines[:_FEW_SAMPLES], *more])
+def _excerpt(one: Transcript, run: Sequence[Transcript]) -> Transcript:
+    """The first samples of GPUs, and of counters those that have another value after the run."""
+    if one.role == Role.TELEMETRY:
+        lines = one.stdout.splitlines()
+        return replace(one, stdout=_left_out(lines, lines[:_FEW_SAMPLES], "more"))
+    wanted = (_OTHER_READING.get(one.role), one.node)
+    other = next((each.stdout for each in run if (each.role, each.node) == wanted), None)
+    if other is None:
+        return one
+    same, lines = {*other.splitlines()}, one.stdout.splitlines()
+    changed = [line for line in lines if line not in same]
+    return replace(one, stdout=_left_out(lines, changed, "equal"))
+
+
+def _left_out(lines: Sequence[str], shown: Sequence[str], what: str) -> str:
+    rest = len(lines) - len(shown)
+    return "\n".join([*shown, *([f"... {rest} {what} lines"] if rest > 0 else [])])

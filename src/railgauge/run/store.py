@@ -27,7 +27,7 @@ from railgauge.core.question import CaseResult
 from railgauge.judging import telemetry
 from railgauge.judging.stamp import Evidence
 from railgauge.leases.files import locked
-from railgauge.run.appended import NO_JSON, Appended, add_durably, line_of
+from railgauge.run.appended import NO_JSON, Appended, line_of
 from railgauge.run.case_files import case_file, samples_file, text_file
 from railgauge.run.disk_quota import DiskQuota
 from railgauge.run.kept_text import KeptRuns, changed_text, json_text, readable, whole_text
@@ -83,6 +83,7 @@ class Store:
         self._clean: set[tuple[str, ...]] = set()
         self._quota = quota or DiskQuota(folder)
         self._lines: dict[str, Appended] = {}
+        self._vouched = Appended(self._run / VOUCHED, self._run / VOUCHED)
         self._kept = KeptRuns(
             lambda run: tuple(map(self.masked_transcript, run)),
             to_plain,  # of what is masked already
@@ -153,7 +154,7 @@ class Store:
         digest = hashlib.sha256(text.encode(*_UTF8)).hexdigest()
         listed = path.relative_to(self._run).as_posix()
         line = versions.stamped(VOUCHED, {"name": listed, "sha256": digest})
-        add_durably(self._run / VOUCHED, line)
+        self._vouched.add_bound(line, durable=True)
         beside.replace(path)
 
     def _masked_error(self, error: RailgaugeError | None) -> RailgaugeError | None:

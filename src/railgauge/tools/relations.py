@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise, product
 from typing import Protocol
 
@@ -57,9 +58,9 @@ class Statistics:
     ) -> str:
         by_thing: dict[str, dict[str, tuple[str, float]]] = {}
         for name, value in row.items():
-            match = re.fullmatch(self.pattern, name)
-            if match and not (match["as"] == _MAY_BE_ABSENT and value == 0):
-                by_thing.setdefault(match["of"], {})[match["as"] or ""] = name, value
+            thing, statistic = _parts(self.pattern, name)
+            if thing is not None and not (statistic == _MAY_BE_ABSENT and value == 0):
+                by_thing.setdefault(thing, {})[statistic] = name, value
         found = (self._contradiction(statistics) for statistics in by_thing.values())
         return next(filter(None, found), "")
 
@@ -81,6 +82,17 @@ class Statistics:
         return ""
 
 
+_MOST_NAMES = 1024
+
+
+@lru_cache(_MOST_NAMES)  # a tool has few, and prints them in each row
+def _parts(pattern: str, name: str) -> tuple[str | None, str]:
+    """Return the thing and the statistic that a metric's name has; ``None`` if it has none."""
+    match = re.fullmatch(pattern, name)
+    return (match["of"], match["as"] or "") if match else (None, "")
+
+
+@lru_cache(_MOST_NAMES)
 def _rank(statistic: str) -> float | None:
     """Return 0 for ``min``, 50 for ``median``, 99.9 for ``p999``; ``None`` for what has no rank."""
     percentile = _PERCENTILE.fullmatch(statistic)
