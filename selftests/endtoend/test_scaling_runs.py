@@ -11,17 +11,17 @@ LEAVES = """\
 cluster: lab-h200
 platform: h200
 transport: lab
-nodes: h200-[01-16]
+nodes: h200-[01-08]
 groups:
-  leaf01: h200-[01-04]
-  leaf02: h200-[05-08]
-  leaf03: h200-[09-12]
-  leaf04: h200-[13-16]
+  leaf01: h200-[01-02]
+  leaf02: h200-[03-04]
+  leaf03: h200-[05-06]
+  leaf04: h200-[07-08]
 fabric: {none: "a lab simulates nodes and their links, and no switches that could be asked"}
 """
 FAULTS = {
-    "leaf": ("slow-leaf@h200-06",),
-    "two leaves": ("slow-leaf@h200-01", "slow-leaf@h200-12=30%"),
+    "leaf": ("slow-leaf@h200-04",),
+    "two leaves": ("slow-leaf@h200-01", "slow-leaf@h200-06=45%"),
     "uplinks": ("oversubscribed-uplinks",),
     "whole": ("poor-scaling",),
     "node": ("slow-node@h200-06",),
@@ -51,8 +51,8 @@ def causes(run: Run) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("leaf", [("slow-leaf", "h200-[05-08]")]),
-        ("two leaves", [("slow-leaf", "h200-[01-04]"), ("slow-leaf", "h200-[09-12]")]),
+        ("leaf", [("slow-leaf", "h200-[03-04]")]),
+        ("two leaves", [("slow-leaf", "h200-[01-02]"), ("slow-leaf", "h200-[05-06]")]),
         ("uplinks", [("oversubscribed-uplinks", "")]),
         ("whole", [("poor-scaling", "")]),
     ],
@@ -63,7 +63,7 @@ def test_the_place_is_named(runs: Runs, name: str, expected: list[tuple[str, str
     assert run.verdict["verdict"] == "rejected"
     assert causes(run) == [(cause, where, "likely") for cause, where in expected]
     failed = run.with_outcome("failed")
-    assert failed == {"tests/collective/test_scaling.py::test_scaling[across-16]"}
+    assert failed == {"tests/collective/test_scaling.py::test_scaling[across-8]"}
     assert all(one["confirmation"]["state"] == "confirmed" for one in run.verdict["causes"])
 
 
@@ -74,7 +74,7 @@ def test_a_healthy_fabric_scales(runs: Runs) -> None:
     assert "confirm:" not in run.output
     steps = {item for item in run.items if "test_scaling" in item}
     assert {item.partition("[")[2] for item in steps} == {
-        "within-4]", "across-2]", "across-4]", "across-8]", "across-16]"
+        "across-2]", "across-4]", "across-8]"
     }  # fmt: skip
 
 
