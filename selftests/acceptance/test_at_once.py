@@ -25,16 +25,16 @@ LEVEL = Level("smoke", ((Pair("a", "b"), Pair("c", "d")),), NODES, {})
 def test_the_option_counts_before_the_hostfile_and_the_hostfile_up_to_a_round(
     asked, independent, expected, tx
 ):
-    """Workers judge, so that their number does not count."""
+    """Workers only judge, so their number does not count."""
     assert made_at_once(independent, at_once=asked, tx=tx) == expected
 
 
 @pytest.mark.parametrize("tx", [None, ["3*popen"]], ids=["alone", "workers"])
-def test_a_replay_makes_one_at_a_time(tx):
+def test_a_replay_makes_one_measurement_at_a_time(tx):
     assert made_at_once(2, at_once=2, tx=tx, replay="bundle") == 1
 
 
-def test_without_pairs_one_is_made_at_a_time():
+def test_one_measurement_is_made_at_a_time_without_pairs():
     assert made_at_once(16, Level("smoke", (), NODES[:1], {})) == 1
 
 

@@ -13,7 +13,7 @@ from railgauge.judging.stamp import Evidence
 
 @pytest.mark.parametrize("evidence", [Evidence.REPLAYED, Evidence.NOT_VERIFIED])
 def test_a_replay_shows_no_partner_to_be_good(tmp_path, monkeypatch, evidence):
-    """That of a bundle which --partners-from itself refuses would."""
+    """A replay of a bundle that --partners-from refuses would show partners otherwise."""
     run = SimpleNamespace(plan=SimpleNamespace(evidence=evidence))
     monkeypatch.setattr(certified, "read", lambda path: run)
     options = SimpleNamespace(

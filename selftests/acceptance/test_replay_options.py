@@ -1,4 +1,4 @@
-"""A replay refuses what only a run that measures can do: ignored, it would seem to be done."""
+"""A replay refuses options that only a measuring run can carry out, and never ignores them."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Two runs that all bundle tests read; each is made once."""
+"""Two runs that all bundle tests read, each made once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Verify = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture(scope="session", autouse=True)
 def _reports_of_merged_runs() -> Iterator[None]:
-    """``merge`` writes them by a pytest that need not import anything; see ``own_interpreter``."""
+    """``merge`` runs in a prepared interpreter (``own_interpreter``)."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("railgauge.cli.pytest_session.ended", commands.session)
         yield

@@ -27,18 +27,18 @@ class Answers:
 
 
 def test_an_item_that_rests_on_evidence_is_judged_by_it_alone():
-    told = item("a.py::b[n1]", Outcome.PASSED, by_evidence=True, questions=ASKED, reason="fine")
+    record = item("a.py::b[n1]", Outcome.PASSED, by_evidence=True, questions=ASKED, reason="fine")
     answers = Answers(BAD)
-    made = judged_again(told, answers)
+    made = judged_again(record, answers)
     assert (made.outcome, made.reason, made.judgements) == (Outcome.FAILED, "odd", (BAD,))
     assert answers.asked == [ASKED]
     assert judged_again(made, Answers(GOOD)).outcome is Outcome.PASSED
-    error = judged_again(told, Answers(error=NoEvidence("gone", where="n1")))
+    error = judged_again(record, Answers(error=NoEvidence("gone", where="n1")))
     assert (error.outcome, error.reason) == (Outcome.ERROR, "n1: gone")
 
 
 @pytest.mark.parametrize(
-    "told",
+    "record",
     [
         item("a.py::b[n1]", Outcome.ERROR, questions=ASKED, reason="the suite"),
         item("a.py::b[n1]", Outcome.FLAKY, by_evidence=True, questions=ASKED, reason="second"),
@@ -47,24 +47,26 @@ def test_an_item_that_rests_on_evidence_is_judged_by_it_alone():
     ],
     ids=["no evidence", "flaky", "blocked", "closing"],
 )
-def test_an_item_that_no_evidence_decides_keeps_its_record(told):
+def test_an_item_that_no_evidence_decides_keeps_its_record(record):
     """A flaky item ran twice and passed the second time, which its transcripts do not show."""
     answers = Answers(GOOD)
-    assert judged_again(told, answers) == told
+    assert judged_again(record, answers) == record
     assert answers.asked == []
 
 
-def test_of_a_blocked_item_only_wrong_results_are_judged():
-    told = item("a.py::b[n1]", Outcome.BLOCKED, blocked_by=("c",), questions=ASKED, reason="by c")
-    kept, right = judged_again(told, Answers(GOOD)), "blocked by c; its results are right"
+def test_only_wrong_results_of_a_blocked_item_are_judged():
+    record = item("a.py::b[n1]", Outcome.BLOCKED, blocked_by=("c",), questions=ASKED, reason="by c")
+    kept, right = judged_again(record, Answers(GOOD)), "blocked by c; its results are right"
     assert (kept.outcome, kept.reason, kept.judgements) == (Outcome.BLOCKED, right, (GOOD,))
-    made = judged_again(told, Answers(GOOD, BAD))
+    made = judged_again(record, Answers(GOOD, BAD))
     assert (made.outcome, made.reason) == (Outcome.FAILED, "odd")
 
 
-def test_that_results_are_right_is_never_believed():
-    told = item("a.py::b[n1]", Outcome.BLOCKED, blocked_by=("c",), questions=ASKED, reason="right")
-    unknown = judged_again(told, Answers(error=NoEvidence("gone", where="n1")))
+def test_a_recorded_claim_of_right_results_is_never_believed():
+    record = item(
+        "a.py::b[n1]", Outcome.BLOCKED, blocked_by=("c",), questions=ASKED, reason="right"
+    )
+    unknown = judged_again(record, Answers(error=NoEvidence("gone", where="n1")))
     assert (unknown.outcome, unknown.judgements) == (Outcome.BLOCKED, ())
     assert unknown.reason == "blocked by c; whether its results are right is unknown: gone"
 

@@ -43,7 +43,7 @@ def test_an_item_that_did_not_run_needs_no_evidence(item):
     accepted(item)
 
 
-def test_what_was_measured_before_the_stop_belongs_to_its_item():
+def test_measurements_before_the_stop_belong_to_their_item():
     accepted(STOPPED, case_file(CASE))
     accepted(UNREAD, case_file(ITEMS.case_of("n1")))
 

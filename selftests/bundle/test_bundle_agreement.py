@@ -33,15 +33,15 @@ def plan(*planned, evidence=Evidence.HARDWARE):
 
 
 def refused(refuse, *words):
-    with pytest.raises(NotVerified) as told:
+    with pytest.raises(NotVerified) as raised:
         refuse(*words)
-    return f"{told.value.where}: {told.value.what}"
+    return f"{raised.value.where}: {raised.value.what}"
 
 
 def test_the_evidence_is_that_of_the_nodes():
     refuse_other_stamp(plan(), DECLARED, FOUND)
-    told = refused(refuse_other_stamp, plan(evidence=Evidence.SIMULATED), DECLARED, FOUND)
-    assert told.startswith("run/run.json: ")
+    message = refused(refuse_other_stamp, plan(evidence=Evidence.SIMULATED), DECLARED, FOUND)
+    assert message.startswith("run/run.json: ")
 
 
 def test_the_survey_is_of_the_run_and_of_its_nodes():
@@ -64,16 +64,16 @@ def test_the_survey_is_of_the_run_and_of_its_nodes():
          f"has the facts of '{'n9' * 40}' under the name 'n1'"),
     ],
 )  # fmt: skip
-def test_a_survey_of_something_else(head, found, why):
+def test_a_survey_of_another_run_or_cluster_is_refused(head, found, why):
     header = SurveyHeader(*head) if head else HEAD
-    told = refused(refuse_other_survey, plan(), DECLARED, "bench", header, found)
-    assert told.startswith(f"run/environment.json: {why}")
+    message = refused(refuse_other_survey, plan(), DECLARED, "bench", header, found)
+    assert message.startswith(f"run/environment.json: {why}")
 
 
 def test_the_inventory_is_that_of_the_facts():
     refuse_other_inventory(inventory(FOUND).csv().encode(), FOUND)
-    told = refused(refuse_other_inventory, b"x", FOUND)
-    assert told == "run/inventory.csv: differs from the parts that the survey found"
+    message = refused(refuse_other_inventory, b"x", FOUND)
+    assert message == "run/inventory.csv: differs from the parts that the survey found"
 
 
 # --- measurements ---
@@ -100,7 +100,7 @@ def test_each_judgement_has_its_line():
 
 
 @pytest.mark.parametrize(
-    ("items", "said", "why"),
+    ("items", "kept", "why"),
     [
         ([MEASURED], {"a": lines(MEASURED)["a"][:1]}, "has lines that differ from the record of a"),
         ([MEASURED], {"a": lines(MEASURED)["a"][::-1]}, "has lines that differ from the record of"),
@@ -110,16 +110,16 @@ def test_each_judgement_has_its_line():
         ([], {"c" * 300: []}, f"has lines of {'c' * 200}, which was not planned"),
     ],
 )
-def test_a_judgement_without_its_line_and_a_line_without_its_judgement(items, said, why):
-    told = refused(refuse_other_measurements, plan("a", "b"), items, said)
-    assert told.startswith(f"run/measurements.jsonl: {why}")
+def test_lines_and_judgements_without_each_other_are_refused(items, kept, why):
+    message = refused(refuse_other_measurements, plan("a", "b"), items, kept)
+    assert message.startswith(f"run/measurements.jsonl: {why}")
 
 
-def test_lines_of_an_item_that_was_interrupted():
-    """It has no record, or is not run."""
-    said = lines(MEASURED)
-    refuse_other_measurements(plan("a"), [], said)
-    refuse_other_measurements(plan("a"), [item("a", Outcome.NOT_RUN)], said)
+def test_lines_of_an_interrupted_item_are_accepted():
+    """An interrupted item has no record, or is not run."""
+    kept = lines(MEASURED)
+    refuse_other_measurements(plan("a"), [], kept)
+    refuse_other_measurements(plan("a"), [item("a", Outcome.NOT_RUN)], kept)
     late = item("a", Outcome.NOT_RUN, judgements=(judgement(),))
     refuse_other_measurements(plan("a"), [late], {})
 
@@ -136,7 +136,7 @@ MADE = {
 def test_the_lists_are_those_of_the_records():
     refuse_other_lists(MADE, MADE)
     for name in MADE:
-        told = refused(refuse_other_lists, MADE | {name: "x"}, MADE)
-        assert told.endswith(f"has a {name} that differs from the records")
-    told = refused(refuse_other_lists, MADE | {"z": 1, "y" * 90: 1}, MADE)
-    assert told.endswith(f"has the unknown field '{'y' * 80}'")
+        message = refused(refuse_other_lists, MADE | {name: "x"}, MADE)
+        assert message.endswith(f"has a {name} that differs from the records")
+    message = refused(refuse_other_lists, MADE | {"z": 1, "y" * 90: 1}, MADE)
+    assert message.endswith(f"has the unknown field '{'y' * 80}'")

@@ -86,7 +86,7 @@ def test_requests_that_are_given_one_by_one_add_up(red, redacted, tmp_path):
     assert path.read_bytes() == redacted.read_bytes()
 
 
-def test_what_is_redacted_still_verifies_and_is_judged_alike(red, redacted, verify):
+def test_a_redacted_bundle_verifies_and_is_judged_alike(red, redacted, verify):
     code, out, _ = verify(redacted, "--json")
     found = json.loads(out)
     assert code == 1
@@ -150,7 +150,7 @@ def test_a_file_that_cannot_name_its_nodes_is_renamed_with_them(tmp_path, hosts)
 
 
 def written(folder, gpu_software, *addresses):
-    """A run's folder, as far as it says which words are versions."""
+    """The part of a run's folder that shows which words are versions."""
     node = {"name": "mx01", "address": "mx01", "data_address": "mx01", "ssh": {"jump": None}}
     node["nic_addresses"] = {f"nic{n}": one for n, one in enumerate(addresses)}
     (folder / "cluster.json").write_text(json.dumps({"nodes": [node]}))
@@ -160,7 +160,7 @@ def written(folder, gpu_software, *addresses):
 
 
 def test_a_guid_of_zeros_stays_one():
-    """It is judged: with a number of its own it would pass."""
+    """The GUID is judged: a pseudonym with a number of its own would pass."""
     redactor = FileRedactor(None, addresses=True)
     text = b"0x0000000000000000 0x248a070300ac5414 0x248a070300ac5414"
     kept, *others = redactor.file("a.txt", text).split()
@@ -185,13 +185,13 @@ def test_a_version_of_four_numbers_is_no_address(tmp_path):
         ("2.32.0.6 on 8.8.8.8", []),
     ],
 )
-def test_what_may_be_an_address_is_redacted_though_a_node_calls_it_a_version(
+def test_a_possible_address_is_redacted_although_a_node_reports_it_as_a_version(
     tmp_path, version, addresses
 ):
     assert written(tmp_path, {"runtime": version}, *addresses) == set()
 
 
-def test_pseudonyms():
+def test_pseudonyms_are_stable_and_distinct():
     hosts = ["mx02", "mx01", "mx01.example.org", "login.site", "10.1.2.3", "mx10"]
     names = Pseudonyms(hosts, addresses=True)
 

@@ -47,7 +47,7 @@ def words(page):
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.partition("<body>")[2]))
 
 
-def test_it_identifies_the_run_and_says_its_verdict(healthy, certificate):
+def test_the_certificate_identifies_the_run_and_its_verdict(healthy, certificate):
     code, page, out, _ = certificate(healthy.run.latest)
     verdict, text = healthy.run.verdict, words(page)
     assert code == 0
@@ -55,12 +55,12 @@ def test_it_identifies_the_run_and_says_its_verdict(healthy, certificate):
     assert f"ACCEPTED: all {planned} checks passed" in text
     assert f"ACCEPTED: all {planned} checks passed (SIMULATED evidence)" in out
     plan = json.loads((healthy.run.latest / "run.json").read_text())
-    for said in (
+    for expected in (
         verdict["run_id"], moment(plan["began"]), moment(plan["ended"]), plan["operator"],
         duration(plan["began"], plan["ended"]), f"railgauge {plan['software']}",
         "Handed over by", "Accepted by", "Signature", "Acceptance certificate",
     ):  # fmt: skip
-        assert said in text, said
+        assert expected in text, expected
     for name in ("hostfile.yaml", "thresholds.json", "inventory.csv", "records.jsonl"):
         digest = hashlib.sha256((healthy.run.latest / name).read_bytes()).hexdigest()
         assert f"{name} {digest}" in text
@@ -84,7 +84,7 @@ def test_each_measurement_and_each_node_has_a_row(healthy, certificate):
     assert "<dt>004</dt>" in page  # the document that a basis names
 
 
-def test_every_page_says_what_it_is_and_that_it_is_simulated(healthy, certificate):
+def test_every_page_names_the_run_and_its_simulated_evidence(healthy, certificate):
     page = certificate(healthy.run.latest)[1]
     assert "SIMULATED EVIDENCE: NO HARDWARE WAS MEASURED" in page.partition("</style>\n<")[2]
     assert f"run {healthy.run.verdict['run_id']}, accepted, simulated evidence" in page
@@ -92,7 +92,7 @@ def test_every_page_says_what_it_is_and_that_it_is_simulated(healthy, certificat
     assert "no hardware was measured in this run" in page
 
 
-def test_it_asks_for_nothing_and_has_no_script(healthy, certificate):
+def test_the_certificate_loads_nothing_and_has_no_script(healthy, certificate):
     page = certificate(healthy.run.latest)[1]
     assert "default-src 'none'" in page
     assert '<html lang="en">' in page
@@ -109,8 +109,10 @@ def test_a_rejected_run_is_not_called_accepted(red, certificate):
     assert code == 1
     wrong = counts["failed"] + counts["error"]
     of = "it" if wrong == 1 else "them"
-    said = f"REJECTED: {counts['failed']} failed, {counts['blocked']} not measured because of {of}"
-    assert said in text
+    expected = (
+        f"REJECTED: {counts['failed']} failed, {counts['blocked']} not measured because of {of}"
+    )
+    assert expected in text
     assert "Test certificate: not accepted" in text
     assert "Why it was not accepted" in text
     assert red.run.verdict["causes"][0]["remedy"] in text
@@ -133,7 +135,7 @@ def test_a_bundle_has_the_same_certificate_with_its_signatures(healthy, tmp_path
     assert "The bundle is not signed" in certificate(healthy.path)[1]
 
 
-def test_a_bundle_that_does_not_verify_has_none(healthy, tmp_path, certificate):
+def test_a_bundle_that_does_not_verify_has_no_certificate(healthy, tmp_path, certificate):
     def lie(content):
         content["run/verdict.json"] = content["run/verdict.json"].replace(b"smoke", b"signoff")
 
@@ -145,7 +147,7 @@ def test_a_bundle_that_does_not_verify_has_none(healthy, tmp_path, certificate):
 @pytest.mark.parametrize(
     "name", ["records.jsonl", "verdict.json", "environment.json", "hostfile.yaml", "inventory.csv"]
 )
-def test_a_run_whose_files_were_changed_has_none(name, copied, certificate):
+def test_a_run_whose_files_were_changed_has_no_certificate(name, copied, certificate):
     with (copied / name).open("a") as file:
         file.write("\n")
     code, page, out, err = certificate(copied)
@@ -161,7 +163,7 @@ def test_a_file_that_was_removed_is_named(copied, certificate):
 @pytest.mark.parametrize("at", [0, -1])
 @pytest.mark.parametrize("remade", [False, True])
 def test_a_record_that_is_left_out_passes_nothing(remade, at, copied, certificate):
-    """Not even with a manifest that was made anew."""
+    """A new manifest does not hide it."""
     records = copied / "records.jsonl"
     lines = records.read_text().splitlines(keepends=True)
     del lines[at]
@@ -175,7 +177,7 @@ def test_a_record_that_is_left_out_passes_nothing(remade, at, copied, certificat
     assert ("has no record of" if remade else "records.jsonl: was changed") in err
 
 
-def test_a_run_that_did_not_end_has_none(copied, certificate):
+def test_a_run_that_did_not_end_has_no_certificate(copied, certificate):
     (copied / "manifest.json").unlink()
     code, page, _, err = certificate(copied)
     assert (code, page) == (2, "")
@@ -203,7 +205,7 @@ def test_a_page_that_cannot_be_written_is_one_line(healthy, tmp_path, capsys):
     assert "cannot be written" in capsys.readouterr().err
 
 
-def test_without_a_chromium_it_says_how_to_print(healthy, tmp_path, monkeypatch, certificate):
+def test_a_missing_chromium_gives_the_way_to_print(healthy, tmp_path, monkeypatch, certificate):
     monkeypatch.setenv("PATH", str(tmp_path))
     code, page, out, err = certificate(healthy.run.latest, "--pdf", tmp_path / "c.pdf")
     assert (code, page, out) == (2, "", "")
@@ -241,7 +243,7 @@ def test_a_pdf_has_its_paper_and_few_pages(paper, width, healthy, tmp_path, cert
     assert re.search(rf"/MediaBox\s*\[\s*0\s+0\s+{width}".encode(), data)
 
 
-def test_report_html_begins_with_it_on_paper(healthy):
+def test_report_html_on_paper_begins_with_the_certificate(healthy):
     page = (healthy.run.latest / "report.html").read_text()
     planned = healthy.run.verdict["counts"]["planned"]
     at = page.index('<section class="rgc" id="certificate">')
@@ -303,7 +305,7 @@ def test_the_worst_is_the_highest_where_lower_is_better(run):
     assert all(float(row.worst) <= float(row.best) for row in higher)
 
 
-def test_what_was_not_measured_has_a_row_without_numbers(run):
+def test_a_subject_that_was_not_measured_has_a_row_without_numbers(run):
     item = next(one for one in run.records.values() if one.rung == 1 and one.judgements)
     blocked = replace(item, outcome=Outcome.BLOCKED, judgements=())
     (row,) = summary.measured([blocked])
@@ -320,7 +322,7 @@ def test_what_was_not_measured_has_a_row_without_numbers(run):
         ([Outcome.PASSED, Outcome.ERROR], "1 of 2 not decided"),
     ],
 )
-def test_only_what_passed_is_called_passed(outcomes, says):
+def test_only_passed_items_are_called_passed(outcomes, says):
     assert summary.result(outcomes) == says
 
 
@@ -328,7 +330,7 @@ def test_only_what_passed_is_called_passed(outcomes, says):
     ("tested", "of", "says"),
     [(10022, 10025, "99%"), (4, 4, "100%"), (3, 496, "under 1%"), (0, 6, "0%"), (0, 0, "")],
 )
-def test_less_than_all_is_never_all(tested, of, says, run):
+def test_an_incomplete_count_is_never_100_percent(tested, of, says, run):
     verdict = replace(run.verdict, coverage={"pairs": {"tested": tested, "declared": of}})
     shown = document.sections(replace(run, verdict=verdict), {})["coverage"]
     assert shown[1] == ("pairs", f"{tested} of {of}", says)
@@ -349,7 +351,7 @@ def test_a_node_without_items_is_not_good():
         ("2026-11-24T15:03:00+00:00", "2026-11-24T15:02:07+00:00", "not recorded"),
     ],
 )
-def test_times_are_told_with_their_zone_and_never_guessed(began, ended, says):
+def test_times_are_shown_with_their_zone_and_never_guessed(began, ended, says):
     assert duration(began, ended) == says
     assert moment("2026-11-24T15:04:05+01:00") == "2026-11-24 15:04:05 UTC+01:00"
     assert moment("2026-11-24T15:04:05-03:30") == "2026-11-24 15:04:05 UTC-03:30"
@@ -372,6 +374,6 @@ def test_report_html_has_its_language_and_loads_nothing(healthy):
     assert "report.css" in manifest
 
 
-def test_what_many_nodes_lack_alike_is_one_row():
+def test_a_gap_that_many_nodes_share_is_one_row():
     lacking = [(f"mx{n:02}", "gpus: no stack") for n in range(1, 33)] + [("mx07", "bmc: denied")]
     assert document._by_what(lacking) == [("mx[01-32]", "gpus: no stack"), ("mx07", "bmc: denied")]

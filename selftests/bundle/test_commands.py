@@ -58,7 +58,7 @@ def run_of(case, platform, cluster, port=18600, moment=0):
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_every_measurement_of_every_platform(name):
+def test_every_measurement_of_every_platform_fits_its_own_command(name):
     platform, cluster = known(name)
     held = Commands(platform, cluster)
     for moment, case in enumerate(cases(platform, cluster)):
@@ -68,7 +68,7 @@ def test_every_measurement_of_every_platform(name):
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_no_measurement_stands_for_another(name):
+def test_no_measurement_passes_for_another(name):
     """A transcript of another measurement is refused even if it is between the same nodes."""
     platform, cluster = known(name)
     every = cases(platform, cluster)
@@ -97,7 +97,7 @@ def refused(homelab, case, *runs):
     return str(caught.value)
 
 
-def test_a_server_that_ended_too_early_is_all_there_is(homelab, case):
+def test_a_server_that_ended_too_early_may_be_the_only_transcript(homelab, case):
     client, server, *_ = run_of(case, *homelab)
     Commands(*homelab).refuse_others(case, [(server,)])
     assert "is not the command of" in refused(homelab, case, (client,))
@@ -126,7 +126,7 @@ def test_both_ends_have_one_port(homelab, case):
         lambda run: (*run[:-1], replace(run[-1], argv=("true",))),
     ],
 )
-def test_what_differs_is_refused(homelab, case, change):
+def test_a_command_that_differs_is_refused(homelab, case, change):
     assert refused(homelab, case, change(run_of(case, *homelab)))
 
 
@@ -193,7 +193,7 @@ def test_the_load_of_other_nodes_or_by_other_commands_is_refused(homelab, case, 
     assert "does not read the load of nodes among" in refused(homelab, case, run)
 
 
-def test_nothing_is_printed_twice_at_once(homelab, case):
+def test_equal_outputs_at_one_time_are_refused(homelab, case):
     held = Commands(*homelab)
     held.refuse_others(case, [run_of(case, *homelab)])
     held.refuse_others(case, [run_of(case, *homelab, moment=1)])
@@ -202,7 +202,7 @@ def test_nothing_is_printed_twice_at_once(homelab, case):
         held.refuse_others(other, [run_of(other, *homelab)])
 
 
-def test_a_run_that_was_carried_on_reached_its_nodes_elsewhere(homelab, case):
+def test_a_resumed_run_may_have_reached_its_nodes_at_other_addresses(homelab, case):
     platform, cluster = homelab
     nodes = {n.name: Address(f"127.0.9.{i}", {}) for i, n in enumerate(cluster.nodes, 1)}
     then = Addresses("earlier", nodes)

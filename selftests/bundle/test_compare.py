@@ -42,7 +42,7 @@ def test_a_slow_node_is_worse_than_the_signed_bundle(railgauge, healthy, slow, t
     assert "viper, all metrics: 14 of 14 series are worse" in page.read_text(encoding="utf-8")
 
 
-def test_the_other_way_round_nothing_is_worse(railgauge, healthy, slow):
+def test_the_reverse_comparison_finds_nothing_worse(railgauge, healthy, slow):
     code, out, _ = railgauge("compare", slow, healthy.run.latest)
     assert code == 0
     assert "NOT WORSE: 21 series compared: 0 worse, " in out
@@ -111,7 +111,7 @@ def test_a_link_is_no_file_of_a_run(railgauge, slow, copy):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (("nowhere", "nothing"), "cannot be read: No such file or directory"),
         (("setup.py",), "required: B"),
@@ -119,10 +119,10 @@ def test_a_link_is_no_file_of_a_run(railgauge, slow, copy):
         (("a", "b", "--at-least", "nan"), "is not a share above 0"),
     ],
 )
-def test_bad_usage_is_one_line(railgauge, words, said):
+def test_bad_usage_is_one_line(railgauge, words, expected):
     code, out, err = railgauge("compare", *words)
     assert (code, out) == (2, "")
-    assert said in err
+    assert expected in err
 
 
 def test_the_same_run_as_folder_and_bundle_is_refused(railgauge, healthy):

@@ -35,9 +35,9 @@ def plan(*planned, ended=""):
 
 
 def refused(refuse, *words):
-    with pytest.raises(NotVerified) as told:
+    with pytest.raises(NotVerified) as raised:
         refuse(*words)
-    return f"{told.value.where}: {told.value.what}"
+    return f"{raised.value.where}: {raised.value.what}"
 
 
 # --- demands, and the end ---
@@ -49,15 +49,15 @@ def test_each_demand_and_each_closing_item_has_a_record(tmp_path):
     refuse_left_out(run.plan(), run.results(every, run.platform()))
     for name in (small.SETTING.format("n2"), small.LOG.format("n2")):
         rest = {key: one for key, one in every.items() if key != name}
-        told = refused(refuse_left_out, run.plan(), run.results(rest, run.platform()))
-        assert told.startswith("run/records.jsonl: has no record of ")
-        assert told.endswith("which the level demands")
+        message = refused(refuse_left_out, run.plan(), run.results(rest, run.platform()))
+        assert message.startswith("run/records.jsonl: has no record of ")
+        assert message.endswith("which the level demands")
 
 
 def test_a_record_was_planned():
     refuse_unplanned(plan("a", "b"), [item("b"), item("a")])
-    told = refused(refuse_unplanned, plan("a", "b"), [item("a"), item("c"), item("b")])
-    assert told == "run/records.jsonl: c was not planned"
+    message = refused(refuse_unplanned, plan("a", "b"), [item("a"), item("c"), item("b")])
+    assert message == "run/records.jsonl: c was not planned"
 
 
 GIVEN = (Deviation("n1", "r", "w", "2999-01-01", cause="x"),)
@@ -88,11 +88,11 @@ def test_a_run_with_deviations_ends_on_the_day_of_its_last_measurement_or_later(
 
 
 @pytest.mark.parametrize("began", ["2026-11-25T01:00:00+01:00", "2026-11-25T00:00:00"])
-def test_it_does_not_end_on_the_day_before(began):
-    """The day of UTC, which ends an hour later than that of the run's own clock."""
+def test_a_run_that_ended_on_the_day_before_is_refused(began):
+    """The day in UTC counts; it ends an hour later than that of the run's own clock."""
     ended = "2026-11-24T23:00:00+01:00"
-    told = refused(refuse_other_end, *ends(ended, "noon", "2026-11-20T00:00:00", began))
-    assert told.startswith(f"run/run.json: ended at {ended}, but {case_file(ON)} was begun at ")
+    message = refused(refuse_other_end, *ends(ended, "noon", "2026-11-20T00:00:00", began))
+    assert message.startswith(f"run/run.json: ended at {ended}, but {case_file(ON)} was begun at ")
     refuse_other_end(*ends(ended, began, given=()))
     refuse_other_end(*ends("", began))
     refuse_other_end(*ends(ended, began, kept=False))
@@ -106,14 +106,14 @@ def gaps(records, files, *planned, of=("n1", "n2")):
     return plan(*(planned or by_id)), cluster(*of), by_id, set(files)
 
 
-def test_what_is_proved_has_its_evidence_and_no_other():
+def test_a_proved_item_has_its_evidence_and_no_other():
     refuse_gaps(*gaps([PROVED], FILES))
-    told = refused(refuse_gaps, *gaps([PROVED], ()))
-    assert told == f"run/{case_file(ON)}: is missing, and an item is based on it"
-    told = refused(
+    message = refused(refuse_gaps, *gaps([PROVED], ()))
+    assert message == f"run/{case_file(ON)}: is missing, and an item is based on it"
+    message = refused(
         refuse_gaps, *gaps([PROVED], {*FILES, "transcripts/z.json", "transcripts/y.json"})
     )
-    assert told == "run/transcripts/y.json: belongs to no item"
+    assert message == "run/transcripts/y.json: belongs to no item"
 
 
 def test_both_cases_of_a_question_are_evidence():
@@ -126,12 +126,12 @@ def test_both_cases_of_a_question_are_evidence():
 def test_a_run_that_did_not_come_to_its_end_may_have_more_evidence():
     refuse_gaps(*gaps([PROVED], {*FILES, "transcripts/z.json"}, "a", "b"))
     soaked = ("a", "soak/0001/x.py::y[n1]")
-    told = refused(refuse_gaps, *gaps([PROVED], {*FILES, "transcripts/z.json"}, *soaked))
-    assert "belongs to no item" in told
+    message = refused(refuse_gaps, *gaps([PROVED], {*FILES, "transcripts/z.json"}, *soaked))
+    assert "belongs to no item" in message
 
 
 @pytest.mark.parametrize("pairing", ["", "mlx5_0"])
-def test_what_was_begun_of_an_item_that_did_not_run_is_its_own(pairing):
+def test_evidence_of_an_item_that_was_stopped_is_its_own(pairing):
     begun = item("b", Outcome.NOT_RUN, subject="host_read_bandwidth", pairing=pairing)
     for path in (None, Pairing(pairing) if pairing else None):
         files = {*FILES, case_file(Case(begun.subject, begun.nodes, path, ()))}
@@ -141,35 +141,35 @@ def test_what_was_begun_of_an_item_that_did_not_run_is_its_own(pairing):
 
 
 def test_an_item_is_about_nodes_of_the_cluster():
-    told = refused(refuse_gaps, *gaps([PROVED], FILES, of=("n1", "n3")))
-    assert told == "run/records.jsonl: a is about a node that the cluster does not have"
+    message = refused(refuse_gaps, *gaps([PROVED], FILES, of=("n1", "n3")))
+    assert message == "run/records.jsonl: a is about a node that the cluster does not have"
 
 
 def test_an_item_that_claims_evidence_has_asked():
-    told = refused(refuse_gaps, *gaps([item("a", by_evidence=True)], ()))
-    assert told.endswith("a claims to be based on evidence, but asked no question")
+    message = refused(refuse_gaps, *gaps([item("a", by_evidence=True)], ()))
+    assert message.endswith("a claims to be based on evidence, but asked no question")
 
 
 def test_nothing_passes_without_evidence():
     for outcome in (Outcome.PASSED, Outcome.MARGINAL, Outcome.RECORD_ONLY):
-        told = refused(refuse_gaps, *gaps([item("a", outcome)], ()))
-        assert told.endswith(f"a is {outcome} without evidence")
+        message = refused(refuse_gaps, *gaps([item("a", outcome)], ()))
+        assert message.endswith(f"a is {outcome} without evidence")
     for outcome in set(Outcome) - {Outcome.PASSED, Outcome.MARGINAL, Outcome.RECORD_ONLY}:
         refuse_gaps(*gaps([item("a", outcome)], ()))
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
-def test_what_blocks_an_item_did_not_pass(outcome):
+def test_a_blocking_item_did_not_pass(outcome):
     blocked = item("b", Outcome.BLOCKED, blocked_by=("a",))
     of = gaps([item("a", outcome, by_evidence=True, questions=ASKED), blocked], FILES)
     if outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.FLAKY):
         refuse_gaps(*of)
     else:
-        told = refused(refuse_gaps, *of)
-        assert told.endswith("b is blocked by a, which did not fail")
+        message = refused(refuse_gaps, *of)
+        assert message.endswith("b is blocked by a, which did not fail")
 
 
-def test_what_blocks_an_item_was_planned_and_may_have_no_record():
+def test_a_blocking_item_was_planned_and_may_have_no_record():
     """A worker that died at an item leaves none."""
     blocked = item("b", Outcome.BLOCKED, blocked_by=("a",))
     refuse_gaps(*gaps([blocked], (), "a", "b"))
@@ -209,7 +209,7 @@ def confirmations(*asked, files=None, level="smoke", platform=PLATFORM):
         again(on=replace(TWICE, repeats=MOST_REPEATS)),
     ],
 )
-def test_a_suspect_that_was_measured_again_as_the_run_measures(asked):
+def test_a_suspect_measured_again_as_the_run_measures_is_accepted(asked):
     refuse_other_confirmations(*confirmations(asked))
     refuse_other_confirmations(*confirmations(asked, files=set()))  # interrupted before it
 
@@ -227,10 +227,10 @@ def test_a_suspect_that_was_measured_again_as_the_run_measures(asked):
         (again(on=replace(TWICE, repeats=MOST_REPEATS + 1)), "other sizes or repeats"),
     ],
 )
-def test_one_that_was_not(asked, why):
-    told = refused(refuse_other_confirmations, *confirmations(again(), asked))
-    assert told.startswith("run/confirmations.jsonl: ")
-    assert why in told
+def test_a_suspect_measured_again_otherwise_is_refused(asked, why):
+    message = refused(refuse_other_confirmations, *confirmations(again(), asked))
+    assert message.startswith("run/confirmations.jsonl: ")
+    assert why in message
 
 
 def test_a_level_with_more_repeats_allows_as_many():
@@ -246,12 +246,12 @@ def test_a_level_with_more_repeats_allows_as_many():
             assert "other sizes or repeats" in refused(refuse_other_confirmations, *of)
 
 
-def test_a_level_that_does_not_make_it():
-    told = refused(refuse_other_confirmations, *confirmations(again(), level="nightly"))
-    assert told.endswith("asks for a measurement that level nightly does not make")
+def test_a_measurement_that_the_level_does_not_make_is_refused():
+    message = refused(refuse_other_confirmations, *confirmations(again(), level="nightly"))
+    assert message.endswith("asks for a measurement that level nightly does not make")
 
 
-def test_a_transcript_that_nobody_asked_for():
+def test_a_transcript_that_nobody_asked_for_is_refused():
     files = {f"confirm/{case_file(TWICE)}", "confirm/z.json", "confirm/y.json"}
-    told = refused(refuse_other_confirmations, *confirmations(again(), files=files))
-    assert told == "run/confirm/y.json: belongs to no repeated measurement"
+    message = refused(refuse_other_confirmations, *confirmations(again(), files=files))
+    assert message == "run/confirm/y.json: belongs to no repeated measurement"

@@ -1,4 +1,4 @@
-"""Two signatures on one bundle: added, listed, demanded, and what is wrong with them named."""
+"""Two signatures on one bundle: added, listed, required, and refused if they are wrong."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def keys(runs_folder):
     """The keys of the vendor, of the customer, and of somebody else."""
     folder = runs_folder / "keys"
     folder.mkdir()
-    return {name: bench.key_pair(folder, name) for name in ("vendor", "customer", "stranger")}
+    return {name: bench.key_pair(folder, name) for name in ("vendor", "customer", "outsider")}
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_all_signatures_are_listed_with_their_keys(both, keys, verify):
     assert json.loads(out)["signature"]["key"] == fingerprint(keys["customer"])
 
 
-def test_two_signatures_of_the_given_keys_are_demanded(signed, both, keys, verify):
+def test_two_signatures_of_the_given_keys_are_required(signed, both, keys, verify):
     ours = ("--key", public(keys["vendor"]), "--key", public(keys["customer"]))
     assert verify(both, *ours, "--require", 2)[0] == 0
     assert verify(both, "--require", 2)[0] == 0  # of any two keys, for who wants no more
@@ -94,12 +94,12 @@ def test_two_signatures_of_the_given_keys_are_demanded(signed, both, keys, verif
 
 
 def test_a_signature_of_another_key_does_not_count(both, keys, verify):
-    """Anybody can add one; only the given keys are demanded."""
-    ours = ("--key", public(keys["vendor"]), "--key", public(keys["stranger"]))
+    """Anybody can add a signature; only those of the given keys count."""
+    ours = ("--key", public(keys["vendor"]), "--key", public(keys["outsider"]))
     code, _, err = verify(both, *ours, "--require", 2)
     assert code == 1
-    assert f"it lacks the signature of {fingerprint(keys['stranger'])}" in err
-    assert verify(both, "--key", public(keys["stranger"]))[0] == 1
+    assert f"it lacks the signature of {fingerprint(keys['outsider'])}" in err
+    assert verify(both, "--key", public(keys["outsider"]))[0] == 1
 
 
 def test_an_unsigned_bundle_has_no_signature_to_require(healthy, verify):
@@ -108,7 +108,7 @@ def test_an_unsigned_bundle_has_no_signature_to_require(healthy, verify):
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "two"])
-def test_a_number_that_demands_nothing_is_bad_usage(both, number):
+def test_a_required_number_below_one_is_bad_usage(both, number):
     with pytest.raises(SystemExit) as end:
         main(["verify", str(both), "--require", number])
     assert end.value.code == 2
@@ -165,8 +165,10 @@ def test_a_key_that_is_nowhere_proves_nothing(both, keys, verify, tmp_path):
 
     code, _, err = verify(changed(both, tmp_path / "hidden", hide))
     assert code == 1
-    said = f"the signature of {fingerprint(keys['customer'])} is of a key that is neither given nor"
-    assert said in err
+    expected = (
+        f"the signature of {fingerprint(keys['customer'])} is of a key that is neither given nor"
+    )
+    assert expected in err
 
 
 def test_one_signature_does_not_count_twice(both, verify, tmp_path):
@@ -189,13 +191,13 @@ def countersign(path, key, *options):
     return main(["countersign", str(path), "--key", str(key), *map(str, options)])
 
 
-def test_it_is_written_in_place_and_only_once(signed, keys, tmp_path, capsys):
+def test_a_bundle_is_countersigned_in_place_and_only_once(signed, keys, tmp_path, capsys):
     path = tmp_path / "own.railgauge"
     path.write_bytes(signed.read_bytes())
     capsys.readouterr()
     assert countersign(path, keys["customer"], "--json") == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["signed_by"] == [fingerprint(keys["vendor"]), fingerprint(keys["customer"])]
+    report = json.loads(capsys.readouterr().out)
+    assert report["signed_by"] == [fingerprint(keys["vendor"]), fingerprint(keys["customer"])]
     before = path.read_bytes()
     for key in (keys["customer"], keys["vendor"]):
         assert countersign(path, key) == 2
@@ -210,7 +212,9 @@ def bench_line(capsys):
     return err
 
 
-def test_what_does_not_verify_or_is_unsigned_is_not_signed(healthy, signed, keys, tmp_path, capsys):
+def test_a_bundle_that_does_not_verify_or_is_unsigned_is_not_countersigned(
+    healthy, signed, keys, tmp_path, capsys
+):
     out = tmp_path / "out"
     broken = changed(signed, tmp_path / "broken", of_content(0))
     lying = forged(signed, tmp_path / "lying", edit_json("run/verdict.json", dict.clear))
@@ -228,7 +232,7 @@ def test_what_does_not_verify_or_is_unsigned_is_not_signed(healthy, signed, keys
         assert not out.exists()
 
 
-def test_a_key_that_cannot_sign_and_a_place_that_cannot_be_written(signed, keys, tmp_path, capsys):
+def test_a_bad_key_and_a_bad_target_are_one_line_each(signed, keys, tmp_path, capsys):
     assert countersign(signed, public(keys["customer"])) == 2
     assert "cannot be read as a private key" in bench_line(capsys)
     assert countersign(signed, keys["customer"], "-o", tmp_path / "no" / "such" / "place") == 2

@@ -49,31 +49,31 @@ def both(*changes):
     return change
 
 
-def test_the_verdict_is_reached_again_with_them(deviating, verify):
+def test_the_verdict_is_confirmed_with_the_deviations(deviating, verify):
     code, out, _ = verify(deviating.path)
     assert code == 11
     assert "verdict    accepted with deviations: it stands" in out
-    said = (
+    expected = (
         "viper: cpu-governor: accepted until 2999-12-31, covers 1 failed item; A. Engineer: the BMC"
     )
-    assert f"deviation  {said}" in out
+    assert f"deviation  {expected}" in out
     code, out, _ = verify(deviating.path, "--json")
     assert (code, json.loads(out)["verdict"]) == (11, deviating.run.verdict)
 
 
-def test_nobody_vouches_for_them_without_a_key(deviating, capsys):
+def test_deviations_without_a_key_are_vouched_for_by_nobody(deviating, capsys):
     assert bench.main(["verify", str(deviating.path)]) == 10
     assert "NOBODY VOUCHES" in capsys.readouterr().out
 
 
-def test_they_are_in_the_configuration_of_the_statement(deviating):
+def test_deviations_are_in_the_configuration_of_the_statement(deviating):
     predicate = bench.payload(bench.files(deviating.path))["predicate"]
     assert predicate["result"] == "WARNED"
     assert predicate["failedTests"] == [ITEM]
     assert DEVIATIONS in [one["name"] for one in predicate["configuration"]]
 
 
-def test_redacted_they_are_about_the_same_node(deviating, verify, tmp_path):
+def test_redacted_deviations_are_about_the_same_node(deviating, verify, tmp_path):
     path = tmp_path / "redacted"
     bench.bundle(deviating.run.latest, path, "--unsigned", "--redact", "hosts")
     code, out, _ = verify(path)
@@ -137,7 +137,7 @@ def test_a_deviation_that_was_changed_is_refused(deviating, verify, tmp_path, ch
 
 
 def test_a_past_deviation_cannot_be_brought_back_by_an_earlier_end(deviating, verify, tmp_path):
-    """Whoever changes day and verdict alike is betrayed by the transcripts."""
+    """The transcripts show the true day if day and verdict are both changed."""
     ended = edit_json("run/run.json", lambda data: data.update(ended="2020-01-01T00:00:00+00:00"))
     change = both(edit_deviation(until="2020-01-31"), edit_listed(until="2020-01-31"), ended)
     code, _, err = verify(forged(deviating.path, tmp_path / "forged", change))

@@ -42,11 +42,11 @@ def _slow_governor(data):
 
 def _flapped(data):
     """The last line that the kernel has logged is another one."""
-    (said,) = data["runs"][0]
-    lines = said["stdout"].splitlines()
+    (transcript,) = data["runs"][0]
+    lines = transcript["stdout"].splitlines()
     last = max(at for at, line in enumerate(lines) if ",-;" in line)
     lines[last] = f"4,{lines[last].partition(',')[2].partition(';')[0]};{FLAPPED}"
-    said["stdout"] = "\n".join([*lines, ""])
+    transcript["stdout"] = "\n".join([*lines, ""])
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def reasons(folder: Path) -> dict[str, str]:
     return {one["id"].rpartition("::test_")[2] or one["id"]: one["reason"] for one in found}
 
 
-def test_both_count_and_both_results_are_told(carried_on):
+def test_both_runs_count_and_both_results_are_reported(carried_on):
     verdict, folder = carried_on.verdict, carried_on.folder
     found, before = reasons(folder), first_run(folder)
     assert verdict["verdict"] == "rejected"
@@ -89,7 +89,7 @@ def test_both_count_and_both_results_are_told(carried_on):
     assert f"failed in {before}" in (folder / "report.html").read_text()
 
 
-def test_the_bundle_verifies_as_what_it_is(carried_on, verify):
+def test_the_bundle_of_a_resumed_run_verifies(carried_on, verify):
     code, out, err = verify(carried_on.path)
     assert (code, err) == (1, "")
     assert "rejected: it stands" in out
@@ -101,7 +101,7 @@ def test_its_replay_is_rejected_too(carried_on, project):
     assert reasons(again.latest) == reasons(carried_on.folder)
 
 
-def test_redacted_it_is_the_same(carried_on, verify, tmp_path):
+def test_the_redacted_bundle_has_the_same_verdict(carried_on, verify, tmp_path):
     path = tmp_path / "redacted.railgauge"
     bundle(carried_on.folder, path, "--unsigned", "--redact", "hosts")
     assert "rejected: it stands" in verify(path)[1]
@@ -131,13 +131,15 @@ def without(*parts):
         (["kernel_log_columbia"], "kernel_log_columbia.json: is missing: the run left it"),
     ],
 )
-def test_a_bundle_that_leaves_it_out(carried_on, verify, tmp_path, parts, complaint):
+def test_a_bundle_without_the_earlier_run_does_not_verify(
+    carried_on, verify, tmp_path, parts, complaint
+):
     code, _, err = verify(forged(carried_on.path, tmp_path / "b", without(*parts)))
     assert code == 1
     assert complaint in err
 
 
-def test_a_bundle_in_which_the_earlier_run_found_something_else(carried_on, verify, tmp_path):
+def test_a_bundle_with_a_changed_earlier_run_does_not_verify(carried_on, verify, tmp_path):
     def heal(data):
         data["nodes"]["viper"]["facts"]["governors"] = ["performance"]
 
@@ -147,7 +149,7 @@ def test_a_bundle_in_which_the_earlier_run_found_something_else(carried_on, veri
     assert f"{FACT} is recorded as failed, but its evidence gives passed" in err
 
 
-def test_a_bundle_with_an_earlier_run_that_nobody_carried_on(healthy, verify, tmp_path):
+def test_a_bundle_with_an_unrelated_earlier_run_does_not_verify(healthy, verify, tmp_path):
     def change(content):
         content["run/earlier/20200101-000000-x/cluster.json"] = content["run/cluster.json"]
 
@@ -156,7 +158,7 @@ def test_a_bundle_with_an_earlier_run_that_nobody_carried_on(healthy, verify, tm
     assert "is of no run that this one carries on" in err
 
 
-def test_a_record_that_hides_it_does_not_verify(carried_on, verify, tmp_path):
+def test_a_record_that_hides_the_earlier_run_does_not_verify(carried_on, verify, tmp_path):
     def change(content):
         lines = [json.loads(line) for line in content["run/records.jsonl"].splitlines()]
         for line in lines:

@@ -22,14 +22,14 @@ LAYER = "test_nics.py::test_link_layer[{}-mlx5_0]"
 HOSTS = bench.HOSTS
 
 
-def test_what_the_forger_changes_nothing_of_is_accepted(healthy, refused, verify, tmp_path):
+def test_an_unchanged_bundle_of_the_forger_is_accepted(healthy, refused, verify, tmp_path):
     """A rebuilt bundle without a forgery verifies, so the refusals below are due to the forgery."""
     path = forger.sealed(healthy.path, tmp_path / "b", refused.key, lambda content: None)
     code, out, _ = verify(path, "--key", refused.public)
     assert (code, "accepted: it stands" in out) == (0, True)
 
 
-def test_two_names_of_one_machine_are_not_what_the_records_say(healthy, refused, verify, tmp_path):
+def test_two_names_of_one_machine_contradict_the_records(healthy, refused, verify, tmp_path):
     def change(environment):
         nodes = environment["nodes"]
         nodes["viper"]["facts"]["boot_id"] = nodes["columbia"]["facts"]["boot_id"]
@@ -76,14 +76,14 @@ ABOUT = ("rung", "subject", "title", "nodes", "pairing", "size_bytes")
     [((), "has the record of columbia-mlx5_0"), (ABOUT, "asks for a ")],
     ids=["as it is", "fitted"],
 )
-def test_copies_of_a_record_that_passed(red, refused, fitted, why):
+def test_copies_of_a_record_that_passed_are_refused(red, refused, fitted, why):
     def change(content):
         edit_records(lambda records: copied(records, fitted=fitted))(content)
         without_unused(content)
 
-    said = refused(red, change)
-    assert "run/records.jsonl: tests/" in said
-    assert why in said
+    message = refused(red, change)
+    assert "run/records.jsonl: tests/" in message
+    assert why in message
 
 
 def another_question(records):
@@ -125,7 +125,7 @@ def on_another_rung(records):
         (on_another_rung, "is on rung 1, but its subject is on rung 0"),
     ],
 )
-def test_an_item_that_asks_something_else(red, refused, change, why):
+def test_an_item_that_asks_something_else_is_refused(red, refused, change, why):
     assert why in refused(red, edit_records(change))
 
 
@@ -168,7 +168,7 @@ def another_text(records):
         (another_text, "links to transcripts/host_write_bandwidth_"),
     ],
 )
-def test_an_item_that_was_measured_elsewhere(healthy, refused, change, why):
+def test_an_item_that_was_measured_elsewhere_is_refused(healthy, refused, change, why):
     def both(content):
         edit_records(change)(content)
         known = [json.loads(line)["id"] for line in content[forger.RECORDS].splitlines()]
@@ -241,10 +241,10 @@ def other_reading(role):
         (other_reading("control-host"), "does not read the load of the control host once"),
     ],
 )
-def test_transcripts_of_something_else(healthy, refused, change, why):
-    said = refused(healthy, change)
-    assert "NOT VERIFIED: run/transcripts/host_write_bandwidth_" in said
-    assert why in said
+def test_transcripts_of_something_else_are_refused(healthy, refused, change, why):
+    message = refused(healthy, change)
+    assert "NOT VERIFIED: run/transcripts/host_write_bandwidth_" in message
+    assert why in message
 
 
 # --- the plan of the run ---
@@ -265,20 +265,20 @@ def _take_out(records, gone):
     records[:] = [one for one in records if gone not in one["id"]]
 
 
-def test_a_pair_that_is_left_out_of_the_plan(healthy, refused):
+def test_a_pair_that_is_left_out_of_the_plan_is_missed(healthy, refused):
     assert "which the level demands" in refused(healthy, without_a_pair)
 
 
-def test_directions_of_another_scheme(healthy, refused):
+def test_directions_of_another_scheme_are_refused(healthy, refused):
     """An earlier version chose other directions; its scheme does not fit the pairs of this run."""
     change = edited("run/run.json", lambda run: run.update(directions=ALTERNATING))
     assert "asks for a measurement that level smoke does not make there" in refused(healthy, change)
 
 
 @pytest.mark.parametrize("level", ["nightly", "signoff"])
-def test_a_level_that_was_not_measured(healthy, refused, level):
-    said = refused(healthy, edited("run/run.json", lambda run: run.update(level=level)))
-    assert f"level {level}" in said
+def test_a_level_that_was_not_measured_is_refused(healthy, refused, level):
+    message = refused(healthy, edited("run/run.json", lambda run: run.update(level=level)))
+    assert f"level {level}" in message
 
 
 # --- evidence ---
@@ -332,7 +332,7 @@ def in_a_line(content):
         ),
     ],
 )
-def test_a_stamp_that_is_not_the_nodes_own(healthy, refused, change, after, why):
+def test_a_stamp_that_is_not_the_nodes_own_is_refused(healthy, refused, change, after, why):
     assert why in refused(healthy, change, after=after or (lambda content: None))
 
 
@@ -356,14 +356,14 @@ def surplus(lines):
         (surplus, "has lines of tests/x.py::test_y[z], which was not planned"),
     ],
 )
-def test_measurements_that_no_record_has(healthy, refused, change, why):
+def test_measurements_without_a_record_are_refused(healthy, refused, change, why):
     def after(content):
         lines = [json.loads(line) for line in content[forger.MEASUREMENTS].splitlines()]
         change(lines)
         content[forger.MEASUREMENTS] = "".join(json.dumps(one) + "\n" for one in lines).encode()
 
-    said = refused(healthy, lambda content: None, after=after)
-    assert f"run/measurements.jsonl: {why}" in said
+    message = refused(healthy, lambda content: None, after=after)
+    assert f"run/measurements.jsonl: {why}" in message
 
 
 # --- hostile ---
@@ -373,7 +373,7 @@ def test_measurements_that_no_record_has(healthy, refused, change, why):
     "suspects",
     [["a[0-999999999]"], ["viper|prometheus"], ["nobody"], ["prometheus", "prometheus2"]],
 )
-def test_a_suspect_that_its_measurement_does_not_have(red, verify, tmp_path, suspects):
+def test_a_suspect_outside_its_measurement_is_refused(red, verify, tmp_path, suspects):
     def change(content):
         records = [json.loads(line) for line in content[forger.RECORDS].splitlines()]
         asked = next(q for r in records for q in r["questions"] if q["kind"] == "limits")
@@ -386,7 +386,7 @@ def test_a_suspect_that_its_measurement_does_not_have(red, verify, tmp_path, sus
 
 
 def test_a_request_of_an_earlier_version_is_read_and_its_cause_left_out(red, verify, tmp_path):
-    """It named the cause that was to be confirmed, which no longer follows from it."""
+    """A request of an earlier version named the cause to confirm, which is no longer used."""
 
     def change(content):
         records = [json.loads(line) for line in content[forger.RECORDS].splitlines()]

@@ -1,4 +1,4 @@
-"""A forger with a trusted key who names another version, or says more than the records hold."""
+"""A forger with a trusted key who names another version, or claims more than the records hold."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def other_outcome(records):
     next(item for item in records if item["outcome"] == "failed")["outcome"] = "marginal"
 
 
-def test_texts_of_another_version_are_not_compared_and_that_is_said(red, refused, verify, tmp_path):
+def test_texts_of_another_version_are_not_compared_and_the_report_notes_it(
+    red, refused, verify, tmp_path
+):
     def change(content):
         other_version(content)
         edit_records(other_texts)(content)
@@ -68,21 +70,24 @@ def test_the_verdict_of_another_version_is_compared_by_its_figures(red, refused)
 # --- what in-toto's own readers see ---
 
 
-def no_failure(said):
-    said["passedTests"] = sorted([*said["passedTests"], *said["failedTests"]])
-    said["failedTests"] = []
+def no_failure(predicate):
+    predicate["passedTests"] = sorted([*predicate["passedTests"], *predicate["failedTests"]])
+    predicate["failedTests"] = []
 
 
 @pytest.mark.parametrize(
     ("say", "why"),
     [
-        (lambda said: said.update(result="PASSED"), "has a result that differs from the records"),
+        (
+            lambda message: message.update(result="PASSED"),
+            "has a result that differs from the records",
+        ),
         (no_failure, "has a passedTests that differs from the records"),
-        (lambda said: said["warnedTests"].clear(), "has a warnedTests that differs"),
-        (lambda said: said["configuration"].pop(), "has a configuration that differs"),
-        (lambda said: said.update(url="https://example.org"), "has the unknown field 'url'"),
+        (lambda message: message["warnedTests"].clear(), "has a warnedTests that differs"),
+        (lambda message: message["configuration"].pop(), "has a configuration that differs"),
+        (lambda message: message.update(url="https://example.org"), "has the unknown field 'url'"),
     ],
 )
-def test_a_statement_that_says_more_than_the_records(red, refused, say, why):
-    said = refused(red, lambda content: None, say=say)
-    assert f"statement.dsse.json: {why}" in said
+def test_a_statement_that_differs_from_the_records_is_refused(red, refused, say, why):
+    message = refused(red, lambda content: None, say=say)
+    assert f"statement.dsse.json: {why}" in message

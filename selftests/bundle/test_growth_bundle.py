@@ -63,7 +63,7 @@ def grow(own, _other):
     own[0][1]["stdout"] = own[0][1]["stdout"].replace(LOST, LOST.replace(":0", ":7"))
 
 
-def test_growth_that_the_record_does_not_tell(healthy, refused):
+def test_growth_that_the_record_hides_is_found(healthy, refused):
     assert f"{ITEM} is recorded as passed, but its evidence gives failed" in refused(
         healthy, forging(grow)
     )
@@ -92,7 +92,7 @@ def back(own, _other):
 @pytest.mark.parametrize(
     "change", [another_nodes, another_nodes_output, the_first_again, cut_short, back]
 )
-def test_readings_that_prove_nothing(healthy, refused, change):
+def test_readings_that_prove_nothing_do_not_verify(healthy, refused, change):
     message = refused(healthy, forging(change))
     assert f"{ITEM} is recorded as passed, but its evidence gives error" in message
 
@@ -101,7 +101,7 @@ def without_the_last(own, _other):
     del own[0][1]
 
 
-def test_a_closing_reading_that_is_taken_out(healthy, refused):
+def test_a_missing_closing_reading_is_found(healthy, refused):
     message = refused(healthy, forging(without_the_last))
     assert f"{ITEM} is recorded as passed, but its evidence gives not_run" in message
 
@@ -110,7 +110,7 @@ def without_readings(content):
     del content[stored("viper")]
 
 
-def test_readings_that_are_taken_out(healthy, refused):
+def test_missing_readings_are_found(healthy, refused):
     assert "is missing, and an item is based on it" in refused(healthy, without_readings)
 
 
@@ -124,5 +124,5 @@ def without_item(content):
     edited("run/run.json", lambda run: run.update(planned=planned))(content)
 
 
-def test_an_item_that_is_taken_out(healthy, refused):
+def test_a_missing_growth_item_is_found(healthy, refused):
     assert f"has no record of {ITEM}" in refused(healthy, without_item)

@@ -51,7 +51,7 @@ def member(name, **fields):
         "run/" + "y" * 300,
     ],
 )
-def test_names_that_lead_elsewhere(verify, tmp_path, name):
+def test_names_that_lead_out_of_the_bundle_are_refused(verify, tmp_path, name):
     path = packed(tmp_path / "b", (member(name), b"x"))
     code, out, err = verify(path)
     assert (code, out) == (2, "")
@@ -65,14 +65,14 @@ def test_names_that_lead_elsewhere(verify, tmp_path, name):
     [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE,
      tarfile.DIRTYPE, tarfile.CONTTYPE, tarfile.GNUTYPE_SPARSE],
 )  # fmt: skip
-def test_what_is_no_plain_file(verify, tmp_path, kind):
+def test_members_that_are_no_plain_files_are_refused(verify, tmp_path, kind):
     info = member("run/x", type=kind, linkname="../../etc/passwd")
     code, _, err = verify(packed(tmp_path / "b", (info, b"")))
     assert code == 2
     assert "is not a regular file" in err
 
 
-def test_a_name_twice_and_a_file_that_is_a_folder(verify, tmp_path):
+def test_a_name_twice_and_a_file_as_a_folder_are_refused(verify, tmp_path):
     twice = packed(tmp_path / "twice", (member("run/a"), b"1"), (member("run/a"), b"2"))
     assert "is in it twice" in verify(twice)[2]
     below = packed(tmp_path / "below", (member("run/a"), b"1"), (member("run/a/b"), b"2"))
@@ -85,7 +85,7 @@ def refused(path, caps):
     return str(caught.value)
 
 
-def test_bombs_end_before_they_go_off(tmp_path):
+def test_archive_bombs_are_refused_before_they_fill_the_disk(tmp_path):
     path = tmp_path / "bomb"
     with gzip.open(path, "wb") as file:
         for _ in range(200):
@@ -99,7 +99,7 @@ def test_bombs_end_before_they_go_off(tmp_path):
     assert "inflates to more than 0 MiB" in refused(large, Caps(total_bytes=1000))
 
 
-def test_a_header_that_claims_to_be_huge(tmp_path):
+def test_a_header_that_claims_to_be_huge_is_refused(tmp_path):
     """An extended header, which a reader holds in memory, claims a size of 60 MiB."""
     info = member("run/x", type=tarfile.XHDTYPE)
     info.size = 60 * 2**20
@@ -110,7 +110,7 @@ def test_a_header_that_claims_to_be_huge(tmp_path):
         assert "a header of more than 1048576 bytes" in refused(path, Caps(ratio=10**6))
 
 
-def test_headers_of_many_files_are_not_one(tmp_path):
+def test_headers_of_many_files_are_not_taken_for_one(tmp_path):
     """Each of these is small; together they are larger than a header may be."""
     members = [member(f"run/{number}") for number in range(2200)]
     raw = b"".join(one.tobuf(tarfile.USTAR_FORMAT) for one in members) + bytes(10240)
@@ -121,7 +121,7 @@ def test_headers_of_many_files_are_not_one(tmp_path):
 
 
 @pytest.mark.parametrize("claimed", [b"77777777777\0", b"\x80" + b"\xff" * 11, b"-0000000001\0"])
-def test_sizes_that_cannot_be(tmp_path, claimed):
+def test_impossible_sizes_are_refused(tmp_path, claimed):
     header = bytearray(member("run/x").tobuf(tarfile.USTAR_FORMAT))
     header[124:136] = claimed
     header[148:156] = b" " * 8
@@ -131,7 +131,7 @@ def test_sizes_that_cannot_be(tmp_path, claimed):
     refused(path, Caps())
 
 
-def test_what_is_behind_the_end_is_seen(healthy, tmp_path):
+def test_data_behind_the_end_of_the_archive_are_refused(healthy, tmp_path):
     plain = gzip.decompress(healthy.path.read_bytes())
     path = tmp_path / "b"
     path.write_bytes(gzip.compress(plain + member("run/hidden").tobuf()))
@@ -139,7 +139,7 @@ def test_what_is_behind_the_end_is_seen(healthy, tmp_path):
 
 
 @pytest.mark.parametrize("data", [b"", b"\x1f", b"PK\x03\x04", b"\x1f\x8b" + b"x" * 100])
-def test_what_is_no_archive(verify, tmp_path, data):
+def test_a_file_that_is_no_archive_is_refused(verify, tmp_path, data):
     path = tmp_path / "b"
     path.write_bytes(data)
     code, out, err = verify(path)
@@ -147,7 +147,7 @@ def test_what_is_no_archive(verify, tmp_path, data):
     assert err.startswith("railgauge: b: ")
 
 
-def test_half_a_bundle_and_none(healthy, verify, tmp_path):
+def test_a_cut_and_an_empty_bundle_are_refused(healthy, verify, tmp_path):
     path = tmp_path / "half"
     data = healthy.path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
@@ -181,7 +181,7 @@ READ = ("run/run.json", "run/cluster.json", "run/environment.json", "run/thresho
 
 @pytest.mark.parametrize("name", READ)
 @pytest.mark.parametrize("kind", JSONS)
-def test_json_that_is_none(healthy, verify, tmp_path, name, kind):
+def test_invalid_json_is_refused(healthy, verify, tmp_path, name, kind):
     end = b"\n" if name.endswith("jsonl") else b""
     if name.endswith("jsonl") and kind == "empty":
         return  # no item has ended, so an empty file is correct
@@ -192,7 +192,7 @@ def test_json_that_is_none(healthy, verify, tmp_path, name, kind):
 
 
 @pytest.mark.parametrize("kind", JSONS)
-def test_an_envelope_or_a_statement_that_is_none(healthy, verify, tmp_path, kind):
+def test_an_invalid_envelope_or_statement_is_refused(healthy, verify, tmp_path, kind):
     path = changed(healthy.path, tmp_path / "b", lambda c: c.update({bench.STATEMENT: JSONS[kind]}))
     assert verify(path)[0] == 2
 
@@ -252,7 +252,7 @@ WRONG = {
 @pytest.mark.parametrize(
     ("name", "index"), [(n, i) for n, c in WRONG.items() for i in range(len(c))]
 )
-def test_wrong_types_and_values(healthy, verify, tmp_path, name, index):
+def test_wrong_types_and_values_are_refused(healthy, verify, tmp_path, name, index):
     change = edit_json(name, WRONG[name][index])
     code, out, err = verify(forged(healthy.path, tmp_path / "b", change))
     assert (code, out) == (2, "")
@@ -270,7 +270,7 @@ def test_wrong_types_and_values(healthy, verify, tmp_path, name, index):
         lambda d: d["case"].update(repeats="1"),
     ],
 )
-def test_transcripts_of_wrong_types(healthy, verify, tmp_path, change):
+def test_transcripts_with_wrong_types_are_refused(healthy, verify, tmp_path, change):
     def edit(content):
         edit_json(first_transcript(content), change)(content)
 
@@ -289,7 +289,7 @@ def test_transcripts_of_wrong_types(healthy, verify, tmp_path, change):
         lambda r: r.pop("id"),
     ],
 )
-def test_records_of_wrong_types(healthy, verify, tmp_path, change):
+def test_records_with_wrong_types_are_refused(healthy, verify, tmp_path, change):
     edit = bench.edit_records(lambda records: change(records[0]))
     code, _, err = verify(forged(healthy.path, tmp_path / "b", edit))
     assert code == 2
@@ -310,13 +310,13 @@ ADDRESSES = b'{"run": "x", "nodes": {"viper": {"data_address": "v", "nic_address
         ("run/measurements.jsonl", b'{"id": 5}\n'),
     ],
 )
-def test_lines_of_wrong_types(healthy, verify, tmp_path, name, data):
+def test_lines_with_wrong_types_are_refused(healthy, verify, tmp_path, name, data):
     code, out, err = verify(forged(healthy.path, tmp_path / "b", lambda c: c.update({name: data})))
     assert (code, out) == (2, "")
     assert name in err
 
 
-def test_a_secret_word_costs_nothing_however_long_it_is(healthy, verify, tmp_path):
+def test_a_secret_of_any_length_takes_little_time(healthy, verify, tmp_path):
     """The masked word of a command is looked up in the planned command only."""
 
     def change(data):
@@ -328,7 +328,7 @@ def test_a_secret_word_costs_nothing_however_long_it_is(healthy, verify, tmp_pat
     assert time.process_time() - began < 10.0
 
 
-def test_questions_that_nobody_asks(healthy, verify, tmp_path):
+def test_questions_that_no_test_asks_are_refused(healthy, verify, tmp_path):
     """Values of the right type without meaning: the bundle is refused, without a traceback."""
 
     def questions(records):
@@ -356,7 +356,7 @@ def test_questions_that_nobody_asks(healthy, verify, tmp_path):
         assert err.startswith("railgauge: NOT VERIFIED: run/records.jsonl: ")
 
 
-def test_terminals_are_not_steered(red, verify, tmp_path):
+def test_no_text_of_a_bundle_controls_the_terminal(red, verify, tmp_path):
     def change(records):
         records[0]["id"] = "evil\x1b[2Jid"
 

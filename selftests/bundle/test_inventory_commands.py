@@ -87,7 +87,7 @@ def test_an_exchanged_part_is_named(healthy, copied, inventory):
     assert [change["kind"] for change in data["changes"]] == ["exchanged"]
 
 
-def test_a_run_of_an_earlier_version_says_that_it_has_none(copied, inventory):
+def test_a_run_of_an_earlier_version_reports_that_it_has_no_inventory(copied, inventory):
     def without(nodes):
         for entry in nodes.values():
             del entry["facts"]["parts"]
@@ -100,7 +100,7 @@ def test_a_run_of_an_earlier_version_says_that_it_has_none(copied, inventory):
     assert out.count("did not ask for it") == NODES
 
 
-def test_what_a_node_says_cannot_control_the_terminal(copied, inventory):
+def test_the_text_of_a_node_cannot_control_the_terminal(copied, inventory):
     hostile = "\x1b]0;owned\x07$(reboot)\u202e"
     facts(copied, lambda nodes: part(nodes, "viper", "node").update(serial=hostile))
     for options in ((), ("--csv",), ("--json",)):

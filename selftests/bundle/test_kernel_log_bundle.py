@@ -39,7 +39,7 @@ def reading(node):
     return f"run/transcripts/kernel_log_{node}.json"
 
 
-def said(content, node):
+def printed(content, node):
     return json.loads(content[reading(node)])["runs"][0][0]["stdout"]
 
 
@@ -56,7 +56,7 @@ def with_text(node, change):
 
 def test_a_bundle_has_the_readings_and_they_are_judged_again(healthy, verify):
     content = bench.files(healthy.path)
-    assert all("IPv6: ADDRCONF" in said(content, node) for node in bench.HOSTS)
+    assert all("IPv6: ADDRCONF" in printed(content, node) for node in bench.HOSTS)
     code, out, _ = verify(healthy.path)
     assert (code, "114 judged again" in out) == (0, True)
 
@@ -67,7 +67,7 @@ def one_more(content, text):
     return text.replace(records[-1], f"{records[-1]}\n{XID.format(number)}", 1)
 
 
-def test_a_fault_that_the_record_does_not_tell(healthy, refused):
+def test_a_fault_that_the_record_hides_is_found(healthy, refused):
     message = refused(healthy, with_text("viper", one_more))
     assert (
         "kernel::kernel_log[viper] is recorded as passed, but its evidence gives failed" in message
@@ -77,14 +77,14 @@ def test_a_fault_that_the_record_does_not_tell(healthy, refused):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda content, _text: said(content, "columbia"),
+        lambda content, _text: printed(content, "columbia"),
         lambda _content, text: text.replace("temporarily", "just"),
         lambda _content, text: text.replace("boot_id ", "boot_id 0"),
         lambda _content, _text: "",
     ],
     ids=["of another node", "not to the end", "of no boot", "nothing"],
 )
-def test_a_reading_that_proves_nothing(healthy, refused, change):
+def test_a_reading_that_proves_nothing_does_not_verify(healthy, refused, change):
     message = refused(healthy, with_text("viper", change))
     assert (
         "kernel::kernel_log[viper] is recorded as passed, but its evidence gives error" in message
@@ -96,7 +96,7 @@ def later(environment):
     facts["kernel_log"] = str(int(facts["kernel_log"]) + 1)
 
 
-def test_a_later_start_than_the_reading_has(healthy, refused):
+def test_a_later_start_than_that_of_the_reading_does_not_verify(healthy, refused):
     assert "gives error" in refused(healthy, edited(ENVIRONMENT, later))
 
 
@@ -104,7 +104,7 @@ def without_reading(content):
     del content[reading("viper")]
 
 
-def test_a_reading_that_is_taken_out(healthy, refused):
+def test_a_missing_reading_is_found(healthy, refused):
     assert "is missing, and an item is based on it" in refused(healthy, without_reading)
 
 
@@ -118,5 +118,5 @@ def without_item(content):
     edited("run/run.json", lambda run: run.update(planned=planned))(content)
 
 
-def test_an_item_that_is_taken_out(healthy, refused):
+def test_a_missing_kernel_log_item_is_found(healthy, refused):
     assert f"has no record of {ITEM}" in refused(healthy, without_item)

@@ -111,7 +111,7 @@ def sealed(run, path):
 # --- what a merged run is ---
 
 
-def test_it_has_the_items_and_outcomes_of_an_undivided_run(whole, merged):
+def test_a_merged_run_has_the_items_and_outcomes_of_an_undivided_run(whole, merged):
     due, found = records(whole), records(merged)
     assert {name: one["outcome"] for name, one in found.items()} == {
         name: one["outcome"] for name, one in due.items()
@@ -122,7 +122,7 @@ def test_it_has_the_items_and_outcomes_of_an_undivided_run(whole, merged):
     }
 
 
-def test_it_has_the_verdict_of_an_undivided_run(whole, merged):
+def test_a_merged_run_has_the_verdict_of_an_undivided_run(whole, merged):
     due, found = verdict(whole), verdict(merged)
     assert found["notes"][0].startswith(f"MERGED of {SHARDS} runs: ")
     same = set(due) - {"run_id", "notes"}
@@ -132,12 +132,12 @@ def test_it_has_the_verdict_of_an_undivided_run(whole, merged):
     assert found["verdict"] == "rejected"
 
 
-def test_a_shard_is_incomplete_at_best_and_says_what_it_is(shards):
+def test_a_shard_is_incomplete_at_best_and_names_its_part(shards):
     for number, folder in enumerate(shards, 1):
-        told = verdict(folder)
-        assert told["part"] == {"shard": f"{number}/{SHARDS}"}
-        assert told["scope"].startswith(f"shard {number}/{SHARDS}")
-        assert told["verdict"] == ("rejected" if number == 1 else "incomplete")
+        recorded = verdict(folder)
+        assert recorded["part"] == {"shard": f"{number}/{SHARDS}"}
+        assert recorded["scope"].startswith(f"shard {number}/{SHARDS}")
+        assert recorded["verdict"] == ("rejected" if number == 1 else "incomplete")
     counts = verdict(shards[1])["counts"]
     assert counts["asserted"] == counts["planned"] > 0  # and it is incomplete all the same
 
@@ -150,7 +150,7 @@ def test_a_shard_touches_only_its_nodes(shards):
     assert len(surveyed) == 2
 
 
-def test_its_reports_have_every_item(merged):
+def test_reports_of_a_merged_run_have_every_item(merged):
     names = set(records(merged))
     page = (merged / "report.html").read_text(encoding="utf-8")
     assert page.count('class=\\"') or page  # the rows are data of the page
@@ -165,7 +165,7 @@ def test_its_reports_have_every_item(merged):
     assert {"verdict.json", "report.html", "junit.xml"} <= set(manifest)
 
 
-def test_its_evidence_is_kept_by_part(merged, shards):
+def test_evidence_of_a_merged_run_is_kept_by_part(merged, shards):
     for run in shards:
         part = merged / "parts" / run.name
         due = sorted(path.name for path in (run / "transcripts").glob("*.json"))
@@ -174,7 +174,7 @@ def test_its_evidence_is_kept_by_part(merged, shards):
     assert not (merged / "transcripts").exists()
 
 
-def test_its_bundle_verifies_also_redacted(merged, verify, tmp_path):
+def test_the_bundle_of_a_merged_run_verifies_also_redacted(merged, verify, tmp_path):
     for number, options in enumerate([(), ("--redact", "hosts")]):
         path = tmp_path / f"{number}.railgauge"
         bench.bundle(merged, path, "--unsigned", *options)
@@ -185,7 +185,7 @@ def test_its_bundle_verifies_also_redacted(merged, verify, tmp_path):
     assert not [name for name in content if "columbia" in name or b"columbia" in content[name]]
 
 
-def test_other_limits_judge_it_again(merged, verify, project, tmp_path):
+def test_other_limits_judge_a_merged_run_again(merged, verify, project, tmp_path):
     path = tmp_path / "merged.railgauge"
     bench.bundle(merged, path, "--unsigned")
     limits = json.loads((merged / "thresholds.json").read_text(encoding="utf-8"))
@@ -197,7 +197,7 @@ def test_other_limits_judge_it_again(merged, verify, project, tmp_path):
     assert "test_cpu_governor[columbia]: failed -> passed" in out
 
 
-def test_the_other_commands_read_it(merged, shards, capsys, project):
+def test_the_other_commands_read_a_merged_run(merged, shards, capsys, project):
     for words in (["certificate", str(merged), "-o", str(merged.parent / "c.html")], ["triage"]):
         main([*words, *([str(merged)] if len(words) == 1 else [])])
     page = (merged.parent / "c.html").read_text(encoding="utf-8")
@@ -207,13 +207,13 @@ def test_the_other_commands_read_it(merged, shards, capsys, project):
     assert main(["metrics", str(merged)]) == 0
     assert 'run_id="20300101-000000-merged"' in capsys.readouterr().out
     assert main(["trend", "--root", str(project.folder), "--json"]) in (0, 1)
-    told = json.loads(capsys.readouterr().out)
-    left = {one[0] if isinstance(one, list) else one["folder"] for one in told["left_out"]}
+    report = json.loads(capsys.readouterr().out)
+    left = {one[0] if isinstance(one, list) else one["folder"] for one in report["left_out"]}
     assert {run.name for run in shards} <= left
     assert merged.name not in left
 
 
-def test_it_cannot_be_replayed_or_resumed(merged, project, tmp_path):
+def test_a_merged_run_cannot_be_replayed_or_resumed(merged, project, tmp_path):
     path = tmp_path / "merged.railgauge"
     bench.bundle(merged, path, "--unsigned")
     run = project.run("--replay", str(path))
@@ -227,9 +227,9 @@ def test_it_cannot_be_replayed_or_resumed(merged, project, tmp_path):
 def test_a_merged_run_is_merged_again_with_what_it_lacks(shards, merged, tmp_path, capsys):
     two, bundle = tmp_path / "20300101-000001-two", tmp_path / "third.railgauge"
     assert main(["merge", str(shards[0]), str(shards[2]), "--into", str(two)]) == 1
-    told = verdict(two)
+    recorded = verdict(two)
     lacking = [name for name, one in records(two).items() if one["outcome"] == "not_run"]
-    assert told["counts"]["not_run"] == len(lacking) > 0
+    assert recorded["counts"]["not_run"] == len(lacking) > 0
     reasons = {one["reason"] for one in records(two).values() if one["outcome"] == "not_run"}
     assert reasons == {"no run that was merged has measured it"}
     bench.bundle(shards[1], bundle, "--unsigned")
@@ -273,11 +273,11 @@ def test_a_shard_is_carried_on_with_its_options(project, shards, merged, tmp_pat
 # --- what cannot be merged ---
 
 
-def test_a_part_twice(shards, refused):
+def test_a_part_that_is_given_twice_is_refused(shards, refused):
     assert f"{shards[0].name}: is given twice" in refused(shards[0], shards[1], shards[0])
 
 
-def test_a_part_that_met_another_machine_of_the_same_name(shards, tmp_path, refused):
+def test_a_part_with_another_machine_of_the_same_name_is_refused(shards, tmp_path, refused):
     nodes = [json.loads((one / "environment.json").read_text())["nodes"] for one in shards]
     node = next(name for name in nodes[2] if name in nodes[0] or name in nodes[1])
 
@@ -289,37 +289,37 @@ def test_a_part_that_met_another_machine_of_the_same_name(shards, tmp_path, refu
     found = found_from_json(json.loads((copy / "environment.json").read_text())["nodes"])
     (copy / "inventory.csv").write_text(inventory.inventory(found).csv())
     sealed(copy, copy / "inventory.csv")
-    said = refused(*shards[:2], copy)
-    assert f"{copy.name}: has another machine as {node} than an earlier run: node" in said
-    assert f"--only {node}" in said
+    message = refused(*shards[:2], copy)
+    assert f"{copy.name}: has another machine as {node} than an earlier run: node" in message
+    assert f"--only {node}" in message
 
 
-def test_a_part_that_has_not_ended(shards, refused, tmp_path):
+def test_a_part_that_has_not_ended_is_refused(shards, refused, tmp_path):
     copy = copied(shards[1], tmp_path)
     (copy / "manifest.json").unlink()
     assert "the run did not end; carry it on with pytest --resume" in refused(shards[0], copy)
 
 
-def test_a_part_that_was_cut_off(shards, refused, tmp_path):
+def test_a_part_that_was_cut_off_is_refused(shards, refused, tmp_path):
     copy = copied(shards[1], tmp_path)
     gone = next((copy / "transcripts").glob("host_write*.json"))
     gone.unlink()
     assert f"{gone.name}: is missing" in refused(shards[0], copy)
 
 
-def test_a_part_without_a_record(shards, refused, tmp_path):
+def test_a_part_without_a_record_is_refused(shards, refused, tmp_path):
     copy = copied(shards[1], tmp_path)
     path = copy / "records.jsonl"
     first, *rest = path.read_text(encoding="utf-8").splitlines(keepends=True)
     path.write_text("".join(rest), encoding="utf-8")
     sealed(copy, path)
     name = json.loads(first)["id"]
-    said = refused(shards[0], copy)
-    assert copy.name in said
-    assert "which the level demands" in said or name in said
+    message = refused(shards[0], copy)
+    assert copy.name in message
+    assert "which the level demands" in message or name in message
 
 
-def test_a_part_with_a_forged_record(shards, refused, tmp_path):
+def test_a_part_with_a_forged_record_is_refused(shards, refused, tmp_path):
     copy = copied(shards[0], tmp_path)
     path = copy / "records.jsonl"
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -328,22 +328,22 @@ def test_a_part_with_a_forged_record(shards, refused, tmp_path):
     bad |= {"outcome": "passed", "reason": "", "judgements": good["judgements"]}
     path.write_text("".join(f"{json.dumps(one)}\n" for one in lines), encoding="utf-8")
     sealed(copy, path)
-    said = refused(copy, shards[1])
-    assert copy.name in said
-    assert bad["id"] in said
+    message = refused(copy, shards[1])
+    assert copy.name in message
+    assert bad["id"] in message
 
 
-def test_two_parts_that_have_measured_the_same(whole, shards, refused):
-    said = refused(whole, shards[1])
-    assert "has measured tests/" in said
-    assert "only a run with --only replaces" in said
+def test_two_parts_that_have_measured_the_same_are_refused(whole, shards, refused):
+    message = refused(whole, shards[1])
+    assert "has measured tests/" in message
+    assert "only a run with --only replaces" in message
 
 
-def test_parts_of_different_versions(shards, refused, tmp_path):
+def test_parts_of_different_versions_are_refused(shards, refused, tmp_path):
     copy = copied(shards[1], tmp_path, run=lambda data: data.update(software="0.0.1"))
-    said = refused(shards[0], copy)
-    assert "another version of railgauge" in said
-    assert ": 0.0.1, not " in said
+    message = refused(shards[0], copy)
+    assert "another version of railgauge" in message
+    assert ": 0.0.1, not " in message
 
 
 @pytest.mark.parametrize(
@@ -355,12 +355,12 @@ def test_parts_of_different_versions(shards, refused, tmp_path):
         (("--rounds", "1", "--shard", "2/3"), "another number of rounds"),
     ],
 )
-def test_parts_of_another_plan(project, shards, refused, options, what):
+def test_parts_of_another_plan_are_refused(project, shards, refused, options, what):
     project.run(*RED, *BARE, *options)
     assert what in refused(shards[0], latest(project))
 
 
-def test_parts_under_other_limits_or_of_another_hostfile(shards, refused, tmp_path, project):
+def test_other_limits_or_another_hostfile_are_refused(shards, refused, tmp_path, project):
     def other(name):
         return lambda data: data.update({name: "0" * 64})
 
@@ -369,7 +369,7 @@ def test_parts_under_other_limits_or_of_another_hostfile(shards, refused, tmp_pa
         assert f"{shards[1].name}: has another {what} than" in refused(shards[0], copy)
 
 
-def test_a_folder_that_exists_and_what_is_no_run(shards, capsys, tmp_path, refused):
+def test_an_existing_folder_and_a_path_without_a_run_are_refused(shards, capsys, tmp_path, refused):
     assert main(["merge", str(shards[0]), "--into", str(tmp_path)]) == 2
     assert "exists; name a new folder" in one_line(capsys.readouterr().err)
     assert "does not exist" in refused(tmp_path / "nothing")

@@ -26,7 +26,7 @@ EVENT = Deviation("n1", "RMA 4711", "A. E.", "2999-01-31", cause="gpu-xid")
 # --- what a merged run is ---
 
 
-def test_it_is_what_its_parts_give_in_the_order_in_which_they_began(done, signed, again):
+def test_a_merged_run_follows_from_its_parts_in_the_order_of_their_start(done, signed, again):
     found = judged(done)
     assert found.records == done.records()
     outcomes = {name: one.outcome for name, one in found.records.items()}
@@ -47,13 +47,13 @@ def test_what_the_end_of_a_run_shows_is_not_erased_by_a_later_one(done):
     assert judged(done).verdict.verdict == "rejected"
 
 
-def test_what_was_replaced_is_told_with_its_first_result(done):
+def test_a_replaced_item_is_reported_with_its_first_result(done):
     (line,) = judged(done).verdict.measured_again
     assert line.startswith("n1: 1 failed (cpu_governor is powersave")
     assert "in r1, ended 2026-11-24T01:30:00+00:00; 1 passed in r2, begun 2026-11-24T02" in line
 
 
-def test_a_deviation_of_a_node_that_the_later_run_does_not_use(make, into):
+def test_a_deviation_of_a_node_outside_the_later_run_is_kept(make, into):
     """One that the cluster does not have is bad input all the same."""
     more = {"given": [replace(EVENT, subject="n2")]}
     runs = make("r1", 1, wrong=["n1"], **more), make("r2", 2, part=AGAIN, **more)
@@ -106,8 +106,8 @@ def test_shards_are_one_run(shards, into):
     assert found.verdict.notes[0].startswith("MERGED of 3 runs: s1 (shard 1/3, 2026-11-24T01")
 
 
-def test_its_plan_has_the_latest_end_and_all_who_ran_it(make):
-    """The end is that in time, whatever its offset; whether nodes were sampled is told of any."""
+def test_the_plan_has_the_latest_end_and_all_operators(make):
+    """The run ends at the latest end, whatever its offset, and is sampled if any part is."""
     changes = (
         {"operator": "A. E.", "ended": "2026-11-24T09:30:00+08:00"},
         {"operator": "M. Ohm", "ended": "2026-11-24T02:30:00+00:00", "sampled": True},
@@ -130,7 +130,7 @@ def test_what_no_run_measured_is_not_run(shards, into):
     assert found.verdict.verdict == "incomplete"
 
 
-def test_its_files_are_those_of_its_parts(done, signed, again, into):
+def test_files_of_a_merged_run_are_those_of_its_parts(done, signed, again, into):
     for run in (signed, again):
         part = into / "parts" / run.folder.name
         names = {path.relative_to(part).as_posix() for path in part.rglob("*") if path.is_file()}
@@ -158,7 +158,7 @@ def test_other_evidence_of_a_part_is_kept(signed, again, into):
     assert not (into / "parts" / "r1" / "plots").exists()
 
 
-def test_its_measurements_are_those_of_its_records(done, into):
+def test_measurements_of_a_merged_run_are_those_of_its_records(done, into):
     lines = (into / "measurements.jsonl").read_text(encoding="utf-8").splitlines()
     made = [json.loads(line) for line in lines]
     due = [(name, one.measured) for name, i in done.records().items() for one in i.judgements]
@@ -167,7 +167,7 @@ def test_its_measurements_are_those_of_its_records(done, into):
     assert all("schema_version" in one for one in made)
 
 
-def test_its_survey_is_the_latest_that_judged_a_node(make, into):
+def test_the_survey_of_a_node_is_the_latest_that_judged_it(make, into):
     """Facts of a partner are not judged: they are those of the run that has judged them."""
     parts = {"n1": "a", "n3": "c"}
     runs = make("r1", 1, machines=parts), make("r2", 2, part=AGAIN, machines=parts)
@@ -188,7 +188,7 @@ def test_its_survey_is_the_latest_that_judged_a_node(make, into):
 
 
 def test_an_item_is_judged_by_what_was_measured_in_its_own_run(done, monkeypatch):
-    """And by the facts of the merged run, the limits that are asked for, and the whole fabric."""
+    """The merged run's facts, the given limits and the whole fabric are used too."""
     used = {}
     monkeypatch.setattr(merged, "Assessor", lambda *words: words)
     monkeypatch.setattr(merged, "gated", lambda found, judged, platform: judged)
@@ -223,7 +223,7 @@ def test_the_end_is_made_of_all_items_those_that_did_not_run_too(shards, into, m
     assert [one.nodes for one in absent] == [("n2",), ("n3",)]
 
 
-def test_its_cluster_is_that_of_the_run_of_the_whole_level(signed, again):
+def test_the_cluster_is_that_of_the_run_of_the_whole_level(signed, again):
     other = small.edited(again, "cluster.json", source="other.yaml")
     for parts in ((signed, other), (other, signed)):
         assert merged.cluster_of(parts).source == "bench.yaml"

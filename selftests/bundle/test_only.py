@@ -91,10 +91,10 @@ def records(folder):
 
 
 def test_the_verdict_is_of_the_node_and_nowhere_that_of_a_cluster(qualified, capsys, tmp_path):
-    told = verdict(qualified)
-    assert told["verdict"] == "qualified"
-    assert told["part"] == {"only": "columbia", "partners": "prometheus,viper"}
-    assert "this says nothing of the rest of the cluster" in told["notes"][0]
+    recorded = verdict(qualified)
+    assert recorded["verdict"] == "qualified"
+    assert recorded["part"] == {"only": "columbia", "partners": "prometheus,viper"}
+    assert "this says nothing of the rest of the cluster" in recorded["notes"][0]
     page = tmp_path / "c.html"
     assert main(["certificate", str(qualified), "-o", str(page)]) == 0
     text = page.read_text(encoding="utf-8")
@@ -111,13 +111,13 @@ def test_the_verdict_is_of_the_node_and_nowhere_that_of_a_cluster(qualified, cap
     assert "QUALIFIED" in capsys.readouterr().out
 
 
-def test_it_measures_what_is_about_the_node_alone(qualified):
+def test_a_run_with_only_measures_what_concerns_the_node(qualified):
     for name, one in records(qualified).items():
         closing = name.partition("::")[0] in ("kernel", "counters")
         assert closing or "columbia" in one["nodes"], name
 
 
-def test_its_bundle_verifies(qualified, verify, tmp_path):
+def test_the_bundle_of_a_run_with_only_verifies(qualified, verify, tmp_path):
     path = tmp_path / "only.railgauge"
     bench.bundle(qualified, path, "--unsigned", "--redact", "hosts")
     code, out, _ = verify(path)
@@ -139,11 +139,11 @@ def test_a_node_that_still_fails_is_not_qualified(run, signed, tmp_path):
 
 
 def test_the_later_measurement_replaces_the_earlier_one(completed, signed, qualified):
-    told = verdict(completed)
-    assert told["verdict"] == "accepted"
-    assert told["counts"]["asserted"] == told["counts"]["planned"] == 42
-    assert [part["run_id"] for part in told["merged"]] == [signed.name, qualified.name]
-    (replaced,) = told["merged"][1]["replaces"]
+    recorded = verdict(completed)
+    assert recorded["verdict"] == "accepted"
+    assert recorded["counts"]["asserted"] == recorded["counts"]["planned"] == 42
+    assert [part["run_id"] for part in recorded["merged"]] == [signed.name, qualified.name]
+    (replaced,) = recorded["merged"][1]["replaces"]
     assert (replaced["node"], replaced["run"]) == ("columbia", signed.name)
     assert replaced["before"] == {"blocked": 12, "failed": 1, "passed": 5}
     assert replaced["now"] == {"passed": 18}
@@ -233,9 +233,9 @@ def flapped(project, run):
 def test_a_clean_later_end_erases_no_earlier_one(flapped):
     folder, again, into = flapped
     assert verdict(again)["verdict"] == "qualified"
-    told = verdict(into)
-    assert told["verdict"] == "rejected"
-    assert {one["cause"] for one in told["causes"]} == {"link-flap", "pcie-errors"}
+    recorded = verdict(into)
+    assert recorded["verdict"] == "rejected"
+    assert {one["cause"] for one in recorded["causes"]} == {"link-flap", "pcie-errors"}
     failed = {name: one for name, one in records(into).items() if one["outcome"] == "failed"}
     assert set(failed) == {"kernel::kernel_log[viper]", "counters::growth[viper]"}
     for one in failed.values():
@@ -293,15 +293,15 @@ def test_another_nodes_run_hides_nothing(run, signed, tmp_path, refused):
     )
     # The node that failed is no partner: its pairs would pass, and its failure would be older.
     _, folder, _ = run(*PLAIN, "--only", "viper", "--partners", "columbia,prometheus")
-    said = refused(signed, folder)
-    assert f"{folder.name}: has measured viper with columbia, which the runs before it" in said
-    assert "not show to be good" in said
+    message = refused(signed, folder)
+    assert f"{folder.name}: has measured viper with columbia, which the runs before it" in message
+    assert "not show to be good" in message
 
 
 def test_an_older_run_of_the_node_is_refused(signed, older, refused):
-    said = refused(signed, older)
-    assert f"{older.name}: began " in said
-    assert "only a later measurement replaces" in said
+    message = refused(signed, older)
+    assert f"{older.name}: began " in message
+    assert "only a later measurement replaces" in message
 
 
 def test_a_run_under_other_limits_is_refused(signed, project, run, refused, tmp_path):
@@ -329,7 +329,7 @@ def test_a_run_without_a_sign_off_has_partners_that_nobody_knows(qualified, refu
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "expected"),
     [
         (("--only", "columbia"), "needs --partners NODES or --partners-from RUN"),
         (("--partners", "viper"), "--partners: needs --only"),
@@ -345,8 +345,8 @@ def test_a_run_without_a_sign_off_has_partners_that_nobody_knows(qualified, refu
         (("--only", "mx[", "--partners", "viper"), "is not a set of nodes"),
     ],
 )
-def test_bad_options_end_in_one_line(run, options, said):
+def test_bad_options_end_in_one_line(run, options, expected):
     code, _, done = run(*PLAIN, *options)
     assert code == 4
-    assert said in done.output
+    assert expected in done.output
     assert "Traceback" not in done.output

@@ -1,4 +1,4 @@
-"""``railgauge prune``: what goes, what stays, and that nothing goes that could be missed."""
+"""``railgauge prune``: what is deleted, what stays, and that nothing needed is deleted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def every(folder):
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
 
 
-def test_without_yes_nothing_is_changed(railgauge, reports):
+def test_nothing_is_changed_without_yes(railgauge, reports):
     before = every(reports)
     code, out, err = railgauge("prune", "--keep", 1, reports)
     assert (code, err, every(reports)) == (0, "", before)
@@ -94,7 +94,7 @@ def test_a_second_time_there_is_nothing_to_do(railgauge, reports):
     assert "reduced before: 1" in out
 
 
-def test_what_was_cut_off_is_carried_on(railgauge, reports):
+def test_a_pruning_that_was_cut_off_is_carried_on(railgauge, reports):
     """The bundle is there, some of the files too."""
     railgauge("bundle", old(reports), "--unsigned", "-o", old(reports) / "evidence.railgauge")
     assert railgauge("prune", "--keep", 1, reports, "--yes")[0] == 0
@@ -108,7 +108,7 @@ def test_the_newest_runs_stay_whole(railgauge, reports):
 
 
 def test_each_cluster_keeps_its_own(railgauge, reports):
-    """A night of another cluster pushes none out; it has no evidence and is not reduced."""
+    """A night of another cluster does not count; it has no evidence and is not reduced."""
     write_run(
         reports / "20990101-020000-other",
         {
@@ -155,7 +155,7 @@ def test_a_link_to_a_run_is_no_run(railgauge, reports, tmp_path):
     assert every(away) == before
 
 
-def test_a_changed_report_is_somebody_s_own(railgauge, reports):
+def test_a_changed_report_is_kept(railgauge, reports):
     (old(reports) / "report.html").write_text("annotated")
     assert railgauge("prune", "--keep", 1, reports, "--yes")[0] == 0
     assert set(every(old(reports))) == {*KEPT, "report.html"}
@@ -233,7 +233,7 @@ def test_a_folder_must_be_one(railgauge, reports, tmp_path):
 
 
 def test_the_folder_of_one_run_is_refused(railgauge, reports):
-    """Its folders are no runs: without a word there would be nothing to prune."""
+    """Its folders are no runs: without an error there would just be nothing to prune."""
     code, out, err = railgauge("prune", "--keep", 1, (reports / "latest").resolve())
     assert (code, out) == (2, "")
     assert "is the folder of one run; name the folder that it is in" in err

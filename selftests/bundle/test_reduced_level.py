@@ -41,7 +41,7 @@ def bundled(merged, tmp_path_factory):
     return path
 
 
-def test_all_that_was_asked_passed_and_it_is_incomplete(merged, verify, bundled):
+def test_a_reduced_run_in_which_all_items_pass_is_incomplete(merged, verify, bundled):
     verdict = json.loads((merged / "verdict.json").read_text())
     counts = {name: n for name, n in verdict["counts"].items() if n}
     assert counts["asserted"] == counts["passed"] == counts["planned"] - 1
@@ -52,7 +52,7 @@ def test_all_that_was_asked_passed_and_it_is_incomplete(merged, verify, bundled)
     assert f"scope      {LESS}, no GPU\n" in out
 
 
-def test_the_certificate_says_so_in_its_title(merged, tmp_path):
+def test_the_title_of_the_certificate_names_the_reduction(merged, tmp_path):
     page = tmp_path / "certificate.html"
     assert main(["certificate", str(merged), "-o", str(page)]) == 10
     text = page.read_text()
@@ -86,7 +86,7 @@ def passed(records):
     ],
     ids=["passed", "no-record", "no-rounds", "all-rounds"],
 )
-def test_a_forger_who_hides_it_does_not_verify(bundled, verify, tmp_path, changes):
+def test_a_bundle_that_hides_the_reduction_does_not_verify(bundled, verify, tmp_path, changes):
     def change(content):
         for one in changes:
             one(content)

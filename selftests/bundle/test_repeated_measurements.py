@@ -27,11 +27,11 @@ def test_a_suspect_may_be_measured_more_often(repeats):
 
 
 @pytest.mark.parametrize("repeats", [EXTENT.repeats - 1, MOST_REPEATS + 1, 10**9])
-def test_but_not_less_often_nor_without_end(repeats):
+def test_a_suspect_may_not_be_measured_less_often_or_without_end(repeats):
     with pytest.raises(NotVerified, match="other sizes or repeats"):
         refused(repeats)
 
 
-def test_nor_with_other_sizes():
+def test_a_suspect_may_not_be_measured_with_other_sizes():
     with pytest.raises(NotVerified, match="other sizes or repeats"):
         refused(EXTENT.repeats, (EXTENT.sizes[0] * 2,))

@@ -28,15 +28,15 @@ def replay(project):
     return replay
 
 
-def said(verdict):
+def decided(verdict):
     return {key: value for key, value in verdict.items() if key not in ("run_id", "evidence")}
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
-def test_a_healthy_run(healthy, replay, workers):
+def test_a_replayed_healthy_run_has_its_verdict(healthy, replay, workers):
     run = replay(healthy.path, *workers)
     assert run.code == 0
-    assert said(run.verdict) == said(healthy.run.verdict)
+    assert decided(run.verdict) == decided(healthy.run.verdict)
     assert run.verdict["evidence"] == "replayed"
     assert run.outcomes == healthy.run.outcomes
     assert "REPLAYED" in run.output
@@ -44,10 +44,10 @@ def test_a_healthy_run(healthy, replay, workers):
     assert run.transcripts.keys() == healthy.run.transcripts.keys()
 
 
-def test_a_red_run(red, replay):
+def test_a_replayed_red_run_has_its_verdict(red, replay):
     run = replay(red.path)
     assert run.code == 1
-    assert said(run.verdict) == said(red.run.verdict)
+    assert decided(run.verdict) == decided(red.run.verdict)
     assert run.outcomes == red.run.outcomes
 
 
@@ -70,9 +70,7 @@ def exchanged(content):
     content[one] = json.dumps(mine).encode()
 
 
-def test_what_verify_refuses_is_refused_or_accepts_nothing(
-    healthy, project, replay, verify, tmp_path
-):
+def test_a_replay_accepts_nothing_that_verify_refuses(healthy, project, replay, verify, tmp_path):
     """Hashes and statement fit: only judging the evidence again shows it."""
     path = forged(healthy.path, tmp_path / "b", exchanged)
     code, _, err = verify(path)
@@ -91,9 +89,9 @@ def test_what_verify_refuses_is_refused_or_accepts_nothing(
     assert "not verified" in run.html.lower()
     metrics = tmp_path / "metrics.prom"
     assert main(["metrics", str(run.latest), "-o", str(metrics)]) == 0
-    said = metrics.read_text()
-    assert 'evidence="not verified"' in said
-    assert [x for x in said.splitlines() if "accepted" in x and x.endswith(" 1")] == []
+    text = metrics.read_text()
+    assert 'evidence="not verified"' in text
+    assert [x for x in text.splitlines() if "accepted" in x and x.endswith(" 1")] == []
     # Nobody can vouch for it.
     assert main(["bundle", str(run.latest), "-o", str(tmp_path / "c"), "--unsigned"]) == 2
 
@@ -121,7 +119,7 @@ def test_a_transcript_that_is_not_there_is_an_error(healthy, replay, tmp_path):
     assert all("there is no transcript" in run.junit[i].message for i in wanting)
 
 
-def test_the_projects_own_limits_if_they_are_named(healthy, project, replay):
+def test_named_limits_of_the_project_judge_the_replay(healthy, project, replay):
     def raise_floor(document):
         for limit in document["measurements"]["host_write_bandwidth"]["limits"]:
             limit["floor"] = 3800.0
@@ -135,7 +133,7 @@ def test_the_projects_own_limits_if_they_are_named(healthy, project, replay):
     }
 
 
-def test_what_does_not_verify_is_not_replayed(healthy, project, tmp_path):
+def test_a_bundle_that_does_not_verify_is_not_replayed(healthy, project, tmp_path):
     def change(content):
         content["run/environment.json"] += b" "
 

@@ -1,4 +1,4 @@
-"""What a run alone shows to be wrong: its files disagree, or its records do not follow."""
+"""The checks of a single run: its files agree, and its records follow from its evidence."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ LATER = Deviation("n1", "RMA 4711", "A. E.", "2999-01-31", cause="gpu-xid")
 
 def refused(run):
     """Where and why a run does not verify."""
-    with pytest.raises(NotVerified) as told:
+    with pytest.raises(NotVerified) as raised:
         checked(run, run.platform())
-    return f"{told.value.where}: {told.value.what}"
+    return f"{raised.value.where}: {raised.value.what}"
 
 
 @pytest.fixture
@@ -43,21 +43,21 @@ def planned(run):
     return list(run.plan().planned)
 
 
-def test_a_run_as_it_was_left_is_judged_anew(run):
+def test_an_unchanged_run_is_judged_anew(run):
     found = checked(run, run.platform())
     assert (found.verdict.verdict, found.verdict.counts.failed) == ("rejected", 2)
     assert found.records == run.records()
 
 
 def test_the_kind_of_evidence_is_that_of_the_nodes(run):
-    said = refused(small.edited(run, "run.json", evidence="simulated"))
-    assert said.startswith("run/run.json: ")
+    message = refused(small.edited(run, "run.json", evidence="simulated"))
+    assert message.startswith("run/run.json: ")
 
 
 @pytest.mark.parametrize("field", ["evidence", "cluster", "platform"])
 def test_the_survey_is_of_this_run(run, field):
-    said = refused(small.edited(run, "environment.json", **{field: "simulated"}))
-    assert said.startswith(f"run/environment.json: has {field} 'simulated'")
+    message = refused(small.edited(run, "environment.json", **{field: "simulated"}))
+    assert message.startswith(f"run/environment.json: has {field} 'simulated'")
 
 
 def test_a_run_that_ended_before_its_survey_has_none(run):
@@ -65,24 +65,24 @@ def test_a_run_that_ended_before_its_survey_has_none(run):
     assert "is recorded as" in refused(FolderContents(run.folder))
 
 
-def test_a_record_that_was_not_planned(run, planned):
-    said = refused(small.edited(run, "run.json", planned=planned[1:]))
-    assert said == f"run/records.jsonl: {planned[0]} was not planned"
+def test_a_record_that_was_not_planned_is_refused(run, planned):
+    message = refused(small.edited(run, "run.json", planned=planned[1:]))
+    assert message == f"run/records.jsonl: {planned[0]} was not planned"
 
 
-def test_a_demand_without_a_record(run, planned):
+def test_a_required_item_without_a_record_is_refused(run, planned):
     name = SETTING.format("n3")
     planned.remove(name)
-    said = refused(small.edited(small.recorded(run, name), "run.json", planned=planned))
-    assert "which the level demands" in said
+    message = refused(small.edited(small.recorded(run, name), "run.json", planned=planned))
+    assert "which the level demands" in message
 
 
-def test_a_closing_item_without_a_record(run, planned):
+def test_a_closing_item_without_a_record_is_refused(run, planned):
     name = LOG.format("n3")
     planned.remove(name)
     small.log_file(run, "n3").unlink()
-    said = refused(small.edited(small.recorded(run, name), "run.json", planned=planned))
-    assert f"has no record of {name}, which the level demands" in said
+    message = refused(small.edited(small.recorded(run, name), "run.json", planned=planned))
+    assert f"has no record of {name}, which the level demands" in message
 
 
 def test_a_part_uses_the_nodes_of_its_places(tmp_path):
@@ -94,7 +94,7 @@ def test_a_part_uses_the_nodes_of_its_places(tmp_path):
         assert refused(other) == "run/run.json: uses other nodes than only n1, with n2 has"
 
 
-def test_the_end_of_a_run_with_deviations_is_behind_its_last_measurement(tmp_path):
+def test_a_run_with_deviations_ends_after_its_last_measurement(tmp_path):
     early = {"ended": "2026-11-23T01:30:00+00:00"}
     late = small.made(tmp_path / "r1", 1, change=early)
     assert checked(late, late.platform()).verdict.verdict == "accepted"
@@ -102,12 +102,12 @@ def test_the_end_of_a_run_with_deviations_is_behind_its_last_measurement(tmp_pat
     assert "was begun at" in refused(given)
 
 
-def test_a_record_that_does_not_fit_its_id(run):
-    said = refused(small.recorded(run, SETTING.format("n3"), rung=1))
-    assert "is on rung 1, but its subject is on rung 0" in said
+def test_a_record_that_does_not_fit_its_id_is_refused(run):
+    message = refused(small.recorded(run, SETTING.format("n3"), rung=1))
+    assert "is on rung 1, but its subject is on rung 0" in message
 
 
-def test_evidence_that_is_missing_or_too_much(run):
+def test_missing_or_surplus_evidence_is_refused(run):
     mine, spare = small.log_file(run, "n1"), small.log_file(run, "n9")
     shutil.copy(mine, spare)
     assert "belongs to no item" in refused(run)
@@ -123,13 +123,13 @@ def test_evidence_that_is_missing_or_too_much(run):
         ("soak/0001/transcripts", "is evidence of a soak that the run did not have"),
     ],
 )
-def test_evidence_of_what_the_run_did_not_do(run, below, why):
+def test_evidence_of_what_the_run_did_not_do_is_refused(run, below, why):
     (run.folder / below).mkdir(parents=True)
     shutil.copy(small.log_file(run, "n1"), run.folder / below)
     assert why in refused(run)
 
 
-def test_a_record_of_a_soak_that_was_not(run, planned):
+def test_a_record_of_a_soak_that_did_not_happen_is_refused(run, planned):
     name = "soak/0001/tests/preflight/test_host.py::test_cpu_governor[n1]"
     lines = (run.folder / "records.jsonl").read_text(encoding="utf-8").splitlines()
     extra = json.loads(lines[0]) | {"id": name}
@@ -142,18 +142,20 @@ def test_a_record_of_a_soak_that_was_not(run, planned):
 
 
 @pytest.mark.parametrize("software", [None, "0.0.1"])
-def test_an_outcome_that_the_evidence_does_not_give(run, software):
+def test_an_outcome_that_the_evidence_does_not_give_is_refused(run, software):
     if software:
         run = small.edited(run, "run.json", software=software)
     name = SETTING.format("n2")
-    said = refused(small.recorded(run, name, outcome="passed", reason="", judgements=[]))
-    assert said == f"run/records.jsonl: {name} is recorded as passed, but its evidence gives failed"
+    message = refused(small.recorded(run, name, outcome="passed", reason="", judgements=[]))
+    assert (
+        message == f"run/records.jsonl: {name} is recorded as passed, but its evidence gives failed"
+    )
 
 
-def test_values_that_the_evidence_does_not_give(run):
+def test_values_that_the_evidence_does_not_give_are_refused(run):
     name = SETTING.format("n1")
-    said = refused(small.recorded(run, name, reason="fine"))
-    assert said.endswith(f"{name} is recorded with values that differ from its evidence")
+    message = refused(small.recorded(run, name, reason="fine"))
+    assert message.endswith(f"{name} is recorded with values that differ from its evidence")
 
 
 OTHERS = ("0.0.1", "9.9.9")
@@ -181,7 +183,7 @@ def test_the_title_of_a_closing_item_is_a_text_too(run):
 
 
 @pytest.mark.parametrize("field", ["reason", "limit"])
-def test_texts_of_judgements_too(run, field):
+def test_texts_of_judgements_are_compared_in_the_same_version_only(run, field):
     name = SETTING.format("n2")
     made = to_plain(run.records()[name].judgements)
     other = small.recorded(run, name, judgements=[one | {field: "x"} for one in made])
@@ -207,7 +209,7 @@ class Held:
         self.shown.append((asked, runs, folder))
 
 
-def test_every_transcript_that_an_item_uses_is_held_against_the_planned_commands(monkeypatch):
+def test_every_transcript_of_an_item_is_compared_with_the_planned_commands(monkeypatch):
     monkeypatch.setattr(run_check, "Commands", Held)
     one, other, log = case("n1", "n2"), case("n2", "n3"), Case("kernel_log", ("n1",), None, ())
     measured = Question(LIMITS, case=one, other=other)
@@ -238,7 +240,7 @@ def test_every_transcript_that_an_item_uses_is_held_against_the_planned_commands
     ]
 
 
-def test_they_are_held_against_them_in_every_run(run, monkeypatch):
+def test_transcripts_are_compared_with_the_commands_in_every_run(run, monkeypatch):
     def refuse(contents, records):
         assert contents is run
         raise NotVerified(f"{len(list(records))} records", where="here")

@@ -76,19 +76,19 @@ def line(options, key):
 
 
 @pytest.mark.parametrize("options", ACCEPTED)
-def test_a_key_that_may_sign(key, options):
+def test_a_valid_key_may_sign(key, options):
     (one,) = read(line(options, key) + " comment")
     assert (one.name, one.unfit) == ("night@site", "")
 
 
 @pytest.mark.parametrize("options", UNFIT)
-def test_a_key_that_may_not(key, options):
+def test_an_invalid_key_may_not_sign(key, options):
     (one,) = read(line(options, key))
     assert one.unfit.startswith(("is valid only after", "was valid only before", "is for the name"))
 
 
 @pytest.mark.parametrize("options", [*REFUSED, "cert-authority"])
-def test_what_is_not_supported_is_refused_with_its_line(key, options):
+def test_an_unsupported_option_is_refused_with_its_line(key, options):
     with pytest.raises(BadInput, match="FILE: line 2: "):
         read("# who may\n" + line(options, key))
 
@@ -107,12 +107,12 @@ def test_what_is_not_supported_is_refused_with_its_line(key, options):
         "night@site ssh-ed448 AAAA",
     ],
 )
-def test_a_line_that_is_no_line_of_a_signer(key, text):
+def test_a_line_without_a_signer_is_refused(key, text):
     with pytest.raises(BadInput, match="FILE: line 1: "):
         read(text.format(public(key)))
 
 
-def test_names_comments_and_keys_of_other_kinds(key):
+def test_names_are_read_and_comments_and_other_keys_skipped(key):
     other = Ed25519PrivateKey.generate().public_key()
     form = serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
     hidden = other.public_bytes(*form).decode()
@@ -130,7 +130,7 @@ def test_a_file_that_is_too_long_is_not_read_in_part(key, tmp_path):
 
 
 @pytest.mark.parametrize("zone", ["UTC", "AAA23:59", "BBB-14"])
-def test_ssh_keygen_says_the_same(key, zone, tmp_path, monkeypatch, cannot_run):
+def test_ssh_keygen_decides_the_same(key, zone, tmp_path, monkeypatch, cannot_run):
     """Of each of these lines, in the zone of the machine; it refuses no more and no fewer."""
     if shutil.which("ssh-keygen") is None:
         cannot_run("there is no ssh-keygen")

@@ -70,9 +70,9 @@ def slowed(number: int) -> Callable[[Files], None]:
     def change(content: Files) -> None:
         name = next(one for one in of_round(content, number) if "host_send_bandwidth" in one)
         data = json.loads(content[name])
-        for said in data["runs"][0][:2]:
-            assert ROW.search(said["stdout"])
-            said["stdout"] = ROW.sub(r"\g<1>1200.00 1200.00 0.000150", said["stdout"])
+        for transcript in data["runs"][0][:2]:
+            assert ROW.search(transcript["stdout"])
+            transcript["stdout"] = ROW.sub(r"\g<1>1200.00 1200.00 0.000150", transcript["stdout"])
         content[name] = json.dumps(data).encode()
 
     return change
@@ -155,11 +155,11 @@ def refused(forge: Forge, *changes: Callable[[Files], object]) -> str:
     return err
 
 
-def test_a_failed_item_that_is_not_told(forge):
+def test_a_failed_item_that_is_left_out_is_found(forge):
     assert "has no record of soak/0002/host_send_bandwidth" in refused(forge, slowed(2))
 
 
-def test_a_record_without_evidence(forge):
+def test_a_soak_record_without_evidence_is_refused(forge):
     def invented(content: Files) -> None:
         lines = content[forger.RECORDS].splitlines()
         record = json.loads(next(x for x in lines if b'"soak/0004/passed' in x))
@@ -176,8 +176,8 @@ ROUND_3_FAILED: Sequence[Callable[[Files], None]] = (slowed(3),)
 
 
 @pytest.mark.parametrize("order", [(1, 2, 4), (1, 2, 4, 3), (2, 1, 3, 4), (1, 2, 2, 4)])
-def test_rounds_that_were_renumbered(forge, order):
-    """A failed round is taken out, or put where nobody looks for it."""
+def test_renumbered_rounds_are_refused(forge, order):
+    """A failed round is removed, or moved to where it is not expected."""
     plan = of_plan(rounds=len(order), said=f"{len(order)}rounds")
     message = refused(forge, *ROUND_3_FAILED, renumbered(*order), plan, JUDGED)
     assert re.search(
@@ -186,12 +186,12 @@ def test_rounds_that_were_renumbered(forge, order):
 
 
 @pytest.mark.parametrize("seed", range(12, 15))
-def test_rounds_of_another_seed(forge, seed):
+def test_rounds_of_another_seed_are_refused(forge, seed):
     message = refused(forge, of_plan(seed=seed), JUDGED)
     assert re.search("belongs to no measurement of its round|before the measurement", message)
 
 
-def test_a_round_that_is_missing_in_the_middle(forge):
+def test_a_round_missing_in_the_middle_is_found(forge):
     with pytest.raises(Exception, match="lacks a round of the soak"):
         forge(without_round(2), JUDGED)
 
@@ -211,7 +211,7 @@ def test_a_measurement_left_out_leaves_its_round_undone(forge):
     assert "incomplete: it stands" in out
 
 
-def test_a_soak_that_the_plan_does_not_have(forge):
+def test_a_soak_that_the_plan_does_not_have_is_refused(forge):
     def change(content: Files) -> None:
         plan = json.loads(content[RUN])
         plan["soak"] = None
@@ -220,13 +220,13 @@ def test_a_soak_that_the_plan_does_not_have(forge):
     assert "is evidence of a soak that the run did not have" in refused(forge, change, JUDGED)
 
 
-def test_all_evidence_left_out(forge):
+def test_a_soak_without_all_its_evidence_is_refused(forge):
     code, out, err = forge(*map(without_round, range(1, ROUNDS + 1)), JUDGED)
     assert (code, err) == (10, "")
     assert "incomplete: it stands" in out
 
 
-def test_another_command_in_a_round(forge):
+def test_another_command_in_a_round_is_refused(forge):
     def change(content: Files) -> None:
         name = of_round(content, 1)[0]
         data = json.loads(content[name])

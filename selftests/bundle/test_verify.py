@@ -45,12 +45,12 @@ def test_it_holds_where_nothing_of_the_project_is(healthy, tmp_path):
 
 def test_a_red_run_is_verified_and_rejected(red, verify):
     code, out, _ = verify(red.path, "--json")
-    said = json.loads(out)
+    report = json.loads(out)
     assert code == 1
-    assert said["verified"] is True
-    assert said["verdict"] == red.run.verdict
-    assert said["items"]["absent"] == 0
-    assert said["items"]["kept"] == red.run.counts["blocked"] > 0
+    assert report["verified"] is True
+    assert report["verdict"] == red.run.verdict
+    assert report["items"]["absent"] == 0
+    assert report["items"]["kept"] == red.run.counts["blocked"] > 0
 
 
 def test_the_statement_is_one_of_in_toto_over_every_file(red):
@@ -339,9 +339,9 @@ def test_other_limits_tell_item_by_item_what_they_change(healthy, verify, tmp_pa
         limit["floor"] = 3800.0
     limits.write_text(json.dumps(document))
     code, out, _ = verify(healthy.path, "--thresholds", limits, "--json")
-    said = json.loads(out)
-    other = said["under_other_limits"]
-    assert (code, said["verdict"]["verdict"]) == (1, "accepted")
+    report = json.loads(out)
+    other = report["under_other_limits"]
+    assert (code, report["verdict"]["verdict"]) == (1, "accepted")
     assert (other["verdict"]["verdict"], other["stands"]) == ("rejected", False)
     assert {one["judged"] for one in other["differences"]} == {"failed"}
     assert all("test_bandwidth[host_write_bandwidth-" in one["id"] for one in other["differences"])

@@ -48,7 +48,7 @@ def with_warp(content, listed):
     edit_json("run/verdict.json", lambda data: data.update(not_limited=listed))(content)
 
 
-def test_what_was_possible_and_not_limited_is_named(healthy, verify, tmp_path):
+def test_possible_tests_without_a_limit_are_named(healthy, verify, tmp_path):
     path = forged(healthy.path, tmp_path / "b", lambda content: with_warp(content, ["warp"]))
     code, out, _ = verify(path)
     assert code == 0
@@ -56,7 +56,7 @@ def test_what_was_possible_and_not_limited_is_named(healthy, verify, tmp_path):
     assert json.loads(verify(path, "--json")[1])["verdict"]["not_limited"] == ["warp"]
 
 
-def test_a_verdict_that_hides_it_does_not_hold(healthy, verify, tmp_path):
+def test_a_verdict_that_hides_possible_tests_does_not_hold(healthy, verify, tmp_path):
     path = forged(healthy.path, tmp_path / "b", lambda content: with_warp(content, []))
     code, _, err = verify(path)
     assert code == 1
@@ -73,7 +73,7 @@ def test_the_verifiers_own_tests_find_what_the_run_did_not_know(healthy, verify,
     assert "possible " not in verify(healthy.path, "--root", tmp_path)[1]
 
 
-def test_a_bundle_from_before_the_tests_were_kept_verifies_and_says_so(healthy, verify, tmp_path):
+def test_a_bundle_from_before_the_tests_were_kept_verifies_with_a_note(healthy, verify, tmp_path):
     def without_needs(data):
         reasons = data.pop("not_applicable")
         del data["not_limited"]

@@ -57,7 +57,7 @@ def fired(railgauge, tmp_path):
         tests = [
             {"eval_time": after, "alertname": name, "exp_alerts": [
                 {"exp_labels": {**labels, **rule["labels"]},
-                 "exp_annotations": {key: told(text, labels, value) for key, text in
+                 "exp_annotations": {key: filled_in(text, labels, value) for key, text in
                                      rule["annotations"].items()}}
                 for labels in due.get(name, ())
             ]}
@@ -82,7 +82,7 @@ def selected(labels):
     return ",".join(f"{name}={json.dumps(text)}" for name, text in labels.items() if text)
 
 
-def told(text, labels, value):
+def filled_in(text, labels, value):
     """The annotation with the labels and the value of the alert in it."""
     text = re.sub(r"{{ \$value[^}]*}}", value, text)
     return re.sub(r"{{ \$labels\.(\w+) }}", lambda found: labels.get(found[1], ""), text)
@@ -105,7 +105,7 @@ def test_an_accepted_run_raises_nothing(run, fired):
     fired({}, run("run", Outcome.PASSED))
 
 
-def test_a_rejected_run_and_each_part_at_fault(run, fired):
+def test_a_rejected_run_and_each_faulty_part_raise_an_alert(run, fired):
     state = {**WHOSE, "state": "rejected"}
     suspected = cause("slow-gpu", "mx02|mx03", "gpu1")
     made = run("run", Outcome.FAILED, cause("slow-gpu", device="gpu3"), suspected)
@@ -120,12 +120,12 @@ def test_an_alert_that_is_not_expected_is_seen(run, fired):
         fired({}, run("run", Outcome.FAILED))
 
 
-def test_a_run_that_could_not_tell(run, fired):
+def test_a_run_that_decided_nothing_raises_an_alert(run, fired):
     fired({"RailgaugeIncomplete": [{**WHOSE, "state": "incomplete"}]}, run("r", Outcome.ERROR))
 
 
 @pytest.mark.parametrize("evidence", [Evidence.SIMULATED, Evidence.REPLAYED])
-def test_what_is_not_of_hardware_raises_nothing_beside_a_run_that_is(run, fired, evidence):
+def test_a_simulated_run_raises_nothing_beside_a_hardware_run(run, fired, evidence):
     at_fault = cause("slow-gpu", device="gpu3")
     lab = run("lab", Outcome.FAILED, at_fault, evidence=evidence, cluster="lab")
     fired({}, lab, run("run", Outcome.PASSED))
@@ -146,13 +146,13 @@ def test_a_gpu_with_a_fault_that_works_is_found_by_its_uuid(run, fired):
     fired(idle, made, beside=[(name, faulty, 0.0), (name, other, 90.0)])
 
 
-def test_a_night_without_a_run(run, fired):
+def test_a_night_without_a_run_raises_an_alert(run, fired):
     fired({}, run("run", Outcome.PASSED), after="25h")
     due, age = {"RailgaugeNoRunSinceYesterday": [WHOSE]}, "1d 2h 58m 29s"
     fired(due, run("later", Outcome.PASSED), after="27h", value=age)
 
 
-def test_two_versions_of_the_suite(run, fired):
+def test_two_versions_of_the_suite_raise_an_alert(run, fired):
     other = ("railgauge_build_info", {"cluster": "c", "level": "smoke", "version": "0.0"}, 1.0)
     fired({}, run("run", Outcome.PASSED), after="20h", beside=[other])
     due = {"RailgaugeVersionsDiffer": [{}]}

@@ -31,10 +31,10 @@ def check(project, name, *options):
 
 def test_a_healthy_lab_is_ready(project, capsys):
     assert check(project, f"hostfiles/lab-{HOMELAB}.yaml", "--json") == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["ready"]
-    assert said["write"] == {}
-    states = {cell["state"] for row in said["nodes"].values() for cell in row.values()}
+    report = json.loads(capsys.readouterr().out)
+    assert report["ready"]
+    assert report["write"] == {}
+    states = {cell["state"] for row in report["nodes"].values() for cell in row.values()}
     assert states == {"ok"}
 
 
@@ -48,11 +48,13 @@ def test_what_nodes_lack_is_shown_and_written(project, tmp_path, capsys):
             program.chmod(0o755)
         _, name = lab.hostfile(project, "# the end\n")
         assert check(project, name, "--write", str(project.folder / "new.yaml")) == 1
-        said = capsys.readouterr().out
-        assert "root   MEND  columbia,viper: sudo -n works and is not in the hostfile" in said
-        assert "write: become: sudo -n" in said
-        assert "MEND  columbia: not on the PATH of a login without a terminal: ib_write_bw" in said
-        assert "do: install ib_write_bw" in said
+        output = capsys.readouterr().out
+        assert "root   MEND  columbia,viper: sudo -n works and is not in the hostfile" in output
+        assert "write: become: sudo -n" in output
+        assert (
+            "MEND  columbia: not on the PATH of a login without a terminal: ib_write_bw" in output
+        )
+        assert "do: install ib_write_bw" in output
         text = (project.folder / "new.yaml").read_text()
         assert "# the end" in text
         assert text.endswith("become: sudo -n\n")
@@ -71,7 +73,7 @@ def test_what_nodes_lack_is_shown_and_written(project, tmp_path, capsys):
         assert lacks == [("columbia", "tools")]
 
 
-def test_nothing_is_asked_for_a_file_that_cannot_be_written(project, capsys):
+def test_no_node_is_asked_if_the_file_cannot_be_written(project, capsys):
     name = f"hostfiles/lab-{HOMELAB}.yaml"
     there = project.folder / "hostfiles" / "there.yaml"
     there.write_text("mine\n")
@@ -85,16 +87,16 @@ def test_nothing_is_asked_for_a_file_that_cannot_be_written(project, capsys):
 
 
 def test_a_plain_list_without_a_platform_is_written_as_a_hostfile(project, capsys):
-    """Nobody listens there: the node is red, and the list can be written all the same."""
+    """Nothing listens there: the node is red, but the hostfile can be written."""
     (project.folder / "hosts").write_text("root@localhost:1024 slots=8\n")
     assert check(project, "hosts", "--write", str(project.folder / "hosts.yaml")) == 1
-    said = capsys.readouterr().out
-    assert "reach  MEND  localhost: no connection to localhost port 1024" in said
-    assert "railgauge platform new NAME --hostfile" in said
+    output = capsys.readouterr().out
+    assert "reach  MEND  localhost: no connection to localhost port 1024" in output
+    assert "railgauge platform new NAME --hostfile" in output
     assert "port: 1024" in (project.folder / "hosts.yaml").read_text()
 
 
-def test_nothing_that_a_node_says_controls_the_terminal(project, monkeypatch, capsys):
+def test_no_text_of_a_node_controls_the_terminal(project, monkeypatch, capsys):
     evil = "\x1b]0;owned\x07\r\nready: \u202e128 nodes \x9b2J"
     lying = site(
         entry=Entry(evil, evil),
@@ -123,8 +125,8 @@ def test_a_thousand_answers_are_a_short_table():
     assert rows[-1] == "not ready: of 1000 cells 500 to mend, 0 not known"
 
 
-def test_its_help_says_what_the_exit_codes_mean(capsys):
+def test_the_help_explains_the_exit_codes(capsys):
     with pytest.raises(SystemExit):
         main(["check", "--help"])
-    said = " ".join(capsys.readouterr().out.split())
-    assert "0 all nodes are ready, 1 something is to be mended or written" in said
+    output = " ".join(capsys.readouterr().out.split())
+    assert "0 all nodes are ready, 1 something is to be mended or written" in output

@@ -78,7 +78,7 @@ def test_parse_reads_standard_input(railgauge, log, monkeypatch):
      TABLE.replace("392.25", "nan"), TABLE.replace("392.25", "inf"),
      TABLE.replace("392.25", "1e999"), TABLE.replace("392.25", "-392.25")],
 )  # fmt: skip
-def test_what_is_no_sound_output_is_json_with_problems_and_not_0(railgauge, log, text):
+def test_a_faulty_output_gives_json_with_problems_and_not_0(railgauge, log, text):
     code, out, _ = railgauge("parse", "perftest", log(text))
     data = json.loads(out, parse_constant=pytest.fail)
     assert code == 10
@@ -104,7 +104,7 @@ def test_a_healthy_table_is_accepted(railgauge, log):
     assert "basis 000: 4.1" in out
 
 
-def test_judge_json(railgauge, log):
+def test_judge_prints_json(railgauge, log):
     code, out, _ = railgauge(*judging(log(TABLE), "--json"))
     data = json.loads(out)
     assert code == 0
@@ -180,7 +180,7 @@ def test_a_platform_with_a_hole_is_refused_before_anything_is_judged(railgauge, 
         ({"unit": "us"}, "bw_average cannot be measured in us"),
     ],
 )
-def test_a_limit_against_the_tool_s_word_is_refused_by_judge_and_plan(
+def test_a_limit_in_the_wrong_direction_is_refused_by_judge_and_plan(
     railgauge, log, tmp_path, changed, says
 ):
     """With only ``floor: 5`` as its limit, a ``latency_us`` of 1000 us once passed."""
@@ -210,7 +210,7 @@ def test_a_limit_against_the_tool_s_word_is_refused_by_judge_and_plan(
         ("[  3]  0.0-10.0 sec  11 GB  9.4 Gb/s\n", "no known test"),
     ],
 )
-def test_what_fits_no_measurement_is_not_judged(railgauge, log, text, says):
+def test_an_output_that_fits_no_measurement_is_not_judged(railgauge, log, text, says):
     code, out, err = railgauge(*judging(log(text)))
     assert (code, out) == (2, "")
     assert says in one_line(err)
@@ -259,7 +259,7 @@ def test_a_copy_that_is_ten_times_slower_at_the_end_is_rejected(railgauge, log, 
 
 
 @needs_transcripts
-def test_no_beginning_of_a_transcript_is_accepted_but_the_whole_table(railgauge, log):
+def test_no_part_of_a_transcript_is_accepted_but_the_whole_table(railgauge, log):
     text = (TRANSCRIPTS / "metax-ib_write_bw-host.txt").read_text()
     end = text.index("392.25") + len("392.25")
     for cut in range(200, end, 67):
@@ -284,7 +284,7 @@ def test_no_beginning_of_a_transcript_is_accepted_but_the_whole_table(railgauge,
         (("lab", "--root", ROOT, "--hostfile", "/none.yaml", "up"), "/none.yaml: cannot be read"),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_line_and_2(railgauge, argv, says):
+def test_bad_input_gives_one_line_and_code_2(railgauge, argv, says):
     code, out, err = railgauge(*argv)
     assert (code, out) == (2, "")
     assert says in one_line(err)
@@ -296,7 +296,7 @@ def test_bad_input_is_one_line_and_2(railgauge, argv, says):
      ("plan", "--hostfile", LAB, "--rounds", "0"), ("plan", "--hostfile", LAB, "--rounds", "x"),
      ("plan", "--hostfile", LAB, "--level", "heroic")],
 )  # fmt: skip
-def test_bad_usage_is_2(railgauge, argv):
+def test_bad_usage_gives_code_2(railgauge, argv):
     code, out, err = railgauge(*argv)
     assert (code, out) == (2, "")
     assert "usage:" in err
@@ -323,7 +323,7 @@ def test_a_command_imports_no_other_command():
     assert sorted(imported) == ["railgauge.cli.parse", "railgauge.cli.text"]
 
 
-def test_help_is_0(railgauge):
+def test_help_gives_code_0(railgauge):
     for argv in (("--help",), ("judge", "--help"), ("--version",)):
         code, out, err = railgauge(*argv)
         assert (code, err) == (0, "")
@@ -333,7 +333,7 @@ def test_help_is_0(railgauge):
 # --- in its own process ---
 
 
-def test_standard_input_and_exit_codes_through_a_shell():
+def test_standard_input_and_exit_codes_work_through_a_shell():
     accepted = console(*judging("-"), stdin=TABLE.encode())
     assert accepted.returncode == 0, accepted.stderr
     rejected = console(*judging("-"), stdin=SLOW.encode())
@@ -355,7 +355,7 @@ def test_a_terminal_that_knows_only_ascii_gets_its_answer(argv):
 
 
 @pytest.mark.parametrize("argv", [("--json",), ()])
-def test_a_reader_that_goes_early_turns_no_rejection_into_0(log, argv):
+def test_a_closed_pipe_turns_no_rejection_into_0(log, argv):
     words = " ".join(map(str, judging(log(SLOW), *argv)))
     shell = (
         f"{sys.executable} -c 'from railgauge.cli import main; raise SystemExit(main())' {words}"

@@ -12,7 +12,7 @@ from testing.core_values import ROOT, one_line
 LAB = ROOT / "hostfiles" / "lab-metax-c500.yaml"
 
 
-def test_plan_json(railgauge):
+def test_plan_prints_json(railgauge):
     code, out, err = railgauge("plan", "--root", ROOT, "--hostfile", LAB, "--json")
     data = json.loads(out)
     assert (code, err) == (0, "")
@@ -39,7 +39,7 @@ def test_plan_json(railgauge):
     assert ":".join(step["nodes"]) in data["rounds"][step["round"] - 1]
 
 
-def test_plan_for_people(railgauge):
+def test_plan_prints_text_for_people(railgauge):
     code, out, _ = railgauge("plan", "--root", ROOT, "--hostfile", LAB, "--level", "smoke")
     assert code == 0
     assert "4 nodes, platform metax-c500, level smoke" in out
@@ -195,7 +195,7 @@ def test_rungs_add_up(railgauge):
     assert set(data["rungs"]) == {str(step["rung"]) for step in data["steps"]}
 
 
-def test_a_run_that_ends_in_time_is_not_complained_about(railgauge):
+def test_a_run_that_ends_in_time_has_no_warning(railgauge):
     _, words, _ = railgauge("plan", "--root", ROOT, "--hostfile", LAB)
     assert "longer than" not in words
 
@@ -256,7 +256,7 @@ def test_the_cost_of_a_run_grows_with_its_items(railgauge, log):
     assert less["basis"].startswith("18 KiB and 3.7 ms an item, ")
 
 
-def test_what_is_left_out_folds_by_reason_and_unfolds(railgauge, log):
+def test_tests_that_are_left_out_are_folded_by_reason(railgauge, log):
     plan = ("plan", "--root", ROOT, "--hostfile", big(log, 4))
     _, folded, _ = railgauge(*plan)
     _, whole, _ = railgauge(*plan, "--all")
@@ -286,7 +286,7 @@ def test_more_rounds_mean_more_steps(railgauge):
     assert counts == [once + rounds * each for rounds in (1, 2, 3)]
 
 
-def test_plan_of_a_plain_hostfile(railgauge, log):
+def test_a_plain_hostfile_can_be_planned(railgauge, log):
     hosts = log("a slots=8\nb slots=8\n", "hosts")
     code, _, err = railgauge("plan", "--root", ROOT, "--hostfile", hosts)
     assert code == 2

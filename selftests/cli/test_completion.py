@@ -26,7 +26,7 @@ TYPED = {
     "triage reports/2026\t": ["triage", "reports/20261130-021500-lab/"],
     "init hostf\t": ["init", "hostfiles/"],
 }  # fmt: skip
-# The files that these shells read when they start, with what EXAMPLE says.
+# The start-up files of these shells, with the lines of EXAMPLE.
 START = {
     "bash": (".bashrc", 'eval "$(cat {script})"'),
     "zsh": (".zshrc", 'autoload -Uz compinit && compinit -u\neval "$(cat {script})"'),
@@ -40,11 +40,11 @@ def scripts(tmp_path_factory):
     folder = tmp_path_factory.mktemp("scripts")
     program = "from railgauge.cli import main; raise SystemExit(main())"
     for shell in SHELLS:
-        said = subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-c", program, "completion", shell],
             capture_output=True, text=True, timeout=60, check=True,
         )  # fmt: skip
-        (folder / shell).write_text(said.stdout)
+        (folder / shell).write_text(done.stdout)
     return folder
 
 
@@ -114,11 +114,11 @@ def test_keys_on_a_terminal_are_completed(scripts, site, shell, keys):
     ],
 )
 def test_fish_completes_a_line(scripts, site, line, found):
-    said = subprocess.run(
+    done = subprocess.run(
         [asked("fish"), "-c", f"source {scripts / 'fish'}; complete -C '{line}'"],
         cwd=site, env=environment(site), capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
-    assert [row.partition("\t")[0] for row in said.stdout.splitlines()] == found
+    assert [row.partition("\t")[0] for row in done.stdout.splitlines()] == found
 
 
 def test_a_shell_that_cannot_be_helped_is_bad_usage(railgauge):
@@ -127,7 +127,7 @@ def test_a_shell_that_cannot_be_helped_is_bad_usage(railgauge):
     assert "invalid choice: 'cmd'" in err
 
 
-def test_json(railgauge, scripts):
+def test_json_has_the_script(railgauge, scripts):
     code, out, _ = railgauge("completion", "bash", "--json")
     assert code == 0
     found = json.loads(out)
@@ -136,8 +136,8 @@ def test_json(railgauge, scripts):
 
 def test_no_other_command_imports_shtab():
     program = "import sys; from railgauge.cli import COMMANDS, parser; parser(COMMANDS)"
-    said = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", f"{program}; print('shtab' in sys.modules)"],
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
-    assert said.stdout == "False\n"
+    assert done.stdout == "False\n"

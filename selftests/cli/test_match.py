@@ -65,11 +65,11 @@ def test_less_than_a_whole_node_is_no_measurement_of_the_platform(h200, each):
 @pytest.mark.parametrize(
     "collective", ["all_gather", "reduce_scatter", "alltoall", "sendrecv", "broadcast", "reduce"]
 )
-def test_every_collective_is_told_from_the_others(h200, collective):
+def test_every_collective_is_distinguished_from_the_others(h200, collective):
     assert found(h200, listed(1, collective=collective)) == {f"node_{collective}"}
 
 
-def test_a_collective_that_the_platform_does_not_measure(h200):
+def test_a_collective_that_the_platform_does_not_measure_fits_nothing(h200):
     assert found(h200, listed(1, collective="hypercube")) == set()
 
 
@@ -109,7 +109,7 @@ def test_rows_that_could_be_of_several_collectives_fit_nothing(h200, ratio):
 
 
 @pytest.mark.parametrize("collective", ["all_gather", "reduce_scatter", "alltoall"])
-def test_what_does_not_say_how_many_nodes_it_ran_on_is_not_guessed(h200, collective):
+def test_a_missing_number_of_nodes_is_not_guessed(h200, collective):
     every = {f"{scope}_{collective}" for scope in ("node", "pair", "group")}
     assert found(h200, output(200.0, 175.0, collective=collective)) == every
 
@@ -118,7 +118,7 @@ def test_no_rows_are_no_measurement(h200):
     assert found(h200, Parsed("ccl-tests", None, ())) == set()
 
 
-def test_the_largest_row_decides_for_there_rounding_is_least(h200):
+def test_the_largest_row_decides_because_its_rounding_is_least(h200):
     rounded = (Sample("algbw", "GB/s", 0.01, 8), Sample("busbw", "GB/s", 0.01, 8))
     parsed = output()
     noisy = Parsed("ccl-tests", None, (*rounded, *parsed.samples))
@@ -136,11 +136,11 @@ def test_the_largest_row_decides_for_there_rounding_is_least(h200):
         ({"memory": "cuda"}, "gpu_write_bandwidth"),
     ],
 )
-def test_perftest_says_its_memory_and_directions(h200, summary, name):
+def test_perftest_reports_its_memory_and_directions(h200, summary, name):
     parsed = Parsed("perftest", None, (), {"command": "ib_write_bw", **summary})
     assert found(h200, parsed) == {name}
 
 
-def test_a_tool_that_says_nothing_of_itself_fits_all_of_its_measurements(h200):
+def test_an_output_without_a_heading_fits_all_measurements_of_its_tool(h200):
     parsed = Parsed("nvbandwidth", None, ())
     assert found(h200, parsed) == {"gpu_copy_bandwidth", "gpu_host_bandwidth"}

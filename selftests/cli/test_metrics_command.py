@@ -124,7 +124,7 @@ def changed(folder, **more):
     return folder
 
 
-def test_a_good_run(railgauge, tmp_path):
+def test_the_metrics_of_a_good_run_are_complete(railgauge, tmp_path):
     code, out, err = railgauge("metrics", folder_of(tmp_path / "run"))
     assert (code, err) == (0, "")
     assert values(out, "railgauge_verdict", "state") == {
@@ -160,7 +160,7 @@ def test_deviations_are_counted_by_what_they_do(railgauge, tmp_path):
     assert "does not follow from its counts" in err
 
 
-def test_a_rejected_run_with_its_cause_and_the_worst_margin_of_each_subject(railgauge, tmp_path):
+def test_a_rejected_run_has_its_cause_and_the_worst_margin_of_each_subject(railgauge, tmp_path):
     items = (
         item(1, Outcome.FAILED, -0.4), item(2, margin=0.1), item(3, margin=0.2, subject="latency"),
     )  # fmt: skip
@@ -189,8 +189,8 @@ def test_a_rejected_run_with_its_cause_and_the_worst_margin_of_each_subject(rail
 def test_names_of_a_run_forge_no_line(railgauge, tmp_path, name, shown):
     items = (item(1, Outcome.FAILED, -0.4, subject=name), item(2, subject="sound"))
     run = folder_of(tmp_path / "run", items, (cause("slow-nic", name, name),), "sound", name)
-    (told,) = json.loads((run / "verdict.json").read_text(encoding="utf-8"))["causes"]
-    changed(run, cluster=name, run_id=name, causes=[{**told, "cause": name}])
+    (report,) = json.loads((run / "verdict.json").read_text(encoding="utf-8"))["causes"]
+    changed(run, cluster=name, run_id=name, causes=[{**report, "cause": name}])
     _, out, _ = railgauge("metrics", run)
     due = name if shown is None else shown
     assert values(out, "railgauge_verdict", "state") == {
@@ -225,7 +225,7 @@ def test_a_part_at_fault_has_the_names_that_other_exporters_know(railgauge, tmp_
 
 
 @pytest.mark.parametrize("text", ["", "node,kind\nmx01,gpu\n", "{", INVENTORY[:-60], "a\0b"])
-def test_a_broken_inventory_is_one_line_or_tells_less(railgauge, tmp_path, text):
+def test_a_broken_inventory_is_one_line_or_gives_fewer_labels(railgauge, tmp_path, text):
     run = folder_of(tmp_path / "run", causes=(cause("slow-gpu", device="gpu3"),))
     put(run, "inventory.csv", text)
     code, out, err = railgauge("metrics", run)
@@ -332,14 +332,14 @@ def test_the_file_is_replaced_in_one_step(railgauge, tmp_path, monkeypatch):
 def test_json_holds_the_same_values(railgauge, tmp_path):
     run = folder_of(tmp_path / "run", causes=(cause(),))
     found = json.loads(railgauge("metrics", run, "--json")[1])
-    said = {
+    expected = {
         family["name"]: {frozenset(p["labels"].items()): p["value"] for p in family["points"]}
         for family in found
     }
-    assert said == parsed(railgauge("metrics", run)[1])
+    assert expected == parsed(railgauge("metrics", run)[1])
 
 
-def test_it_is_utf_8_in_any_locale(tmp_path):
+def test_the_metrics_are_utf_8_in_any_locale(tmp_path):
     run = changed(folder_of(tmp_path / "run"), cluster="é")
     done = subprocess.run(
         [sys.executable, "-c", "from railgauge.cli import main; main()", "metrics", str(run)],

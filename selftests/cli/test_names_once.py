@@ -1,4 +1,4 @@
-"""A file that cannot be used is named once in the line that says so, by every command."""
+"""Every command names a file that cannot be used once, in its one line of error."""
 
 import pytest
 

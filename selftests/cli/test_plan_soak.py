@@ -19,7 +19,7 @@ def planned(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, str
     return (code, *capsys.readouterr())
 
 
-def test_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_plan_describes_the_soak(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = planned(capsys, "--soak", "24h", "--soak-below", "1/168h")
     words = " ".join(out.split())
     assert code == 0
@@ -30,7 +30,7 @@ def test_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert "fewer than one event in 168 h of a node under load: 21.46% confidence" in words
 
 
-def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_plan_of_the_soak(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = planned(capsys, "--soak", "5rounds", "--json")
     soak = json.loads(out)["soak"]
     assert (code, soak["said"], soak["rounds"], soak["allowed_events"]) == (0, "5rounds", 5, 0)
@@ -42,7 +42,9 @@ def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("options", [("--soak", "often"), ("--soak-below", "1/5h")])
-def test_what_cannot_be_meant(capsys: pytest.CaptureFixture[str], options: tuple[str, ...]) -> None:
+def test_an_invalid_soak_is_refused(
+    capsys: pytest.CaptureFixture[str], options: tuple[str, ...]
+) -> None:
     code, out, err = planned(capsys, *options)
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1

@@ -1,4 +1,4 @@
-"""``railgauge platform new``: what it asks back and what it refuses; it writes nothing then."""
+"""``railgauge platform new``: what it asks back and what it refuses without writing a file."""
 
 from __future__ import annotations
 
@@ -58,22 +58,22 @@ def test_gpus_whose_tool_is_not_found_are_asked_back(project, tmp_path, capsys):
     faults = [word for n in nodes for word in ("--fault", f"tool-missing@{n}:nvidia-smi")]
     with standing_lab(tmp_path / "lab", "h200", *faults) as lab:
         assert new(project, lab) == 2
-        said = capsys.readouterr().err
+        output = capsys.readouterr().err
         assert not written(project).exists()
         assert new(project, lab, "--no-gpus") == 0
-    assert "8 of nvidia are on the PCI bus, and nvidia-smi: command not found" in said
-    assert "GPUs of h200-[01-02] are not listed" in said
+    assert "8 of nvidia are on the PCI bus, and nvidia-smi: command not found" in output
+    assert "GPUs of h200-[01-02] are not listed" in output
     assert "gpus" not in json.loads(written(project).read_text())["hardware"]
 
 
 def test_nodes_that_differ_are_asked_back_and_the_answer_is_taken(project, tmp_path, capsys):
     with standing_lab(tmp_path / "lab", HOMELAB, "--fault", "link-rate@columbia:mlx5_0") as lab:
         assert new(project, lab) == 2
-        said = capsys.readouterr().err
-        (line,) = (line for line in said.splitlines() if "mlx5_0" in line)
+        output = capsys.readouterr().err
+        (line,) = (line for line in output.splitlines() if "mlx5_0" in line)
         assert "20 Gb/s InfiniBand, MTU 4096, PCIe 3.0 x16 on columbia" in line
         assert "40 Gb/s InfiniBand, MTU 4096, PCIe 3.0 x16 on viper" in line
-        assert "--like NODE" in said
+        assert "--like NODE" in output
         assert not written(project).exists()
         assert new(project, lab, "--like", "viper") == 0
     document = json.loads(written(project).read_text())
@@ -83,21 +83,21 @@ def test_nodes_that_differ_are_asked_back_and_the_answer_is_taken(project, tmp_p
 def test_a_node_that_gives_no_facts_is_named_and_nothing_is_written(project, tmp_path, capsys):
     with standing_lab(tmp_path / "lab", HOMELAB, "--fault", "unreachable@columbia") as lab:
         assert new(project, lab) == 2
-    said = capsys.readouterr().err
-    assert "no facts of columbia; nothing was written" in said
+    output = capsys.readouterr().err
+    assert "no facts of columbia; nothing was written" in output
     assert not written(project).exists()
 
 
-def test_what_it_tells_is_json_too(project, tmp_path, capsys):
+def test_json_has_the_notes_too(project, tmp_path, capsys):
     with standing_lab(tmp_path / "lab", HOMELAB) as lab:
         assert new(project, lab, "--json") == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["platform"] == "mine"
-    assert said["written"] == str(written(project))
-    assert any(note.startswith("BELOW THE DATA SHEET mlx5_0") for note in said["notes"])
+    report = json.loads(capsys.readouterr().out)
+    assert report["platform"] == "mine"
+    assert report["written"] == str(written(project))
+    assert any(note.startswith("BELOW THE DATA SHEET mlx5_0") for note in report["notes"])
 
 
-def test_a_program_that_a_run_needs_and_a_node_lacks_is_told(project, tmp_path, capsys):
+def test_a_program_that_a_run_needs_and_a_node_lacks_is_reported(project, tmp_path, capsys):
     fault = "tool-missing@viper:ib_write_bw"
     with standing_lab(tmp_path / "lab", HOMELAB, "--fault", fault) as lab:
         assert new(project, lab) == 0

@@ -87,14 +87,14 @@ def test_a_repaired_node_completes_its_sign_off_which_stays_as_it_is(
 ):
     before = digests(signed)
     code, out, _ = requalify(signed.name, "columbia", "--json")
-    told = json.loads(out)
-    assert (code, told["was"], told["found"]) == (0, "rejected", "qualified")
-    assert (told["run"], told["nodes"]) == (signed.name, ["columbia"])
-    assert told["verdict"] == "accepted"
-    completed = json.loads((project.folder / told["folder"] / "verdict.json").read_text())
-    assert completed["verdict"] == told["verdict"]
+    report = json.loads(out)
+    assert (code, report["was"], report["found"]) == (0, "rejected", "qualified")
+    assert (report["run"], report["nodes"]) == (signed.name, ["columbia"])
+    assert report["verdict"] == "accepted"
+    completed = json.loads((project.folder / report["folder"] / "verdict.json").read_text())
+    assert completed["verdict"] == report["verdict"]
     assert [one["state"] for one in completed["deviations"]] == ["matches nothing"]
-    assert [part["run_id"] for part in completed["merged"]] == [signed.name, told["measured"]]
+    assert [part["run_id"] for part in completed["merged"]] == [signed.name, report["measured"]]
     assert digests(signed) == before
 
 
@@ -158,12 +158,12 @@ def test_a_signal_ends_the_measurement_and_leaves_the_sign_off(project, signed, 
 # --- what is refused, before a node is touched ---
 
 
-def test_nodes_that_there_are_not(refused, signed):
+def test_unknown_nodes_are_refused(refused, signed):
     assert f"NODES: mx99 is no node of {signed}" in refused(signed.name, "mx99")
     assert "NODES: " in refused(signed.name, "columbia[")
 
 
-def test_runs_that_there_are_not_or_that_did_not_end(refused, signed, tmp_path):
+def test_unknown_and_unfinished_runs_are_refused(refused, signed, tmp_path):
     assert "nothing is neither a run nor a bundle" in refused("nothing", "columbia")
     begun = tmp_path / "begun"
     shutil.copytree(signed, begun)
@@ -171,7 +171,7 @@ def test_runs_that_there_are_not_or_that_did_not_end(refused, signed, tmp_path):
     assert "has no manifest.json: the run did not end" in refused(begun, "columbia")
 
 
-def test_a_run_that_was_changed(refused, signed, tmp_path):
+def test_a_run_that_was_changed_is_refused(refused, signed, tmp_path):
     changed = tmp_path / "changed"
     shutil.copytree(signed, changed)
     records = changed / "records.jsonl"
@@ -182,16 +182,16 @@ def test_a_run_that_was_changed(refused, signed, tmp_path):
 def test_a_run_of_some_nodes_is_no_sign_off(refused, project):
     done = project.run(*PLAIN, "--only", "columbia", "--partners", "viper")
     assert done.code == 0, done.output
-    said = refused("latest", "columbia")
-    assert "is only columbia, with viper, and no sign-off" in said
+    message = refused("latest", "columbia")
+    assert "is only columbia, with viper, and no sign-off" in message
 
 
-def test_a_run_without_a_good_partner(refused, signed):
-    said = refused(signed.name, "viper,columbia,prometheus")
-    assert "shows no node to be good" in said
+def test_a_run_without_a_good_partner_is_refused(refused, signed):
+    message = refused(signed.name, "viper,columbia,prometheus")
+    assert "shows no node to be good" in message
 
 
-def test_a_run_under_another_hostfile_or_other_limits(refused, project, signed):
+def test_a_run_under_another_hostfile_or_other_limits_is_refused(refused, project, signed):
     for name, change in (
         (HOMELAB[1], lambda text: f"# another one\n{text}"),
         ("thresholds/connectx4-homelab.json", lambda text: text.replace("Three nodes", "3 nodes")),
@@ -200,13 +200,13 @@ def test_a_run_under_another_hostfile_or_other_limits(refused, project, signed):
         kept = path.read_text(encoding="utf-8")
         path.write_text(change(kept), encoding="utf-8")
         try:
-            said = refused(signed.name, "columbia")
+            message = refused(signed.name, "columbia")
         finally:
             path.write_text(kept, encoding="utf-8")
-        assert f"{name}: is not as it was in the run" in said
+        assert f"{name}: is not as it was in the run" in message
     metax = str(project.folder / "hostfiles" / "lab-metax-c500.yaml")
-    said = refused(signed.name, "columbia", "--hostfile", metax)
-    assert f"{metax}: is not as it was in the run" in said
+    message = refused(signed.name, "columbia", "--hostfile", metax)
+    assert f"{metax}: is not as it was in the run" in message
 
 
 def test_a_hostfile_that_is_none_of_the_site_has_to_be_named(refused, signed, tmp_path, railgauge):

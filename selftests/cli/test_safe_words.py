@@ -1,4 +1,4 @@
-"""What strangers wrote moves no cursor and tells no secret on the terminal of a command."""
+"""Untrusted text moves no cursor and shows no secret on the terminal of a command."""
 
 import json
 
@@ -22,23 +22,23 @@ def test_no_control_character_of_a_log_reaches_the_terminal(tool, tmp_path, caps
     path = tmp_path / "log.txt"
     path.write_text(f"{LOG}Couldn't connect to {HOSTILE}:18515\n", encoding="utf-8")
     assert main(["parse", tool, str(path)]) == 10
-    said = capsys.readouterr().out
-    assert {c for c in said if not c.isprintable()} <= {"\n"}
-    assert "seen" in str(json.loads(said)["problems"])
+    output = capsys.readouterr().out
+    assert {c for c in output if not c.isprintable()} <= {"\n"}
+    assert "seen" in str(json.loads(output)["problems"])
 
 
 def test_no_control_character_of_an_argument_reaches_the_terminal(capsys):
     with pytest.raises(SystemExit):
         main(["triage", "a", HOSTILE])
-    said = capsys.readouterr().err
-    assert "seen" in said
-    assert {c for c in said if not c.isprintable()} <= {"\n"}
+    output = capsys.readouterr().err
+    assert "seen" in output
+    assert {c for c in output if not c.isprintable()} <= {"\n"}
 
 
 def test_an_error_repeats_no_secret_of_a_hostfile(tmp_path, capsys):
     path = tmp_path / "c.yaml"
     path.write_text("cluster: c\nplatform: h200\nnodes: n1\ntransport: ssh --token hunT3rq7Z\n")
     assert main(["plan", "--hostfile", str(path), "--root", str(ROOT)]) == 2
-    said = capsys.readouterr().err
-    assert "ssh --token [secret]" in said
-    assert "q7Z" not in said
+    output = capsys.readouterr().err
+    assert "ssh --token [secret]" in output
+    assert "q7Z" not in output

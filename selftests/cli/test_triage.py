@@ -54,7 +54,7 @@ def run_folder(tmp_path):
     return write
 
 
-def test_the_table_says_what_to_do_at_each_node(railgauge, run_folder):
+def test_the_table_lists_what_to_do_at_each_node(railgauge, run_folder):
     code, out, err = railgauge("triage", run_folder())
     assert (code, err) == (1, "")
     assert out.splitlines() == [
@@ -102,13 +102,13 @@ def test_csv_has_a_row_for_each_cause_at_each_node(railgauge, run_folder):
     ]  # fmt: skip
 
 
-def test_csv_says_on_stderr_what_is_left_out(railgauge, run_folder):
+def test_csv_prints_on_stderr_what_is_left_out(railgauge, run_folder):
     _, out, err = railgauge("triage", run_folder(), "--format", "csv")
     assert "1 cause is left out: several parts are suspects" in err
     assert "left out" not in out
 
 
-def test_kubernetes_cordons(railgauge, run_folder):
+def test_kubernetes_nodes_are_cordoned(railgauge, run_folder):
     out = railgauge("triage", run_folder(), "--format", "kubernetes")[1]
     assert [line for line in out.splitlines() if line[0] != "#"] == ["kubectl cordon n2"]
 
@@ -142,7 +142,7 @@ def test_an_accepted_run_has_nothing_to_do(railgauge, run_folder):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "expected"),
     [
         ({"causes": {}}, "causes: should be a list"),
         ({"causes": ["x"]}, "causes[0]: should be an object"),
@@ -157,24 +157,24 @@ def test_an_accepted_run_has_nothing_to_do(railgauge, run_folder):
         ({"run_id": 3}, "verdict.json: run_id: should be text"),
     ],
 )
-def test_a_verdict_that_is_none_gives_one_line(railgauge, run_folder, change, said):
+def test_a_verdict_that_is_none_gives_one_line(railgauge, run_folder, change, expected):
     code, out, err = railgauge("triage", run_folder(**change))
     assert (code, out) == (2, "")
-    assert said in one_line(err)
+    assert expected in one_line(err)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [("", "is no JSON"), ("[]", "is no object"), ("3", "is no object"), ("{", "is no JSON"),
      ('"too large"', "is no object"), ("[" * 100_000, "is no JSON"), ("\xff", "is no JSON")],
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["verdict.json", "cluster.json"])
-def test_a_file_that_is_no_object_gives_one_line(railgauge, run_folder, name, text, said):
+def test_a_file_that_is_no_object_gives_one_line(railgauge, run_folder, name, text, expected):
     folder = run_folder()
     (folder / name).write_bytes(text.encode("latin-1"))
     code, out, err = railgauge("triage", folder)
     assert (code, out) == (2, "")
-    assert said in one_line(err)
+    assert expected in one_line(err)
     assert name in err
 
 

@@ -1,4 +1,4 @@
-"""What was made of the cases at the last few places is kept, and no more."""
+"""Values of the cases at the last few places are kept, and no others."""
 
 from railgauge.core.case_cache import CaseCache, made_once
 from railgauge.core.model import Case, Pairing

@@ -1,4 +1,4 @@
-"""Values become plain data and back; wrong data is refused with its location."""
+"""Values are converted to plain data and back; wrong data is refused with its location."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ITEM = ItemRecord(
 )  # fmt: skip
 
 
-def test_there_and_back_through_json():
+def test_values_come_back_through_json_as_they_were():
     assert from_plain(ItemRecord, json.loads(json.dumps(to_plain(ITEM)))) == ITEM
 
 
@@ -47,7 +47,7 @@ def test_only_the_simplest_types_are_written():
 @given(
     st.builds(Case, st.text(), st.tuples(st.text()), st.none(), st.tuples(st.integers(0, 2**60)))
 )
-def test_any_case_there_and_back(case):
+def test_any_case_comes_back_as_it_was(case):
     assert from_plain(Case, to_plain(case)) == case
 
 
@@ -89,7 +89,7 @@ def test_what_is_no_object_is_refused(data):
         from_plain(ItemRecord, data)
 
 
-def test_of_several_faults_an_unknown_field_is_named_first():
+def test_an_unknown_field_is_named_before_other_faults():
     data = {key: value for key, value in to_plain(ITEM).items() if key != "id"}
     with pytest.raises(BadInput, match=r"^has no field 'id'$"):
         from_plain(ItemRecord, data | {"rung": "1"})
@@ -107,7 +107,7 @@ def test_a_file_that_is_nested_without_end_is_refused():
     assert len(str(caught.value)) < 300
 
 
-def test_a_long_list_of_faults_costs_one():
+def test_a_long_list_of_faults_is_read_up_to_the_first():
     """A file of one gigabyte can hold a hundred million of them."""
     began = time.process_time()
     with pytest.raises(BadInput, match="should be text") as caught:
@@ -116,7 +116,7 @@ def test_a_long_list_of_faults_costs_one():
     assert time.process_time() - began < 1, "all faults were gathered"
 
 
-def test_an_error_travels_as_what_it_was():
+def test_an_error_comes_back_with_its_kind():
     lost = NodeUnreachable("no route", where="a", remedy="look")
     again = from_plain(NoEvidence, to_plain(lost))
     assert (type(again), str(again)) == (NodeUnreachable, "a: no route; look")
@@ -125,12 +125,12 @@ def test_an_error_travels_as_what_it_was():
 
 
 @pytest.mark.parametrize("data", [{"kind": "tool"}, "tool", {**dict.fromkeys("kwr", "")}])
-def test_an_error_that_is_none_is_refused(data):
+def test_data_that_are_no_error_are_refused(data):
     with pytest.raises(BadInput):
         from_plain(NoEvidence, data)
 
 
-def test_numbers_of_a_node_may_be_beyond_all_measure():
+def test_numbers_of_a_node_may_be_of_any_size():
     """A counter that a device lacks often reads as all ones; it is judged, not refused."""
     facts = {**to_plain(Judgement("x", Outcome.PASSED, "", "", "")), "worst": 2**64 - 1}
     assert from_plain(Judgement, facts, any_number=True).worst == 2**64 - 1

@@ -1,4 +1,4 @@
-"""Which errors say that this machine has run out of something, as values and as text."""
+"""Errors that show that this machine has run out of a resource, as values and as text."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from railgauge.core import exhaustion
 from railgauge.core.errors import Exhausted, NodeUnreachable, NoEvidence
 from railgauge.core.exhaustion import (
     no_fault_of_a_node,
-    said_to_have_run_out,
     what_ran_out,
+    what_ran_out_in,
 )
 
 LACKS = {
@@ -53,30 +53,30 @@ except MemoryError:
 try:
     thread.start()
     thread.join()
-    said = "ran"
+    result = "ran"
 except (MemoryError, RuntimeError) as error:
     filled.clear()
-    said = type(error).__name__
-print(said)
+    result = type(error).__name__
+print(result)
 """
 
 
 @pytest.mark.parametrize("name", list(LACKS))
-def test_what_ran_out_is_known_also_behind_other_errors_and_in_text(name: str) -> None:
+def test_the_exhausted_resource_is_found_behind_other_errors_and_in_text(name: str) -> None:
     lack = LACKS[name]
     with pytest.raises(NodeUnreachable) as caught:
         raise NodeUnreachable("no connection") from lack
-    said = what_ran_out(lack)
-    assert said.startswith(name.rstrip(", "))
-    assert what_ran_out(caught.value) == said
+    text = what_ran_out(lack)
+    assert text.startswith(name.rstrip(", "))
+    assert what_ran_out(caught.value) == text
     for error in (lack, caught.value):
-        assert said_to_have_run_out("".join(traceback.format_exception(error))) == said
+        assert what_ran_out_in("".join(traceback.format_exception(error))) == text
 
 
 @pytest.mark.parametrize("error", OTHERS, ids=repr)
-def test_other_errors_are_none(error: Exception) -> None:
+def test_other_errors_show_no_exhausted_resource(error: Exception) -> None:
     assert what_ran_out(error) == ""
-    assert said_to_have_run_out("".join(traceback.format_exception(error))) == ""
+    assert what_ran_out_in("".join(traceback.format_exception(error))) == ""
     with pytest.raises(type(error)), no_fault_of_a_node():
         raise error
 
@@ -90,7 +90,7 @@ def test_a_node_is_not_unreachable_because_this_machine_lacks_something() -> Non
 def test_a_thread_that_dies_before_it_begins_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As without memory: its starter waited for ever for the word that it has begun."""
+    """As without memory: its starter waited forever for the signal that it has begun."""
 
     def dies(_thread: threading.Thread) -> None:
         sys.exit()
@@ -118,20 +118,20 @@ def test_threads_begin_and_end_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
         assert list(pool.map(abs, [-1, -2])) == [1, 2]
 
 
-def test_without_memory_every_start_of_a_thread_ends() -> None:
+def test_every_start_of_a_thread_ends_without_memory() -> None:
     """With little more than its stack a thread is made, and dies before it begins."""
-    said: dict[int, str] = {}
+    result: dict[int, str] = {}
 
     def is_made(pages: int) -> bool:
-        said[pages] = subprocess.run(
+        result[pages] = subprocess.run(
             [sys.executable, "-c", STARTS_A_THREAD, str(pages * 4096)],
             capture_output=True, text=True, check=False, timeout=60,
         ).stdout.strip()  # fmt: skip
-        return said[pages] != "RuntimeError"
+        return result[pages] != "RuntimeError"
 
     first = bisect_left(range(64), True, key=is_made)
-    assert set(said.values()) <= {"RuntimeError", "MemoryError", "ran"}, said
-    assert first < 64, said
+    assert set(result.values()) <= {"RuntimeError", "MemoryError", "ran"}, result
+    assert first < 64, result
 
 
 def test_errors_in_a_circle_end() -> None:

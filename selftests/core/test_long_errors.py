@@ -19,7 +19,7 @@ def test_the_text_of_an_error_has_an_end(kind):
     assert to_json(from_json(to_json(error))) == to_json(error)
 
 
-def test_a_short_one_stays():
+def test_a_short_error_stays():
     assert cut("a" * 4000) == "a" * 4000
     assert str(BadInput("a", where="b", remedy="c")) == "b: a; c"
 

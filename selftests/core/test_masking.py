@@ -49,18 +49,18 @@ def twice(value: str) -> str:
 )
 @pytest.mark.parametrize("value", [HARD, PEM])
 def test_a_value_is_masked_however_a_program_writes_it(write, value: str):
-    said = knowing(SITE_TOKEN=value).text(f"got {write(value)} there")
-    assert MASK in said
-    assert not any(part in said for part in ("q7Z", "Ab3", "Cd5", "QWIz", "Q2Q1", "cTda")), said
+    masked = knowing(SITE_TOKEN=value).text(f"got {write(value)} there")
+    assert MASK in masked
+    assert not any(part in masked for part in ("q7Z", "Ab3", "Cd5", "QWIz", "Q2Q1", "cTda")), masked
 
 
 @pytest.mark.parametrize("before", ["", "a", "ab", "abc"])
 @pytest.mark.parametrize("after", ["", "a", "ab"])
 def test_a_value_is_masked_within_a_text_that_is_coded_as_a_whole(before: str, after: str):
     coded = base64.b64encode(f"{before}hunT3rq7Z+x/{after}".encode()).decode()
-    said = knowing(SITE_TOKEN="hunT3rq7Z+x/").text(f"Basic {coded}")
-    assert coded[5:13] not in said
-    assert MASK in said
+    masked = knowing(SITE_TOKEN="hunT3rq7Z+x/").text(f"Basic {coded}")
+    assert coded[5:13] not in masked
+    assert MASK in masked
 
 
 def test_a_value_of_several_lines_is_masked_where_something_stands_before_each():
@@ -82,9 +82,9 @@ def test_a_value_of_several_lines_is_masked_where_something_stands_before_each()
 def test_the_copy_of_a_hostfile_holds_no_value_however_it_is_written(text: str):
     mask = Mask()
     mask.learn(yaml.safe_load(text))
-    said = mask.text(text)
-    assert MASK in said
-    assert not any(part in said for part in ("q7Z", "Ab3/", "Cd5+"))
+    masked = mask.text(text)
+    assert MASK in masked
+    assert not any(part in masked for part in ("q7Z", "Ab3/", "Cd5+"))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_the_copy_of_a_hostfile_holds_no_value_however_it_is_written(text: str):
         "pytest\x1f--operator\x1ftoken=Pa55-word",
     ],
 )
-def test_what_the_user_gives_away_is_known_from_then_on(data: object):
+def test_a_secret_in_the_users_data_is_known_from_then_on(data: object):
     mask = Mask()
     assert mask.text("login with Pa55-word") == "login with Pa55-word"
     mask.learn(data)
@@ -133,30 +133,30 @@ def test_a_mask_is_no_secret():
     assert mask.text(f"a {MASK} b secret c]") == f"a {MASK} b secret c]"
 
 
-def test_what_is_masked_stays_so_when_more_is_known():
+def test_a_masked_text_stays_masked_when_more_is_known():
     mask = knowing(SITE_TOKEN="hunT3rq7Z")
-    said = mask.text("token=hunT3rq7Z and hunT3rq7Z")
+    masked = mask.text("token=hunT3rq7Z and hunT3rq7Z")
     mask.know({"OTHER_TOKEN": "another-1"})
-    assert mask.text(said) == said == f"token={MASK} and {MASK}"
+    assert mask.text(masked) == masked == f"token={MASK} and {MASK}"
     assert mask.text("another-1") == MASK
 
 
-def test_a_mask_does_not_tell_the_length():
-    said = {Mask().text(f"DB_PASS={'xY3' * n}") for n in range(1, 20)}
-    assert said == {f"DB_PASS={MASK}"}
+def test_a_mask_does_not_show_the_length():
+    masked = {Mask().text(f"DB_PASS={'xY3' * n}") for n in range(1, 20)}
+    assert masked == {f"DB_PASS={MASK}"}
 
 
-def test_what_recurs_is_masked_and_counted_each_time():
+def test_a_recurring_text_is_masked_and_counted_each_time():
     mask = knowing(SITE_TOKEN="s3cret-value")
-    said = mask.data(["innocent", "token=abc123", "has s3cret-value"] * 3)
-    assert said == ["innocent", f"token={MASK}", f"has {MASK}"] * 3
+    masked = mask.data(["innocent", "token=abc123", "has s3cret-value"] * 3)
+    assert masked == ["innocent", f"token={MASK}", f"has {MASK}"] * 3
     assert mask.counts["secret value"] == mask.counts["secret variable"] == 3
 
 
 def test_a_field_with_a_secret_name_is_masked_whatever_it_holds():
     data = {"environment": {"API_TOKEN": 'a"b\\c'}, "stdout": 'password="x y" ok\nnext'}
-    said = Mask().data(data)
-    assert said == {"environment": {"API_TOKEN": MASK}, "stdout": f"password={MASK} ok\nnext"}
+    masked = Mask().data(data)
+    assert masked == {"environment": {"API_TOKEN": MASK}, "stdout": f"password={MASK} ok\nnext"}
 
 
 def test_rows_cost_next_to_nothing():

@@ -76,13 +76,13 @@ def test_names_of_few_nodes_are_as_they_were():
 
 
 @pytest.mark.parametrize("names", [MANY, STRANGERS, ("a", "b"), ("rack1-n1", "rack2-n1", "x")])
-def test_what_stands_for_several_nodes_can_be_read_back(names):
+def test_a_name_of_several_nodes_can_be_read_back(names):
     assert nodes_of(naming.folded(names)) == set(names)
     assert nodes_of(naming.among(names)) == set(names)
 
 
 @pytest.mark.parametrize("names", [MANY, STRANGERS], ids=["numbered", "strangers"])
-def test_a_cause_on_forty_nodes_is_told_in_few_words(names):
+def test_a_cause_on_forty_nodes_is_reported_in_few_words(names):
     assert len(str(Where(naming.among(names), "mlx5_0"))) <= 80
     assert str(Where("n1|n2")) == "n1|n2"
 
@@ -97,7 +97,7 @@ FOLDED = {
 
 
 @pytest.mark.parametrize("names", FOLDED.values(), ids=FOLDED)
-def test_no_name_of_a_host_stays_in_what_was_folded(names):
+def test_no_name_of_a_host_stays_in_a_folded_set(names):
     """A redacted name holds the pseudonyms of all nodes and no part of their real names."""
     pseudonyms = Pseudonyms(names)
     stand_ins = {pseudonyms.text(name, Counter()) for name in names}

@@ -1,4 +1,4 @@
-"""What the name of a node is: all that DNS can hold, and nothing that means something else."""
+"""Names of nodes: all that DNS can hold, and nothing with another meaning."""
 
 import re
 import unicodedata
@@ -42,7 +42,7 @@ def test_a_name_that_dns_can_hold_is_a_name(name):
         (unicodedata.normalize("NFD", "bücher"), "is read as 'b\\xfccher' in DNS"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_a_name_says_why(name, why):
+def test_a_text_that_cannot_be_a_name_is_refused_with_the_reason(name, why):
     assert why_not(name).startswith(why)
     assert why_not(name).isprintable()
 
@@ -63,7 +63,7 @@ def test_names_are_read_back_from_a_set_of_nodes(words):
 
 
 @given(st.text(max_size=20))
-def test_no_name_has_what_ids_and_sets_are_made_of(text):
+def test_no_name_has_a_separator_of_ids_or_sets(text):
     if is_name(text):
         assert not set(text) & set("@~:,|[]/\\ &!^*%'\"$`;\n")
         assert text.isprintable()

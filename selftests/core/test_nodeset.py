@@ -36,6 +36,6 @@ def test_names(text, names):
         "x" * 200_000,
     ],
 )
-def test_more_than_anybody_has_is_refused_before_it_is_expanded(text):
+def test_a_set_of_too_many_nodes_is_refused_before_it_is_expanded(text):
     with pytest.raises(BadInput):
         expanded(text, 4)

@@ -1,4 +1,4 @@
-"""What an object is asked again and again is worked out once."""
+"""A result that an object is asked for repeatedly is computed once."""
 
 import pytest
 

@@ -71,13 +71,13 @@ def test_no_parser_spells_a_kind_as_text():
     assert not spelled
 
 
-def test_what_is_raised_as_an_error_has_an_error_of_its_own():
+def test_kinds_that_are_raised_have_an_error_of_their_own():
     found = set(failed())
     assert len(found) > 20  # the walk does find calls
     assert not {name for name in found if ProblemKind[name].error is ToolError}
 
 
-def test_what_is_only_warned_of_has_none():
+def test_kinds_that_are_only_warnings_have_none():
     # What casts a doubt on an output is an error where the output is judged.
     only = set(warned()) - set(failed()) - {kind.name for kind in DOUBTS}
     assert "WAIVED" in only

@@ -29,7 +29,7 @@ def test_a_programs_own_path_counts_before_that_of_its_tool(name: str, path: str
     assert located(TOOLS, name, ("perftest",)) == path
 
 
-def test_without_a_path_it_is_sought_on_the_path() -> None:
+def test_a_program_without_a_declared_path_is_searched_on_the_path() -> None:
     assert located({}, "ib_write_bw", ("perftest",)) == "ib_write_bw"
 
 

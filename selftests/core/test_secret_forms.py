@@ -1,4 +1,4 @@
-"""A secret with a telling name or form is masked however it is written, and no figure is."""
+"""A secret with a known name or form is masked however it is written, and no value of a tool is."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def written(block: str) -> list[str]:
     return [line for line in plain.split("\n") if line]
 
 
-def is_left(said: str) -> bool:
-    return any(part in said for part in LEFT)
+def is_left(masked: str) -> bool:
+    return any(part in masked for part in LEFT)
 
 
 def test_there_are_hundreds_of_ways_and_sixty_kinds():
@@ -38,10 +38,10 @@ def test_there_are_hundreds_of_ways_and_sixty_kinds():
 @pytest.mark.parametrize("text", written(BY_NAME))
 def test_a_name_gives_its_value_away(text: str):
     for around in ("{}", "  {}", "[12.5] node03: {}", "a\n{}\nb"):
-        said = Mask().text(around.replace("{}", text))
-        assert not is_left(said), said
-        assert MASK in said
-        assert Mask().text(said) == said
+        masked = Mask().text(around.replace("{}", text))
+        assert not is_left(masked), masked
+        assert MASK in masked
+        assert Mask().text(masked) == masked
 
 
 def test_the_rest_is_known_not_to_be_masked_unless_the_value_is_known():
@@ -62,11 +62,11 @@ def test_a_value_that_is_known_is_masked_in_all_ways():
 def test_a_secret_is_masked_wherever_it_stands(planted: Planted):
     for around in AROUND:
         mask = Mask()
-        said = mask.text(around.format(planted.text))
-        assert planted.value not in said
-        assert MASK in said
+        masked = mask.text(around.format(planted.text))
+        assert planted.value not in masked
+        assert MASK in masked
         assert mask.counts.total() >= 1
-        assert Mask().text(said) == said
+        assert Mask().text(masked) == masked
 
 
 _CLEAN = "".join(f"65536  5000  {n}.25  390.1  0.7\n" for n in range(40))
@@ -77,20 +77,20 @@ def test_a_secret_among_lines_that_were_seen_before_is_masked(planted: Planted):
     mask = Mask()
     assert mask.text(_CLEAN) == _CLEAN
     for end in ("", "once more\n"):
-        said = mask.text(f"{_CLEAN}{planted.text}\n{_CLEAN}{end}")
-        assert planted.value not in said
-        assert said.startswith(_CLEAN)
-        assert said.endswith(f"{_CLEAN}{end}")
+        masked = mask.text(f"{_CLEAN}{planted.text}\n{_CLEAN}{end}")
+        assert planted.value not in masked
+        assert masked.startswith(_CLEAN)
+        assert masked.endswith(f"{_CLEAN}{end}")
 
 
 @pytest.mark.parametrize("planted", KINDS, ids=lambda planted: planted.kind)
 def test_a_secret_is_masked_in_the_words_of_a_command(planted: Planted):
     words = [planted.text] if planted.kind == "private key" else planted.text.split(" ")
     argv = ("tool", *words, "--size", "8")
-    said = Mask().words(argv)
-    assert planted.value not in " ".join(said)
-    assert len(said) == len(argv)
-    assert said[-2:] == ("--size", "8")
+    masked = Mask().words(argv)
+    assert planted.value not in " ".join(masked)
+    assert len(masked) == len(argv)
+    assert masked[-2:] == ("--size", "8")
 
 
 def test_a_word_with_blanks_is_masked_whole():
@@ -100,8 +100,8 @@ def test_a_word_with_blanks_is_masked_whole():
 
 @pytest.mark.parametrize("rest", ["a,{}", "a;{}", "a&{}", "a<{}", "a'{}", r"a\ {}"])
 def test_the_value_in_a_line_of_env_is_all_that_follows(rest: str):
-    said = Mask().text(f"SHELL=/bin/sh\nHF_TOKEN={rest.format('hunT3rq7Z')}\nHOME=/root\n")
-    assert said == f"SHELL=/bin/sh\nHF_TOKEN={MASK}\nHOME=/root\n"
+    masked = Mask().text(f"SHELL=/bin/sh\nHF_TOKEN={rest.format('hunT3rq7Z')}\nHOME=/root\n")
+    assert masked == f"SHELL=/bin/sh\nHF_TOKEN={MASK}\nHOME=/root\n"
 
 
 @pytest.mark.parametrize("name", ["HF_TOKEN", "DB_PASS", "accessToken", "API_KEY"])
@@ -110,12 +110,12 @@ def test_the_value_in_a_line_of_env_is_all_that_follows(rest: str):
 )
 @pytest.mark.parametrize("separators", [(", ", ": "), (",", ":")])
 def test_a_mask_leaves_a_document_what_it_is(name: str, value: str, separators: tuple[str, str]):
-    """The whole environment is in the JSON of nccl-tests: what stands beside a secret is kept."""
+    """The whole environment is in the JSON of nccl-tests: the text beside a secret is kept."""
     document = {"env": ["A=1", f"{name}={value}", "B=2"], "args": f"{name}={value}", "c": [1, 2]}
-    said = json.loads(Mask().text(json.dumps(document, separators=separators)))
-    assert "q7Z" not in str(said)
-    assert (said["env"][0], said["env"][2], said["c"]) == ("A=1", "B=2", [1, 2])
-    assert said["env"][1].startswith(f"{name}=")
+    masked = json.loads(Mask().text(json.dumps(document, separators=separators)))
+    assert "q7Z" not in str(masked)
+    assert (masked["env"][0], masked["env"][2], masked["c"]) == ("A=1", "B=2", [1, 2])
+    assert masked["env"][1].startswith(f"{name}=")
 
 
 @pytest.mark.parametrize(
@@ -129,11 +129,11 @@ def test_a_mask_leaves_a_document_what_it_is(name: str, value: str, separators: 
     ],
 )
 @pytest.mark.parametrize("indent", [None, 2])
-def test_a_document_stays_one(document, indent):
-    said = Mask().text(json.dumps(document, indent=indent))
-    assert not is_left(said), said
-    assert list(json.loads(said)) == list(document)
-    assert "kept" in said
+def test_a_masked_document_stays_one(document, indent):
+    masked = Mask().text(json.dumps(document, indent=indent))
+    assert not is_left(masked), masked
+    assert list(json.loads(masked)) == list(document)
+    assert "kept" in masked
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -174,7 +174,7 @@ HARMLESS = (
 
 
 @pytest.mark.parametrize("text", HARMLESS)
-def test_what_is_no_secret_stays(text: str):
+def test_texts_without_a_secret_stay(text: str):
     assert Mask().text(text) == text
 
 
@@ -183,7 +183,7 @@ FOLDERS = [SHARED / name for name in ("transcripts", "corpus", "seeds")]
 
 @pytest.mark.skipif(not FOLDERS[0].is_dir(), reason="the shared documents are not here")
 def test_no_recorded_output_of_a_tool_changes():
-    """What does not change is parsed alike; masked figures would be missing, or others."""
+    """An unchanged output is parsed as before; masked values would be missing or wrong."""
     paths = [path for folder in FOLDERS for path in folder.rglob("*") if path.is_file()]
     given = [path.read_text(encoding="utf-8", errors="replace") for path in paths]
     assert len(given) > 100
@@ -225,10 +225,10 @@ def test_a_hostile_line_costs_time_in_proportion_to_its_length(piece: str):
 
 def test_a_key_that_is_cut_off_before_another_one_is_masked():
     whole = "-----BEGIN RSA PRIVATE KEY-----\nBBB\n-----END RSA PRIVATE KEY-----\n"
-    said = Mask().text(f"-----BEGIN PRIVATE KEY-----\nAAA\nn2: {whole}x")
-    assert "AAA" not in said
-    assert "BBB" not in said
-    assert said.endswith("\nx")
+    masked = Mask().text(f"-----BEGIN PRIVATE KEY-----\nAAA\nn2: {whole}x")
+    assert "AAA" not in masked
+    assert "BBB" not in masked
+    assert masked.endswith("\nx")
 
 
 HEX, ALNUM = "0123456789abcdef" * 4, "a1B2c3D4e5F6g7H8i9J0" * 4
@@ -262,11 +262,11 @@ TOKENS = (
 def test_a_token_is_known_by_what_it_begins_with(token: str):
     """Whether its hint is in the list is what this asks: without it no form is tried."""
     for around in ("{}", "got '{}', 12", "n1: {}\n", "<td>{}</td>", "a={}"):
-        said = Mask().text(around.format(token))
-        assert ALNUM[8:20] not in said
-        assert ALNUM[8:16].upper() not in said
-        assert HEX[16:32] not in said
-        assert MASK in said
+        masked = Mask().text(around.format(token))
+        assert ALNUM[8:20] not in masked
+        assert ALNUM[8:16].upper() not in masked
+        assert HEX[16:32] not in masked
+        assert MASK in masked
 
 
 @pytest.mark.parametrize(

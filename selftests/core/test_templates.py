@@ -21,9 +21,9 @@ ESCAPED = "&lt;script&gt;&#34;&#39;&amp;"
 
 
 def test_words_of_a_node_are_text():
-    said = [HOSTILE]
+    lines = [HOSTILE]
     row = ItemRow(
-        "r1", HOSTILE, HOSTILE, False, said, said, 0.1, [(HOSTILE, 1)], "c1", HOSTILE, "", HOSTILE
+        "r1", HOSTILE, HOSTILE, False, lines, lines, 0.1, [(HOSTILE, 1)], "c1", HOSTILE, "", HOSTILE
     )
     made_by = pages.parts(ROWS)
     for made in (

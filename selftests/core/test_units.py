@@ -33,12 +33,12 @@ values = st.floats(1e-6, 1e12, allow_nan=False)
         (5, "count", "1", 5),
     ],
 )
-def test_known_conversions(value, unit, to, expected):
+def test_known_conversions_are_exact(value, unit, to, expected):
     assert convert(value, unit, to) == pytest.approx(expected, rel=1e-5)
 
 
 @given(values, units, units)
-def test_there_and_back_is_the_same_value(value, unit, other):
+def test_a_value_that_is_converted_and_back_is_the_same(value, unit, other):
     if dimension(unit) == dimension(other):
         assert convert(convert(value, unit, other), other, unit) == pytest.approx(value)
 
@@ -83,12 +83,12 @@ def test_sizes_are_spelled_and_read_back(size):
         ("1G", 2**30),
     ],
 )
-def test_sizes_as_tools_write_them(text, size):
+def test_sizes_are_read_as_tools_write_them(text, size):
     assert parse_size(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "8 mib", "8MB", "-1", "1.5MiB", "MiB", "8MiB 9MiB", "x"])
-def test_what_is_no_size_is_refused(text):
+def test_a_text_that_is_no_size_is_refused(text):
     with pytest.raises(BadInput, match="not a message size"):
         parse_size(text)
 

@@ -28,7 +28,7 @@ def test_values_have_four_significant_digits(written, read):
         "ib_write_bw -s 8388608", "2 samples", "v4.57 GB/sec", "", "declared: 65536",
     ],
 )  # fmt: skip
-def test_what_is_no_value_with_a_unit_stays(text):
+def test_a_text_without_a_value_and_unit_stays(text):
     assert shown(text) == text
 
 

@@ -20,14 +20,14 @@ NO_GPUS = (
 )  # fmt: skip
 
 
-def questions(facts, *on_bus, said=None, **saw):
+def questions(facts, *on_bus, answers=None, **saw):
     with pytest.raises(BadInput) as asked:
-        chosen(facts, seen(facts, *on_bus, **saw), said or SiteAnswers())
+        chosen(facts, seen(facts, *on_bus, **saw), answers or SiteAnswers())
     return str(asked.value)
 
 
-def kind(facts, *on_bus, said=None, **saw):
-    return chosen(facts, seen(facts, *on_bus, **saw), said or SiteAnswers())
+def kind(facts, *on_bus, answers=None, **saw):
+    return chosen(facts, seen(facts, *on_bus, **saw), answers or SiteAnswers())
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,10 @@ def test_gpus_on_the_bus_without_their_tool_are_asked_back(vendor, on_bus, says)
     facts = alike("n1", "n2", gpus=0)
     tool = {"nvidia": "nvidia-smi", "amd": "amd-smi", "metax": "mx-smi"}[vendor]
     silent = {vendor: dict.fromkeys(facts, f"{tool}: command not found")}
-    said = questions(facts, *on_bus, silent=silent)
-    assert f"GPUs of n[1-2] are not listed: {says}" in said
-    assert "--no-gpus" in said
-    assert kind(facts, *on_bus, silent=silent, said=SiteAnswers(gpus="none")).fabric
+    asked = questions(facts, *on_bus, silent=silent)
+    assert f"GPUs of n[1-2] are not listed: {says}" in asked
+    assert "--no-gpus" in asked
+    assert kind(facts, *on_bus, silent=silent, answers=SiteAnswers(gpus="none")).fabric
 
 
 def test_a_tool_that_is_missing_where_no_gpu_is_on_the_bus_is_no_question():
@@ -60,15 +60,15 @@ def test_gpus_that_their_tool_does_not_list_are_asked_back():
         facts, *H100S, vendor="nvidia"
     )
     listed = SiteAnswers(gpus="nvidia")
-    assert kind(facts, *H100S, vendor="nvidia", said=listed).hardware.gpus.count == 7
+    assert kind(facts, *H100S, vendor="nvidia", answers=listed).hardware.gpus.count == 7
     assert kind(alike("n1"), *H100S, vendor="nvidia").hardware.gpus.count == 8
 
 
 def test_gpus_of_another_vendor_than_those_listed_are_asked_back():
     facts = alike("n1")
-    said = questions(facts, *H100S, MI300X, vendor="nvidia")
-    assert "1 of amd is on the PCI bus, and its tools were not asked" in said
-    assert kind(facts, *H100S, MI300X, vendor="nvidia", said=SiteAnswers(gpus="nvidia")).fabric
+    asked = questions(facts, *H100S, MI300X, vendor="nvidia")
+    assert "1 of amd is on the PCI bus, and its tools were not asked" in asked
+    assert kind(facts, *H100S, MI300X, vendor="nvidia", answers=SiteAnswers(gpus="nvidia")).fabric
 
 
 def test_the_vendor_with_the_most_gpus_on_the_bus_is_asked_first():
@@ -87,7 +87,7 @@ def test_a_bus_that_could_not_be_read_is_asked_back():
 def test_a_nic_that_no_driver_shows_is_asked_back(on_bus):
     facts = {"n1": NodeFacts("n1", netdevs=(PORT,))}
     assert f"no driver shows {on_bus[:12]}" in questions(facts, on_bus)
-    assert kind(facts, on_bus, said=SiteAnswers(fabric=("eth0",))).fabric
+    assert kind(facts, on_bus, answers=SiteAnswers(fabric=("eth0",))).fabric
     assert kind(facts, f"{PORT.pci_address} 0x14e4 0x020000").fabric
 
 
@@ -97,10 +97,10 @@ def test_a_card_that_can_do_rdma_and_has_no_rdma_device_is_asked_back():
         for i in range(2)
     )
     facts = {"n1": NodeFacts("n1", netdevs=ports)}
-    said = questions(facts)
-    assert "ens[0-1] (mlx5_core) can do RDMA and has no RDMA device; load mlx5_ib" in said
-    assert "--fabric ens[0-1]" in said
-    assert kind(facts, said=SiteAnswers(fabric=("ens0", "ens1"))).fabric
+    asked = questions(facts)
+    assert "ens[0-1] (mlx5_core) can do RDMA and has no RDMA device; load mlx5_ib" in asked
+    assert "--fabric ens[0-1]" in asked
+    assert kind(facts, answers=SiteAnswers(fabric=("ens0", "ens1"))).fabric
 
 
 def test_one_of_several_fast_cards_without_its_rdma_device_is_asked_back():
@@ -122,4 +122,4 @@ def test_slow_ports_and_those_of_an_rdma_device_are_no_question():
 
 def test_containers_of_one_machine_see_the_bus_of_all():
     facts = {"n1": NodeFacts("n1", netdevs=(PORT,))}
-    assert kind(facts, CONNECTX, GVNIC, said=SiteAnswers(one_kernel=True)).fabric
+    assert kind(facts, CONNECTX, GVNIC, answers=SiteAnswers(one_kernel=True)).fabric

@@ -43,7 +43,7 @@ def test_nics_of_other_names_leave_no_question():
     assert len(alike_after(facts, names).fabric) == 8
 
 
-def test_names_that_are_exchanged_are_told_apart_by_their_slots():
+def test_exchanged_names_are_distinguished_by_their_slots():
     facts = {name: placed(name) for name in ("n1", "n2")} | {"n3": placed("n3", SWAPPED)}
     names = differing(facts)
     assert names == {"n3": {"mlx5_0": "mlx5_1", "mlx5_1": "mlx5_0"}}
@@ -57,7 +57,7 @@ def test_the_names_of_most_nodes_are_declared_or_those_of_the_node_that_is_named
 
 
 def test_the_same_names_in_other_slots_are_no_other_names():
-    """Two makes of a server: a slot of one says nothing of the other's."""
+    """Two makes of a server: their slots are not comparable."""
     facts = {"n1": placed("n1"), "n2": placed("n2", first=0x80)}
     assert differing(facts) == {}
 
@@ -74,10 +74,10 @@ def test_ports_without_rdma_are_matched_too_and_never_with_an_rdma_device():
 
 
 def test_the_proposal_is_joined_with_the_names_that_the_hostfile_has():
-    said = {"n1": {"mlx5_0": "mlx5_bond_0", "gpu0": "gpu1", "gpu1": "gpu0"}}
-    assert joined(said, {}, ()) == said
+    declared = {"n1": {"mlx5_0": "mlx5_bond_0", "gpu0": "gpu1", "gpu1": "gpu0"}}
+    assert joined(declared, {}, ()) == declared
     found = {"n1": {"mlx5_2": "mlx5_0"}, "n2": {"mlx5_9": "mlx5_8"}}
-    assert joined(said, found, {"mlx5_0", "mlx5_2"}) == {
+    assert joined(declared, found, {"mlx5_0", "mlx5_2"}) == {
         "n1": {"gpu0": "gpu1", "gpu1": "gpu0", "mlx5_2": "mlx5_bond_0"}
     }
 
@@ -85,7 +85,7 @@ def test_the_proposal_is_joined_with_the_names_that_the_hostfile_has():
 def test_devices_of_the_hostfile_leave_no_difference_of_order():
     """Facts under declared names come in the order of these, as those of every other node."""
     usual, odd = placed("n1"), placed("n2", BONDS[::-1])
-    said = {"n2": {f"mlx5_{i}": name for i, name in enumerate(BONDS[::-1])}}
-    facts = {"n1": usual, "n2": declared(odd, DeviceNames(said))}
+    shown = {"n2": {f"mlx5_{i}": name for i, name in enumerate(BONDS[::-1])}}
+    facts = {"n1": usual, "n2": declared(odd, DeviceNames(shown))}
     assert [nic.name for nic in facts["n2"].nics] == [nic.name for nic in usual.nics]
     assert chosen(facts, seen(facts), SiteAnswers()).fabric

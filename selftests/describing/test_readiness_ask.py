@@ -1,4 +1,4 @@
-"""What a node prints of itself: the script in a real shell, and its output when a node lies."""
+"""What a node prints about itself: the script in a real shell, and forged output of a node."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def printed(folder: Path, become: str = "", **environment: str) -> NodeSaid:
 
 
 def output_of(folder: Path, become: str = "", **environment: str) -> str:
-    """What the script says in a shell whose programs are those of ``folder`` and the system's."""
+    """The output of the script in a shell with the programs of ``folder`` and the system."""
     command = ask.command(cluster(become, str(folder)), NAMES, NONCE)
     search = f"{folder}:{os.environ['PATH']}"
     done = subprocess.run(
@@ -75,7 +75,7 @@ def test_the_script_finds_what_is_there(tmp_path: Path) -> None:
     assert found.root.partition(" ")[0] in ("root", "none", "works", "refused")
 
 
-def test_a_module_is_found_by_what_defines_it(tmp_path: Path) -> None:
+def test_a_module_is_found_by_its_definition(tmp_path: Path) -> None:
     """The part of the script for modules, with a site's own ``module`` in place of a real one."""
     program(tmp_path / "hpcx/rg-mpirun")
     init = tmp_path / "modules.sh"
@@ -116,7 +116,7 @@ def output(**sections: str) -> Transcript:
         ("folders", "rg-mpirun /opt/$(reboot)/bin"),
         ("folders", "rg-mpirun /opt/x;reboot"),
         ("folders", "rg-mpirun relative/bin"),
-        ("folders", "rg-mpirun /tmp/x/bin"),  # where everybody may write on other nodes
+        ("folders", "rg-mpirun /tmp/x/bin"),  # folders in which everybody may write on other nodes
         ("folders", "rg-mpirun /opt/../tmp/x"),
         ("folders", "rg-mpirun"),
         ("folders", "rm /opt/x/bin"),

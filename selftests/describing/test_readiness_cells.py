@@ -57,7 +57,7 @@ def test_a_node_that_is_not_reached_has_one_cell(error: Exception, remedy: str) 
 
 
 @pytest.mark.parametrize("kind", [HostKeyBeyond, LoginBeyond, NoCommonAlgorithm])
-def test_what_only_the_systems_ssh_can_do_is_left_to_it(kind: type[OnlyBySsh]) -> None:
+def test_a_login_that_only_the_systems_ssh_can_do_is_left_to_it(kind: type[OnlyBySsh]) -> None:
     node = Node("n01", "n01", "n01", SshSettings(user="root", port=2222, config="/x/config"))
     found = cell("reach", node=node, refusal=kind("refused"), said=None)
     transport, run = found.lines
@@ -67,7 +67,7 @@ def test_what_only_the_systems_ssh_can_do_is_left_to_it(kind: type[OnlyBySsh]) -
     assert run.value[-6:-2] == ["-F", "/x/config", "-oUser=root", "-oPort=2222"]
 
 
-def test_what_the_start_of_a_login_prints_is_noted_and_cannot_control_a_terminal() -> None:
+def test_output_at_the_start_of_a_login_is_noted_and_cannot_control_a_terminal() -> None:
     found = cell("shell", entry=Entry("way", "\x1b[2JHi \n" + "x" * 400))
     assert found.state is CellState.NOTE
     assert "\x1b" not in found.found
@@ -95,14 +95,16 @@ def test_setup_needs_bash() -> None:
         ("root", "", CellState.OK, ()),
         ("works sudo -n", "sudo -n", CellState.OK, ()),
         ("works sudo -n", "", CellState.MEND, (HostfileLine(("become",), "sudo -n"),)),
-        ("works rm -rf", "", CellState.MEND, ()),  # nothing that a node says becomes a line
+        ("works rm -rf", "", CellState.MEND, ()),  # no text of a node becomes a line
         ("refused sudo -n: a password is required", "", CellState.MEND, ()),
         ("refused sudo -n: a password is required", "sudo -n", CellState.MEND, ()),
         ("none", "", CellState.MEND, ()),
         ("", "", CellState.UNKNOWN, ()),
     ],
 )
-def test_root(printed: str, become: str, state: CellState, lines: tuple[HostfileLine, ...]) -> None:
+def test_the_cell_of_root_names_the_way_to_root(
+    printed: str, become: str, state: CellState, lines: tuple[HostfileLine, ...]
+) -> None:
     node = Node("n01", "n01", "n01", become=tuple(become.split()))
     found = cell("root", node=node, said=said(root=printed, user="ana"))
     assert (found.state, found.lines) == (state, lines)
@@ -154,7 +156,7 @@ def test_the_fewest_lines_find_the_most_programs() -> None:
     assert line.value == list(load)
 
 
-def test_a_platform_file_says_which_programs_are_needed() -> None:
+def test_a_platform_file_decides_which_programs_are_needed() -> None:
     only = said(programs={"iperf3": "/usr/bin/iperf3", "nvidia-smi": "x", "ibv_devinfo": "x"})
     assert cell("tools", site(planned=("iperf3",), said=only)).state is CellState.OK
     assert "mpirun" in cell("tools", site(planned=("iperf3", "mpirun"), said=only)).found
@@ -238,9 +240,9 @@ def test_a_name_that_others_cannot_resolve_gets_the_address_that_they_reach() ->
     assert "n[02-03]" in found["name"].found
     assert found["name"].lines == (HostfileLine(("nodes", "n01", "data_address"), "10.0.0.1"),)
     assert found["ports"].state is CellState.OK
-    # Without getent the words of the connection tell the same.
-    told = {"n02": met("n01", None, n01=UNKNOWN_NAME)}
-    assert cell("name", met=told).state is CellState.MEND
+    # Without getent the message of the connection shows the same.
+    answers = {"n02": met("n01", None, n01=UNKNOWN_NAME)}
+    assert cell("name", met=answers).state is CellState.MEND
 
 
 def test_an_address_that_others_do_not_reach_is_not_proposed() -> None:
@@ -283,7 +285,7 @@ def test_another_address_that_is_reached_is_proposed() -> None:
     )
 
 
-def test_nobody_to_ask_is_green_alone_and_not_known_among_others() -> None:
+def test_a_missing_partner_is_green_alone_and_not_known_among_others() -> None:
     assert cell("name", met={}).state is CellState.UNKNOWN
     assert cell("ports", met={}).state is CellState.UNKNOWN
     of = site()
@@ -305,7 +307,7 @@ def test_nobody_to_ask_is_green_alone_and_not_known_among_others() -> None:
         (None, CellState.UNKNOWN),
     ],
 )
-def test_the_clock(offset: float | None, state: CellState) -> None:
+def test_the_clock_is_compared_with_this_machine_s(offset: float | None, state: CellState) -> None:
     assert cell("clock", facts=facts("n01", clock_offset_s=offset)).state is state
 
 
@@ -320,7 +322,9 @@ def test_the_clock(offset: float | None, state: CellState) -> None:
         ([], CellState.UNKNOWN, ""),
     ],
 )
-def test_the_disk(disks: list[tuple[str, int, bool, bool]], state: CellState, lines: str) -> None:
+def test_the_disk_needs_space_and_rights(
+    disks: list[tuple[str, int, bool, bool]], state: CellState, lines: str
+) -> None:
     found = cell("disk", said=said(disks=tuple(NodeDisk(*one) for one in disks)))
     assert found.state is state
     assert found.lines == ((HostfileLine(("setup",), [f"export TMPDIR={lines}"]),) if lines else ())

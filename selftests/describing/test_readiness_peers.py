@@ -63,7 +63,7 @@ def test_a_node_listens_by_both_protocols(tmp_path: Path, program: str, free_por
 
 
 @pytest.mark.parametrize("program", ["bash", "python3", "perl"])
-def test_what_connects_says_it_in_the_same_words(
+def test_every_connecting_program_reports_in_the_same_words(
     tmp_path: Path, program: str, free_port: int
 ) -> None:
     own = said(addresses=("127.0.0.1",))
@@ -87,7 +87,7 @@ def test_what_connects_says_it_in_the_same_words(
         assert ask()["127.0.0.1"] == peers.OPEN
 
 
-def test_without_a_program_nothing_is_said_of_ports(tmp_path: Path) -> None:
+def test_a_node_without_a_connecting_program_reports_no_ports(tmp_path: Path) -> None:
     one = seen("n02")
     command = peers.asking("n01", [one], {"n02": 1})
     done = subprocess.run(
@@ -111,7 +111,7 @@ def test_each_node_listens_on_another_port_within_the_range() -> None:
     assert len(set(peers.ports(names, None).values())) == 20
 
 
-def test_what_a_node_says_of_others_is_taken_once() -> None:
+def test_the_first_answer_of_a_node_about_another_counts() -> None:
     one = seen("n02")
     printed = (
         "reached n02 n02 open\nreached n02 n02 refused\nresolved n02 -\nresolved n02 1\njunk\n"

@@ -31,7 +31,7 @@ def node(name: str, address: str) -> HostfileLine:
     return HostfileLine(("nodes", name, "data_address"), address)
 
 
-def test_what_the_user_wrote_stays_and_new_keys_come_last() -> None:
+def test_the_user_s_text_stays_and_new_keys_come_last() -> None:
     text = written(TEXT, [SETUP, BECOME, node("gpu02", "10.0.0.2")])
     assert "# Our cluster.\n" in text
     assert "cluster: c   # its name\n" in text

@@ -12,9 +12,9 @@ from railgauge.facts import NodeFacts
 NAMES = ("gpu01", "gpu02", "gpu03", "gpu04")
 
 
-def questions(facts, also=None, **said):
+def questions(facts, also=None, **answers):
     with pytest.raises(BadInput) as asked:
-        chosen(facts, also or seen(facts), SiteAnswers(**said))
+        chosen(facts, also or seen(facts), SiteAnswers(**answers))
     return str(asked.value)
 
 
@@ -40,11 +40,11 @@ def test_nodes_that_are_alike_leave_no_question():
     ],
 )
 def test_a_part_that_one_node_lacks_is_asked_back(changes, says):
-    said = questions(alike(*NAMES) | {"gpu04": node("gpu04", **changes)})
-    assert says in said
-    assert "on gpu04" in said
-    assert "--like NODE" in said
-    assert "nothing was written" in said
+    asked = questions(alike(*NAMES) | {"gpu04": node("gpu04", **changes)})
+    assert says in asked
+    assert "on gpu04" in asked
+    assert "--like NODE" in asked
+    assert "nothing was written" in asked
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ def test_a_part_that_one_node_lacks_is_asked_back(changes, says):
 def test_a_port_that_differs_is_asked_back_with_its_node(change, says):
     odd = node("gpu02")
     odd = replace(odd, nics=(replace(odd.nics[0], **change), *odd.nics[1:]))
-    said = questions(alike(*NAMES) | {"gpu02": odd})
-    (line,) = (line for line in said.splitlines() if "mlx5_0" in line)
+    asked = questions(alike(*NAMES) | {"gpu02": odd})
+    (line,) = (line for line in asked.splitlines() if "mlx5_0" in line)
     assert "on gpu[01,03-04]" in line
     assert says in line
     assert line.endswith("on gpu02")
@@ -81,9 +81,9 @@ def test_the_majority_does_not_decide_but_the_user_does():
 
 def test_two_names_of_one_kernel_are_asked_back():
     facts = {name: node(name, boot_id="one") for name in NAMES}
-    said = questions(facts)
-    assert "gpu[01-04] have one boot id" in said
-    assert "--one-kernel" in said
+    asked = questions(facts)
+    assert "gpu[01-04] have one boot id" in asked
+    assert "--one-kernel" in asked
     assert chosen(facts, seen(facts), SiteAnswers(one_kernel=True)).fabric
 
 
@@ -103,7 +103,7 @@ def test_gpus_of_two_models_in_a_node_are_asked_back():
 # --- which NICs carry the payload ---
 
 
-def test_the_fastest_nics_are_the_fabric_and_the_others_are_told():
+def test_the_fastest_nics_are_the_fabric_and_the_others_are_listed():
     one = node("n1")
     slow = replace(NIC, name="mlx5_8", rate_gbps=200.0, link_layer="Ethernet")
     facts = {"n1": replace(one, nics=(*one.nics, slow))}
@@ -116,12 +116,12 @@ def test_the_fastest_nics_are_the_fabric_and_the_others_are_told():
 def test_two_kinds_of_nics_that_are_equally_fast_are_asked_back():
     one = node("n1")
     other = replace(NIC, name="mlx5_8", link_layer="Ethernet")
-    said = questions({"n1": replace(one, nics=(*one.nics, other))})
-    assert "NICs of 2 kinds are equally fast" in said
-    assert "--fabric NICS" in said
+    asked = questions({"n1": replace(one, nics=(*one.nics, other))})
+    assert "NICs of 2 kinds are equally fast" in asked
+    assert "--fabric NICS" in asked
 
 
-def test_a_port_without_a_link_on_any_node_is_left_out_and_told():
+def test_a_port_without_a_link_on_any_node_is_left_out_with_a_note():
     one = node("n1")
     dead = replace(NIC, name="mlx5_8", port_state="DOWN", rate_gbps=10.0)
     facts = {"n1": replace(one, nics=(*one.nics, dead))}
@@ -131,7 +131,7 @@ def test_a_port_without_a_link_on_any_node_is_left_out_and_told():
     assert "no such NIC with a link" in questions(facts, fabric=("mlx5_8",))
 
 
-def test_what_a_virtual_device_reports_is_no_rate():
+def test_the_rate_of_a_virtual_device_is_not_believed():
     facts = bare(port("eth0", pci_address=None, rate_gbps=10.0))
     assert "eth0 is virtual" in questions(facts)
     assert "--rate eth0=GBPS" in questions(facts)
@@ -156,11 +156,11 @@ def test_all_questions_come_at_once():
     facts = bare(port("eth0", pci_address=None), name="n1")
     facts |= bare(port("eth0", pci_address=None, mtu_bytes=1500), name="n2")
     facts = {name: replace(one, boot_id="one") for name, one in facts.items()}
-    said = questions(facts)
-    assert all(words in said for words in ("MTU 1500", "--like", "--one-kernel", "--rate"))
+    asked = questions(facts)
+    assert all(words in asked for words in ("MTU 1500", "--like", "--one-kernel", "--rate"))
 
 
-def test_a_file_like_one_node_says_so():
+def test_a_file_like_one_node_names_it():
     facts = alike(*NAMES) | {"gpu04": node("gpu04", gpus=7)}
     found = made_of(facts, SiteAnswers(like="gpu04"))
     assert found.document["bases"]["survey"] == "derived: As gpu04 showed it in the survey."

@@ -1,4 +1,4 @@
-"""The platform file that a survey becomes: short, complete, and with what it does not know."""
+"""The platform file made of a survey: short, complete, and with notes on what is not known."""
 
 import json
 from dataclasses import replace
@@ -69,7 +69,7 @@ def test_a_run_can_make_and_judge_everything_in_it(facts):
         )
 
 
-def test_every_limit_says_how_it_was_derived_and_that_it_is_not_calibrated():
+def test_every_limit_has_its_derivation_and_is_marked_as_not_calibrated():
     platform = loaded(made_of(alike(*NAMES)))
     limits = [one for made in platform.measurements.values() for one in made.limits]
     assert len(limits) > 30
@@ -85,32 +85,32 @@ def test_the_floor_of_a_path_is_a_share_of_link_or_slot_whichever_is_less():
     assert of == pytest.approx(nic_ceiling_gbps(platform.nics[0])) == pytest.approx(63.0, abs=0.1)
 
 
-def test_a_slot_below_the_data_sheet_is_told_for_it_may_be_a_fault():
+def test_a_slot_below_the_data_sheet_is_reported_as_a_possible_fault():
     found = made_of(changed("nics", pcie_width=8))
     assert found.document["hardware"]["nics"]["mlx5_[0-7]"]["pcie"]["width"] == 8
-    said = "BELOW THE DATA SHEET mlx5_[0-7]: PCIe 5.0 x8, its data sheet says 5.0 x16"
-    assert said in notes(found)
+    expected = "BELOW THE DATA SHEET mlx5_[0-7]: PCIe 5.0 x8, its data sheet says 5.0 x16"
+    assert expected in notes(found)
 
 
-def test_an_unknown_gpu_is_told_with_what_is_missing_and_where_to_enter_it():
+def test_an_unknown_gpu_is_reported_with_what_is_missing_and_where_to_enter_it():
     found = made_of(changed("gpus", model="NVIDIA Unheard 9000"))
-    said = notes(found)
-    assert "UNKNOWN GPU NVIDIA Unheard 9000: thresholds/shared/datasheets.json" in said
-    assert "templates/gpus" in said
+    noted = notes(found)
+    assert "UNKNOWN GPU NVIDIA Unheard 9000: thresholds/shared/datasheets.json" in noted
+    assert "templates/gpus" in noted
     platform = loaded(found)
     scopes = {one.scope for one in platform.measurements.values()}
     assert {Scope.PATH, Scope.PAIR, Scope.GROUP} <= scopes  # what is known is measured
     assert not any(name.startswith("node_") for name in platform.measurements)
 
 
-def test_an_unknown_nic_is_told_with_where_to_enter_it():
+def test_an_unknown_nic_is_reported_with_where_to_enter_it():
     found = made_of(changed("nics", hca_type="MT9999"))
     assert "UNKNOWN NIC mlx5_[0-7]" in notes(found)
     assert "templates/nics" in notes(found)
     assert loaded(found).nics[0].pcie_link == (32.0, 16)
 
 
-def test_affinity_that_no_tool_prints_is_assumed_and_told():
+def test_affinity_that_no_tool_prints_is_assumed_with_a_note():
     found = made_of({name: replace(one, topology={}) for name, one in alike(*NAMES).items()})
     assert "affinity: the GPUs' tools print no distance" in notes(found)
     assert found.document["hardware"]["affinity"]["2"].split().index("PXB") == 2
@@ -135,7 +135,7 @@ def test_slow_links_inside_a_node_lower_the_floors_between_nodes():
     assert "carry" in limit.basis.says
 
 
-def test_without_rdma_the_library_is_given_the_fabric_and_asked_for_less():
+def test_the_library_without_rdma_gets_the_fabric_and_lower_floors():
     facts = {name: replace(node(name, 8, 0), netdevs=(PORT,)) for name in NAMES}
     platform = loaded(made_of(facts))
     assert platform.environment == {"NCCL_SOCKET_IFNAME": "=eth0"}

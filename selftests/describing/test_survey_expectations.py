@@ -1,4 +1,4 @@
-"""What a new platform file expects: what is broken always, what a site sets only if it has it."""
+"""What a new platform file expects: no faults, and a site's settings if a node has them."""
 
 from dataclasses import replace
 
@@ -12,10 +12,10 @@ from railgauge.stacks import stack
 NAMES = ("n1", "n2", "n3")
 
 
-def expected(facts, said=None):
-    said = said or SiteAnswers()
-    asked = candidates(chosen(facts, seen(facts), said), stack("nvidia"), facts, said)
-    names, notes = kept(loaded(made_of(facts, said), expected=asked), facts)
+def expected(facts, answers=None):
+    answers = answers or SiteAnswers()
+    asked = candidates(chosen(facts, seen(facts), answers), stack("nvidia"), facts, answers)
+    names, notes = kept(loaded(made_of(facts, answers), expected=asked), facts)
     return set(names), "\n".join(notes)
 
 
@@ -33,13 +33,13 @@ def of_gpus(facts, **changes):
     }
 
 
-def test_what_was_read_and_is_as_it_should_be_is_expected_without_a_word():
+def test_a_good_fact_is_expected_without_a_note():
     names, notes = expected(alike(*NAMES))
     assert {"cpu_governor", "port_state", "link_rate", "gpu_count", "gpu_nic_link"} <= names
     assert "NOT AS IT SHOULD BE" not in notes
 
 
-def test_what_no_node_reports_is_told_and_not_expected():
+def test_a_fact_that_no_node_reports_is_noted_and_not_expected():
     names, notes = expected(alike(*NAMES))
     assert "gpu_mig" not in names
     assert "not reported by these nodes, so not expected: " in notes
@@ -53,7 +53,7 @@ def test_a_reason_that_can_be_mended_has_a_line_of_its_own():
     assert "not readable here, so not expected: bios (" in notes
 
 
-def test_a_setting_that_no_node_has_is_told_and_left_to_the_site():
+def test_a_setting_that_no_node_has_is_noted_and_left_to_the_site():
     names, notes = expected(alike(*NAMES, governors=("powersave",)))
     assert "cpu_governor" not in names
     assert "NOT AS IT SHOULD BE cpu_governor on n[1-3]" in notes
@@ -79,15 +79,15 @@ def test_a_setting_that_some_nodes_lack_is_expected_of_all():
         (alike(*NAMES, machine_id="one"), "machine_id"),
     ],
 )
-def test_what_is_broken_on_every_node_is_expected_to_be_whole(facts, name):
-    """The survey is of the nodes that the file is to judge: their faults are no standard."""
+def test_a_fault_of_every_node_is_not_expected(facts, name):
+    """The survey is of the nodes that the file will judge: their faults are no standard."""
     names, notes = expected(facts)
     assert name in names
     assert f"NOT AS IT SHOULD BE {name}" in notes
-    assert "expected all the same" in notes
+    assert "expected anyway" in notes
 
 
-def test_versions_that_differ_are_told_and_expected_to_be_alike():
+def test_versions_that_differ_are_noted_and_expected_to_be_alike():
     names, notes = expected(alike(*NAMES) | alike("n2", kernel="5.15"))
     assert "kernel" in names
     assert "NOT AS IT SHOULD BE kernel on" in notes
@@ -95,17 +95,17 @@ def test_versions_that_differ_are_told_and_expected_to_be_alike():
 
 def test_an_mtu_of_roce_is_the_one_found():
     facts = of_nics(alike(*NAMES), link_layer="Ethernet", active_mtu_bytes=1024)
-    said = SiteAnswers()
-    asked = candidates(chosen(facts, seen(facts), said), stack("nvidia"), facts, said)
+    answers = SiteAnswers()
+    asked = candidates(chosen(facts, seen(facts), answers), stack("nvidia"), facts, answers)
     assert asked["active_mtu"] == {"equals": 1024, "basis": "survey"}
 
 
-def test_a_rate_that_the_site_gave_is_not_held_against_the_nic():
+def test_a_rate_that_the_site_gave_is_not_compared_with_the_nic():
     facts = alike(*NAMES)
-    said = SiteAnswers(rates={f"mlx5_{i}": 100.0 for i in range(8)})
-    names, _ = expected(facts, said)
+    answers = SiteAnswers(rates={f"mlx5_{i}": 100.0 for i in range(8)})
+    names, _ = expected(facts, answers)
     assert "link_rate" not in names
-    assert "link_rate" in made_of(facts, said).document["not_applicable"]
+    assert "link_rate" in made_of(facts, answers).document["not_applicable"]
 
 
 def test_one_kernel_has_one_boot_id():

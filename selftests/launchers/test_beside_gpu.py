@@ -114,7 +114,7 @@ def test_arguments_and_the_exit_code_of_the_program_are_kept(bus):
 
 @pytest.mark.parametrize("mpi", LAUNCHES)
 @pytest.mark.parametrize("name", ["no-such-test", "/opt/nowhere/all_reduce_perf"])
-def test_a_missing_program_is_what_it_is(bus, cannot_run, mpi, name):
+def test_a_missing_program_is_reported_as_one(bus, cannot_run, mpi, name):
     if shutil.which(mpi) is None:
         cannot_run(f"{mpi} is not installed")
     with pytest.raises(subprocess.CalledProcessError) as caught:
@@ -124,7 +124,7 @@ def test_a_missing_program_is_what_it_is(bus, cannot_run, mpi, name):
     assert f" of {os.uname().nodename}: {name}: not found" in first.message
 
 
-def test_lines_are_read():
+def test_lines_of_ranks_are_read():
     line = "railgauge: rank 3 of gpu01: GPU 0000:5D:00.0, CPUs 0-51,104-155"
     assert read(line) == PlacedRank(3, "gpu01", "0000:5d:00.0", "0-51,104-155")
     assert read("railgauge: rank 0 of n: GPU none, CPUs 0-1") == PlacedRank(0, "n", "", "0-1")

@@ -1,4 +1,4 @@
-"""A failure is searched for only where one of its words is: each sign must have one of them."""
+"""A failure is searched for only in a text with one of its words: each sign must have one."""
 
 import pytest
 

@@ -16,7 +16,7 @@ def argv(name, **changes):
     return launcher(name).argv(Launch(**given))
 
 
-def test_openmpi():
+def test_the_command_of_openmpi_is_complete():
     options = ("-mca", "pml", "^ucx", "-mca", "btl", "^openib")
     assert argv("openmpi", environment=ENVIRONMENT, options=options, allow_run_as_root=True) == (
         "mpirun", "--allow-run-as-root", "-np", "16", "--host", "10.0.0.1:8,10.0.0.2:8",
@@ -25,7 +25,7 @@ def test_openmpi():
     )  # fmt: skip
 
 
-def test_mpich():
+def test_the_command_of_mpich_is_complete():
     assert argv("mpich", environment=ENVIRONMENT, options=("-iface", "eth1")) == (
         "mpiexec", "-hosts", "10.0.0.1:8,10.0.0.2:8", "-ppn", "8", "-bind-to", "numa",
         "-iface", "eth1", "-n", "16", *PROGRAM,
@@ -91,7 +91,7 @@ def test_the_program_comes_last_and_unchanged(name):
     [("openmpi", ("--bind-to", "none")), ("mpich", ("-bind-to", "none")),
      ("slurm", ("--cpu-bind=none",))],
 )  # fmt: skip
-def test_no_binding(name, unbound):
+def test_a_launch_without_binding_binds_no_rank(name, unbound):
     text = " ".join(argv(name, bind="none"))
     assert " ".join(unbound) in text
 
@@ -137,12 +137,12 @@ def test_slurm_refuses_different_numbers_of_ranks():
         {"environment": {"A": "1\n2"}},
     ],
 )
-def test_what_no_launcher_can_do_is_refused(changes):
+def test_a_launch_that_no_launcher_can_start_is_refused(changes):
     with pytest.raises(BadInput):
         argv("openmpi", **changes)
 
 
-def test_unknown_launcher_names_the_known_ones():
+def test_an_unknown_launcher_is_refused_with_the_known_names():
     with pytest.raises(BadInput, match="openmpi, mpich, slurm"):
         launcher("pdsh")
 

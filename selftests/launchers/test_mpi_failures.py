@@ -62,8 +62,8 @@ def test_a_proxy_that_the_first_node_lacks_is_a_missing_program_of_that_node():
         "/opt/bin/hydra_pmi_proxy (No such file or directory)\n[mpiexec@tcp01] "
         "HYD_pmcd_pmiserv_proxy_init_cb (pm/pmiserv/pmiserv_cb.c:446): assert (!closed) failed\n"
     )
-    told = error(text)
-    assert (type(told), told.where) == (ToolMissing, "tcp01: mpirun")
+    found = error(text)
+    assert (type(found), found.where) == (ToolMissing, "tcp01: mpirun")
 
 
 @pytest.mark.parametrize(
@@ -75,9 +75,9 @@ def test_a_proxy_that_the_first_node_lacks_is_a_missing_program_of_that_node():
     ],
 )
 def test_a_daemon_that_the_suite_lost_is_of_its_node(text):
-    told = error(text, nodes=("tcp01", "tcp02", "tcp03"), argv=THREE)
-    assert (type(told), told.where) == (LaunchFailed, "tcp02: mpirun")
-    assert "railgauge: launch: tcp02" in told.what
+    found = error(text, nodes=("tcp01", "tcp02", "tcp03"), argv=THREE)
+    assert (type(found), found.where) == (LaunchFailed, "tcp02: mpirun")
+    assert "railgauge: launch: tcp02" in found.what
 
 
 THREE = ("mpirun", "-np", "3", "--host", "10.77.0.1:1,10.77.0.2:1,10.77.0.3:1", "mpi-bench")
@@ -93,19 +93,19 @@ def test_a_failed_launch_is_a_typed_error_that_names_the_node(name, reader):
     kind, node, wanted, remedy = MEANS[name]
     if (name, reader) == ("openmpi-mpisegv", "ccl-tests"):
         kind, remedy = "tool-crashed", "core file"  # the cause is printed before its consequences
-    told = error(recorded(name), reader=reader)
-    assert type(told) is wanted
-    assert f"({kind})" in told.what
-    assert remedy in told.remedy
-    named = told.where.partition(": ")[0]
+    found = error(recorded(name), reader=reader)
+    assert type(found) is wanted
+    assert f"({kind})" in found.what
+    assert remedy in found.remedy
+    named = found.where.partition(": ")[0]
     assert named == node if node else named not in NODES
 
 
 @pytest.mark.parametrize("name", [name for name in MEANS if name.startswith("mpich-h")])
-def test_what_hydra_waits_for_in_vain_is_what_it_said_before(name):
-    told = error(recorded(name), cut="command-timed-out")
-    assert type(told) is LaunchFailed
-    assert "command-timed-out after 1.0 s" in told.what
+def test_a_time_limit_of_hydra_has_the_failure_that_it_printed_before(name):
+    found = error(recorded(name), cut="command-timed-out")
+    assert type(found) is LaunchFailed
+    assert "command-timed-out after 1.0 s" in found.what
 
 
 def test_a_rank_that_died_does_not_explain_a_time_limit():
@@ -124,7 +124,7 @@ def test_a_rank_that_died_does_not_explain_a_time_limit():
         ("ssh: connect to host n2 port 22: Connection refused", "host-unreachable"),
     ],
 )  # fmt: skip
-def test_documented_texts(text, kind):
+def test_documented_messages_are_recognised(text, kind):
     assert find_failures(text)[0].kind == kind
 
 
@@ -135,7 +135,7 @@ def test_documented_texts(text, kind):
         "Permission denied while reading a file\n", "tcp01 slots=8\n",
     ],
 )  # fmt: skip
-def test_nothing_is_no_failure(text):
+def test_a_healthy_output_has_no_failure(text):
     assert find_failures(text) == []
 
 
@@ -178,5 +178,5 @@ def test_a_node_is_named_only_if_the_words_say_which(kind, message, node):
     assert culprit(kind, message, THREE, NAMED) == node
 
 
-def test_of_a_launch_on_other_hosts_nobody_is_named():
+def test_no_node_is_named_for_a_launch_on_other_hosts():
     assert culprit("host-key", "10.0.0.2", THREE, ("a", "b")) == ""

@@ -140,14 +140,14 @@ def test_ranks_have_the_environment_as_it_was_given(found, mpi):
         ("mpich", "daemon", ("launcher-daemon-missing", LaunchFailed, "tcp02")),
     ],
 )
-def test_what_was_broken_is_what_is_said(found, mpi, name, means):
+def test_the_reported_failure_is_the_one_that_was_made(found, mpi, name, means):
     kind, wanted, node = means
     ran = found[f"{mpi} {name}"]
     if name == "daemon" and found["removed"]["code"]:
         pytest.skip("no overlay over /usr/bin in a user namespace of this kernel")
     assert ran["code"], ran
     late = "command-timed-out" if ran["code"] in (124, 137) and mpi == "mpich" else ""
-    told = error(ran["out"] + ran["err"], argv=tuple(launches(mpi)[name][1]), cut=late)
-    assert type(told) is wanted, told
-    assert f"({kind})" in told.what
-    assert not node or told.where == f"{node}: {PROGRAMS[mpi]}"
+    failure = error(ran["out"] + ran["err"], argv=tuple(launches(mpi)[name][1]), cut=late)
+    assert type(failure) is wanted, failure
+    assert f"({kind})" in failure.what
+    assert not node or failure.where == f"{node}: {PROGRAMS[mpi]}"

@@ -1,4 +1,4 @@
-"""Ranks that a launcher was asked to bind to one core each say which they got.
+"""Ranks that a launcher should bind to one core each print their core.
 
 Real Open MPI and MPICH start them. The lab's ``mpirun`` names the cores that Open MPI itself
 chooses on the same topology.
@@ -38,7 +38,7 @@ def run(*argv: str) -> subprocess.CompletedProcess[str]:
 def launched(
     request: pytest.FixtureRequest, cannot_run: Callable[[str], NoReturn]
 ) -> Callable[..., list[RankOnCore]]:
-    """Start two ranks with some options; return what they say."""
+    """Start two ranks with some options; return the places that they print."""
     if shutil.which(request.param) is None:
         cannot_run(f"{request.param} is not installed")
     if len(os.sched_getaffinity(0)) < 2:
@@ -74,19 +74,19 @@ def test_ranks_that_nothing_binds_name_all_cpus(launched: Callable[..., list[Ran
 def test_open_mpi_puts_two_ranks_on_the_one_core_that_it_may_use(
     cannot_run: Callable[[str], NoReturn],
 ) -> None:
-    """It is asked for a core each, and gives both the same without a word."""
+    """It is asked to bind each rank to a core, and silently binds both to the same."""
     if shutil.which("mpirun.openmpi") is None:
         cannot_run("mpirun.openmpi is not installed")
     options = ("--cpu-set", "1", "--bind-to", "core")
     done = run("mpirun.openmpi", *LAUNCHES["mpirun.openmpi"], *options, *on_core.on_core(PROGRAM))
     assert done.returncode == 0, done.stderr
-    told = [one for line in done.stdout.splitlines() if (one := read(line))]
-    assert len(told) == 2
-    assert len({one.core for one in told}) == 1
+    placed = [one for line in done.stdout.splitlines() if (one := read(line))]
+    assert len(placed) == 2
+    assert len({one.core for one in placed}) == 1
 
 
 @pytest.mark.parametrize("program", ["no-such-test", "/opt/nowhere/all_reduce_perf"])
-def test_a_missing_program_is_what_it_is(program: str) -> None:
+def test_a_missing_program_is_reported_as_one(program: str) -> None:
     done = run(*on_core.on_core((program, "-g", "1")))
     assert done.returncode == 127
     first, *_ = find_failures(done.stdout + done.stderr)
@@ -94,7 +94,7 @@ def test_a_missing_program_is_what_it_is(program: str) -> None:
     assert f" of {os.uname().nodename}: {program}: not found" in first.message
 
 
-def test_lines_are_read() -> None:
+def test_lines_of_ranks_are_read() -> None:
     line = "railgauge: rank 3 of gpu01: core 4,60, CPUs 4,60"
     assert read(line) == RankOnCore(3, "gpu01", "4,60", "4,60")
     assert read("railgauge: rank 0 of n: core none, CPUs 0-1") == RankOnCore(0, "n", "", "0-1")
@@ -115,7 +115,7 @@ def test_lines_are_read() -> None:
         ("-mca", "pml", "^ucx", "--bind-to", "core"),
     ],
 )
-def test_a_core_for_each_rank_is_asked_for(options: tuple[str, ...]) -> None:
+def test_options_that_bind_each_rank_to_a_core_are_recognised(options: tuple[str, ...]) -> None:
     assert on_core.is_asked(options)
 
 
@@ -140,7 +140,7 @@ def test_a_core_for_each_rank_is_asked_for(options: tuple[str, ...]) -> None:
         ("-mca", "core", "1"),
     ],
 )
-def test_anything_else_is_asked_for(options: tuple[str, ...]) -> None:
+def test_other_options_of_binding_are_not_taken_for_it(options: tuple[str, ...]) -> None:
     assert not on_core.is_asked(options)
 
 

@@ -100,9 +100,9 @@ block("output")
 def first(node):
     for p in Path("/proc").glob("[0-9]*"):
         if words(p.name) == b"sleep\0infinity\0":
-            said = subprocess.run(["nsenter", "-t", p.name, "--uts", "hostname"],
+            host = subprocess.run(["nsenter", "-t", p.name, "--uts", "hostname"],
                                   capture_output=True, text=True).stdout.strip()
-            if said == node.name:
+            if host == node.name:
                 return p.name
 def enter(node):
     home = FOLDER / node.name
@@ -212,8 +212,8 @@ def test_ranks_run_on_all_nodes_with_their_environment_and_tag(launches, way, mp
 def test_a_rank_that_dies_is_named_and_its_daemons_end(launches, way, mpi):
     ran = launches[f"{way} {mpi} killed"]
     cut = ran.error  # Hydra may wait for ever after it has named the rank
-    told = error(ran.out + ran.err, argv=tuple(ran.argv), cut=cut)
-    assert type(told) is RankDied, ran
+    found = error(ran.out + ran.err, argv=tuple(ran.argv), cut=cut)
+    assert type(found) is RankDied, ran
     assert ran.left == []
 
 
@@ -254,7 +254,7 @@ def test_a_cluster_without_logins_between_nodes_is_accepted(runs):
     assert "node_login" in verdict["not_applicable"]
 
 
-def test_with_launch_ssh_the_lacking_login_is_named_before_any_collective(runs):
+def test_a_lacking_login_is_named_before_any_collective_with_launch_ssh(runs):
     code, out, verdict = runs["ssh"]
     assert code == 1, out
     (cause,) = verdict["causes"]

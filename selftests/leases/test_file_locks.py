@@ -29,7 +29,7 @@ def _use(path, times):
             mark.unlink()
 
 
-def test_one_process_at_a_time_holds_a_lock_and_nobody_waits_for_ever(tmp_path):
+def test_a_lock_is_held_by_one_process_at_a_time_and_no_wait_is_endless(tmp_path):
     users = [start(_use, tmp_path / "a", 25) for _ in range(4)]
     deadline = time.monotonic() + 20
     for user in users:
@@ -84,7 +84,7 @@ def test_a_lock_is_freed_by_an_exception(tmp_path):
     assert got.wait(10)
 
 
-def test_what_is_in_a_locked_file_stays(tmp_path):
+def test_the_content_of_a_locked_file_stays(tmp_path):
     path = tmp_path / "a"
     path.write_text("lines\n")
     with locked(path):

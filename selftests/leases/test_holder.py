@@ -29,7 +29,7 @@ from railgauge.transport import silence
 
 def wait_for_it(place: Place, **options: int) -> None:
     """Waits until the lease can be taken; a holder's last sleep may outlive it."""
-    wait_until(lambda: place.said(BOB, **options) == Held(), 20, "the lease")
+    wait_until(lambda: place.answer(BOB, **options) == Held(), 20, "the lease")
 
 
 # --- one holder at a time ---
@@ -37,11 +37,11 @@ def wait_for_it(place: Place, **options: int) -> None:
 
 @any_shell
 def test_a_lease_is_held_until_its_script_ends(place: Place) -> None:
-    with place.asked(ALICE) as (_, said):
-        assert said == Held()
-        assert place.said(BOB) == Taken(ALICE)
+    with place.asked(ALICE) as (_, reply):
+        assert reply == Held()
+        assert place.answer(BOB) == Taken(ALICE)
     assert not place.file.exists()
-    assert place.said(BOB) == Held()
+    assert place.answer(BOB) == Held()
     assert not place.file.exists()
 
 
@@ -54,7 +54,7 @@ def test_a_script_that_is_killed_leaves_no_lock(place: Place) -> None:
     assert not place.file.exists()
 
 
-def test_nobody_reads_any_more(place: Place) -> None:
+def test_a_lease_ends_when_its_reader_is_gone(place: Place) -> None:
     with place.asked(ALICE) as (process, _):
         assert process.stdout
         process.stdout.close()
@@ -63,39 +63,39 @@ def test_nobody_reads_any_more(place: Place) -> None:
 
 
 @any_shell
-def test_a_reader_that_does_not_answer_any_more(
+def test_a_lease_ends_when_its_reader_no_longer_answers(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its network is away, or its machine hangs: the connection has no end for that."""
+    """Its network fails or its machine hangs: the connection does not end then."""
     monkeypatch.setattr(silence, "LIMIT_S", 1.0)
     monkeypatch.setattr(holder, "_SPARE_S", 0.5)
-    with place.asked(ALICE) as (process, said):
-        assert said == Held()
+    with place.asked(ALICE) as (process, reply):
+        assert reply == Held()
         assert process.stdin
         assert process.stdout
         for _ in range(3):
             while (said_next := process.stdout.read(1)) != "?":
                 assert said_next, "the lease ended before it was to"
             print(file=process.stdin, flush=True)
-        assert place.said(BOB) == Taken(ALICE), "it was answered for longer than the limit"
+        assert place.answer(BOB) == Taken(ALICE), "it was answered for longer than the limit"
         began = time.monotonic()
         assert ended(process)
         assert time.monotonic() - began < 10
-        assert place.said(BOB) == Held()
+        assert place.answer(BOB) == Held()
 
 
-def test_whoever_takes_the_file_away_ends_the_lease(place: Place) -> None:
+def test_deleting_the_file_ends_the_lease(place: Place) -> None:
     """Otherwise two would hold the node, each with its own file."""
     with place.asked(ALICE) as (process, _):
         place.file.unlink()
-        with place.asked(BOB) as (_, said):
-            assert said == Held()
+        with place.asked(BOB) as (_, reply):
+            assert reply == Held()
             assert ended(process)
-            assert place.said(ALICE) == Taken(BOB)
+            assert place.answer(ALICE) == Taken(BOB)
 
 
-def test_many_at_once_hold_one_after_the_other(place: Place) -> None:
-    """A holder is alone, also while files are made and deleted. Each asks until it held."""
+def test_many_scripts_hold_the_lease_one_after_the_other(place: Place) -> None:
+    """A holder is alone, also while files are made and deleted. Each asks until it held it."""
     script = (
         "import subprocess, sys, time\n"
         "busy, *argv = sys.argv[1:]\n"
@@ -114,9 +114,9 @@ def test_many_at_once_hold_one_after_the_other(place: Place) -> None:
         subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(4)
     ]
-    said = [process.communicate(timeout=60) for process in running]
-    assert [errors for _, errors in said] == [""] * 4
-    assert [out.count("held") for out, _ in said] == [2] * 4
+    reply = [process.communicate(timeout=60) for process in running]
+    assert [errors for _, errors in reply] == [""] * 4
+    assert [out.count("held") for out, _ in reply] == [2] * 4
 
 
 def test_a_lock_on_a_file_that_was_replaced_is_none(
@@ -133,11 +133,11 @@ def test_a_lock_on_a_file_that_was_replaced_is_none(
     )
     flock.chmod(0o755)
     monkeypatch.setenv("PATH", path)
-    with place.asked(ALICE) as (process, said):
-        assert said == Held()
+    with place.asked(ALICE) as (process, reply):
+        assert reply == Held()
         assert once.exists()
         stays(lambda: process.poll() is None, 0.5, "it holds the new file")
-        assert place.said(BOB) == Taken(ALICE)
+        assert place.answer(BOB) == Taken(ALICE)
 
 
 # --- users, places, programs ---
@@ -149,33 +149,33 @@ def test_another_user_sees_the_holder_and_takes_over(
 ) -> None:
     if os.geteuid() != 0:
         cannot_run("only root can be somebody else")
-    with place.asked(ALICE, user=65534) as (process, said):
-        assert said == Held()
-        assert place.said(BOB) == Taken(ALICE)
-        assert place.said(BOB, user=65533) == Taken(ALICE)
+    with place.asked(ALICE, user=65534) as (process, reply):
+        assert reply == Held()
+        assert place.answer(BOB) == Taken(ALICE)
+        assert place.answer(BOB, user=65533) == Taken(ALICE)
         process.kill()  # and leaves its own file
         wait_for_it(place, user=65533)
-    with place.asked(BOB, user=65533) as (_, said):
-        assert said == Held()
-        assert place.said(ALICE) == Taken(BOB)
+    with place.asked(BOB, user=65533) as (_, reply):
+        assert reply == Held()
+        assert place.answer(ALICE) == Taken(BOB)
     if place.file.exists():  # it may not delete the file: then it names no owner
         assert place.file.read_text() == ""
-    with place.asked(ALICE) as (_, said):
-        assert said == Held()
+    with place.asked(ALICE) as (_, reply):
+        assert reply == Held()
         assert place.file.stat().st_uid == 0
-        assert place.said(BOB, user=65533) == Taken(ALICE)
+        assert place.answer(BOB, user=65533) == Taken(ALICE)
     assert not place.file.exists()
 
 
 def test_a_folder_that_not_all_may_use_is_passed_over(place: Place) -> None:
     (place.root / "run" / "lock").chmod(0o755)
-    with place.asked(ALICE) as (_, said):
-        assert isinstance(said, Unleasable)
-        assert "1777" in said.why
+    with place.asked(ALICE) as (_, reply):
+        assert isinstance(reply, Unleasable)
+        assert "1777" in reply.why
     (place.root / "tmp").mkdir()
     (place.root / "tmp").chmod(0o1777)
-    with place.asked(ALICE) as (_, said):
-        assert said == Held()
+    with place.asked(ALICE) as (_, reply):
+        assert reply == Held()
         assert (place.root / "tmp" / "railgauge" / "node.lease").exists()
 
 
@@ -197,10 +197,10 @@ def own_folder(place: Place) -> None:
 
 
 def refused(place: Place, why: str) -> None:
-    said = place.said(ALICE)
-    assert isinstance(said, Unleasable)
-    assert said.why.startswith("forged: ")
-    assert why in said.why
+    reply = place.answer(ALICE)
+    assert isinstance(reply, Unleasable)
+    assert reply.why.startswith("forged: ")
+    assert why in reply.why
 
 
 @any_shell
@@ -245,28 +245,28 @@ def test_root_takes_the_folder_of_another_user(
         cannot_run("only root can be somebody else")
     own_folder(place)
     os.chown(place.folder, 65534, 65534)
-    with place.asked(ALICE) as (_, said):
-        assert said == Held()
+    with place.asked(ALICE) as (_, reply):
+        assert reply == Held()
         assert place.folder.stat().st_uid == 0
-        assert place.said(BOB, user=65533) == Taken(ALICE)
+        assert place.answer(BOB, user=65533) == Taken(ALICE)
     assert not place.folder.exists()
 
 
-def test_a_forged_name_is_told(place: Place) -> None:
-    """Somebody holds the lock, and what the file says is no run."""
+def test_a_forged_name_is_reported(place: Place) -> None:
+    """Somebody holds the lock, and the text of the file names no run."""
     own_folder(place)
     place.file.write_text("rm -rf /\x1b[2J\n")
     with place.file.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        said = place.said(ALICE)
-    assert said == Taken(None, is_forged=True)
-    assert "forged" in str(said)
-    assert str(said).isprintable()
+        reply = place.answer(ALICE)
+    assert reply == Taken(None, is_forged=True)
+    assert "forged" in str(reply)
+    assert str(reply).isprintable()
 
 
 def test_nothing_is_left_on_the_node(place: Place) -> None:
-    with place.asked(ALICE) as (_, said):
-        assert said == Held()
+    with place.asked(ALICE) as (_, reply):
+        assert reply == Held()
         assert place.folder.stat().st_mode & 0o7777 == 0o1777
     assert list((place.root / "run" / "lock").iterdir()) == []
 
@@ -278,7 +278,7 @@ def little(folder: Path, *names: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["flock", "perl", "python3"])
-def test_another_program_than_flock_will_do(
+def test_another_program_than_flock_takes_the_lock(
     place: Place, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if name == "python3":
@@ -289,25 +289,25 @@ def test_another_program_than_flock_will_do(
     else:
         path = little(tmp_path / "bin", name)
     monkeypatch.setenv("PATH", path)
-    with place.asked(ALICE) as (_, said):
-        assert said == Held()
-        assert place.said(BOB) == Taken(ALICE)
-    assert place.said(BOB) == Held()
+    with place.asked(ALICE) as (_, reply):
+        assert reply == Held()
+        assert place.answer(BOB) == Taken(ALICE)
+    assert place.answer(BOB) == Held()
 
 
-def test_without_any_of_them_it_is_said(
+def test_a_node_without_a_program_for_locks_is_reported(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", little(tmp_path / "bin"))
-    assert place.said(ALICE) == Unleasable("none of flock, perl and python3 is installed")
+    assert place.answer(ALICE) == Unleasable("none of flock, perl and python3 is installed")
 
 
 # --- words ---
 
 
-def test_a_name_that_would_break_a_line_does_not(place: Place) -> None:
+def test_a_name_with_line_ends_does_not_break_the_line(place: Place) -> None:
     odd = Holder("a'b\n$(reboot)", "h\\", "%s", "now", "$t")
-    with place.asked(odd) as (_, said):
-        assert said == Held()
-        found = place.said(BOB)
+    with place.asked(odd) as (_, reply):
+        assert reply == Held()
+        found = place.answer(BOB)
     assert found == Taken(Holder("a'b?$(reboot)", "h\\", "%s", "now", "$t"))

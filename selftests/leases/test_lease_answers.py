@@ -1,4 +1,4 @@
-"""What the script of a lease says, and how its text is sent."""
+"""The answers of a lease's script, and how its text is sent."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from railgauge.leases.holder import Held, Holder, Taken, Unleasable, answer, bea
 ALICE = Holder("alice", "ctl1", "run-a", "2026-11-21T14:03:22+00:00", "a1")
 
 
-def test_what_a_node_says_is_not_trusted() -> None:
-    for said in ("held", "held 1", "held -5", "held 12; reboot", "held 99999999999", "held ٣٤"):
-        assert answer(said) == Held()
-        assert answer(said).process == 0
+def test_the_answer_of_a_node_is_not_trusted() -> None:
+    for line in ("held", "held 1", "held -5", "held 12; reboot", "held 99999999999", "held ٣٤"):
+        assert answer(line) == Held()
+        assert answer(line).process == 0
     assert answer("held 4711\n").process == 4711
     assert answer("taken {") == Taken(None, is_forged=True)
     assert answer("taken []") == Taken(None, is_forged=True)
@@ -36,12 +36,12 @@ def test_what_a_node_says_is_not_trusted() -> None:
     assert str(Taken(ALICE)) == "alice on ctl1 since 2026-11-21T14:03:22+00:00 (run run-a)"
 
 
-def test_many_nodes_beat_slower() -> None:
+def test_signs_of_life_get_rarer_with_many_nodes() -> None:
     assert beat_s(1) == beat_s(128) == 3.0
     assert beat_s(1250) == 5.0
 
 
-def test_shellcheck() -> None:
+def test_shellcheck_accepts_the_scripts() -> None:
     beside = Path(sys.executable).with_name("shellcheck")
     shellcheck = shutil.which("shellcheck") or (str(beside) if beside.exists() else None)
     if shellcheck is None:

@@ -32,10 +32,10 @@ class Site:
     lock: threading.Lock = field(default_factory=threading.Lock)
     freed: threading.Condition = field(default_factory=threading.Condition)
 
-    def leases(self, run, nodes=NAMES, told=None):
+    def leases(self, run, nodes=NAMES, lines=None):
         sessions = Sessions(cluster(*nodes), lambda node: Channel(self, node.name, run))
         holder = Holder("user", "host", "report", "now", run)
-        return NodeLeases(sessions, Terms(holder), (told if told is not None else []).append)
+        return NodeLeases(sessions, Terms(holder), (lines if lines is not None else []).append)
 
     def held_by(self, run):
         return sorted(node for node, holder in self.holders.items() if holder == run)
@@ -58,12 +58,12 @@ class Channel:
 
     def start(self, command):
         with self.site.lock:
-            said = self.site.says.get(self.node)
-            if said is None:
+            reply = self.site.says.get(self.node)
+            if reply is None:
                 holder = self.site.holders.setdefault(self.node, self.run_id)
-                said = "held" if holder == self.run_id else STRANGER.replace("r9", holder)
-            self.site.log.append((said.split()[0] if isinstance(said, str) else "?", self.node))
-        return Script(self, said)
+                reply = "held" if holder == self.run_id else STRANGER.replace("r9", holder)
+            self.site.log.append((reply.split()[0] if isinstance(reply, str) else "?", self.node))
+        return Script(self, reply)
 
     lost = ""
 
@@ -82,13 +82,13 @@ class Channel:
 @dataclass
 class Script:
     channel: Channel
-    said: object
+    reply: object
     has_ended: bool = False
 
     def first_line(self, time_limit_s):
-        if isinstance(self.said, Exception):
-            raise self.said
-        return self.said
+        if isinstance(self.reply, Exception):
+            raise self.reply
+        return self.reply
 
     def wait(self, time_limit_s):
         self.has_ended = True
@@ -132,40 +132,40 @@ def test_a_taken_node_is_named_and_none_is_kept(site):
     assert site.holders == {"n03": "r8", "n05": "r9"}
 
 
-def test_waiting_takes_what_comes_free_and_says_who_has_it(site):
+def test_a_run_that_waits_takes_a_freed_node_and_names_the_holder(site):
     site.holders = {"n02": "r8", "n05": "r9"}
-    told = []
-    leases = site.leases("r1", told=told)
+    lines = []
+    leases = site.leases("r1", lines=lines)
     timers = [threading.Timer(0.2, site.free, ("n02",)), threading.Timer(0.5, site.free, ("n05",))]
     for timer in timers:
         timer.start()
     leases.take(NAMES, 30.0)
     assert site.held_by("r1") == list(NAMES)
-    assert told[0] == (
+    assert lines[0] == (
         "lease: waiting up to 30 s for n02, held by eve on ctl9 since noon (run r8); "
         "n05, held by eve on ctl9 since noon (run r9)"
     )
-    assert told[1:] == [
+    assert lines[1:] == [
         "lease: waiting up to 30 s for n05, held by eve on ctl9 since noon (run r9)"
     ]
 
 
-def test_nothing_behind_an_awaited_node_is_held(site):
+def test_no_node_after_an_awaited_one_is_held(site):
     """Otherwise two waiting runs could each hold what the other wants."""
     site.holders = {"n03": "r9"}
-    told = []
-    leases = site.leases("r1", told=told)
+    lines = []
+    leases = site.leases("r1", lines=lines)
     waiting = threading.Thread(target=leases.take, args=(NAMES, 30.0))
     waiting.start()
     # All nodes are asked at once; it says so when what it got behind the third is free again.
-    wait_until(lambda: told, 10, "the run to say what it waits for")
+    wait_until(lambda: lines, 10, "the run to say what it waits for")
     stays(lambda: site.held_by("r1") == ["n01", "n02"], 0.2, "the third is awaited")
     site.free("n03")
     waiting.join(10)
     assert site.held_by("r1") == list(NAMES)
 
 
-def test_waiting_has_an_end(site):
+def test_a_wait_for_a_node_has_an_end(site):
     site.holders = {"n03": "r9"}
     started = time.monotonic()
     with pytest.raises(NodeTaken, match=r"n03: held by .* after 0.5 s; wait longer"):
@@ -204,17 +204,17 @@ def test_runs_that_overlap_never_wait_for_each_other(site, wait_s):
 
 def test_a_dead_node_is_left_to_the_survey(site):
     site.dead = {"n02", "n04"}
-    told = []
-    leases = site.leases("r1", told=told)
+    lines = []
+    leases = site.leases("r1", lines=lines)
     leases.take(NAMES)
     assert site.held_by("r1") == ["n01", "n03", "n05", "n06"]
-    assert told == []
+    assert lines == []
     leases.release()
     assert site.log.count(("connect", "n02")) == 1
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("reply", "why"),
     [
         ("cannot no flock", "no flock"),
         (ToolFailed("sh ended with 127"), "sh ended with 127"),
@@ -222,15 +222,15 @@ def test_a_dead_node_is_left_to_the_survey(site):
     ],
     ids=["no-flock", "no-shell", "hangs"],
 )
-def test_a_node_without_a_lease_is_told_once(site, said, why):
-    site.says = {"n04": said}
+def test_a_node_without_a_lease_is_reported_once(site, reply, why):
+    site.says = {"n04": reply}
     site.holders = {"n01": "r9"}
-    told = []
-    leases = site.leases("r1", told=told)
+    lines = []
+    leases = site.leases("r1", lines=lines)
     threading.Timer(0.2, site.free, ("n01",)).start()
     leases.take(NAMES, 30.0)
     line = f"lease: n04: cannot be leased, so other runs may use it: {why}"
-    assert [entry for entry in told if "n04" in entry] == [line]
+    assert [entry for entry in lines if "n04" in entry] == [line]
     assert len(site.held_by("r1")) == len(NAMES) - 1
     leases.release()
     assert ("sweep", "r1/n04/") in site.log
@@ -238,27 +238,27 @@ def test_a_node_without_a_lease_is_told_once(site, said, why):
 
 def test_a_connection_that_breaks_is_left_to_the_survey(site):
     site.says = {"n04": ConnectionLost("gone")}
-    told = []
-    site.leases("r1", told=told).take(NAMES)
-    assert told == []
+    lines = []
+    site.leases("r1", lines=lines).take(NAMES)
+    assert lines == []
 
 
 # --- while it runs ---
 
 
 def test_a_lost_lease_is_taken_again(site):
-    told = []
-    leases = site.leases("r1", told=told)
+    lines = []
+    leases = site.leases("r1", lines=lines)
     leases.take(NAMES)
     leases.renew()
-    assert told == []
+    assert lines == []
     leases._held["n03"].wait(0)
     leases.renew()
-    assert told == ["lease: n03: the connection was lost; taking the lease again"]
+    assert lines == ["lease: n03: the connection was lost; taking the lease again"]
     assert ("sweep", "r1/n03/lease/") in site.log
     assert site.log.count(("held", "n03")) == 2
     leases.renew()
-    assert len(told) == 1
+    assert len(lines) == 1
 
 
 def test_a_lost_lease_that_another_has_ends_the_run(site):
@@ -282,8 +282,8 @@ def test_many_nodes_are_asked_at_once(site):
 
 def test_a_node_that_this_very_run_holds_has_two_names(site):
     """No run is waited for, and no other owner is blamed."""
-    said = '{"user": "user", "host": "host", "run": "report", "since": "now", "tag": "mine"}'
-    site.says = {"n03": f"taken {said}"}
+    reply = '{"user": "user", "host": "host", "run": "report", "since": "now", "tag": "mine"}'
+    site.says = {"n03": f"taken {reply}"}
     with pytest.raises(NodeTaken, match="n03: this run already holds this machine") as caught:
         site.leases("mine").take(NAMES, wait_s=60.0)
     assert "held by" not in str(caught.value)
@@ -291,10 +291,10 @@ def test_a_node_that_this_very_run_holds_has_two_names(site):
     assert site.held_by("mine") == []
 
 
-def test_a_run_of_the_same_name_in_the_same_second_is_another_one(site):
+def test_a_run_of_the_same_name_in_the_same_second_is_distinguished(site):
     """Only its tag distinguishes it, so it is waited for."""
-    said = '{"user": "user", "host": "host", "run": "report", "since": "now", "tag": "theirs"}'
-    site.says = {"n03": f"taken {said}"}
+    reply = '{"user": "user", "host": "host", "run": "report", "since": "now", "tag": "theirs"}'
+    site.says = {"n03": f"taken {reply}"}
     with pytest.raises(NodeTaken, match="n03: held by user on host since now") as caught:
         site.leases("mine").take(NAMES)
     assert not isinstance(caught.value, nodelease.NamedTwice)

@@ -1,4 +1,4 @@
-"""The end of a run on a node: what it left is ended, and the lease is let go of."""
+"""The end of a run on a node: its processes are ended, and the lease is released."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ OTHERS = ("r1/n02/gw1/", "r10/n01/gw1/", "r1/n01x/gw1/", "r2/n01/gw1/")
 
 
 @any_shell
-def test_who_is_read_no_more_ends_what_the_run_left(place: Place) -> None:
+def test_a_script_without_a_reader_ends_the_processes_of_the_run(place: Place) -> None:
     run = f"r-{os.getpid()}"
     with (
         processes(f"{run}/n01/gw1/", f"{run}/n01/main/", f"{run}/n02/main/") as (one, two, other),
@@ -87,7 +87,9 @@ def test_who_is_read_no_more_ends_what_the_run_left(place: Place) -> None:
     [("", OTHERS), ("gw1", (*OTHERS, "r1/n01/gw10/", "r1/n01/main/", "r1/n01/lease/"))],
     ids=["run", "worker"],
 )
-def test_only_what_is_meant_is_ended(place: Place, part: str, spared: tuple[str, ...]) -> None:
+def test_only_the_processes_of_the_tag_are_ended(
+    place: Place, part: str, spared: tuple[str, ...]
+) -> None:
     with processes("r1/n01/gw1/", *spared) as (meant, *others):
         command = sweep_command("n01", "r1", part) if part else release_command("n01", "r1", 0)
         done = run_here(command, place.shell)
@@ -102,10 +104,10 @@ def test_only_what_is_meant_is_ended(place: Place, part: str, spared: tuple[str,
 @any_shell
 def test_a_holder_leaves_by_itself_when_it_is_released(place: Place) -> None:
     """Ended by force, as part of its group, it would have to be ended once more from here."""
-    with place.asked(ALICE, "r1") as (holder, said):
-        assert isinstance(said, Held)
-        assert said.process == holder.pid
-        done = run_here(release_command("n01", "r1", said.process), place.shell)
+    with place.asked(ALICE, "r1") as (holder, reply):
+        assert isinstance(reply, Held)
+        assert reply.process == holder.pid
+        done = run_here(release_command("n01", "r1", reply.process), place.shell)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         assert not place.file.exists()
         assert ended(holder)
@@ -116,9 +118,9 @@ def test_a_holder_leaves_by_itself_when_it_is_released(place: Place) -> None:
 
 def test_the_lease_is_kept_until_the_node_is_clean(place: Place) -> None:
     """What ignores TERM takes a second to end; no other run may measure beside it."""
-    with processes("r1/n01/gw1/") as (left,), place.asked(ALICE, "r1") as (holder, said):
-        assert isinstance(said, Held)
-        command = release_command("n01", "r1", said.process)
+    with processes("r1/n01/gw1/") as (left,), place.asked(ALICE, "r1") as (holder, reply):
+        assert isinstance(reply, Held)
+        command = release_command("n01", "r1", reply.process)
         with subprocess.Popen([place.shell, *command.argv[1:]], start_new_session=True) as release:
             while left.poll() is None:
                 assert holder.poll() is None
@@ -141,7 +143,7 @@ def test_the_number_of_a_process_that_is_not_the_holder_ends_nobody(place: Place
 def test_the_group_that_has_the_number_of_a_dead_holder_is_still_ended(
     place: Place, leader: str
 ) -> None:
-    """Its leader, which may have no tag, is taken for the holder; it dies of TERM, the rest not."""
+    """Its leader, which may have no tag, counts as the holder; TERM ends it, but not the rest."""
     member = "trap '' TERM; echo up; while :; do sleep 0.2; done"
     line = f'RAILGAUGE_RUN=r1/n01/gw1/ exec sh -c "{member}" & wait'
     with subprocess.Popen(
@@ -163,13 +165,13 @@ def test_the_group_that_has_the_number_of_a_dead_holder_is_still_ended(
 
 def test_a_holder_that_was_stopped_is_ended_by_force(place: Place) -> None:
     """It does not leave when asked to."""
-    with place.asked(ALICE, "r1") as (holder, said):
-        assert isinstance(said, Held)
+    with place.asked(ALICE, "r1") as (holder, reply):
+        assert isinstance(reply, Held)
         holder.send_signal(signal.SIGSTOP)
         try:
-            done = run_here(release_command("n01", "r1", said.process), place.shell)
+            done = run_here(release_command("n01", "r1", reply.process), place.shell)
             assert (done.returncode, done.stderr) == (0, "")
             assert ended(holder)
         finally:
             holder.kill()
-        assert place.said(BOB) == Held()
+        assert place.answer(BOB) == Held()

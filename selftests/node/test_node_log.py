@@ -125,5 +125,5 @@ def test_the_drift_of_the_clock_of_the_log_counts_for_the_node(since):
 
 def test_a_node_that_does_not_tell_how_long_it_is_up(since):
     since.uptime.write_text("soon\n")
-    with pytest.raises(BadInput, match="does not tell how long the node has been up"):
+    with pytest.raises(BadInput, match="does not show how long the node has been up"):
         since(ago(hours=1))

@@ -1,4 +1,4 @@
-"""The controller learns from its workers what the items are about that they collected."""
+"""The controller reads from a file of its workers what their items are about."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -89,13 +89,13 @@ def test_an_item_that_holds_the_pairs_of_a_node_has_the_same_rows_at_each(store)
     assert rows(found)[-1].row_id == "tests/test_x.py::write[a:c-gpu3-mlx5_1-4MiB]"
 
 
-def test_an_item_of_no_test_of_the_ladder_has_its_name_alone():
+def test_an_item_of_no_test_of_the_ladder_only_has_its_name():
     assert asked_items.of([item("of somebody else")]) == [
         ("tests/test_x.py::of somebody else", About(NO_SUBJECT, (), 0, "of somebody else"))
     ]
 
 
-def test_the_worker_that_is_first_writes_for_all(store):
+def test_the_first_worker_writes_for_all(store):
     asked_items.write(store, ITEMS)
     asked_items.write(store, ITEMS[:1])
     assert len(asked_items.read(store, ids(ITEMS))) == len(ITEMS)
@@ -108,7 +108,7 @@ def test_items_that_do_not_fit_their_ids_are_an_error_of_the_suite(store):
 
 
 def test_a_node_whose_name_looks_like_a_secret_keeps_it(store, monkeypatch):
-    """Its measurement would else never be decided for the workers, which wait for that."""
+    """Otherwise the workers would wait forever for the decision about its measurement."""
     secret, mask = "Zq7vM2kX9pLw4tRb", Mask()
     mask.know({"API_TOKEN": secret})
     for module in (masking, storing):

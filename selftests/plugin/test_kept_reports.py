@@ -1,4 +1,4 @@
-"""What a run keeps of its items and of pytest's reports, when they have been told."""
+"""What a run keeps of its items and of pytest's reports, when they have been reported."""
 
 import json
 
@@ -45,18 +45,18 @@ def run(tmp_path_factory, request):
     project.write("tests/conftest.py", CONFTEST)
     done = project.run(*OPTIONS, *request.param)
     assert set(done.outcomes.values()) == {"passed"}, done.output
-    told = json.loads((done.latest.parents[1] / "ended.json").read_text())
-    return done, told
+    counts = json.loads((done.latest.parents[1] / "ended.json").read_text())
+    return done, counts
 
 
-def test_a_run_keeps_no_report_that_nobody_shows(run):
-    done, told = run
-    assert told["passed"] == told["items"] <= len(done.outcomes)
-    assert told["of pages"] == 0
-    assert not told["keywords"]
+def test_a_run_keeps_no_report_that_is_not_shown(run):
+    done, counts = run
+    assert counts["passed"] == counts["items"] <= len(done.outcomes)
+    assert counts["of pages"] == 0
+    assert not counts["keywords"]
 
 
-def test_what_was_captured_is_kept(run):
-    _, told = run
-    assert told["untold"]
-    assert all("of the setup" in str(sections) for _, _, sections in told["untold"])
+def test_captured_output_is_kept(run):
+    _, counts = run
+    assert counts["untold"]
+    assert all("of the setup" in str(sections) for _, _, sections in counts["untold"])

@@ -1,4 +1,4 @@
-"""Options of pytest that list something, or choose items by its cache: never a green by chance."""
+"""Options of pytest that list something, or choose items by its cache, never lead to a pass."""
 
 from __future__ import annotations
 

@@ -149,10 +149,10 @@ def collected(folder, doc, options, more):
         (folder / "tests" / f"{name}.py").write_text(text)
     ask = ("--collect-only", "-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest")
     ask += ("--hostfile", "hostfiles/bench.yaml", "--level", "smoke", *options)
-    said = prepared.run(prepared.Request(ask, folder, environment(), time_limit_s=300))
-    assert said.returncode == 0, said.stdout + said.stderr
+    done = prepared.run(prepared.Request(ask, folder, environment(), time_limit_s=300))
+    assert done.returncode == 0, done.stdout + done.stderr
     found = {}
-    for line in said.stdout.splitlines():
+    for line in done.stdout.splitlines():
         if "::" in line:
             name, _, rest = line.split("::", 1)[1].partition("[")
             found.setdefault(name, []).append(rest.removesuffix("]"))
@@ -234,7 +234,7 @@ def test_link(pair, size, measure, check):
 """
 
 
-def test_of_two_tests_of_one_name_each_stands_on_its_own_rung(ids):
+def test_two_tests_of_one_name_are_each_on_their_own_rung(ids):
     """Files are collected in order of name, and items run in order of rung."""
     found = ids(platform(), test_again=AGAIN)["test_link"]
     assert found[-2:] == ["node01:node04-8MiB", "node02:node03-8MiB"]
@@ -242,7 +242,7 @@ def test_of_two_tests_of_one_name_each_stands_on_its_own_rung(ids):
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_the_search_for_garbage_is_as_it_was_after_a_collection(enabled):
+def test_the_garbage_collector_is_as_it_was_after_a_collection(enabled):
     was = gc.isenabled()
     try:
         (gc.enable if enabled else gc.disable)()
@@ -254,7 +254,7 @@ def test_the_search_for_garbage_is_as_it_was_after_a_collection(enabled):
         (gc.enable if was else gc.disable)()
 
 
-def test_groups_are_called_by_their_names(ids):
+def test_ids_have_the_names_of_groups(ids):
     """leaf02 has two nodes, which form a pair; the group ``all`` has every node."""
     assert ids(platform())["test_group"] == ["leaf01-8MiB", "all-8MiB"]
 
@@ -263,18 +263,18 @@ def test_groups_are_called_by_their_names(ids):
     ("per", "there"),
     [("link", "test_link"), ("gpu", "test_gpu"), ("run", "test_run"), ("size", "test_size")],
 )
-def test_what_is_not_asserted_per_a_test_s_argument_makes_no_item(ids, per, there):
+def test_a_metric_that_is_not_asserted_for_an_argument_makes_no_item(ids, per, there):
     found = ids(asserting(platform(), "links", {"metric": "link_bw", "per": per}))
     made = {name for name in found if name in ("test_link", "test_gpu", "test_run", "test_size")}
     assert made == {there}
 
 
-def test_what_the_platform_does_not_ask_makes_no_item(ids):
+def test_a_check_that_the_platform_does_not_ask_makes_no_item(ids):
     found = ids(platform())
     assert not {"test_traffic", "test_transport", "test_ratio", "test_pair_run"} & set(found)
 
 
-def test_what_the_platform_asks_makes_items(ids):
+def test_a_check_that_the_platform_asks_makes_items(ids):
     doc = asserting(platform(), "pair", "busbw", RATIO)
     basis = doc["measurements"]["pair"]["limits"][0]["basis"]
     doc["measurements"]["pair"].update(

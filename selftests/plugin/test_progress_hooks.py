@@ -1,4 +1,4 @@
-"""What pytest's terminal shows of a run gives way to a debugger."""
+"""The progress line on pytest's terminal disappears while a debugger runs."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def hooks(config):
 
 
 def test_nothing_is_shown_while_a_debugger_has_the_terminal(config, hooks):
-    said, now_s = [], [1e9]
-    screen = Screen(lambda: Moment("railgauge", 0.0, now_s[0]), said.append, io.StringIO())
+    lines, now_s = [], [1e9]
+    screen = Screen(lambda: Moment("railgauge", 0.0, now_s[0]), lines.append, io.StringIO())
     config.stash[SCREEN] = screen
     hooks.pytest_enter_pdb()
     screen._show()
-    assert said == []
+    assert lines == []
     hooks.pytest_leave_pdb()
     screen._show()
-    assert len(said) == 1
+    assert len(lines) == 1
     screen.end()
 
 

@@ -65,17 +65,17 @@ def phase(pytest_item, tmp_path):
         call = SimpleNamespace(excinfo=caught(error, by_test) if error else None)
         report = SimpleNamespace(when=when, duration=1.5, passed=error is None)
         recording.observe(pytest_item, call, report, Store(tmp_path))
-        if (told := getattr(report, "railgauge", None)) is None:
+        if (data := getattr(report, "railgauge", None)) is None:
             return None
         plain = Store(tmp_path).plain(recording.finished(pytest_item).to_json())
         brief = {"outcome": plain["outcome"], "reason": plain["reason"]}
-        assert told == (plain if when == "teardown" else brief)
+        assert data == (plain if when == "teardown" else brief)
         return plain
 
     return run
 
 
-def test_what_an_earlier_run_found_wrong_is_told_in_every_phase_and_written_once(
+def test_a_failure_of_an_earlier_run_is_reported_in_every_phase_and_written_once(
     phase, pytest_item, tmp_path
 ):
     low = judgement(Outcome.FAILED, reason="358 Gb/s, limit 372")
@@ -97,7 +97,7 @@ def test_what_an_earlier_run_found_wrong_is_told_in_every_phase_and_written_once
     assert (line["id"], line["outcome"]) == ("a", "failed")
 
 
-def said(record):
+def summary(record):
     return record["outcome"], record["reason"], record["error_kind"], record["by_evidence"]
 
 
@@ -114,7 +114,7 @@ def said(record):
         ([NOTED], skip(), "record_only"),
     ],
 )
-def test_answers_alone_decide_what_follows_from_them(phase, judgements, error, outcome):
+def test_the_outcome_follows_from_the_answers_alone(phase, judgements, error, outcome):
     record = phase(error, judgements=judgements, questions=[ASKED])
     assert (record["outcome"], record["by_evidence"]) == (outcome, True)
     assert len(record["judgements"]) == len(judgements)
@@ -122,29 +122,29 @@ def test_answers_alone_decide_what_follows_from_them(phase, judgements, error, o
 
 def test_an_answer_that_could_not_be_had_is_an_error_by_evidence(phase):
     record = phase(LOST, judgements=[GOOD], questions=[ASKED], unanswered=LOST)
-    assert said(record) == ("error", "n1: was not surveyed", "fact-missing", True)
+    assert summary(record) == ("error", "n1: was not surveyed", "fact-missing", True)
     assert (record["error_where"], record["remedy"]) == ("n1", "survey it")
 
 
 def test_an_answer_that_could_not_be_had_counts_also_if_the_test_caught_the_error(phase):
     record = phase(None, judgements=[GOOD], questions=[ASKED], unanswered=LOST)
-    assert said(record) == ("error", "n1: was not surveyed", "fact-missing", True)
+    assert summary(record) == ("error", "n1: was not surveyed", "fact-missing", True)
 
 
 def test_a_missed_limit_is_failed_though_something_else_is_unknown(phase):
     record = phase(LimitMissed("x"), judgements=[MISSED], questions=[ASKED], unanswered=LOST)
-    assert said(record) == ("failed", "358 Gb/s, limit 372", "", True)
+    assert summary(record) == ("failed", "358 Gb/s, limit 372", "", True)
 
 
 @pytest.mark.parametrize("judgements", [[], [GOOD], [NOTED]])
 def test_a_missed_limit_that_no_judgement_shows_is_failed_and_not_by_evidence(phase, judgements):
     record = phase(LimitMissed("own"), judgements=judgements, questions=[ASKED])
-    assert said(record) == ("failed", "own", "", False)
+    assert summary(record) == ("failed", "own", "", False)
 
 
 def test_an_assertion_of_a_test_s_own_fails_in_the_words_of_the_missed_limits(phase):
     error = AssertionError("own words")
-    assert said(phase(error, judgements=[GOOD], questions=[ASKED])) == (
+    assert summary(phase(error, judgements=[GOOD], questions=[ASKED])) == (
         "failed", "own words", "", False,
     )  # fmt: skip
     missed = phase(error, judgements=[MISSED, GOOD, MISSED])
@@ -156,39 +156,37 @@ def test_an_assertion_of_a_hook_or_a_fixture_is_no_missed_limit(phase, when):
     """A plugin's hook at the end of an item leaves "previous item was not torn down properly"."""
     record = phase(AssertionError("was not torn down"), when, by_test=False)
     said_of_it = "an error inside railgauge, not of the cluster: AssertionError: was not torn down"
-    assert said(record) == ("error", said_of_it, "bug", False)
+    assert summary(record) == ("error", said_of_it, "bug", False)
 
 
 def test_a_limit_that_a_fixture_has_missed_fails_the_item(phase):
     record = phase(LimitMissed("358"), "setup", by_test=False)
-    assert said(record) == ("failed", "358", "", False)
+    assert summary(record) == ("failed", "358", "", False)
 
 
 @pytest.mark.parametrize("judgements", [[], [GOOD], [MISSED]])
 def test_a_skip_that_is_not_the_suite_s_own_proves_nothing(phase, judgements):
     record = phase(skip("not today"), judgements=judgements, questions=[ASKED])
-    assert said(record) == ("blocked", "not today", "", False)
+    assert summary(record) == ("blocked", "not today", "", False)
 
 
-def test_an_error_of_the_suite_s_own_is_nobody_else_s(phase):
+def test_an_error_of_the_suite_is_reported_as_its_own(phase):
     record = phase(ZeroDivisionError("oops"), judgements=[GOOD], questions=[ASKED])
     words = "an error inside railgauge, not of the cluster: ZeroDivisionError: oops"
-    assert said(record) == ("error", words, "bug", False)
+    assert summary(record) == ("error", words, "bug", False)
     assert len(record["judgements"]) == 1
 
 
 def test_an_error_with_a_kind_keeps_it(phase):
     lost = NodeUnreachable("no route", where="n2")
     record = phase(lost, judgements=[GOOD], questions=[ASKED])
-    assert said(record) == ("error", "n2: no route", "node-unreachable", False)
+    assert summary(record) == ("error", "n2: no route", "node-unreachable", False)
 
 
 @pytest.mark.parametrize(
     ("judgements", "outcome"), [([], "error"), ([GOOD], "passed"), ([GOOD, MISSED], "failed")]
 )
-def test_without_a_question_an_item_is_as_its_judgements_and_not_by_evidence(
-    phase, judgements, outcome
-):
+def test_an_item_without_a_question_has_its_judgements_and_no_evidence(phase, judgements, outcome):
     record = phase(judgements=judgements)
     assert (record["outcome"], record["by_evidence"]) == (outcome, False)
 
@@ -197,31 +195,31 @@ def test_an_item_that_asked_and_compared_nothing_is_an_error(phase):
     assert phase(questions=[ASKED])["outcome"] == "error"
 
 
-def test_what_went_wrong_first_counts(phase):
+def test_the_first_error_counts(phase):
     phase(LimitMissed("x"), judgements=[MISSED], questions=[ASKED])
     record = phase(NodeUnreachable("no route", where="n2"), when="teardown")
     assert record["outcome"] == "failed"
 
 
-def test_trouble_when_cleaning_up_after_a_pass_is_an_error(phase):
+def test_an_error_in_the_teardown_after_a_pass_is_an_error(phase):
     assert phase(judgements=[GOOD], questions=[ASKED])["outcome"] == "passed"
     assert phase(NodeUnreachable("no route", where="n2"), when="teardown")["outcome"] == "error"
 
 
-def test_after_setup_nothing_is_known_unless_it_failed(phase):
+def test_nothing_is_known_after_setup_unless_it_failed(phase):
     assert phase(when="setup") is None
     shut = item("a", Outcome.BLOCKED, blocked_by=("b",), reason="blocked by b")
     assert phase(skip("blocked by b"), when="setup", ended=shut)["blocked_by"] == ["b"]
 
 
-def test_an_item_that_does_not_come_to_its_test_is_as_its_gate_has_ended_it(phase):
+def test_an_item_that_its_gate_ended_has_the_record_of_the_gate(phase):
     shut = item("a", Outcome.BLOCKED, blocked_by=("b",), reason="blocked by b", error_kind="hung")
     phase(when="setup")
     record = phase(skip("blocked by b"), ended=shut)
-    assert said(record) == ("blocked", "blocked by b", "hung", False)
+    assert summary(record) == ("blocked", "blocked by b", "hung", False)
     assert (record["duration_s"], record["id"]) == (3, "a")
     late = NodeUnreachable("no route", where="n2")
-    assert said(phase(late, when="teardown")) == said(record), "what ended it first counts"
+    assert summary(phase(late, when="teardown")) == summary(record), "what ended it first counts"
 
 
 def test_a_teardown_that_passes_has_the_record_too(phase):
@@ -229,7 +227,7 @@ def test_a_teardown_that_passes_has_the_record_too(phase):
     assert phase(when="teardown")["outcome"] == "passed"
 
 
-def test_a_setup_that_passes_knows_nothing_whatever_was_asked(phase):
+def test_a_setup_that_passes_has_no_record_whatever_was_asked(phase):
     assert phase(None, when="setup", judgements=[GOOD]) is None
 
 
@@ -244,7 +242,7 @@ def test_a_record_says_what_it_is_about_and_how_long_it_took(phase):
     assert len(record["questions"]) == 1
 
 
-def test_a_draft_knows_nothing():
+def test_a_new_draft_is_empty():
     assert Draft() == Draft([], "", None, 0.0, [], None, False)
 
 
@@ -315,7 +313,7 @@ class Report(SimpleNamespace):
     ],
 )
 @pytest.mark.parametrize("began", ["passed", "failed", "skipped"])
-def test_a_report_says_what_the_record_does_whatever_it_said_before(
+def test_a_report_agrees_with_the_record_whatever_it_was_before(
     reported, outcome, says, when, began
 ):
     report = reported(outcome, began=began, longrepr="as it was")
@@ -324,14 +322,14 @@ def test_a_report_says_what_the_record_does_whatever_it_said_before(
     assert reported(outcome).longrepr == (None if says == "passed" else "the reason")
 
 
-def test_an_expected_failure_is_none(reported):
+def test_an_expected_failure_is_reported_as_failed(reported):
     report = reported(Outcome.FAILED, began="skipped", wasxfail="known")
     assert not hasattr(report, "wasxfail")
     assert (report.outcome, report.when) == ("failed", "call")
 
 
 @pytest.mark.parametrize("outcome", [Outcome.PASSED, Outcome.FAILED, Outcome.ERROR])
-def test_a_teardown_says_what_happened_there(reported, outcome):
+def test_a_teardown_reports_its_own_error(reported, outcome):
     good = reported(outcome, "teardown", began="failed")
     bad = reported(outcome, "teardown", ValueError("x"), began="passed")
     assert (good.outcome, good.when, good.longrepr) == ("passed", "teardown", None)
@@ -355,7 +353,7 @@ def test_a_report_that_carries_no_record_stays_as_it_is(reported):
         (None, "the way through the code"),
     ],
 )
-def test_people_read_the_message(error, says):
+def test_the_report_has_the_message_without_the_traceback(error, says):
     call = SimpleNamespace(excinfo=SimpleNamespace(value=error) if error else None)
     report = SimpleNamespace(longrepr="the way through the code")
     recording.brief(call, report)

@@ -25,7 +25,7 @@ def in_a_callback():
     exec(code, {"pid": os.getpid(), "number": signal.SIGINT})
 
 
-def test_an_interrupt_ends_what_is_done():
+def test_an_interrupt_ends_the_work_in_progress():
     signals.hear_interrupts()
     with pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), signal.SIGINT)
@@ -61,7 +61,7 @@ def test_a_scheduler_s_abort_is_an_interrupt():
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def test_a_worker_leaves_it_to_its_controller():
+def test_a_worker_leaves_an_abort_to_its_controller():
     signals.leave_sigterm_to_the_controller()
     os.kill(os.getpid(), signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN

@@ -32,7 +32,7 @@ def asked(*, confirm, recorded=None, corrupt=False, interrupted=False, **session
 
 
 @pytest.mark.parametrize("confirm", [True, False])
-def test_after_the_last_item(confirm):
+def test_suspects_are_measured_after_the_last_item(confirm):
     assert asked(confirm=confirm) == ((), True)
 
 
@@ -46,7 +46,7 @@ def test_after_the_last_item(confirm):
         {"corrupt": True, "interrupted": True, "exitstatus": pytest.ExitCode.INTERRUPTED},
     ],
 )
-def test_not_after_a_run_that_ended_early(confirm, ended):
+def test_suspects_are_not_measured_after_a_run_that_ended_early(confirm, ended):
     assert asked(confirm=confirm, **ended) == ((), False)
 
 
@@ -59,7 +59,7 @@ def test_not_after_a_run_that_ended_early(confirm, ended):
     ],
     ids=["by pytest", "by xdist"],
 )
-def test_after_corruption_has_stopped_the_run(confirm, ended):
+def test_suspects_are_measured_after_corruption_has_stopped_the_run(confirm, ended):
     assert asked(confirm=confirm, corrupt=True, **ended) == ((), True)
 
 

@@ -13,7 +13,7 @@ def config(*specs, **more):
 
 
 @pytest.mark.parametrize("spec", ["popen", "3*popen", "2*popen//python=python3//chdir=/tmp"])
-def test_workers_on_this_machine(spec):
+def test_workers_on_this_machine_are_accepted(spec):
     refuse_unusable(config(spec))
 
 
@@ -21,11 +21,11 @@ def test_workers_on_this_machine(spec):
     "spec",
     ["ssh=ctl2", "2*ssh=ctl2//python=python3", "socket=10.0.0.1:8888", "popen//via=master"],
 )
-def test_workers_elsewhere(spec):
+def test_workers_on_other_machines_are_refused(spec):
     with pytest.raises(BadInput, match="on this machine"):
         refuse_unusable(config("popen", spec))
 
 
-def test_without_xdist_and_in_a_worker_there_is_nothing_to_refuse():
+def test_nothing_is_refused_without_xdist_or_in_a_worker():
     refuse_unusable(SimpleNamespace(option=SimpleNamespace()))
     refuse_unusable(config("ssh=ctl2", workerinput={}))

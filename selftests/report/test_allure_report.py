@@ -37,11 +37,11 @@ OPEN_CATEGORIES = """
 @pytest.fixture(scope="module")
 def made(nights, generator, capfd_module):
     """Reports of both nights, the earlier one first, and the generator's output."""
-    said = []
+    printed = []
     for folder in nights.folders:
         code = main(["allure", str(folder), "--allure", generator])
-        said.append((code, *capfd_module()))
-    return said
+        printed.append((code, *capfd_module()))
+    return printed
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_the_generator_has_nothing_to_warn_of(made):
         assert out.rstrip().endswith(f"allure-report/index.html: {nights} nights in its history")
 
 
-def test_the_report_calls_nobody(made, nights, look):
+def test_the_report_loads_nothing_from_outside(made, nights, look):
     page = nights.folders[1] / "allure-report" / "index.html"
     text = page.read_text(encoding="utf-8")
     assert "googletagmanager" not in text
@@ -74,7 +74,7 @@ def test_the_report_calls_nobody(made, nights, look):
     assert seen.console == []
 
 
-def test_a_browser_does_tell_whom_a_page_calls(look, tmp_path):
+def test_the_browser_lists_what_a_page_loads(look, tmp_path):
     """Control of the test above: with the analytics script, its request is seen."""
     page = tmp_path / "calls.html"
     page.write_text(ANALYTICS)
@@ -116,7 +116,7 @@ def test_the_data_of_the_page_is_packed_and_each_item_can_be_unpacked(made, nigh
     assert tab.problems == []
 
 
-def test_made_again_a_report_is_no_night_more(made, nights, generator, capsys):
+def test_a_report_that_is_made_again_adds_no_night(made, nights, generator, capsys):
     assert main(["allure", str(nights.folders[1]), "--allure", generator, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["nights"] == 2
 
@@ -228,7 +228,7 @@ def test_without_a_generator_the_way_to_it_is_named(nights, name, tmp_path, caps
     assert "make allure-cli" in capsys.readouterr().err
 
 
-def test_a_folder_that_is_no_run(tmp_path, generator, capsys):
+def test_a_folder_without_a_run_is_refused(tmp_path, generator, capsys):
     assert main(["allure", str(tmp_path), "--allure", generator]) == 2
     assert "not the folder of a run" in capsys.readouterr().err
 
@@ -237,7 +237,7 @@ def test_a_folder_that_is_no_run(tmp_path, generator, capsys):
 
 
 @pytest.fixture
-def strangers(nights, tmp_path):
+def untrusted(nights, tmp_path):
     """A run whose settings of Allure name a program, and a generator that shows what it gets."""
     run = tmp_path / "reports" / "run"
     run.mkdir(parents=True)
@@ -252,9 +252,9 @@ def strangers(nights, tmp_path):
     return run, program
 
 
-def test_settings_of_a_stranger_load_no_program(strangers, capsys):
+def test_untrusted_settings_load_no_program(untrusted, capsys):
     """Allure imports whatever its settings name as a plugin."""
-    run, program = strangers
+    run, program = untrusted
     assert main(["allure", str(run), "--allure", str(program)]) == 0, capsys.readouterr().err
     given = json.loads((run / "allure-report" / "given.json").read_text())
     assert given["plugins"].keys() == {"awesome"}
@@ -264,8 +264,8 @@ def test_settings_of_a_stranger_load_no_program(strangers, capsys):
     }  # fmt: skip
 
 
-def test_a_link_in_the_place_of_the_report_deletes_nothing(strangers, tmp_path, capsys):
-    run, program = strangers
+def test_a_link_in_the_place_of_the_report_deletes_nothing(untrusted, tmp_path, capsys):
+    run, program = untrusted
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "file").touch()
     (run / "allure-report").symlink_to(tmp_path / "home")

@@ -80,8 +80,8 @@ def written(folder, *records, begun=(BEGUN,), causes=(), plots=()):
     for number, base in enumerate(begun):
         (at / f"{number}-result.json").write_text(json.dumps(base), encoding="utf-8")
     verdict = SimpleNamespace(evidence="simulated", causes=causes, deviations=())
-    told = results.ReportedRun(folder, at, verdict, 5000, plots)
-    results.write(told, of_items({record.id: record for record in records}))
+    run = results.ReportedRun(folder, at, verdict, 5000, plots)
+    results.write(run, of_items({record.id: record for record in records}))
     read = [json.loads(path.read_text("utf-8")) for path in sorted(at.glob("*-result.json"))]
     return {one["name"]: one for one in read}
 
@@ -92,13 +92,13 @@ def only(folder, *records, **more):
 
 
 @pytest.mark.parametrize("outcome", Outcome)
-@pytest.mark.parametrize("said", ["passed", "skipped", "failed"])
-def test_nothing_but_a_pass_looks_like_one(tmp_path, outcome, said):
+@pytest.mark.parametrize("given", ["passed", "skipped", "failed"])
+def test_nothing_but_a_pass_looks_like_one(tmp_path, outcome, given):
     record = replace(ITEM, outcome=outcome)
-    told = only(tmp_path, record, begun=[{**BEGUN, "status": said}])
-    assert (told["status"] == "passed") is (outcome in PASSES)
-    assert told["status"] in ("passed", "failed", "broken")
-    assert (told["status"] == "failed") is (outcome is Outcome.FAILED)
+    result = only(tmp_path, record, begun=[{**BEGUN, "status": given}])
+    assert (result["status"] == "passed") is (outcome in PASSES)
+    assert result["status"] in ("passed", "failed", "broken")
+    assert (result["status"] == "failed") is (outcome is Outcome.FAILED)
 
 
 @pytest.mark.parametrize("outcome", Outcome)
@@ -119,30 +119,30 @@ WORDS = {
 
 
 @pytest.mark.parametrize("outcome", [one for one in Outcome if one not in PASSES])
-def test_what_did_not_pass_is_in_the_category_of_its_outcome(tmp_path, outcome):
-    told = only(tmp_path, replace(ITEM, outcome=outcome, reason=WORDS[outcome]), causes=[CAUSE])
+def test_an_item_that_did_not_pass_is_in_the_category_of_its_outcome(tmp_path, outcome):
+    result = only(tmp_path, replace(ITEM, outcome=outcome, reason=WORDS[outcome]), causes=[CAUSE])
     found = [
         one["name"].partition(":")[0]
         for one in _CATEGORIES
-        if told["status"] in one["matchedStatuses"]
-        and re.search(one.get("messageRegex", ""), told["statusDetails"]["message"])
+        if result["status"] in one["matchedStatuses"]
+        and re.search(one.get("messageRegex", ""), result["statusDetails"]["message"])
     ]
     assert found == [str(outcome).replace("_", " ").capitalize()]
 
 
-def test_what_a_test_of_the_site_added_remains_and_the_rest_is_of_the_record(tmp_path):
-    told = only(tmp_path, ITEM)
-    assert (told["uuid"], told["start"], told["stop"]) == ("u1", 1000, 2000)
-    assert [one["name"] for one in told["steps"]] == [
+def test_additions_of_a_site_s_test_remain_and_the_rest_is_of_the_record(tmp_path):
+    result = only(tmp_path, ITEM)
+    assert (result["uuid"], result["start"], result["stop"]) == ("u1", 1000, 2000)
+    assert [one["name"] for one in result["steps"]] == [
         "bw_average: measured 235.18 Gb/s, limit >= 372.60 Gb/s: failed",
         "of the site",
     ]
-    assert [one["url"] for one in told["links"]] == [
+    assert [one["url"] for one in result["links"]] == [
         "../thresholds.json#/measurements/write/limits/0",
         "of the site",
     ]
-    assert told["parameters"] == [{"name": "item", "value": "n1:n2-mlx5_0-8MiB"}]
-    labels = {one["name"]: one["value"] for one in told["labels"]}
+    assert result["parameters"] == [{"name": "item", "value": "n1:n2-mlx5_0-8MiB"}]
+    labels = {one["name"]: one["value"] for one in result["labels"]}
     assert labels == {
         "parentSuite": "SIMULATED evidence",
         "suite": "rung 1: network",
@@ -153,7 +153,7 @@ def test_what_a_test_of_the_site_added_remains_and_the_rest_is_of_the_record(tmp
     }
 
 
-def test_a_step_that_failed_shows_what_it_rests_on(tmp_path):
+def test_a_failed_step_shows_its_evidence(tmp_path):
     shown = {one["name"]: one["value"] for one in only(tmp_path, ITEM)["steps"][0]["parameters"]}
     assert shown == {"basis": "000: 4.1: the table", "samples": "235.18 240", "unit": "Gb/s"}
 
@@ -168,7 +168,7 @@ def test_a_run_that_is_ended_twice_has_the_same_results(tmp_path):
     assert "cause: slow-nic" not in str(written(tmp_path, ITEM, begun=()))
 
 
-def test_what_passed_is_in_groups_of_its_own(tmp_path):
+def test_items_that_passed_are_in_groups_of_their_own(tmp_path):
     """Allure opens a group with a failure, and draws all that is in it."""
     fine = replace(ITEM, id=ITEM.id.replace("8MiB", "1MiB"), outcome=Outcome.PASSED)
     groups = [
@@ -178,7 +178,7 @@ def test_what_passed_is_in_groups_of_its_own(tmp_path):
     assert sorted(groups) == ["write", "write: passed"]
 
 
-def test_of_two_results_of_an_item_the_later_one_remains(tmp_path):
+def test_the_later_of_two_results_of_an_item_remains(tmp_path):
     earlier = {**BEGUN, "uuid": "u0", "start": 1, "stop": 2}
     assert only(tmp_path, ITEM, begun=[BEGUN, earlier])["uuid"] == "u1"
     assert only(tmp_path, ITEM, begun=[earlier, BEGUN])["uuid"] == "u1"
@@ -208,10 +208,10 @@ def test_items_that_no_test_ran_have_results_of_their_own(tmp_path):
 
 def test_the_cause_is_below_the_message_and_a_tag(tmp_path):
     second = replace(CAUSE, cause="slow-node")
-    told = only(tmp_path, ITEM, causes=[CAUSE, second])
-    said = f"{message(ITEM)}\n[cause: slow-nic, n1, mlx5_0] what to do"
-    assert told["statusDetails"]["message"] == said
-    tags = [one["value"] for one in told["labels"] if one["name"] == "tag"]
+    result = only(tmp_path, ITEM, causes=[CAUSE, second])
+    expected = f"{message(ITEM)}\n[cause: slow-nic, n1, mlx5_0] what to do"
+    assert result["statusDetails"]["message"] == expected
+    tags = [one["value"] for one in result["labels"] if one["name"] == "tag"]
     assert tags == ["simulated", "cause: slow-nic"]
 
 

@@ -1,4 +1,4 @@
-"""Texts of nodes and of files that a page would run, in every page that railgauge makes.
+"""Scripts in texts of nodes and files: no page that railgauge makes runs them.
 
 A hundred of them stand in what the tools and the kernels of a lab print, in the facts of its nodes,
 in hostfile, limits, deviations and the operator's name. A browser opens each page.
@@ -37,15 +37,15 @@ FOUND = """(() => {
 
 
 def plant(lab: StandingLab, folder: Path) -> None:
-    """Plant all of them in what the nodes' tools, their kernels and their files say."""
-    said, kernel = folder / "said.txt", folder / "kernel.txt"
-    said.write_text("".join(f"{text}\n" for text in PAYLOADS))
+    """Plant all of them in the output of the nodes' tools, their kernels and their files."""
+    output, kernel = folder / "output.txt", folder / "kernel.txt"
+    output.write_text("".join(f"{text}\n" for text in PAYLOADS))
     kernel.write_text("".join(f"3,{10**6 + n},{10**6 + n},-;{t}\n" for n, t in enumerate(LINES)))
     for node in lab.logins:
         home = lab.home(node)
         (home / "real").mkdir()
         for name, script in {
-            "ib_write_bw": f"cat {said}\ncat {said} >&2\nexit 3\n",
+            "ib_write_bw": f"cat {output}\ncat {output} >&2\nexit 3\n",
             "dd": f'case "$*" in *kmsg*) cat {kernel} ;; esac\nexec {home}/real/dd "$@"\n',
         }.items():
             tool = home / "bin" / name
@@ -124,9 +124,7 @@ def opened(tab: Tab, page: Path, *, scripts: bool = True) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("page", ["report", "certificate", "trend", "compare"])
-def test_no_page_runs_or_makes_what_a_node_says(
-    pages: dict[str, Path], tab: Tab, page: str
-) -> None:
+def test_no_page_runs_the_text_of_a_node(pages: dict[str, Path], tab: Tab, page: str) -> None:
     found = opened(tab, pages[page])
     assert found["made"] == []
     assert not found["ran"]
@@ -134,15 +132,15 @@ def test_no_page_runs_or_makes_what_a_node_says(
         assert found["text"]  # as text it is there
 
 
-def test_allure_runs_and_makes_none_of_it(allure: Path, tab: Tab) -> None:
+def test_allure_runs_no_text_of_a_node(allure: Path, tab: Tab) -> None:
     found = opened(tab, allure)
     own = f'<base href="{allure.resolve().as_uri()}">'  # Allure's page makes it, of its own place
     assert [one for one in found["made"] if one != own] == []
     assert not found["ran"]
 
 
-def test_the_browser_does_find_what_runs(tmp_path: Path, tab: Tab) -> None:
-    """Nothing is proved by a look that sees nothing: unescaped, the texts run and make elements."""
+def test_the_browser_detects_a_script_that_runs(tmp_path: Path, tab: Tab) -> None:
+    """The counter-check: unescaped, the texts run and make elements, and the browser sees it."""
     page = tmp_path / "open.html"
     page.write_text(
         f"<!DOCTYPE html><meta charset=utf-8><p>{FIRST}</p><a {LINES[-1]}>x</a><x-pwned>"

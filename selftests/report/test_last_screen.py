@@ -1,4 +1,4 @@
-"""The last screen of a run tells what a later run replaced in a merged one."""
+"""The last screen of a merged run lists what a later run replaced."""
 
 import pytest
 
@@ -21,7 +21,7 @@ class Screen:
 @pytest.mark.parametrize(
     ("number", "last"), [(10, "MEASURED AGAIN, n10: 10 failed"), (12, "2 more")]
 )
-def test_it_tells_what_a_later_run_replaced(number, last):
+def test_the_last_screen_lists_what_a_later_run_replaced(number, last):
     again = tuple(
         Remeasured(f"n{i}", "r1", "then", {"failed": i}, {}) for i in range(1, number + 1)
     )
@@ -32,7 +32,7 @@ def test_it_tells_what_a_later_run_replaced(number, last):
     )
     screen = Screen()
     terminal.summary(screen, found, {})
-    told = [line for line in screen.lines if line.startswith("MEASURED AGAIN, n")]
-    assert len(told) == 10
-    assert told[0].startswith("MEASURED AGAIN, n1: 1 failed in r1, ended then; ")
+    lines = [line for line in screen.lines if line.startswith("MEASURED AGAIN, n")]
+    assert len(lines) == 10
+    assert lines[0].startswith("MEASURED AGAIN, n1: 1 failed in r1, ended then; ")
     assert screen.lines[-1].startswith(last)

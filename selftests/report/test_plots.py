@@ -90,9 +90,9 @@ def test_every_sample_is_a_point_and_what_missed_is_a_cross():
 
 
 def test_the_ideal_of_a_collective_is_drawn_where_it_is_below_the_physical_ceiling():
-    said = words(drawn([record(judged(392.0, ideal=395.0))])[SIZE].svg)
-    assert "ideal 395.0" in said
-    assert not any(word.startswith("physical") for word in said)
+    text = words(drawn([record(judged(392.0, ideal=395.0))])[SIZE].svg)
+    assert "ideal 395.0" in text
+    assert not any(word.startswith("physical") for word in text)
 
 
 def test_groups_of_other_sizes_have_plots_and_ideals_of_their_own():
@@ -114,10 +114,10 @@ def test_groups_of_other_sizes_have_plots_and_ideals_of_their_own():
 def test_floor_and_ideal_are_lines_with_their_numbers_and_axes_have_units():
     more = record(judged(393.0, ceiling=398.0, size_bytes=MIB), number=1)
     plot = drawn([record(judged(392.0, ceiling=398.0)), more])[SIZE]
-    said = words(plot.svg)
+    text = words(plot.svg)
     limits = {"floor 370.0", "physical 400.0", "ceiling 398.0"}
-    assert {*limits, "message size", "8MiB", "1MiB"} <= set(said)
-    assert "bw_average in Gb/s" in said
+    assert {*limits, "message size", "8MiB", "1MiB"} <= set(text)
+    assert "bw_average in Gb/s" in text
     assert plot.svg.count("<polyline") == 3
     assert len(set(re.findall(r'stroke-dasharray="([^"]*)"', plot.svg))) == 2
 
@@ -136,7 +136,7 @@ def test_many_samples_are_a_box_and_their_ends():
 
 
 @pytest.mark.parametrize("evidence", ["simulated", "replayed"])
-def test_every_plot_says_what_evidence_it_is_unless_it_is_hardware(evidence):
+def test_every_plot_names_its_evidence_unless_it_is_hardware(evidence):
     samples = judged(390.0, 391.0, 392.0, 393.0)
     records = [record(samples), record(samples, rung=2, pairing="gpu0-mlx5_0", subject="gpu")]
     for plot in drawn(records, evidence=evidence).values():
@@ -148,11 +148,11 @@ def test_every_plot_says_what_evidence_it_is_unless_it_is_hardware(evidence):
 def test_a_cell_holds_the_worst_margin_its_sample_and_a_letter():
     records = [record(judged(390.0)), record(judged(333.0), number=1)]
     plot = drawn(records)[PAIRS]
-    said = words(plot.svg)
-    assert {"-10.0%", "333.0 Gb/s", "F"} <= set(said)
-    assert "+5.4%" not in said
+    text = words(plot.svg)
+    assert {"-10.0%", "333.0 Gb/s", "F"} <= set(text)
+    assert "+5.4%" not in text
     assert "F failed" in plot.caption
-    assert said.count("·") == 15
+    assert text.count("·") == 15
     assert plot.svg.count("stroke-opacity") == 1  # hatched
     assert "stroke-opacity" not in drawn([record(judged(390.0))])[PAIRS].svg
 
@@ -211,7 +211,7 @@ def test_rows_of_a_grid_hold_every_node_once_and_are_named_as_nodesets():
     assert next(iter(rows)) == "n[0001-0032]"
 
 
-def test_names_on_an_axis_do_not_stand_over_each_other():
+def test_names_on_an_axis_do_not_overlap():
     """Checked for nodes of one size and sizes of one sweep, with the width of a character."""
     sweep = [record(judged(390.0, size_bytes=2**n), number=n) for n in range(1, 31)]
     nodes = pairs_of_many(128)
@@ -230,10 +230,10 @@ def test_names_on_an_axis_do_not_stand_over_each_other():
 
 def test_a_single_size_is_a_strip_of_points_by_node():
     plot = drawn([record(judged(390.0)), record(judged(391.0), nodes=("n0003", "n0004"), number=1)])
-    said = words(plot[SIZE].svg)
-    assert {"n0001", "n0002", "n0003", "n0004", "node"} <= set(said)
-    assert "bw_average in Gb/s, at 8MiB" in said
-    assert "message size" not in said
+    text = words(plot[SIZE].svg)
+    assert {"n0001", "n0002", "n0003", "n0004", "node"} <= set(text)
+    assert "bw_average in Gb/s, at 8MiB" in text
+    assert "message size" not in text
     assert plot[SIZE].svg.count("<circle") == 4
 
 
@@ -250,9 +250,9 @@ def test_gpus_and_nics_in_their_natural_order():
         record(judged(390.0), rung=2, subject="gpu_write", pairing=f"gpu{g}-mlx5_{n}", number=g)
         for g, n in [(10, 2), (2, 10), (0, 0)]
     ]
-    said = words(drawn(records)["rung2-gpu-nic-gpu_write"].svg)
-    assert [w for w in said if w.startswith("gpu") and w[3:].isdigit()] == ["gpu0", "gpu2", "gpu10"]
-    assert [w for w in said if w.startswith("mlx5")] == ["mlx5_0", "mlx5_2", "mlx5_10"]
+    text = words(drawn(records)["rung2-gpu-nic-gpu_write"].svg)
+    assert [w for w in text if w.startswith("gpu") and w[3:].isdigit()] == ["gpu0", "gpu2", "gpu10"]
+    assert [w for w in text if w.startswith("mlx5")] == ["mlx5_0", "mlx5_2", "mlx5_10"]
 
 
 def test_paths_across_rails_have_a_map_of_their_own():
@@ -273,7 +273,7 @@ def test_paths_across_rails_have_a_map_of_their_own():
     ]
 
 
-def test_one_slow_gpu_link_is_where_it_is():
+def test_one_slow_gpu_link_is_drawn_in_its_cell():
     links = [(a, b) for a in range(4) for b in range(4) if a != b]
     records = [
         record(
@@ -289,19 +289,19 @@ def test_one_slow_gpu_link_is_where_it_is():
     ]
 
 
-def test_two_groups_are_told_and_their_lower_samples_are_triangles():
+def test_two_groups_are_marked_and_their_lower_samples_are_triangles():
     values = (390.0, 391.0, 60.0, 392.0, 61.0, 390.5, 60.5, 391.5)
     split = judged(*values, reason=f"bw_average {TWO_GROUPS} around 60.5 and 391 Gb/s")
     plot = drawn([record(split), record(judged(390.0, 391.0, 392.0, 390.5), number=1)])
     strip = plot["rung1-samples"]
     assert strip.svg.count("h8l-4 7z") == 3
-    said = " ".join(words(strip.svg))
-    assert "TWO GROUPS: 3 around 60.50, 5 around 391.0 Gb/s" in said
-    assert "one group, cv 0.2%" in said
+    text = " ".join(words(strip.svg))
+    assert "TWO GROUPS: 3 around 60.50, 5 around 391.0 Gb/s" in text
+    assert "one group, cv 0.2%" in text
     assert "1 in two groups" in strip.caption
 
 
-def test_groups_that_the_judgement_allows_are_not_told():
+def test_groups_that_the_judgement_allows_are_not_marked():
     """Alternating columns of a healthy run split too; that is no finding."""
     values = (390.0, 392.0, 390.0, 392.0, 390.0, 392.0, 390.0, 392.0)
     strip = drawn([record(judged(*values))])["rung1-samples"]
@@ -320,12 +320,12 @@ def test_the_nic_that_carried_nothing_is_named():
         reason="eth3", points_at=(("n0001", "eth3"),), carried=carried,
     )  # fmt: skip
     plot = drawn([record(spread, rung=4, subject="pair_all_reduce", pairing="")])
-    said = words(plot["rung4-traffic-pair_all_reduce"].svg)
-    assert {"-100.0%", "+33.3%", "0 GB", "4 GB"} <= set(said)
-    assert said.count("F") == 1
+    text = words(plot["rung4-traffic-pair_all_reduce"].svg)
+    assert {"-100.0%", "+33.3%", "0 GB", "4 GB"} <= set(text)
+    assert text.count("F") == 1
 
 
-def test_nothing_measured_is_nothing_drawn():
+def test_a_run_without_measurements_has_no_plot():
     facts = Judgement("gpu_nic_link", Outcome.PASSED, "PIX", "PIX", "000: made up")
     assert drawn([]) == {}
     assert drawn([record()]) == {}

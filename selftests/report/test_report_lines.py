@@ -1,4 +1,4 @@
-"""Lines of reports: each item, or, in a very large run, a test on the same nodes."""
+"""Lines of reports: one for each item or, in a very large run, for each test on the same nodes."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_line_sums_the_items_of_a_test_on_the_same_nodes():
     assert found.records[f"{TEST}[a:c]"].judgements == GOOD[0].judgements
 
 
-def test_of_what_passed_the_smallest_margin_of_each_metric_is_shown_with_its_item():
+def test_the_smallest_margin_of_each_metric_is_shown_with_its_item():
     line = only(summed(*GOOD[:2], replace(GOOD[2], judgements=(judged(0.4, metric="bw_peak"),))))
     assert line.outcome is Outcome.PASSED
     assert not line.reason
@@ -90,7 +90,7 @@ def test_one_item_that_did_not_pass_is_the_outcome_of_its_line(outcome):
         assert line.transcript == other.transcript
 
 
-def test_what_failed_precedes_what_is_tightest():
+def test_failures_precede_the_smallest_margins():
     line = only(summed(*GOOD, BAD))
     assert [(one.metric, one.margin) for one in line.judgements] == [
         ("mlx5_0-1MiB bw_average", -0.2),
@@ -98,7 +98,7 @@ def test_what_failed_precedes_what_is_tightest():
     ]
 
 
-def test_more_than_twenty_are_counted():
+def test_failures_beyond_twenty_are_counted():
     bad = [item(f"mlx5_{number}", 1 << 16, Outcome.FAILED, -0.1) for number in range(10, 33)]
     line = only(summed(*bad, *GOOD))
     assert line.reason.startswith("23 of 26 not passed: mlx5_10-64KiB: too slow; ")
@@ -151,10 +151,10 @@ def test_a_run_of_few_items_has_a_line_for_each():
         ("t.py::test_all_sizes", "t.py::test_all_sizes"),
     ],
 )
-def test_the_place_of_an_item_that_holds_others(item_id, place):
+def test_an_item_that_holds_others_is_a_line_of_its_place(item_id, place):
     assert place_id(item_id) == place
 
 
 def test_the_junit_message_names_what_did_not_pass():
-    said = junit.message(only(summed(*GOOD, BAD)))
-    assert said == "limit missed: 1 of 4 not passed: mlx5_0-1MiB: too slow"
+    text = junit.message(only(summed(*GOOD, BAD)))
+    assert text == "limit missed: 1 of 4 not passed: mlx5_0-1MiB: too slow"

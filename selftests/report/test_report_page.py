@@ -64,7 +64,7 @@ def test_the_first_screen_names_the_verdict_the_cause_and_the_remedy(opened, gdr
     assert "lab-metax-c500: 4 nodes" in top
 
 
-def test_nothing_is_asked_for_and_nothing_goes_wrong(opened, page):
+def test_the_page_loads_nothing_and_has_no_error(opened, page):
     assert opened.hosts == set()
     assert opened.console == []
     assert page.problems == []
@@ -89,7 +89,7 @@ def test_every_plot_is_in_the_page_and_in_its_folder(opened, gdr):
 JENKINS = "sandbox; default-src 'none'; img-src 'self'; style-src 'self';"
 
 
-def test_everything_is_there_without_script(gdr, records, tab):
+def test_the_page_is_complete_without_script(gdr, records, tab):
     tab.emulate(1280, scripts=False)
     tab.open((gdr.latest / "report.html").resolve().as_uri())
     assert tab.of("document.querySelectorAll('#groups tbody tr').length") == len(records)
@@ -110,7 +110,7 @@ class _Jenkins(http.server.SimpleHTTPRequestHandler):
         """Stay silent."""
 
 
-def test_it_reads_well_under_the_policy_of_jenkins(gdr, tab):
+def test_the_page_works_under_the_policy_of_jenkins(gdr, tab):
     served = partial(_Jenkins, directory=gdr.latest.resolve())
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), served) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -133,7 +133,7 @@ def test_the_style_beside_the_page_is_that_in_the_page(gdr):
 # --- filter, search, sort ---
 
 
-def test_rows_can_be_filtered_and_the_address_says_how(page, records):
+def test_rows_can_be_filtered_and_the_address_holds_the_filter(page, records):
     kept = asked(page, q="mx02 all_reduce")
     assert kept
     texts = page.of(f"{SHOWN}.map((r) => r.closest('details').innerText)")
@@ -198,10 +198,10 @@ def test_a_row_opens_by_keyboard_and_closes_again(page):
     asked(page, q="[pair_all_reduce-mx02:mx01")
     page.of("document.querySelector('#groups tr:not([hidden]) a[href^=\"#c\"]').focus()")
     page.press("Enter", 13)
-    told = page.of("document.querySelector('tr.told').innerText")
-    assert "all_reduce_perf" in told
-    assert "exit code 0" in told
-    assert "Avg bus bandwidth" in told
+    detail = page.of("document.querySelector('tr.told').innerText")
+    assert "all_reduce_perf" in detail
+    assert "exit code 0" in detail
+    assert "Avg bus bandwidth" in detail
     assert page.of("document.activeElement.getAttribute('aria-expanded')") == "true"
     page.press("Enter", 13)
     assert page.of("document.querySelector('tr.told')") is None
@@ -222,23 +222,23 @@ def test_an_excerpt_keeps_the_heading_of_its_table():
     head = "#       size    count    busbw\n#        (B)             (GB/s)"
     rows = "\n".join(f"{2**n} {n} {n}.5" for n in range(3, 30))
     stdout = f"one\ntwo\nthree\nfour\nfive\nsix\n{head}\n{rows}\n# Avg bus bandwidth : 4"
-    said = _output({"stdout": stdout, "stderr": ""}).splitlines()
-    assert said[:4] == ["one", "two", "three", "four"]
-    assert said[4:7] == ["five", "six", *head.splitlines()][:3]
-    assert head.splitlines()[1] in said
-    assert said[-1].startswith("# Avg")
-    assert "... 20 lines left out ..." in said
+    lines = _output({"stdout": stdout, "stderr": ""}).splitlines()
+    assert lines[:4] == ["one", "two", "three", "four"]
+    assert lines[4:7] == ["five", "six", *head.splitlines()][:3]
+    assert head.splitlines()[1] in lines
+    assert lines[-1].startswith("# Avg")
+    assert "... 20 lines left out ..." in lines
     assert _output({"stdout": "a\n" * 3, "stderr": ""}) == "a\na\na"
     assert _output({"stdout": "", "stderr": ""}) == ""
 
 
-def test_every_basis_is_told_in_full_below(opened, gdr):
+def test_every_basis_is_listed_in_full_below(opened, gdr):
     below = opened.text[opened.text.index("Bases of the limits") :]
     for line in gdr.measurements:
         assert " ".join(line["basis"].split()) in html.unescape(below)
 
 
-def test_what_failed_is_not_told_by_colour_alone(gdr):
+def test_failures_are_not_shown_by_colour_alone(gdr):
     pairs = (gdr.latest / "plots" / "rung4-pairs-pair_all_reduce.svg").read_text()
     assert pairs.count(">F</text>") == 2
     assert pairs.count(f'stroke="{BAD}" stroke-opacity') == 2
@@ -266,10 +266,10 @@ def test_axe_finds_nothing_serious(gdr, tab, axe, dark, width):
     tab.emulate(width, dark=dark)
     tab.open((gdr.latest / "report.html").resolve().as_uri())
     tab.of(axe)
-    found = tab.of("axe.run().then((told) => told.violations)")
+    found = tab.of("axe.run().then((found) => found.violations)")
     serious = [one for one in found if one["impact"] in ("serious", "critical")]
-    said = [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in serious]
-    assert said == []
+    violations = [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in serious]
+    assert violations == []
 
 
 def test_paper_has_every_row(gdr, tab, tmp_path):
@@ -280,7 +280,7 @@ def test_paper_has_every_row(gdr, tab, tmp_path):
 
 
 def test_many_rows_are_all_in_the_page(gdr, tab, tmp_path):
-    """What passed is behind a heading that says how many rows it has; failures are open."""
+    """Passed items are behind a heading with their number; failures are open."""
     items = 2500
     page = tmp_path / "many.html"
     made = render(gdr.latest.resolve(), page, items)
@@ -289,9 +289,11 @@ def test_many_rows_are_all_in_the_page(gdr, tab, tmp_path):
     assert page.stat().st_size / items < 800
     tab.open(page.as_uri())
     assert tab.of("document.querySelectorAll('#groups tbody tr').length") == items
-    said = tab.of("[...document.querySelectorAll('.group summary')].map((one) => one.innerText)")
+    summaries = tab.of(
+        "[...document.querySelectorAll('.group summary')].map((one) => one.innerText)"
+    )
     assert sum(int(re.search(r": (\d+)(?: of (\d+))?", one).groups()[-1] or
-                   re.search(r": (\d+)", one)[1]) for one in said) == items  # fmt: skip
+                   re.search(r": (\d+)", one)[1]) for one in summaries) == items  # fmt: skip
     assert f"{items} of {items} rows" in tab.of("document.body.innerText")
 
 
@@ -324,12 +326,12 @@ def test_the_page_needs_no_private_name_of_pytest_html(gdr, tmp_path):
     page, other = tmp_path / "own.html", NoPrivateNames()
     render_of(Replacement(gdr.latest.resolve(), None), page, other)
     assert len(other.written) == 1
-    said = page.read_text(encoding="utf-8")
-    assert '<h1 id="title">railgauge acceptance report' in said
-    assert "data-jsonblob" not in said  # what the page of pytest-html has
+    text = page.read_text(encoding="utf-8")
+    assert '<h1 id="title">railgauge acceptance report' in text
+    assert "data-jsonblob" not in text  # what the page of pytest-html has
 
 
-def test_what_other_plugins_add_is_on_the_page(gdr, tmp_path):
+def test_additions_of_other_plugins_are_on_the_page(gdr, tmp_path):
     class Other:
         @pytest.hookimpl(trylast=True)
         def pytest_html_results_summary(self, prefix, summary, postfix):

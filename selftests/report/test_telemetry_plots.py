@@ -7,7 +7,7 @@ from testing.gpu_samples import BOOT, HOT, client, nvidia, output, telemetry
 from testing.telemetry_scenes import HOT_PAIR, ON_NODE, case, hot, results, run
 
 from railgauge.core.question import CaseResult
-from railgauge.report import throttled
+from railgauge.report.drawn import throttled_plots
 from railgauge.report.plots.telemetry import GpuTrace
 from railgauge.report.plots.telemetry import telemetry as drawn
 from railgauge.stacks import stack
@@ -31,8 +31,8 @@ def hot_between(first, last):
 def test_throttled_time_is_hatched_in_a_plot_with_units():
     plot = drawn(trace(output(60, 1, hot_between(20, 40))), NEVER, 3, "simulated")
     words = " ".join(Xml.fromstring(plot.svg).itertext())
-    for said in ("clock in MHz", "temperature in C", "power in W", "SIMULATED evidence"):
-        assert said in words
+    for expected in ("clock in MHz", "temperature in C", "power in W", "SIMULATED evidence"):
+        assert expected in words
     assert "gpu0 of n1 during node_all_reduce[n1]" in words
     assert "hatched: throttled" in words
     assert "from 20 s to 40 s of node_all_reduce[n1]" in plot.caption
@@ -60,12 +60,12 @@ def with_items(found):
 
 
 def test_each_throttled_gpu_has_a_plot_of_the_measurement_that_shows_it():
-    (plot,) = throttled.plots(with_items(HOT_PAIR), "hardware")
+    (plot,) = throttled_plots(with_items(HOT_PAIR), "hardware")
     assert plot.title == "gpu3 of n2 during pair_all_reduce[n1:n2]"
 
 
 def test_a_run_without_throttling_has_no_such_plot():
-    assert throttled.plots(with_items({}), "hardware") == []
+    assert throttled_plots(with_items({}), "hardware") == []
 
 
 def test_many_gpus_have_a_few_plots():
@@ -73,7 +73,7 @@ def test_many_gpus_have_a_few_plots():
         return nvidia(gpu, reasons=HOT)
 
     kept = {case(ON_NODE, "n1"): CaseResult(((client("n1"), telemetry("n1", output(row=row))),))}
-    assert len(throttled.plots(with_items(kept), "hardware")) == 6
+    assert len(throttled_plots(with_items(kept), "hardware")) == 6
 
 
 def test_samples_that_cannot_be_read_are_not_drawn():
@@ -81,6 +81,6 @@ def test_samples_that_cannot_be_read_are_not_drawn():
         case(ON_NODE, "n2"): CaseResult((run("n2", text=hot(2)),)),
         case(ON_NODE, "n1"): CaseResult(((client("n1"), telemetry("n1", "garbage\n")),)),
     }
-    (plot,) = throttled.plots(with_items(kept), "hardware")
+    (plot,) = throttled_plots(with_items(kept), "hardware")
     assert plot.title.startswith("gpu2 of n2")
     assert BOOT not in plot.svg

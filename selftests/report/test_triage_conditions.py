@@ -9,7 +9,7 @@ from testing.places import ROOT
 from railgauge.report.triage import commands
 
 
-def test_each_node_of_which_the_run_tells_gets_one_condition(tmp_path):
+def test_each_node_of_the_run_gets_one_condition(tmp_path):
     made = sheet_of(
         tmp_path,
         cause("cpu-governor", "n[1-2]"),
@@ -31,7 +31,7 @@ def test_each_node_of_which_the_run_tells_gets_one_condition(tmp_path):
     assert found["n5"]["message"].startswith("railgauge: not known: ")
 
 
-def test_a_suspect_that_is_not_listed_is_not_told_to_be_without_a_fault(tmp_path):
+def test_an_unlisted_suspect_is_not_reported_as_without_a_fault(tmp_path):
     made = sheet_of(tmp_path, SUSPECT, nodes=("n1", "n2", "n3"))
     assert list(conditions(made)) == ["n3"]
 

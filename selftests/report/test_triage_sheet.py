@@ -34,8 +34,8 @@ def cause(name: str, node: str, device: str = "", peer: str = "", **changes: Any
     kind = CATALOGUE.get(name)
     own = {} if kind is None else {"severity": kind.severity, "action": kind.action}
     where = {"node": node, "device": device, "peer": peer}
-    said = {"says": "why it is so", "confidence": "certain", "remedy": "do it", "basis": "001: x"}
-    return {"cause": name, "where": where, **own, **said, **changes}
+    fields = {"says": "why it is so", "confidence": "certain", "remedy": "do it", "basis": "001: x"}
+    return {"cause": name, "where": where, **own, **fields, **changes}
 
 
 def unknown(nodes: str, why: str, *what: str) -> dict[str, Any]:
@@ -99,8 +99,8 @@ def test_suspects_are_counted_and_listed_only_if_asked_for(tmp_path):
 def test_a_suspect_is_never_drained(tmp_path):
     made = sheet_of(tmp_path, SUSPECT, suspects=True)
     assert not scontrol(made)
-    told = "# not drained: n1 or n2: suspect, major, exchange part: slow-nic mlx5_0\n"
-    assert all(told in text for text in all_formats(made)[1:3])
+    line = "# not drained: n1 or n2: suspect, major, exchange part: slow-nic mlx5_0\n"
+    assert all(line in text for text in all_formats(made)[1:3])
 
 
 def test_two_causes_with_suspects_are_two_rows_and_many_nodes_are_folded(tmp_path):
@@ -143,7 +143,7 @@ def test_a_difference_between_nodes_blames_none_of_them(tmp_path, name):
     assert places(sheet_of(tmp_path, cause(name, "n1"))) == [("n1", name)]
 
 
-def test_what_no_rule_explains_is_always_shown(tmp_path):
+def test_undiagnosed_causes_are_always_shown(tmp_path):
     one = cause("undiagnosed", "n1", confidence="open")
     assert places(sheet_of(tmp_path, one)) == [("n1", "undiagnosed")]
     for several in ("n1|n2", "n[1-9]"):
@@ -168,7 +168,7 @@ def test_a_node_that_was_not_measured_is_not_free_of_causes(tmp_path):
     ]  # fmt: skip
 
 
-def test_what_is_not_known_of_a_drained_node_is_not_told_twice_but_a_setting_hides_nothing(
+def test_unknowns_of_a_drained_node_are_not_repeated_but_a_setting_hides_none(
     tmp_path,
 ):
     made = sheet_of(tmp_path, cause("link-down", "n2"), open_=(BLOCKED,))
@@ -177,7 +177,7 @@ def test_what_is_not_known_of_a_drained_node_is_not_told_twice_but_a_setting_hid
     assert [one.node for one in made.open] == ["n2", "n3"]
 
 
-def test_what_the_level_leaves_out_of_each_node_is_one_remark(tmp_path):
+def test_parts_that_the_level_leaves_out_are_one_remark(tmp_path):
     made = sheet_of(tmp_path, open_=(unknown("n[1-4]", not_asked("smoke"), "gpu0 alone"),))
     assert (made.open, made.has_more) == ((), True)
     assert "level smoke does not measure all of a node" in all_formats(made)[0]
@@ -189,12 +189,12 @@ def test_a_node_outside_of_the_sample_is_not_known(tmp_path):
     assert "n4" not in made.without
 
 
-def test_what_is_not_known_of_the_subnet_is_told(tmp_path):
+def test_unknowns_of_the_subnet_are_listed(tmp_path):
     made = sheet_of(tmp_path, open_=(unknown("", "not run: no scan"),))
     assert "the subnet\n    the paths; not run: no scan" in all_formats(made)[0]
 
 
-def test_without_the_names_of_the_nodes_none_is_called_free_of_causes(tmp_path):
+def test_no_node_is_called_free_of_causes_without_the_list_of_nodes(tmp_path):
     made = sheet_of(tmp_path)
     assert made.without is None
     assert "the nodes of the cluster are not in verdict.json" in all_formats(made)[0]
@@ -216,14 +216,14 @@ def test_severity_and_action_are_those_that_the_run_recorded(tmp_path):
     assert not made.drained
 
 
-def test_a_cause_of_another_version_is_as_severe_as_it_says_else_not_known(tmp_path):
+def test_a_cause_of_another_version_keeps_its_severity_or_is_unknown(tmp_path):
     newer = cause("gpu-melted", "n1", severity="critical", action="exchange part", score=3)
     assert sheet_of(tmp_path, newer).rows[0].drains
     older = sheet_of(tmp_path, cause("gone-since", "n1"))
     assert older.rows[0].triage == CATALOGUE["undiagnosed"].triage
 
 
-def test_a_run_that_kept_no_unknown_says_so(tmp_path):
+def test_a_run_without_unknowns_on_record_has_a_remark(tmp_path):
     data = {**HEAD, "causes": []}
     (tmp_path / "verdict.json").write_text(json.dumps(data))
     assert (
@@ -248,7 +248,7 @@ def test_a_node_is_drained_once_with_its_causes_in_the_reason(tmp_path):
     assert any(line.startswith("# n1: railgauge: link-down") for line in commands.kubernetes(made))
 
 
-def test_each_list_of_commands_says_that_nothing_was_run(tmp_path):
+def test_each_list_of_commands_notes_that_nothing_was_run(tmp_path):
     made = sheet_of(tmp_path)
     for text in all_formats(made)[1:3]:
         assert "# Nothing was run." in text
@@ -257,11 +257,11 @@ def test_each_list_of_commands_says_that_nothing_was_run(tmp_path):
 
 
 def test_if_most_nodes_are_to_be_drained_a_shared_reason_comes_first(tmp_path):
-    said = "look for a reason that they share"
+    expected = "look for a reason that they share"
     few = sheet_of(tmp_path, cause("node-unreachable", "n1"), nodes=NODES)
     less = sheet_of(tmp_path, cause("node-unreachable", "n[1-2]"), nodes=(*NODES, "n5"))
     many = sheet_of(tmp_path, cause("node-unreachable", "n[1-2]"), nodes=NODES)
-    assert [said in all_formats(made)[1] for made in (few, less, many)] == [False, False, True]
+    assert [expected in all_formats(made)[1] for made in (few, less, many)] == [False, False, True]
 
 
 @pytest.mark.parametrize("evidence", ["hardware", "simulated", "replayed"])

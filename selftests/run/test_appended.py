@@ -1,4 +1,4 @@
-"""Lines of a run: a file that stays open is the one that its name leads to, and its chain holds."""
+"""Lines of a run: a file that stays open is reopened if it is replaced, and its chain holds."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Nodes that are asked for ``railgauge check``: one that hangs or prints without end costs its own
-cells, and nothing stays on a node."""
+"""Nodes that are asked for ``railgauge check``: one that hangs or prints endlessly affects only
+its own cells, and no process stays on a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a measurement: names of nodes that are alike, or long, do not share one."""
+"""The files of a measurement: node names that are similar, or long, never share a file."""
 
 from __future__ import annotations
 

@@ -24,36 +24,36 @@ def store(tmp_path):
 
 def asked_again(store, *answers):
     """The messages for these errors during a measurement, and whether it was completed."""
-    told, left = [], list(answers)
+    lines, left = [], list(answers)
 
     def measured(wanted):
         assert len(store.lines(FILE)[0]) == len(ASKED), "all is asked before the first is measured"
         raise left.pop(0)
 
-    ended = confirming.ask_again(ASKED, store, Assessor(PLATFORM, {}, measured), told.append)
-    return told, ended
+    ended = confirming.ask_again(ASKED, store, Assessor(PLATFORM, {}, measured), lines.append)
+    return lines, ended
 
 
-def test_each_suspect_is_told_with_what_came_of_it(store):
+def test_each_suspect_is_reported_with_its_new_result(store):
     lost = NodeUnreachable("no route", where="n3")
-    told, ended = asked_again(store, lost, lost)
+    lines, ended = asked_again(store, lost, lost)
     assert ended
-    assert told == [
+    assert lines == [
         "",
         "confirm: 1 of 2: host_write_bandwidth n1:n3 mlx5_0: n3: no route",
         "confirm: 2 of 2: host_write_bandwidth n2:n3 mlx5_0: n3: no route",
     ]
 
 
-def test_an_interrupt_ends_it_and_what_was_asked_is_kept(store):
-    told, ended = asked_again(store, NodeUnreachable("no route", where="n3"), KeyboardInterrupt())
+def test_an_interrupt_ends_the_step_and_the_requests_are_kept(store):
+    lines, ended = asked_again(store, NodeUnreachable("no route", where="n3"), KeyboardInterrupt())
     assert not ended
-    assert told[-1] == "confirm: interrupted"
+    assert lines[-1] == "confirm: interrupted"
     assert len(store.lines(FILE)[0]) == len(ASKED)
 
 
 def test_a_run_without_suspects_says_so():
-    told = []
+    lines = []
     found = RunResults({}, {}, PLATFORM, cluster())
-    assert not confirming.suspects(found, told.append)
-    assert told == ["", "confirm: no suspect can be measured again"]
+    assert not confirming.suspects(found, lines.append)
+    assert lines == ["", "confirm: no suspect can be measured again"]

@@ -12,7 +12,7 @@ from testing.waiting import stays
 
 from railgauge.core import masking
 from railgauge.core.masking import Mask
-from railgauge.run.decided import Decision, Decisions, HeardDecisions, WrittenDecisions
+from railgauge.run.decided import Decision, Decisions, ReadDecisions, WrittenDecisions
 from railgauge.run.store import Store
 from railgauge.verdict.unanswered import NEVER_RAN
 
@@ -31,13 +31,13 @@ def decisions(tmp_path):
 
 @pytest.fixture
 def worker(tmp_path, decisions):
-    """As another process has them."""
-    return HeardDecisions(Store(tmp_path))
+    """The decisions as another process reads them."""
+    return ReadDecisions(Store(tmp_path))
 
 
 @pytest.fixture(params=["here", "in a worker"])
 def heard(request, decisions, worker):
-    """The decisions as an item has them."""
+    """The decisions as an item reads them."""
     return decisions if request.param == "here" else worker
 
 
@@ -91,7 +91,7 @@ def test_an_error_of_the_engine_is_raised_where_somebody_waits(decisions):
         decisions.wait(OTHER)
 
 
-def test_workers_learn_of_an_end_of_which_no_line_could_be_written(decisions, worker):
+def test_workers_notice_an_end_of_the_engine_that_is_not_written(decisions, worker):
     """As on a full disk."""
     decisions.add(ONE, MEASURED)
     waiting = InThreads(lambda: worker.wait(OTHER))
@@ -123,7 +123,7 @@ def test_a_request_reaches_the_engine_once_and_waits_for_its_own_answer(decision
     assert list(decisions.requested()) == [], "it was known already"
 
 
-def test_a_case_that_nobody_is_told_about_is_unknown(decisions):
+def test_a_case_without_a_decision_is_unknown(decisions):
     decisions.add(ONE, MEASURED, requested=True)
     assert decisions.known(ONE) is None
     decisions.add(ONE, Decision())

@@ -1,4 +1,4 @@
-"""The limit on what a run stores: told when it is reached, and nothing of before is lost."""
+"""The limit on what a run stores: reaching it is reported, and nothing stored before is lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from railgauge.run.disk_quota import DiskQuota
 from railgauge.run.storage import ResourceExhaustion
 
 
-def test_what_was_there_counts(tmp_path: Path) -> None:
+def test_files_that_were_there_count(tmp_path: Path) -> None:
     (tmp_path / "transcripts").mkdir()
     (tmp_path / "transcripts" / "earlier.json").write_bytes(bytes(900))
     quota = DiskQuota(tmp_path, 1000)
@@ -22,7 +22,7 @@ def test_what_was_there_counts(tmp_path: Path) -> None:
     assert (tmp_path / "transcripts" / "earlier.json").stat().st_size == 900
 
 
-def test_what_other_processes_wrote_counts(tmp_path: Path) -> None:
+def test_files_of_other_processes_count(tmp_path: Path) -> None:
     quota = DiskQuota(tmp_path, 64_000)
     quota.take(500)
     (tmp_path / "of-a-worker.json").write_bytes(bytes(63_900))
@@ -61,7 +61,7 @@ def test_all_processes_of_the_run_are_refused_from_then_on(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("is_worker", [False, True])
-def test_the_line_says_what_to_do(
+def test_the_line_has_a_remedy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], is_worker: bool
 ) -> None:
     with pytest.raises(OSError, match="reached") as caught:

@@ -14,19 +14,19 @@ ONE, TWO = (f"{i}f0c6c1e-8a0d-4a3e-9f3a-5d1c2b7e9a10" for i in "12")
 NODES = cluster("n1", "n2")
 
 
-def look(*said):
+def look(*outputs):
     """Each node returns its host name and boot id, or nothing if it cannot be reached."""
     fakes = Fakes(
-        unreachable={node.name for node, text in zip(NODES.nodes, said, strict=True) if not text}
+        unreachable={node.name for node, text in zip(NODES.nodes, outputs, strict=True) if not text}
     )
-    reports = {node.name: text for node, text in zip(NODES.nodes, said, strict=True)}
+    reports = {node.name: text for node, text in zip(NODES.nodes, outputs, strict=True)}
 
     def connect(node):
         session = fakes.connect(node)
         session.run = lambda command, _: transcript(node.name, stdout=reports[node.name])
         return session
 
-    distinct.look(NODES, Sessions(NODES, connect), PLATFORM)
+    distinct.refuse_second_names(NODES, Sessions(NODES, connect), PLATFORM)
 
 
 def test_nodes_that_are_machines_of_their_own_pass():
@@ -46,7 +46,7 @@ def test_a_node_that_cannot_be_asked_is_left_to_the_survey():
     look(f"n1\n{ONE}\n", "")
 
 
-def test_the_survey_shows_it_as_well():
+def test_the_survey_shows_a_second_name_as_well():
     same = {node: NodeFacts(node, hostname="n1", boot_id=ONE) for node in ("n1", "n2")}
     with pytest.raises(BadInput, match="do not match the nodes"):
         distinct.check(NODES, same, PLATFORM)

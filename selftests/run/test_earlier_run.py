@@ -33,9 +33,9 @@ def old(tmp_path):
 
 def refusal(call, *args):
     """Where and why something is refused, and what to do."""
-    with pytest.raises(BadInput) as told:
+    with pytest.raises(BadInput) as error:
         call(*args)
-    return told.value.where, told.value.what, told.value.remedy
+    return error.value.where, error.value.what, error.value.remedy
 
 
 # --- which run is carried on ---
@@ -74,7 +74,7 @@ def test_runs_that_carry_each_other_on_are_read_once(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "[]", '"words"'])
-def test_a_run_that_does_not_say_how_it_was_started(old, text):
+def test_a_run_without_its_invocation_is_refused(old, text):
     (old.folder / resume.FILE).write_text(text)
     assert refusal(Earlier, old.folder) == (
         str(old.folder / resume.FILE),
@@ -84,13 +84,13 @@ def test_a_run_that_does_not_say_how_it_was_started(old, text):
 
 
 @pytest.mark.parametrize("version", [0, 2, "1"])
-def test_a_run_of_another_version(old, version):
+def test_a_run_of_another_version_is_refused(old, version):
     path = old.folder / resume.FILE
     path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": version}))
     assert refusal(Earlier, old.folder)[:2] == (str(path), "is of another version of railgauge")
 
 
-def test_what_an_early_version_did_not_ask_for_was_not_done(old):
+def test_options_that_an_early_version_did_not_have_were_not_given(old):
     """Its invocation has none of the later options: nothing was confirmed, sampled or soaked."""
     path = old.folder / resume.FILE
     late = ("resumes", "confirm", "directions", "sampled", "soak", "soak_below", "soak_seed")
@@ -102,7 +102,7 @@ def test_what_an_early_version_did_not_ask_for_was_not_done(old):
     assert {name: getattr(read, name) for name in late} == due | {"directions": ALTERNATING}
 
 
-def test_what_is_wrong_in_its_invocation_is_named_with_its_file(old):
+def test_a_fault_in_the_invocation_is_named_with_its_file(old):
     path = old.folder / resume.FILE
     path.write_text(json.dumps(json.loads(path.read_text()) | {"level": 3}))
     with pytest.raises(BadInput, match=re.escape(str(path))):
@@ -112,7 +112,7 @@ def test_what_is_wrong_in_its_invocation_is_named_with_its_file(old):
 # --- a run that has not ended, or has left something behind ---
 
 
-def test_a_run_that_has_not_ended(old):
+def test_a_run_that_has_not_ended_is_refused(old):
     earlier = Earlier(old.folder)
     earlier.refuse_unfinished()
     held = held_open(old.folder / resume.FILE)
@@ -126,7 +126,7 @@ def test_a_run_that_has_not_ended(old):
 
 
 def test_only_the_newest_run_of_a_chain_can_be_in_progress(tmp_path, old):
-    """One that was carried on has ended; who reads its file now holds nothing up."""
+    """A run that was resumed has ended: a process that reads its file now is no obstacle."""
     begun(tmp_path, "new", "old")
     held = held_open(old.folder / resume.FILE)
     Earlier(tmp_path / "new").refuse_unfinished()
@@ -136,7 +136,7 @@ def test_only_the_newest_run_of_a_chain_can_be_in_progress(tmp_path, old):
 @pytest.mark.parametrize(
     "changes", [[{"undone": False}], [{"undone": True}, {}], ["words"], [{"undone": True}, None]]
 )
-def test_preparations_of_a_run_that_are_not_undone(tmp_path, old, changes):
+def test_a_run_whose_preparations_are_not_undone_is_refused(tmp_path, old, changes):
     begun(tmp_path, "new", "old")
     earlier = Earlier(tmp_path / "new")
     old.write_json("prepared.json", {"changes": [{"undone": True}, {"undone": True}]})
@@ -223,7 +223,7 @@ def test_a_last_repeat_that_a_lost_node_ended_is_not_taken_over(old, kept, taken
     assert Earlier(old.folder)(wanted) == taken
 
 
-def test_what_each_run_has_measured_beyond_what_is_taken_over(tmp_path, old):
+def test_measurements_beyond_those_taken_over_are_listed_by_run(tmp_path, old):
     new = begun(tmp_path, "new", "old")
     wanted = case(repeats=3)
     new.save(wanted, CaseResult((GOOD,)))
@@ -292,7 +292,7 @@ def test_a_file_that_a_later_run_has_kept_is_compared(tmp_path, old, text):
     )
 
 
-def test_a_file_that_a_later_run_has_kept_and_that_is_gone(tmp_path, old):
+def test_a_file_that_a_later_run_has_kept_may_not_be_missing(tmp_path, old):
     new = begun(tmp_path, "new", "old")
     kept = new.folder / "earlier/old/environment.json"
     kept.parent.mkdir(parents=True)

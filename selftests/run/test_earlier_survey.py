@@ -40,7 +40,7 @@ def test_reboots_are_those_of_nodes_that_both_surveys_have_reached(old):
 
 
 @pytest.mark.parametrize(("was", "now"), [(ONE, TWO), (TWO, ONE)])
-def test_a_reboot_is_told_whichever_id_is_higher(old, was, now):
+def test_a_reboot_is_reported_whichever_id_is_higher(old, was, now):
     survey(old, n1=surveyed(boot_id=was))
     found = list(Earlier(old.folder).reboots({"n1": surveyed(boot_id=now)}))
     assert found == [Reboot("n1", was, now, after="old")]
@@ -127,17 +127,17 @@ def changed(old, was, now):
         ({"a": ""}, {"a": "x" * 39}, f'a: "" -> "{"x" * 36}...'),
     ],
 )
-def test_facts_that_differ_are_told_with_both_values(old, was, now, says):
+def test_facts_that_differ_are_reported_with_both_values(old, was, now, says):
     assert changed(old, {"facts": was}, {"facts": now}) == says
 
 
-def test_facts_of_a_node_that_was_lost_and_is_there(old):
+def test_a_node_that_was_lost_and_is_there_again_has_changed(old):
     says = changed(old, {"error": {"kind": "x"}}, {"facts": {"a": 1}})
     assert says == 'error: {"kind": "x"} -> null, facts: null -> {"a": 1}'
 
 
 @pytest.mark.parametrize(("count", "more"), [(8, ""), (9, " and 1 more"), (12, " and 4 more")])
-def test_of_many_facts_that_differ_eight_are_told(old, count, more):
+def test_eight_of_many_facts_that_differ_are_reported(old, count, more):
     names = [f"f{number:02}" for number in range(count)]
     says = changed(old, {"facts": {}}, {"facts": dict.fromkeys(names, 1)})
     assert says == ", ".join(f"{name}: null -> 1" for name in names[:8]) + more

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 from testing.engine_bench import (
@@ -18,7 +19,7 @@ from testing.engine_bench import (
 from testing.in_threads import InThreads
 from testing.waiting import stays, wait_until
 
-from railgauge.run.decided import Decision, HeardDecisions
+from railgauge.run.decided import Decision, ReadDecisions
 from railgauge.run.store import Store
 
 ROUND = {f"n{number:02}" for number in range(16)}
@@ -53,7 +54,7 @@ COLLECTIVES = [(3, pair, "pair_all_reduce") for pair in ("ab", "bc", "ca")]
 
 @pytest.mark.parametrize("wanted", [all_pairs(12), [*DIAGNOSTICS, *COLLECTIVES]])
 def test_every_unit_is_measured_once_and_never_two_on_a_node(bench_of, wanted):
-    """Of one rung or of several; a diagnostic of a node and a collective of it neither."""
+    """On one rung or on several; also not a diagnostic and a collective of the same node."""
     one = bench_of(*wanted, at_once=4)
     assert one.carry_out() == dict.fromkeys(one.units, PRESENT)
     assert len(one.log) == len(set(one.log)) == len(one.units) == len(one.decided)
@@ -115,7 +116,7 @@ def test_a_decision_says_how_long_measuring_took_and_not_how_long_it_waited(benc
     assert took_s[2] == 0, "it was blocked"
 
 
-def test_what_an_item_is_compared_with_is_measured_with_it(bench_of):
+def test_a_measurement_is_made_with_those_it_is_compared_with(bench_of):
     one, other = bench_of((1, "ab")), another("a", "b")
     one.ladder.others[one.units[0]] = (other,)
     one.carry_out()
@@ -136,7 +137,7 @@ def test_a_rung_that_failed_blocks_those_above_and_nothing_is_measured_there(ben
 
 
 def test_a_blocked_unit_is_decided_at_once(bench_of):
-    """Also those above it, while something else is measured."""
+    """Units above it too, while other units are measured."""
     one = bench_of((1, "ab"), (1, "cd"), (2, "ab"), (3, "ab"), slow={"a"}, held={"c"}, at_once=2)
     one.engine.begin()
     wait_until(lambda: len(one.decided) == 3, LIMIT_S, "the first pair")
@@ -144,12 +145,12 @@ def test_a_blocked_unit_is_decided_at_once(bench_of):
     assert one.running == {"c", "d"}
 
 
-def test_all_that_blocks_is_named_in_the_order_of_the_ladder(bench_of):
+def test_all_blockers_are_named_in_the_order_of_the_ladder(bench_of):
     one = bench_of((0, "b"), (0, "a"), (1, "ab"), slow={"a", "b"})
     assert one.carry_out()[one.units[2]] == Decision(blockers=("item0", "item1"))
 
 
-def test_without_gates_everything_is_measured(bench_of):
+def test_everything_is_measured_without_gates(bench_of):
     one = bench_of((0, "a"), (1, "ab"), (2, "ab"), slow={"a"}, judging={"no_gates": True})
     assert list(one.carry_out().values()) == [Decision(), PRESENT, PRESENT]
     assert len(one.log) == 2
@@ -179,7 +180,7 @@ def test_an_error_of_the_suite_closes_no_gate(bench_of):
 
 
 def test_an_error_while_an_item_is_judged_does_not_end_the_run(bench_of):
-    """Its test raises it as well, where everybody sees it."""
+    """The item's test raises it as well, and pytest reports it."""
     errors = {"b": RuntimeError("a defect")}
     one = bench_of((1, "ab"), (2, "ab"), (3, "b", COLLECTIVE), (4, "ac"), judging_errors=errors)
     assert one.carry_out() == dict.fromkeys(one.units, PRESENT)
@@ -203,11 +204,11 @@ def test_another_case_is_measured_in_its_turn(bench_of):
     assert one.decisions.known(other) is None
 
 
-def test_what_two_processes_ask_for_is_measured_once(bench_of, tmp_path):
+def test_a_case_that_two_processes_request_is_measured_once(bench_of, tmp_path):
     one, other = bench_of(), another("x", "y")
     one.held.add("x")
     one.engine.begin()
-    workers = [HeardDecisions(Store(tmp_path)) for _ in range(2)]
+    workers = [ReadDecisions(Store(tmp_path)) for _ in range(2)]
     asked = InThreads(*(lambda w=worker: w.request(other) for worker in workers))
     requested = tmp_path / "leases" / "requested.jsonl"
     both = lambda: requested.exists() and len(requested.read_text().splitlines()) == 2  # noqa: E731
@@ -218,7 +219,7 @@ def test_what_two_processes_ask_for_is_measured_once(bench_of, tmp_path):
     assert one.log == [other]
 
 
-def test_a_case_that_somebody_asked_for_has_no_gate_and_closes_none(bench_of):
+def test_a_requested_case_has_no_gate_and_closes_none(bench_of):
     one, other = bench_of((0, "a"), (4, "ab"), slow={"a"}), another("a", measurement=COLLECTIVE)
     one.engine.begin()
     assert one.decisions.request(other) == PRESENT
@@ -228,7 +229,7 @@ def test_a_case_that_somebody_asked_for_has_no_gate_and_closes_none(bench_of):
     }  # fmt: skip
 
 
-def test_an_error_of_a_case_that_somebody_asked_for_is_told(bench_of):
+def test_an_error_of_a_requested_case_is_reported(bench_of):
     one = bench_of((1, "ab"), errors={"x": ValueError("odd")})
     one.engine.begin()
     assert one.decisions.request(another("x")).broken == "ValueError: odd"
@@ -241,12 +242,14 @@ def test_an_error_of_a_case_that_somebody_asked_for_is_told(bench_of):
 @pytest.mark.parametrize("for_items", [True, False])
 def test_answers_are_there_before_an_item_hears_that_it_was_measured(bench_of, for_items):
     """Those of the highest rung too, for which no gate asks; not if the items are in workers."""
-    one = bench_of((4, "ab", "pair_all_reduce"), judging={"for_items": for_items})
+    ahead = SimpleNamespace()
+    judging = {"for_items": ahead if for_items else None}
+    one = bench_of((4, "ab", "pair_all_reduce"), judging=judging)
     (unit,) = one.units
-    judged, add = [], one.decisions.add
+    judged, seen, add = [], [], one.decisions.add
     answers = one.answers
     one.answers = lambda questions: judged.append(questions) or answers(questions)
-    seen = []
+    ahead.answer, ahead.answers = one.answer, one.answers
     one.decisions.add = lambda *about, **more: (seen.append(len(judged)), add(*about, **more))
     one.carry_out()
     assert seen == [int(for_items)]

@@ -1,4 +1,4 @@
-"""The engine ends: at corrupt data, at a number of failures, for a lack of this machine."""
+"""The engine ends: at corrupt data, at a number of failures, at an exhausted resource."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def bench_of(tmp_path):
 # --- corrupt data ---
 
 
-def test_corruption_ends_what_is_measured_and_begins_nothing_else(bench_of):
+def test_corruption_ends_all_measurements_and_starts_no_other(bench_of):
     collectives = [(3, node, COLLECTIVE) for node in "abcd"]
     one = bench_of(*collectives, (4, "ab"), corrupt={"a"}, held={"a", "b", "c"}, through={"c"})
     one.engine.begin()
@@ -97,7 +97,7 @@ def test_a_lack_of_this_machine_ends_the_engine_and_reaches_who_waits(bench_of, 
 
 
 def test_a_thread_that_cannot_be_started_ends_the_run(bench_of, monkeypatch):
-    """Nobody sees what the engine's own thread raises; the items would wait for ever."""
+    """Nobody sees an exception in the engine's own thread; the items would wait forever."""
     one, begun = bench_of((1, "ab"), (1, "ac"), at_once=1), []
     submit = one.engine._threads.submit
 
@@ -116,7 +116,7 @@ def test_a_thread_that_cannot_be_started_ends_the_run(bench_of, monkeypatch):
 
 
 def test_two_measurements_on_a_node_end_the_run_before_the_second_begins(bench_of, monkeypatch):
-    """Only a bug of the queue starts them; it must not cost a figure."""
+    """Only a bug of the queue could start them; it must never distort a result."""
     one = bench_of((1, "ab"), (1, "bc"), held={"a"})
     started = iter([[one.units[0]], [one.units[1]]])
     monkeypatch.setattr(one.engine._queue, "start", lambda _: next(started, []))
@@ -130,7 +130,7 @@ def test_two_measurements_on_a_node_end_the_run_before_the_second_begins(bench_o
 # --- the end of the session ---
 
 
-def test_the_end_of_the_session_ends_what_is_measured(bench_of):
+def test_the_end_of_the_session_ends_all_measurements(bench_of):
     """Also if it comes twice."""
     one = bench_of(*a_round(8), *a_round(8, rung=2), held={f"n{n:02}" for n in range(8)})
     one.engine.begin()
@@ -146,7 +146,7 @@ def test_the_end_of_the_session_ends_what_is_measured(bench_of):
     assert not any(one.known())
 
 
-def test_what_ends_well_at_the_end_of_the_session_is_measured(bench_of):
+def test_a_measurement_that_ends_well_at_the_end_of_the_session_counts(bench_of):
     one = bench_of((1, "ab"), (1, "cd"), held={"a", "c"}, through={"c"})
     one.engine.begin()
     wait_until(lambda: len(one.running) == 4, LIMIT_S, "both pairs")
@@ -162,7 +162,7 @@ def test_an_engine_that_has_not_begun_ends_as_well(bench_of):
     assert one.log == []
 
 
-def test_who_asks_for_another_case_after_the_end_does_not_wait(bench_of):
+def test_a_request_after_the_end_does_not_wait(bench_of):
     one = bench_of()
     one.engine.begin()
     one.engine.end()
@@ -172,7 +172,7 @@ def test_who_asks_for_another_case_after_the_end_does_not_wait(bench_of):
 # --- what pytest has not judged ---
 
 
-def test_what_was_measured_is_judged_if_it_is_asked_for(bench_of):
+def test_a_measured_case_is_judged_on_request(bench_of):
     wanted = [(0, "a"), (1, "ab"), (1, "cd"), (2, "ab"), (3, "b", COLLECTIVE), (1, "ef")]
     one = bench_of(*wanted, slow={"a", "d"}, held={"e"}, at_once=2)
     one.engine.begin()
@@ -187,7 +187,7 @@ def test_what_was_measured_is_judged_if_it_is_asked_for(bench_of):
     assert list(one.engine.judged(())) == []
 
 
-def test_what_was_measured_behind_its_gate_is_judged_by_its_results_alone(bench_of):
+def test_a_case_that_was_measured_behind_its_gate_is_judged_by_its_results_alone(bench_of):
     one = bench_of((0, "a"), (3, "a", COLLECTIVE), slow={"a"})
     one.carry_out()
     asked, answer = [], one.answer

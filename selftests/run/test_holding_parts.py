@@ -48,7 +48,7 @@ def test_a_worker_whose_controller_is_gone_already_ends() -> None:
     assert done.returncode == 1
 
 
-def test_as_many_files_as_allowed() -> None:
+def test_the_limit_of_open_files_is_raised_as_far_as_allowed() -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, before[1]), before[1]))

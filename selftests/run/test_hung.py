@@ -56,7 +56,7 @@ def assert_measured(runner, fakes, wanted):
     assert len(fakes.done("run")) > before
 
 
-def test_after_two_hangs_on_a_node_what_needs_the_tool_there_is_an_error_at_once(runner, fakes):
+def test_a_tool_that_hung_twice_on_a_node_is_not_started_there_again(runner, fakes):
     hang(runner, fakes, of("gpu_burn_a", "n1"))
     assert_measured(runner, fakes, of("gpu_burn_b", "n1"))
     hang(runner, fakes, of("gpu_burn_c", "n1"))
@@ -66,8 +66,8 @@ def test_after_two_hangs_on_a_node_what_needs_the_tool_there_is_an_error_at_once
     assert_measured(runner, fakes, of("gemm_a", "n1"))
 
 
-def test_a_pair_that_hangs_says_nothing_of_its_nodes_with_others(runner, fakes):
-    """Any of the two may be the one, and the other one is whole."""
+def test_a_pair_that_hangs_does_not_count_against_other_pairs(runner, fakes):
+    """Either of the two may be at fault, and the other one may be good."""
     for name in "ab":
         hang(runner, fakes, of(f"ib_write_bw_{name}", "n1", "n2"))
     says = "n2: ib_write_bw: hung twice on n2 and n1 "
@@ -96,14 +96,14 @@ def test_rails_that_hang_at_the_same_time_hung_once():
         tools.refuse(rails[0])
 
 
-def test_what_was_left_out_is_measured_by_a_resumed_run_and_what_hung_is_not():
+def test_a_resumed_run_measures_cases_left_out_and_not_those_that_hung():
     left_out = CaseResult((), ToolHangs("hung twice", where="n1: gpu_burn"))
     hung = CaseResult((), CommandTimedOut("did not listen", where="n1"))
     assert resume._without_lost_connections(left_out).error is None
     assert resume._without_lost_connections(hung) == hung
 
 
-def test_its_cause_is_that_of_a_tool_that_hangs():
+def test_a_case_that_was_left_out_has_the_cause_of_a_hanging_tool():
     error = from_json(to_json(ToolHangs("hung twice", where="n1: gpu_burn")))
     assert type(error) is ToolHangs
 

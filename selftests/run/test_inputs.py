@@ -75,7 +75,7 @@ def refused(act):
     return lines_of(caught.value)
 
 
-def test_what_is_sound_is_given_back(root):
+def test_valid_input_is_returned(root):
     cluster, platform = site(root)
     assert [node.name for node in cluster.nodes] == ["node01", "node02", "node03"]
     assert platform == inputs.platform("bench", root)
@@ -93,13 +93,13 @@ def spoilt(root):
 
 def test_all_complaints_of_both_files_come_at_once(root):
     spoilt(root)
-    said = refused(lambda: site(root))
+    lines = refused(lambda: site(root))
     for word in ("nodes: ", "'nods'", "'prot'", "'pvm'", "'surprise'", "/limits/0/floor"):
-        assert len([line for line in said if word in line]) == 1, word
-    assert len(said) == 6
+        assert len([line for line in lines if word in line]) == 1, word
+    assert len(lines) == 6
 
 
-def test_several_nodes_and_groups_that_are_wrong(root):
+def test_several_wrong_nodes_and_groups_are_reported_together(root):
     text = "cluster: b\nplatform: bench\nnodes: ['a[', 'b', '-c']\n"
     (root / "hostfiles" / "bench.yaml").write_text(text)
     assert len(refused(lambda: site(root))) == 2
@@ -131,7 +131,7 @@ def test_a_need_that_nobody_knows_is_bad_input(root):
         assert "known: gpus, linked gpus, " in line
 
 
-def test_a_test_that_says_not_what_it_is_about(root):
+def test_a_test_without_a_mark_is_refused(root):
     text = (
         "def test_of_nothing():\n    assert True\n\n\n@mine\ndef test_of_something():\n    pass\n"
     )
@@ -140,7 +140,7 @@ def test_a_test_that_says_not_what_it_is_about(root):
     assert line.startswith("tests/test_more.py::test_of_nothing: needs one mark")
 
 
-def test_what_is_not_applicable_is_an_answer(root):
+def test_a_measurement_that_is_not_applicable_needs_no_limit(root):
     (root / "tests" / "test_more.py").write_text(MORE)
     doc = document()
     doc["not_applicable"] = dict.fromkeys(("warp", "teleporter"), "nobody has one here")
@@ -166,7 +166,7 @@ def test_tests_are_read_from_their_source(root):
     ("options", "says"),
     [({"use_cuda_dmabuf": True}, "use_cuda_dmabuf"), ({"qps": "four"}, "qps"), ({"qsp": 4}, "qsp")],
 )
-def test_options_that_the_tool_does_not_take(root, options, says):
+def test_options_that_the_tool_does_not_take_are_refused(root, options, says):
     doc = document()
     measurement_of(doc)["options"] = options
     put(root / "thresholds", doc)
@@ -175,26 +175,26 @@ def test_options_that_the_tool_does_not_take(root, options, says):
         assert says in line
 
 
-def test_unknown_tools_and_options_of_several_measurements(root):
+def test_unknown_tools_and_options_are_reported_once_for_several_measurements(root):
     doc = document()
     one = measurement_of(doc)
     doc["measurements"]["second"] = {**one, "options": {"qsp": 4}}
     doc["measurements"]["third"] = {**one, "tool": "abacus"}
     put(root / "thresholds", doc)
-    said = refused(lambda: inputs.platform("bench", root))
-    assert any("abacus" in line for line in said)
-    assert any("qsp" in line for line in said)
+    lines = refused(lambda: inputs.platform("bench", root))
+    assert any("abacus" in line for line in lines)
+    assert any("qsp" in line for line in lines)
 
 
 @pytest.mark.parametrize("platform", ["h200", "mi300x", "metax-c500"])
-def test_addresses_that_a_launcher_cannot_be_given(platform):
+def test_addresses_that_a_launcher_does_not_take_are_refused(platform):
     found = thresholds.with_model(inputs.platform(platform, ROOT), "some-model")
     nodes = tuple(Node(n, a, a) for n, a in (("a", "10.0.0.1"), ("b", "fd00::2"), ("c", "fd00::3")))
     cluster = Cluster("x", platform, "ssh", nodes, "x.yaml")
-    said = refused(lambda: inputs.check(found, ROOT, cluster))
-    assert len(said) == 2
-    assert ["fd00::2" in line for line in said] == [True, False]
-    assert all(line.startswith("x.yaml: ") for line in said)
+    lines = refused(lambda: inputs.check(found, ROOT, cluster))
+    assert len(lines) == 2
+    assert ["fd00::2" in line for line in lines] == [True, False]
+    assert all(line.startswith("x.yaml: ") for line in lines)
 
 
 def test_the_served_model_is_the_hostfiles(tmp_path):
@@ -222,8 +222,8 @@ def test_the_network_of_the_launcher_is_the_hostfiles(tmp_path):
     (one,) = plan.commands(each, platform, cluster, 18600)
     assert "-mca oob_tcp_if_include 10.2.122.0/24" in " ".join(one.argv)
     path.write_text(f"{text}launcher: mpich\n")
-    said = refused(lambda: inputs.site(path, ROOT))
-    assert all("mpi_network 10.2.122.0/24: MPICH takes" in line for line in said)
+    lines = refused(lambda: inputs.site(path, ROOT))
+    assert all("mpi_network 10.2.122.0/24: MPICH takes" in line for line in lines)
 
 
 @pytest.mark.parametrize("platform", ["h200", "mi300x", "metax-c500"])
@@ -232,7 +232,7 @@ def test_no_platform_file_names_a_model(platform):
 
 
 @pytest.mark.parametrize("key", ["perftst", "ccl-tests", "Perftest"])
-def test_a_tool_that_nobody_would_look_for(root, key):
+def test_the_path_of_an_unknown_tool_is_refused(root, key):
     (root / "hostfiles" / "bench.yaml").write_text(f"{HOSTFILE}tools: {{{key}: /opt}}\n")
     assert any(key in line for line in refused(lambda: site(root)))
 
@@ -240,10 +240,10 @@ def test_a_tool_that_nobody_would_look_for(root, key):
 def test_the_nearest_known_tool_is_named_for_each_unknown_one(root):
     text = f"{HOSTFILE}tools: {{nvidia_smi: /opt, mpirum: /opt, lspci: /opt}}\n"
     (root / "hostfiles" / "bench.yaml").write_text(text)
-    said = refused(lambda: site(root))
-    assert any("'nvidia_smi'" in line and "did you mean nvidia-smi?" in line for line in said)
-    assert any("'mpirum'" in line and "did you mean mpirun?" in line for line in said)
-    assert not any("'lspci' is" in line for line in said)
+    lines = refused(lambda: site(root))
+    assert any("'nvidia_smi'" in line and "did you mean nvidia-smi?" in line for line in lines)
+    assert any("'mpirum'" in line and "did you mean mpirun?" in line for line in lines)
+    assert not any("'lspci' is" in line for line in lines)
 
 
 @pytest.mark.parametrize("name", ["nvidia-smi", "ibv_devinfo", "mpirun", "ib_write_bw"])
@@ -261,7 +261,7 @@ def test_every_tool_may_lie_where_the_hostfile_says(root, name):
     assert set(cluster.tools) == set(tools.keys(name))
 
 
-def test_addresses_of_a_nic_that_is_not_declared(root):
+def test_addresses_of_a_nic_that_is_not_declared_are_refused(root):
     text = f'{HOSTFILE}nic_addresses: {{mlx5_0: "{{node}}-a", mlx5_7: "{{node}}-b"}}\n'
     (root / "hostfiles" / "bench.yaml").write_text(text)
     (line,) = refused(lambda: site(root))
@@ -306,9 +306,9 @@ def test_plan_judge_and_the_run_say_the_same(root):
         "limits": [*railgauge, "limits", "bench"],
         "pytest": [sys.executable, "-m", "pytest", "--hostfile", "hostfiles/bench.yaml"],
     }
-    said = {name: _complaints(command, root) for name, command in commands.items()}
-    assert said["plan"] == said["judge"] == said["limits"] == said["pytest"]
-    assert len(said["plan"]) == 2
+    lines = {name: _complaints(command, root) for name, command in commands.items()}
+    assert lines["plan"] == lines["judge"] == lines["limits"] == lines["pytest"]
+    assert len(lines["plan"]) == 2
 
 
 def _complaints(command, folder):
@@ -318,13 +318,13 @@ def _complaints(command, folder):
     return [line.strip() for line in lines if "thresholds/bench.json" in line]
 
 
-def test_every_platform_of_the_suite_passes_it():
+def test_every_platform_of_the_suite_passes_the_checks():
     for name in thresholds.available(ROOT / "thresholds"):
         inputs.platform(name, ROOT)
 
 
 def test_a_command_is_tried_on_one_node_of_each_kind():
-    """And on a second one, for a pair; thousands that differ by their names alone cost nothing."""
+    """And on a second one, for a pair; thousands that differ only by name cost nothing."""
     plain = [Node(f"n{i}", f"n{i}", f"n{i}") for i in range(9)]
     own = Node("own", "own", "own", nic_addresses={"mlx5_0": "own-ib"})
     colon, other = Node("six", "six", "fe80::1"), Node("seven", "seven", "fe80::2")

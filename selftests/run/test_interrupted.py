@@ -1,4 +1,4 @@
-"""An interrupt while other threads measure: nothing that was ended by force is a result."""
+"""An interrupt while other threads measure: no killed command gives a result."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def sessions(made):
     return Sessions(cluster("n1", "n2"), connect)
 
 
-def test_it_is_not_stored_and_can_be_measured_later(sessions, made, tmp_path):
+def test_an_interrupted_measurement_is_not_stored_and_can_be_made_later(sessions, made, tmp_path):
     store = store_in(tmp_path)
     runner = Runner(sessions, store, lambda *_: (Command("n1", ("true",)),))
     with ThreadPoolExecutor(1) as threads:

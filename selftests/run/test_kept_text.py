@@ -21,7 +21,7 @@ def runs(count):
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_the_text_is_that_of_the_whole(count):
+def test_the_text_of_repeats_is_that_of_the_whole_file(count):
     made = KeptRuns(lambda run: run, to_plain).of("x", runs(count))
     rest = {"case": {"key": NASTY}, "error": None, "schema_version": 1}
     plain = {**rest, "runs": to_plain(runs(count))}
@@ -37,7 +37,7 @@ def test_the_text_is_that_of_the_whole(count):
         "\x7f\u2028\ud800",
     ],
 )
-def test_it_is_the_json_of_the_library(data):
+def test_the_text_is_the_json_of_the_library(data):
     assert json_text(data) == json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The ladder of a run: its units, and what each row asks, as the level demands it."""
+"""The ladder of a run: its units, and the questions of each row by the level's demands."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_a_record_has_no_result_until_its_item_is_judged():
     assert list(ladder((item_id, about)).records()) == [record]
 
 
-def test_what_the_level_does_not_demand_is_measured_and_read():
+def test_an_item_that_the_level_does_not_demand_is_measured_and_read():
     """An item of a site's own asks for another size; its test says what it wants to know."""
     made = ladder(measured(WRITE, "ab", "mlx5_0", 3))
     (row,) = made.rows(made.units[0])

@@ -1,4 +1,4 @@
-"""How far the ladder of a run is, and how much time is left."""
+"""The progress of a ladder, and the time left."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def work(name, runs, typical_s, repeats=1):
     return Work(measurement, (runs,), 1, 1, repeats)
 
 
-def test_before_the_first_measurement_no_time_is_known():
+def test_no_time_is_known_before_the_first_measurement():
     assert Ladder(work("write", 4, 60.0)).far == (0, 4, None)
 
 
@@ -69,14 +69,14 @@ def test_all_measurements_of_an_item_that_holds_them_count():
     assert ladder.far == (4, 8, 240.0)
 
 
-def test_what_is_decided_twice_counts_once():
+def test_a_case_that_is_decided_twice_counts_once():
     ladder = Ladder(work("write", 4, 60.0))
     for _ in range(4):
         ladder.decided(60.0)
     assert ladder.far[:2] == (1, 4)
 
 
-def test_what_is_blocked_takes_no_time_and_is_decided():
+def test_a_blocked_case_takes_no_time_and_is_decided():
     ladder = Ladder(work("write", 3, 600.0))
     ladder.decided(0.0, "write[a]", is_measured=False)
     ladder.decided(0.0, "write[b]", is_measured=False)
@@ -86,7 +86,7 @@ def test_what_is_blocked_takes_no_time_and_is_decided():
 
 
 @pytest.mark.parametrize("case", ["", "kernel_log_before[n1]"])
-def test_what_the_plan_does_not_measure_does_not_count(case):
+def test_a_case_outside_the_plan_does_not_count(case):
     ladder = Ladder(work("write", 3, 600.0))
     ladder.decided(600.0, case, cases=0)
     assert ladder.far == (0, 3, None)
@@ -100,8 +100,8 @@ def test_more_places_than_planned_are_no_negative_time():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "text"),
     [(0, "0 min"), (90, "2 min"), (10799, "180 min"), (10800, "3 h"), (259200, "3 days")],
 )
-def test_durations_are_in_the_unit_that_a_person_would_use(seconds, told):
-    assert format_duration(seconds) == told
+def test_durations_are_in_the_unit_that_a_person_would_use(seconds, text):
+    assert format_duration(seconds) == text

@@ -47,7 +47,7 @@ def ladder_run(run):
     made.end()
 
 
-def test_what_was_decided_counts_and_leases_are_kept(run, ladder_run):
+def test_decided_cases_count_and_leases_are_kept(run, ladder_run):
     kept = []
     ladder_run.begin(lambda: kept.append(ladder_run.far()), 0)
     (unit,) = ladder_run.ladder.units
@@ -60,7 +60,7 @@ def test_what_was_decided_counts_and_leases_are_kept(run, ladder_run):
     assert kept[0].left_s is not None
 
 
-def test_what_a_test_of_a_site_asks_for_is_measured_and_does_not_count(run, ladder_run):
+def test_a_case_that_a_test_of_a_site_requests_is_measured_and_does_not_count(run, ladder_run):
     """The engine would end by an error that says nothing about the cluster."""
     kept, other = [], case("n2", "n1")
     ladder_run.begin(lambda: kept.append(ladder_run.far().decided), 0)
@@ -71,7 +71,7 @@ def test_what_a_test_of_a_site_asks_for_is_measured_and_does_not_count(run, ladd
     assert kept[-1] == 1
 
 
-def test_what_is_next_is_told_while_something_is_measured(run):
+def test_the_next_measurement_is_named_while_one_is_made(run):
     second = replace(ABOUT, nodes=("n2", "n1"))
     made, seen = LadderRun(SETTINGS, run, [("x", ABOUT), ("y", second)]), []
 
@@ -93,7 +93,7 @@ def test_what_is_next_is_told_while_something_is_measured(run):
     assert made.far() is None
 
 
-def test_before_it_begins_there_is_nothing_to_end_or_to_judge(run):
+def test_a_ladder_that_has_not_begun_ends_and_judges_nothing(run):
     made = LadderRun(SETTINGS, run, [("x", ABOUT)])
     made.end()
     assert list(made.judged({"x"})) == []
@@ -103,12 +103,12 @@ DEFECT = ZeroDivisionError("oops")
 
 
 @pytest.mark.parametrize(
-    ("error", "told"), [(None, None), (DEFECT, DEFECT), (NodeTaken("somebody has it"), None)]
+    ("error", "reported"), [(None, None), (DEFECT, DEFECT), (NodeTaken("somebody has it"), None)]
 )
-def test_an_error_of_the_engine_is_reported_once(run, ladder_run, error, told):
+def test_an_error_of_the_engine_is_reported_once(run, ladder_run, error, reported):
     """That of a node that another run has taken is reported where it was found."""
     run.decisions.error = error
-    assert ladder_run.error() is told
+    assert ladder_run.error() is reported
 
 
 def test_a_lack_of_this_machine_is_raised(run, ladder_run):

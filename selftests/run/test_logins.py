@@ -24,8 +24,8 @@ FOUR = cluster("n1", "n2", "n3", "n4", launch=LaunchWay.SSH, no_fabric="nobody i
 AT = FactAt("n1", ("failed_logins",))
 
 
-def tried(said, nodes=FOUR, platform=H200, rounds=1):
-    """The survey, and the addresses that each node tried; ``said`` are the lines of a node."""
+def tried(output, nodes=FOUR, platform=H200, rounds=1):
+    """The survey, and the addresses that each node tried; ``output`` are the lines of a node."""
     asked = {}
 
     class Session:
@@ -33,7 +33,7 @@ def tried(said, nodes=FOUR, platform=H200, rounds=1):
 
         def run(self, command, in_vain=None):
             asked[command.node] = command.argv[4:]
-            answer = said(command.argv[4:]) if callable(said) else said
+            answer = output(command.argv[4:]) if callable(output) else output
             if isinstance(answer, Exception):
                 raise answer
             return transcript(command.node, stdout="".join(f"{line}\n" for line in answer))
@@ -62,7 +62,7 @@ def test_each_first_node_of_a_pair_or_group_logs_in_to_the_others():
     assert judged.outcome == "passed"
 
 
-def test_a_login_that_fails_says_what_ssh_said_and_fails_the_node():
+def test_a_login_that_fails_is_reported_with_the_message_of_ssh_and_fails_the_node():
     found, _, platform = tried(
         lambda addresses: [
             *good(addresses[1:]),
@@ -76,19 +76,19 @@ def test_a_login_that_fails_says_what_ssh_said_and_fails_the_node():
     assert "Connection refused" in judged.reason
 
 
-def test_the_port_of_the_suite_is_told_where_it_is_another():
+def test_the_port_of_the_suite_is_named_if_it_is_another():
     nodes = tuple(replace(node, ssh=SshSettings(port=2222)) for node in FOUR.nodes)
     found, *_ = tried(lambda a: [f"{one} 255 refused" for one in a], replace(FOUR, nodes=nodes))
     assert all("(railgauge reaches it on port 2222)" in one for one in found["n1"].failed_logins)
 
 
-def test_ssh_that_says_nothing_is_told_by_its_exit_code():
+def test_ssh_without_a_message_is_reported_by_its_exit_code():
     found, *_ = tried(lambda addresses: [f"{one} 127 " for one in addresses])
     assert "ssh ended with 127" in found["n1"].failed_logins[0]
 
 
 @pytest.mark.parametrize(
-    "said",
+    "answer",
     [
         lambda addresses: [],
         lambda addresses: good(addresses)[1:],
@@ -96,8 +96,8 @@ def test_ssh_that_says_nothing_is_told_by_its_exit_code():
         NodeUnreachable("gone", where="n1"),
     ],
 )
-def test_an_answer_that_is_lacking_is_no_pass(said):
-    found, _, platform = tried(said)
+def test_an_answer_that_is_lacking_is_no_pass(answer):
+    found, _, platform = tried(answer)
     assert found["n1"].failed_logins is None
     with pytest.raises(Exception, match="failed_logins is not known"):
         judge_at(AT, platform.expected["node_login"], platform, found)

@@ -16,7 +16,7 @@ from railgauge.judging import record
 from railgauge.run import masks
 from railgauge.run.store import Store
 
-_LINE = f'{{"id": "x", "said": "{MASK}", "more": "{"y" * 2000}"}}\n'
+_LINE = f'{{"id": "x", "text": "{MASK}", "more": "{"y" * 2000}"}}\n'
 _LINES = 10_000
 _MOST_BYTES = 4 * 2**20
 
@@ -37,7 +37,7 @@ def peak_of(work: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
-def test_what_was_masked_is_counted(large: Path) -> None:
+def test_masked_values_are_counted(large: Path) -> None:
     assert masks.counted(large) == {"records": _LINES}
     assert peak_of(lambda: masks.counted(large)) < _MOST_BYTES
 

@@ -93,8 +93,8 @@ def test_a_newer_file_is_refused_in_one_line(railgauge, copy, monkeypatch, comma
     words = [str(copy) if word == "RUN" else word for word in COMMANDS[command]]
     code, out, err = railgauge(*words)
     assert (code, out) == (2, "")
-    said = err.replace(f"{name}: ", f"{name} ")
-    assert f"{name} has schema version 99, but this version of railgauge reads" in said
+    message = err.replace(f"{name}: ", f"{name} ")
+    assert f"{name} has schema version 99, but this version of railgauge reads" in message
     assert len(err.splitlines()) == 1
 
 
@@ -121,7 +121,7 @@ def test_a_newer_transcript_is_not_taken_for_none(copy):
 
 
 @pytest.mark.parametrize("version", [0, -1, 1.0, True, "1", None, 10**30])
-def test_what_is_no_version_is_refused(version):
+def test_a_value_that_is_no_version_is_refused(version):
     with pytest.raises(BadInput, match="schema version"):
         versions.refuse_newer("cluster.json", {"schema_version": version})
 

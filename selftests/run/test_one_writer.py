@@ -50,7 +50,7 @@ def written_by(path: Path) -> Iterator[str]:
                 yield node.func.attr
 
 
-def test_nobody_writes_a_file_around_the_mask():
+def test_no_module_writes_a_file_without_the_mask():
     paths = {p.relative_to(SOURCES).as_posix(): p for p in SOURCES.rglob("*.py")}
     found = {name for name, path in paths.items() if any(written_by(path))}
     assert found == WRITE_THEMSELVES.keys()
@@ -75,23 +75,23 @@ def mask(monkeypatch: pytest.MonkeyPatch) -> Mask:
         ("a.svg", f"<text>{TOKEN}</text>"),
     ],
 )
-def test_whatever_is_written_is_masked(name: str, text: str, tmp_path: Path, mask: Mask):
+def test_every_written_file_is_masked(name: str, text: str, tmp_path: Path, mask: Mask):
     write_whole(tmp_path / name, text)
-    said = (tmp_path / name).read_text()
-    assert TOKEN not in said
-    assert MASK in said
+    stored = (tmp_path / name).read_text()
+    assert TOKEN not in stored
+    assert MASK in stored
     (tmp_path / name).write_text(text)
     mask_files(tmp_path)
-    assert (tmp_path / name).read_text() == said
+    assert (tmp_path / name).read_text() == stored
 
 
-def test_what_has_no_secret_is_written_byte_by_byte(tmp_path: Path, mask: Mask):
+def test_a_text_without_a_secret_is_written_byte_by_byte(tmp_path: Path, mask: Mask):
     text = '{"b": 1,   "a": "x"}'
     write_whole(tmp_path / "a.json", text)
     assert (tmp_path / "a.json").read_text() == text
 
 
-def test_whatever_is_printed_is_masked_whoever_prints_it(monkeypatch: pytest.MonkeyPatch):
+def test_all_output_is_masked_whoever_prints_it(monkeypatch: pytest.MonkeyPatch):
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
@@ -104,7 +104,7 @@ def test_whatever_is_printed_is_masked_whoever_prints_it(monkeypatch: pytest.Mon
     sys.stdout.write("e\n")
     for stream in (out, err):
         stream.flush()
-        said = stream.buffer.getvalue().decode()  # type: ignore[attr-defined]
-        assert TOKEN not in said
-        assert MASK in said
+        text = stream.buffer.getvalue().decode()  # type: ignore[attr-defined]
+        assert TOKEN not in text
+        assert MASK in text
     assert out.buffer.getvalue().endswith(b"\ne\n")  # type: ignore[attr-defined]

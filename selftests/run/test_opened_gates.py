@@ -1,6 +1,8 @@
-"""A failed pair holds a node back no more once its cause is known to lie on another node."""
+"""A failed pair no longer blocks a node once its cause is known to lie on another node."""
 
 from __future__ import annotations
+
+from types import SimpleNamespace
 
 import pytest
 from testing.diagnose_scenes import causes, named, names, pairs_of, paths
@@ -12,7 +14,7 @@ from railgauge.diagnosis import CERTAIN, OPEN, Cause
 from railgauge.diagnosis.model import LIKELY, Where
 from railgauge.run import unit_judge
 from railgauge.run.decided import Decision
-from railgauge.run.opened_gates import still_blocking
+from railgauge.run.unit_judge import still_blocking
 
 NODES = names(6)
 PARTNERS = ("n6", "n2")  # of n1, in two rounds
@@ -71,7 +73,7 @@ def test_only_a_decided_cause_on_another_node_frees_a_node(found, left):
 
 @pytest.fixture
 def diagnosed(monkeypatch):
-    """Has the diagnosis find causes; ``asked`` are the ids of the items that it read."""
+    """Makes the diagnosis find these causes; ``asked`` are the ids of the items that it read."""
     asked, found = [], []
 
     def diagnose(records):
@@ -82,8 +84,9 @@ def diagnosed(monkeypatch):
     return asked, found
 
 
-def gated_bench(folder, *wanted, slow, **options):
-    return bench(folder, *wanted, slow=slow, judging={"findings": lambda one: one}, **options)
+def gated_bench(folder, *wanted, slow, for_items=None, **options):
+    judging = {"findings": lambda one: one, "for_items": for_items}
+    return bench(folder, *wanted, slow=slow, judging=judging, **options)
 
 
 IN_NODE = (3, "a", COLLECTIVE)
@@ -100,6 +103,19 @@ def test_a_unit_of_one_node_is_measured_if_the_cause_is_elsewhere(tmp_path, diag
     one = gated_bench(tmp_path, (1, "ab"), (1, "bc"), IN_NODE, IN_NODE, slow={"b"})
     assert decisions(one) == [PRESENT] * 4
     assert asked == [["item0", "item1"]], "once, of all pairs of the nodes"
+
+
+def test_answers_for_the_diagnosis_are_not_kept_for_items(tmp_path, diagnosed):
+    """No item would take them: each item takes the answers that were kept for it once."""
+    asked, found = diagnosed
+    found.append(cause("b", evidence=("item0",)))
+    kept, ahead = [], SimpleNamespace()
+    one = gated_bench(tmp_path, (1, "ab"), (1, "bc"), IN_NODE, slow={"b"}, for_items=ahead)
+    ahead.answer = one.answer
+    ahead.answers = lambda questions: kept.append(questions) or one.answers(questions)
+    assert decisions(one) == [PRESENT] * 3
+    assert asked == [["item0", "item1"]]
+    assert len(kept) == len(one.units)
 
 
 def test_it_stays_blocked_if_the_cause_is_undecided_or_its_own(tmp_path, diagnosed):

@@ -1,4 +1,4 @@
-"""What is shown of a moment of a run, and what of it is awaited."""
+"""The text about a moment of a run, and its unusual waits."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def test_a_line_has_the_time_how_far_what_runs_and_what_is_next():
         ({"far": HowFar(1, 3, 59.0)}, "railgauge 2:14: 1/3 measured, under a minute left"),
     ],
 )
-def test_what_is_not_known_is_left_out(changes, line):
+def test_unknown_parts_of_a_line_are_left_out(changes, line):
     assert text.line(replace(QUIET, **changes)) == line
 
 
-def test_of_many_measurements_a_line_names_two():
+def test_a_line_names_two_of_many_measurements():
     running = tuple(replace(PAIR, since_s=1120.0 + at) for at in range(5))
     line = text.line(replace(QUIET, running=running))
     assert line == f"railgauge 2:14: now {NAME} 14 s, {NAME} 13 s and 3 more"
@@ -93,7 +93,7 @@ def test_nothing_on_a_screen_controls_the_terminal():
     ],
     ids=["usual tool", "no answer", "soon", "no measurement", "lease"],
 )
-def test_a_wait_that_is_part_of_a_usual_measurement_is_not_told(wait, is_awaited):
+def test_a_wait_that_is_part_of_a_usual_measurement_is_not_shown(wait, is_awaited):
     assert (wait in replace(BUSY, waits=(wait,)).awaited) == is_awaited
 
 

@@ -70,16 +70,16 @@ def test_each_repeat_is_of_all_rails(runner, fakes):
     assert len(fakes.done("run")) == 12
 
 
-def test_without_one_server_no_rail_is_measured(runner, fakes):
+def test_no_rail_is_measured_without_one_of_the_servers(runner, fakes):
     fakes.ready = [ToolFailed("no device", where="n2")]
     fakes.stopped = {"exit_code": 1}
     results = [runner.measure(rail) for rail in RAILS]
     assert fakes.done("run") == []
-    told = [str(result.error) for result in results if result.error]
-    assert len(told) == 3
-    assert all("another rail of this pair could not be started" in one for one in told)
+    errors = [str(result.error) for result in results if result.error]
+    assert len(errors) == 3
+    assert all("another rail of this pair could not be started" in one for one in errors)
     (own,) = [result for result in results if not result.error]
-    assert own.runs[0][0].exit_code == 1  # what the server said is the evidence
+    assert own.runs[0][0].exit_code == 1  # the server's output is the evidence
 
 
 def test_a_rail_that_fails_ends_the_repeats_of_all(runner, fakes):
@@ -87,8 +87,8 @@ def test_a_rail_that_fails_ends_the_repeats_of_all(runner, fakes):
     results = [runner.measure(replace(rail, repeats=5)) for rail in RAILS]
     assert [len(result.runs) for result in results] == [1] * 4
     assert len(fakes.done("run")) == 4
-    told = [str(result.error) for result in results if result.error]
-    assert told == ["repeats are missing: another rail failed"] * 3
+    errors = [str(result.error) for result in results if result.error]
+    assert errors == ["repeats are missing: another rail failed"] * 3
 
 
 def test_an_unreachable_node_is_the_error_of_every_rail(runner, fakes):
@@ -107,7 +107,7 @@ def test_rails_of_which_one_is_missing_are_all_measured_again(runner, fakes, sto
     assert len(fakes.done("run")) == begun + 4
 
 
-def test_they_run_at_the_same_time():
+def test_rails_run_at_the_same_time():
     all_there = threading.Barrier(4)
 
     def make(start):
@@ -127,7 +127,7 @@ def test_a_defect_of_the_suite_is_no_result():
         at_once(dict.fromkeys(RAILS, make))
 
 
-def test_what_breaks_beside_the_rails_is_the_error_of_all_of_them(fakes, store, tmp_path):
+def test_a_failure_beside_the_rails_is_the_error_of_all_of_them(fakes, store, tmp_path):
     def loads(_case):
         return (Command("n3", ("cat", "/proc/stat")),)
 

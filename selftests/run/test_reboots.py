@@ -28,7 +28,7 @@ def test_a_boot_id_is_read_as_the_kernel_writes_it(text):
 
 
 @pytest.mark.parametrize("text", ["", "x", ONE[:-1], ONE.upper().replace("F", "G"), f"{ONE} {TWO}"])
-def test_anything_else_is_none(text):
+def test_a_text_that_is_no_boot_id_is_none(text):
     assert parse_boot_id(text) is None
 
 
@@ -41,15 +41,15 @@ def test_the_command_reads_below_the_root_of_the_host():
 class Answers:
     """A session whose node returns these boot ids, one after the other."""
 
-    def __init__(self, *said):
-        self.said = list(said)
+    def __init__(self, *output):
+        self.outputs = list(output)
 
     lost = ""
 
     def run(self, command, in_vain=None):
         assert command.argv == boot_argv("/")
-        said = self.said.pop(0)
-        return transcript("n1", stdout=said or "", exit_code=0 if said is not None else 1)
+        output = self.outputs.pop(0)
+        return transcript("n1", stdout=output or "", exit_code=0 if output is not None else 1)
 
 
 class Run:
@@ -124,10 +124,10 @@ def test_a_node_that_cannot_be_surveyed_after_a_reboot_is_not_known_to_be_the_sa
     assert run.noticed() == ()
 
 
-@pytest.mark.parametrize("said", ["", None, "permission denied"])
-def test_an_id_that_cannot_be_read_says_nothing(run, said):
+@pytest.mark.parametrize("output", ["", None, "permission denied"])
+def test_a_boot_id_that_cannot_be_read_is_ignored(run, output):
     watch = run.watch()
-    watch("n1", Answers(said))
+    watch("n1", Answers(output))
     assert run.noticed() == ()
     watch("n1", Answers(TWO))
     assert len(run.noticed()) == 1
@@ -143,14 +143,14 @@ def test_nothing_is_asked_of_nodes_that_the_survey_has_nothing_of(run):
     assert not watch.was_there("n1")
 
 
-def test_who_was_there_is_who_answered_the_survey(run):
+def test_a_node_was_there_if_it_answered_the_survey(run):
     watch = run.watch()
     assert (watch.was_there("n1"), watch.was_there("n2")) == (True, False)
     run.found["n1"] = NodeFacts("n1")
     assert watch.was_there("n1"), "also where it has no boot id to show"
 
 
-def test_notes_tell_of_each_reboot_and_change_nothing():
+def test_notes_name_each_reboot_and_change_nothing():
     found = RunResults({}, {}, PLATFORM, cluster("n1"))
     reboots = (Reboot("n2", ONE, TWO, after="old"), Reboot("n1", ONE, TWO, during="new"))
     assert notes(found) == ()
@@ -171,7 +171,7 @@ def surveyed(boot):
 
 
 @pytest.mark.parametrize(
-    ("kept", "now", "told"),
+    ("kept", "now", "expected"),
     [
         ([], ONE, []),
         ([], TWO, [Reboot("n1", ONE, TWO, after="old")]),
@@ -184,7 +184,7 @@ def surveyed(boot):
         ),
     ],
 )
-def test_a_run_that_is_carried_on_knows_all_reboots_so_far(tmp_path, kept, now, told):
+def test_a_run_that_is_carried_on_knows_all_reboots_so_far(tmp_path, kept, now, expected):
     old = Store(tmp_path / "old")
     (old.folder / "leases").mkdir(parents=True)
     write(old, STARTED)
@@ -192,5 +192,5 @@ def test_a_run_that_is_carried_on_knows_all_reboots_so_far(tmp_path, kept, now, 
     for reboot in kept:
         old.append(FILE, to_plain(reboot))
     earlier = Earlier(tmp_path / "old")
-    assert list(earlier.reboots({"n1": surveyed(now), "n2": surveyed(TWO)})) == told
+    assert list(earlier.reboots({"n1": surveyed(now), "n2": surveyed(TWO)})) == expected
     assert list(earlier.facts_changed({"n1": surveyed(now)})) == []

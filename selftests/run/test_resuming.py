@@ -72,7 +72,7 @@ def runner_after(tmp_path, fakes, earlier):
         (CaseResult((GOOD,), ToolFailed("broken")), 0),
     ],
 )
-def test_only_what_a_lost_node_left_open_is_measured(tmp_path, left, lacking):
+def test_only_repeats_that_a_lost_node_left_open_are_measured(tmp_path, left, lacking):
     """A missed limit and a tool that failed or hung are evidence, and are not tried again."""
     wanted, fakes = case(repeats=3), Fakes()
     begun(tmp_path, "old").save(wanted, left)
@@ -96,7 +96,7 @@ def test_the_newest_run_counts_and_what_it_lacks_is_in_the_one_before(tmp_path):
     assert earlier(one) == earlier(two) == CaseResult((GOOD,))
 
 
-def test_a_link_of_the_chain_that_is_gone(tmp_path):
+def test_a_missing_run_of_the_chain_is_refused(tmp_path):
     begun(tmp_path, "second", resumes="../../first")
     with pytest.raises(BadInput, match=r"first/invocation\.json: is missing or incomplete"):
         Earlier(tmp_path / "second")
@@ -181,7 +181,7 @@ def test_lines_that_were_changed_are_refused(tmp_path, name, change, line):
     assert refused(tmp_path).startswith(f"{path}: line {line} does not fit the lines before it")
 
 
-def test_what_the_survey_found_other_than_before(tmp_path):
+def test_facts_that_differ_from_the_earlier_survey_are_recorded(tmp_path):
     facts = {"facts": {"kernel": "6.8", "nics": [{"name": "mlx5_0", "lid": 1}]}}
     begun(tmp_path, "old").write_json("environment.json", {"nodes": {"n1": facts, "n2": facts}})
     now = {"facts": {"kernel": "6.9", "nics": [{"name": "mlx5_0", "lid": 7}]}}

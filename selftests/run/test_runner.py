@@ -60,7 +60,7 @@ def test_servers_listen_on_the_ports_of_the_hostfile(sessions, fakes, tmp_path):
 # --- one measurement for all items that ask ---
 
 
-def test_the_report_comes_first_then_its_servers(runner):
+def test_the_client_comes_first_then_its_servers(runner):
     result = runner.measure(case())
     assert result.error is None
     ((report, server),) = result.runs
@@ -125,7 +125,7 @@ def test_a_port_in_use_is_not_used_again(runner, fakes):
     assert len(fakes.done("run")) == 1
 
 
-def test_after_some_ports_it_is_an_error(runner, fakes):
+def test_a_case_is_an_error_after_some_ports_in_use(runner, fakes):
     fakes.ready = [PortInUse("taken")] * 99
     assert type(runner.measure(case()).error) is PortInUse
     assert 1 < len(fakes.done("start")) < 20
@@ -170,7 +170,7 @@ def test_a_server_that_never_gets_ready_is_stopped(runner, fakes):
     assert fakes.running == 0
 
 
-def test_a_server_that_failed_first_is_what_is_kept(runner, fakes):
+def test_a_server_that_failed_first_is_kept(runner, fakes):
     fakes.ready = [ToolFailed("ended with 1")]
     ((server,),) = runner.measure(case(repeats=3)).runs
     assert (server.node, server.role) == ("n2", "server")
@@ -239,7 +239,7 @@ def test_an_unplannable_case_stops_the_run_instead_of_being_an_error(sessions, t
 
 
 def lose_later(fakes, sessions, *nodes):
-    """The nodes are there when the measurement begins, and their connections are lost in it."""
+    """The nodes are reached when the measurement begins, and their connections are lost in it."""
     for node in ("n1", *nodes):
         sessions[node].run(Command(node, ("true",)))
     fakes.lost |= set(nodes)

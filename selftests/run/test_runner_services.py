@@ -72,7 +72,7 @@ def test_how_a_stopped_service_ended_is_not_held_against_the_run(make, fakes, en
     assert len(make(serving).measure(case(repeats=3)).runs) == 3
 
 
-def test_only_who_listens_is_waited_for_and_for_as_long_as_it_may_load(make, fakes):
+def test_only_servers_that_listen_are_waited_for_as_long_as_they_may_load(make, fakes):
     make(serving).measure(case())
     assert fakes.done("wait_ready") == [("wait_ready", "n1", 900.0)]
 
@@ -132,7 +132,7 @@ def test_counters_are_read_on_every_node_before_and_after_each_run(make, fakes):
     assert first < fakes.log.index(("start", "n2", fakes.done("start")[0][2]))
 
 
-def test_after_a_bad_run_there_is_nothing_to_count(make, fakes):
+def test_no_counters_are_read_after_a_bad_run(make, fakes):
     fakes.reports = [transcript("n1"), transcript("n2"), transcript("n1", exit_code=1)]
     (run,) = make(write_test, probes).measure(case(repeats=3)).runs
     assert roles(run) == [("n1", "client"), ("n2", "server")]
@@ -147,6 +147,6 @@ def test_a_node_that_goes_away_while_counters_are_read_is_the_error(make, fakes,
     assert fakes.running == 0
 
 
-def test_what_was_counted_is_read_back_with_the_case(make):
+def test_counters_are_read_back_with_the_case(make):
     first = make(write_test, probes).measure(case())
     assert make(write_test, probes).measure(case()) == first

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from testing.core_values import case
 
-from railgauge.run.progress.running import RunningCases
+from railgauge.run.progress.state import RunningCases
 
 
 def test_a_measurement_goes_on_as_long_as_its_block_also_if_it_fails() -> None:

@@ -178,7 +178,7 @@ def test_a_failed_measurement_keeps_its_samples(runner, fakes):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), NodeUnreachable("gone", where="n1")])
-def test_nothing_is_left_behind(runner, fakes, error):
+def test_no_sampler_is_left_behind(runner, fakes, error):
     fakes.reports = [error]
     if isinstance(error, KeyboardInterrupt):
         with pytest.raises(KeyboardInterrupt):
@@ -196,7 +196,7 @@ def test_a_sampler_that_cannot_be_started_is_an_error_of_the_case(runner, fakes)
     assert fakes.done("run") == []
 
 
-def test_a_node_whose_sampler_says_nothing_is_waited_for_once(runner, fakes):
+def test_a_node_whose_sampler_prints_nothing_is_waited_for_once(runner, fakes):
     fakes.silent = fakes.died = {"n2"}
     runner.measure(case(repeats=3))
     assert starts(fakes) == ["n1", "n2", "n2", "n2"]

@@ -1,4 +1,4 @@
-"""Who owns the last line of a terminal, and of what is no terminal."""
+"""The progress line on a terminal, and on an output that is no terminal."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def printed(text: str) -> None:
 # --- what it is about ---
 
 
-def test_counts_within_counts_are_shown_and_go_again() -> None:
+def test_nested_counts_are_shown_and_end() -> None:
     progress, seen = ProcessProgress(), []
     for _ in progress.counted("run", "ab"):
         for _ in progress.counted("item", "xyz"):
@@ -121,7 +121,7 @@ def test_a_step_has_no_number_and_ends_with_an_error() -> None:
 # --- where there is no terminal ---
 
 
-def test_a_process_with_nothing_to_tell_shows_nothing(
+def test_a_process_without_progress_shows_nothing(
     errors: Errors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(screen, "_EVERY_S", 3600.0)
@@ -130,7 +130,7 @@ def test_a_process_with_nothing_to_tell_shows_nothing(
     assert errors.getvalue() == ""
 
 
-def test_where_there_is_no_terminal_it_is_a_line_now_and_then(errors: Errors) -> None:
+def test_progress_without_a_terminal_is_a_line_now_and_then(errors: Errors) -> None:
     with errors.of("railgauge prune"):
         for _ in PROGRESS_OF_PROCESS.counted("run", range(1)):
             wait_until(lambda: "run 1 of 1" in errors.getvalue(), 20, "a line")
@@ -141,20 +141,20 @@ def test_where_there_is_no_terminal_it_is_a_line_now_and_then(errors: Errors) ->
 def lines_within(seconds: int, waits: tuple[Wait, ...], monkeypatch: pytest.MonkeyPatch) -> int:
     """How many lines a file gets in so many seconds, each of which is looked at."""
     monkeypatch.setattr(screen, "_EVERY_S", 60.0)
-    now_s, said = [time.monotonic()], list[str]()
+    now_s, lines = [time.monotonic()], list[str]()
 
     def look() -> Moment:
         return Moment("railgauge", 0.0, now_s[0], waits=waits)
 
-    shown = Screen(look, said.append, io.StringIO())
+    shown = Screen(look, lines.append, io.StringIO())
     for _ in range(seconds):
         now_s[0] += 1
         shown._show()
     shown.end()
-    return len(said)
+    return len(lines)
 
 
-def test_there_is_a_line_a_minute_and_each_ten_seconds_while_something_is_awaited(
+def test_a_line_is_printed_each_minute_and_each_ten_seconds_of_an_unusual_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now_s = time.monotonic()
@@ -165,7 +165,7 @@ def test_there_is_a_line_a_minute_and_each_ten_seconds_while_something_is_awaite
     assert lines_within(61, (tool,), monkeypatch) == 6, "no measurement is known that it belongs to"
 
 
-def test_a_connection_that_was_lost_is_told_at_once(errors: Errors) -> None:
+def test_a_connection_that_was_lost_is_reported_at_once(errors: Errors) -> None:
     WAITS_OF_PROCESS.news.append("n2: of an earlier command; its connection is lost")
     with errors.of("railgauge check"):
         WAITS_OF_PROCESS.news.append("n1: nothing has come; its connection is lost")
@@ -184,7 +184,7 @@ def test_a_terminal_that_cannot_erase_gets_lines(
 # --- on a terminal ---
 
 
-def test_the_line_stands_below_what_is_printed_and_goes_again(terminal: Terminal) -> None:
+def test_the_line_stands_below_other_output_and_is_erased(terminal: Terminal) -> None:
     with terminal.of("railgauge prune"):
         terminal.shows("railgauge prune 0:00")
         printed("a result\n")
@@ -207,7 +207,7 @@ def test_a_line_that_is_full_goes_on_in_the_next_row(terminal: Terminal) -> None
     terminal.shows(f"{'x' * COLUMNS}\n{'y' * COLUMNS}\nyyy\n")
 
 
-def test_what_is_typed_meanwhile_is_gone_with_the_line(terminal: Terminal) -> None:
+def test_text_that_is_typed_meanwhile_is_erased_with_the_line(terminal: Terminal) -> None:
     with terminal.of("railgauge prune"):
         terminal.shows("railgauge prune 0:00")
         os.write(terminal.descriptor, b"^C")  # as the kernel echoes it
@@ -224,7 +224,7 @@ def test_an_error_leaves_a_clean_line(terminal: Terminal) -> None:
     terminal.shows("")
 
 
-def test_whatever_is_printed_is_whole_while_the_line_is_written_again(terminal: Terminal) -> None:
+def test_other_output_is_whole_while_the_line_is_redrawn(terminal: Terminal) -> None:
     """Pieces of any length, with and without an end of line, some of them at the last column."""
     drawn, expected = random.Random(5), SmallTerminal(COLUMNS, ROWS)
     with terminal.of("railgauge"):
@@ -239,7 +239,7 @@ def test_whatever_is_printed_is_whole_while_the_line_is_written_again(terminal: 
     wait_until(lambda: terminal.text.rstrip() == expected.text.rstrip(), 20, "the same text")
 
 
-def test_what_is_shown_has_no_secret(terminal: Terminal) -> None:
+def test_the_line_has_no_secret(terminal: Terminal) -> None:
     with terminal.of("railgauge"), PROGRESS_OF_PROCESS.during(f"as {SECRET[:30]}"):
         terminal.shows_part("railgauge 0:00: as")
         printed(f"a {SECRET}\n")
@@ -248,7 +248,7 @@ def test_what_is_shown_has_no_secret(terminal: Terminal) -> None:
         assert SECRET not in terminal.text
 
 
-def test_while_somebody_is_asked_nothing_is_shown(terminal: Terminal) -> None:
+def test_nothing_is_shown_while_a_user_is_asked(terminal: Terminal) -> None:
     with terminal.of("railgauge bundle"):
         terminal.shows("railgauge bundle 0:00")
         with screen.paused():
@@ -265,7 +265,7 @@ def threads_named(name: str) -> list[threading.Thread]:
     return [one for one in threading.enumerate() if one.name == name]
 
 
-def test_its_thread_takes_no_signal_that_is_meant_to_end_the_process(errors: Errors) -> None:
+def test_the_thread_of_the_screen_takes_no_signal_that_ends_the_process(errors: Errors) -> None:
     """One that came to it while the main thread begins to wait for it would be lost."""
     with errors.of("railgauge lab"):
         (thread,) = threads_named("progress")
@@ -276,7 +276,7 @@ def test_its_thread_takes_no_signal_that_is_meant_to_end_the_process(errors: Err
     wait_until(lambda: not threads_named("progress"), 20, "the end of the thread")
 
 
-def test_every_command_shows_it(errors: Errors, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_shows_its_progress(errors: Errors, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is around the command, whatever that does; here it waits for its line."""
     from railgauge.cli import causes  # noqa: PLC0415
 

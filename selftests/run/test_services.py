@@ -88,14 +88,14 @@ def test_a_part_is_made_once_and_not_before_it_is_asked_for():
     assert (part.made, made) == (1, ["made"])
 
 
-def test_what_was_not_opened_is_not_opened_to_be_closed(folder):
+def test_sessions_that_were_not_opened_are_not_opened_to_be_closed(folder):
     run = live(folder)  # before the nodes' addresses are known
     run.hurry()
     run.close()
     assert run.sessions.made is None
 
 
-def test_what_was_opened_is_closed(folder, fakes):
+def test_sessions_that_were_opened_are_closed(folder, fakes):
     run = live(folder)
     reach(folder)
     run.sessions()["n1"]
@@ -137,7 +137,7 @@ def test_no_secret_value_is_written(folder, fakes):
 # --- the survey ---
 
 
-def test_before_the_survey_nothing_is_found(folder):
+def test_nothing_is_found_before_the_survey(folder):
     run = live(folder)
     assert (run.found, run.surveyed.evidence) == ({}, "hardware")
 
@@ -160,7 +160,7 @@ def reads_load(entry):
     return entry[2][-1].endswith("proc/stat")
 
 
-def test_only_of_virtual_nodes_elsewhere_the_load_is_read(folder, fakes):
+def test_the_load_is_read_only_of_virtual_nodes_elsewhere(folder, fakes):
     """A machine of its own pays nothing; the load of nodes on the control host is read there."""
     run = live(folder)
     reach(folder)
@@ -216,7 +216,7 @@ def replay(folder):
     return built(replace(SETTINGS, replayed=folder), folder, None, Recording())
 
 
-def test_a_replay_gives_what_was_recorded(replay):
+def test_a_replay_gives_the_recorded_results(replay):
     assert replay.measure(case()).runs == GOOD.runs
     assert replay.store.load(case()).runs == GOOD.runs
 
@@ -226,7 +226,7 @@ def test_a_case_that_was_not_recorded_is_an_error_of_the_case(replay):
     assert (result.runs, str(result.error)) == ((), f"{result.error.where}: there is no transcript")
 
 
-def test_what_was_measured_again_is_in_a_folder_of_its_own(replay):
+def test_remeasurements_are_in_a_folder_of_their_own(replay):
     assert replay.measure_again(case("n1", "n3")).runs == GOOD.runs
     with pytest.raises(NoEvidence, match="there is no transcript"):
         replay.measure_again(case())

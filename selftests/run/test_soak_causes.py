@@ -51,7 +51,7 @@ def found(monkeypatch):
     return found
 
 
-def test_what_appears_once_is_kept_with_its_round_and_time(found):
+def test_a_cause_that_appears_once_is_kept_with_its_round_and_time(found):
     (one,) = found(96, {41: (cause("slow-nic", "a", "r41"),)})
     assert one.says == (
         "slow-nic shows; in 1 of 96 rounds of the soak, first in round 41 at"
@@ -75,14 +75,14 @@ def test_the_time_within_the_round_counts(found):
     assert "at 2026-01-31 12:02:11 UTC, 2 min 11 s after the soak began" in one.says
 
 
-def test_what_another_round_decides_is_the_same_cause(found):
+def test_a_cause_that_another_round_decides_is_the_same_one(found):
     undecided = cause("slow-node", "a|b", "r2", OPEN)
     (one,) = found(3, {2: (undecided,), 3: (cause("slow-node", "b", "r3"),)})
     assert (one.where.node, one.evidence) == ("b", ("r3", "r2"))
     assert "in 2 of 3 rounds of the soak, first in round 2" in one.says
 
 
-def test_what_no_round_decides_stays_open(found):
+def test_a_cause_that_no_round_decides_stays_open(found):
     both = found(3, {2: (cause("slow-node", "a|b", "r2", OPEN),),
                      3: (cause("slow-node", "c", "r3"),)})  # fmt: skip
     assert [one.where.node for one in both] == ["a|b", "c"]
@@ -90,14 +90,14 @@ def test_what_no_round_decides_stays_open(found):
     assert [one.cause for one in other] == ["slow-node", "slow-nic"]
 
 
-def test_the_facts_and_the_stragglers_are_told_elsewhere(found):
+def test_facts_and_stragglers_are_reported_elsewhere(found):
     fact = Cause("acs-enabled", Where("a"), "", ("tests/x.py::fact[a]",), (), CERTAIN, "", "", "")
     assert found(2, {1: (fact, cause("straggler", "a", "r1"))}) == ()
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "text"),
     [(0, "0 s"), (59.4, "59 s"), (125, "2 min 5 s"), (3599.6, "1 h 0 min"), (90000, "25 h 0 min")],
 )
-def test_times_in_words(seconds, said):
-    assert lasting(seconds) == said
+def test_times_are_written_in_words(seconds, text):
+    assert lasting(seconds) == text

@@ -1,4 +1,4 @@
-"""Drift over the rounds of a soak: found where there is one, and not where there is none."""
+"""Drift over the rounds of a soak is found if there is any, and only then."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def rounds(count: int, share_of_b, noise: float = 0.002):
         yield drift.night_of(number, records)
 
 
-def test_a_node_that_gets_slower_within_its_limits():
+def test_a_node_that_gets_slower_within_its_limits_fails():
     trend = drift.trend_of(list(rounds(20, lambda number: 0.95 if number > 8 else 1.0)))
     judged = drift.judgement(trend)
     assert judged.outcome is Outcome.FAILED
@@ -53,7 +53,7 @@ def test_a_node_that_gets_slower_within_its_limits():
     assert cause.evidence == ("soak/drift::drift[all]",)
 
 
-def test_rounds_that_are_alike():
+def test_rounds_that_are_alike_pass():
     trend = drift.trend_of(list(rounds(40, lambda number: 1.0)))
     judged = drift.judgement(trend)
     assert (judged.outcome, judged.reason) == (Outcome.PASSED, "")
@@ -67,13 +67,13 @@ def test_a_node_that_got_faster_or_recovered_is_no_failure():
     assert drift.judgement(back).outcome is Outcome.PASSED
 
 
-def test_too_few_rounds_tell_nothing():
+def test_too_few_rounds_show_no_drift():
     nights = list(rounds(drift.FEWEST_ROUNDS, lambda number: 1.0))
     assert drift.trend_of(nights[:-1]) is None
     assert drift.trend_of(nights) is not None
 
 
-def test_no_series_of_what_is_no_speed():
+def test_values_that_are_no_speeds_have_no_series():
     record = item("pair_sum", ("a", "b"), 5.0)
     silent = ItemRecord(record.id, record.rung, "x", "x", Outcome.BLOCKED, record.nodes)
     zero = item("node_sum", ("a",), 0.0)

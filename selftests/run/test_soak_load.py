@@ -1,4 +1,4 @@
-"""The time under load: from evidence alone, and no second twice."""
+"""The time under load: only from evidence, and no second counts twice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def stretch(start_s: float, end_s: float) -> Stretch:
     return Stretch(NOON + timedelta(seconds=start_s), NOON + timedelta(seconds=end_s))
 
 
-def test_what_overlaps_counts_once():
+def test_times_that_overlap_count_once():
     found = stretches([stretch(0, 100), stretch(50, 120), stretch(10, 20)])
     assert found == (stretch(0, 120),)
     assert seconds(found) == 120
@@ -37,7 +37,7 @@ def test_a_long_pause_is_no_load():
     assert seconds(found) == 239
 
 
-def test_they_are_joined_in_any_order():
+def test_stretches_are_joined_in_any_order():
     found = [stretch(0, 10), stretch(20, 30), stretch(500, 510), stretch(520, 530)]
     assert stretches(reversed(found)) == stretches(found)
     assert stretches(stretches(found)) == stretches(found)
@@ -55,25 +55,27 @@ def test_a_node_is_under_load_in_its_own_measurements_without_the_pauses_between
     assert of_nodes([(stretch(0, 30), ())]) == 0
 
 
-def said(started_at: str, duration_s: float) -> Transcript:
+def output(started_at: str, duration_s: float) -> Transcript:
     return Transcript("a", ("x",), 0, "", "", duration_s, started_at)
 
 
 def test_a_start_that_cannot_be_read_is_no_time():
-    kept = CaseResult(((said("2026-01-31T12:00:00+00:00", 5), said("soon", 1e9)), (said("", 9),)))
+    kept = CaseResult(
+        ((output("2026-01-31T12:00:00+00:00", 5), output("soon", 1e9)), (output("", 9),))
+    )
     assert list(of_case(kept)) == [stretch(0, 5)]
     assert list(of_case(None)) == []
 
 
 def test_a_duration_is_never_negative_or_endless():
-    assert [s.seconds for s in of_case(CaseResult(((said("2026-01-31T12:00:00", -5),),)))] == [0]
-    assert list(of_case(CaseResult(((said("2026-01-31T12:00:00", 1e30),),)))) == []
+    assert [s.seconds for s in of_case(CaseResult(((output("2026-01-31T12:00:00", -5),),)))] == [0]
+    assert list(of_case(CaseResult(((output("2026-01-31T12:00:00", 1e30),),)))) == []
 
 
 def test_a_sampler_that_ran_on_from_an_earlier_measurement_does_not_count():
     """It began before the others of its round, in whose order a bundle holds them."""
-    sampler = replace(said("2026-01-31T11:00:00", 3600), role=Role.TELEMETRY)
-    kept = CaseResult(((said("2026-01-31T12:00:00", 5), sampler),))
+    sampler = replace(output("2026-01-31T11:00:00", 3600), role=Role.TELEMETRY)
+    kept = CaseResult(((output("2026-01-31T12:00:00", 5), sampler),))
     assert [one.seconds for one in of_case(kept)] == [5]
 
 

@@ -26,7 +26,7 @@ def test_the_time_in_which_a_node_waits_for_others_proves_nothing_of_it():
     assert found["stated_confidence"] == 0.046866  # 1 - exp(-0.048)
 
 
-def test_in_words():
+def test_the_proof_is_written_in_words():
     one, stated = in_words(planned("24h", 1, "1/168h"), ONE_BY_ONE, 1)
     assert one == (
         "1 event in 24 h, in which each of 32 nodes was measured for 1.5 h on average: with 95%"
@@ -36,6 +36,6 @@ def test_in_words():
     assert stated == "fewer than one event in 168 h of a node under load: 3.38% confidence"
 
 
-def test_no_rate_was_stated():
+def test_no_confidence_is_given_without_a_stated_rate():
     (line,) = in_words(planned("3m", 1), Soaked(180.0, 4, 360.0))
     assert "no event in 3 min, in which each of 4 nodes was measured for 1.5 min" in line

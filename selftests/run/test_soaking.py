@@ -33,9 +33,9 @@ def rounds(count: int = 1) -> SoakRounds:
 
 def soaked(measure: Callable[[Case], CaseResult], at_once: int, **more: object) -> bool:
     base = RunResults({}, {}, H200, NODES)
-    told: list[str] = []
+    lines: list[str] = []
     return carry_out(
-        rounds(), base, lambda _: measure, told.append, at_once=at_once, **more  # type: ignore[arg-type]
+        rounds(), base, lambda _: measure, lines.append, at_once=at_once, **more  # type: ignore[arg-type]
     )  # fmt: skip
 
 

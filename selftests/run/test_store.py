@@ -45,7 +45,7 @@ def test_an_error_comes_back_with_its_kind_place_and_remedy(store):
     assert "no route" in (store.folder / store.transcript_name(case())).read_text()
 
 
-def test_what_was_not_measured_is_not_there(store):
+def test_a_case_that_was_not_measured_is_not_there(store):
     assert store.load(case()) is None
 
 
@@ -73,7 +73,7 @@ def test_names_that_look_alike_do_not_share_a_file(store):
     assert store.load(two).runs[0][0].node == "a_b"
 
 
-def test_the_readable_transcript_has_the_command_and_all_it_said(store):
+def test_the_readable_transcript_has_the_command_and_its_whole_output(store):
     run = (transcript(stdout="table\n", stderr="warning\n"), transcript("n2", role="server"))
     store.save(case(), CaseResult((run, run)))
     text = (store.folder / store.transcript_name(case())).read_text()

@@ -1,4 +1,4 @@
-"""Each node is probed once, and a failing node costs only its own result."""
+"""Each node is probed once, and a failing node affects only its own result."""
 
 import json
 
@@ -73,7 +73,7 @@ def test_a_probe_that_printed_rubbish_has_no_fact_that_could_pass():
             require(found, "governors")
 
 
-def test_what_was_found_travels_as_json():
+def test_the_survey_comes_back_from_json():
     found = surveyed(
         {"n1": NodeUnreachable("no route", where="n1", remedy="look"), "n2": transcript("n2")}
     )

@@ -63,21 +63,21 @@ def surveyed(**facts):
 
 def changes(old, new, now, at=None):
     """The messages about ``now``, the facts of the new run."""
-    told = []
-    takeover.log_changes(new, Earlier(old.folder), at or cluster("n1"), now, told.append)
-    return told
+    lines = []
+    takeover.log_changes(new, Earlier(old.folder), at or cluster("n1"), now, lines.append)
+    return lines
 
 
-def test_a_node_that_is_as_it_was_is_not_told_of(old, new):
+def test_a_node_that_is_as_it_was_is_not_reported(old, new):
     old.write_json("environment.json", {"nodes": surveyed(boot_id=ONE, kernel="6.8")})
     assert changes(old, new, surveyed(boot_id=ONE, kernel="6.8")) == []
     assert [path.name for path in new.folder.iterdir()] == ["leases"]
 
 
-def test_a_reboot_and_a_changed_fact_are_told_and_kept(old, new):
+def test_a_reboot_and_a_changed_fact_are_reported_and_kept(old, new):
     old.write_json("environment.json", {"nodes": surveyed(boot_id=ONE, kernel="6.8")})
-    told = changes(old, new, surveyed(boot_id=TWO, kernel="6.9"))
-    assert told == [
+    lines = changes(old, new, surveyed(boot_id=TWO, kernel="6.9"))
+    assert lines == [
         "resume: n1 was rebooted since that run",
         'resume: n1 has changed since that run: kernel: "6.8" -> "6.9"',
     ]
@@ -88,7 +88,7 @@ def test_a_reboot_and_a_changed_fact_are_told_and_kept(old, new):
     assert line["schema_version"] == 1
 
 
-def test_where_nodes_were_reached_is_kept_if_it_differs(old, new):
+def test_addresses_of_nodes_are_kept_if_they_differ(old, new):
     old.write_json("cluster.json", cluster_to_json(cluster("n1")))
     changes(old, new, {})
     assert not (new.folder / ELSEWHERE).exists()
@@ -104,8 +104,8 @@ def test_each_case_that_is_taken_over_is_written_down(old, new):
     assert take(case()).runs == ((transcript(),),)
     assert take(case("n1", "n3")) is None
     (line,) = new.lines(resume.LOG)[0]
-    said = {"case": case().key, "run": "old", "repeats": 1, "of": 1}
-    assert line == {**said, "schema_version": 1}
+    expected = {"case": case().key, "run": "old", "repeats": 1, "of": 1}
+    assert line == {**expected, "schema_version": 1}
 
 
 def test_confirmations_are_taken_over_from_a_folder_of_their_own(old, new):
@@ -137,7 +137,7 @@ def kept(new, run="old"):
     return {path.relative_to(folder).as_posix() for path in files}
 
 
-def test_of_an_earlier_run_it_keeps_what_it_reads_anew(old, new):
+def test_the_files_of_an_earlier_run_that_are_read_again_are_kept(old, new):
     for name in ("cluster.json", "environment.json", "verdict.json", "manifest.json", "run.json"):
         old.write_json(name, {"nodes": {}})
     for name in ("kernel_log_n1", "growth_n1", "host_write_bandwidth_n1+n2"):
@@ -148,7 +148,7 @@ def test_of_an_earlier_run_it_keeps_what_it_reads_anew(old, new):
     assert kept(new) == top | {f"transcripts/{n}_n1.json" for n in ("kernel_log", "growth")}
 
 
-def test_of_its_records_it_keeps_what_failed_and_what_ran_twice(old, new):
+def test_the_records_of_items_that_failed_or_ran_twice_are_kept(old, new):
     lines = [
         line("passed"),
         line("failed", "failed"),
@@ -166,7 +166,7 @@ def test_of_its_records_it_keeps_what_failed_and_what_ran_twice(old, new):
     assert names == ["failed", "twice", "failed by a test", "twice"]
 
 
-def test_it_keeps_them_of_each_run_of_the_chain(tmp_path, old, new):
+def test_files_of_each_run_of_the_chain_are_kept(tmp_path, old, new):
     resume.write(new, replace(STARTED, resumes="old"))
     third = store_at(tmp_path / "third")
     takeover.keep_earlier(third, Earlier(new.folder))
@@ -202,7 +202,7 @@ def test_another_run_in_the_place_of_the_first_one_is_refused(old, new, name):
         (CaseResult((LOST,)), (LOST,)),
     ],
 )
-def test_what_was_measured_and_is_not_taken_over_is_kept_beside(old, new, measured, left):
+def test_measurements_that_are_not_taken_over_are_kept_beside(old, new, measured, left):
     wanted = case(repeats=2)
     old.save(wanted, measured)
     takeover.taking_over(Earlier(old.folder), new)(wanted)
@@ -210,7 +210,7 @@ def test_what_was_measured_and_is_not_taken_over_is_kept_beside(old, new, measur
     assert (found and found.runs) == left
 
 
-def test_what_the_first_run_lost_is_kept_also_if_the_second_has_measured_it(tmp_path, old, new):
+def test_a_loss_of_the_first_run_is_kept_also_if_the_second_has_measured_it(tmp_path, old, new):
     old.save(case(), CaseResult((LOST,)))
     resume.write(new, replace(STARTED, resumes="old"))
     new.save(case(), CaseResult((GOOD,)))
@@ -240,7 +240,7 @@ def test_a_run_is_not_carried_on_with_another_machine(old):
     assert "start a new run" in caught.value.remedy
 
 
-def test_also_not_if_the_run_before_has_met_the_other_machine_already(old, new):
+def test_a_run_is_not_carried_on_if_an_earlier_one_has_met_the_other_machine(old, new):
     surveys(old, MINE)
     resume.write(new, replace(STARTED, resumes="old"))
     surveys(new, OTHER)

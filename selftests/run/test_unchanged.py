@@ -21,7 +21,7 @@ from railgauge.run.store import VOUCHED, Store
 from railgauge.run.unchanged import refuse_changed
 
 
-def test_what_was_left_as_it_was_is_taken_over(tmp_path):
+def test_a_folder_that_was_left_as_it_was_is_taken_over(tmp_path):
     store, _ = measured(tmp_path, times=3)
     again = Earlier(tmp_path / "old")
     again.refuse_changed()
@@ -89,9 +89,9 @@ def test_only_the_last_survey_was_being_written(tmp_path):
     killed_while_it_wrote(path)
     Earlier(tmp_path / "old").refuse_changed()
     Store(store.folder / "confirm", run=store.folder).save(case("n1", "n8"), CaseResult((GOOD,)))
-    said = refused(tmp_path)
-    assert said.startswith(f"{path}: is missing: it is in {VOUCHED}; restore it")
-    assert "files that" not in said
+    message = refused(tmp_path)
+    assert message.startswith(f"{path}: is missing: it is in {VOUCHED}; restore it")
+    assert "files that" not in message
 
 
 ENDED = pytest.mark.parametrize("ended", [False, True], ids=["killed", "ended"])
@@ -104,20 +104,22 @@ def test_a_transcript_that_was_deleted_is_missed(tmp_path, ended):
         store.write_manifest({})
     path.unlink()
     (store.folder / case_file(case("n1", "n4"))).unlink()
-    said = refused(tmp_path)
-    assert said.startswith(f"{path}: is missing: it is in {'manifest.json' if ended else VOUCHED}")
-    assert "(files that are missing or changed: 2)" in said
+    message = refused(tmp_path)
+    assert message.startswith(
+        f"{path}: is missing: it is in {'manifest.json' if ended else VOUCHED}"
+    )
+    assert "(files that are missing or changed: 2)" in message
 
 
 def test_a_transcript_that_was_taken_out_of_the_manifest_as_well(tmp_path):
     store, path = measured(tmp_path, times=2)
     path.unlink()
     store.write_manifest({})
-    said = f"{path}: is missing: it is in {VOUCHED}, and not in manifest.json"
-    assert refused(tmp_path).startswith(said)
+    message = f"{path}: is missing: it is in {VOUCHED}, and not in manifest.json"
+    assert refused(tmp_path).startswith(message)
 
 
-def test_what_is_missing_beside_a_file_that_was_being_written(tmp_path):
+def test_a_missing_file_beside_one_that_was_being_written_is_noticed(tmp_path):
     store, path = measured(tmp_path, times=2)
     killed_while_it_wrote(path)
     other = store.folder / case_file(case("n1", "n3"))
@@ -193,7 +195,7 @@ def test_a_connection_that_was_lost_in_a_soak_is_not_tried_again(tmp_path):
 
 
 @pytest.mark.parametrize("name", [resume.FILE, "environment.json"])
-def test_what_a_killed_run_was_and_what_it_found_is_vouched_for(tmp_path, name):
+def test_invocation_and_survey_of_a_killed_run_are_vouched_for(tmp_path, name):
     store, _ = measured(tmp_path)
     store.write_evidence("environment.json", {"nodes": {"n1": {"facts": {"kernel": "6.8"}}}})
     Earlier(tmp_path / "old").refuse_changed()
@@ -217,7 +219,7 @@ def recorded(store, number, **more):
     store.append("records.jsonl", {**line, **more})
 
 
-def test_what_was_judged_is_there(tmp_path):
+def test_evidence_of_judged_items_is_required(tmp_path):
     """Without a transcript, the line that vouches for it and all after it: the record is left."""
     store, _ = measured(tmp_path, times=3)
     for number in range(3):
@@ -227,11 +229,11 @@ def test_what_was_judged_is_there(tmp_path):
     last.unlink()
     path = store.folder / VOUCHED
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
-    said = f"{last}: is missing: an item in records.jsonl is based on it"
-    assert refused(tmp_path).startswith(said)
+    message = f"{last}: is missing: an item in records.jsonl is based on it"
+    assert refused(tmp_path).startswith(message)
 
 
-def test_what_was_recorded_has_its_lines(tmp_path):
+def test_recorded_items_need_their_lines(tmp_path):
     store, _ = measured(tmp_path, times=2)
     recorded(store, 0)
     recorded(store, 1)
@@ -263,7 +265,7 @@ def test_evidence_that_is_not_in_the_manifest_is_refused(tmp_path, where):
     assert refused(tmp_path).startswith(f"{more}: is not of the run: it is not in manifest.json")
 
 
-def test_what_commands_write_into_the_folder_of_a_run_changes_nothing(tmp_path):
+def test_files_that_commands_write_into_the_folder_change_nothing(tmp_path):
     store, _ = measured(tmp_path)
     store.write_json("prepared.json", {"changes": [{"undone": False}]})
     store.write_manifest({})
@@ -284,7 +286,7 @@ def test_a_manifest_that_says_nothing_is_refused(tmp_path, text):
     assert f"{store.folder / 'manifest.json'}: has no digests" in refused(tmp_path)
 
 
-def test_a_transcript_that_nobody_wrote(tmp_path):
+def test_a_transcript_that_the_run_did_not_write_is_refused(tmp_path):
     store, path = measured(tmp_path)
     more = store.folder / case_file(case("n1", "n7"))
     more.write_text(path.read_text())
@@ -326,7 +328,7 @@ def test_a_run_that_ended_has_a_manifest_of_all_that_is_taken_over(tmp_path):
         (store.folder / name).write_bytes(before)
 
 
-def test_of_a_few_files_only_those_are_read(tmp_path):
+def test_only_the_requested_files_are_read(tmp_path):
     """``compare`` and ``inventory`` read some files, also of a run that was reduced since."""
     store, path = measured(tmp_path)
     store.write_json("environment.json", {})

@@ -1,5 +1,5 @@
-"""``railgauge undo`` on a folder from a stranger: nothing in it is run, and nothing in it chooses
-where or what."""
+"""``railgauge undo`` on an untrusted folder: no command of it is run, and it chooses neither nodes
+nor settings."""
 
 from __future__ import annotations
 
@@ -70,20 +70,20 @@ def site(tmp_path: Path, railgauge: Any) -> Site:
     return Site(tmp_path, railgauge)
 
 
-def test_it_says_what_it_runs_and_the_run_is_as_its_manifest_says(site: Site) -> None:
+def test_undo_prints_its_commands_and_leaves_the_run_as_its_manifest_says(site: Site) -> None:
     Store(site.run).write_manifest({})
     code, out, err = site.undo()
     assert (code, err, site.file.read_text()) == (0, "", "1\n")
-    told, last = out.splitlines()
-    assert told.startswith("n1: sh -c ")
-    assert told.endswith(f"{site.folder / 'root'} 1")
+    first, last = out.splitlines()
+    assert first.startswith("n1: sh -c ")
+    assert first.endswith(f"{site.folder / 'root'} 1")
     assert last == "1 settings put back, 0 not"
     site.file.write_text("0\n")
     assert site.undo()[:2] == (0, "0 settings put back, 0 not\n")
     assert site.file.read_text() == "0\n"
 
 
-def test_in_json_it_says_so_beside_the_result(site: Site) -> None:
+def test_undo_lists_its_commands_in_json_beside_the_result(site: Site) -> None:
     code, out, err = site.undo("--json")
     assert (code, json.loads(out)) == (0, {"undone": 1, "complaints": []})
     assert err.startswith("n1: sh -c ")
@@ -112,12 +112,12 @@ def test_words_in_the_folder_are_not_run(site: Site) -> None:
         ({"saved": None}, "saved"),
     ],
 )
-def test_a_change_that_no_preparation_makes(site: Site, fields: Any, says: str) -> None:
+def test_a_change_that_no_preparation_makes_is_refused(site: Site, fields: Any, says: str) -> None:
     site.journal(**fields)
     site.assert_refused(says)
 
 
-def test_another_hostfile(site: Site) -> None:
+def test_another_hostfile_is_refused(site: Site) -> None:
     with site.hostfile.open("a") as file:
         file.write("# edited\n")
     site.assert_refused("is not the hostfile of that run, or was changed since")
@@ -125,7 +125,7 @@ def test_another_hostfile(site: Site) -> None:
     site.assert_refused("invocation.json cannot be read")
 
 
-def test_a_file_that_was_changed_after_the_run(site: Site) -> None:
+def test_a_file_that_was_changed_after_the_run_is_refused(site: Site) -> None:
     Store(site.run).write_manifest({})
     site.journal(saved="2")
     site.assert_refused("prepared.json: was changed after the run wrote it")
@@ -133,12 +133,12 @@ def test_a_file_that_was_changed_after_the_run(site: Site) -> None:
     site.assert_refused("manifest.json: has no digests")
 
 
-def test_a_folder_of_another_user(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_of_another_user_is_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: site.run.stat().st_uid + 1)
     site.assert_refused("is another user's")
 
 
-def test_a_lab_that_has_ended(site: Site) -> None:
+def test_a_lab_that_has_ended_is_refused(site: Site) -> None:
     path = ROOT / "hostfiles" / "lab-mi300x.yaml"
     sha256 = hostfile_sha256(hostfile.load(path, schema_file=SCHEMA))
     site.write("invocation.json", {"schema_version": 1, "hostfile_sha256": sha256})

@@ -68,11 +68,11 @@ def manual(site: Path) -> Path:
 
 def test_the_man_page_has_the_help_and_the_examples_of_each_command(manual: Path) -> None:
     roff = manual.read_text(encoding="utf-8").replace(r"\&", "").replace(r"\-", "-")
-    said = "".join(roff.replace(r"\e", "\\").split())
+    shown = "".join(roff.replace(r"\e", "\\").split())
     for name, module in COMMANDS.items():
         command = import_module(module)
         for text in (f".SS railgauge {name}", command.HELP, command.EXAMPLE):
-            assert "".join(text.split()) in said, name
+            assert "".join(text.split()) in shown, name
 
 
 def test_both_programs_that_show_man_pages_show_this_one(manual: Path) -> None:
@@ -97,8 +97,8 @@ def test_the_site_accepts_a_lab_and_its_evidence_verifies(site: Path, tmp_path: 
     python, railgauge = site / ".venv/bin/python", site / ".venv/bin/railgauge"
     options = ("--hostfile", tmp_path / "mine.yaml", *BARE_SMOKE, "--lab-nodes", "2")
     carry_out(railgauge, "plan", "--hostfile", tmp_path / "mine.yaml", cwd=site)
-    said = carry_out(python, "-m", "pytest", *options, cwd=site)
-    assert "ACCEPTED (SIMULATED evidence)" in said
+    output = carry_out(python, "-m", "pytest", *options, cwd=site)
+    assert "ACCEPTED (SIMULATED evidence)" in output
     assert json.loads((site / "reports/latest/verdict.json").read_text())["verdict"] == "accepted"
     bundle = tmp_path / "night.railgauge"
     carry_out(railgauge, "bundle", "reports/latest", "--unsigned", "-o", bundle, cwd=site)

@@ -26,9 +26,9 @@ def test_every_page_is_listed_with_what_is_in_it(railgauge) -> None:
     listed = re.findall(r"^  ([a-z-]+) +\S", out, re.MULTILINE)
     assert (code, err) == (0, "")
     assert sorted(listed) == sorted(PAGES)
-    told = json.loads(railgauge("docs", "--json")[1])["pages"]
-    assert [one["page"] for one in told] == listed
-    assert all(one["contents"] for one in told)
+    report = json.loads(railgauge("docs", "--json")[1])["pages"]
+    assert [one["page"] for one in report] == listed
+    assert all(one["contents"] for one in report)
 
 
 @pytest.mark.parametrize("name", contents.pages(DOCS))
@@ -39,10 +39,10 @@ def test_a_page_is_printed_as_it_is(railgauge, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["nightly", "nightly.md", "docs/nightly.md"])
-def test_the_name_of_its_file_is_one_too(railgauge, name: str) -> None:
-    told = json.loads(railgauge("docs", name, "--json")[1])
+def test_a_page_is_found_by_the_name_of_its_file_too(railgauge, name: str) -> None:
+    report = json.loads(railgauge("docs", name, "--json")[1])
     written = (DOCS / "nightly.md").read_text(encoding="utf-8")
-    assert told == {"page": "nightly", "text": written}
+    assert report == {"page": "nightly", "text": written}
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -72,7 +72,9 @@ def test_a_page_that_does_not_exist_is_bad_input(railgauge, asked: str, says: st
     assert err == f"railgauge: there is no page {asked!r}; {says}\n"
 
 
-def test_on_a_terminal_it_is_the_user_s_pager(railgauge, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_on_a_terminal_is_shown_by_the_user_s_pager(
+    railgauge, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shown: list[str] = []
     monkeypatch.setattr("pydoc.pager", shown.append)
     monkeypatch.setattr(type(sys.stdin), "isatty", lambda _: True, raising=False)

@@ -82,7 +82,9 @@ def test_options_of_the_site_itself_stay_known(project: Project) -> None:
     assert (done.returncode, SEEN in done.stdout) == (0, True), done.stderr
 
 
-def test_options_in_the_environment_too(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_in_the_environment_are_read_too(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTEST_ADDOPTS", f"--hostfile {project.folder.parent}/elsewhere/mine.yaml")
     command = [sys.executable, "-m", "pytest", *LISTING]
     done = subprocess.run(
@@ -102,18 +104,18 @@ def test_bad_usage_keeps_its_one_clear_line(project: Project) -> None:
 @pytest.mark.parametrize(
     "words", [("--hostfile", "{}"), ("--hostfile={}",), ("-n", "2", "--hostfile", "{}")]
 )
-def test_outside_of_any_site_it_says_what_to_do(
+def test_a_start_outside_of_any_site_prints_what_to_do(
     project: Project, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     mine = project.folder.parent / "elsewhere" / "mine.yaml"
     done = run_pytest(tmp_path, *(word.format(mine) for word in words))
-    said = done.stdout + done.stderr
-    assert (done.returncode, "unrecognized arguments" in said) == (4, False)
-    assert f"{tmp_path}: neither this folder nor one above it is a site of railgauge" in said
-    assert "railgauge init DIR" in said
+    output = done.stdout + done.stderr
+    assert (done.returncode, "unrecognized arguments" in output) == (4, False)
+    assert f"{tmp_path}: neither this folder nor one above it is a site of railgauge" in output
+    assert "railgauge init DIR" in output
 
 
-def test_a_whole_run_with_workers(project: Project) -> None:
+def test_a_whole_run_with_workers_finds_its_site(project: Project) -> None:
     """The verdict's code comes through, and workers see the same cluster."""
     options = [*ONE_PAIR[2:], "-n", "2", "--lab-fault", "governor@viper"]
     run = project.run("--hostfile", "../elsewhere/mine.yaml", *options, fresh=True)
@@ -203,9 +205,9 @@ class _Names:
     def getgroup(self, name: str, description: str = "") -> _Names:
         return self
 
-    def addoption(self, name: str, **said: object) -> None:
-        is_flag = str(said.get("action", "")).startswith("store_")
-        if not is_flag and "choices" not in said and "type" not in said:
+    def addoption(self, name: str, **settings: object) -> None:
+        is_flag = str(settings.get("action", "")).startswith("store_")
+        if not is_flag and "choices" not in settings and "type" not in settings:
             self.found.add(name)
 
 
@@ -225,7 +227,7 @@ def test_every_option_with_words_is_known() -> None:
         (["--resume", "--hostfile", "x"], ["--resume=--hostfile", "x"]),
     ],
 )
-def test_joined(words: list[str], expected: list[str]) -> None:
+def test_options_and_their_values_are_joined(words: list[str], expected: list[str]) -> None:
     assert joined(words) == expected
 
 

@@ -57,7 +57,7 @@ def start(site: Project) -> Start:
     return run
 
 
-def test_a_night_started_by_a_link_from_elsewhere(site: Project, start: Start) -> None:
+def test_a_night_can_be_started_by_a_link_from_elsewhere(site: Project, start: Start) -> None:
     options = ("{}/elsewhere/mine.yaml", *BARE_SMOKE, "--lab-nodes", "2")
     done = start("elsewhere", "./nightly.sh", *options)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
@@ -139,7 +139,9 @@ def _job(
         ("elsewhere", "{}/elsewhere/acceptance.sbatch {}/elsewhere/mine.yaml"),
     ],
 )
-def test_a_job_from_anywhere(start: Start, spool: str, folder: str, submitted: str) -> None:
+def test_a_job_can_be_submitted_from_anywhere(
+    start: Start, spool: str, folder: str, submitted: str
+) -> None:
     """A list of tests is no verdict."""
     done = _job(start, spool, folder, " ".join([submitted, *LISTING]))
     assert (done.returncode, SEEN in done.stdout) == (74, True), done.stdout[-2000:] + done.stderr
@@ -153,7 +155,7 @@ def test_a_job_from_anywhere(start: Start, spool: str, folder: str, submitted: s
         ("/usr/bin/acceptance.sbatch mine.yaml", "is a site: submit the job from one"),
     ],
 )
-def test_a_job_that_cannot_start_says_why(
+def test_a_job_that_cannot_start_prints_why(
     start: Start, spool: str, submitted: str, says: str
 ) -> None:
     done = _job(start, spool, "elsewhere", submitted)
@@ -161,7 +163,7 @@ def test_a_job_that_cannot_start_says_why(
 
 
 def test_the_merge_takes_the_runs_of_its_jobs(tmp_path: Path, start: Start) -> None:
-    """Not what a text of a job says, nor what a job wrote that left no run."""
+    """Text in a job's output is no run, and neither is a job that left none."""
     (tmp_path / "railgauge-7.run").write_text("20260101-010000-mx\n")
     (tmp_path / "railgauge-8.run").write_text("")
     (tmp_path / "railgauge-8.out").write_text("reports: reports/20250101-010000-mx\n")
@@ -236,7 +238,7 @@ def test_a_job_that_must_end_before_it_begins_is_refused(
         ),
     ],
 )
-def test_after_slurm_s_signal_the_code_is_that_of_the_run(
+def test_the_code_after_slurm_s_signal_is_that_of_the_run(
     start: Start, spool: str, text: str, code: int, says: str
 ) -> None:
     run = _stand_in(spool, "pytest", text)
@@ -249,7 +251,7 @@ def test_after_slurm_s_signal_the_code_is_that_of_the_run(
 
 
 @pytest.mark.parametrize("folder", ["site", "elsewhere"])
-def test_started_by_hand_it_submits_itself_with_what_slurm_can_give(
+def test_a_job_started_by_hand_submits_itself_with_usable_nodes(
     start: Start, spool: str, folder: str
 ) -> None:
     _stand_in(spool, "sbatch", 'printf "%s|" sbatch "$@"')
@@ -258,10 +260,10 @@ def test_started_by_hand_it_submits_itself_with_what_slurm_can_give(
     path = f"{Path(spool).parent}:{os.environ['PATH']}"
     words = ("bash", script, hostfile, "--level", "nightly")
     done = start(folder, *words, RAILGAUGE=nodes, PATH=path)
-    said = done.stdout.split("|")
-    assert said[:2] == ["sbatch", "--nodelist=gpu[01,03]"], done.stdout + done.stderr
-    assert said[2].endswith("/site/examples/acceptance.sbatch")
-    assert [word.rpartition("/")[2] for word in said[3:6]] == ["mine.yaml", "--level", "nightly"]
+    fields = done.stdout.split("|")
+    assert fields[:2] == ["sbatch", "--nodelist=gpu[01,03]"], done.stdout + done.stderr
+    assert fields[2].endswith("/site/examples/acceptance.sbatch")
+    assert [word.rpartition("/")[2] for word in fields[3:6]] == ["mine.yaml", "--level", "nightly"]
     assert "gpu02: drained" in done.stderr
 
 
@@ -270,7 +272,7 @@ def test_started_by_hand_it_submits_itself_with_what_slurm_can_give(
 
 @pytest.mark.parametrize("step", ["plan --hostfile", "-m pytest --hostfile"])
 @pytest.mark.parametrize("hostfile", ["{}/elsewhere/mine.yaml", "../elsewhere/mine.yaml"])
-def test_the_steps_of_the_nightly_job(start: Start, step: str, hostfile: str) -> None:
+def test_the_nightly_job_has_its_steps_in_order(start: Start, step: str, hostfile: str) -> None:
     steps = re.findall(r"script: '''(.*?)'''|sh '''(.*?)'''", _jenkinsfile(), re.DOTALL)
     (text,) = [text for text in map("".join, steps) if step in text]
     done = start(

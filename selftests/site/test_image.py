@@ -99,30 +99,32 @@ def image(base: str, podman: Podman, folder: Path) -> str:
     return "railgauge-control"
 
 
-def test_it_accepts_a_lab_without_a_network_and_leaves_the_run_in_the_volume(
+def test_the_image_accepts_a_lab_without_a_network_and_leaves_the_run_in_the_volume(
     image: str, podman: Podman
 ) -> None:
     run = ("run", "--rm", "--network=none", "--volume=site:/site", UNKNOWN, image)
-    said = podman(*run, "pytest", *HOMELAB, *BARE_SMOKE, "--lab-nodes=2")
-    assert "ACCEPTED (SIMULATED evidence)" in said
+    output = podman(*run, "pytest", *HOMELAB, *BARE_SMOKE, "--lab-nodes=2")
+    assert "ACCEPTED (SIMULATED evidence)" in output
     (volume,) = json.loads(podman("volume", "inspect", "site"))
     verdict = Path(volume["Mountpoint"], "reports", "latest", "verdict.json")
     assert json.loads(verdict.read_text())["verdict"] == "accepted"
 
 
-def test_its_user_has_no_rights_and_its_programs_start(image: str, podman: Podman) -> None:
+def test_the_user_of_the_image_has_no_rights_and_its_programs_start(
+    image: str, podman: Podman
+) -> None:
     own = "cd; printf 'ClusterName=c\\nSlurmctldHost=h\\n' >slurm; export SLURM_CONF=$HOME/slurm"
     asked = f"id -u; pip check; ssh -V; {own}; srun -V; mpirun --version; mpiexec.hydra --version"
-    said = podman("run", "--rm", "--network=none", image, "sh", "-euc", f"exec 2>&1; {asked}")
-    assert said.startswith("1000\n")
-    told = ("No broken requirements", "OpenSSH", "slurm", "Open MPI", "HYDRA")
-    assert [words for words in told if words not in said] == []
+    output = podman("run", "--rm", "--network=none", image, "sh", "-euc", f"exec 2>&1; {asked}")
+    assert output.startswith("1000\n")
+    expected = ("No broken requirements", "OpenSSH", "slurm", "Open MPI", "HYDRA")
+    assert [words for words in expected if words not in output] == []
 
 
-def test_it_holds_the_tested_packages(image: str, podman: Podman) -> None:
-    said = podman("run", "--rm", "--network=none", image, "pip", "freeze")
+def test_the_image_holds_the_tested_packages(image: str, podman: Podman) -> None:
+    output = podman("run", "--rm", "--network=none", image, "pip", "freeze")
     tested = re.findall(r"^[\w.-]+==\S+", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
-    installed = re.findall(r"^[\w.-]+==\S+$", said.lower().replace("_", "-"), re.MULTILINE)
+    installed = re.findall(r"^[\w.-]+==\S+$", output.lower().replace("_", "-"), re.MULTILINE)
     assert len(installed) > 20
     assert set(installed) <= set(tested)
 
@@ -176,7 +178,7 @@ def test_a_release_where_an_image_cannot_be_built_is_none(release: Path, podman:
     assert not (release / "dist" / "SHA256SUMS").exists()
 
 
-def test_a_release_without_podman_says_that_there_is_no_image(release: Path) -> None:
+def test_a_release_without_podman_reports_that_there_is_no_image(release: Path) -> None:
     programs = folder_of(release / "bin", "make", "sh", "rm", "sha256sum")
     done = subprocess.run(
         [programs / "make", "-C", release, *RELEASE],

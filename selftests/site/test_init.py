@@ -121,7 +121,7 @@ def test_an_update_keeps_what_the_user_changed(
     assert (site / "tests" / "network" / "test_new.py").exists()
     assert not (site / "tests" / "network" / "test_tcp.py").exists()
     assert not (site / "Jenkinsfile").exists()
-    assert railgauge("init", site)[0] == 0  # told once, then it is the user's
+    assert railgauge("init", site)[0] == 0  # reported once, then it is the user's
 
 
 def test_only_the_named_file_is_overwritten(
@@ -176,7 +176,7 @@ def test_a_manifest_that_cannot_be_trusted(
     assert (code, says in err, len(err.splitlines())) == (2, True, 1), err
 
 
-def test_bad_usage(site: Path, tmp_path: Path, railgauge: Railgauge) -> None:
+def test_bad_usage_is_one_line(site: Path, tmp_path: Path, railgauge: Railgauge) -> None:
     code, _, err = railgauge("init", site, "--overwrite", "hostfiles/mine.yaml")
     assert (code, "railgauge has no such file" in err) == (2, True)
     (tmp_path / "file").write_text("")
@@ -190,6 +190,6 @@ def test_bad_usage(site: Path, tmp_path: Path, railgauge: Railgauge) -> None:
     assert (code, "tox.ini: cannot be read" in err) == (2, True), err
 
 
-def test_a_disk_that_takes_nothing(package: Path, railgauge: Railgauge) -> None:
+def test_a_full_disk_is_one_line(package: Path, railgauge: Railgauge) -> None:
     code, _, err = railgauge("init", "/proc/site")
     assert (code, len(err.splitlines())) == (2, 1), err

@@ -88,7 +88,7 @@ def test_a_broken_package_is_no_verdict(project: Project, tmp_path: Path, module
         ("raise SystemExit(1)", "SystemExit: 1 ({module}.py:1)"),
     ],
 )
-def test_a_damaged_package_is_told_in_one_line(
+def test_a_damaged_package_is_reported_in_one_line(
     project: Project, tmp_path: Path, module: str, how: str, says: str
 ) -> None:
     """It gave a traceback of pytest, some with a verdict below it, or nothing and exit code 1."""
@@ -103,7 +103,7 @@ def test_a_damaged_package_is_told_in_one_line(
 
 
 @pytest.mark.parametrize("how", ["def (", "1 / 0", "raise SystemExit(1)"])
-def test_a_damaged_package_is_told_in_one_line_by_a_command(
+def test_a_command_reports_a_damaged_package_in_one_line(
     project: Project, tmp_path: Path, how: str
 ) -> None:
     command = ("-c", "import sys; from railgauge.cli import main; sys.exit(main())", "plan")
@@ -140,7 +140,7 @@ def test_a_broken_package_is_no_rejection_by_a_command(
     assert "broken on purpose" in line
 
 
-def test_a_broken_packaging_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_packaging_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """The check of the versions needs it itself, and gave a traceback in place of the line."""
     monkeypatch.setitem(sys.modules, "packaging.requirements", None)
     (line,) = installed.told(ImportError("first")).splitlines()
@@ -223,7 +223,7 @@ def test_what_is_installed_here_is_as_needed() -> None:
 # --- railgauge itself is not installed ---
 
 
-def test_without_railgauge_no_run_looks_rejected(project: Project, tmp_path: Path) -> None:
+def test_no_run_without_railgauge_looks_rejected(project: Project, tmp_path: Path) -> None:
     packages = tmp_path / "packages"
     packages.mkdir()
     for path in Path(sysconfig.get_path("purelib")).iterdir():
@@ -237,7 +237,7 @@ def test_without_railgauge_no_run_looks_rejected(project: Project, tmp_path: Pat
 
 
 def test_another_project_keeps_its_own_errors(tmp_path: Path) -> None:
-    """An import that fails in a project without the suite is told by pytest, as it always is."""
+    """Pytest itself reports an import that fails in a project without the suite."""
     (tmp_path / "conftest.py").write_text("import not_there\n")
     (tmp_path / "test_one.py").write_text("def test_one():\n    pass\n")
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What pip is told on this machine, as the build of an image is told it."""
+"""The settings of pip on this machine, handed on to the build of an image."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def machine(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def told(environment: dict[str, str]) -> set[str]:
+def settings_of(environment: dict[str, str]) -> set[str]:
     argv = [sys.executable, "-m", "pip", "config", "list"]
     done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=True)
     return {line.partition(".")[2] for line in done.stdout.splitlines()}
@@ -62,13 +62,15 @@ def test_the_build_has_the_settings_that_count_and_copies_of_their_files(
     wheels, certificate = (
         f"/run/pip/{'-'.join((tmp_path / name).parts[1:])}" for name in ("wheels", "own.crt")
     )
-    assert told(inside) >= {
+    assert settings_of(inside) >= {
         "index-url='https://ana:%70w@packages.example/simple'",
         "timeout='9'",
         f"cert='{certificate}'",
         f"find-links='{wheels}\\nhttps://wheels.example/all'",
     }
-    assert not {line for line in told(inside) if line.startswith("pre=")}, "of another command"
+    assert not {line for line in settings_of(inside) if line.startswith("pre=")}, (
+        "of another command"
+    )
 
 
 def test_without_any_setting_the_build_has_none(machine: dict[str, str], tmp_path: Path) -> None:

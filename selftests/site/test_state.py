@@ -22,7 +22,7 @@ from railgauge.site.state import Changes, SiteFile, State, compared, overwrite, 
         (None, "1", "1", State.GONE),
     ],
 )
-def test_state_of_a_file(
+def test_each_file_has_its_state(
     offered: str | None, made: str | None, found: str | None, state: State
 ) -> None:
     sums = [{} if one is None else {"f": one} for one in (offered, made, found)]
@@ -40,7 +40,7 @@ def test_an_update_never_writes_over_what_the_user_changed() -> None:
     assert update(files) == Changes(write=("new", "older"), beside=("both",), delete=("gone",))
 
 
-def test_what_is_to_be_overwritten_is_and_nothing_else() -> None:
+def test_only_the_named_files_are_overwritten() -> None:
     files = [SiteFile(state.value, state) for state in State]
     named = ("both", "yours", "removed", "same")
     assert overwrite(files, named, Changes()) == Changes(write=("both", "removed", "yours"))

@@ -146,7 +146,7 @@ def test_text_says_what_json_says():
     assert parse({"amd-smi-metric": text}).gpus[0].ecc_uncorrected == 4
 
 
-def test_elder_tool_alone_gives_the_inventory():
+def test_the_older_tool_alone_gives_the_inventory():
     facts = parse(absent=[name for name in WHOLE if name.startswith("amd-smi")])
     first = facts.gpus[0]
     assert (first.model, first.bus_id, first.memory_mib) == (
@@ -159,19 +159,19 @@ def test_elder_tool_alone_gives_the_inventory():
     assert facts.missing["gpus.*.ecc_uncorrected"] == "amd-smi: command not found (exit 127)"
 
 
-def test_newer_tool_alone_can_not_say_who_uses_the_gpus():
+def test_the_newer_tool_alone_does_not_show_who_uses_the_gpus():
     facts = parse(absent=["rocm-smi"])
     assert (len(facts.gpus), facts.driver) == (2, "6.10.5")
     assert {"gpu_processes", "topology"} <= set(facts.missing)
 
 
-def test_neither_tool_is_no_node_without_gpus():
+def test_a_node_without_both_tools_is_not_one_without_gpus():
     facts = parse(absent=WHOLE)
     assert facts.gpus == ()
     assert facts.missing["gpus"] == "amd-smi: command not found (exit 127)"
 
 
-def test_lists_that_differ_are_a_doubt():
+def test_lists_that_differ_are_a_problem():
     facts = parse({"amd-smi-static": json.dumps([static(0)])})
     assert facts.missing["gpus"] == "amd-smi and rocm-smi do not list the same GPUs"
 

@@ -112,7 +112,7 @@ def test_amd_shows_totals_replays_and_xgmi_and_counts_xgmi_once():
 
 
 @pytest.mark.parametrize("value", ["N/A", None, "", "-1", 1.5, "12 errors", "9" * 30])
-def test_what_is_no_number_is_left_out_and_is_never_zero(value):
+def test_a_value_that_is_no_number_is_left_out_and_is_never_zero(value):
     found = amd(metric(total_uncorrectable_count=value))[0]
     assert "ecc_uncorrected" not in found
 

@@ -1,4 +1,4 @@
-"""The clocks and throttle reasons of MetaX: blocks, of which a node makes one line each."""
+"""The clocks and throttle reasons of MetaX: a node makes one line of each block."""
 
 import subprocess
 
@@ -91,8 +91,8 @@ def read(*lines):
 
 
 def test_the_node_makes_one_line_of_each_block(tmp_path):
-    said = ran(tmp_path, f"{HEADING}{block(0)}{block(1, 'Pcc')}\nEnd of Log\n", times=2)
-    _, *lines = [line.partition(",")[2] for line in said.splitlines()]
+    output = ran(tmp_path, f"{HEADING}{block(0)}{block(1, 'Pcc')}\nEnd of Log\n", times=2)
+    _, *lines = [line.partition(",")[2] for line in output.splitlines()]
     both = [joined(block(0)), joined(block(1, "Pcc"))]
     assert lines == [SAYS, *both, *both, "no device"]
 
@@ -125,7 +125,7 @@ def test_the_reasons_that_are_active(active, names):
     assert found.reasons == names
 
 
-def test_a_reason_of_a_later_release_is_told_by_its_name():
+def test_a_reason_of_a_later_release_is_reported_by_its_name():
     (found,) = read(joined(block(0, "Other").replace("Other ", "Moon  ")) + ",Other : Not Active")
     assert found.reasons == {"Moon"}
     assert "Moon" not in LISTINGS.known_reasons
@@ -138,8 +138,8 @@ def test_a_reason_of_a_later_release_is_told_by_its_name():
         ("    Xcore Clocks Throttle Reason", "    Vpu Clocks Throttle Reason"),
     ],
 )
-def test_a_listing_that_lacks_a_reason_tells_of_none(was, now):
-    """Positive evidence only: that the others are not active does not say that this one is not."""
+def test_a_listing_that_lacks_a_reason_shows_none(was, now):
+    """Only positive evidence counts: other inactive reasons do not prove this one inactive."""
     (found,) = read(joined(block().replace(was, now)))
     assert found.reasons is None
 
@@ -188,7 +188,7 @@ def test_the_listings_are_asked_for_only_where_a_limit_needs_them():
     assert chosen("clock") is LISTINGS
 
 
-def test_what_no_single_way_shows_is_refused():
+def test_limits_that_no_single_sampler_shows_are_refused():
     with pytest.raises(ThresholdError) as caught:
         chosen("memory_temperature", "clock")
     assert "clock, memory temperature, utilisation together" in str(caught.value)

@@ -110,7 +110,7 @@ def test_two_outputs_make_one_gpu():
     assert facts.software == {"runtime": "12.4", "kernel_module": "open"}
 
 
-def test_what_a_gpu_does_not_tell_is_missing_with_the_reason():
+def test_a_value_that_a_gpu_does_not_report_is_missing_with_the_reason():
     missing = parse().missing
     assert missing["gpus.1.remapped_rows"] == "nvidia-smi: shows no remapped.correctable"
     assert "gpus.0.remapped_rows" not in missing
@@ -121,7 +121,7 @@ def test_what_a_gpu_does_not_tell_is_missing_with_the_reason():
     )
 
 
-def test_one_of_the_two_is_enough():
+def test_one_of_the_two_outputs_is_enough():
     refused = {"nvidia-smi-query": 'Field "mig.mode.current" is not a valid field to query.\n'}
     facts = parse(refused, {"nvidia-smi-query": 2})
     assert ("gpus" in facts.missing, len(facts.gpus), facts.driver) == (False, 2, "550.90.07")
@@ -132,14 +132,14 @@ def test_one_of_the_two_is_enough():
     assert facts.missing["gpus"].startswith("nvidia-smi-query: Field")
 
 
-def test_gpu_that_is_in_one_output_only_is_a_doubt_and_no_smaller_node():
+def test_a_gpu_that_is_in_one_output_only_is_a_problem_and_no_smaller_node():
     lost = QUERY_TEXT.replace(ROW.format(index=1, bus="90"), "")
     assert parse({"nvidia-smi-query": lost}).missing["gpus"].endswith("list the same GPUs")
     torn = parse({"nvidia-smi-query": QUERY_TEXT[:-40], "nvidia-smi-q": ""})
     assert "the table of GPUs is missing or incomplete" in torn.missing["gpus"]
 
 
-def test_no_devices_is_an_answer():
+def test_no_devices_is_a_valid_output():
     text = recorded("024-no-devices-found.txt")
     changes = {"nvidia-smi-query": text, "nvidia-smi-q": text}
     facts = parse(changes, dict.fromkeys(changes, 6))

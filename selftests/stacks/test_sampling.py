@@ -76,7 +76,7 @@ def test_the_bits_of_nvml(bits, names):
 
 
 @pytest.mark.parametrize("text", ["[N/A]", "N/A", "[Not Supported]"])
-def test_what_the_gpu_does_not_tell_is_not_zero(text):
+def test_a_value_that_the_gpu_does_not_report_is_not_zero(text):
     found = one(stamped(NVIDIA, nvidia(mhz=text, reasons=text)))
     assert CLOCK not in found.values
     assert MEMORY_HEAT not in found.values
@@ -176,8 +176,8 @@ def test_a_heading_without_the_violations_is_refused():
 
 
 def test_each_vendor_has_a_tool_with_a_loop_mode():
-    said = {vendor: stack(vendor).samplers[0] for vendor in vendors()}
-    assert {name: (one.program, one.arguments(1500)[-2:]) for name, one in said.items()} == {
+    samplers = {vendor: stack(vendor).samplers[0] for vendor in vendors()}
+    assert {name: (one.program, one.arguments(1500)[-2:]) for name, one in samplers.items()} == {
         "amd": ("amd-smi", ("-w", "2")),
         "metax": ("mx-smi", ("-l", "1500")),
         "nvidia": ("nvidia-smi", ("-lms", "1500")),
@@ -202,18 +202,18 @@ def ran(tmp_path, program, *arguments):
 
 def test_the_command_stamps_each_line_with_the_uptime_of_the_node(tmp_path):
     tool = a_tool(tmp_path, 'printf \'index\\n%s|%s\\n\' "$1" "$2"; echo complaint >&2')
-    said = ran(tmp_path, tool, "a b", "$(reboot); 'x'")
-    first, *rest = said.stdout.splitlines()
+    samplers = ran(tmp_path, tool, "a b", "$(reboot); 'x'")
+    first, *rest = samplers.stdout.splitlines()
     assert re.fullmatch(rf"\d+\.\d\d,telemetry,{BOOT}", first)
     stamps, texts = zip(*(line.split(",", 1) for line in rest), strict=True)
     assert texts == ("index", "a b|$(reboot); 'x'", "complaint")
     assert list(map(float, stamps)) == sorted(map(float, stamps))
 
 
-def test_the_command_says_that_the_tool_is_missing(tmp_path):
-    said = ran(tmp_path, "no-such-sampler")
-    assert (said.returncode, said.stdout) == (127, "")
-    assert "no-such-sampler: command not found" in said.stderr
+def test_the_command_reports_that_the_tool_is_missing(tmp_path):
+    samplers = ran(tmp_path, "no-such-sampler")
+    assert (samplers.returncode, samplers.stdout) == (127, "")
+    assert "no-such-sampler: command not found" in samplers.stderr
 
 
 # --- the last sample of each GPU ---

@@ -34,13 +34,13 @@ def test_a_library_is_found_wherever_it_is_installed(tmp_path: Path, folder: str
     assert library_version(printed, "libnccl")[0] == "2.22.3"
 
 
-def test_all_versions_are_told_in_order_and_once(tmp_path: Path) -> None:
+def test_all_versions_are_reported_in_order_and_once(tmp_path: Path) -> None:
     files = ("usr/lib64/libnccl.so.2.22.3", "opt/x/lib/libnccl.so.2.9.1",
              "usr/local/lib/libnccl.so.2.22.3", "usr/lib64/libnccl-net.so.2.1.1")  # fmt: skip
     assert library_version(installed(tmp_path, *files), "libnccl")[0] == "2.9.1, 2.22.3"
 
 
-def test_without_a_version_in_its_name_a_library_is_not_known(tmp_path: Path) -> None:
+def test_a_library_without_a_version_in_its_name_is_not_known(tmp_path: Path) -> None:
     version, why = library_version(installed(tmp_path, "usr/lib64/libnccl.so.2"), "libnccl")
     assert (version, why) == (
         None,
@@ -54,9 +54,9 @@ def software(**printed: Section) -> tuple[dict[str, str], dict[str, str]]:
     return dict(facts.software), dict(facts.missing)
 
 
-def test_the_fabric_manager_tells_its_version() -> None:
-    said = Section("nvidia-fabricmanager", "Fabric Manager version is : 550.90.07\n")
-    assert software(nvidia_fabricmanager=said)[0] == {"fabric_manager": "550.90.07"}
+def test_the_fabric_manager_shows_its_version() -> None:
+    printed = Section("nvidia-fabricmanager", "Fabric Manager version is : 550.90.07\n")
+    assert software(nvidia_fabricmanager=printed)[0] == {"fabric_manager": "550.90.07"}
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_the_fabric_manager_tells_its_version() -> None:
         ("Fabric Manager\n", 0, "nv-fabricmanager --version: shows no version"),
     ],
 )
-def test_a_fabric_manager_that_tells_nothing_is_not_healthy(text: str, code: int, why: str) -> None:
+def test_a_fabric_manager_that_shows_nothing_is_not_healthy(text: str, code: int, why: str) -> None:
     known, missing = software(nvidia_fabricmanager=Section("nvidia-fabricmanager", text, code))
     assert "fabric_manager" not in known
     assert why in missing["gpu_software.fabric_manager"]

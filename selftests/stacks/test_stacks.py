@@ -12,7 +12,7 @@ from testing.printed_tables import MX_228
 from railgauge.core.errors import BadInput
 from railgauge.stacks import GpuFacts, Section, stack
 from railgauge.stacks.metax import parse_gpus, parse_mm_kobj, parse_processes
-from railgauge.stacks.readings import said
+from railgauge.stacks.readings import value
 from railgauge.stacks.topology import parse_topology
 
 TABLE_223 = "transcripts/metax-mx-smi.txt"
@@ -59,8 +59,8 @@ def test_metax_names():
     assert all(" " not in name for name in metax.probe_commands)
 
 
-def c500(index, bus_id, **told):
-    return GpuFacts(index, "MetaX C500", bus_id, 65536, 0, power_limit_w=350.0, **told)
+def c500(index, bus_id, **values):
+    return GpuFacts(index, "MetaX C500", bus_id, 65536, 0, power_limit_w=350.0, **values)
 
 
 def test_table_of_2_2_3():
@@ -227,5 +227,5 @@ def test_torn_topology_says_so(whole, torn, problem):
 )
 def test_a_text_that_says_that_there_is_no_value_is_none(text):
     """Nodes that all print it would be alike."""
-    assert said(text) is None
-    assert said(f"{text}1.26") == f"{text}1.26"
+    assert value(text) is None
+    assert value(f"{text}1.26") == f"{text}1.26"

@@ -38,13 +38,13 @@ def failed(judgements):
 
 
 def test_counters_that_stand_still_pass_however_high_they_stand():
-    said = scan("2: [LinkDownedCounter == 9] [SymbolErrorCounter == 65000]")
-    judgements, errors = growth(said, Scan(said.text, ONE))
+    scanned = scan("2: [LinkDownedCounter == 9] [SymbolErrorCounter == 65000]")
+    judgements, errors = growth(scanned, Scan(scanned.text, ONE))
     assert (failed(judgements), errors) == ({}, [])
     assert [j.metric for j in judgements] == [GROWTH, BIT_ERRORS]
 
 
-def test_a_link_that_went_down_once_is_told():
+def test_a_link_that_went_down_once_is_reported():
     judgements, _ = growth(scan(), scan("2: [LinkDownedCounter == 1]", began=ONE))
     assert failed(judgements) == {
         GROWTH: "leaf01 port 2 (to node0002 mlx5_0): LinkDownedCounter grew by 1 in 3600.00 s, "
@@ -71,11 +71,11 @@ def test_what_a_count_proves_is_the_quantile_of_poisson(count, least):
     assert surely_at_least(count) == pytest.approx(least, rel=0.3 if count == 1 else 0.04)
 
 
-def test_nothing_proves_nothing():
+def test_a_count_of_zero_proves_no_rate():
     assert surely_at_least(0) == 0.0
 
 
-# --- what cannot be told ---
+# --- what cannot be judged ---
 
 
 @pytest.mark.parametrize(
@@ -86,14 +86,14 @@ def test_nothing_proves_nothing():
         ("2: [LinkDownedCounter == 255]", "2: [LinkDownedCounter == 255]", "its maximum (255)"),
     ],
 )
-def test_counters_that_tell_nothing_are_an_error_not_a_pass(before, after, says):
+def test_counters_that_show_nothing_are_an_error_not_a_pass(before, after, says):
     _, errors = growth(scan(before), scan(after, began=ONE))
     assert len(errors) == 1
     assert says in str(errors[0])
     assert errors[0].remedy
 
 
-def test_a_fault_is_not_hidden_by_a_counter_that_tells_nothing():
+def test_a_fault_is_not_hidden_by_a_counter_that_shows_nothing():
     after = scan("1: [LinkDownedCounter == 2]", "2: [SymbolErrorCounter == 1]", began=ONE)
     judgements, errors = growth(scan("2: [SymbolErrorCounter == 5]"), after)
     assert list(failed(judgements)) == [GROWTH]
@@ -192,7 +192,7 @@ def test_a_port_that_is_not_listed_is_not_up(end):
 
 
 @pytest.mark.parametrize(
-    ("rate", "said"),
+    ("rate", "scanned"),
     [
         ("4X        25.78125 Gbps", "4xEDR"),
         ("1X        53.125 Gbps", "1xHDR"),
@@ -201,9 +201,9 @@ def test_a_port_that_is_not_listed_is_not_up(end):
         ("4X        99.9 Gbps", "4x 99.9 Gb/s"),
     ],
 )
-def test_a_link_at_another_width_or_speed_is_told(rate, said):
+def test_a_link_at_another_width_or_speed_is_reported(rate, scanned):
     found = failed(linked(links(rate=rate)))
-    assert f"runs at {said}, declared 4xHDR" in found["link_width_and_speed"]
+    assert f"runs at {scanned}, declared 4xHDR" in found["link_width_and_speed"]
 
 
 BOTH_ENDS = pytest.mark.parametrize(
@@ -217,14 +217,14 @@ BOTH_ENDS = pytest.mark.parametrize(
 
 
 @BOTH_ENDS
-def test_either_end_of_a_slow_cable_is_told_with_the_other(end, other):
+def test_either_end_of_a_slow_cable_is_reported_with_the_other(end, other):
     (reason,) = failed(linked(links(rate="1X        53.125 Gbps", only=end))).values()
     name = end[0] if " " in end[0] else f"{end[0]} port {end[1]}"
     assert reason == f"{name} (to {other}) runs at 1xHDR, declared 4xHDR"
 
 
 @BOTH_ENDS
-def test_either_end_of_a_cable_that_is_down_is_told_with_the_other(end, other):
+def test_either_end_of_a_cable_that_is_down_is_reported_with_the_other(end, other):
     (reason,) = failed(linked(links(state="Initialize/  LinkUp", only=end))).values()
     name = end[0] if " " in end[0] else f"{end[0]} port {end[1]}"
     assert reason == f"{name} (to {other}): Initialize/LinkUp"
@@ -242,7 +242,7 @@ def test_the_other_end_does_not_depend_on_which_guid_is_higher(changed):
     assert reason.startswith("node0002 mlx5_0 (to leaf01 port 2)")
 
 
-def test_a_cable_that_is_slow_or_down_at_both_ends_is_told_once():
+def test_a_cable_that_is_slow_or_down_at_both_ends_is_reported_once():
     """Of the three cables of the switch."""
     slow = linked(links(rate="1X        53.125 Gbps"))
     assert [j.outcome for j in slow] == [Outcome.PASSED, *3 * [Outcome.FAILED]]

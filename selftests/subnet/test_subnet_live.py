@@ -184,13 +184,13 @@ def test_the_peer_of_a_cable_between_switches_is_named(broken):
     assert "leaf01 port 6 (to spine02 port 1)" in cause["says"]
 
 
-def test_symbol_errors_are_told_as_a_bit_error_rate(broken):
+def test_symbol_errors_are_reported_as_a_bit_error_rate(broken):
     says = broken.causes["link-error-rate", "node0007", "mlx5_0"]
     assert "an hour), limit at most 1e-12" in says
     assert "bit error rate" in says
 
 
-def test_what_is_sound_stays_green_beside_it(broken):
+def test_sound_parts_pass_beside_a_fault(broken):
     text = (broken.folder / "records.jsonl").read_text(encoding="utf-8")
     records = map(json.loads, text.splitlines())
     outcomes = {record["id"].rpartition("::")[2]: record["outcome"] for record in records}
@@ -206,7 +206,7 @@ def test_what_is_sound_stays_green_beside_it(broken):
 # --- no subnet manager ---
 
 
-def test_without_a_subnet_manager_that_is_the_one_cause(unmanaged):
+def test_a_missing_subnet_manager_is_the_only_cause(unmanaged):
     assert unmanaged.exit_code == 1, unmanaged.output
     assert list(unmanaged.causes) == [("subnet-manager-missing", "", "")]
 
@@ -233,7 +233,7 @@ def swapped(text, one, other):
     return text.replace(one, "\0").replace(other, one).replace("\0", other)
 
 
-def test_swapped_cables_are_told_for_both_ports(subnet):
+def test_swapped_cables_are_reported_for_both_ports(subnet):
     """A cable declared the wrong way round looks the same as one plugged the wrong way round."""
     declared = swapped(DECLARED, host_guid(1)[2:], host_guid(2)[2:])
     declared = swapped(declared, "node0001", "node0002")
@@ -243,7 +243,7 @@ def test_swapped_cables_are_told_for_both_ports(subnet):
     ]
 
 
-def test_a_cable_that_is_not_declared_is_told(subnet):
+def test_a_cable_that_is_not_declared_is_reported(subnet):
     text = subnet.ask("ibnetdiscover")
     smaller = net_file(2, 4, 1)
     assert reasons(judged("ibnetdiscover", text, smaller)) == [

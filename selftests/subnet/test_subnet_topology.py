@@ -14,7 +14,7 @@ SCHEMA = ROOT / "hostfiles" / "schema.json"
 NET = net_file(2, 4, 2)
 
 
-def test_every_cable_is_there_once_and_one_switch_answers_for_it():
+def test_every_cable_is_listed_once_and_has_one_owner():
     subnet = topology(NET)
     assert len(subnet.cables) == 8 + 4
     assert subnet.owners == ("leaf01", "leaf02")
@@ -22,7 +22,7 @@ def test_every_cable_is_there_once_and_one_switch_answers_for_it():
     assert {cable.speed for cable in subnet.cables} == {"4xHDR"}
 
 
-def test_ports_are_called_what_people_call_them():
+def test_ports_have_readable_names():
     subnet = topology(NET)
     cable = next(c for c in subnet.cables if subnet.nodes[c.far.guid].host == "node0003")
     assert subnet.label(cable.near) == "leaf01 port 3"
@@ -44,7 +44,7 @@ def test_switches_have_short_names_that_fit_test_ids(description, name):
     assert {"leaf01", name} <= set(subnet.owners)
 
 
-def test_two_switches_of_one_name_are_told_apart():
+def test_two_switches_of_one_name_are_distinguished():
     subnet = topology(NET.replace('"leaf02"', '"leaf01"'))
     assert len(subnet.owners) == 2
     assert all(name.startswith("leaf01-") for name in subnet.owners)
@@ -56,7 +56,7 @@ def test_nodes_on_one_leaf_are_a_group():
     assert groups == {"leaf01": tuple(nodes[:4]), "leaf02": tuple(nodes[4:])}
 
 
-def test_with_a_leaf_for_every_rail_nodes_that_share_their_leaves_are_a_group():
+def test_nodes_that_share_the_leaves_of_all_rails_are_a_group():
     """Two rails: one node's adapters on two leaves. Groups must not overlap."""
     rows = "\n\n".join(
         f'Switch\t40 "S-{leaf:016x}"\t\t# "{unit}-rail{rail}" enhanced port 0 lid 0 lmc 0\n'
@@ -123,7 +123,7 @@ def test_groups_come_from_the_declared_subnet_if_the_hostfile_has_none(tmp_path)
     assert again == cluster
 
 
-def test_groups_of_the_hostfile_itself_win(tmp_path):
+def test_groups_of_the_hostfile_take_precedence(tmp_path):
     path = declare(tmp_path)
     path.write_text(path.read_text() + 'groups: {row1: "node[0001-0008]"}\n')
     assert list(hostfile.load(path, schema_file=SCHEMA).groups) == ["row1"]
@@ -139,7 +139,7 @@ def test_groups_of_the_hostfile_itself_win(tmp_path):
         ({"net": NET[: NET.rindex("[1](")]}, "no port of"),
     ],
 )
-def test_a_subnet_that_cannot_be_used_is_one_clear_line(tmp_path, changes, says):
+def test_a_subnet_that_cannot_be_used_is_reported_in_one_line(tmp_path, changes, says):
     with pytest.raises(HostfileError) as caught:
         hostfile.load(declare(tmp_path, **changes), schema_file=SCHEMA)
     assert says in str(caught.value)
@@ -158,8 +158,8 @@ def test_a_topology_file_is_read_whole_or_not_at_all(tmp_path):
 def test_leaves_prints_groups_for_a_hostfile(tmp_path, capsys):
     (tmp_path / "dump").write_text(NET, encoding="utf-8")
     assert main(["leaves", str(tmp_path / "dump")]) == 0
-    said = capsys.readouterr().out
-    assert said == 'groups:\n  leaf01: "node[0001-0004]"\n  leaf02: "node[0005-0008]"\n'
+    out = capsys.readouterr().out
+    assert out == 'groups:\n  leaf01: "node[0001-0004]"\n  leaf02: "node[0005-0008]"\n'
 
 
 def test_leaves_of_a_hostfile_names_only_its_nodes(tmp_path, capsys):
@@ -173,7 +173,7 @@ def test_leaves_of_a_hostfile_names_only_its_nodes(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("text", ["", "nonsense\n", NET[:300]])
-def test_leaves_of_what_is_no_dump_ends_with_2(tmp_path, capsys, text):
+def test_the_command_leaves_ends_with_2_for_what_is_no_dump(tmp_path, capsys, text):
     (tmp_path / "dump").write_text(text, encoding="utf-8")
     assert main(["leaves", str(tmp_path / "dump")]) == 2
     assert "ibnetdiscover >FILE" in capsys.readouterr().err

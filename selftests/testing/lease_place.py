@@ -59,7 +59,7 @@ class Place:
                 process.terminate()
                 assert ended(process)
 
-    def said(self, holder: Holder, **options: object) -> object:
+    def answer(self, holder: Holder, **options: object) -> object:
         with self.asked(holder, **options) as (_, said):
             return said
 

@@ -1,4 +1,4 @@
-"""``become:`` of the hostfile: what runs as root, how it ends, and what is told without the right.
+"""``become:`` of the hostfile: what runs as root, how it ends, and the error without the right.
 
 The contract of the transports (``root-sudo``) covers time limits, stops and servers of root's.
 """
@@ -132,7 +132,7 @@ NO_RIGHT = [
 
 
 @pytest.mark.parametrize(("text", "says"), NO_RIGHT)
-def test_a_missing_right_is_told_at_once(cannot_run: Without, text: str, says: str) -> None:
+def test_a_missing_right_is_reported_at_once(cannot_run: Without, text: str, says: str) -> None:
     with sudoers(cannot_run, text) as words:
         began = time.monotonic()
         done = ran(words, "sudo", "-n", as_root=True)
@@ -215,7 +215,7 @@ def test_root_reads_what_the_login_may_not(tmp_path: Path) -> None:
     assert facts.kernel
 
 
-def test_without_become_the_remedy_names_it(tmp_path: Path) -> None:
+def test_the_remedy_without_become_names_it(tmp_path: Path) -> None:
     facts = surveyed(tmp_path, ())
     assert isinstance(facts, NodeFacts)
     with pytest.raises(FactMissing, match="become: sudo -n"):
@@ -228,9 +228,9 @@ def test_a_node_without_the_right_is_an_error(tmp_path: Path) -> None:
     assert (error.where, "no right" in error.what) == ("n1", True)
 
 
-def test_what_root_did_not_print_is_not_taken_for_good(tmp_path: Path) -> None:
+def test_missing_output_of_root_is_not_taken_for_good(tmp_path: Path) -> None:
     cut = tmp_path / "cut"
-    cut.write_text('#!/bin/sh\n"$@" | head -n 1\n')  # the probe begins, and says nothing more
+    cut.write_text('#!/bin/sh\n"$@" | head -n 1\n')  # the probe begins, and prints nothing more
     cut.chmod(0o755)
     facts = surveyed(tmp_path, ("env", "PATH=/nowhere:/usr/bin:/bin", str(cut)))
     assert isinstance(facts, NodeFacts)
@@ -273,7 +273,7 @@ def test_the_plan_names_what_needs_root_and_runs_it_so() -> None:
     ("become", "user", "way"),
     [(("sudo", "-n"), None, "by sudo -n"), ((), "root", "by login"), ((), None, "")],
 )
-def test_the_way_to_root_is_told(become: tuple[str, ...], user: str | None, way: str) -> None:
+def test_the_way_to_root_is_printed(become: tuple[str, ...], user: str | None, way: str) -> None:
     plain = cluster("n1")
     node = replace(plain.nodes[0], become=become, ssh=replace(plain.nodes[0].ssh, user=user))
     assert root.way_to_root(replace(plain, nodes=(node,))) == way

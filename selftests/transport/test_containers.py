@@ -105,9 +105,9 @@ def real_podman(tmp_path: Path, cannot_run: Without) -> Iterator[Place]:
     made = podman("import", "-q", "-", image, input=archive.stdout)
     if made.returncode:
         pytest.skip(f"podman cannot import an image: {made.stderr.decode()[-200:]}")
-    said = podman("run", "--rm", *mounts, image, "true")
-    if said.returncode:
-        pytest.skip(f"podman runs no container here: {said.stderr.decode()[-200:]}")
+    output = podman("run", "--rm", *mounts, image, "true")
+    if output.returncode:
+        pytest.skip(f"podman runs no container here: {output.stderr.decode()[-200:]}")
 
     def left() -> list[str]:
         found = podman("ps", "--all", "--quiet", "--filter", "name=railgauge-")
@@ -292,12 +292,12 @@ def test_an_engine_that_is_not_installed_is_a_missing_program() -> None:
 def test_the_devices_and_the_site_s_options_are_asked_for(name: str, vendor: str) -> None:
     box = Container(name, "image", ("--more",), gpu_vendor=vendor, rdma=True)
     argv = containers.engine(name).argv(box, "n", ("a=b",), ("V",), ("env", "x"))
-    said = " ".join(argv)
+    line = " ".join(argv)
     assert argv.index("--more") < argv.index("image")
     assert argv[-1] == "x"
     signs = {"nvidia": ("gpu", "nv", "NVIDIA"), "amd": ("kfd", "rocm"), "metax": ("mxcd", "maca")}
-    assert any(sign in said for sign in signs[vendor])
-    assert name == "apptainer" or "infiniband" in said
+    assert any(sign in line for sign in signs[vendor])
+    assert name == "apptainer" or "infiniband" in line
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -367,7 +367,7 @@ def test_a_launcher_in_a_container_cannot_reach_other_nodes_by_itself(
         ("podman", "runtime"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(tmp_path: Path, runtime: object, says: str) -> None:
+def test_an_invalid_container_is_refused(tmp_path: Path, runtime: object, says: str) -> None:
     with pytest.raises(BadInput, match="runtime") as caught:
         site(tmp_path, runtime)
     assert says in str(caught.value)

@@ -162,6 +162,6 @@ def test_each_node_has_its_own_words(tmp_path: Path) -> None:
         ("transport: exec\nexec: []\nnodes: n1\n", "exec"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(tmp_path: Path, text: str, says: str) -> None:
+def test_an_invalid_exec_is_refused(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(HostfileError, match=says):
         loaded(tmp_path, text)

@@ -1,4 +1,4 @@
-"""``transport: exec`` over the ``ssh`` of the system, as the example hostfile says it.
+"""``transport: exec`` over the ``ssh`` of the system, as in the example hostfile.
 
 The host shows a certificate, which the transport ``ssh`` cannot check.
 """
@@ -147,7 +147,7 @@ def test_the_path_of_the_socket_fits(
     assert list(deep.iterdir()) == []
 
 
-def test_no_place_for_the_socket_is_told(
+def test_a_missing_place_for_the_socket_is_reported(
     server: CertifiedServer, sockets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(sockets / "none"))
@@ -198,7 +198,7 @@ def test_an_interrupted_or_killed_process_leaves_no_ssh(
     wait_until(lambda: not masters(sockets), 20, "the end of every ssh")
 
 
-def test_a_program_that_makes_no_socket_is_told(server: CertifiedServer) -> None:
+def test_a_program_that_makes_no_socket_is_reported(server: CertifiedServer) -> None:
     with pytest.raises(NodeUnreachable, match="made no socket"):
         connect("exec", server.node("-oControlMaster=no"))
 

@@ -26,7 +26,7 @@ def has(text: str, key: asyncssh.SSHKey, tmp_path: Path) -> bool:
     return Expected.of("n01", [path], "n01").has(presented(key))
 
 
-def test_of_two_keys_of_a_type_the_first_counts(tmp_path: Path) -> None:
+def test_the_first_of_two_keys_of_a_type_counts(tmp_path: Path) -> None:
     text = f"n01 {public(KEY)}\nn01 {public(OTHER)}\n"
     assert has(text, KEY, tmp_path)
     with pytest.raises(HostKeyRejected, match="has changed"):

@@ -1,4 +1,4 @@
-"""Files of known hosts: what they say, and when they are read again."""
+"""Files of known hosts: their content, and when they are read again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from railgauge.transport.known_hosts import parsed
 FOUR_MB = 4 << 20
 
 
-def said(text: str, name: str) -> list[str]:
+def keys_of(text: str, name: str) -> list[str]:
     """The keys of a host, as in the file."""
     keys = parsed(text.encode()).keys(name)
     return [f"{key.get_name()} {key.get_base64()}" for key in keys]
@@ -49,19 +49,19 @@ def said(text: str, name: str) -> list[str]:
     ],
 )
 def test_a_line_is_of_the_hosts_that_it_names(names: str, known: bool) -> None:
-    assert said(f"{names} {public(KEY)}\n", "n01") == [public(KEY)] * known
+    assert keys_of(f"{names} {public(KEY)}\n", "n01") == [public(KEY)] * known
 
 
 def test_a_port_is_part_of_the_name() -> None:
     text = f"[10.0.0.1]:2222 {public(KEY)}\n{hashed('[10.0.0.1]:2223')} {public(OTHER)}\n"
-    assert said(text, "[10.0.0.1]:2222") == [public(KEY)]
-    assert said(text, "[10.0.0.1]:2223") == [public(OTHER)]
-    assert said(text, "10.0.0.1") == said(text, "[10.0.0.1]:222") == []
+    assert keys_of(text, "[10.0.0.1]:2222") == [public(KEY)]
+    assert keys_of(text, "[10.0.0.1]:2223") == [public(OTHER)]
+    assert keys_of(text, "10.0.0.1") == keys_of(text, "[10.0.0.1]:222") == []
 
 
 def test_plain_and_hashed_lines_count_in_their_order() -> None:
     text = f"{hashed('n01')} {public(THIRD)}\nn01 {public(KEY)}\n{hashed('n01')} {public(OTHER)}\n"
-    assert said(text, "n01") == [public(THIRD), public(KEY), public(OTHER)]
+    assert keys_of(text, "n01") == [public(THIRD), public(KEY), public(OTHER)]
 
 
 @pytest.mark.parametrize(
@@ -85,13 +85,13 @@ def test_plain_and_hashed_lines_count_in_their_order() -> None:
 )
 def test_a_line_that_makes_no_host_known(line: str) -> None:
     text = line.format(key=public(KEY), data=public(KEY).split()[1])
-    assert said(f"{text}\n", "n01") == []
-    assert said(f"{text}\nn01 {public(OTHER)}\n", "n01") == [public(OTHER)]
+    assert keys_of(f"{text}\n", "n01") == []
+    assert keys_of(f"{text}\nn01 {public(OTHER)}\n", "n01") == [public(OTHER)]
 
 
 @pytest.mark.parametrize("text", ["\tn01\t {key}  comment\r\n", "  n01   {key}", "\n\nn01 {key}\n"])
 def test_blanks_do_not_matter(text: str) -> None:
-    assert said(text.format(key=public(KEY)), "n01") == [public(KEY)]
+    assert keys_of(text.format(key=public(KEY)), "n01") == [public(KEY)]
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_file_is_parsed_once_by_all_threads(tmp_path: Path, parses: list[int])
     assert all(one is found[0] for one in found)
 
 
-def test_of_a_file_that_grows_the_new_lines_are_parsed(tmp_path: Path, parses: list[int]) -> None:
+def test_only_the_new_lines_of_a_growing_file_are_parsed(tmp_path: Path, parses: list[int]) -> None:
     path = tmp_path / "known"
     texts = [f"n01 {public(KEY)}\n", f"{hashed('n01')} {public(THIRD)}\n", f"n01 {public(OTHER)}\n"]
     for text in texts:

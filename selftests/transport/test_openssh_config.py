@@ -1,4 +1,4 @@
-"""What counts of an ssh configuration, against OpenSSH's own server."""
+"""The settings of an ssh configuration that are used, with OpenSSH's own server."""
 
 from __future__ import annotations
 
@@ -115,26 +115,26 @@ def test_address_port_user_key_and_known_hosts_count(server: OpenSshServer) -> N
     assert server.reach(HOST) == "reached\n"
 
 
-@pytest.mark.parametrize("said", ["accept-new", "no", "off"])
+@pytest.mark.parametrize("value", ["accept-new", "no", "off"])
 def test_unknown_keys_are_accepted_if_the_configuration_says_so(
-    server: OpenSshServer, said: str
+    server: OpenSshServer, value: str
 ) -> None:
-    assert server.reach(f"{HOST}  StrictHostKeyChecking {said}\n") == "reached\n"
+    assert server.reach(f"{HOST}  StrictHostKeyChecking {value}\n") == "reached\n"
     assert server.known.startswith(f"[127.0.0.1]:{server.port} ssh-ed25519 ")
     assert server.reach(HOST) == "reached\n"
 
 
-@pytest.mark.parametrize("said", ["accept-new", "no"])
-def test_a_changed_key_is_refused_whatever_it_says(server: OpenSshServer, said: str) -> None:
+@pytest.mark.parametrize("value", ["accept-new", "no"])
+def test_a_changed_key_is_refused_whatever_it_says(server: OpenSshServer, value: str) -> None:
     server.know(key="other_key")
     with pytest.raises(HostKeyRejected, match="has changed"):
-        server.reach(f"{HOST}  StrictHostKeyChecking {said}\n")
+        server.reach(f"{HOST}  StrictHostKeyChecking {value}\n")
 
 
-@pytest.mark.parametrize("said", ["yes", "ask"])
-def test_unknown_keys_are_refused_otherwise(server: OpenSshServer, said: str) -> None:
+@pytest.mark.parametrize("value", ["yes", "ask"])
+def test_unknown_keys_are_refused_otherwise(server: OpenSshServer, value: str) -> None:
     with pytest.raises(HostKeyRejected, match="not known"):
-        server.reach(f"{HOST}  StrictHostKeyChecking {said}\n")
+        server.reach(f"{HOST}  StrictHostKeyChecking {value}\n")
 
 
 def test_the_hostfile_overrides_the_configuration(server: OpenSshServer) -> None:
@@ -182,7 +182,7 @@ def test_what_to_do_about_an_unknown_key_works_behind_jump_hosts(server: OpenSsh
     assert server.reach(text) == "reached\n"
 
 
-def test_behind_a_proxy_command_nobody_can_scan(server: OpenSshServer) -> None:
+def test_a_host_behind_a_proxy_command_cannot_be_scanned(server: OpenSshServer) -> None:
     proxy = "  ProxyCommand ssh -F {folder}/config -W %h:%p jump\n"
     server.know()
     with pytest.raises(HostKeyRejected, match="is not known") as caught:
@@ -203,7 +203,7 @@ def test_a_proxy_command_is_run(server: OpenSshServer) -> None:
     assert server.reach(f"Host gpu7\n{proxy}{HOST}") == "reached\n"
 
 
-def test_what_a_proxy_command_says_is_told(server: OpenSshServer) -> None:
+def test_the_output_of_a_failed_proxy_command_is_reported(server: OpenSshServer) -> None:
     server.know()
     proxy = "  ProxyCommand echo 'bastion: closed today' >&2; exit 1\n"
     with pytest.raises(NodeUnreachable, match="gives no connection: bastion: closed today"):
@@ -296,7 +296,7 @@ def test_a_server_with_other_algorithms_is_named(
 def test_a_user_without_a_name_is_bad_input(
     server: OpenSshServer, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    """As Python before 3.13, and since, say it of a container whose user id nobody has."""
+    """The errors of Python before and since 3.13 in a container whose user id has no name."""
 
     def nameless() -> str:
         raise error

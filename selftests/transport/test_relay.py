@@ -101,7 +101,9 @@ def test_twenty_daemons_that_end_at_once_are_all_answered(launch: Launch) -> Non
         ("-p 2222 10.0.0.2 true", "takes no option of ssh: -p"),
     ],
 )
-def test_what_the_agent_cannot_do_is_said_as_by_ssh(launch: Launch, words: str, why: str) -> None:
+def test_a_failure_of_the_agent_is_reported_as_ssh_does(
+    launch: Launch, words: str, why: str
+) -> None:
     done = launch(f"{AGENT} {words}; echo $?")
     assert done.stdout == "255\n"
     assert why in done.stderr
@@ -190,7 +192,7 @@ def test_a_node_that_is_out_of_reach_is_named_before_anything_starts(tmp_path: P
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_first_node_without_room_for_the_agent_says_so(
+def test_a_first_node_without_room_for_the_agent_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(relay, "_text", lambda name: "echo cannot make a folder")

@@ -73,7 +73,7 @@ def test_a_server_too_is_started_on_a_new_connection(fakes, sessions):
     assert fakes.running == 1
 
 
-def test_what_was_running_is_not_run_again(fakes, sessions):
+def test_a_command_that_was_running_is_not_run_again(fakes, sessions):
     fakes.reports = [transcript("n1", exit_code=None, error="connection-lost")]
     assert sessions["n1"].run(COMMAND).error == "connection-lost"
     assert len(fakes.done("run")) == 1
@@ -104,7 +104,7 @@ def test_patience_ends_and_is_spent_once(fakes, sessions, clock):
 
 
 def test_patience_is_for_the_whole_run(fakes, sessions, clock):
-    """A node that comes and goes does not delay the others forever."""
+    """An intermittent node does not delay the others forever."""
     for away_s in (50, 50):
         lose(fakes, sessions)
         clock.back_at_s = clock.now_s + away_s
@@ -158,8 +158,8 @@ def test_a_node_that_another_worker_reached_is_waited_for(fakes, clock):
     assert clock.now_s == 60
 
 
-def test_in_a_hurry_nobody_is_waited_for(fakes, sessions, clock):
-    """Nor by a caller that is already waiting."""
+def test_no_node_is_waited_for_in_a_hurry(fakes, sessions, clock):
+    """A caller that is already waiting opens none either."""
     lose(fakes, sessions)
     clock.back_at_s, sleep = 60, clock.sleep
 
@@ -231,7 +231,7 @@ def test_a_connection_that_breaks_at_the_greeting_is_none(fakes, clock):
     assert (len(fakes.done("connect")), len(fakes.done("close"))) == (3, 2)
 
 
-def test_after_the_end_nothing_is_opened(fakes, sessions):
+def test_no_connection_is_opened_after_the_end(fakes, sessions):
     kept = sessions["n1"]
     sessions.close()
     fakes.reports = [ConnectionLost("the session is closed")]

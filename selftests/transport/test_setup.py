@@ -1,4 +1,4 @@
-"""``setup:`` of the hostfile: what runs before every command, and what is told if it fails."""
+"""``setup:`` of the hostfile: what runs before every command, and the error if it fails."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def test_nothing_that_its_start_up_files_print_reaches_the_transcript() -> None:
     script = "echo; echo out; echo err >&2; exit 3"
     done = ran("export A=1", "true", argv=("sh", "-c", script))
     assert (done.exit_code, done.stdout, done.stderr) == (3, "\nout\n", "err\n")
-    said = failure("true", "ls /no/such/file")
-    assert said.startswith("setup: line 2 ended with 2")
-    assert "No such file" in said
+    message = failure("true", "ls /no/such/file")
+    assert message.startswith("setup: line 2 ended with 2")
+    assert "No such file" in message
 
 
 @pytest.mark.usefixtures("noisy_bash")
@@ -127,15 +127,15 @@ def test_start_up_files_that_the_bash_of_setup_reads_again_under_sshd_are_droppe
     ],
 )
 def test_the_line_that_fails_is_quoted(line: str, code: int, words: str) -> None:
-    said = failure("true", line, "touch /no/such/file")
-    assert said.startswith("setup: line 2 ended with")
-    assert repr(line) in said
-    assert words in said
-    assert "\n" not in said
-    assert f"with {code}:" in said or line == "if"
+    message = failure("true", line, "touch /no/such/file")
+    assert message.startswith("setup: line 2 ended with")
+    assert repr(line) in message
+    assert words in message
+    assert "\n" not in message
+    assert f"with {code}:" in message or line == "if"
 
 
-def test_a_node_without_bash_is_told() -> None:
+def test_a_node_without_bash_is_reported() -> None:
     session = connect("local", Node("n01", "x", "x", setup=("true",)))
     script = "echo never"
     command = Command("n01", ("sh", "-c", script))
@@ -146,7 +146,7 @@ def test_a_node_without_bash_is_told() -> None:
     session.close()
 
 
-def test_a_server_whose_setup_fails_is_told_so(free_port: int) -> None:
+def test_a_server_whose_setup_fails_is_reported(free_port: int) -> None:
     session = connect("local", Node("n01", "x", "x", setup=("false",)))
     server = session.start(Command("n01", ("sleep", "60"), listens_on=free_port))
     with pytest.raises(SetupFailed, match="line 1 ended with 1: 'false'"):

@@ -1,4 +1,4 @@
-"""A node from which nothing comes is lost, whatever carries the connection; none that works is."""
+"""A silent node is lost with every kind of connection; a working node is not."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_a_network_that_is_away_for_a_moment_loses_nothing(session: Session, wir
 def test_an_agent_that_never_answers_is_not_waited_for(
     ssh_server: SshServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As one that is forwarded from a machine that sleeps."""
+    """Like a forwarded agent of a machine that sleeps."""
     monkeypatch.setattr(agent, "_ANSWER_LIMIT_S", 0.3)
     monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent"))
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sleeping:
@@ -206,7 +206,7 @@ def test_a_node_behind_a_program_is_lost(there: Session) -> None:
 
 
 def test_a_program_that_never_answers_is_lost() -> None:
-    """Nothing of the command runs, and so there is nothing to end it there."""
+    """Nothing of the command runs there any more, so nothing has to be ended."""
     link = ProgramLink(
         "n01", "by sleep", lambda sent, lose: LocalPipes(started("sleep", "60"), "", lose=lose)
     )

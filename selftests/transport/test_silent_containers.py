@@ -1,4 +1,4 @@
-"""A tool in a container that prints nothing runs on, and its node that is gone is lost."""
+"""A silent tool in a container runs on; if its node is gone, the connection is lost."""
 
 from __future__ import annotations
 

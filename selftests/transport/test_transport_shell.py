@@ -53,7 +53,7 @@ def test_markers_split_once_anywhere() -> None:
     assert all(pieces([STREAM[:n], STREAM[n:]]) == whole for n in range(len(STREAM)))
 
 
-def test_what_the_login_shell_prints_first_is_dropped() -> None:
+def test_early_output_of_the_login_shell_is_dropped() -> None:
     capture = Capture(NONCE)
     capture.take_stdout(STREAM)
     assert capture.text()[0] == "half a line\n"
@@ -61,7 +61,7 @@ def test_what_the_login_shell_prints_first_is_dropped() -> None:
 
 
 def test_a_line_of_the_login_shell_is_not_the_first_line_of_the_command() -> None:
-    """Whoever asks before the command has begun waits for it."""
+    """A caller that asks before the command has begun waits for it."""
     capture = Capture(NONCE)
     capture.take_stdout(b"Welcome!\n")
     assert capture.line(0, 0.05) is None
@@ -76,7 +76,7 @@ def test_a_login_shell_that_starts_no_command_is_quoted() -> None:
     assert capture.line(0, 0) == "This account is locked"
 
 
-def test_what_the_login_shell_prints_on_stderr_is_dropped() -> None:
+def test_stderr_of_the_login_shell_is_dropped() -> None:
     capture = Capture(NONCE)
     for chunk in (b"motd\nhal", b"f::railgauge 0123456789abcdef pi", b"d\nown\n"):
         capture.take_stderr(chunk)
@@ -88,8 +88,8 @@ def test_line_runs_under_any_login_shell(name: str) -> None:
     program = shutil.which(name)
     if program is None:
         pytest.skip(f"{name} is not installed")
-    said = "a'b\"c\\\\d\\' !x !! $HOME `x` %s\n\u00e6\u2713 {a,b} ~ *"
-    command = Command("n01", ("printf", "%s", said), {"A": said}, 10.0)
+    text = "a'b\"c\\\\d\\' !x !! $HOME `x` %s\n\u00e6\u2713 {a,b} ~ *"
+    command = Command("n01", ("printf", "%s", text), {"A": text}, 10.0)
     sent = command_line(command, NONCE)
     done = subprocess.run(
         [program, "-c", sent.line],
@@ -99,7 +99,7 @@ def test_line_runs_under_any_login_shell(name: str) -> None:
         timeout=20,
     )
     output, words = pieces([done.stdout])
-    assert (output.decode(), done.returncode) == (said, 0)
+    assert (output.decode(), done.returncode) == (text, 0)
     assert pieces([done.stderr]) == (b"", ["pid"])
     assert [word.split()[0] for word in words] == ["pid", "exit"]
 
@@ -108,7 +108,7 @@ def test_line_runs_under_any_login_shell(name: str) -> None:
 def test_a_node_ends_by_itself_what_ignores_term(
     monkeypatch: pytest.MonkeyPatch, listens_on: int | None
 ) -> None:
-    """Whatever happened to the processes that started it."""
+    """It ends even if the processes that started it are gone."""
     monkeypatch.setattr(shell, "KILL_AFTER_S", 1)
     argv = ("sh", "-c", "trap '' TERM; sleep 60; sleep 60")
     command = Command("n01", argv, time_limit_s=0.3, listens_on=listens_on)
@@ -201,7 +201,7 @@ def test_a_script_that_is_cut_off_runs_nothing() -> None:
         assert done.stdout == b"", whole[:size]
 
 
-def test_the_line_says_nothing_of_the_command() -> None:
+def test_the_line_does_not_show_the_command() -> None:
     """Every user of a node sees it."""
     command = Command("n01", ("x", "planted-argument"), {"TOKEN": "planted-value"}, 5.0)
     for become in ((), ("sudo", "-n")):

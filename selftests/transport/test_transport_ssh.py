@@ -257,7 +257,9 @@ def test_server_that_vanishes_gives_what_was_printed(ssh_server: SshServer) -> N
     session.close()
 
 
-def test_server_that_vanishes_before_it_listens(ssh_server: SshServer, free_port: int) -> None:
+def test_server_that_vanishes_before_it_listens_is_an_error(
+    ssh_server: SshServer, free_port: int
+) -> None:
     session = connect(ssh_server.node())
     running = session.start(Command("n01", ("sleep", "30"), listens_on=free_port))
     threading.Timer(0.5, ssh_server.vanish).start()
@@ -324,7 +326,7 @@ def test_jump_host_that_does_not_get_through(
     assert "jump host" in refusal(node, NodeUnreachable).what
 
 
-def test_a_name_that_does_not_resolve_says_so() -> None:
+def test_a_name_that_does_not_resolve_is_reported() -> None:
     """DNS is gone: the node is out of reach, which is no verdict about it."""
     with pytest.raises(NodeUnreachable, match="does not resolve"):
         connect(Node("n1", "no-such-host.invalid", "no-such-host.invalid"))
@@ -333,7 +335,7 @@ def test_a_name_that_does_not_resolve_says_so() -> None:
 # --- how a node was entered ---
 
 
-def test_the_key_and_what_the_login_printed_are_told(ssh_server: SshServer) -> None:
+def test_the_key_and_the_output_of_the_login_are_reported(ssh_server: SshServer) -> None:
     greeting = "for n in $(seq 99); do echo Welcome $n; done; echo news >&2"
     ssh_server.login_shell = ("sh", "-c", f'{greeting}; shift; exec sh -c "$1"', "sh")
     session = connect(ssh_server.node())
@@ -342,7 +344,7 @@ def test_the_key_and_what_the_login_printed_are_told(ssh_server: SshServer) -> N
     done = session.run(Command("n01", ("echo", "out")))
     assert (done.stdout, done.stderr) == ("out\n", "")
     assert session.entry.printed.startswith("Welcome 1\n")
-    assert len(session.entry.printed) <= 400  # more of a login's start nobody reads
+    assert len(session.entry.printed) <= 400  # nobody reads more of the output at a login's start
     session.close()
 
 

@@ -128,7 +128,7 @@ def test_at_least_decides_what_counts(at_least, worse):
     assert len(compare(side(), second, at_least).of(WORSE)) == worse
 
 
-def test_what_noise_may_explain_is_said_and_not_worse():
+def test_a_difference_within_noise_is_reported_and_not_worse():
     second = tonight(noise=0.2, change=lost(0.1, lambda key: True))
     found = compare(side(noise=0.2), second)
     assert not found.of(WORSE)
@@ -177,7 +177,7 @@ def test_one_digit_more_is_rounding():
 
 
 @pytest.mark.parametrize(("was", "now"), [(400.0, 300.0), (3.0, 1.0), (2000.0, 1900.0)])
-def test_a_round_value_is_no_excuse(was, now):
+def test_a_round_value_does_not_hide_a_loss(was, now):
     """400 printed alone has three digits, not one."""
     first, second = (
         replace(s, series=dict.fromkeys(keys()[:8], (v,)))
@@ -211,7 +211,7 @@ def test_one_series_in_two_units_is_not_compared():
     assert {one.reason for one in found.unlike} == {"the unit differs: Gb/s, GB/s and Gb/s"}
 
 
-def test_the_way_round_must_be_the_same():
+def test_the_better_direction_must_be_the_same():
     second = tonight()
     turned = {
         replace(k, better="lower") if k.subject == "write" else k: v
@@ -259,8 +259,8 @@ def test_series_of_one_run_are_named():
     series = {key: v for key, v in second.series.items() if key != gone} | {more: (391.0,)}
     found = compare(first, replace(second, series=series))
     assert (found.only_first, found.only_second) == ((gone,), (more,))
-    said = comparison_text.summary(found)
-    assert "not compared: 1 only in the reference, 1 only in the compared run" in said
+    text = comparison_text.summary(found)
+    assert "not compared: 1 only in the reference, 1 only in the compared run" in text
     assert comparison_text.alone(found.only_first) == [
         "write bw_average 8MiB: 1 series: n02:n03 mlx5_1"
     ]
@@ -297,12 +297,12 @@ def test_runs_without_a_common_series_are_refused():
         compare(side(), replace(tonight(), series={}))
 
 
-def test_what_else_differs_is_said():
+def test_other_differences_of_the_runs_are_listed():
     first = side(setting={"level": "signoff", "launcher": "openmpi"})
     second = tonight(setting={"level": "nightly", "launcher": "openmpi"})
     assert compare(first, second).differences == ("level: signoff, nightly",)
-    (told,) = compare(tonight(), side()).differences
-    assert told == "the reference is the later run: 20260202-020000-alpha"
+    (difference,) = compare(tonight(), side()).differences
+    assert difference == "the reference is the later run: 20260202-020000-alpha"
 
 
 def test_the_page_is_one_file_and_escapes_names():
@@ -317,5 +317,5 @@ def test_the_page_is_one_file_and_escapes_names():
         assert word not in made
     assert "WORSE: 13 series compared: 1 worse" in made
     for one in found.series:
-        said = shown(comparison_text.sentence(one))
-        assert said.replace("<", "&lt;").replace(">", "&gt;") in made
+        text = shown(comparison_text.sentence(one))
+        assert text.replace("<", "&lt;").replace(">", "&gt;") in made

@@ -79,14 +79,14 @@ def limit_of(proposal, pointer):
 
 
 def test_a_limit_is_a_share_of_what_was_measured(bench):
-    _, proposal, told = bench.run(healthy(1)).run(healthy(2)).json()
+    _, proposal, outcomes = bench.run(healthy(1)).run(healthy(2)).json()
     limit = limit_of(proposal, WRITE)
     assert set(limit["floor"]["curve"]) == {"64KiB", "8MiB"}
     for bound in limit["floor"]["curve"].values():
         assert 0.94 * 3775 < bound < 0.95 * 3775
     assert limit["marginal"] == 0.01
     assert limit["dispersion"] == {"cv_max": 0.01, "worst_over_median_min": 0.98}
-    assert told[WRITE]["was"] == "3433.00 MiB/s"
+    assert outcomes[WRITE]["was"] == "3433.00 MiB/s"
 
 
 def test_rounding_is_towards_the_laxer_side(bench):
@@ -97,7 +97,7 @@ def test_rounding_is_towards_the_laxer_side(bench):
     assert limit_of(proposal, LATENCY)["ceiling"] == 1.17, "of 1.1696"
 
 
-def test_the_basis_says_which_runs_how_many_samples_and_what_they_were(bench):
+def test_the_basis_names_the_runs_and_their_samples(bench):
     _, proposal, _ = bench.run(healthy(1)).run(healthy(2)).json()
     basis = limit_of(proposal, WRITE)["basis"]
     assert basis["source"] == "calibration"
@@ -105,18 +105,18 @@ def test_the_basis_says_which_runs_how_many_samples_and_what_they_were(bench):
         assert word in basis["says"]
 
 
-def test_of_a_time_the_ceiling_is_derived_and_the_floor_stays(bench):
+def test_the_ceiling_of_a_time_is_derived_and_its_floor_stays(bench):
     _, proposal, _ = bench.run(healthy(1)).run(healthy(2)).json()
     limit = limit_of(proposal, LATENCY)
     assert limit["floor"] == 0.5
     assert 1.15 / 0.95 <= limit["ceiling"] <= 1.32
 
 
-def test_all_else_is_copied_and_what_was_not_derived_is_listed(bench):
-    code, proposal, told = bench.run(healthy(1)).run(healthy(2)).json()
+def test_other_keys_are_copied_and_limits_that_stay_are_listed(bench):
+    code, proposal, outcomes = bench.run(healthy(1)).run(healthy(2)).json()
     assert code == 10
-    assert {p for p, one in told.items() if one["now"]} == {WRITE, LATENCY}
-    assert {one["stays"] for one in told.values() if not one["now"]} == {"was not measured"}
+    assert {p for p, one in outcomes.items() if one["now"]} == {WRITE, LATENCY}
+    assert {one["stays"] for one in outcomes.values() if not one["now"]} == {"was not measured"}
     for pointer in (WRITE, LATENCY):
         limit_of(proposal, pointer).clear()
         limit_of(proposal, pointer).update(limit_of(LIMITS, pointer))
@@ -195,8 +195,8 @@ def shares(bench, rows):
     assert limit_of(limits, IDEAL_POINTER)["of"] == "ideal"
     for _ in range(2):
         bench.run(rows, limits, platform="h100-tcpx")
-    _, proposal, told = bench.json()
-    return limit_of(proposal, IDEAL_POINTER), told[IDEAL_POINTER]
+    _, proposal, outcomes = bench.json()
+    return limit_of(proposal, IDEAL_POINTER), outcomes[IDEAL_POINTER]
 
 
 def test_a_share_of_the_ideal_is_measured_as_one(bench):
@@ -205,9 +205,9 @@ def test_a_share_of_the_ideal_is_measured_as_one(bench):
         line(IDEAL_POINTER, 2**30, pair, 0.8 * ideal, ideal=ideal, physical_ceiling=200.0)
         for pair, ideal in zip(PAIRS, (100.0, 100.0, 60.0), strict=True)
     ]
-    limit, told = shares(bench, rows)
+    limit, outcome = shares(bench, rows)
     assert (limit["of"], limit["floor"]) == ("ideal", 0.76)
-    assert told["now"] == "76.0% of the ideal"
+    assert outcome["now"] == "76.0% of the ideal"
     assert "as a share of its own ideal" in limit["basis"]["says"]
 
 
@@ -220,12 +220,12 @@ def test_a_share_needs_every_ideal(bench):
     assert (code, "has samples for which the ideal is not known" in err) == (2, True)
 
 
-def test_what_is_accepted_below_is_a_matter_of_the_measurement(bench):
+def test_a_floor_below_is_accepted_for_each_measurement(bench):
     bench.run(healthy(1, 1800)).run(healthy(2, 1800))
-    _, _, told = bench.json("--accept-below", "host_write_bandwidth=0.44")
-    assert told[WRITE]["now"].startswith("17")
-    said = stays(bench, WRITE, "--accept-below", "host_read_bandwidth=0.1")
-    assert "less than 50%" in said
+    _, _, outcomes = bench.json("--accept-below", "host_write_bandwidth=0.44")
+    assert outcomes[WRITE]["now"].startswith("17")
+    message = stays(bench, WRITE, "--accept-below", "host_read_bandwidth=0.1")
+    assert "less than 50%" in message
     code, _, err = bench.derive("--accept-below", "host_wirte_bandwidth=0.4")
     assert (code, "has no such measurement; it has " in err) == (2, True)
 
@@ -235,17 +235,17 @@ def test_a_limit_that_was_recorded_only_becomes_a_real_one(bench):
     loose = limit_of(limits, WRITE)
     loose["record_only"] = True
     del loose["floor"]
-    _, proposal, told = bench.run(healthy(1), limits).run(healthy(2), limits).json()
+    _, proposal, outcomes = bench.run(healthy(1), limits).run(healthy(2), limits).json()
     assert "record_only" not in limit_of(proposal, WRITE)
-    assert told[WRITE]["was"] == "record only"
+    assert outcomes[WRITE]["was"] == "record only"
     assert limit_of(proposal, WRITE)["floor"]["curve"]["8MiB"] > 3500
 
 
 def stays(bench, pointer=WRITE, *more):
-    _, proposal, told = bench.json(*more)
+    _, proposal, outcomes = bench.json(*more)
     assert limit_of(proposal, pointer) == limit_of(LIMITS, pointer)
-    assert told[pointer]["now"] == ""
-    return told[pointer]["stays"]
+    assert outcomes[pointer]["now"] == ""
+    return outcomes[pointer]["stays"]
 
 
 def split(seed):
@@ -258,23 +258,23 @@ def split(seed):
 
 
 def test_samples_in_two_groups_are_refused_and_the_slow_ones_named(bench):
-    said = stays(bench.run(split(1)).run(split(2)).run(split(3)))
-    assert said.startswith("has samples in two groups at 64KiB: 3 around 20")
-    assert "(viper:columbia), 6 around 377" in said
+    message = stays(bench.run(split(1)).run(split(2)).run(split(3)))
+    assert message.startswith("has samples in two groups at 64KiB: 3 around 20")
+    assert "(viper:columbia), 6 around 377" in message
 
 
 def test_a_sample_that_the_limit_itself_would_fail_is_refused(bench):
     lines = healthy(1)
     lines[0]["values"] = [3400.0]
-    said = stays(bench.run(lines).run(healthy(2)))
-    assert said.startswith("would be missed by 1 of its own 6 samples at 64KiB, down to 3400.00")
+    message = stays(bench.run(lines).run(healthy(2)))
+    assert message.startswith("would be missed by 1 of its own 6 samples at 64KiB, down to 3400.00")
 
 
 @pytest.mark.parametrize(
     ("ideal", "says"),
     [(None, "would be 46.1% of the 800.00 GB/s"), (400.0, "369.10 GB/s to 369.10 GB/s")],
 )
-def test_a_healthy_collective_is_held_against_its_ideal(bench, ideal, says):
+def test_a_healthy_collective_is_compared_with_its_ideal(bench, ideal, says):
     """388 GB/s is 97 % of a ring's 400 GB/s, and half of what a reducing switch could reach."""
     limits = long_form("h200")
     pointer = "/measurements/pair_all_reduce/limits/0"
@@ -291,13 +291,13 @@ def _changed(data, pointer):
     return f"{one['was']} to {one['now']}"
 
 
-def test_a_slow_cluster_does_not_become_its_own_measure(bench):
+def test_a_slow_cluster_does_not_set_its_own_floor(bench):
     bench.run(healthy(1, 1800)).run(healthy(2, 1800))
-    said = stays(bench)
-    assert "of the 3814.70 MiB/s that the hardware reaches at best, less than 50%" in said
-    assert "--accept-below host_write_bandwidth=0.44" in said
-    _, proposal, told = bench.json("--accept-below", "0.44")
-    assert told[WRITE]["now"].startswith("17")
+    message = stays(bench)
+    assert "of the 3814.70 MiB/s that the hardware reaches at best, less than 50%" in message
+    assert "--accept-below host_write_bandwidth=0.44" in message
+    _, proposal, outcomes = bench.json("--accept-below", "0.44")
+    assert outcomes[WRITE]["now"].startswith("17")
     assert limit_of(proposal, WRITE)["floor"]["curve"]["8MiB"] < 1710
 
 
@@ -316,8 +316,8 @@ def test_few_samples_are_refused(bench):
 
 def test_sizes_at_the_ends_must_have_been_measured(bench):
     thin = [[one for one in healthy(s) if one["size_bytes"] != 65536] for s in (1, 2)]
-    said = stays(bench.run(thin[0]).run(thin[1]))
-    assert said == "was not measured at 64KiB: calibrate with --level signoff"
+    message = stays(bench.run(thin[0]).run(thin[1]))
+    assert message == "was not measured at 64KiB: calibrate with --level signoff"
 
 
 def test_fraction_is_what_is_asked(bench):
@@ -351,7 +351,7 @@ def test_runs_must_belong_together(bench, changed, says):
     assert err.count("\n") == 1
 
 
-def test_simulated_evidence_says_so_in_every_basis(bench):
+def test_every_basis_of_simulated_evidence_names_it(bench):
     bench.run(healthy(1), evidence="simulated").run(healthy(2), evidence="simulated")
     _, proposal, _ = bench.json()
     assert "(simulated evidence)" in limit_of(proposal, WRITE)["basis"]["says"]

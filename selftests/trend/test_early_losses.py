@@ -37,7 +37,7 @@ def trend_of(nights: list[Night]) -> Trend:
     return findings(nights[:-1], nights[-1])
 
 
-def told(nights: list[Night]) -> list[tuple[str, str, str, str]]:
+def reported(nights: list[Night]) -> list[tuple[str, str, str, str]]:
     return [
         (one.verdict, "-".join(one.scope.nodes), one.scope.pairing, one.since[6:8])
         for one in trend_of(nights).findings
@@ -51,7 +51,7 @@ def test_a_nic_that_is_bad_from_the_third_night_on_is_named_with_that_night(
 ) -> None:
     for seed in range(4):
         found = history(seed, nights, step(3, loss, of_nic), noise=0.001, keys=KEYS)
-        assert told(found) == [("regression", "n02", "mlx5_1", "03")], seed
+        assert reported(found) == [("regression", "n02", "mlx5_1", "03")], seed
     (one,) = trend_of(found).findings
     assert sentence(one).startswith("regression since 20260103-020000-alpha: n02, ")
     assert one.worse == pytest.approx(loss, abs=0.004)
@@ -60,10 +60,10 @@ def test_a_nic_that_is_bad_from_the_third_night_on_is_named_with_that_night(
 def test_every_night_from_the_third_on_is_named() -> None:
     for first in range(3, 9):
         found = history(first, 10, step(first, 0.03, of_nic), noise=0.002, keys=KEYS)
-        assert told(found) == [("regression", "n02", "mlx5_1", f"{first:02}")]
+        assert reported(found) == [("regression", "n02", "mlx5_1", f"{first:02}")]
 
 
-def test_tonight_stands_against_the_nights_before_the_loss() -> None:
+def test_tonight_is_compared_with_the_nights_before_the_loss() -> None:
     """The median of all earlier nights holds the bad ones."""
     nights = history(1, 5, step(3, 0.06, of_nic), noise=0.001, keys=KEYS)
     by_name = {one.subject: one for one in metric_changes(nights, trend_of(nights))}
@@ -80,12 +80,12 @@ def test_a_repaired_nic_is_no_regression_and_its_loss_is_listed() -> None:
     assert not trend_of(nights).regressions
 
 
-def test_two_losses_of_one_nic_are_told_with_their_nights() -> None:
+def test_two_losses_of_one_nic_are_reported_with_their_nights() -> None:
     def both(night: int, key: SeriesKey) -> float:
         lost = 0.04 * (night >= 3) + 0.05 * (night >= 8)
         return 1 - lost if of_nic(key) else 1.0
 
-    assert sorted(told(history(1, 12, both, noise=0.002, keys=KEYS))) == [
+    assert sorted(reported(history(1, 12, both, noise=0.002, keys=KEYS))) == [
         ("regression", "n02", "mlx5_1", "03"),
         ("regression", "n02", "mlx5_1", "08"),
     ]
@@ -103,17 +103,17 @@ def test_a_nic_that_becomes_slower_night_by_night_is_found() -> None:
 def test_one_bad_night_is_no_loss(bad: int) -> None:
     once = step(bad, 0.06, of_nic, until=bad + 1)
     for nights in (5, 6, 9):
-        assert told(history(bad, nights, once, noise=0.002, keys=KEYS)) == []
+        assert reported(history(bad, nights, once, noise=0.002, keys=KEYS)) == []
 
 
-def test_a_loss_of_all_places_is_none_of_one() -> None:
-    """Two nights do not show it: no place is left that tells the noise."""
-    assert told(history(1, 5, step(3, 0.06, lambda key: True), noise=0.002, keys=KEYS)) == []
+def test_a_loss_of_all_places_is_no_loss_of_a_single_one() -> None:
+    """Two nights do not show it: no place is left that shows the noise."""
+    assert reported(history(1, 5, step(3, 0.06, lambda key: True), noise=0.002, keys=KEYS)) == []
 
 
-def test_a_gain_after_two_nights_is_not_told() -> None:
+def test_a_gain_after_two_nights_is_not_reported() -> None:
     """The first nights of a cluster are often its worst."""
-    assert told(history(1, 5, step(3, -0.06, of_nic), noise=0.001, keys=KEYS)) == []
+    assert reported(history(1, 5, step(3, -0.06, of_nic), noise=0.001, keys=KEYS)) == []
 
 
 @pytest.mark.parametrize("law", [normal, heavy, skewed, dipping])
@@ -124,12 +124,12 @@ def test_healthy_nights_raise_no_alarm(law: Noise, noise: float) -> None:
     for nights, seeds in ((5, 16), (6, 12), (9, 8), (30, 3), (60, 1)):
         for seed in range(seeds):
             made = history(seed, nights, unchanged, noise=noise, law=law, keys=SMALL)
-            found += bool(told(made))
+            found += bool(reported(made))
     assert found <= 1
 
 
 def _shared(seed: int, cluster: float, node: float) -> Callable[[int, SeriesKey], float]:
-    """What a night does to all places, and to all those of a node."""
+    """One night changes all places, or all places of a node."""
     rng = random.Random(seed)
     of: dict[tuple[int, str], float] = {}
 
@@ -143,7 +143,7 @@ def _shared(seed: int, cluster: float, node: float) -> Callable[[int, SeriesKey]
 
 
 @pytest.mark.parametrize(("cluster", "node"), [(0.03, 0.0), (0.0, 0.02)])
-def test_what_nights_do_to_all_places_of_a_node_or_cluster_is_no_loss_of_one(
+def test_a_change_of_all_places_of_a_node_or_cluster_is_no_loss_of_one(
     cluster: float, node: float
 ) -> None:
     made = (
@@ -151,7 +151,7 @@ def test_what_nights_do_to_all_places_of_a_node_or_cluster_is_no_loss_of_one(
         for nights in (5, 6, 10)
         for seed in range(15)
     )
-    assert sum(bool(told(nights)) for nights in made) <= 1
+    assert sum(bool(reported(nights)) for nights in made) <= 1
 
 
 def test_a_place_that_is_noisier_than_its_kin_is_no_loss() -> None:
@@ -162,29 +162,29 @@ def test_a_place_that_is_noisier_than_its_kin_is_no_loss() -> None:
         return lambda night, key: 1 + rng.gauss(0, 0.01) * ("n02" in key.nodes)
 
     made = (history(seed, 5, noisier(seed), noise=0.004, keys=SMALL) for seed in range(30))
-    assert sum(bool(told(nights)) for nights in made) <= 1
+    assert sum(bool(reported(nights)) for nights in made) <= 1
 
 
 # --- the kin themselves ---
 
 
-def test_a_place_is_held_against_the_median_of_the_others() -> None:
+def test_a_place_is_compared_with_the_median_of_the_others() -> None:
     family = [{0: 1.0, 1: 1.0}, {0: 2.0, 1: 2.0}, {0: 4.0, 1: 7.0}, {0: 9.0, 1: 9.0}]
     (first, second, third, last) = [one.values for one in beside(family) if one]
     assert (first, second) == ([-3.0, -6.0], [-2.0, -5.0])
     assert (third, last) == ([2.0, 5.0], [7.0, 7.0])
 
 
-def test_of_two_places_none_is_the_measure_of_the_other() -> None:
+def test_two_places_alone_are_not_compared_with_each_other() -> None:
     assert beside([{0: 1.0}, {0: 2.0}]) == [None, None]
 
 
-def test_a_night_that_others_have_not_measured_leaves_nothing_to_be_held_against() -> None:
+def test_a_night_without_other_places_allows_no_comparison() -> None:
     family = [{0: 1.0, 1: 1.0}, {0: 1.0}, {0: 2.0}]
     assert [isinstance(one, Beside) for one in beside(family)] == [False, True, True]
 
 
-def test_what_moves_all_places_is_no_noise() -> None:
+def test_a_change_of_all_places_is_no_noise() -> None:
     moved = [0.0, 0.5, -0.3, 0.2]
     family = [{n: level + one for n, one in enumerate(moved)} for level in (5.0, 5.1, 5.3)]
     assert all(one and one.noise.deviation < 1e-9 for one in beside(family))

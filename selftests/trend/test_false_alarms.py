@@ -48,7 +48,7 @@ def test_noise_need_not_be_normal(law, nights):
 
 
 @pytest.mark.parametrize("nights", [5, 6, 7, 8, 10, 14, 20, 30])
-def test_the_chance_of_a_step_is_no_smaller_than_it_is_said_to_be(nights):
+def test_the_chance_of_a_step_is_no_smaller_than_stated(nights):
     """Of 2000 histories of noise, at most about 1 % have a chance below 1 %."""
     rng = random.Random(nights)
     chances = []
@@ -75,7 +75,7 @@ def test_a_year_of_unchanged_nights_raises_no_alarm(noise):
     assert alarms(range(2), nights=365, noise=noise) == 0
 
 
-def test_the_power_of_the_test_is_what_the_page_says():
+def test_the_power_of_the_test_is_as_documented():
     """A step of 4 % with 0.1 % of noise is found after two nights of twelve, in one series."""
 
     def lost(night, key):
@@ -120,13 +120,13 @@ def test_few_bad_nights_among_good_ones_make_no_level():
     assert steps(values, asked(3, 0.5, 0.02)) == []
 
 
-def test_no_noise_at_all_is_no_certainty():
+def test_values_without_noise_give_no_certainty():
     """Equal figures to the last digit: rounding counts as noise of one digit."""
     still = [1.0] * 6 + [1.0 - 2 * NOISE_MIN] * 3
     assert best_step(still, 3).chance > 1e-3
 
 
-def test_a_drift_over_all_nights():
+def test_a_drift_over_all_nights_is_found():
     rng = random.Random(3)
     found = slope([5 - 0.002 * i + rng.gauss(0, 0.003) for i in range(30)])
     assert found.effect == pytest.approx(-0.058, abs=0.01)

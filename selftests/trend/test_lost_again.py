@@ -1,4 +1,4 @@
-"""A loss that recovers and comes back: both are told, each with what is left of it."""
+"""A loss that recovers and comes back: both are reported, each with what is left of it."""
 
 import pytest
 from testing.histories import history, series
@@ -23,7 +23,7 @@ def of_node(key):
     return "n02" in key.nodes and key.subject == "host_write_bandwidth"
 
 
-def told(seed, nights, change, noise):
+def reported(seed, nights, change, noise):
     found = history(seed, nights, change, noise=noise, keys=NODES)
     return [
         (one.verdict, one.since[6:8], round(one.worse, 2), one.recovered[6:8])
@@ -40,7 +40,7 @@ def test_a_second_and_smaller_loss_after_a_recovery_is_found(of, noise):
     """10 % for five nights, three fine ones, then 4 %."""
     lost = levels(of, (20, 0.10), (25, 0.0), (28, 0.04))
     for seed in range(5):
-        assert told(seed, 32, lost, noise) == [
+        assert reported(seed, 32, lost, noise) == [
             ("regression", "28", 0.04, ""),
             ("recovered", "20", 0.10, "25"),
         ]
@@ -49,7 +49,7 @@ def test_a_second_and_smaller_loss_after_a_recovery_is_found(of, noise):
 @pytest.mark.parametrize("second", [0.06, 0.15])
 def test_a_large_second_loss_leaves_the_first_recovered(second):
     lost = levels(of_node, (12, 0.10), (17, 0.0), (21, second))
-    assert told(1, 26, lost, 0.001) == [
+    assert reported(1, 26, lost, 0.001) == [
         ("regression", "21", second, ""),
         ("recovered", "12", 0.10, "17"),
     ]
@@ -57,9 +57,9 @@ def test_a_large_second_loss_leaves_the_first_recovered(second):
 
 def test_a_loss_in_two_steps_that_recovers_at_once_is_no_regression():
     lost = levels(of_node, (10, 0.05), (15, 0.10), (20, 0.0))
-    assert {verdict for verdict, *_ in told(1, 25, lost, 0.001)} == {"recovered"}
+    assert {verdict for verdict, *_ in reported(1, 25, lost, 0.001)} == {"recovered"}
 
 
 def test_a_loss_that_comes_back_in_part_is_still_there():
     lost = levels(of_node, (10, 0.10), (15, 0.06))
-    assert told(1, 20, lost, 0.001)[0][:3] == ("regression", "10", 0.10)
+    assert reported(1, 20, lost, 0.001)[0][:3] == ("regression", "10", 0.10)

@@ -32,7 +32,7 @@ def a_run(reports, run_id="20260101-020000-alpha", lines=(LINE,), **changed):
 
 
 def why(archive):
-    return dict(archive.said)
+    return dict(archive.left_out)
 
 
 def test_a_night_holds_the_median_of_every_series(tmp_path):
@@ -40,7 +40,7 @@ def test_a_night_holds_the_median_of_every_series(tmp_path):
     other = {**LINE, "pairing": "mlx5_1", "values": [370.25]}
     a_run(tmp_path, lines=[LINE, FACT, other, again])
     archive = read(tmp_path)
-    assert archive.said == ()
+    assert archive.left_out == ()
     values = {key.pairing: value for key, value in archive.nights[0].values.items()}
     assert values == {"mlx5_0": 390.75, "mlx5_1": 370.25}, "every sample of the night counts"
 
@@ -77,7 +77,7 @@ def test_broken_lines_are_counted_and_the_others_read(tmp_path):
 
 
 @pytest.mark.parametrize("values", ["[NaN]", "[1e999]", "[0]", "[-3.5]", "[]", "[null]"])
-def test_what_is_no_measurement_is_left_out(tmp_path, values):
+def test_lines_that_are_no_measurements_are_left_out(tmp_path, values):
     folder = a_run(tmp_path, lines=[])
     text = json.dumps({**LINE, "values": 0}).replace('"values": 0', f'"values": {values}')
     (folder / "measurements.jsonl").write_text(text + "\n")
@@ -90,7 +90,7 @@ def test_counts_have_no_trend(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("said", "better"),
+    ("fields", "better"),
     [
         ({"better": "lower"}, "lower"),
         ({"better": "lower", "limit": ">= 3 us"}, "lower"),
@@ -98,17 +98,17 @@ def test_counts_have_no_trend(tmp_path):
         ({"limit": ">= 3 us"}, "higher"),
     ],
 )
-def test_a_line_says_which_way_is_better_itself_or_by_its_limit(tmp_path, said, better):
+def test_the_better_direction_is_read_from_the_line_or_its_limit(tmp_path, fields, better):
     """For any name of the metric; earlier runs wrote only the limit."""
     bare = {name: value for name, value in LINE.items() if name != "better"}
-    a_run(tmp_path, lines=[{**bare, **said}])
+    a_run(tmp_path, lines=[{**bare, **fields}])
     assert [key.better for key in read(tmp_path).nights[0].values] == [better]
 
 
-@pytest.mark.parametrize("said", [{}, {"better": "sideways"}, {"limit": "none yet: record only"}])
-def test_what_does_not_say_which_way_is_better_has_no_trend(tmp_path, said):
+@pytest.mark.parametrize("fields", [{}, {"better": "sideways"}, {"limit": "none yet: record only"}])
+def test_a_line_without_a_better_direction_has_no_trend(tmp_path, fields):
     bare = {name: value for name, value in LINE.items() if name != "better"}
-    folder = a_run(tmp_path, lines=[{**bare, **said}])
+    folder = a_run(tmp_path, lines=[{**bare, **fields}])
     archive = read(tmp_path)
     assert archive.nights[0].values == {}
     assert "do not tell whether higher or lower is better" in why(archive)[folder.name]
@@ -121,7 +121,7 @@ def test_lines_of_another_kind_of_evidence_are_left_out(tmp_path):
     assert "1 lines of measurements.jsonl are of another kind" in why(archive)[folder.name]
 
 
-def test_folders_that_are_no_finished_run_are_said(tmp_path):
+def test_folders_that_are_no_finished_run_are_reported(tmp_path):
     a_run(tmp_path, "20260101-020000-good")
     (a_run(tmp_path, "20260102-020000-going") / "verdict.json").unlink()
     (a_run(tmp_path, "20260103-020000-empty") / "measurements.jsonl").unlink()
@@ -135,9 +135,11 @@ def test_folders_that_are_no_finished_run_are_said(tmp_path):
     a_run(tmp_path, "20260109-020000-odd", cluster="\x1b[31mred")
     archive = read(tmp_path)
     assert [night.run_id for night in archive.nights] == ["20260101-020000-good"]
-    said = {name[16:] or name: reason for name, reason in archive.said}
-    assert said.pop("some-notes"[16:] or "some-notes").startswith("its run id does not start with")
-    assert said == {
+    left_out = {name[16:] or name: reason for name, reason in archive.left_out}
+    assert left_out.pop("some-notes"[16:] or "some-notes").startswith(
+        "its run id does not start with"
+    )
+    assert left_out == {
         "going": "no verdict.json: still running, or cut off",
         "empty": "no measurements.jsonl: still running, or cut off",
         "half": "verdict.json cannot be read: JSONDecodeError",
@@ -156,8 +158,8 @@ def test_lines_of_a_newer_version_leave_their_night_out(tmp_path):
     a_run(tmp_path, "20260102-020000-alpha", lines=[{**LINE, "schema_version": 1}])
     archive = read(tmp_path)
     assert [night.run_id[:8] for night in archive.nights] == ["20260102"]
-    said = "measurements.jsonl are of a newer version of railgauge"
-    assert why(archive) == {folder.name: said}
+    reason = "measurements.jsonl are of a newer version of railgauge"
+    assert why(archive) == {folder.name: reason}
 
 
 def test_a_line_too_long_to_be_one_spoils_its_night_only(tmp_path):

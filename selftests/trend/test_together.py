@@ -1,4 +1,4 @@
-"""One fault is one finding, and a loss that went away says when."""
+"""One fault is one finding, and a loss that went away has the date of its recovery."""
 
 import re
 
@@ -55,7 +55,7 @@ def test_one_size_of_all_pairings_is_one_finding():
     assert sentence(found).endswith("16 of 16 series)")
 
 
-def test_what_one_direction_lost_names_the_pair():
+def test_a_loss_in_one_direction_names_the_pair():
     (found,) = seen(
         paths(), step(14, 0.03, lambda key: key.nodes[0] == "n02" and "mlx5_1" in key.pairing)
     )
@@ -84,8 +84,8 @@ def test_recovered_gives_the_date_of_the_recovery():
     (found,) = seen(paths((0,)), step(8, 0.05, of("n02"), until=15))
     assert found.verdict == "recovered"
     assert (found.since[:8], found.recovered[:8]) == ("20260108", "20260115")
-    said = sentence(found)
-    assert said.startswith("recovered since 20260115-020000-alpha, after nights from 20260108")
+    text = sentence(found)
+    assert text.startswith("recovered since 20260115-020000-alpha, after nights from 20260108")
     assert headline(found).endswith("recovered 20260115")
 
 
@@ -115,18 +115,18 @@ LINE = PlotLine("n01", {0: 391.0, 1: 392.0})
 
 
 @pytest.mark.parametrize(
-    ("limit", "said"),
+    ("limit", "expected"),
     [(372.6, ">limit 372.6 Gb/s<"), (200.0, ">limit 200.0 Gb/s, below<"), (900.0, ", above<")],
 )
-def test_a_limit_is_drawn_or_said(limit, said):
+def test_a_limit_is_drawn_or_named(limit, expected):
     drawn = chart("t", ("20260101", "20260102"), [LINE], "Gb/s", limit=limit)
-    assert said in drawn
+    assert expected in drawn
     assert ('class="limit"' in drawn) == (limit == 372.6)
 
 
 @pytest.mark.parametrize("limit", [372.6, 391.5, 900.0])
 @pytest.mark.parametrize("since", [1, 18])
-def test_no_word_is_on_the_values_or_on_another_word(limit, since):
+def test_no_label_overlaps_the_values_or_another_label(limit, since):
     line = PlotLine("n01", {night: 391.0 + night % 2 for night in range(20)})
     nights = [f"202601{night:02}" for night in range(1, 21)]
     drawn = chart("t", nights, [line], "Gb/s", since, limit=limit)
@@ -136,5 +136,5 @@ def test_no_word_is_on_the_values_or_on_another_word(limit, since):
     assert all(int(word) < min(values) - 2 for word in words)
 
 
-def test_without_a_limit_there_is_none():
+def test_a_chart_without_a_limit_has_no_limit_line():
     assert "limit" not in chart("t", ("20260101", "20260102"), [LINE], "Gb/s")

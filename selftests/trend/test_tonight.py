@@ -1,16 +1,16 @@
-"""What the nights say at the end of a run: a change is new once, and one fault is one line."""
+"""The changes over the nights at the end of a run: a change is new once, a fault is one line."""
 
 import pytest
 from testing.histories import BANDWIDTHS, history, step, write_nights
 
-from railgauge.trend.tonight import _may_be_one, since_last_night, told
+from railgauge.trend.tonight import _may_be_one, since_last_night, summarized
 from railgauge.trend.values import FindingScope
 
 FAULT = step(14, 0.04, lambda key: "n02" in key.nodes and key.subject == BANDWIDTHS[0][0])
 
 
 def up_to(nights, night):
-    return told(nights[:night], nights[night - 1].run_id)
+    return summarized(nights[:night], nights[night - 1].run_id)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_a_change_is_new_on_one_night_and_known_on_all_later_ones(nights):
     assert all(len(one.earlier) == 1 for night, one in by_night.items() if night > 15)
 
 
-def test_a_recovery_is_new_and_says_its_date():
+def test_a_recovery_is_new_and_shows_its_date():
     ends = step(8, 0.05, lambda key: "n02" in key.nodes, until=14)
     nights = history(5, 20, ends, noise=0.001)
     assert [line.split(":")[0] for line in up_to(nights, 15).new] == [
@@ -67,7 +67,7 @@ def test_healthy_nights_have_nothing_new():
     assert (found.new, found.earlier) == ((), ())
 
 
-def test_too_few_nights_say_nothing(nights):
+def test_too_few_nights_give_no_summary(nights):
     assert up_to(nights, 4) is None
 
 

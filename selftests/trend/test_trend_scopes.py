@@ -79,7 +79,7 @@ def test_the_node_in_the_middle_of_all_pairs_is_named_not_the_cluster():
     assert [scope for *_, scope, _, _, _ in found(nights)] == [("n01",)]
 
 
-def test_of_two_nodes_alone_the_pair_is_named():
+def test_the_pair_is_named_if_the_cluster_has_two_nodes():
     keys = series(("n01", "n02"))[:2] + series(("n01", "n02"))[4:6]
     nights = history(1, change=step(14, 0.04, lambda key: True), keys=keys)
     assert [scope for *_, scope, _, _, _ in found(nights)] == [("n01", "n02")]
@@ -105,7 +105,7 @@ def test_a_gain_is_no_regression():
     assert not findings(nights[:-1], nights[-1]).regressions
 
 
-def test_what_has_recovered_is_told_and_is_no_regression():
+def test_a_recovered_loss_is_reported_and_is_no_regression():
     nights = history(1, change=step(7, 0.04, of_node, until=14))
     verdicts = {(verdict, since) for verdict, *_, since in found(nights)}
     assert verdicts == {("recovered", "07")}, "the gain of night 14 is the end of the loss"
@@ -151,7 +151,7 @@ def smoke(night):
     return Night(night.run_id, FLEET, "smoke", values)
 
 
-def test_series_that_come_and_go_with_the_level_are_no_change():
+def test_intermittent_series_are_no_change():
     """Every third night is a signoff run, with series that the others do not have."""
     nights = history(1, 21)
     thinned = [night if i % 3 == 2 else smoke(night) for i, night in enumerate(nights)]
@@ -198,7 +198,7 @@ def test_a_run_counts_once():
         findings(nights, nights[-1])
 
 
-def test_a_finding_in_words():
+def test_a_finding_is_one_sentence():
     nights = history(1, change=step(14, 0.04, lambda key: key.pairing == "gpu0" and of_node(key)))
     (finding,) = findings(nights[:-1], nights[-1]).findings
     move = finding.series[0]
@@ -210,7 +210,7 @@ def test_a_finding_in_words():
     assert finding.chance < Rules().false_alarm_rate
 
 
-def test_tonight_stands_against_the_median_of_the_earlier_nights():
+def test_tonight_is_compared_with_the_median_of_the_earlier_nights():
     nights = history(1, 9, step(9, 0.1, of_node))
     trend = findings(nights[:-1], nights[-1])
     by_name = {(s.subject, s.metric): s for s in metric_changes(nights, trend)}

@@ -39,26 +39,26 @@ def test_a_step_is_named_with_night_node_and_metric(railgauge, stepped):
     }  # fmt: skip
 
 
-def test_the_terminal_says_it_in_one_line(railgauge, stepped):
+def test_the_terminal_shows_the_step_in_one_line(railgauge, stepped):
     _, out, _ = railgauge("trend", "--root", stepped)
-    said = [line.strip() for line in out.splitlines() if "regression since" in line]
-    assert len(said) == 1
-    assert said[0].startswith(
+    found_lines = [line.strip() for line in out.splitlines() if "regression since" in line]
+    assert len(found_lines) == 1
+    assert found_lines[0].startswith(
         f"regression since {SINCE}: viper, host_send_bandwidth bw_average: 4.0% worse (37"
     )
-    assert said[0].endswith(" MiB/s, 2 of 2 series)")
+    assert found_lines[0].endswith(" MiB/s, 2 of 2 series)")
     assert "SIMULATED evidence" in out
     assert "20 nights, 21 series judged: 1 regression" in out
 
 
-def test_nights_without_a_step_say_nothing(railgauge, level):
+def test_nights_without_a_step_give_no_finding(railgauge, level):
     code, out, err = railgauge("trend", "--root", level)
     assert (code, err) == (0, "")
     assert "20 nights, 21 series judged: 0 regressions" in out
     assert "since" not in out
 
 
-def test_before_the_second_night_of_a_step_nothing_is_said(railgauge, template, tmp_path):
+def test_a_step_is_not_reported_before_its_second_night(railgauge, template, tmp_path):
     """One bad night is not a step; two nights, in every series of the node, are."""
     for nights, code in ((14, 0), (15, 1)):
         root = write_nights(tmp_path / str(nights), template, 3, nights, STEP)
@@ -66,7 +66,7 @@ def test_before_the_second_night_of_a_step_nothing_is_said(railgauge, template, 
 
 
 def test_a_loss_from_the_third_of_five_nights_is_named_everywhere(railgauge, template, tmp_path):
-    """The median of five nights holds the bad ones, and the noise of five nights tells little."""
+    """The median of five nights includes the bad ones, and five nights show little of the noise."""
     slow = step(3, 0.04, lambda key: "viper" in key.nodes and key.subject == "host_send_bandwidth")
     root = write_nights(tmp_path, template, 5, 5, slow)
     since = "regression since 20260103-020000-lab-connectx4-homelab: viper, host_send_bandwidth"
@@ -78,7 +78,7 @@ def test_a_loss_from_the_third_of_five_nights_is_named_everywhere(railgauge, tem
     assert [one["since"][:8] for one in fleet["findings"]] == ["20260103"]
 
 
-def test_only_the_last_nights_and_only_one_cluster(railgauge, stepped):
+def test_nights_and_cluster_can_be_selected(railgauge, stepped):
     assert railgauge("trend", "--root", stepped, "--last", 6)[0] == 0, "all after the step"
     assert railgauge("trend", "--root", stepped, "--last", 12)[0] == 1
     assert railgauge("trend", "--root", stepped, "--cluster", "lab-connectx4-homelab")[0] == 1
@@ -91,14 +91,14 @@ def test_smaller_changes_than_asked_for_are_no_finding(railgauge, stepped):
     assert railgauge("trend", "--root", stepped, "--min-change", 5)[0] == 0
 
 
-def test_too_few_nights_are_said(railgauge, template, tmp_path):
+def test_too_few_nights_are_reported(railgauge, template, tmp_path):
     root = write_nights(tmp_path, template, 4, 4, STEP)
     code, out, _ = railgauge("trend", "--root", root)
     assert code == 0
     assert "4 nights, 0 series judged, 21 with too few nights to tell: needs 5" in out
 
 
-def test_the_page_shows_the_finding_and_calls_nobody(railgauge, stepped, tmp_path):
+def test_the_page_shows_the_finding_and_loads_nothing(railgauge, stepped, tmp_path):
     file = tmp_path / "trend.html"
     railgauge("trend", "--root", stepped, "--html", file)
     page = file.read_text(encoding="utf-8")
@@ -110,7 +110,7 @@ def test_the_page_shows_the_finding_and_calls_nobody(railgauge, stepped, tmp_pat
         assert word not in page
 
 
-def test_the_page_s_heading_says_what_it_is_about(railgauge, stepped, level, tmp_path):
+def test_the_page_s_heading_names_the_finding(railgauge, stepped, level, tmp_path):
     file = tmp_path / "trend.html"
     railgauge("trend", "--root", stepped, "--html", file)
     page = file.read_text(encoding="utf-8")
@@ -121,7 +121,7 @@ def test_the_page_s_heading_says_what_it_is_about(railgauge, stepped, level, tmp
     assert "<h1>Trend: no regression</h1>" in file.read_text(encoding="utf-8")
 
 
-def test_the_page_has_dark_colours_for_who_asked_for_them(railgauge, stepped, tmp_path):
+def test_the_page_has_dark_colours_on_request(railgauge, stepped, tmp_path):
     file = tmp_path / "trend.html"
     railgauge("trend", "--root", stepped, "--html", file)
     style = file.read_text(encoding="utf-8").partition("<style>")[2].partition("</style>")[0]

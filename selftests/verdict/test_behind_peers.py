@@ -50,24 +50,24 @@ def items(found):
 
 
 def test_without_a_limit_a_straggler_is_named_and_the_run_accepted():
-    said = decided(results(run(THREE, {"n2": 0.955}), FREE))
-    assert [(c.cause, c.where.node) for c in said.causes] == [("straggler", "n2")]
-    assert (said.verdict, said.exit_code) == ("accepted", 0)
-    assert said.reservation.startswith("but n2 is 4.5% behind its peers in 21 of 21 measurements")
-    assert ";" not in said.reservation
+    result = decided(results(run(THREE, {"n2": 0.955}), FREE))
+    assert [(c.cause, c.where.node) for c in result.causes] == [("straggler", "n2")]
+    assert (result.verdict, result.exit_code) == ("accepted", 0)
+    assert result.reservation.startswith("but n2 is 4.5% behind its peers in 21 of 21 measurements")
+    assert ";" not in result.reservation
 
 
 def test_a_healthy_run_has_no_reservation():
-    said = decided(results(run(THREE)))
-    assert (said.verdict, said.reservation, said.causes) == ("accepted", "", ())
+    result = decided(results(run(THREE)))
+    assert (result.verdict, result.reservation, result.causes) == ("accepted", "", ())
 
 
 def test_a_part_further_behind_than_the_limit_fails_the_item_of_its_node():
     found = results(run(THREE, {"n2": 0.955}))
-    said = decided(found)
-    assert said.verdict == "rejected"
-    assert (said.counts.failed, said.counts.planned) == (1, len(found.records) + 3)
-    (cause,) = said.causes
+    result = decided(found)
+    assert result.verdict == "rejected"
+    assert (result.counts.failed, result.counts.planned) == (1, len(found.records) + 3)
+    (cause,) = result.causes
     assert (cause.cause, cause.evidence[-1]) == ("straggler", "peers::behind_peers[n2]")
     item = items(found)["n2"]
     (judged,) = item.judgements
@@ -81,9 +81,9 @@ def test_a_part_further_behind_than_the_limit_fails_the_item_of_its_node():
 def test_a_straggler_within_the_limit_is_marginal():
     found = results(run(THREE, {"n2": 0.975}))
     assert items(found)["n2"].outcome is Outcome.MARGINAL
-    said = decided(found)
-    assert (said.verdict, said.counts.marginal) == ("accepted", 1)
-    assert "n2 is 2.5% behind" in said.reservation
+    result = decided(found)
+    assert (result.verdict, result.counts.marginal) == ("accepted", 1)
+    assert "n2 is 2.5% behind" in result.reservation
 
 
 def test_two_suspects_leave_both_in_doubt():
@@ -180,8 +180,8 @@ def loaded(tmp_path, **entry):
 
 
 def test_the_limit_is_a_share_with_a_basis(tmp_path):
-    said = loaded(tmp_path, behind_peers_max=3, unit="%", basis="site: no more than 3 % behind")
-    assert (said.behind_max, said.basis.source) == (0.03, "site")
+    limits = loaded(tmp_path, behind_peers_max=3, unit="%", basis="site: no more than 3 % behind")
+    assert (limits.behind_max, limits.basis.source) == (0.03, "site")
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_the_limit_is_a_share_with_a_basis(tmp_path):
     [
         {"behind_peers_max": 3, "unit": "%"},
         {"behind_peers_max": 3, "basis": "site: no more than 3 % behind"},
-        {"behind_peers_max": 1, "unit": "%", "basis": "site: cannot be told from noise"},
+        {"behind_peers_max": 1, "unit": "%", "basis": "site: not above the noise"},
         {"behind_peers_max": 3, "unit": "GB/s", "basis": "site: no more than 3 % behind"},
         {"behind_peers": 3, "unit": "%", "basis": "site: no more than 3 % behind"},
     ],

@@ -1,4 +1,4 @@
-"""Items that no test makes: which these are, and what runs before and parts add to them."""
+"""The end-of-run checks: which these are, and what earlier runs and merged parts add to them."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ SOAK = SoakResults(
         ("tests/pairs::rounds[n1]", False, False),
     ],
 )
-def test_an_item_that_no_test_is_behind(name, is_closing, is_of_run):
+def test_end_of_run_checks_and_items_of_a_run_are_known_by_their_ids(name, is_closing, is_of_run):
     assert (closing.is_closing(name), closing.is_of_run(name)) == (is_closing, is_of_run)
 
 
-def test_which_of_them_a_platform_file_asks_for():
+def test_a_platform_file_asks_for_the_checks_that_it_names():
     """Outputs that were printed twice are an error under every platform file."""
     for platform, due in ((ONE, set()), (ASKED, {"kernel_log"}), (H200, {"telemetry"})):
         asked = {one.items.subject for one in closing.KINDS if one.asked_by(platform)}
@@ -129,7 +129,7 @@ def of_n2(results):
     [(MEASURED, Outcome.FAILED), (COUNTS.begun("n2"), Outcome.MARGINAL)],
     ids=["a measurement", "a reading of counters"],
 )
-def test_of_a_merged_run_only_measurements_ran(record, outcome):
+def test_only_measurements_ran_in_a_merged_run(record, outcome):
     (question,) = record.questions
     part = with_evidence(logged_before(records={record.id: record}), question.case)
     merged = replace(logs(), kept=lambda _: None, parts={"r1": part})

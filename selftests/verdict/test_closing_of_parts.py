@@ -1,4 +1,4 @@
-"""Closing items of a merged run: the readings of every run count, and each says in which it was."""
+"""End-of-run checks of a merged run: the readings of every run count, each with its run."""
 
 from dataclasses import replace
 
@@ -84,7 +84,7 @@ def test_counters_that_grew_in_one_run_grew():
     assert decided(merged(grown, counted.results())).verdict == "rejected"
 
 
-def test_an_end_that_one_run_did_not_come_to_is_not_run():
+def test_an_end_of_run_check_that_one_run_did_not_reach_is_not_run():
     """As after Ctrl-C: what the node's kernel logged in that time is not known."""
     stopped = logged.results(kept=dict.fromkeys(NODES))
     for parts in ((stopped, logged.results()), (logged.results(), stopped)):
@@ -110,8 +110,8 @@ def test_a_platform_that_does_not_ask_for_them_has_none():
     assert items(of_parts) == {}
 
 
-def test_a_run_s_own_closing_items_are_none_of_its_measurements():
-    """What ran when a line was logged is told of measurements, and not of other readings."""
+def test_the_end_of_run_checks_of_a_run_are_none_of_its_measurements():
+    """A logged line is reported with the measurement that ran, and not with other readings."""
     part = fallen()
     grown = {one.id: one for one in items(part).values()}
     asked = {name: blank(one) for name, one in grown.items()}
@@ -149,7 +149,7 @@ def gpus(*parts, **more):
 
 
 def test_a_gpu_that_was_throttled_in_one_run_was_throttled():
-    """Also if a later run has made the measurement again, and was not."""
+    """Also if a later run has made the measurement again, without throttling."""
     hot, cool = sampled.results(sampled.HOT_PAIR), sampled.results()
     for run, parts in ((1, (hot, cool)), (2, (cool, hot))):
         found = gpus(*parts)

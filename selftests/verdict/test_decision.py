@@ -63,9 +63,9 @@ def decided(records, planned=None, platform=ONE, **more):
 
 
 def test_a_run_is_accepted_if_all_that_is_demanded_passed():
-    said = decided(answering())
-    assert (said.verdict, said.exit_code) == ("accepted", 0)
-    assert (said.counts.planned, said.counts.passed, said.counts.not_run) == (3, 3, 0)
+    result = decided(answering())
+    assert (result.verdict, result.exit_code) == ("accepted", 0)
+    assert (result.counts.planned, result.counts.passed, result.counts.not_run) == (3, 3, 0)
 
 
 @pytest.mark.parametrize(
@@ -80,25 +80,25 @@ def test_a_run_is_accepted_if_all_that_is_demanded_passed():
 def test_one_item_that_ended_otherwise_decides(outcome, verdict, code):
     records = answering()
     records["1"] = replace(records["1"], outcome=outcome)
-    said = decided(records)
-    assert (said.verdict, said.exit_code, said.counts.planned) == (verdict, code, 3)
+    result = decided(records)
+    assert (result.verdict, result.exit_code, result.counts.planned) == (verdict, code, 3)
 
 
 def test_a_planned_item_without_a_record_did_not_run():
-    said = decided(answering(), planned=["0", "1", "2", "3"])
-    assert (said.verdict, said.counts.planned, said.counts.not_run) == ("incomplete", 4, 1)
+    result = decided(answering(), planned=["0", "1", "2", "3"])
+    assert (result.verdict, result.counts.planned, result.counts.not_run) == ("incomplete", 4, 1)
 
 
 def test_a_record_that_was_not_planned_answers_nothing():
-    said = decided(answering(), planned=["0", "2"])
-    assert (said.verdict, said.counts.planned, said.counts.not_run) == ("incomplete", 3, 1)
+    result = decided(answering(), planned=["0", "2"])
+    assert (result.verdict, result.counts.planned, result.counts.not_run) == ("incomplete", 3, 1)
     strange = {**answering(), "own": item("own", Outcome.FAILED)}
-    said = decided(strange, planned=["0", "1", "2"])
-    assert (said.verdict, said.causes) == ("accepted", ())
+    result = decided(strange, planned=["0", "1", "2"])
+    assert (result.verdict, result.causes) == ("accepted", ())
     assert decided(strange).causes != ()
 
 
-def test_what_no_item_asked_for_is_named_and_counted_once():
+def test_a_check_that_no_item_asked_for_is_named_and_counted_once():
     records = answering()
     del records["1"]
     findings = RunResults(records, {}, ONE, DECLARED)
@@ -107,16 +107,16 @@ def test_what_no_item_asked_for_is_named_and_counted_once():
     assert decided(records, planned=["0", "2", absent.id]).counts.not_run == 1
 
 
-def test_closing_items_are_made_anew_of_the_others():
+def test_end_of_run_checks_are_made_again_from_the_other_items():
     records = answering(PEERED)
     kept = {name: item(name) for name in ("peers::behind_peers[n1]", "peers::behind_peers[n9]")}
-    said = decided({**records, **kept}, platform=PEERED)
-    assert (said.counts.planned, said.counts.passed, said.counts.error) == (6, 3, 3)
-    assert said.verdict == "incomplete"
+    result = decided({**records, **kept}, platform=PEERED)
+    assert (result.counts.planned, result.counts.passed, result.counts.error) == (6, 3, 3)
+    assert result.verdict == "incomplete"
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
-def test_closing_items_are_made_of_what_was_planned_and_in_its_order(shuffled, monkeypatch):
+def test_end_of_run_checks_are_made_from_planned_items_in_their_order(shuffled, monkeypatch):
     records = answering(PEERED)
     seen = []
     monkeypatch.setattr(closing, "closing", lambda results: seen.append(results) or iter(()))
@@ -125,7 +125,7 @@ def test_closing_items_are_made_of_what_was_planned_and_in_its_order(shuffled, m
     assert [list(results.records) for results in seen] == [list(records)]
 
 
-def test_what_was_not_run_is_unknown_of_its_node():
+def test_an_item_that_was_not_run_is_unknown_of_its_node():
     records = answering(HOMELAB)
     found = {name: one for name, one in records.items() if "n2" not in one.nodes}
     unplanned_lines = tuple(unplanned(HOMELAB, plan.level(HOMELAB, DECLARED, "smoke")))
@@ -165,33 +165,41 @@ def test_the_order_of_the_records_changes_nothing():
 def test_level_and_rounds_of_the_run_say_what_is_demanded():
     for level, rounds in (("smoke", None), ("smoke", 2), ("nightly", None)):
         records = answering(HOMELAB, level, rounds)
-        said = decided(records, platform=HOMELAB, level=level, rounds=rounds)
-        assert (said.verdict, said.level, said.counts.planned) == ("accepted", level, len(records))
+        result = decided(records, platform=HOMELAB, level=level, rounds=rounds)
+        assert (result.verdict, result.level, result.counts.planned) == (
+            "accepted",
+            level,
+            len(records),
+        )
     one = answering(HOMELAB, "smoke", 1)
     assert decided(one, platform=HOMELAB, rounds=2).verdict == "incomplete"
     assert decided(one, platform=HOMELAB, level="nightly").verdict == "incomplete"
 
 
-def test_a_verdict_says_of_what_it_is():
-    said = decided(answering(HOMELAB), platform=HOMELAB)
-    assert (said.run_id, said.cluster, said.platform) == ("run-1", DECLARED.name, HOMELAB.name)
-    assert (said.evidence, said.level, said.scope) == ("simulated", "smoke", "no GPU")
-    assert said.coverage["nodes"] == {"tested": 3, "declared": 3}
-    assert said.coverage["pairs"]["declared"] == 3
-    assert said.coverage["pairs"]["tested"] > 0
-    assert set(HOMELAB.not_applicable) <= set(said.not_applicable)
-    assert said.causes == ()
+def test_a_verdict_names_its_run_cluster_and_platform():
+    result = decided(answering(HOMELAB), platform=HOMELAB)
+    assert (result.run_id, result.cluster, result.platform) == (
+        "run-1",
+        DECLARED.name,
+        HOMELAB.name,
+    )
+    assert (result.evidence, result.level, result.scope) == ("simulated", "smoke", "no GPU")
+    assert result.coverage["nodes"] == {"tested": 3, "declared": 3}
+    assert result.coverage["pairs"]["declared"] == 3
+    assert result.coverage["pairs"]["tested"] > 0
+    assert set(HOMELAB.not_applicable) <= set(result.not_applicable)
+    assert result.causes == ()
 
 
-def test_what_is_worth_knowing_is_noted():
+def test_reboots_are_noted():
     records = answering()
     reboot = Reboot("n1", "a", "b", during="run-1")
-    said = decide(run_plan(records), RunResults(records, {}, ONE, DECLARED, reboots=(reboot,)))
-    assert said.verdict == "accepted"
-    assert "n1 was rebooted during run-1" in said.notes[0]
+    result = decide(run_plan(records), RunResults(records, {}, ONE, DECLARED, reboots=(reboot,)))
+    assert result.verdict == "accepted"
+    assert "n1 was rebooted during run-1" in result.notes[0]
 
 
-def test_what_went_wrong_has_a_cause_and_counts_in_the_coverage():
+def test_a_failure_has_a_cause_and_counts_in_the_coverage():
     lost = NodeUnreachable("no route", where="n1")
     records = answering()
     records["0"] = replace(
@@ -199,12 +207,12 @@ def test_what_went_wrong_has_a_cause_and_counts_in_the_coverage():
         reason="n1: no route",
     )  # fmt: skip
     found = {"n1": lost, "n2": NodeFacts("n2"), "n3": NodeFacts("n3")}
-    said = decide(run_plan(records), RunResults(records, found, ONE, DECLARED))
-    assert [(cause.cause, cause.where.node) for cause in said.causes] == [
+    result = decide(run_plan(records), RunResults(records, found, ONE, DECLARED))
+    assert [(cause.cause, cause.where.node) for cause in result.causes] == [
         ("node-unreachable", "n1")
     ]
-    assert said.coverage["nodes"]["tested"] == 2
-    assert (said.counts.error, said.counts.passed) == (1, 2)
+    assert result.coverage["nodes"]["tested"] == 2
+    assert (result.counts.error, result.counts.passed) == (1, 2)
 
 
 def test_a_verdict_lists_what_could_be_tested_and_has_no_limit():
@@ -215,9 +223,12 @@ def test_a_verdict_lists_what_could_be_tested_and_has_no_limit():
     )
     records = answering()
     run = replace(run_plan(records), tests=tests)
-    said = decide(run, RunResults(records, {}, ONE, DECLARED))
-    assert (said.not_limited, said.verdict) == (("growth", "kernel_log", "own_check"), "accepted")
-    assert said.not_applicable["gpu_x"] == "the platform declares no GPU"
+    result = decide(run, RunResults(records, {}, ONE, DECLARED))
+    assert (result.not_limited, result.verdict) == (
+        ("growth", "kernel_log", "own_check"),
+        "accepted",
+    )
+    assert result.not_applicable["gpu_x"] == "the platform declares no GPU"
 
 
 def test_a_run_that_kept_no_tests_does_not_say_that_all_are_limited():
@@ -231,15 +242,15 @@ def absent(platform=HOMELAB, of=DECLARED, level="smoke"):
     return not_applicable(platform, plan.level(platform, of, level))
 
 
-def test_what_the_platform_file_rules_out_keeps_its_reason():
+def test_a_test_that_the_platform_file_rules_out_keeps_its_reason():
     ruled = replace(ONE, not_applicable={"gpu_model": "no GPU", "fabric_links": "no switch"})
     assert absent(ruled)["gpu_model"] == "no GPU"
     assert absent(ruled)["fabric_links"] == "no switch"
 
 
-def test_without_a_node_that_scans_no_test_of_the_subnet_applies():
-    told = absent(replace(ONE, not_applicable={}))
-    assert {told[name] for name in SUBNET} == {
+def test_no_test_of_the_subnet_applies_without_a_node_that_scans():
+    reasons = absent(replace(ONE, not_applicable={}))
+    assert {reasons[name] for name in SUBNET} == {
         "the hostfile names no node that scans the subnet, and no declared topology (fabric:)"
     }
     assert SUBNET == (
@@ -251,11 +262,11 @@ def test_without_a_node_that_scans_no_test_of_the_subnet_applies():
     assert not set(SUBNET) & set(absent(replace(h200, not_applicable={}), of))
 
 
-def test_the_reason_of_the_hostfile_why_nobody_scans_is_told():
+def test_the_reason_of_the_hostfile_for_no_scan_is_reported():
     of = replace(DECLARED, no_fabric="the provider runs it")
-    told = absent(replace(ONE, not_applicable={}), of)
+    reasons = absent(replace(ONE, not_applicable={}), of)
     says = "the hostfile says why nobody scans the subnet: the provider runs it"
-    assert told == dict.fromkeys(SUBNET, says)
+    assert reasons == dict.fromkeys(SUBNET, says)
     (note,) = subnet_notes(plan.level(ONE, of, "signoff"))
     assert note == "subnet not scanned: the provider runs it"
 
@@ -271,8 +282,8 @@ def test_a_measurement_of_other_levels_says_which_these_are():
     (one,) = [m for m in HOMELAB.measurements.values() if m.made_at("smoke")][:1]
     extent = one.extents["smoke"]
     others = replace(one, extents={"nightly": extent, "signoff": extent})
-    told = absent(replace(HOMELAB, measurements={one.name: others}))
-    assert told[one.name] == "measured only at level nightly and signoff"
+    reasons = absent(replace(HOMELAB, measurements={one.name: others}))
+    assert reasons[one.name] == "measured only at level nightly and signoff"
     assert "measured only at level" not in str(
         absent(replace(HOMELAB, measurements={one.name: one}))
     )
@@ -290,18 +301,18 @@ def test_a_measurement_without_a_place_says_which_place_is_lacking():
     assert "group_all_reduce" not in absent(h200)
 
 
-def test_where_payload_moves_between_nodes_counters_that_are_not_asked_are_told():
+def test_missing_checks_of_counters_are_reported_where_payload_moves_between_nodes():
     h200 = thresholds.load("h200", ROOT / "thresholds")
     of = replace(DECLARED, fabric=Fabric("n1", "", "topology"))
     scan = replace(h200.measurements["node_all_reduce"], name="scan", scope="fabric")
     every = {"scan": scan, **h200.measurements}
     every = {name: one for name, one in every.items() if one.made_at("smoke")}
     silent = {name: replace(one, traffic=None) for name, one in every.items()}
-    told = absent(replace(h200, measurements=silent), of)
-    named = {name for name in silent if f"{name} traffic" in told}
+    reasons = absent(replace(h200, measurements=silent), of)
+    named = {name for name in silent if f"{name} traffic" in reasons}
     between = {n for n, one in silent.items() if one.rung in (1, 2, 4) and one.scope != "fabric"}
     assert named == between
-    assert {told[f"{name} traffic"] for name in named} == {
+    assert {reasons[f"{name} traffic"] for name in named} == {
         "the platform file sets no expectation on the NICs' counters"
     }
     asked = {name for name, one in h200.measurements.items() if one.traffic}
@@ -355,7 +366,7 @@ def test_the_file_and_its_schema_are_those_of_the_contract():
     assert (decision.FILE, decision.SCHEMA_VERSION) == ("run.json", 2)
 
 
-def test_what_answers_a_demand_is_counted_among_the_demands():
+def test_an_item_that_answers_a_required_check_is_counted_as_it():
     records = answering(HOMELAB)
     wanted = plan.level(HOMELAB, DECLARED, "smoke")
     assert len(records) == count(DemandInputs(HOMELAB, DECLARED, wanted))

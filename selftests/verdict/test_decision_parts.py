@@ -28,7 +28,7 @@ SOAK = SoakPlan("24h", 7, 86400.0)
 # --- what a shard does not have ---
 
 
-def told(declared, number, level="signoff"):
+def reasons(declared, number, level="signoff"):
     """What does not apply to one of three shards: a leaf, the other leaf, the pairs between."""
     shard = part.shard(f"{number}/3", declared)
     return not_applicable(H200, part.of_level(shard, plan.level(H200, declared, level)))
@@ -49,7 +49,7 @@ def test_a_shard_says_what_it_has_none_of(name, lacking):
     assert name in {**H200.expected, **H200.measurements}
     for number in (1, 2, 3):
         reason = f"shard {number}/3 has none of it" if number in lacking else None
-        assert told(SCANNED, number).get(name) == reason
+        assert reasons(SCANNED, number).get(name) == reason
 
 
 def test_a_group_is_lacking_where_the_whole_cluster_has_one():
@@ -65,20 +65,20 @@ def test_a_group_is_lacking_where_the_whole_cluster_has_one():
 
 
 def test_the_shard_that_should_scan_owes_the_scan_and_the_others_have_none_of_it():
-    first, second, third = (told(EIGHT, number) for number in (1, 2, 3))
+    first, second, third = (reasons(EIGHT, number) for number in (1, 2, 3))
     assert not set(SUBNET) & set(first)
     for number, other in ((2, second), (3, third)):
         assert {other[name] for name in SUBNET} == {f"shard {number}/3 has none of it"}
 
 
-def test_where_nobody_scans_each_shard_says_why_as_the_whole_does():
+def test_each_shard_gives_the_reason_of_the_whole_for_no_scan():
     of = replace(EIGHT, no_fabric="the provider runs it")
     whole = not_applicable(H200, plan.level(H200, of, "signoff"))
     assert {whole[name] for name in SUBNET} == {
         "the hostfile says why nobody scans the subnet: the provider runs it"
     }
     for number in (1, 2, 3):
-        assert {name: told(of, number)[name] for name in SUBNET} == {n: whole[n] for n in SUBNET}
+        assert {name: reasons(of, number)[name] for name in SUBNET} == {n: whole[n] for n in SUBNET}
 
 
 def test_a_whole_level_has_all_of_it():
@@ -92,17 +92,17 @@ def test_a_whole_level_has_all_of_it():
 
 def test_a_shard_s_verdict_names_it_and_is_incomplete_at_best():
     run = replace(run_plan(answering()), part=part.shard("1/1", DECLARED))
-    said = decide(run, RunResults(answering(), {}, ONE, DECLARED))
-    assert (said.part, said.verdict) == ({"shard": "1/1"}, "incomplete")
-    assert said.scope == "shard 1/1, no GPU"
-    assert said.counts.passed == said.counts.planned == 3
+    result = decide(run, RunResults(answering(), {}, ONE, DECLARED))
+    assert (result.part, result.verdict) == ({"shard": "1/1"}, "incomplete")
+    assert result.scope == "shard 1/1, no GPU"
+    assert result.counts.passed == result.counts.planned == 3
     assert decided(answering()).part is None
 
 
 # --- a run that was merged, and one of an earlier version ---
 
 
-def test_what_no_merged_run_has_measured_has_that_reason():
+def test_a_check_that_no_merged_run_has_measured_has_that_reason():
     records = answering()
     del records["1"]
     results = RunResults(records, {}, ONE, DECLARED)
@@ -129,24 +129,24 @@ def test_a_soak_that_was_not_begun_is_owed():
     results = RunResults(answering(), {}, ONE, DECLARED)
     (owed,) = closed(run, results)
     assert (owed.subject, owed.reason) == ("soak", "the run ended before its soak")
-    said = decide(run, results)
-    assert (said.verdict, said.counts.not_run, said.soak) == ("incomplete", 1, None)
+    result = decide(run, results)
+    assert (result.verdict, result.counts.not_run, result.soak) == ("incomplete", 1, None)
     assert list(closed(run_plan(answering()), results)) == []
 
 
-def test_what_a_soak_found_counts_and_is_left_to_the_soak_to_explain():
+def test_failures_of_a_soak_count_and_are_explained_by_the_soak():
     missed = item(
         "soak/0003/a", Outcome.FAILED, reason="slow",
         judgements=(judgement(Outcome.FAILED, reason="slow"),),
     )  # fmt: skip
     soaked = SoakResults((missed,), (), (), {"rounds": 3}, ("three rounds",))
     run = replace(run_plan(answering(HOMELAB)), soak=SOAK)
-    said = decide(run, RunResults(answering(HOMELAB), {}, HOMELAB, DECLARED, soak=soaked))
-    assert (said.verdict, said.counts.failed, said.counts.not_run) == ("rejected", 1, 0)
-    assert (said.soak, said.notes[-1], said.causes) == ({"rounds": 3}, "three rounds", ())
+    result = decide(run, RunResults(answering(HOMELAB), {}, HOMELAB, DECLARED, soak=soaked))
+    assert (result.verdict, result.counts.failed, result.counts.not_run) == ("rejected", 1, 0)
+    assert (result.soak, result.notes[-1], result.causes) == ({"rounds": 3}, "three rounds", ())
 
 
-def test_a_closing_item_of_the_ladder_that_failed_has_a_cause(monkeypatch):
+def test_an_end_of_run_check_of_the_ladder_that_failed_has_a_cause(monkeypatch):
     own = item("peers::behind_peers[n1]", Outcome.FAILED, nodes=("n1",), reason="behind")
     monkeypatch.setattr("railgauge.verdict.closing.closing", lambda results: iter((own,)))
     assert [cause.evidence for cause in decided(answering()).causes] == [(own.id,)]

@@ -68,7 +68,7 @@ def test_one_failed_item_is_one_item():
         assert found.effect.startswith(f"COVERS NOTHING; not {number} items: ")
 
 
-def test_none_without_a_deviation():
+def test_no_effect_is_listed_without_a_deviation():
     assert effects([], [], {}, ENDED) == ()
 
 
@@ -136,7 +136,7 @@ def test_an_item_with_two_causes_needs_both_to_be_accepted():
         ("2026-01-01T00:00:00+00:00", True),
     ],
 )
-def test_it_counts_until_the_end_of_its_day_in_utc(ended, counts):
+def test_a_deviation_counts_until_the_end_of_its_day_in_utc(ended, counts):
     found = effect(accepted(), [cause(Where("n1"), ["a"])], failed("a"), ended=ended)
     assert (found.covers == ("a",)) is counts
     assert (found.state is DeviationState.EXPIRED) is not counts
@@ -145,7 +145,7 @@ def test_it_counts_until_the_end_of_its_day_in_utc(ended, counts):
     assert str(found.to_json()["state"]) == ("applied" if counts else "expired")
 
 
-def test_without_an_end_of_the_run_none_counts():
+def test_no_deviation_counts_without_the_end_of_the_run():
     found = effect(accepted(), [cause(Where("n1"), ["a"])], failed("a"), ended="")
     assert (found.state, found.covers) == (DeviationState.REFUSED, ())
     assert "did not record when it ended" in found.effect
@@ -226,13 +226,13 @@ def test_nothing_but_a_failure_is_covered(outcome):
 def test_an_error_beside_a_failure_is_kept_in_the_record():
     error = MetricMissing("no latency was printed", where="n1")
     begun = item("a", questions=(Question(FACT),))
-    said = record.settled(begun, (judgement(Outcome.FAILED, reason="slow"),), error)
-    assert (said.outcome, said.reason) == (Outcome.FAILED, "slow")
-    assert said.beside == "n1: no latency was printed"
-    assert record.blank(said).beside == ""
+    record_ = record.settled(begun, (judgement(Outcome.FAILED, reason="slow"),), error)
+    assert (record_.outcome, record_.reason) == (Outcome.FAILED, "slow")
+    assert record_.beside == "n1: no latency was printed"
+    assert record.blank(record_).beside == ""
 
 
-def test_long_names_are_told_in_part():
+def test_long_names_are_reported_in_part():
     one = accepted(f"{'a' * 90} and {'b' * 90}")
     with pytest.raises(DeviationError) as refused:
         refuse_unusable([one], DECLARED)
@@ -277,18 +277,18 @@ def with_failure(**changes):
 
 
 def test_an_accepted_failure_is_still_a_failure_and_the_run_accepted_with_deviations():
-    said = decided(with_failure(), accepted(item="0"))
-    assert (said.verdict, said.exit_code) == ("accepted with deviations", 11)
-    assert (said.counts.failed, said.counts.asserted, said.counts.planned) == (1, 3, 3)
-    (listed,) = said.to_json()["deviations"]
+    result = decided(with_failure(), accepted(item="0"))
+    assert (result.verdict, result.exit_code) == ("accepted with deviations", 11)
+    assert (result.counts.failed, result.counts.asserted, result.counts.planned) == (1, 3, 3)
+    (listed,) = result.to_json()["deviations"]
     assert listed == {
         "subject": "n1", "cause": "", "item": "0", **WHO, "until": "2027-01-31",
         "state": "applied", "covers": ["0"], "says": "",
     }  # fmt: skip
-    assert covered(said.deviations) == {"0"}
+    assert covered(result.deviations) == {"0"}
 
 
-def test_without_deviations_the_verdict_has_no_list_of_them():
+def test_the_verdict_without_deviations_has_no_list_of_them():
     assert "deviations" not in decided(with_failure()).to_json()
 
 
@@ -303,12 +303,12 @@ def test_a_failure_that_is_not_accepted_rejects_the_run():
     "outcome",
     [Outcome.ERROR, Outcome.BLOCKED, Outcome.FLAKY, Outcome.RECORD_ONLY, Outcome.NOT_RUN],
 )
-def test_beside_anything_that_was_not_asserted_the_run_is_incomplete(outcome):
+def test_a_run_in_which_anything_was_not_asserted_is_incomplete(outcome):
     records = with_failure()
     records["1"] = replace(records["1"], outcome=outcome)
-    said = decided(records, accepted(item="0"), accepted("n2", item="1"))
-    assert (said.verdict, said.exit_code) == ("incomplete", 10)
-    assert said.deviations[1].state is DeviationState.UNMATCHED
+    result = decided(records, accepted(item="0"), accepted("n2", item="1"))
+    assert (result.verdict, result.exit_code) == ("incomplete", 10)
+    assert result.deviations[1].state is DeviationState.UNMATCHED
 
 
 def test_a_planned_item_that_did_not_run_makes_it_incomplete():
@@ -317,11 +317,11 @@ def test_a_planned_item_that_did_not_run_makes_it_incomplete():
 
 
 def test_a_run_in_which_nothing_failed_is_accepted_and_names_what_matched_nothing():
-    said = decided(answering(), accepted())
-    assert (said.verdict, said.exit_code) == ("accepted", 0)
-    assert [one.state for one in said.deviations] == [DeviationState.UNMATCHED]
+    result = decided(answering(), accepted())
+    assert (result.verdict, result.exit_code) == ("accepted", 0)
+    assert [one.state for one in result.deviations] == [DeviationState.UNMATCHED]
 
 
-def test_past_its_date_the_run_is_rejected():
-    said = decided(with_failure(), accepted(item="0"), ended="2027-02-01T00:00:00+00:00")
-    assert (said.verdict, said.deviations[0].state) == ("rejected", DeviationState.EXPIRED)
+def test_a_run_after_the_date_of_a_deviation_is_rejected():
+    result = decided(with_failure(), accepted(item="0"), ended="2027-02-01T00:00:00+00:00")
+    assert (result.verdict, result.deviations[0].state) == ("rejected", DeviationState.EXPIRED)

@@ -1,4 +1,4 @@
-"""What an earlier run found wrong counts in the one that carries it on, whatever is found now."""
+"""A failure of an earlier run counts in the run that resumes it, whatever that one finds."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def then(outcome=FAILED, *judgements, **changes):
     return item("a", outcome, judgements=judged, **{"reason": "358 Gb/s, limit 372"} | changes)
 
 
-def test_a_failure_of_an_earlier_run_stays_one_and_both_are_told():
+def test_a_failure_of_an_earlier_run_stays_one_and_both_are_reported():
     found = with_earlier(now(), [("night-1", then())])
     assert found.outcome is FAILED
     assert found.reason == "failed in night-1: 358 Gb/s, limit 372; now passed"
@@ -50,7 +50,7 @@ def test_a_failure_of_an_earlier_run_stays_one_and_both_are_told():
     assert found.by_evidence
 
 
-def test_each_of_three_runs_is_told():
+def test_each_of_three_runs_is_reported():
     before = [
         ("night-1", then()),
         ("night-2", then(reason="", outcome=PASSED)),
@@ -75,19 +75,19 @@ def test_each_of_three_runs_is_told():
         Outcome.ERROR,
     ],
 )
-def test_what_did_not_fail_then_changes_nothing(outcome):
+def test_an_earlier_result_that_did_not_fail_changes_nothing(outcome):
     """A node that was not reached, or a log that could not be read, is measured again."""
     assert with_earlier(now(), [("night-1", then(outcome))]) == now()
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
-def test_whatever_it_is_now_it_fails(outcome):
+def test_an_item_that_failed_earlier_fails_whatever_it_is_now(outcome):
     found = with_earlier(now(outcome, blocked_by=("b",)), [("night-1", then())])
     assert found.outcome is FAILED
     assert found.blocked_by == (("b",) if outcome is FAILED else ())
 
 
-def test_what_could_not_be_judged_now_is_told_beside_the_failure():
+def test_an_error_now_is_reported_beside_the_earlier_failure():
     lost = now(Outcome.ERROR, reason="no route", error_kind="node-unreachable", remedy="look")
     found = with_earlier(lost, [("night-1", then())])
     assert (found.outcome, found.beside, found.error_kind) == (FAILED, "no route", "")
@@ -95,11 +95,11 @@ def test_what_could_not_be_judged_now_is_told_beside_the_failure():
     assert (flaky.outcome, flaky.error_kind) == (Outcome.ERROR, "node-unreachable")
 
 
-def test_what_passed_only_when_it_ran_again_is_flaky():
+def test_an_item_that_passed_only_when_it_ran_again_is_flaky():
     assert with_earlier(now(), [("night-1", then(Outcome.FLAKY))]).outcome is Outcome.FLAKY
 
 
-def test_what_is_wrong_now_as_it_was_then_is_told_once():
+def test_the_same_failure_now_and_earlier_is_reported_once():
     failed = now(FAILED, LOW, reason="358 Gb/s, limit 372")
     assert with_earlier(failed, [("night-1", then())]) == failed
     elsewhere = replace(LOW, points_at=(("n2", "mlx5_0"),))
@@ -153,7 +153,7 @@ def test_a_record_is_believed_only_where_no_evidence_shows_it():
 
 
 @pytest.mark.parametrize("outcome", [Outcome.BLOCKED, Outcome.NOT_RUN, Outcome.ERROR])
-def test_what_is_not_judged_now_keeps_its_failure(outcome):
+def test_an_item_that_is_not_judged_now_keeps_its_failure(outcome):
     passed = on_n1(answering(by_evidence=True))
     recorded = replace(passed, outcome=FAILED, reason="358 Gb/s")
     add = EarlierResults({"night-1": of_facts(surveyed(), {passed.id: recorded})})
@@ -162,7 +162,7 @@ def test_what_is_not_judged_now_keeps_its_failure(outcome):
     assert add(add(shut)) == add(shut)
 
 
-def test_what_was_taken_over_is_judged_there_and_once():
+def test_a_measurement_that_was_taken_over_is_judged_once():
     asked = (Question(READ, case()), Question(LIMITS, case(), 8388608))
     measured = item("a", questions=asked, by_evidence=True)
     add = EarlierResults({"night-1": of_facts(surveyed())})
@@ -203,7 +203,7 @@ def test_a_line_that_a_kernel_logged_then_counts_though_its_log_is_clean_now():
     assert found["n2"].reason.endswith("; now passed")
 
 
-def test_it_counts_also_if_the_log_cannot_be_read_now_or_was_not():
+def test_a_logged_fault_counts_also_if_the_log_is_not_read_now():
     for kept in ({"n2": CaseResult((), KernelLogUnread("no right"))}, {"n2": None}):
         found = closed(logs(kept), night=logs({"n2": reading("n2", XID)}))["n2"]
         assert found.outcome is FAILED
@@ -214,12 +214,12 @@ def test_a_log_that_could_not_be_read_then_is_read_now():
     assert closed(logs(), night=logs({"n2": lost})) == closed(logs())
 
 
-def test_the_same_line_read_again_is_told_once():
+def test_the_same_line_read_again_is_reported_once():
     red = logs({"n2": reading("n2", XID)})
     assert closed(red, night=red) == closed(red)
 
 
-def test_what_ran_then_is_what_was_taken_over():
+def test_the_measurements_that_ran_then_are_those_taken_over():
     """A line from before the earlier run's survey counts if a measurement ran at its time."""
     ran = case("n2", "n1")
     asked = item("m", nodes=ran.nodes, questions=(Question(LIMITS, ran),))

@@ -1,4 +1,4 @@
-"""The items of the nodes' counters: unread is not run, and what proves nothing is an error."""
+"""The items of the nodes' counters: unread ones are not run, readings without proof an error."""
 
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ def output(count=0, boot=BOOT):
     )
 
 
-def said(node, role, count=0, at="12:00:00", boot=BOOT, **changes):
+def reading(node, role, count=0, at="12:00:00", boot=BOOT, **changes):
     argv = counters.reading(node, ASKED, cluster(*NODES)).argv
     started = f"2026-11-23T{at}+00:00"
     return replace(
@@ -50,8 +50,8 @@ def said(node, role, count=0, at="12:00:00", boot=BOOT, **changes):
 
 def window(node, count=0, *, first=0, start="12:00:00", end="13:00:00", boot=BOOT):
     return (
-        said(node, BEFORE, first, start, boot),
-        said(node, AFTER, count, end, boot),
+        reading(node, BEFORE, first, start, boot),
+        reading(node, AFTER, count, end, boot),
     )
 
 
@@ -95,7 +95,7 @@ def test_growth_rejects_the_run_and_has_its_cause():
     assert (cause.where.node, cause.where.device) == ("n2", "mlx5_0")
 
 
-INTERRUPTED = (window("n2")[0], said("n2", Role.COUNTERS_BETWEEN))
+INTERRUPTED = (window("n2")[0], reading("n2", Role.COUNTERS_BETWEEN))
 
 
 @pytest.mark.parametrize(
@@ -117,31 +117,37 @@ PROVE_NOTHING = {
     "another node's": (window("n1"), "the output of another command"),
     "the next node's": (window("n3"), "the output of another command"),
     "no start": (
-        (said("n2", Role.COUNTERS_BETWEEN), said("n2", AFTER, at="13:00:00")),
+        (reading("n2", Role.COUNTERS_BETWEEN), reading("n2", AFTER, at="13:00:00")),
         "the output of another command",
     ),
-    "two ends": ((*window("n2"), said("n2", AFTER)), "the output of another command"),
+    "two ends": ((*window("n2"), reading("n2", AFTER)), "the output of another command"),
     "roles": (tuple(reversed(window("n2"))), "the output of another command"),
     "command": (
-        (said("n2", BEFORE), said("n2", AFTER, argv=("cat", "x"))), "the output of another command",
+        (reading("n2", BEFORE), reading("n2", AFTER, argv=("cat", "x"))),
+        "the output of another command",
     ),
     "cut off": (
-        (said("n2", BEFORE), said("n2", AFTER, at="13:00:00", error="command-timed-out")),
+        (reading("n2", BEFORE), reading("n2", AFTER, at="13:00:00", error="command-timed-out")),
         "ended with command-timed-out",
     ),
     "reboot": (window("n2", boot=BOOT)[:1] + window("n2", boot=OTHER_BOOT)[1:], "was rebooted"),
     "other boot": (window("n2", boot=OTHER_BOOT), "of another node, or of another boot"),
-    "no boot": ((said("n2", BEFORE, boot="x"), said("n2", AFTER)), "boot id is not known"),
+    "no boot": ((reading("n2", BEFORE, boot="x"), reading("n2", AFTER)), "boot id is not known"),
     "just before": (
-        (said("n2", BEFORE), said("n2", Role.COUNTERS_BETWEEN, at="11:59:59.500"), window("n2")[1]),
+        (
+            reading("n2", BEFORE),
+            reading("n2", Role.COUNTERS_BETWEEN, at="11:59:59.500"),
+            window("n2")[1],
+        ),
         "not later than the one before it",
     ),
     "earlier end": (window("n2", end="11:00:00"), "not later than the one before it"),
-    "no time": ((said("n2", BEFORE, started_at=""), said("n2", AFTER)), "is not known"),
+    "no time": ((reading("n2", BEFORE, started_at=""), reading("n2", AFTER)), "is not known"),
     "no offset": (
-        (said("n2", BEFORE, started_at="2026-11-23T11:00:00"), said("n2", AFTER)), "not later",
+        (reading("n2", BEFORE, started_at="2026-11-23T11:00:00"), reading("n2", AFTER)),
+        "not later",
     ),
-    "nothing": ((said("n2", BEFORE, stdout=""), said("n2", AFTER)), "boot id is not known"),
+    "nothing": ((reading("n2", BEFORE, stdout=""), reading("n2", AFTER)), "boot id is not known"),
     "went back": (window("n2", 3, first=4), "went back from 4 to 3"),
 }  # fmt: skip
 
@@ -184,7 +190,7 @@ def test_a_node_that_cannot_be_reached_is_an_error_of_that_kind():
     assert (item.outcome, item.error_kind) == (Outcome.ERROR, "node-unreachable")
 
 
-def test_what_to_do_about_an_error_is_kept():
+def test_the_remedy_of_an_error_is_kept():
     item = of_n2((), error=NodeUnreachable("no route", remedy="see: ip route"))
     assert (item.error_where, item.remedy) == ("n2", "see: ip route")
 
@@ -192,7 +198,7 @@ def test_what_to_do_about_an_error_is_kept():
 MARKS = (KernelMark("n2", "run-1", BOOT, "10"),)
 
 
-def test_what_an_earlier_run_counted_counts():
+def test_growth_in_an_earlier_run_counts():
     earlier = window("n2", 4, start="09:00:00", end="10:00:00")
     own = window("n2", 4, first=4)
     item = of_n2(earlier, own, marks=MARKS)
@@ -200,7 +206,7 @@ def test_what_an_earlier_run_counted_counts():
     assert "an earlier run" in item.reason
 
 
-def test_growth_between_two_runs_is_of_nobody():
+def test_growth_between_two_runs_does_not_count():
     earlier = window("n2", 0, start="09:00:00", end="10:00:00")
     assert of_n2(earlier, window("n2", 7, first=7), marks=MARKS).outcome is Outcome.PASSED
 
@@ -212,24 +218,24 @@ def test_growth_since_the_start_of_an_interrupted_run_is_an_error():
     assert of_n2(earlier, window("n2"), marks=MARKS).outcome is Outcome.PASSED
 
 
-def test_a_reboot_between_two_runs_is_told_and_accepted():
+def test_a_reboot_between_two_runs_is_reported_and_accepted():
     earlier = window("n2", start="09:00:00", boot=OTHER_BOOT)[:1]
     item = of_n2(earlier, window("n2"), marks=MARKS)
     assert item.outcome is Outcome.MARGINAL
     assert "counted in 1 earlier runs is lost" in item.reason
 
 
-def test_growth_of_several_runs_is_told_in_their_order():
+def test_growth_of_several_runs_is_reported_in_their_order():
     first = window("n2", 1, start="08:00:00", end="08:30:00")
     second = window("n2", 3, first=1, start="09:00:00", end="11:00:00")
     marks = (*MARKS, KernelMark("n2", "run-2", BOOT, "11"))
-    said = of_n2(first, second, window("n2", 7, first=3), marks=marks).reason
-    of_runs = [said.index(f" in {hours} h of ") for hours in ("0.50", "2.00", "1.00")]
+    reason = of_n2(first, second, window("n2", 7, first=3), marks=marks).reason
+    of_runs = [reason.index(f" in {hours} h of ") for hours in ("0.50", "2.00", "1.00")]
     assert of_runs == sorted(of_runs)
-    assert said.count("an earlier run") == 2
+    assert reason.count("an earlier run") == 2
 
 
-def test_a_reboot_during_an_earlier_run_is_told_and_accepted():
+def test_a_reboot_during_an_earlier_run_is_reported_and_accepted():
     """That run was incomplete because of it; what it measured before is taken over."""
     early = {"start": "09:00:00", "end": "10:00:00"}
     earlier = window("n2", **early, boot=OTHER_BOOT)[:1] + window("n2", **early)[1:]
@@ -286,7 +292,7 @@ def test_a_rate_is_that_of_an_hour(each, outcome):
     assert of_n2(window("n2", each), platform=hourly).outcome is outcome
 
 
-def test_an_uptime_that_stood_still_tells_no_time():
+def test_an_uptime_that_stood_still_shows_no_time():
     before, after = window("n2")
     run = (with_uptime(before, "5000.00"), with_uptime(after, "5000.00"))
     assert of_n2(run).outcome is Outcome.PASSED
@@ -300,15 +306,15 @@ def test_an_uptime_that_went_back_is_that_of_a_new_container():
 
 def test_a_device_has_the_names_by_which_tools_show_it(monkeypatch):
     """A GPU whose bus is not known has only its number."""
-    told = []
-    monkeypatch.setattr(growth, "judged", lambda found, _: told.append(found) or ((), None))
+    judged = []
+    monkeypatch.setattr(growth, "judged", lambda found, _: judged.append(found) or ((), None))
     gpus = tuple(
         GpuFacts(index=n, model="H200", bus_id=bus, memory_mib=1)
         for n, bus in ((2, "0000:4e:00.0"), (0, ""))
     )
     found = {"n2": NodeFacts("n2", boot_id=BOOT, gpus=gpus)}
     items(platform=replace(ASKED, gpus=Gpus("nvidia", "H200", 3, 1)), found=found)
-    assert told[1].names == {
+    assert judged[1].names == {
         "mlx5_0": ("mlx5_0",),
         "gpu0": ("gpu0",),
         "gpu1": ("gpu1",),

@@ -1,4 +1,4 @@
-"""The items of the kernels' logs: what is not read is not run, what is unread or lost an error."""
+"""The items of the kernels' logs: not attempted is not run, unreadable or lost is an error."""
 
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -47,9 +47,9 @@ def facts(node, **changes):
 
 def reading(node, *texts, first=10, boot=BOOT, **changes):
     lines = [f"6,{first + n},{n}000000,-;{text}" for n, text in enumerate(("the mark", *texts))]
-    said = "\n".join([f"boot_id {boot}", *lines, END, END, "uptime 100.00 1.0", ""])
+    output = "\n".join([f"boot_id {boot}", *lines, END, END, "uptime 100.00 1.0", ""])
     made = Transcript(
-        node, log.reading_argv("/", 10), 0, said, "", 1.0, "2026-11-23T12:00:00.000+00:00"
+        node, log.reading_argv("/", 10), 0, output, "", 1.0, "2026-11-23T12:00:00.000+00:00"
     )
     return CaseResult(((replace(made, **changes),),))
 
@@ -82,17 +82,17 @@ def test_a_platform_that_does_not_ask_has_no_such_item():
 
 
 def test_a_healthy_run_is_accepted_with_an_item_of_each_node():
-    said = verdict()
-    assert (said.verdict, said.counts.planned, said.counts.passed) == ("accepted", 6, 6)
+    result = verdict()
+    assert (result.verdict, result.counts.planned, result.counts.passed) == ("accepted", 6, 6)
     assert {item.id for item in items().values()} == {
         f"kernel::kernel_log[{node}]" for node in NODES
     }
 
 
 def test_a_fault_rejects_the_run_and_is_its_cause():
-    said = verdict(kept={"n2": reading("n2", "fine", XID)})
-    assert (said.verdict, said.counts.failed) == ("rejected", 1)
-    (cause,) = said.causes
+    result = verdict(kept={"n2": reading("n2", "fine", XID)})
+    assert (result.verdict, result.counts.failed) == ("rejected", 1)
+    (cause,) = result.causes
     assert (cause.cause, cause.where.node, cause.where.device) == ("gpu-xid", "n2", "gpu3")
     assert cause.evidence == ("kernel::kernel_log[n2]",)
 
@@ -107,29 +107,29 @@ def signed(level, *faults, **changes):
 
 
 def test_a_fault_from_before_the_run_rejects_a_sign_off_alone():
-    said = signed("signoff", OLD)
-    assert (said.verdict, said.counts.failed) == ("rejected", 1)
-    (cause,) = said.causes
+    result = signed("signoff", OLD)
+    assert (result.verdict, result.counts.failed) == ("rejected", 1)
+    (cause,) = result.causes
     assert (cause.cause, cause.where.node, cause.where.device) == (
         "faults-before-run", "n2", "gpu3",
     )  # fmt: skip
-    said = signed("nightly", OLD)
-    assert (said.verdict, said.counts.marginal, said.causes) == ("accepted", 1, ())
-    (note,) = [one for one in said.notes if "before the run" in one]
+    result = signed("nightly", OLD)
+    assert (result.verdict, result.counts.marginal, result.causes) == ("accepted", 1, ())
+    (note,) = [one for one in result.notes if "before the run" in one]
     assert "Xid 79 at gpu3, 2 lines (n2)" in note
 
 
 def test_a_fault_of_the_runs_that_this_one_carries_on_is_not_from_before():
     later = LoggedFault(f"3,11,4000000,-;{XID}", 1)
-    said = signed("signoff", later)
-    assert (said.counts.failed, said.counts.error, said.causes) == (0, 0, ())
+    result = signed("signoff", later)
+    assert (result.counts.failed, result.counts.error, result.causes) == (0, 0, ())
 
 
 def test_faults_that_are_not_known_or_masked_are_an_error():
     hidden = LoggedFault(OLD.line.replace("NVRM: Xid", MASK), 1)
     for faults, missing in (((), {"kernel_faults": "it did not ask for it"}), ((hidden,), {})):
-        said = signed("signoff", *faults, missing=missing)
-        assert (said.verdict, said.counts.error) == ("incomplete", 1)
+        result = signed("signoff", *faults, missing=missing)
+        assert (result.verdict, result.counts.error) == ("incomplete", 1)
 
 
 def test_a_node_that_checks_itself_has_an_item_of_its_log_since_boot():
@@ -148,7 +148,7 @@ def test_a_node_that_checks_itself_has_an_item_of_its_log_since_boot():
 
 
 def test_a_line_whose_words_were_called_a_secret_is_an_error_and_hides_no_fault():
-    """``environment: {SITE_TOKEN: "NVRM: Xid"}`` would else make the log of a broken GPU clean."""
+    """Otherwise ``environment: {SITE_TOKEN: "NVRM: Xid"}`` would hide faults of a broken GPU."""
     mask = Mask()
     mask.know({"SITE_TOKEN": "NVRM: Xid"})
     hidden = mask.text(XID)
@@ -190,14 +190,14 @@ def test_a_sampler_of_many_measurements_does_not_lengthen_them():
 
 
 def test_a_note_is_accepted_and_counted():
-    said = verdict(kept={"n2": reading("n2", XID.replace("79", "45"))})
-    assert (said.verdict, said.counts.marginal) == ("accepted", 1)
+    result = verdict(kept={"n2": reading("n2", XID.replace("79", "45"))})
+    assert (result.verdict, result.counts.marginal) == ("accepted", 1)
 
 
-def test_what_was_not_read_is_not_run_and_never_passed():
+def test_a_log_that_was_not_read_is_not_run_and_never_passed():
     """After Ctrl-C or a crash there is no reading, whatever the records say."""
-    said = verdict(kept={"n2": None})
-    assert (said.verdict, said.counts.not_run, said.counts.passed) == ("incomplete", 1, 5)
+    result = verdict(kept={"n2": None})
+    assert (result.verdict, result.counts.not_run, result.counts.passed) == ("incomplete", 1, 5)
     item = items(kept={"n2": None})["n2"]
     assert (item.outcome, item.by_evidence, item.questions) == (Outcome.NOT_RUN, False, ())
 
@@ -216,12 +216,12 @@ def test_what_was_not_read_is_not_run_and_never_passed():
         (reading("n2", stdout=""), "kernel-log-unread", "not read to its end"),
     ],
 )
-def test_what_could_not_be_read_is_an_error(kept, kind, words):
+def test_a_log_that_could_not_be_read_is_an_error(kept, kind, words):
     item = items(kept={"n2": kept})["n2"]
     assert (item.outcome, item.error_kind) == (Outcome.ERROR, kind)
     assert words in item.reason
-    said = verdict(kept={"n2": kept})
-    assert (said.verdict, said.counts.error) == ("incomplete", 1)
+    result = verdict(kept={"n2": kept})
+    assert (result.verdict, result.counts.error) == ("incomplete", 1)
 
 
 def test_an_unread_log_is_a_cause_and_says_which_right_is_missing():
@@ -248,7 +248,7 @@ def test_a_start_that_is_not_known_is_an_error(found, kind):
     assert (item.outcome, item.error_kind) == (Outcome.ERROR, kind)
 
 
-def test_the_items_are_made_anew_and_not_believed():
+def test_the_items_are_made_again_and_recorded_ones_are_not_used():
     found = results(kept={"n2": reading("n2", XID)})
     honest = decision.decide(run_plan(found.records), found)
     (bad,) = (item for item in made_of(found) if item.outcome is Outcome.FAILED)
@@ -285,7 +285,7 @@ def test_a_reading_that_begins_at_this_run_leaves_out_what_it_carries_on():
     assert (item.outcome, "another command" in item.reason) == (Outcome.ERROR, True)
 
 
-def test_a_reboot_between_two_runs_is_a_gap_that_is_told():
+def test_a_reboot_between_two_runs_is_a_gap_that_is_reported():
     item = items(marks=(mark("5", boot=OTHER_BOOT),))["n2"]
     assert item.outcome is Outcome.MARGINAL
     assert "in run-0 is lost: the node was rebooted since" in item.reason

@@ -40,7 +40,7 @@ def run(*items, causes=(), only=(), partners=(), verdict=Verdict.REJECTED, name=
     part = LevelPart(nodes, only=only, partners=partners) if only else None
     plan = RunPlan(2, name, Evidence.HARDWARE, "smoke", None, (), "1", part=part)
     records = {one.id: one for one in items}
-    told = RunVerdict(
+    decided = RunVerdict(
         run_id=name,
         cluster="c",
         platform="p",
@@ -52,7 +52,7 @@ def run(*items, causes=(), only=(), partners=(), verdict=Verdict.REJECTED, name=
         not_applicable={},
         causes=causes,
     )
-    return DecidedRun(plan, told, records)
+    return DecidedRun(plan, decided, records)
 
 
 def test_all_nodes_of_a_run_without_a_fault_are_good():
@@ -67,7 +67,7 @@ def test_a_node_that_is_named_or_left_open_is_in_doubt():
     assert good(run(*items, causes=[cause("", "pair[a:b]", name="x")]), ()) == ("c",)
 
 
-def test_what_the_node_to_qualify_takes_part_in_says_nothing_of_its_partners():
+def test_items_of_the_node_to_qualify_do_not_count_against_its_partners():
     items = (own("a"), own("b"), own("c"), pair("a", "b", Outcome.FAILED))
     assert good(run(*items, causes=[cause("a", "pair[a:b]")]), ("a",)) == ("b", "c")
     assert good(run(*items), ("a",)) == ("b", "c")
@@ -79,9 +79,9 @@ def test_what_the_node_to_qualify_takes_part_in_says_nothing_of_its_partners():
     "outcome", [Outcome.FAILED, Outcome.ERROR, Outcome.BLOCKED, Outcome.NOT_RUN, Outcome.FLAKY]
 )
 def test_a_node_is_in_doubt_by_an_item_of_its_own(outcome):
-    told = doubts(run(own("a"), own("b", outcome)), ())
-    assert set(told) == {"b"}
-    assert "own[b] is" in told["b"]
+    reasons = doubts(run(own("a"), own("b", outcome)), ())
+    assert set(reasons) == {"b"}
+    assert "own[b] is" in reasons["b"]
 
 
 def test_a_failure_without_a_cause_leaves_its_nodes_in_doubt():
@@ -105,7 +105,7 @@ def test_an_item_of_no_node_says_nothing_of_any(outcome):
     assert doubts(run(own("a"), fabric), ()) == {}
 
 
-def test_no_more_is_known_of_the_node_to_qualify():
+def test_the_node_to_qualify_is_left_out_of_the_doubts():
     assert doubts(run(own("a", Outcome.FAILED)), ("a",)) == {}
 
 
@@ -136,7 +136,7 @@ def test_a_partner_that_was_good_may_be_measured_with():
     refuse_doubtful_partners([run(*SIGNED, causes=CAUSES), again("a", "b", "d")])
 
 
-def test_a_partner_that_was_not_is_refused():
+def test_a_partner_that_was_not_good_is_refused():
     with pytest.raises(BadInput, match=r"has measured a with c, which .* named by slow-node"):
         refuse_doubtful_partners([run(*SIGNED, causes=CAUSES), again("a", "b", "c")])
     with pytest.raises(BadInput, match=r"with x, which .* passed nothing by itself"):

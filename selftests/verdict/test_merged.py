@@ -24,14 +24,14 @@ def at(name, began, ended="", **more):
     return replace(one, plan=replace(one.plan, began=began, ended=ended or began))
 
 
-def test_items_of_all_runs_lowest_rung_first():
+def test_items_of_all_runs_are_merged_lowest_rung_first():
     found = assemble([run("r1", 1, pair("a", "b"), fact("a")), run("r2", 2, fact("b"))])
     assert list(found.records) == [ITEM.format("a"), ITEM.format("b"), PAIR.format("a:b")]
     assert found.part_of[ITEM.format("b")] == 1
     assert [part.run_id for part in found.parts] == ["r1", "r2"]
 
 
-def test_it_tells_what_each_run_measured_and_who_ran_it():
+def test_the_merged_run_lists_what_each_run_measured_and_who_ran_it():
     whole, again = run("r1", 1), run("r2", 2, only=("a",), no_gates=True)
     whole = replace(whole, plan=replace(whole.plan, operator="M. Ohm"))
     one, two = assemble([whole, again]).parts
@@ -48,12 +48,12 @@ def test_an_item_that_no_test_made_is_left_out(other):
 
 
 def test_an_item_that_two_runs_have_measured_is_refused_by_name():
-    with pytest.raises(BadInput, match=r"r2: has measured .*\[a\], and r1 has too") as told:
+    with pytest.raises(BadInput, match=r"r2: has measured .*\[a\], and r1 has too") as error:
         assemble([run("r1", 1, fact("a")), run("r2", 2, fact("a", Outcome.FAILED))])
-    assert told.value.remedy.endswith("only a run with --only replaces a measurement")
+    assert error.value.remedy.endswith("only a run with --only replaces a measurement")
 
 
-def test_what_one_run_did_not_come_to_is_taken_from_the_other():
+def test_an_item_that_one_run_did_not_reach_is_taken_from_the_other():
     other = run("r2", 2, fact("a"))
     found = assemble([run("r1", 1, fact("a", Outcome.NOT_RUN)), other])
     assert found.records[ITEM.format("a")].outcome is Outcome.PASSED
@@ -93,10 +93,10 @@ def test_a_run_without_its_times_is_refused(field):
         ("x" * 50, f"'{'x' * 40}' is not a time"),
     ],
 )
-def test_what_is_no_time_with_its_offset_is_refused(text, what):
-    with pytest.raises(BadInput) as told:
+def test_a_text_that_is_no_time_with_an_offset_is_refused(text, what):
+    with pytest.raises(BadInput) as error:
         assemble([at("r1", text)])
-    assert told.value.what == what
+    assert error.value.what == what
 
 
 # --- measured again ---
@@ -111,23 +111,23 @@ def test_a_later_run_of_a_node_replaces_what_the_earlier_one_measured_of_it():
         ITEM.format("b"): Outcome.PASSED,
         PAIR.format("a:b"): Outcome.MARGINAL,
     }
-    (told,) = found.parts[1].replaces
-    assert (told.node, told.run, told.ended) == ("a", "r1", first.plan.ended)
-    assert told.before == {"failed": 1, "passed": 1}
-    assert told.reason == "odd"
-    assert told.now == {"marginal": 1, "passed": 1}
+    (replaced,) = found.parts[1].replaces
+    assert (replaced.node, replaced.run, replaced.ended) == ("a", "r1", first.plan.ended)
+    assert replaced.before == {"failed": 1, "passed": 1}
+    assert replaced.reason == "odd"
+    assert replaced.now == {"marginal": 1, "passed": 1}
     (line,) = history.measured_again(found.parts)
     assert line.startswith("a: 1 failed, 1 passed (odd) in r1, ended 2026-11-24")
     assert "1 marginal, 1 passed in r2, begun 2026-11-24T02" in line
 
 
-def test_it_cannot_replace_what_is_not_about_its_nodes():
+def test_a_later_run_replaces_only_items_about_its_nodes():
     first = run("r1", 1, fact("b", Outcome.FAILED))
     with pytest.raises(BadInput, match="has measured"):
         assemble([first, run("r2", 2, fact("b"), only=("a",))])
 
 
-def test_what_it_did_not_measure_stays_as_it_was():
+def test_items_that_the_later_run_did_not_measure_stay():
     first = run("r1", 1, fact("a", Outcome.FAILED), pair("a", "b", Outcome.FAILED))
     again = run("r2", 2, fact("a"), pair("a", "b", Outcome.NOT_RUN), only=("a",))
     assert assemble([first, again]).records[PAIR.format("a:b")].outcome is Outcome.FAILED
@@ -148,8 +148,8 @@ def test_a_run_that_began_as_the_earlier_one_ended_is_later():
     assert found.records[ITEM.format("a")].outcome is Outcome.PASSED
 
 
-def test_each_node_that_was_measured_again_is_told_by_itself():
-    """Nothing of ``c`` was replaced; the first item of the worst outcome tells the reason."""
+def test_each_node_that_was_measured_again_is_reported_by_itself():
+    """Nothing of ``c`` was replaced; the reason is that of the first of the worst items."""
     first = run(
         "r1",
         1,
@@ -167,15 +167,15 @@ def test_each_node_that_was_measured_again_is_told_by_itself():
 
 
 def test_a_run_that_failed_stays_listed_however_often_its_node_is_measured_again():
-    """What a run replaces is told of each run that had measured it, with that one's reason."""
+    """Replaced results are listed for each run that had measured them, with its own reason."""
     runs = [
         run("r1", 1, fact("a", Outcome.FAILED, reason="odd"), pair("a", "b", Outcome.BLOCKED)),
         run("r2", 2, pair("a", "b", Outcome.FAILED, reason="slow"), only=("a",)),
         run("r3", 3, fact("a"), pair("a", "b"), only=("a",)),
     ]
     _, second, third = assemble(runs).parts
-    ((told,), (one, two)) = second.replaces, third.replaces
-    assert (told.run, told.before, told.now) == ("r1", {"blocked": 1}, {"failed": 1})
+    ((replaced,), (one, two)) = second.replaces, third.replaces
+    assert (replaced.run, replaced.before, replaced.now) == ("r1", {"blocked": 1}, {"failed": 1})
     assert (one.run, one.ended, one.before, one.reason) == (
         *("r1", runs[0].plan.ended),
         *({"failed": 1}, "odd"),
@@ -188,8 +188,8 @@ def test_a_run_that_failed_stays_listed_however_often_its_node_is_measured_again
 
 
 @pytest.mark.parametrize("again", [("a",), ("a", "b")])
-def test_a_node_that_was_behind_its_peers_is_told_with_what_was_measured_again(again):
-    """Its comparison is made anew of all measurements, also if the later run has made none."""
+def test_a_node_that_was_behind_its_peers_is_reported_with_its_remeasurements(again):
+    """The comparison is made again from all measurements, even if the later run made none."""
 
     def compared(node, outcome, **more):
         return item(behind_peers.ITEMS.item_id(node), outcome, nodes=(node,), **more)
@@ -198,19 +198,19 @@ def test_a_node_that_was_behind_its_peers_is_told_with_what_was_measured_again(a
     first = run("r1", 1, fact("a"), behind, compared("b", Outcome.PASSED), pair("a", "b"))
     later = run("r2", 2, fact("a"), *(compared(n, Outcome.PASSED) for n in again), only=("a",))
     found = assemble([first, later])
-    (told,) = found.parts[1].replaces
-    assert (told.before, told.reason) == ({"failed": 1, "passed": 1}, "40 % behind")
-    assert told.now == {"passed": 2}
+    (replaced,) = found.parts[1].replaces
+    assert (replaced.before, replaced.reason) == ({"failed": 1, "passed": 1}, "40 % behind")
+    assert replaced.now == {"passed": 2}
     assert not [name for name in found.records if name.startswith("peers::")]
-    (told,) = assemble([first, run("r2", 2, fact("a"), only=("a",))]).parts[1].replaces
-    assert (told.before, told.now) == ({"failed": 1, "passed": 1}, {"passed": 1})
+    (replaced,) = assemble([first, run("r2", 2, fact("a"), only=("a",))]).parts[1].replaces
+    assert (replaced.before, replaced.now) == ({"failed": 1, "passed": 1}, {"passed": 1})
 
 
 @pytest.mark.parametrize(("length", "shown"), [(160, "x" * 160), (161, "x" * 159 + "…")])
 def test_a_long_reason_is_shortened(length, shown):
     first = run("r1", 1, fact("a", Outcome.FAILED, reason="x" * length))
-    (told,) = assemble([first, run("r2", 2, fact("a"), only=("a",))]).parts[1].replaces
-    assert told.reason == shown
+    (replaced,) = assemble([first, run("r2", 2, fact("a"), only=("a",))]).parts[1].replaces
+    assert replaced.reason == shown
 
 
 def test_the_latest_of_two_later_runs_counts():
@@ -246,12 +246,12 @@ def test_runs_of_two_machines_of_one_name_are_not_one_run():
     ):
         with pytest.raises(
             BadInput, match=r"three: has another machine as a than .*: node"
-        ) as told:
+        ) as error:
             assemble(parts)
-        assert told.value.remedy == "measure it again with --only a"
+        assert error.value.remedy == "measure it again with --only a"
 
 
-def test_what_another_machine_passed_was_not_run_by_the_one_that_took_its_place():
+def test_passes_of_a_former_machine_count_as_not_run():
     old = [fact("a"), fact("b"), pair("a", "b"), pair("a", "c"), pair("b", "c")]
     bad = pair("c", "a", Outcome.FAILED)
     first = run("one", 1, *old, bad, found={"a": machine("a", "1"), "b": machine("b", "2")})

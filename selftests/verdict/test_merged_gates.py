@@ -1,4 +1,4 @@
-"""Gates that what another run found closes or opens in a merged run."""
+"""Gates of a merged run, which the results of the other runs close or open."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def records_of(*parts):
     ("below", "reason"),
     [("a", ITEM.format("a")), ("ab", f"{ITEM.format('a')} and 1 more")],
 )
-def test_what_passed_above_a_failure_that_another_run_found_is_blocked(below, reason):
+def test_an_item_that_passed_above_a_failure_of_another_run_is_blocked(below, reason):
     """The order of the runs does not matter."""
     passed = pair("a", "b", by_evidence=True, questions=asked(LIMITS), judgements=(judgement(),))
     failed = [fact(node, Outcome.FAILED) for node in below]
@@ -38,8 +38,8 @@ def test_what_passed_above_a_failure_that_another_run_found_is_blocked(below, re
         (run("r1", 1, *failed), run("r2", 2, passed)),
         (run("r1", 1, passed), run("r2", 2, *failed)),
     ):
-        told = records_of(*runs)[passed.id]
-        assert told == replace(
+        item = records_of(*runs)[passed.id]
+        assert item == replace(
             passed,
             outcome=Outcome.BLOCKED,
             reason=f"blocked by {reason}",
@@ -77,7 +77,7 @@ def test_a_failure_of_a_node_on_a_lower_rung_closes_the_gate(outcome, kinds):
         "no failure",
     ],
 )
-def test_what_another_run_found_elsewhere_closes_no_gate(other):
+def test_a_failure_of_another_run_on_other_nodes_closes_no_gate(other):
     found = records_of(run("r1", 1, other), run("r2", 2, pair("a", "b")))
     assert found[PAIR.format("a:b")].outcome is Outcome.PASSED
 
@@ -119,23 +119,23 @@ def test_a_run_without_gates_keeps_what_it_measured_behind_them():
     assert found[PAIR.format("a:b")].outcome is Outcome.PASSED
 
 
-def test_what_was_blocked_by_what_passes_now_has_not_been_run():
+def test_an_item_whose_blockers_pass_now_has_not_been_run():
     stuck = pair("a", "b", Outcome.BLOCKED, blocked_by=(ITEM.format("a"),))
     first = run("r1", 1, fact("a", Outcome.FAILED), fact("b"), stuck)
     found = records_of(first, run("r2", 2, fact("a"), only=("a",)))
-    told = found[PAIR.format("a:b")]
-    assert told.outcome is Outcome.NOT_RUN
-    assert not told.blocked_by
-    assert told.reason == "it was blocked, and was not measured when its gate had opened"
+    item = found[PAIR.format("a:b")]
+    assert item.outcome is Outcome.NOT_RUN
+    assert not item.blocked_by
+    assert item.reason == "it was blocked, and was not measured when its gate had opened"
     found = records_of(first, run("r2", 2, fact("a", Outcome.ERROR), only=("a",)))
     assert found[PAIR.format("a:b")].outcome is Outcome.BLOCKED
 
 
-def blocked(*names, told="", **more):
-    """The pair a:b behind items of these nodes; ``told`` is what its reason says after them."""
+def blocked(*names, suffix="", **more):
+    """The pair a:b behind items of these nodes; ``suffix`` is the rest of its reason."""
     ids = tuple(ITEM.format(name) for name in names)
     rest = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
-    reason = f"blocked by {ids[0]}{rest}{told}"
+    reason = f"blocked by {ids[0]}{rest}{suffix}"
     return pair("a", "b", Outcome.BLOCKED, blocked_by=ids, reason=reason, **more)
 
 
@@ -153,9 +153,9 @@ RIGHT = "; its results are right"
         ({}, {"a": Outcome.FAILED, "b": Outcome.PASSED}, "ba", "a"),
     ],
 )
-def test_a_blocked_item_names_what_blocks_it_by_now(own, other, before, now):
+def test_a_blocked_item_names_its_current_blockers(own, other, before, now):
     """Once each, and nothing that has passed since."""
-    checked = {"questions": asked(CORRECT), "judgements": (judgement(),), "told": RIGHT}
+    checked = {"questions": asked(CORRECT), "judgements": (judgement(),), "suffix": RIGHT}
     stuck = blocked(*before, **checked)
     runs = [
         run(name, hour, *more, *(fact(node, outcome) for node, outcome in items.items()))
@@ -164,11 +164,11 @@ def test_a_blocked_item_names_what_blocks_it_by_now(own, other, before, now):
     assert records_of(*runs)[stuck.id] == blocked(*now, **checked)
 
 
-def test_what_opens_keeps_nothing_of_the_check_of_its_results():
+def test_an_item_whose_gate_opens_loses_the_check_of_its_results():
     """Its results could not be checked behind the gate: that error is no result of this run."""
     stuck = blocked(
         "a",
-        told="; whether its results are right is unknown: no route",
+        suffix="; whether its results are right is unknown: no route",
         questions=asked(CORRECT),
         judgements=(judgement(),),
         error_kind="node-unreachable",

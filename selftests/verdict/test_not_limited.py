@@ -1,4 +1,4 @@
-"""What is possible and not in the platform file is named in every report."""
+"""A possible test that the platform file does not limit is named in every report."""
 
 import json
 from dataclasses import replace
@@ -51,7 +51,7 @@ def taken_out(platform=HOMELAB):
 
 
 def answered(platform, name="signoff"):
-    """A record that answers each demand of the level."""
+    """A record that answers each required check of the level."""
     scope = DemandInputs(platform, DECLARED, level(platform, DECLARED, name))
     return {
         str(number): item(
@@ -62,15 +62,15 @@ def answered(platform, name="signoff"):
     }  # fmt: skip
 
 
-def said(platform=None, tests=TESTS, name="signoff", drop=0):
+def decided(platform=None, tests=TESTS, name="signoff", drop=0):
     platform = platform or taken_out()
     records = dict(list(answered(platform, name).items())[drop:])
     run = RunPlan(2, "run-1", "simulated", name, None, tuple(records), "0", tests, DIRECTED)
     return decide(run, RunResults(records, FOUND, platform, DECLARED))
 
 
-def test_what_was_deleted_is_named_and_the_rest_of_the_verdict_is_its_own():
-    verdict = said()
+def test_a_deleted_limit_is_named_and_the_rest_of_the_verdict_is_unchanged():
+    verdict = decided()
     assert verdict.verdict == "accepted"
     assert verdict.not_limited == TAKEN
     assert json.loads(json.dumps(verdict.to_json()))["not_limited"] == list(TAKEN)
@@ -78,14 +78,14 @@ def test_what_was_deleted_is_named_and_the_rest_of_the_verdict_is_its_own():
 
 
 def test_a_platform_file_that_speaks_of_every_test_has_nothing_to_name():
-    verdict = said(HOMELAB)
+    verdict = decided(HOMELAB)
     assert verdict.not_limited == ()
     assert verdict.excluded == ""
 
 
-def test_it_makes_no_run_accepted_that_was_not():
-    """A demanded item without an answer is "not run", whatever else is listed."""
-    verdict = said(drop=1)
+def test_a_missing_limit_makes_no_run_accepted():
+    """A required check without an answer is "not run", whatever else is listed."""
+    verdict = decided(drop=1)
     assert (verdict.verdict, verdict.counts.not_run) == ("incomplete", 1)
     assert verdict.not_limited == TAKEN
 
@@ -94,25 +94,25 @@ def test_a_declared_measurement_that_its_level_leaves_out_is_what_it_was():
     one = HOMELAB.measurements["host_read_latency"]
     later = replace(one, extents={k: v for k, v in one.extents.items() if k != "smoke"})
     platform = replace(HOMELAB, measurements={**HOMELAB.measurements, later.name: later})
-    verdict = said(platform, name="smoke")
+    verdict = decided(platform, name="smoke")
     assert verdict.not_limited == ()
     assert verdict.not_applicable[later.name].startswith("measured only at level ")
 
 
 def test_hardware_that_is_lacking_is_the_reason_where_the_file_gives_none():
     silent = replace(HOMELAB, not_applicable={})
-    verdict = said(silent)
+    verdict = decided(silent)
     assert verdict.not_applicable["gpu_count"] == "the platform declares no GPU"
     assert "gpu_count" not in verdict.not_limited
     assert HOMELAB.not_applicable["nvme_count"]
     assert "nvme_count" in verdict.not_limited
     ruled = replace(silent, not_applicable={"gpu_count": "sold last week"})
-    assert said(ruled).not_applicable["gpu_count"] == "sold last week"
+    assert decided(ruled).not_applicable["gpu_count"] == "sold last week"
 
 
 def test_a_run_that_kept_no_list_of_its_tests_says_nothing_else():
     """A bundle made before the list was kept gives the same bytes."""
-    verdict = said(tests=())
+    verdict = decided(tests=())
     assert verdict.not_limited is None
     assert "not_limited" not in verdict.to_json()
     assert verdict.excluded == ""
@@ -134,7 +134,7 @@ class Screen:
 
 @pytest.fixture(params=["nightly", "signoff"])
 def verdict(request):
-    return said(name=request.param)
+    return decided(name=request.param)
 
 
 def due(verdict):
@@ -142,13 +142,13 @@ def due(verdict):
     return signed + LIST
 
 
-def test_the_last_screen_names_it(verdict, tmp_path):
+def test_the_last_screen_names_the_missing_limits(verdict, tmp_path):
     screen = Screen()
     terminal.summary(screen, verdict, {})
     assert f"\n{due(verdict)}\n" in screen.text
 
 
-def test_the_first_screen_of_the_html_report_names_it(verdict, tmp_path):
+def test_the_first_screen_of_the_html_report_names_the_missing_limits(verdict, tmp_path):
     settings = RunSettings(DECLARED, HOMELAB, level(HOMELAB, DECLARED, verdict.level))
     store = SimpleNamespace(folder=tmp_path)
     plan = RunPlan(2, "run-1", "simulated", verdict.level, None, (), "0")
@@ -159,7 +159,7 @@ def test_the_first_screen_of_the_html_report_names_it(verdict, tmp_path):
     assert "Not tested" not in html.content(run, settings, store, [], None, lines=of_items({}))
 
 
-def test_junit_and_allure_name_it(verdict, tmp_path):
+def test_junit_and_allure_name_the_missing_limits(verdict, tmp_path):
     now = datetime.now().astimezone()
     session = junit.SessionInfo(now, 1.0, "h", "simulated", verdict.excluded)
     text = junit.document(of_items({"a": item("a")}), session)

@@ -47,7 +47,7 @@ def test_counters_that_grew_since_an_earlier_check_have_a_cause():
     assert "in 1.00 h of the time since an earlier check" in one.records[0].reason
 
 
-def test_counters_that_stand_are_accepted():
+def test_counters_that_did_not_grow_are_accepted():
     one = found(NodeReading(FACTS, reading(up_s=4600.0), reading()))
     assert (one.verdict, one.causes, one.not_yet) == (Verdict.ACCEPTED, (), ())
 

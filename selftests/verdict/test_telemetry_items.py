@@ -1,4 +1,4 @@
-"""The items of the nodes' GPUs: what throttled is failed, what was not sampled is no pass."""
+"""The items of the nodes' GPUs: throttling fails them, and missing samples are no pass."""
 
 import tracemalloc
 from dataclasses import replace
@@ -65,16 +65,16 @@ def slow(*nodes, **changes):
 def causes(records, found):
     made = results(found, records={one.id: one for one in records})
     closed = {one.id: one for one in made_of(made)}
-    said = diagnose(replace(made, records={**made.records, **closed}))
-    return [(c.cause, c.where.node, c.where.device, len(c.explains)) for c in said]
+    found = diagnose(replace(made, records={**made.records, **closed}))
+    return [(c.cause, c.where.node, c.where.device, len(c.explains)) for c in found]
 
 
-def test_what_is_slow_with_a_throttled_gpu_has_one_cause():
+def test_a_slow_measurement_with_a_throttled_gpu_has_one_cause():
     records = [slow(ON_PAIR, "n1", "n2"), slow(ON_NODE, "n2", pairing="gpu3")]
     assert causes(records, HOT_PAIR) == [("gpu-throttled", "n2", "gpu3", 2)]
 
 
-def test_what_is_slow_elsewhere_has_a_cause_of_its_own():
+def test_a_slow_measurement_elsewhere_has_a_cause_of_its_own():
     records = [
         slow(
             ON_NODE,
@@ -129,7 +129,7 @@ def test_the_other_measurement_of_a_ratio_needs_its_samples_too(on):
     assert "run 1 of gpu_matrix_bf16[n1]" in found["n1"].reason
 
 
-def test_all_measurements_without_samples_are_told_together():
+def test_all_measurements_without_samples_are_reported_together():
     none = {
         case(ON_NODE, "n1"): CaseResult(((client("n1"),),)),
         case(ON_PAIR, "n1", "n2"): CaseResult(((client("n1"),),)),
@@ -139,7 +139,7 @@ def test_all_measurements_without_samples_are_told_together():
     assert both == f"{one}; and 1 more measurements without samples"
 
 
-def test_the_remedy_of_the_first_error_is_told_with_all():
+def test_the_remedy_of_the_first_error_is_reported_for_all():
     def text(boot):
         return f"{boot} no sample"
 
@@ -169,7 +169,7 @@ def test_every_repeat_is_judged():
 @pytest.mark.parametrize(
     "gone", [None, CaseResult((), NodeUnreachable("no route", where="n1"))], ids=["kept", "error"]
 )
-def test_without_any_measurement_it_is_not_run(gone):
+def test_the_item_of_a_node_without_measurements_is_not_run(gone):
     none = {case(ON_NODE, "n1"): gone, case(ON_PAIR, "n1", "n2"): gone}
     found = items(none)
     assert (found["n1"].outcome, found["n1"].questions) == (Outcome.NOT_RUN, ())
@@ -225,7 +225,7 @@ def test_samples_of_a_node_whose_boot_is_not_known_are_no_evidence(found):
 
 
 def test_outputs_that_cannot_be_read_are_not_held():
-    """Each error holds by its traceback the outputs in which it was found."""
+    """The traceback of an error keeps the outputs in memory in which it was found."""
     cases = [case(ON_NODE, "n1", sizes=(size,)) for size in range(1, 41)]
     record = asked(ON_NODE, "n1", questions=tuple(Question(LIMITS, one) for one in cases))[0]
 

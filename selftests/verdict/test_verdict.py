@@ -38,11 +38,11 @@ def test_every_planned_item_is_counted_exactly_once(run):
 
 
 @given(runs)
-def test_accepted_is_every_item_passed_and_at_least_one(run):
-    said = verdict_of(count(run, records_of(run)))
+def test_a_run_is_accepted_if_it_has_items_and_all_passed(run):
+    result = verdict_of(count(run, records_of(run)))
     good = {Outcome.PASSED, Outcome.MARGINAL}
-    assert (said == Verdict.ACCEPTED) == bool(run and set(run.values()) <= good)
-    assert (said == Verdict.REJECTED) == (Outcome.FAILED in run.values())
+    assert (result == Verdict.ACCEPTED) == bool(run and set(run.values()) <= good)
+    assert (result == Verdict.REJECTED) == (Outcome.FAILED in run.values())
 
 
 @given(st.lists(outcomes, min_size=1), outcomes)
@@ -67,7 +67,7 @@ def test_an_empty_plan_is_not_accepted():
 
 
 @pytest.mark.parametrize(
-    ("outcome", "said"),
+    ("outcome", "result"),
     [
         (Outcome.PASSED, Verdict.ACCEPTED),
         (Outcome.MARGINAL, Verdict.ACCEPTED),
@@ -79,8 +79,8 @@ def test_an_empty_plan_is_not_accepted():
         (Outcome.FAILED, Verdict.REJECTED),
     ],
 )
-def test_one_item_among_passed_ones_decides(outcome, said):
-    assert decided(Outcome.PASSED, outcome, Outcome.PASSED) == said
+def test_one_item_among_passed_ones_decides(outcome, result):
+    assert decided(Outcome.PASSED, outcome, Outcome.PASSED) == result
 
 
 def test_exit_codes_are_those_of_the_contract():
@@ -104,7 +104,7 @@ GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 
 
 @given(outcomes, outcomes)
-def test_running_again_never_signs_off_what_did_not_pass_at_once(first, again):
+def test_an_item_that_passes_only_when_run_again_is_never_accepted(first, again):
     result = merged(item("a", first), item("a", again)).outcome
     order = list(Outcome)
     if first in GOOD:
@@ -117,7 +117,7 @@ def test_running_again_never_signs_off_what_did_not_pass_at_once(first, again):
         assert result is max(first, again, key=order.index)
 
 
-def test_flaky_says_what_came_of_the_first_run():
+def test_a_flaky_item_has_the_reason_of_its_first_run():
     first = item("a", Outcome.FAILED, reason="358 Gb/s, limit 372")
     assert "358 Gb/s, limit 372" in merged(first, item("a")).reason
 
@@ -171,8 +171,8 @@ def test_coverage_counts_what_was_asserted_of_what_is_declared():
         item("c", Outcome.ERROR, nodes=("n2", "n3"), pairing="gpu0-mlx5_0", size_bytes=2),
         item("d", rung=0, nodes=("n3",)),
     ]
-    said = verdict.coverage(three, platform, found)
-    assert said == {
+    shares = verdict.coverage(three, platform, found)
+    assert shares == {
         "nodes": {"tested": 3, "declared": 3},
         "pairs": {"tested": 1, "declared": 3},
         "pairings": {"tested": 2, "declared": 20},
@@ -191,13 +191,13 @@ def test_coverage_of_a_cluster_with_leaves_knows_them():
         item("c", Outcome.ERROR, nodes=("n2", "n3"), pairing="mlx5_1"),
         item("d", nodes=("n1", "n2"), pairing="not-declared"),
     ]
-    said = verdict.coverage(of, platform, found)
-    assert {name: said[name] for name in ("leaves", "rails")} == {
+    shares = verdict.coverage(of, platform, found)
+    assert {name: shares[name] for name in ("leaves", "rails")} == {
         "leaves": {"tested": 2, "declared": 2},
         "rails": {"tested": 1, "declared": 2},
     }
-    assert said["pairs_within_leaves"] == {"tested": 1, "declared": 2}
-    assert said["pairs_between_leaves"] == {"tested": 1, "declared": 4}
+    assert shares["pairs_within_leaves"] == {"tested": 1, "declared": 2}
+    assert shares["pairs_between_leaves"] == {"tested": 1, "declared": 4}
 
 
 def test_the_worst_measurements_come_first():

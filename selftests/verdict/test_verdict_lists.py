@@ -30,27 +30,32 @@ def counts(**changes):
     return Counts(**{**dict.fromkeys((*names, "record_only", "not_run"), 0), **changes})
 
 
-def test_what_ran_is_what_was_planned_less_what_did_not_run():
+def test_the_number_that_ran_is_that_of_planned_items_less_those_not_run():
     assert counts(planned=5, not_run=2).ran == 3
 
 
 @pytest.mark.parametrize(
-    ("planned", "asserted", "failed", "said"),
+    ("planned", "asserted", "failed", "expected"),
     [
         (0, 0, 0, "incomplete"), (1, 1, 0, "accepted"), (2, 1, 0, "incomplete"),
         (300, 300, 0, "accepted"), (300, 299, 0, "incomplete"), (1, 1, 1, "rejected"),
         (300, 300, 2, "rejected"), (2, 1, 1, "rejected"),
     ],
 )  # fmt: skip
-def test_the_verdict_follows_from_three_numbers(planned, asserted, failed, said):
-    assert verdict_of(counts(planned=planned, asserted=asserted, failed=failed)) == said
+def test_the_verdict_follows_from_three_numbers(planned, asserted, failed, expected):
+    assert verdict_of(counts(planned=planned, asserted=asserted, failed=failed)) == expected
 
 
 SHARD, ONE_NODE = {"shard": "1/2"}, {"only": "n1", "partners": "n[2-3]"}
 
 
 @pytest.mark.parametrize(
-    ("asserted", "failed", "covered", "said"),  # of two items: of all, of a shard, of some nodes
+    (
+        "asserted",
+        "failed",
+        "covered",
+        "expected",
+    ),  # of two items: of all, of a shard, of some nodes
     [
         (2, 0, 0, ("accepted", "incomplete", "qualified")),
         (2, 1, 1, ("accepted with deviations", "incomplete", "qualified with deviations")),
@@ -59,9 +64,9 @@ SHARD, ONE_NODE = {"shard": "1/2"}, {"only": "n1", "partners": "n[2-3]"}
         (1, 1, 1, ("incomplete", "incomplete", "incomplete")),
     ],
 )
-def test_deviations_and_parts_have_verdicts_of_their_own(asserted, failed, covered, said):
+def test_deviations_and_parts_have_verdicts_of_their_own(asserted, failed, covered, expected):
     found = counts(planned=2, asserted=asserted, failed=failed)
-    assert tuple(verdict_of(found, covered, part) for part in (None, SHARD, ONE_NODE)) == said
+    assert tuple(verdict_of(found, covered, part) for part in (None, SHARD, ONE_NODE)) == expected
 
 
 def test_outcomes_are_counted_under_their_own_names():
@@ -114,10 +119,10 @@ MANY = tuple(f"gpu_matrix_{number}" for number in range(43))
     ],
 )
 def test_a_long_list_is_one_line_on_a_screen_and_says_where_it_is(level, names, line):
-    said = listing(level, names)
-    assert said.excluded_line == line
+    listed = listing(level, names)
+    assert listed.excluded_line == line
     assert len(line) <= 101
-    assert all(name in said.excluded for name in names or ()), "other reports name each"
+    assert all(name in listed.excluded for name in names or ()), "other reports name each"
 
 
 MET = (
@@ -126,7 +131,7 @@ MET = (
 
 
 @pytest.mark.parametrize(
-    ("said", "causes", "line"),
+    ("verdict", "causes", "line"),
     [
         (Verdict.ACCEPTED, ("zebra", STRAGGLER, "acs-enabled"), "but n2"),
         (Verdict.ACCEPTED, (STRAGGLER, STRAGGLER), "but n1, and 1 more parts are behind"),
@@ -137,10 +142,10 @@ MET = (
         (Verdict.ACCEPTED, (), ""),
     ],
 )
-def test_a_run_that_is_accepted_or_qualified_says_who_is_behind(said, causes, line):
+def test_a_run_that_is_accepted_or_qualified_says_who_is_behind(verdict, causes, line):
     made = [SimpleNamespace(cause=name, headline=f"n{i}") for i, name in enumerate(causes, 1)]
     names = ("run-1", "prod", "bench", "hardware", "smoke")
-    run = RunVerdict(*names, said, counts(), {}, {}, causes=made)
+    run = RunVerdict(*names, verdict, counts(), {}, {}, causes=made)
     assert run.reservation == line
 
 
@@ -151,11 +156,11 @@ def test_verdict_json_holds_what_is_not_limited_if_the_run_kept_it(names):
 
 
 @pytest.mark.parametrize(
-    ("part", "said"),
+    ("part", "expected"),
     [(None, "INCOMPLETE"), (SHARD, "INCOMPLETE"), (ONE_NODE, "n1 INCOMPLETE")],
 )
-def test_a_verdict_of_some_nodes_is_said_after_their_names(part, said):
-    assert replace(listing("smoke", None), verdict=Verdict.INCOMPLETE, part=part).said == said
+def test_a_verdict_of_some_nodes_follows_their_names(part, expected):
+    assert replace(listing("smoke", None), verdict=Verdict.INCOMPLETE, part=part).said == expected
 
 
 def test_verdict_json_has_soak_part_and_deviations_only_of_a_run_that_has_them():
@@ -169,7 +174,7 @@ def test_verdict_json_has_soak_part_and_deviations_only_of_a_run_that_has_them()
         assert other not in replace(plain, **{name: {"a": "b"}}).to_json()
 
 
-def test_what_a_later_run_replaced_is_told_with_its_first_result():
+def test_a_result_that_a_later_run_replaced_is_listed_with_the_first_one():
     one = Remeasured("n1", "r1", "then", {"passed": 2, "failed": 1}, {"passed": 3}, "odd")
     two = Remeasured("n2", "r1", "then", {"not_run": 1, "error": 4}, {"marginal": 5})
     parts = (MergedPart("r1", "", "then"), MergedPart("r2", "now", "later", replaces=(one, two)))
@@ -194,7 +199,7 @@ def test_verdict_json_holds_its_version_and_its_causes_as_plain_data():
 
 
 @pytest.mark.parametrize(
-    ("names", "gpus", "said"),
+    ("names", "gpus", "expected"),
     [
         ("n1", None, "one node, no pair, no GPU"),
         ("n1", 8, "one node, no pair"),
@@ -202,8 +207,8 @@ def test_verdict_json_holds_its_version_and_its_causes_as_plain_data():
         ("n1 n2 n3", None, "no GPU"),
     ],
 )
-def test_what_is_less_than_a_cluster_is_named(names, gpus, said):
-    assert scope_of(cluster(*names.split()), SimpleNamespace(gpus=gpus)) == said
+def test_the_scope_names_what_the_cluster_lacks(names, gpus, expected):
+    assert scope_of(cluster(*names.split()), SimpleNamespace(gpus=gpus)) == expected
 
 
 # --- coverage ---
@@ -219,8 +224,8 @@ def test_coverage_counts_pairs_of_two_and_paths_of_the_rungs_that_have_them():
         item("d", rung=0, nodes=("n1",), pairing="mlx5_1", size_bytes=16),
         item("e", rung=2, pairing="gpu0-mlx5_0"),
     ]
-    said = {name: share["tested"] for name, share in coverage_of(four, platform, found).items()}
-    assert said == {
+    shares = {name: share["tested"] for name, share in coverage_of(four, platform, found).items()}
+    assert shares == {
         "nodes": 3, "pairs": 1, "pairings": 2, "sizes": 2, "rungs": 4, "rails": 1,
     }  # fmt: skip
     declared = coverage_of(four, platform, [])["pairs"]
@@ -231,10 +236,10 @@ def test_coverage_counts_leaves_where_the_hostfile_has_them():
     platform = thresholds.load("metax-c500", ROOT / "thresholds")
     found = [item("a"), item("b", nodes=("n2", "n3")), item("c", Outcome.ERROR, nodes=("n3", "n4"))]
     four = cluster("n1", "n2", "n3", "n4", groups={"l1": ("n1", "n2"), "l2": ("n3", "n4")})
-    said = coverage_of(four, platform, found)
-    assert said["leaves"] == {"tested": 2, "declared": 2}
-    assert said["pairs_within_leaves"] == {"tested": 1, "declared": 2}
-    assert said["pairs_between_leaves"] == {"tested": 1, "declared": 4}
+    shares = coverage_of(four, platform, found)
+    assert shares["leaves"] == {"tested": 2, "declared": 2}
+    assert shares["pairs_within_leaves"] == {"tested": 1, "declared": 2}
+    assert shares["pairs_between_leaves"] == {"tested": 1, "declared": 4}
     without = coverage_of(cluster("n1", "n2", "n3", "n4"), platform, found)
     assert set(without) == {"nodes", "pairs", "pairings", "sizes", "rungs", "rails"}
 
@@ -252,7 +257,7 @@ def measured(name, margin=0.1, **changes):
     return item(name, judgements=(judged,), **about)
 
 
-def test_five_are_listed_and_the_smallest_margin_is_first():
+def test_five_measurements_are_listed_with_the_smallest_margin_first():
     lines = worst([measured(str(i), margin=i / 10) for i in range(9, -2, -1)])
     assert [line.id for line in lines] == ["-1", "0", "1", "2", "3"]
 
@@ -263,11 +268,11 @@ def test_a_measurement_is_listed_once_with_its_smallest_margin():
     assert [line.id for line in worst([*many, other])] == ["-1", "z"]
 
 
-def test_of_equal_margins_the_first_by_id_is_first():
+def test_equal_margins_are_listed_by_id():
     assert [line.id for line in worst([measured("b"), measured("a")])] == ["a", "b"]
 
 
-def test_counts_have_no_margin_by_nature_and_facts_have_none():
+def test_counts_and_facts_have_no_margin():
     assert worst([measured("a", unit="count"), measured("b", margin=None)]) == []
     assert worst([measured("a", outcome=Outcome.RECORD_ONLY)]) == []
     assert len(worst([measured("a", margin=0.0)])) == 1
@@ -300,7 +305,7 @@ def test_failures_come_before_errors_and_lower_rungs_first():
     ]  # fmt: skip
 
 
-def test_items_with_one_reason_are_one_trouble():
+def test_items_with_one_reason_are_one_group():
     names = [f"tests/x.py::test_a[{i}]" for i in range(4)]
     (one,) = failure_groups(
         [item(name, Outcome.FAILED, reason="slow", remedy="r") for name in names]
@@ -311,6 +316,6 @@ def test_items_with_one_reason_are_one_trouble():
     assert len(failure_groups([item(n, Outcome.FAILED, remedy=n) for n in "ab"])) == 2
 
 
-def test_what_did_not_run_is_counted_by_subject_and_reason():
+def test_items_that_did_not_run_are_counted_by_subject_and_reason():
     gone = [item(n, Outcome.NOT_RUN, reason="why", subject=n[0]) for n in ("a", "b1", "b2")]
     assert left_out([*gone, item("c"), item("d", Outcome.ERROR)]) == [("b: why", 2), ("a: why", 1)]

@@ -27,10 +27,10 @@ _NO_VERDICT = (*_OTHER_REASONS, _NOTHING_COLLECTED)
 
 
 def end_python_with_no_verdict_code() -> None:
-    """Let Python end with ``NO_VERDICT_CODE`` after an error that nobody catches.
+    """Let Python end with ``NO_VERDICT_CODE`` after an uncaught error.
 
-    Its own exit code is 1, which is that of a rejected cluster. pytest raises such errors at its
-    very end where there is no memory left.
+    Python's own exit code is 1, the code of a rejected cluster. pytest raises such errors at its
+    very end if no memory is left.
     """
     print_error = sys.excepthook
 
@@ -42,12 +42,12 @@ def end_python_with_no_verdict_code() -> None:
 
 
 def nothing_tested(code: int) -> int:
-    """The exit code of a run whose session another plugin has taken the place of."""
+    """The exit code of a run whose session another plugin has replaced."""
     return _untested("a plugin ended pytest before the session began", code)
 
 
 def only_listed(option: str, code: int) -> int:
-    """The exit code where an option that only lists something comes from elsewhere."""
+    """The exit code if a listing option comes from the environment or the configuration."""
     return _untested(f"{option} of PYTEST_ADDOPTS or the configuration runs no test", code)
 
 
@@ -96,19 +96,19 @@ class Ending:
             self.wrong(what, error)
 
     def wrong(self, what: str, error: BaseException) -> None:
-        said = " ".join(str(error).split()) or "no reason given"
-        self.add_error(f"{what}: {type(error).__name__}: {said}")
+        message = " ".join(str(error).split()) or "no reason given"
+        self.add_error(f"{what}: {type(error).__name__}: {message}")
 
     def last_word(self, code: int) -> int:
         """Print the errors and return the session's exit code; ``code`` is the one from pytest."""
         if self._code is None and self._has_begun and code not in _NO_VERDICT:
             self.add_error("the run reached no verdict")
-        came_to = code if self._code is None else self._code
+        reached = code if self._code is None else self._code
         if not self._errors:
-            return came_to
-        ends_with = came_to if came_to in _NO_VERDICT else NO_VERDICT_CODE
+            return reached
+        ends_with = reached if reached in _NO_VERDICT else NO_VERDICT_CODE
         codes = [verdict.exit_code for verdict in Verdict]
-        stands = f", not the verdict's {came_to}" if self._code in codes else ""
-        told = [f"railgauge: {line}" for line in self._errors]
-        sys.stderr.write("\n".join(["", *told, f"railgauge: exit code {ends_with}{stands}", ""]))
+        stands = f", not the verdict's {reached}" if self._code in codes else ""
+        lines = [f"railgauge: {line}" for line in self._errors]
+        sys.stderr.write("\n".join(["", *lines, f"railgauge: exit code {ends_with}{stands}", ""]))
         return ends_with

@@ -1,4 +1,4 @@
-"""Makes the settings and the services of a run of its request, before a node is touched."""
+"""Makes the settings and the services of a run from its request, before a node is touched."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class OpenedRun:
 
 
 def opened(request: Request, *, only_listed: bool) -> OpenedRun:
-    """Open the run that is asked for. Raises ``BadInput``."""
+    """Open the requested run. Raises ``BadInput``."""
     earlier = resuming.earlier(request)
     recording = replay.recording(request)
     if recording:
@@ -58,7 +58,7 @@ def opened(request: Request, *, only_listed: bool) -> OpenedRun:
     if only_listed:
         return OpenedRun(settings, None)
     folder = _folder(request, settings, started)
-    run_id.tell(request, folder)
+    run_id.write(request, folder)
     recorded = recording.contents if recording else None
     return OpenedRun(settings, services.built(settings, folder, earlier, recorded))
 
@@ -76,7 +76,7 @@ def _settings(
 ) -> RunSettings:
     cluster, platform = _replayed(request, recording) if recording else _site(request)
     before = recording.plan if recording else earlier.invocation if earlier else None
-    whole, said = _level(request, cluster, platform, before), request.options
+    whole, options = _level(request, cluster, platform, before), request.options
     measures = recording.plan.part if recording else parted.asked(request, cluster, platform, whole)
     level = part.of_level(measures, whole) if measures else whole
     scope = DemandInputs(platform, cluster, level)
@@ -86,7 +86,7 @@ def _settings(
         cluster,
         platform,
         level,
-        rounds=said.rounds or (recording.plan.rounds if recording else None),
+        rounds=options.rounds or (recording.plan.rounds if recording else None),
         tests=tests,
         not_applicable=not_applicable(platform, level, tests),
         not_limited=not_limited(platform, level, tests),
@@ -94,19 +94,19 @@ def _settings(
         replayed=recording.folder if recording else None,
         unverified=recording.unverified if recording else "",
         resumed=earlier.folder if earlier else None,
-        no_gates=said.no_gates,
-        prepare=said.prepare,
-        confirm=said.confirm,
-        wait_s=said.wait,
-        disk_limit_bytes=said.disk_limit,
+        no_gates=options.no_gates,
+        prepare=options.prepare,
+        confirm=options.confirm,
+        wait_s=options.wait,
+        disk_limit_bytes=options.disk_limit,
         deviations=_deviations(request, cluster, earlier, recording),
         soak=recording.plan.soak if recording else _soak(request),
         measures=measures,
         at_once=request.at_once(cluster, level),
         holds_items=request.holds_items(scope),
-        has_workers=getattr(said, "dist", "no") != "no",  # without pytest-xdist nobody asks
+        has_workers=getattr(options, "dist", "no") != "no",  # pytest-xdist may be missing
         operator=MASK_OF_PROCESS.text(
-            said.operator or (recording.plan.operator if recording else login_name())
+            options.operator or (recording.plan.operator if recording else login_name())
         ),
     )
 
@@ -117,14 +117,14 @@ def _refuse_endless(scope: DemandInputs) -> None:
 
 
 def _soak(request: Request) -> SoakPlan | None:
-    """The soak that was asked for, with a seed of its own. Raises ``BadInput``."""
-    said = request.options
-    if not said.soak:
-        if said.soak_below or said.soak_seed is not None:
+    """The requested soak, with a seed of its own; ``None`` without one. Raises ``BadInput``."""
+    options = request.options
+    if not options.soak:
+        if options.soak_below or options.soak_seed is not None:
             raise BadInput("needs --soak", where="--soak-below and --soak-seed")
         return None
-    seed = secrets.randbelow(2**31) if said.soak_seed is None else said.soak_seed
-    return planned(said.soak, seed, said.soak_below or "", no_gates=said.no_gates)
+    seed = secrets.randbelow(2**31) if options.soak_seed is None else options.soak_seed
+    return planned(options.soak, seed, options.soak_below or "", no_gates=options.no_gates)
 
 
 def _deviations(
@@ -176,7 +176,7 @@ def _level(
     """
     name, rounds = request.options.level, request.options.rounds
     if before is None:
-        sampled = not request.options.only  # a sample would leave out what is asked for
+        sampled = not request.options.only  # a sample could leave these nodes out
         return sample.level(platform, cluster, name or LEVEL, rounds, sampled=sampled)
     name, rounds = name or before.level, rounds or before.rounds
     return sample.level(platform, cluster, name, rounds, before.directions, sampled=before.sampled)
@@ -201,7 +201,7 @@ def _with_lab_nodes(request: Request, cluster: Cluster) -> Cluster:
 
 def _folder(request: Request, settings: RunSettings, started: Invocation) -> Path:
     reports = request.root / "reports"
-    with suppress(FileExistsError):  # a file of that name is refused where the folder is begun
+    with suppress(FileExistsError):  # a file of that name is refused by ``storage.begun``
         reports.mkdir(parents=True, exist_ok=True)
     if not request.options.share:
         request.closing.callback(private_files.begin())

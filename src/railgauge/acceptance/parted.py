@@ -62,7 +62,7 @@ def _nodes(request: Request, cluster: Cluster, platform: Platform) -> LevelPart 
 def _good(
     request: Request, source: str, cluster: Cluster, platform: Platform, only: Sequence[str]
 ) -> tuple[str, ...]:
-    """The partners from a run; a worker is told them, because latest is this run by now."""
+    """The partners from a run; a worker gets them from its controller, because latest has moved."""
     if request.worker is not None:
         return tuple(request.worker[_WORKER_INPUT].split(","))
     from railgauge.bundle import certified, partners  # noqa: PLC0415 - 0.3 s to import

@@ -1,7 +1,7 @@
 """``--replay BUNDLE``: judges recorded transcripts and facts; no node is contacted.
 
-The bundle is verified first, as ``railgauge verify --unsigned`` does. One that does not verify is
-refused, or judged as evidence that is not verified.
+The bundle is verified first, as ``railgauge verify --unsigned`` does. A bundle that does not verify
+is refused, or with ``--replay-unverified`` judged as evidence that is not verified.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from railgauge.verdict.decision import RunPlan
 
 _WORKER_INPUT, _WORKER_DOUBT = "railgauge_replay", "railgauge_replay_unverified"
 _ANYWAY = "--replay-unverified"
-# What only a run that measures can do. Ignored, it would let a verdict look like that of less.
+# Options that need a measuring run. If a replay ignored one, its verdict would look like one with
+# it.
 _AGAINST = (
     *("--hostfile", "--prepare", "--lab-nodes", "--lab-seed", "--lab-fault"),
     *("--soak", "--soak-below", "--soak-seed"),

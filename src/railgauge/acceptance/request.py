@@ -1,4 +1,4 @@
-"""What a run is asked for: the values of its options, and where it was started."""
+"""The request for a run: the values of its options, and where it was started."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Request:
     ``options`` has an attribute for each option, such as ``lab_seed``; ``--resume`` fills in those
     that were omitted. ``root`` is the site's folder, and relative paths start at ``began_in``.
     ``ids`` are the paths and ids that select items. ``worker`` is what the controller has passed to
-    a worker, ``None`` in the controller. ``closing`` ends what the run holds, after all else.
+    a worker, ``None`` in the controller. ``closing`` releases what the run holds, after all else.
     ``showing`` is the context in which lines can be printed before the session begins.
     """
 
@@ -55,13 +55,13 @@ class Request:
 
     @property
     def lab_seed(self) -> int:
-        said: int | None = self.options.lab_seed
-        return LAB_SEED if said is None else said
+        seed: int | None = self.options.lab_seed
+        return LAB_SEED if seed is None else seed
 
     def at_once(self, cluster: Cluster, level: Level) -> int:
         """Return how many measurements the run makes at once.
 
-        By default these are the pairs of a round, as far as the hostfile says that they are
+        The default is the number of pairs in a round, at most as many as the hostfile declares
         independent.
         """
         if self.options.replay:
@@ -72,10 +72,10 @@ class Request:
 
     def holds_items(self, scope: DemandInputs) -> bool:
         """Whether items hold others: not if the user selects items by their names."""
-        said = self.options
-        if said.keyword or said.deselect or any("[" in one for one in self.ids):
+        options = self.options
+        if options.keyword or options.deselect or any("[" in one for one in self.ids):
             return False
-        return count(scope) > int(said.most_items)
+        return count(scope) > int(options.most_items)
 
 
 def is_given(value: object) -> bool:

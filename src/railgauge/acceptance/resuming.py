@@ -41,12 +41,12 @@ def _complete(request: Request, found: Earlier) -> None:
     """Take omitted options from the run. Raises ``BadInput`` for a given one that differs."""
     for name, option in resume.OPTIONS.items():
         dest, was = _DEST.get(name, name), getattr(found.invocation, name)
-        said = getattr(request.options, dest)
-        if not is_given(said):
+        given = getattr(request.options, dest)
+        if not is_given(given):
             setattr(request.options, dest, list(was) if isinstance(was, tuple) else was)
-        elif (tuple(said) if isinstance(said, list) else said) != was:
+        elif (tuple(given) if isinstance(given, list) else given) != was:
             raise BadInput(
-                f"{option} is {_shown(said)} here and was {_shown(was)} in the run",
+                f"{option} is {_shown(given)} here and was {_shown(was)} in the run",
                 where=f"--resume {found.name}",
                 remedy="omit it, or start a new run",
             )
@@ -66,10 +66,10 @@ def _shown(value: object) -> str:
 def invocation(request: Request, settings: RunSettings, before: Earlier | None) -> Invocation:
     """The invocation of this run."""
     cluster = settings.declared
-    said = {name: getattr(request.options, _DEST.get(name, name)) for name in resume.OPTIONS}
+    given = {name: getattr(request.options, _DEST.get(name, name)) for name in resume.OPTIONS}
     return Invocation(
         **{
-            **said,
+            **given,
             "schema_version": resume.SCHEMA_VERSION,
             "hostfile": cluster.source,
             "hostfile_sha256": takeover.hostfile_sha256(cluster),
@@ -78,7 +78,7 @@ def invocation(request: Request, settings: RunSettings, before: Earlier | None) 
             "directions": settings.level.directions,
             "sampled": bool(settings.level.sample),
             "lab_seed": request.lab_seed if cluster.transport == "lab" else None,
-            "lab_faults": tuple(said["lab_faults"]),
+            "lab_faults": tuple(given["lab_faults"]),
             "soak_seed": settings.soak.seed if settings.soak else None,
             "resumes": before.name if before else "",
             "confirm": request.options.confirm,

@@ -1,4 +1,4 @@
-"""The records of a run, and what follows from them: what its end measures, verdict and reports."""
+"""The records of a run, and its end: last measurements, verdict and reports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from railgauge.acceptance import soaking, written
+from railgauge.acceptance import written
 from railgauge.acceptance.ending import Ending
 from railgauge.bundle.contents import CLUSTER
 from railgauge.bundle.folder import FolderContents
@@ -22,10 +22,12 @@ from railgauge.judging.assessor import Assessor
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.correctness import is_corrupt
 from railgauge.judging.record import ItemRecord
+from railgauge.planning.soak import SoakRounds
 from railgauge.report import drawn, junit, lines
 from railgauge.report.allure.results import ReportedRun
 from railgauge.report.plots import Plot
-from railgauge.run import closing, confirming, judgement_lines
+from railgauge.run import closing, confirming, judgement_lines, soaking
+from railgauge.run.counters import CounterReader
 from railgauge.run.ladder import Ladder
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
@@ -48,7 +50,7 @@ class AcceptanceRun:
     def __init__(
         self, settings: RunSettings, services: RunServices, earlier: Callable[[], EarlierResults]
     ) -> None:
-        """``earlier`` gives what the runs show that this one carries on."""
+        """``earlier`` gives the results of the runs that this one resumes."""
         self.settings, self.services = settings, services
         self.planned: list[str] = []
         self.records: dict[str, ItemRecord] = {}
@@ -99,13 +101,13 @@ class AcceptanceRun:
             repeated=printed_twice(kept, limits, notes.of),
         )
 
-    # --- what the end of a run measures ---
+    # --- measurements at the end of a run ---
 
     def confirm(self, tell: Tell, *, may_ask: bool) -> bool:
-        """Measure suspects again; return whether no interrupt has ended that.
+        """Measure suspects again; return ``False`` if an interrupt ended that.
 
         With ``--confirm`` these are all suspects, else those that the plan cannot tell apart. A
-        replay uses the recorded list, as it has no other answers.
+        replay uses the recorded list, because it has the results of no other measurements.
         """
         asked, before = self._suspects(tell, may_ask=may_ask), tuple[Remeasurement, ...]()
         services = self.services
@@ -113,7 +115,7 @@ class AcceptanceRun:
             again = Assessor(self.settings.platform, services.found, services.measure_again)
             if not confirming.ask_again(asked, services.store, again, tell):
                 return False
-            # What these found may leave a smaller question, such as which NIC of a node.
+            # Their results may leave a narrower question, such as which NIC of the node.
             before = (*before, *asked)
             asked = confirming.lacking_partners(self.findings(), tell, before) if may_ask else ()
         return True
@@ -128,9 +130,38 @@ class AcceptanceRun:
         return confirming.lacking_partners(self.findings(), tell)
 
     def soak(self, tell: Tell, *, may_begin: bool) -> bool:
-        """Measure the rounds of a soak; return whether no interrupt has ended that."""
-        about = (self.settings, self.services, self.findings, tell)
-        return soaking.soaked(*about, may_begin=may_begin)
+        """Carry out the requested soak; return ``False`` if an interrupt ended it.
+
+        ``may_begin`` is whether the ladder was run to its end. A replay plays the recorded rounds.
+        """
+        settings, run = self.settings, self.services
+        if settings.soak is None:
+            return True
+        base = self.findings()
+        level = settings.level
+        rounds = SoakRounds(settings.soak, settings.platform, base.cluster, level, settings.rounds)
+        if run.recorded:
+            soaking.play(rounds, run.recorded.rounds(), run.measure_in)
+            return True
+        if not may_begin:
+            tell("soak: not begun, because the ladder was not run to its end")
+            return True
+        return soaking.carry_out(
+            rounds,
+            base,
+            run.measure_in,
+            tell,
+            between=self._counter_reader(),
+            at_once=settings.at_once,
+            interrupted=run.interrupted,
+        )
+
+    def _counter_reader(self) -> Callable[[], None]:
+        """Reads the error counters of all nodes; does nothing if the platform limits no growth."""
+        run, limits = self.services, self.settings.platform
+        if limits.growth is None:
+            return lambda: None
+        return CounterReader(limits, run.cluster(), run.sessions(), run.store).between
 
     def read_closing(self) -> None:
         """Read counters and kernels' logs."""
@@ -138,9 +169,9 @@ class AcceptanceRun:
 
     # --- what did not run ---
 
-    @PROGRESS_OF_PROCESS.during("items that did not run, and closing items")
+    @PROGRESS_OF_PROCESS.during("items that did not run, and end-of-run checks")
     def complete(self, ladder: Ladder) -> list[ItemRecord]:
-        """Add a record for each item that did not run, and the closing items; return them."""
+        """Add a record for each item that did not run, and for each end-of-run check."""
         recorded, store = self.services.recorded, self.services.store
         now = datetime.now().astimezone().isoformat(timespec="seconds")
         self._ended = recorded.plan().ended if recorded else now
@@ -191,12 +222,12 @@ class AcceptanceRun:
     def _session(self, verdict: RunVerdict) -> junit.SessionInfo:
         took_s = time.monotonic() - self._began_s
         about = (self._began, took_s, platform.node(), self.services.surveyed.evidence)
-        told = (verdict.excluded, verdict.deviations, verdict.measured_again, verdict.scope)
-        return junit.SessionInfo(*about, *told)
+        notes = (verdict.excluded, verdict.deviations, verdict.measured_again, verdict.scope)
+        return junit.SessionInfo(*about, *notes)
 
 
 class MergedRun(AcceptanceRun):
-    """A run that ``railgauge merge`` has put into a folder: its record is complete."""
+    """A run that ``railgauge merge`` has written into a folder: its records are complete."""
 
     def read(self) -> None:
         """Read the record of the run."""

@@ -1,6 +1,7 @@
-"""``--run-id-file``: tells the script that started a run which run it is.
+"""``--run-id-file``: writes the id of a run for the script that started it.
 
-``reports/latest`` does not tell it: it is the newest run, which another process may have begun.
+``reports/latest`` does not serve for this: it is the newest run, which another process may have
+begun.
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ from railgauge.core.errors import BadInput
 from railgauge.run.store import write_whole
 
 
-def forget(request: Request) -> None:
-    """Empty the file, so that the id of an earlier run is not taken for that of this one.
+def clear(request: Request) -> None:
+    """Empty the file, so that a script does not read the id of an earlier run.
 
     Raises ``BadInput`` if it cannot be written.
     """
-    _write(request, "")
+    _put(request, "")
 
 
-def tell(request: Request, folder: Path) -> None:
+def write(request: Request, folder: Path) -> None:
     """Write the id of the run that has this folder. Raises ``BadInput``."""
-    _write(request, f"{folder.name}\n")
+    _put(request, f"{folder.name}\n")
 
 
-def _write(request: Request, text: str) -> None:
+def _put(request: Request, text: str) -> None:
     named = request.options.run_id_file
     if not named or request.worker is not None:
         return

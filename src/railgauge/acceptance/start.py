@@ -101,7 +101,7 @@ class RunStart:
         self._holds.keep()
 
     def abandon_leases(self) -> None:
-        """Leave it to the nodes to end the leases, for which this machine has no means left."""
+        """Leave it to the nodes to end the leases: this machine has run out of resources."""
         self._holds.abandon()
 
     # --- the cluster ---
@@ -120,7 +120,7 @@ class RunStart:
         return self._request.closing.enter_context(registry.opened(used, self._tell))
 
     def _as_before(self, cluster: Cluster) -> Cluster:
-        """The cluster; a run that carries another one on places ranks as that one did."""
+        """The cluster; a resumed run places ranks as the first run did."""
         earlier = self._run.earlier
         first = next(earlier.clusters(), None) if earlier else None
         return replace(cluster, ranks=first[1].ranks) if first else cluster
@@ -177,14 +177,14 @@ class RunStart:
             self._tell(f"survey: {answer}")
 
     def _read_counters(self, cluster: Cluster, found: Mapping[str, NodeAnswer]) -> None:
-        """Read the error counters before the survey is written, after which workers measure."""
+        """Read the error counters before the survey is written: measuring begins after that."""
         run, platform = self._run, self._settings.platform
         if platform.growth is not None and not run.recorded:
             reader = CounterReader(platform, cluster, run.sessions(), run.store)
             reader.begin(found, run.earlier)
 
     def _keep_earlier(self) -> None:
-        """Keep what earlier runs have found, by which items are judged as well."""
+        """Keep the findings of earlier runs, because items are judged by them as well."""
         run = self._run
         if run.earlier is not None:
             takeover.keep_earlier(run.store, run.earlier)
@@ -192,7 +192,7 @@ class RunStart:
             takeover.keep_recorded(run.store, run.recorded.earlier)
 
     def _log_changes(self, found: Mapping[str, NodeAnswer]) -> None:
-        """Record rebooted nodes, and what has changed since the run that is carried on."""
+        """Record rebooted nodes, and what has changed since the run that is resumed."""
         run = self._run
         if run.recorded:
             reboots.keep(run.store, run.recorded.reboots())

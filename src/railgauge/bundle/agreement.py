@@ -37,9 +37,9 @@ def refuse_other_survey(
     """Raise ``NotVerified`` unless the survey is of this run and of exactly its nodes."""
     wanted = SurveyHeader(run.evidence, cluster.name, platform)
     for name in ("evidence", "cluster", "platform"):
-        said, due = getattr(surveyed, name), getattr(wanted, name)
-        if said != due:
-            _fail(FACTS, f"has {name} {said[:80]!r}, but the run has {str(due)!r}")
+        recorded, due = getattr(surveyed, name), getattr(wanted, name)
+        if recorded != due:
+            _fail(FACTS, f"has {name} {recorded[:80]!r}, but the run has {str(due)!r}")
     names = {node.name for node in cluster.nodes}
     if odd := sorted(set(found) ^ names):
         what = (
@@ -51,9 +51,9 @@ def refuse_other_survey(
             _fail(FACTS, f"has the facts of {facts.node[:80]!r} under the name {name!r}")
 
 
-def refuse_other_inventory(said: bytes, found: FactsByNode) -> None:
+def refuse_other_inventory(recorded: bytes, found: FactsByNode) -> None:
     """Raise ``NotVerified`` unless the inventory is that of the nodes' facts."""
-    if said != inventory.inventory(found).csv().encode():
+    if recorded != inventory.inventory(found).csv().encode():
         _fail(inventory.FILE, "differs from the parts that the survey found")
 
 
@@ -74,26 +74,26 @@ def refuse_other_measurements(
         ]
         due.setdefault(item.id, []).extend(map(to_plain, made))
     planned = set(run.planned)
-    for item_id, said in lines.items():
+    for item_id, found in lines.items():
         if item_id not in planned:
             _fail(record.MEASUREMENTS, f"has lines of {item_id[:200]}, which was not planned")
-        if item_id in due and [_said(line) for line in said] != due[item_id]:
+        if item_id in due and [_unchained(line) for line in found] != due[item_id]:
             _fail(record.MEASUREMENTS, f"has lines that differ from the record of {item_id}")
     if silent := next((i for i, judged in due.items() if judged and i not in lines), ""):
         _fail(record.MEASUREMENTS, f"has no line of {silent}, which has a record")
 
 
-def _said(line: Mapping[str, Any]) -> dict[str, Any]:
+def _unchained(line: Mapping[str, Any]) -> dict[str, Any]:
     """The line without its chain digest."""
     return {name: value for name, value in line.items() if name != chain.FIELD}
 
 
-def refuse_other_lists(said: Mapping[str, Any], made: Mapping[str, Any]) -> None:
+def refuse_other_lists(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> None:
     """Raise ``NotVerified`` unless in-toto's own fields agree with the records."""
     for name in _LISTS:
-        if said.get(name) != made[name]:
+        if recorded.get(name) != made[name]:
             raise NotVerified(f"has a {name} that differs from the records", where=NAME)
-    if surplus := sorted(set(said) - set(made)):
+    if surplus := sorted(set(recorded) - set(made)):
         raise NotVerified(f"has the unknown field {surplus[0][:80]!r}", where=NAME)
 
 

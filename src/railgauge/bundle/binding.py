@@ -69,9 +69,9 @@ class _Binding:
     def _refuse_other_words(self, item: ItemRecord, words: str) -> None:
         """Raise unless the brackets of the id hold the record's place, part and size."""
         size = "" if item.size_bytes is None else format_size(item.size_bytes)
-        said = {"-".join(filter(None, (p, item.pairing, size))) for p in self._names(item.nodes)}
-        if words not in said:
-            _fail(item, f"has the record of {min(said, default='') or 'no place'}")
+        fitting = {"-".join(filter(None, (p, item.pairing, size))) for p in self._names(item.nodes)}
+        if words not in fitting:
+            _fail(item, f"has the record of {min(fitting, default='') or 'no place'}")
 
     def _names(self, nodes: tuple[str, ...]) -> set[str]:
         """The names of a place in ids: those of a node or pair, and of equal groups."""

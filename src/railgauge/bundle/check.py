@@ -60,15 +60,16 @@ class Limits:
 class Report:
     """The result of verifying: who signed, the counts, and the confirmed verdict.
 
-    ``signatures`` are in the order in which they were made; one that says so if there is none.
-    ``again`` is the number of items that were judged again. ``kept`` is the number of items that
-    are taken as recorded, because no evidence shows why they ended so: they were blocked, or the
-    suite had an error. ``absent`` is the number of planned items that never ended. ``limits`` are
-    those of the bundle, ``other`` is the verdict under other limits, and ``differences`` are the
-    items that these change. ``shared`` are groups of nodes that are the same machine. ``untold``
-    are subjects that the verifier's tests could test on this platform, that its file does not
-    have, and that the verdict does not list as not limited. ``is_own`` is true if this version of
-    railgauge made the run; then texts and causes were compared too, which differ between versions.
+    ``signatures`` are in the order in which they were made; an unsigned bundle has one
+    ``UNSIGNED``. ``again`` is the number of items that were judged again. ``kept`` is the number of
+    items that are taken as recorded, because no evidence shows why they ended so: they were
+    blocked, or the suite had an error. ``absent`` is the number of planned items that never ended.
+    ``limits`` are those of the bundle, ``other`` is the verdict under other limits, and
+    ``differences`` are the items that these change. ``shared`` are groups of nodes that are the
+    same machine. ``unlisted`` are subjects that the verifier's tests could test here and for which
+    the platform file has no limit, as far as the verdict does not list them as not limited.
+    ``is_own`` is true if this version of railgauge made the run; then texts and causes were
+    compared too, which differ between versions.
     """
 
     signatures: tuple[Signature, ...]
@@ -84,7 +85,7 @@ class Report:
     other: RunVerdict | None = None
     differences: tuple[Difference, ...] = ()
     shared: tuple[tuple[str, ...], ...] = ()
-    untold: tuple[str, ...] = ()
+    unlisted: tuple[str, ...] = ()
 
     @property
     def is_vouched(self) -> bool:
@@ -157,8 +158,8 @@ def verify(
     ``required`` is how many signatures of different keys the bundle must have.
     """
     signatures, payload = signed(archive, trusted, required)
-    said = statement.read(payload)
-    refuse_other_content(archive, said.sha256)
+    stated = statement.read(payload)
+    refuse_other_content(archive, stated.sha256)
     contents = Contents(archive)
     run, cluster, platform = contents.plan(), contents.cluster(), contents.platform()
     records, level = contents.records(), run.level_of(platform, cluster)
@@ -167,16 +168,16 @@ def verify(
     refuse_other_measurements(run, contents.ended(), contents.measurements())
     if is_own and INVENTORY in contents:
         refuse_other_inventory(contents.bytes(INVENTORY), contents.found)
-    _refuse_other_verdict(contents, own.verdict, said, is_own=is_own)
-    made = statement.predicate(said.sha256, records.values(), said.about)
-    refuse_other_lists(said.predicate, made)
+    _refuse_other_verdict(contents, own.verdict, stated, is_own=is_own)
+    made = statement.predicate(stated.sha256, records.values(), stated.about)
+    refuse_other_lists(stated.predicate, made)
     elsewhere = judged_anew(contents, records, contents.of_this_cluster(other)) if other else None
     return Report(
         signatures=signatures,
-        statement=said,
-        files=len(said.sha256),
+        statement=stated,
+        files=len(stated.sha256),
         cluster=cluster,
-        limits=Limits(platform.name, platform.title, said.sha256[f"{RUN}{PLATFORM}"]),
+        limits=Limits(platform.name, platform.title, stated.sha256[f"{RUN}{PLATFORM}"]),
         verdict=own.verdict,
         again=sum(item.by_evidence for item in records.values()),
         kept=sum(not item.by_evidence for item in records.values()),
@@ -187,7 +188,7 @@ def verify(
         shared=boot.shared(
             {node: f.boot_id for node, f in contents.found.items() if isinstance(f, NodeFacts)}
         ),
-        untold=tuple(
+        unlisted=tuple(
             name
             for name in not_limited(platform, level, tests)
             if name not in (own.verdict.not_limited or ())
@@ -202,7 +203,7 @@ _FIGURES = ("run_id", "cluster", "platform", "evidence", "level", "verdict", "co
 
 
 def _refuse_other_verdict(
-    contents: Contents, verdict: RunVerdict, said: Statement, *, is_own: bool
+    contents: Contents, verdict: RunVerdict, stated: Statement, *, is_own: bool
 ) -> None:
     recorded, due = contents.bytes(VERDICT), _as_json(verdict)
     if not is_own:
@@ -210,14 +211,14 @@ def _refuse_other_verdict(
     if recorded not in due:
         what = f"differs from the verdict of the evidence ({verdict.verdict})"
         _fail(f"{RUN}{VERDICT}", what)
-    about = said.about
+    about = stated.about
     if (about.verdict, about.evidence, about.run_id) != (
         verdict.verdict,
         verdict.evidence,
         verdict.run_id,
     ):
-        said_of = f"{about.verdict}, {about.run_id}, {about.evidence} evidence"
-        _fail(NAME, f"is of another run or verdict: {said_of}")
+        shown = f"{about.verdict}, {about.run_id}, {about.evidence} evidence"
+        _fail(NAME, f"is of another run or verdict: {shown}")
 
 
 def _as_json(verdict: RunVerdict) -> tuple[bytes, ...]:

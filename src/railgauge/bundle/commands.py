@@ -77,7 +77,7 @@ class Commands:
                     continue
                 port = _port(transcripts, [one[i] for i in order], [other[i] for i in order])
                 due = self._planned(case, cluster, port)
-                if all(_agrees(said, due[i]) for said, i in zip(transcripts, order, strict=True)):
+                if all(_agrees(one, due[i]) for one, i in zip(transcripts, order, strict=True)):
                     return True
         except BadInput as error:
             _fail(name, f"cannot be planned anew: {error}")
@@ -100,13 +100,13 @@ class Commands:
             _fail(name, f"does not read the counters of {nodes} before and after the run")
 
     def _refuse_other_samplers(self, case: Case, run: Iterable[Transcript], name: str) -> None:
-        """Raise for samples of other GPUs; where samples are missing, the item of the node says."""
+        """Raise for samples of other GPUs; missing samples are reported by the item of the node."""
         read = [one for one in run if one.role == Role.TELEMETRY]
         due = samplers(case, self._platform, self._clusters[0])
         if read and (
             len(read) != len(due)
             or not all(
-                _agrees(said, (one, Role.TELEMETRY)) for said, one in zip(read, due, strict=True)
+                _agrees(kept, (one, Role.TELEMETRY)) for kept, one in zip(read, due, strict=True)
             )
         ):
             nodes = ", ".join(case.nodes)[:200]
@@ -162,9 +162,9 @@ def _orders(count: int) -> Iterator[tuple[int, ...]]:
 
 
 def _port(transcripts: Sequence[Transcript], one: Sequence[_Due], other: Sequence[_Due]) -> int:
-    """The port in the transcripts, found where two plans differ; any port if there is none."""
-    for said, (first, _), (second, _) in zip(transcripts, one, other, strict=True):
-        for word, a, b in zip(said.argv, first.argv, second.argv, strict=False):
+    """The port in the transcripts, found where two plans differ; any port if they do not."""
+    for kept, (first, _), (second, _) in zip(transcripts, one, other, strict=True):
+        for word, a, b in zip(kept.argv, first.argv, second.argv, strict=False):
             if a != b:
                 head, _, tail = a.partition(str(_ONE))
                 digits = word[len(head) : len(word) - len(tail)]
@@ -173,29 +173,29 @@ def _port(transcripts: Sequence[Transcript], one: Sequence[_Due], other: Sequenc
     return _ONE
 
 
-def _agrees(said: Transcript, due: _Due) -> bool:
+def _agrees(kept: Transcript, due: _Due) -> bool:
     command, role = due
-    asked, wanted = said.environment, Mask().environment(command.environment)
+    asked, wanted = kept.environment, Mask().environment(command.environment)
     return (
-        (said.node, said.role, len(said.argv)) == (command.node, role, len(command.argv))
-        and all(map(_is_word, said.argv, command.argv))
+        (kept.node, kept.role, len(kept.argv)) == (command.node, role, len(command.argv))
+        and all(map(_is_word, kept.argv, command.argv))
         and asked.keys() == wanted.keys()
         and all(_is_word(asked[name], wanted[name]) for name in wanted)
     )
 
 
-def _is_word(said: str, due: str) -> bool:
+def _is_word(kept: str, due: str) -> bool:
     """Whether an argument is the planned one, possibly with secrets masked."""
-    if said == due:
+    if kept == due:
         return True
-    if MASK not in said or len(due) > _LONGEST_SECRET:
+    if MASK not in kept or len(due) > _LONGEST_SECRET:
         return False
-    return said == Mask().text(assignment(due))
+    return kept == Mask().text(assignment(due))
 
 
 def _what(transcripts: Sequence[Transcript]) -> str:
-    said = transcripts[0] if transcripts else None
-    return f"{' '.join(said.argv)[:160]!r} on {said.node[:80]}" if said else "nothing"
+    first = transcripts[0] if transcripts else None
+    return f"{' '.join(first.argv)[:160]!r} on {first.node[:80]}" if first else "nothing"
 
 
 def _fail(where: str, what: str) -> NoReturn:

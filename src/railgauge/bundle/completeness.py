@@ -52,23 +52,23 @@ def refuse_unplanned(run: RunPlan, records: Iterable[ItemRecord]) -> None:
 def refuse_other_end(run: RunPlan, contents: Contents, records: Iterable[ItemRecord]) -> None:
     """Raise ``NotVerified`` if a run with deviations ended on a day before its last measurement.
 
-    That day decides which deviations count. Without any, the end of the run decides nothing.
+    That day decides which deviations are valid. Without deviations the end of a run is not checked.
     """
     if not run.ended or not contents.deviations():
         return
     end = datetime.fromisoformat(run.ended)
     cases = {q.case for item in records for q in item.questions if q.case}
     for case in cases:
-        for said in _started(contents, case):
-            if utc_day(said) > utc_day(end):
-                what = f"ended at {run.ended}, but {case_file(case)} was begun at {said}"
+        for started in _started(contents, case):
+            if utc_day(started) > utc_day(end):
+                what = f"ended at {run.ended}, but {case_file(case)} was begun at {started}"
                 raise NotVerified(what, where=f"{RUN}{PLAN}")
 
 
 def _started(contents: Contents, case: Case) -> Iterator[datetime]:
     kept = contents.kept(case)
     for text in (one.started_at for repeat in (kept.runs if kept else ()) for one in repeat):
-        # A time that nobody can read is no evidence of a later end.
+        # An unreadable time does not show a later measurement.
         with suppress(ValueError, OverflowError):
             read = datetime.fromisoformat(text)
             dated = read if read.tzinfo else read.replace(tzinfo=timezone.utc)
@@ -105,7 +105,8 @@ def refuse_gaps(
 def _begun(item: ItemRecord) -> Iterator[str]:
     """The files of an item that was stopped while it was measured, or read from a node.
 
-    It has no question, and is *not run*: what is left out or added there accepts nothing.
+    Such an item has no question and is *not run*, so a file that is added or left out there cannot
+    make it pass.
     """
     if item.outcome is Outcome.NOT_RUN and item.nodes:
         for pairing in (None, Pairing(item.pairing) if item.pairing else None):

@@ -57,9 +57,9 @@ VERDICT = "verdict.json"
 TRANSCRIPTS = "transcripts/"
 HOSTFILE = "hostfile."
 PARTS = "parts/"
-"""The folder of a merged run that holds the evidence of the runs it was merged of, by run id."""
+"""The folder of a merged run that holds the evidence of the runs it was merged from, by run id."""
 
-# No run is resumed more often than this.
+# The most runs that one run may carry on.
 _MOST_RUNS = 100
 
 
@@ -338,7 +338,7 @@ class Contents:
         return strict.value(Kept, data, f"{self._at}{name}")
 
     def _result_of_part(self, case: Case, folder: str, name: str) -> CaseResult:
-        """The result in the latest of the runs that were merged. Raises ``NoEvidence``."""
+        """The result in the latest of the merged runs that has it. Raises ``NoEvidence``."""
         for part in reversed(self.parts):
             if name in part:
                 return part.result(case, folder)

@@ -1,7 +1,7 @@
-"""Adds a signature to a signed bundle: of the customer, say, beside that of the vendor.
+"""Adds a signature to a signed bundle, for example the customer's beside the vendor's.
 
-Both are over the same statement, so both vouch for the same bytes. The bundle is verified before
-and after.
+Both signatures cover the same statement, so both vouch for the same bytes. The bundle is verified
+before and after.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _refuse_needless(held: Archive, source: Path, key: Ed25519PrivateKey) -> Non
         what, remedy = "is not signed", "sign it first: railgauge bundle --key"
         raise BadInput(f"{what}: there is nothing to countersign", where=str(source), remedy=remedy)
     if signing.fingerprint(key.public_key()) in signed_by:
-        remedy = "a second signature is of another key"
+        remedy = "sign with another key"
         raise BadInput("is signed with this key already", where=str(source), remedy=remedy)
 
 

@@ -23,6 +23,6 @@ class NotVerified(RailgaugeError):
 
 
 def refused(error: BadBundle | NotVerified, path: Path) -> BadInput:
-    """The error for a command that was given ``path``: that is named once, and a file in it."""
+    """The error for the user of a command: it names ``path`` once, and the file in it at fault."""
     is_inside = error.where not in ("", path.name)
     return BadInput(error.what, where=f"{path}: {error.where}" if is_inside else str(path))

@@ -23,7 +23,7 @@ from railgauge.verdict.decision import RunPlan
 
 # The names of runs, clusters and groups; they become parts of file names.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
-# No run is cut into more shards, or merged of more runs.
+# The most shards of a run, and the most runs that one run is merged from.
 MOST_PARTS = 4096
 
 
@@ -71,9 +71,9 @@ def plan_in(data: object, name: str) -> RunPlan:
 def _refuse_bad_parts(run: RunPlan, name: str) -> None:
     ids = [part.run_id for part in run.parts]
     if len(set(ids)) < len(ids) or not all(map(NAME.fullmatch, ids)) or len(ids) > MOST_PARTS:
-        raise BadBundle("is merged of runs with invalid ids, or of one twice", where=name)
+        raise BadBundle("is merged from runs with invalid ids, or of one twice", where=name)
     if run.parts and run.part:
-        raise BadBundle("is both a part and merged of parts", where=name)
+        raise BadBundle("is both a part and merged from parts", where=name)
     if run.part is not None:
         _refuse_bad_part(run.part, name)
 
@@ -99,8 +99,8 @@ def record_in(data: object, place: str) -> ItemRecord:
 def _is_moment(text: str) -> bool:
     """Whether a text is a time with its offset from UTC, and one that UTC has."""
     try:
-        said = datetime.fromisoformat(text)
-        return said.tzinfo is not None and bool(said.astimezone(timezone.utc))
+        moment = datetime.fromisoformat(text)
+        return moment.tzinfo is not None and bool(moment.astimezone(timezone.utc))
     except (ValueError, OverflowError):
         return False
 

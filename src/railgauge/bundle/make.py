@@ -140,8 +140,8 @@ def _write(
         digests = {name.removeprefix(RUN): digest for name, digest in writer.sha256.items()}
         manifest = json_text({"schema_version": 1, "sha256": digests})
         writer.add(f"{RUN}{MANIFEST}", manifest.encode())
-        told = Redacted(redactor.told, tuple(sorted(redact)), tuple(left_out))
-        envelope = json_text(signing.envelope(_statement(contents, writer, told), key))
+        redacted = Redacted(redactor.counts, tuple(sorted(redact)), tuple(left_out))
+        envelope = json_text(signing.envelope(_statement(contents, writer, redacted), key))
         writer.add(NAME, envelope.encode())
         if key is not None:
             writer.add(SIGNER, signing.public_line(key).encode())
@@ -157,7 +157,7 @@ def _add(writer: Writer, redactor: FileRedactor, run: Path, name: str) -> bool:
 
 
 def _plan(contents: _Run) -> RunPlan:
-    """The plan of the redacted run: of a merged one its parts are told in words, as a verdict is.
+    """The plan of the redacted run, with the parts of a merged run listed anew.
 
     Pseudonyms sort in another order than the names, and a long reason is cut elsewhere.
     """
@@ -176,7 +176,7 @@ def _verdict(contents: _Run) -> bytes:
     return json_text(verdict.to_json()).encode()
 
 
-def _statement(contents: _Run, writer: Writer, told: Redacted) -> bytes:
+def _statement(contents: _Run, writer: Writer, redacted: Redacted) -> bytes:
     plan, verdict = contents.plan(), strict.loads(contents.bytes(VERDICT), VERDICT)
     if plan.evidence == Evidence.NOT_VERIFIED:
         raise NotVerified("is a replay of evidence that does not verify", where=VERDICT)
@@ -186,7 +186,7 @@ def _statement(contents: _Run, writer: Writer, told: Redacted) -> bytes:
         evidence=plan.evidence,
         verdict=str(verdict["verdict"]),
         software=__version__,
-        redacted=told,
+        redacted=redacted,
     )
     return statement.make(writer.sha256, contents.records().values(), about)
 

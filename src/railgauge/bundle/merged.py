@@ -1,4 +1,4 @@
-"""A merged run: what follows from the runs that it was merged of."""
+"""A merged run: what follows from the runs that it was merged from."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Remade:
 
 
 def remade(contents: Contents, run: RunPlan, platform: Platform, judge: Judge) -> Remade:
-    """Make the records anew of the parts, by the limits of ``platform``. Raises ``BadInput``."""
+    """Make the records anew from the parts, by the limits of ``platform``. Raises ``BadInput``."""
     found = assemble([part_run(part) for part in contents.parts])
     fabric = contents.cluster().fabric
-    # The facts are those of the merged run, among which they are compared.
+    # Facts are compared among all nodes of the merged run.
     surveyed = contents.found
     assessors = [Assessor(platform, surveyed, part.result, fabric) for part in contents.parts]
     before = [EarlierResults(earlier_results(part, platform)) for part in contents.parts]
@@ -74,8 +74,8 @@ def _with_others(
     return {**records, **{item.id: item for item in last}}
 
 
-def plan_of(run_id: str, parts: Sequence[Contents], told: Sequence[MergedPart]) -> RunPlan:
-    """The plan of the merged run, without its items; ``told`` are its parts."""
+def plan_of(run_id: str, parts: Sequence[Contents], listed: Sequence[MergedPart]) -> RunPlan:
+    """The plan of the merged run, without its items; ``listed`` are the parts that it names."""
     plans = [part.plan() for part in parts]
     operators = dict.fromkeys(plan.operator for plan in plans if plan.operator)
     return replace(
@@ -86,7 +86,7 @@ def plan_of(run_id: str, parts: Sequence[Contents], told: Sequence[MergedPart]) 
         operator=", ".join(operators),
         part=None,
         sampled=any(plan.sampled for plan in plans),
-        parts=tuple(told),
+        parts=tuple(listed),
     )
 
 
@@ -94,7 +94,7 @@ def plan_of(run_id: str, parts: Sequence[Contents], told: Sequence[MergedPart]) 
 
 
 def cluster_of(parts: Sequence[Contents]) -> Cluster:
-    """The cluster of the merged run: every node as the latest run that used it has reached it."""
+    """The cluster of the merged run: every node as the latest run that used it reached it."""
     plans = [part.plan() for part in parts]
     clusters = [part.cluster() for part in parts]
     known = {node.name: node for cluster in clusters for node in cluster.nodes}
@@ -105,7 +105,7 @@ def cluster_of(parts: Sequence[Contents]) -> Cluster:
 
 
 def found_of(cluster: Cluster, parts: Sequence[Contents]) -> dict[str, NodeAnswer]:
-    """The survey of the merged run: of each node that of the latest run that judged its facts."""
+    """The survey of the merged run: each node's answer in the latest run that judged its facts."""
     runs = [part_run(part) for part in parts]
     judged = [_judged_facts(run) for run in runs]
     return {
@@ -120,7 +120,7 @@ def _judged_facts(run: PartRun) -> set[str]:
 
 
 def _answer(node: str, parts: Sequence[Contents], judged: Iterable[bool]) -> NodeAnswer:
-    """That of the latest run that judged its facts, else of the latest that surveyed it."""
+    """The answer in the latest run that judged the node's facts, else in the latest survey."""
     surveyed = [one for one in zip(judged, parts, strict=True) if node in one[1].found]
     if not surveyed:
         return FactMissing("no run that was merged has surveyed it", where=node)

@@ -1,4 +1,4 @@
-"""Makes the folder of a merged run: the evidence of its parts, and the record it gives."""
+"""Makes the folder of a merged run: the evidence of its parts, and the record that follows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from railgauge.verdict.decision import RunPlan
 from railgauge.verdict.known_good import DecidedRun, refuse_doubtful_partners
 from railgauge.verdict.merged import assemble, began
 
-# The evidence of a part, and what it is judged by; reports are made anew of the merged run.
+# The evidence of a part, and what it is judged by; the merged run gets reports of its own.
 _FILES = (
     decision.FILE,
     record.FILE,
@@ -56,7 +56,7 @@ _ENDED = "carry it on with pytest --resume, and merge the run that ended"
 
 @contextmanager
 def opened(paths: Sequence[Path]) -> Iterator[list[Contents]]:
-    """Open runs, folders or bundles, that are as they were left. Raises ``BadInput``."""
+    """Open unchanged runs, each a folder or a bundle. Raises ``BadInput``."""
     with ExitStack() as stack:
         yield [_opened(path, stack) for path in PROGRESS_OF_PROCESS.counted("run", paths)]
 
@@ -90,26 +90,26 @@ def write(sources: Sequence[Contents], folder: Path) -> None:
     """Write the merged run into an empty folder, without its reports. Raises ``BadInput``."""
     parts = _parts(sources)
     merged.refuse_apart(parts)
-    told = assemble([part_run(part) for part in parts]).parts
+    merged_parts = assemble([part_run(part) for part in parts]).parts
     refuse_doubtful_partners(_decided(parts))
     for part in parts:
         _copy(part, folder / PARTS / part.plan().run_id)
     _write_input(sources[0], folder)
     _write_survey(parts, folder)
     store = Store(folder)
-    store.write_json(decision.FILE, to_plain(merged.plan_of(folder.name, parts, told)))
+    store.write_json(decision.FILE, to_plain(merged.plan_of(folder.name, parts, merged_parts)))
     _write_record(FolderContents(folder), store)
 
 
 def sound_parts(sources: Sequence[Contents]) -> list[Contents]:
-    """Return what can be merged of runs, oldest first. Raises ``BadInput`` unless each verifies."""
+    """Return the runs to merge, oldest first. Raises ``BadInput`` unless each verifies."""
     parts = _parts(sources)
     _decided(parts)
     return parts
 
 
 def _parts(sources: Sequence[Contents]) -> list[Contents]:
-    """The runs to merge, oldest first; of a merged one its parts. Raises ``BadInput``."""
+    """The runs to merge, oldest first; for a merged run its parts. Raises ``BadInput``."""
     every = [part for source in sources for part in (source.parts or (source,))]
     for plan in (part.plan() for part in every):
         if plan.evidence.is_of_another_run:

@@ -25,8 +25,8 @@ def shown_good(
 ) -> tuple[str, ...]:
     """Return the nodes that a run of this cluster, under these limits, shows to be good.
 
-    What the nodes in ``only`` take part in counts for nothing. Raises ``BadInput``, also if no node
-    is shown to be good.
+    Measurements with a node of ``only`` are ignored. Raises ``BadInput``, also if no node is shown
+    to be good.
     """
     if run.plan.evidence.is_of_another_run:  # it may be of a bundle that does not verify
         raise BadInput("is a replay: name the run that measured", where=where)
@@ -41,5 +41,5 @@ def shown_good(
     if found := tuple(node.name for node in cluster.nodes if node.name in shown):
         return found
     doubts = known_good.doubts(decided, only)
-    told = next(iter(sorted(doubts.items())), ("no node", known_good.UNMEASURED))
-    raise BadInput(f"shows no node to be good: {told[0]}: {told[1]}", where=where)
+    first = next(iter(sorted(doubts.items())), ("no node", known_good.UNMEASURED))
+    raise BadInput(f"shows no node to be good: {first[0]}: {first[1]}", where=where)

@@ -28,7 +28,8 @@ def printed_twice(
 ) -> Callable[[], tuple[RepeatedOutput, ...]]:
     """Return the function that gives the outputs that are in the run's files more than once.
 
-    It reads the files when it is called first, and not again; not those that were ``noted``.
+    The function reads the files at its first call only, and skips files for which ``noted`` has a
+    note.
     """
 
     def note(name: str) -> CaseNote:
@@ -38,19 +39,20 @@ def printed_twice(
 
 
 def _printed(names: Iterable[str], note: Callable[[str], CaseNote]) -> Iterator[PrintedOutput]:
-    """Yield the outputs of the run, its confirmations, its soak, and of the runs it was merged of.
+    """Yield the outputs of the run, its confirmations, its soak, and the runs it was merged from.
 
-    Only those that show what identifies their run, in the order of the names of their files. What a
-    run has taken over from one that it carries on may be kept with that one too: it is one output.
+    Only outputs with text that identifies their run are listed, in the order of their files'
+    names. Output that a run took over from one that it carries on may be kept with both: it is one
+    output.
     """
     seen = dict[tuple[str, ...], str]()
     for name in sorted(filter(_is_of_a_case, names), key=lambda n: (_is_kept(n), n)):
         noted = note(name)
-        for said in noted.shown:
-            measurement = (noted.key, said.started_at, str(said.duration_s), said.shows)
+        for output in noted.shown:
+            measurement = (noted.key, output.started_at, str(output.duration_s), output.shows)
             if seen.setdefault(measurement, name) == name or not _is_kept(name):
-                place = f"{name} (run {said.number})" if said.number else name
-                yield PrintedOutput(place, said.node, said.shows)
+                place = f"{name} (run {output.number})" if output.number else name
+                yield PrintedOutput(place, output.node, output.shows)
 
 
 def _is_of_a_case(name: str) -> bool:

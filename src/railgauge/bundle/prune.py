@@ -31,13 +31,13 @@ from railgauge.verdict import decision
 KEPT = (decision.FILE, VERDICT, PLATFORM, CLUSTER, MEASUREMENTS, MANIFEST)
 """What stays of a run beside its bundle."""
 _SUFFIX = ".railgauge"
-# What is made from the record: no evidence, and most of the size.
+# Files made from the record: they are no evidence and take most of the space.
 REPORTS = ("allure-results/", "plots/", "report.html", "report.css", "junit.xml", "allurerc.json")
 
 
 @dataclass(frozen=True, slots=True)
 class OldRun:
-    """A run that is to be reduced: the files that go, and their size."""
+    """A run that is to be reduced: the files to delete, and their size."""
 
     folder: Path
     names: tuple[str, ...]
@@ -46,7 +46,7 @@ class OldRun:
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """What goes, what was reduced before (a number), and what is left alone, with the reason."""
+    """The runs to reduce, how many were reduced before, and what is left alone, with the reason."""
 
     old: tuple[OldRun, ...]
     reduced: int
@@ -185,7 +185,7 @@ def _refuse_another(path: Path, run_id: str) -> None:
 
 
 def _delete(old: OldRun) -> None:
-    """Delete the files, but none that somebody changed after the run."""
+    """Delete the files, except those that were changed after the run."""
     own = _manifest(old.folder)
     for name in old.names:
         path = old.folder / name

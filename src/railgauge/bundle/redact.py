@@ -49,7 +49,7 @@ class FileRedactor:
             self._pseudonyms.know(found)
 
     @property
-    def told(self) -> dict[str, int]:
+    def counts(self) -> dict[str, int]:
         """The number of replacements by kind."""
         return {kind: count for kind, count in sorted(self._mask.counts.items()) if count}
 
@@ -157,8 +157,8 @@ def serials_of(run: Path, names: Iterable[str]) -> set[str]:
 def versions_of(run: Path, names: Iterable[str]) -> set[str]:
     """The versions of GPU software in the nodes' facts that look like a public IPv4 address.
 
-    One that is an address of the hostfile, or in a range for private or special use, is none: it
-    may be the address of a node.
+    A version that is an address of the hostfile, or in a range for private or special use, is left
+    out: it may be the address of a node.
     """
     held = set(names)
     found, addresses = set[str](), set[str]()

@@ -75,7 +75,7 @@ def _refuse_other_evidence(contents: Contents, platform: Platform) -> None:
 
 
 def _refuse_other_earlier(contents: Contents) -> None:
-    """Raise unless it has what was kept of each run that it carries on, and of no other one."""
+    """Raise unless it holds the kept files of exactly the runs that it carries on."""
     due = set[str]()
     asked = contents.invocation()
     while asked and asked.resumes and asked.resumes not in due:
@@ -92,7 +92,7 @@ def _refuse_other_earlier(contents: Contents) -> None:
 
 
 def _left(one: Contents) -> Iterable[str]:
-    """The files that a run had left when it ended; none of one that was killed."""
+    """The files that a run left when it ended; none for a run that was killed."""
     data = strict.loads(one.bytes(MANIFEST), MANIFEST) if MANIFEST in one else {}
     return data["sha256"] if isinstance(data, dict) and "sha256" in data else ()
 
@@ -110,7 +110,7 @@ def _refuse_other_parts(contents: Contents, platform: Platform) -> None:
         if one.plan().run_id != of.run_id or one.plan().parts:
             _fail(f"{RUN}{PLAN}", f"names {of.run_id}, but its part is another run")
         if one.bytes(PLATFORM) != contents.bytes(PLATFORM):
-            _fail(f"{RUN}{PLAN}", f"is merged of {of.run_id}, which has other limits")
+            _fail(f"{RUN}{PLAN}", f"is merged from {of.run_id}, which has other limits")
         decided.append(_checked_part(one, of.run_id, platform))
     if contents.transcripts() or contents.transcripts(AGAIN):
         _fail(RUN, "has evidence that is of none of its parts")

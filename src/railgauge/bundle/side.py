@@ -66,11 +66,11 @@ def _bundle(path: Path) -> RunSide:
         signed = report.signature.fingerprint
         who = f"signed by {signed}, a key that is not checked here" if signed else "UNSIGNED"
         is_named = HOSTS not in report.statement.about.redacted.on_request
-        return _side(path, Contents(held), names_nodes=is_named, said=(f"a bundle, {who}",))
+        return _side(path, Contents(held), names_nodes=is_named, remarks=(f"a bundle, {who}",))
 
 
 def _side(
-    path: Path, contents: Contents, *, names_nodes: bool = True, said: Sequence[str] = ()
+    path: Path, contents: Contents, *, names_nodes: bool = True, remarks: Sequence[str] = ()
 ) -> RunSide:
     run, cluster, platform = contents.plan(), contents.cluster(), contents.platform()
     verdict = strict.versioned(
@@ -86,7 +86,7 @@ def _side(
         names_nodes=names_nodes,
         ways=dict(_ways(platform, run.level)),
         setting=_setting(run, cluster),
-        said=(*said, *left_out),
+        remarks=(*remarks, *left_out),
     )
 
 

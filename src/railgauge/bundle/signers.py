@@ -6,7 +6,7 @@ is read as ``ssh-keygen -Y verify`` reads it::
     night@site namespaces="railgauge",valid-before="20270101Z" ssh-ed25519 AAAA…
 
 Nothing in a bundle proves when it was signed, so a key must be valid now, as it must be for
-ssh-keygen. What a line says and this suite cannot check (``cert-authority``) is refused.
+ssh-keygen. An option that this suite cannot check (``cert-authority``) is refused.
 """
 
 from __future__ import annotations
@@ -179,8 +179,8 @@ def _seconds(text: str) -> float:
     try:
         if form is None or not (digits.isascii() and digits.isdigit()):
             raise ValueError
-        said = datetime.strptime(digits, form)
-        seconds = (said.replace(tzinfo=timezone.utc) if is_utc else said).timestamp()
+        moment = datetime.strptime(digits, form)
+        seconds = (moment.replace(tzinfo=timezone.utc) if is_utc else moment).timestamp()
     except (ValueError, OverflowError, OSError):
         seconds = 0.0
     if seconds <= 0:

@@ -220,17 +220,17 @@ def _state(
     name: str,
 ) -> Signature:
     """The state of one signature. Raises ``NotVerified`` for one that fits no key or content."""
-    said = f"the signature of {str(keyid)[:60]}"
+    whose = f"the signature of {str(keyid)[:60]}"
     lines = given.get(keyid, ())
     key = lines[0].key if lines else held.get(keyid)
     if key is None:
-        what = f"{said} is of a key that is neither given nor in the bundle"
+        what = f"{whose} is of a key that is neither given nor in the bundle"
         raise NotVerified(what, where=name)
     alone = Envelope(sealed.payload, sealed.payload_type, {keyid: sealed.signatures[keyid]})
     try:
         alone.verify([_sslib(key)], 1)
     except VerificationError:
-        raise NotVerified(f"{said} does not fit the content", where=name) from None
+        raise NotVerified(f"{whose} does not fit the content", where=name) from None
     if fit := [line for line in lines if not line.unfit]:
         return Signature(TRUSTED, keyid, named(fit))
     return Signature(UNKNOWN, keyid, named(lines), lines[0].unfit if lines else "")

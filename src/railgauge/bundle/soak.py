@@ -1,6 +1,6 @@
 """Checks of a soak in a bundle: its rounds are those that were drawn, in the order of their times.
 
-What a soak shows is judged anew from its evidence, so a record of it only has to be the same. These
+A soak is judged anew from its evidence, so its records only have to be the same. These
 checks keep evidence from being left out, exchanged or counted under another round: the cases and
 their order follow from the seed and the number of the round, and time runs forward.
 
@@ -74,7 +74,7 @@ class _Clock:
         first = min(began)
         latest = max((self._latest.get(node, first) for node in case.nodes), default=first)
         if first < latest - _CLOCK_STEP:
-            what = f"was begun at {first}, before the measurement that the round makes before it"
+            what = f"was begun at {first}, before the measurement that precedes it in its round"
             _fail(f"{RUN}{folder}{case_file(case)}", what)
         self._latest |= dict.fromkeys(case.nodes, max(first, latest))
 

@@ -128,10 +128,10 @@ def read(payload: bytes) -> Statement:
         raise BadBundle(f"is not an in-toto statement ({TYPE})", where=NAME)
     if data.get("predicateType") != PREDICATE:
         raise BadBundle(f"has no test results ({PREDICATE})", where=NAME)
-    said = data.get("predicate")
-    about = said.get("railgauge") if isinstance(said, dict) else None
+    content = data.get("predicate")
+    about = content.get("railgauge") if isinstance(content, dict) else None
     known = strict.versioned(about, SCHEMA_VERSION, NAME)
-    assert isinstance(said, dict)
+    assert isinstance(content, dict)
     subjects = [strict.value(_Subject, one, NAME) for one in _listed(data.get("subject"))]
     sha256 = {one.name: one.digest.get("sha256", "") for one in subjects}
     if len(sha256) < len(subjects):
@@ -140,7 +140,7 @@ def read(payload: bytes) -> Statement:
     words = (of.run_id, of.evidence, of.software)
     if not all(map(_WORD.fullmatch, words)) or of.verdict not in _VERDICTS:
         raise BadBundle("has an invalid run id, evidence, verdict or software", where=NAME)
-    return Statement(sha256, of, said)
+    return Statement(sha256, of, content)
 
 
 def _listed(data: object) -> list[object]:

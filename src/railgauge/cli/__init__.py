@@ -1,7 +1,7 @@
 """The console command ``railgauge``: parse, judge and plan without a cluster.
 
 Exit codes: those of a verdict (0 also for done), 2 for input that cannot be used, and 3 for an
-error in railgauge or in what is installed, for which Python has 1, that of a rejected cluster.
+error in railgauge or its installation. Python's own 1 would mean a rejected cluster.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; bad input gives one line on stderr.
 
-    Secrets are masked in all that it writes and shows.
+    Secrets are masked in all output.
     """
     words = sys.argv[1:] if argv is None else argv
     MASK_OF_PROCESS.know(os.environ)
@@ -115,7 +115,7 @@ def _asked_for(words: Sequence[str]) -> Sequence[str]:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Repeats no word that could control the terminal, such as the name of a stranger's file."""
+    """Prints no character that could control the terminal, such as in an untrusted file name."""
 
     def error(self, message: str) -> NoReturn:
         super().error(text.printable(message))

@@ -91,7 +91,8 @@ def _config(folder: Path, output: Path, single: bool) -> dict[str, Any]:
     path = folder / "allurerc.json"
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
-        cluster = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["cluster"]
+        verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
+        cluster = Path(verdict["cluster"]).name
         title = str(kept["plugins"]["awesome"]["options"]["reportName"])
         config = surroundings.config(str(kept["name"]), title, kept["categories"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -100,7 +101,7 @@ def _config(folder: Path, output: Path, single: bool) -> dict[str, Any]:
             f"is not the folder of a run with a verdict: {path.name}: {why}", where=str(folder)
         ) from None
     config["plugins"]["awesome"]["options"]["singleFile"] = single
-    history = folder.parent / f"allure-history-{Path(cluster).name}.jsonl"
+    history = folder.parent / f"allure-history-{cluster}.jsonl"
     return {
         **config,
         "output": str(output),
@@ -126,11 +127,13 @@ def _generate(program: str, config: dict[str, Any], folder: Path) -> None:
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as error:
             raise BadInput(f"could not run: {error}", where=program) from None
-    said = " ".join(f"{done.stdout} {done.stderr}".split())
+    output_text = " ".join(f"{done.stdout} {done.stderr}".split())
     if done.returncode or not (output / "index.html").is_file():
-        raise BadInput(f"made no report: {said[-500:] or 'it printed nothing'}", where=program)
-    if said:
-        print(f"{program}: {text.printable(said)}", file=sys.stderr)
+        raise BadInput(
+            f"made no report: {output_text[-500:] or 'it printed nothing'}", where=program
+        )
+    if output_text:
+        print(f"{program}: {text.printable(output_text)}", file=sys.stderr)
 
 
 def _silence(output: Path) -> None:

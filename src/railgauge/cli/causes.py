@@ -58,8 +58,8 @@ def _section(name: str, kind: Kind) -> Iterator[str]:
     effect = kind.effect
     yield f"- **Severity:** {kind.severity}. **Action:** {kind.action}."
     yield f"- **Harm:** {effect.harm}."
-    if said := "; ".join(filter(None, (_facts(effect), _above(effect)))):
-        yield f"- **Can explain, on its node:** {said}."
+    if reach := "; ".join(filter(None, (_facts(effect), _above(effect)))):
+        yield f"- **Can explain, on its node:** {reach}."
     yield f"- **Basis:** {kind.basis}.\n"
 
 

@@ -55,22 +55,22 @@ def run(options: argparse.Namespace) -> int:
         path = options.output or Path(f"{certified.verdict.run_id}-certificate.html")
         _write(path, document.page(certified, options.paper or ""))
         written.append(path)
-    said = document.scope(certified.verdict)
+    scope = document.scope(certified.verdict)
     if options.json:
-        text.print_json(_plain(certified, said, written))
+        text.print_json(_plain(certified, scope, written))
     else:
-        print(text.printable(f"{said} ({certified.verdict.evidence.upper()} evidence)"))
+        print(text.printable(f"{scope} ({certified.verdict.evidence.upper()} evidence)"))
         print("\n".join(map(str, written)))
     return certified.verdict.exit_code
 
 
-def _plain(certified: CertifiedRun, said: str, written: list[Path]) -> dict[str, Any]:
+def _plain(certified: CertifiedRun, scope: str, written: list[Path]) -> dict[str, Any]:
     return {
         "run_id": certified.verdict.run_id,
         "cluster": certified.verdict.cluster,
         "evidence": certified.verdict.evidence,
         "verdict": certified.verdict.verdict,
-        "scope": said,
+        "scope": scope,
         "sha256": dict(certified.hashes),
         "seals": list(certified.seals),
         "written": [str(path) for path in written],

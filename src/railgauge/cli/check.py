@@ -1,4 +1,4 @@
-"""``railgauge check``: what each node lacks before the first run, and the line to write for it."""
+"""``railgauge check``: what each node lacks before the first run, and the hostfile lines to add."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from railgauge.planning.programs import programs
 from railgauge.run.asking import asked
 from railgauge.run.store import write_whole
 
-HELP = "ask every node what a run would stumble over, and say what to write into the hostfile"
+HELP = "check on every node what a run needs, and print what to write into the hostfile"
 EXAMPLE = (
     "example: railgauge check hostfiles/mine.yaml --write hostfiles/ready.yaml; it measures and "
     "changes nothing. Exit codes: 0 all nodes are ready, 1 something is to be mended or written "
@@ -30,7 +30,7 @@ EXAMPLE = (
 )
 _NOT_READY = 1
 _UNNAMED = "unnamed"  # in place of a platform, which the nodes may not have yet
-_MODEL = "a-model"  # only which programs serve it is asked
+_MODEL = "a-model"  # any name: only the programs that serve it matter
 _YAML = (".yaml", ".yml")
 
 

@@ -37,7 +37,7 @@ def rows(found: Cells) -> Iterator[str]:
 
 
 def _groups(found: Cells, check: str) -> Iterator[SharedCell]:
-    """Yield the different cells of a check, what is good first."""
+    """Yield the different cells of a check, the good ones first."""
     alike = _alike(found, check)
     for state in CellState:
         groups = [group for group in alike if group[0].state is state]
@@ -55,8 +55,8 @@ def _alike(found: Cells, check: str) -> list[SharedCell]:
     return list(nodes.values())
 
 
-def _one_line(said: str) -> str:
-    return " ".join(said.split())
+def _one_line(words: str) -> str:
+    return " ".join(words.split())
 
 
 def _written(line: HostfileLine) -> str:

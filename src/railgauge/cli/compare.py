@@ -70,13 +70,13 @@ def _json(sides: tuple[RunSide, RunSide], found: Comparison) -> dict[str, Any]:
 def _side_json(side: RunSide) -> dict[str, Any]:
     return {
         "named": side.named, "run_id": side.run_id, "verdict": side.verdict,
-        **asdict(side.fleet), "setting": dict(side.setting), "said": list(side.said),
+        **asdict(side.fleet), "setting": dict(side.setting), "said": list(side.remarks),
     }  # fmt: skip
 
 
 def _lines(sides: tuple[RunSide, RunSide], found: Comparison) -> Iterator[str]:
-    for name, said in comparison_text.heading(*sides, found):
-        yield f"{name:<10} {said}"
+    for name, about in comparison_text.heading(*sides, found):
+        yield f"{name:<10} {about}"
     yield ""
     yield from _aligned([comparison_text.HEAD, *comparison_text.table(found)])
     yield ""
@@ -100,7 +100,7 @@ def _aligned(cells: Sequence[Sequence[str]]) -> Iterator[str]:
         yield "  ".join(words).rstrip()
 
 
-def _several(name: str, said: Sequence[str]) -> Iterator[str]:
-    yield from (f"{name}: {line}" for line in said[:_MOST_LINES])
-    if len(said) > _MOST_LINES:
-        yield f"{name}: and {len(said) - _MOST_LINES} more (all with --json and --html)"
+def _several(name: str, lines: Sequence[str]) -> Iterator[str]:
+    yield from (f"{name}: {line}" for line in lines[:_MOST_LINES])
+    if len(lines) > _MOST_LINES:
+        yield f"{name}: and {len(lines) - _MOST_LINES} more (all with --json and --html)"

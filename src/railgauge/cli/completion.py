@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _mark(whole: argparse.ArgumentParser) -> None:
-    """Say to shtab which arguments are files or folders, and which have known names."""
+    """Mark for shtab which arguments are files or folders, and which have known names."""
     names = {"TOOL": tools.NAMES, "PAGE": (*contents.pages(contents.documentation()), *MADE)}
     for action in whole._actions:
         if isinstance(action, argparse._SubParsersAction):

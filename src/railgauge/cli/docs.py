@@ -1,4 +1,4 @@
-"""``railgauge docs``: the documentation: pages of the package, and what is made of others."""
+"""``railgauge docs``: the documentation: pages of the package, and pages made from its data."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _text(name: str, pages: Mapping[str, Path], root: Path) -> str:
 
 
 def _known(asked: str, pages: Mapping[str, Path]) -> str:
-    """The name of the page; that of its file is one too, as links between pages have it."""
+    """The name of the page; the name of its file is accepted too, as in links between pages."""
     name = Path(asked).name.removesuffix(".md")
     names = sorted({*pages, *MADE})
     if name in names:
@@ -71,8 +71,8 @@ def _show_list(written: str, *, as_json: bool) -> None:
     """Print the pages as ``docs/README.md`` lists them, with its headings."""
     rows = [_ROW.fullmatch(line) for line in written.splitlines()]
     if as_json:
-        told = [{"page": _name(row), "contents": row["contents"]} for row in rows if row]
-        text.print_json({"pages": told})
+        listed = [{"page": _name(row), "contents": row["contents"]} for row in rows if row]
+        text.print_json({"pages": listed})
         return
     for line, row in zip(written.splitlines(), rows, strict=True):
         if line.startswith("## "):

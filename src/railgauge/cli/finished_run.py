@@ -56,7 +56,7 @@ def read(folder: Path) -> FinishedRun:
 
 
 def _identities(path: Path) -> dict[tuple[str, str], PartIdentity]:
-    """What tells each part of the inventory, by node and device; nothing if there is none."""
+    """The identity of each part of the inventory, by node and device; empty if there is none."""
     found: dict[tuple[str, str], PartIdentity] = {}
     if not path.exists():  # a run of an earlier version
         return found
@@ -73,22 +73,22 @@ def _identities(path: Path) -> dict[tuple[str, str], PartIdentity]:
 
 def _picked(verdict: dict[str, Any]) -> dict[str, Any]:
     """Only the keys that are read, so that others may be added to the file."""
-    said = {f.name: verdict[f.name] for f in fields(RunOutcome) if f.name in verdict}
-    if isinstance(causes := said.get("causes"), list):
-        said["causes"] = [_cause(one) if isinstance(one, dict) else one for one in causes]
-    if isinstance(given := said.get("deviations"), list):
+    picked = {f.name: verdict[f.name] for f in fields(RunOutcome) if f.name in verdict}
+    if isinstance(causes := picked.get("causes"), list):
+        picked["causes"] = [_cause(one) if isinstance(one, dict) else one for one in causes]
+    if isinstance(given := picked.get("deviations"), list):
         kept = [field.name for field in fields(DatedDeviation)]
-        said["deviations"] = [
+        picked["deviations"] = [
             {k: one[k] for k in kept if k in one} if isinstance(one, dict) else one for one in given
         ]
-    return said
+    return picked
 
 
 def _cause(one: dict[str, Any]) -> dict[str, Any]:
-    said = {f.name: one[f.name] for f in fields(NamedCause) if f.name in one}
-    if isinstance(where := said.get("where"), dict):
-        said["where"] = {f.name: where[f.name] for f in fields(CausePlace) if f.name in where}
-    return said
+    picked = {f.name: one[f.name] for f in fields(NamedCause) if f.name in one}
+    if isinstance(where := picked.get("where"), dict):
+        picked["where"] = {f.name: where[f.name] for f in fields(CausePlace) if f.name in where}
+    return picked
 
 
 def _ended(path: Path) -> Iterator[ItemRecord]:
@@ -100,9 +100,9 @@ def _ended(path: Path) -> Iterator[ItemRecord]:
             yield record.from_json(data, place)
 
 
-def _versioned(said: str, known: int, where: str) -> dict[str, Any]:
+def _versioned(content: str, known: int, where: str) -> dict[str, Any]:
     try:
-        data = json.loads(said)
+        data = json.loads(content)
     except (ValueError, RecursionError):
         raise BadInput("is not valid JSON", where=where, remedy=_FINISHED) from None
     version = data.get("schema_version") if isinstance(data, dict) else None

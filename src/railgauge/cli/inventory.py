@@ -106,8 +106,8 @@ def _lines(source: _Source) -> Iterator[str]:
         ("not in the inventory:", (f"{node}: {why}" for node, why in source.parts.lacking)),
         (f"not read ({_NOT_READ}):", _unread(source.parts)),
     ):
-        told = list(lines)
-        yield from ("", title, *(f"    {line}" for line in told)) if told else ()
+        found = list(lines)
+        yield from ("", title, *(f"    {line}" for line in found)) if found else ()
 
 
 def _table(parts: Inventory) -> Iterator[str]:
@@ -124,8 +124,8 @@ def _table(parts: Inventory) -> Iterator[str]:
 def _row(place: str, part: dict[str, Any]) -> Sequence[str]:
     where = ", ".join(filter(None, (part["slot"], part["address"])))
     missing = part["missing"]
-    told = (part[item] or (_NOT_READ if item in missing else "") for item in _SHOWN)
-    return (place, *told, where)
+    values = (part[item] or (_NOT_READ if item in missing else "") for item in _SHOWN)
+    return (place, *values, where)
 
 
 def _odd(parts: Inventory) -> Iterable[str]:

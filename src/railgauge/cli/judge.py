@@ -120,7 +120,7 @@ def _find(
 
 
 def _loose(platform: Platform, measurement: Measurement) -> tuple[DeviationEffect, ...]:
-    """The loose limits of this measurement: its output says nothing of the others."""
+    """The loose limits of this measurement; its output does not concern the others."""
     own = f"/measurements/{measurement.name}/"
     return tuple(one for one in loose_limits(platform) if one.deviation.item.startswith(own))
 

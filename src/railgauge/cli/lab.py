@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _until_asked_to_end() -> Iterator[None]:
-    """Wait for a signal; one that comes sooner, when the lab has just been told, counts too."""
+    """Wait for a signal; one that comes while the lab is being printed counts too."""
     ends = {signal.SIGINT, signal.SIGTERM}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ends)
     try:

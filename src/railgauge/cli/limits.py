@@ -16,7 +16,7 @@ from railgauge.core.limits import Bound, Curve, Limit
 from railgauge.core.units import format_size, format_sweep
 from railgauge.run import inputs
 
-# ``Limit.of`` of a floor that is a share -> what it is a share of.
+# The whole of a floor that is a share, by its ``Limit.of``.
 _WHOLE = {
     "gpu_slot": "what the gpu slot can carry",
     "ideal": "the ideal",
@@ -76,14 +76,14 @@ def _tables(platform: Platform) -> Iterator[str]:
 
 
 def _about_limits(platform: Platform) -> Iterator[str]:
-    """Say which limits are loose, and which could not be held against the hardware."""
+    """Yield which limits are loose, and which could not be compared with the hardware."""
     if platform.loose:
         yield "\n### Loose limits\n\n| limit | how | why | who |\n|---|---|---|---|"
     says = {one.pointer: one.says for one in loose.loose(platform)}
     for one in platform.loose:
         yield f"| {one.pointer} | {says.get(one.pointer, '')} | {one.reason} | {one.who} |"
     if unheld := [f"{one.metric} ({one.pointer})" for one in loose.unheld(platform)]:
-        yield "\n### Not held against what the hardware reaches, which is not known\n"
+        yield "\n### Not compared with what the hardware reaches, which is not known\n"
         yield f"{', '.join(unheld)}."
 
 

@@ -41,12 +41,12 @@ def chosen(platform: Platform, tool: str, named: str | None, parsed: Parsed) -> 
 
 def _unfit(platform: Platform, of_tool: Sequence[Measurement], count: int, parsed: Parsed) -> str:
     """Return how many measurements match; if none, what contradicts the likeliest one."""
-    said = parsed.summary.get("command") or parsed.summary.get("collective") or "no known test"
+    shown = parsed.summary.get("command") or parsed.summary.get("collective") or "no known test"
     likely = [m for m in of_tool if _IS_NAMED.get(m.tool, _always)(m, parsed)]
     against = {m.name: list(_contradictions(platform, m, parsed)) for m in likely}
     name = min(against, key=lambda name: len(against[name]), default="")
     why = f"; it says {'; '.join(against[name])} for {name}" if name and not count else ""
-    return f"the output ({said}) fits {count} measurements of {platform.name}{why}"
+    return f"the output ({shown}) fits {count} measurements of {platform.name}{why}"
 
 
 def nodes_of(platform: Platform, measurement: Measurement, parsed: Parsed) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ def _always(measurement: Measurement, parsed: Parsed) -> bool:  # noqa: ARG001
 
 
 def _names_perftest(measurement: Measurement, parsed: Parsed) -> bool:
-    """No output says that other rails were measured at the same time: that has to be named."""
+    """Whether the output names the command; that several rails ran at once is never printed."""
     return not measurement.together and parsed.summary.get("command") == measurement.command
 
 
@@ -92,9 +92,11 @@ _IS_NAMED: Mapping[str, Callable[[Measurement, Parsed], bool]] = {
 
 def _contradictions(platform: Platform, measurement: Measurement, parsed: Parsed) -> Iterator[str]:
     """Yield each contradiction to this measurement, such as ``queue pairs 4, not 1``."""
-    for what, said, wanted in _AGREE.get(measurement.tool, _nothing)(platform, measurement, parsed):
-        if said is not None and said != wanted:
-            yield f"{what} {said}, not {wanted}"
+    for what, shown, wanted in _AGREE.get(measurement.tool, _nothing)(
+        platform, measurement, parsed
+    ):
+        if shown is not None and shown != wanted:
+            yield f"{what} {shown}, not {wanted}"
 
 
 _Sides = Iterator[tuple[str, object, object]]
@@ -106,15 +108,15 @@ def _nothing(platform: Platform, measurement: Measurement, parsed: Parsed) -> _S
 
 
 def _perftest(platform: Platform, measurement: Measurement, parsed: Parsed) -> _Sides:
-    said, options = {**_untold(parsed.summary), **parsed.summary}, measurement.options
-    memory = said.get("memory")
-    yield "command", said.get("command"), measurement.command
+    reported, options = {**_implied(parsed.summary), **parsed.summary}, measurement.options
+    memory = reported.get("memory")
+    yield "command", reported.get("command"), measurement.command
     yield "payload in", memory and ("host" if memory == "host" else "gpu"), measurement.memory
-    yield "queue pairs", said.get("qps"), options.get("qps", 1)
-    yield "both ways", said.get("bidirectional"), bool(options.get("bidirectional"))
-    yield _declared("device", said.get("device"), [nic.name for nic in platform.fabric_nics])
+    yield "queue pairs", reported.get("qps"), options.get("qps", 1)
+    yield "both ways", reported.get("bidirectional"), bool(options.get("bidirectional"))
+    yield _declared("device", reported.get("device"), [nic.name for nic in platform.fabric_nics])
     if measurement.memory == "gpu":
-        yield _declared("GPU", said.get("gpu"), list(platform.affinity))
+        yield _declared("GPU", reported.get("gpu"), list(platform.affinity))
 
 
 def _tcp(platform: Platform, measurement: Measurement, parsed: Parsed) -> _Sides:  # noqa: ARG001
@@ -130,12 +132,12 @@ def _products(platform: Platform, measurement: Measurement, parsed: Parsed) -> _
     yield "devices", parsed.summary.get("devices"), measurement.options.get("devices", "gpu")
 
 
-def _declared(what: str, said: object, known: Sequence[object]) -> tuple[str, object, object]:
+def _declared(what: str, shown: object, known: Sequence[object]) -> tuple[str, object, object]:
     """Return a comparison that holds if the value is one of the ``known``."""
-    return what, said, said if said in known else f"one of {', '.join(map(str, known))}"
+    return what, shown, shown if shown in known else f"one of {', '.join(map(str, known))}"
 
 
-def _untold(summary: Mapping[str, object]) -> Mapping[str, object]:
+def _implied(summary: Mapping[str, object]) -> Mapping[str, object]:
     """Return the defaults that a heading implies if it omits them; rows without a heading: none."""
     return {"memory": "host", "qps": 1, "bidirectional": False} if "command" in summary else {}
 

@@ -44,15 +44,15 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _write(path: Path, said: str) -> None:
+def _write(path: Path, content: str) -> None:
     try:
-        write_whole(path, said)
+        write_whole(path, content)
     except OSError as error:
         raise BadInput(f"cannot be written: {error.strerror}", where=str(path)) from None
 
 
-def _print(said: str) -> None:
+def _print(content: str) -> None:
     """Print UTF-8 in any locale: the format has no other encoding and no escape for one."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
-    sys.stdout.write(said)
+    sys.stdout.write(content)

@@ -1,6 +1,6 @@
 """``railgauge node``: the node checks itself, with the rules of the acceptance.
 
-What the check itself needs is imported when one is made (``node_check``): a kept result is told
+What the check itself needs is imported when one is made (``node_check``): a kept result is printed
 without it.
 """
 
@@ -30,7 +30,7 @@ EXAMPLE = (
     "example: railgauge node --hostfile hostfiles/mine.yaml; it changes nothing. "
     "Exit codes: 0 accepted, 1 rejected, 10 incomplete, 2 bad usage or input. With --format slurm "
     "1 is for what railgauge triage drains a node for, with the reason, 10 for what is not known, "
-    "and 0 for the rest, in silence; with --format npd these are 1, 2 and 0, as "
+    "and 0 for the rest, without output; with --format npd these are 1, 2 and 0, as "
     "node-problem-detector has them"
 )
 _BUDGET_S, _LEAST_S, _MOST_S = 50.0, 10.0, 7200.0
@@ -49,7 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NODE",
         help="which node of the hostfile this is (default: $SLURMD_NODENAME, or the host's name)",
     )
-    parser.add_argument("--format", choices=FORMATS, help="whom to tell (default: text)")
+    parser.add_argument(
+        "--format", choices=FORMATS, help="the reader of the output (default: text)"
+    )
     parser.add_argument(
         "--budget",
         type=arguments.number(_LEAST_S, _MOST_S, "seconds"),
@@ -59,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--cache", type=arguments.number(0, math.inf, "minutes"), default=0.0, metavar="MINUTES",
-        help="tell the last result if it is younger and rejects nothing (default: check anew)",
+        help="print the last result if it is younger and rejects nothing (default: check anew)",
     )  # fmt: skip
     parser.add_argument(
         "--measure", action="append", default=[], metavar="NAME",
@@ -69,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--log-since", type=_since, default="boot", metavar="WHEN",
         help="judge what the kernel has logged since then: boot (default), check: the check before "
-        "this one, so that each line is told once, or a time, such as that of a repair: "
+        "this one, so that each line is reported once, or a time, such as that of a repair: "
         "2026-11-24T18:00",
     )  # fmt: skip
     parser.add_argument(
@@ -91,7 +93,7 @@ def _since(value: str) -> str:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Check the node, or tell what was found a short time ago; the exit code is the format's."""
+    """Check the node, or print a recent result; the exit code is the format's."""
     if options.json and options.format:
         raise BadInput("--json and --format exclude each other", remedy="drop one of them")
     until = time.monotonic() + options.budget
@@ -102,14 +104,14 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         text.print_json(report.data)
         return report.verdict.exit_code
-    said = FORMATS[options.format or "text"](report)
-    for lines, stream in ((said.out, sys.stdout), (said.err, sys.stderr)):
+    answer = FORMATS[options.format or "text"](report)
+    for lines, stream in ((answer.out, sys.stdout), (answer.err, sys.stderr)):
         stream.writelines(f"{text.printable(' '.join(line.splitlines()))}\n" for line in lines)
-    return said.code
+    return answer.code
 
 
 def _recent(state: NodeState, inputs: str, age_s: float) -> NodeReport | None:
-    """The last result, if it is not older. A fault is looked for again: it may be repaired."""
+    """The last result, if it is recent and no rejection: a rejected node may be repaired."""
     found_s, found = state.result(inputs)
     report = from_json(found) if found_s < age_s else None
     return None if report and report.verdict is Verdict.REJECTED else report
@@ -118,7 +120,7 @@ def _recent(state: NodeState, inputs: str, age_s: float) -> NodeReport | None:
 def _checked(
     options: argparse.Namespace, named: str, state: NodeState, inputs: str, until: float
 ) -> NodeReport:
-    """Check the node, unless another process does: then its result is that of this one too."""
+    """Check the node, or wait for another process that does, and take its result."""
     began = time.monotonic()
     with locked_within(state.lock, until - began) as is_mine:
         waited_s = time.monotonic() - began
@@ -143,12 +145,12 @@ def _taken(named: str, budget_s: float) -> NodeReport:
 
 
 def _inputs(options: argparse.Namespace, named: str) -> str:
-    """What a result depends on besides the node: a changed file makes another result."""
-    told = [__version__, named, options.platform, options.busy, options.measure]
-    told += [options.log_since]
-    told += [os.fspath(options.root.absolute())]
-    told += [_stamp(path) for path in _files(options)]
-    return hashlib.sha256(repr(told).encode()).hexdigest()
+    """A digest of what a result depends on besides the node; a changed file changes it."""
+    parts = [__version__, named, options.platform, options.busy, options.measure]
+    parts += [options.log_since]
+    parts += [os.fspath(options.root.absolute())]
+    parts += [_stamp(path) for path in _files(options)]
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def _files(options: argparse.Namespace) -> Iterator[Path]:

@@ -21,7 +21,7 @@ _MOST_CAUSES, _MOST_REASONS, _MOST_NAMES = 3, 10, 40
 
 @dataclass(frozen=True, slots=True)
 class CheckedNode:
-    """What was found on a node, with what every line of it says: its name, platform and stamp."""
+    """The findings on a node, its name and platform, and the kind of evidence."""
 
     node: str
     platform: str
@@ -47,13 +47,13 @@ def _draining(checked: CheckedNode) -> Sequence[Cause]:
 def _headline(checked: CheckedNode) -> str:
     findings = checked.findings
     named = listed([*map(_name, _named(findings) or findings.causes)], _MOST_CAUSES)
-    told = {
+    what = {
         Verdict.ACCEPTED: f"{len(findings.records)} items as {checked.platform} expects",
         Verdict.REJECTED: named,
         Verdict.INCOMPLETE: _incomplete(findings),
     }[findings.verdict]
     stamp = " (simulated)" if checked.evidence == Evidence.SIMULATED else ""
-    return f"{checked.node}: {findings.verdict}{stamp}: {told}"
+    return f"{checked.node}: {findings.verdict}{stamp}: {what}"
 
 
 def _details(checked: CheckedNode) -> Iterator[str]:
@@ -78,7 +78,7 @@ def _name(cause: Cause) -> str:
 
 
 def _named(findings: NodeFindings) -> Sequence[Cause]:
-    """The causes that say more than that nothing explains some items."""
+    """The causes other than *undiagnosed*."""
     return [cause for cause in findings.causes if cause.cause != UNDIAGNOSED]
 
 
@@ -96,9 +96,9 @@ def _items(count: int) -> str:
 
 
 def _reasons(findings: NodeFindings) -> Counter[str]:
-    """Why items are undecided that no cause explains, and of how many; facts share a reason."""
-    told = {item for cause in _named(findings) for item in (*cause.evidence, *cause.explains)}
-    open_ones = (one for one in findings.undecided if one.id not in told)
+    """The reasons of undecided items that no cause explains, counted; facts share a reason."""
+    explained = {item for cause in _named(findings) for item in (*cause.evidence, *cause.explains)}
+    open_ones = (one for one in findings.undecided if one.id not in explained)
     return Counter(one.reason.rpartition(_OF_A_FACT)[2] for one in open_ones)
 
 

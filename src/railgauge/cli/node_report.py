@@ -1,7 +1,7 @@
-"""What a check of a node by itself tells, and how its callers are told. Light to import.
+"""The report of a node that checks itself, and its formats for callers. Fast to import.
 
-Slurm and node-problem-detector take an exit code and one line. They are told of what ``railgauge
-triage`` drains a node for; a setting that is wrong costs a node no job.
+Slurm and node-problem-detector take an exit code and one line. They get what ``railgauge triage``
+drains a node for; a wrong setting does not take jobs from a node.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
 def to_json(parsed: Parsed) -> dict[str, Any]:
     """Return the fields of ``Parsed``; empty fields of samples are left out."""
     data = asdict(parsed)
-    del data["not_shown"]  # compared with a command, and there is none here
+    del data["not_shown"]  # it is for comparison with a command, which is not known here
     data["samples"] = [
         {key: value for key, value in sample.items() if value not in (None, "")}
         for sample in data["samples"]

@@ -76,9 +76,9 @@ def run(options: argparse.Namespace) -> int:
         text.print_json({**found, **({"soak": plan_soak.as_json(soak)} if soak else {})})
     else:
         fewer = () if shard else forecast.alternatives(platform, cluster, level)
-        said = plan_text.Plan(scope, works, fewer, tests, None if shard else options.rounds)
+        planned = plan_text.Plan(scope, works, fewer, tests, None if shard else options.rounds)
         counts = forecast.worker_counts(works, asked)
-        print("\n".join(plan_text.lines(said, counts, everything=options.all)))
+        print("\n".join(plan_text.lines(planned, counts, everything=options.all)))
         if shard:
             print(plan_text.shard_line(_shard(shard, whole)))
         if soak:

@@ -13,7 +13,7 @@ from railgauge.planning.soak import SoakRounds, planned, round_s
 from railgauge.run.soak.causes import lasting
 from railgauge.run.soak.proof import Soaked, in_words, proof
 
-# Cases of a round do not depend on the seed in number, so any seed shows how long it takes.
+# The number of cases of a round does not depend on the seed, so any seed shows the duration.
 _ANY_SEED = 0
 _EVENTS = (0, 1, 2)
 _WIDTH = 96
@@ -46,9 +46,9 @@ class PlannedSoak:
         return Soaked(seconds, len(self.rounds.cluster.nodes), seconds * busy)
 
 
-def planned_soak(scope: DemandInputs, said: str, below: str, count: int | None) -> PlannedSoak:
+def planned_soak(scope: DemandInputs, wanted: str, below: str, count: int | None) -> PlannedSoak:
     """``count`` is ``--rounds`` of the run. Raises ``BadInput``."""
-    soak = planned(said, _ANY_SEED, below)
+    soak = planned(wanted, _ANY_SEED, below)
     rounds = SoakRounds(soak, scope.platform, scope.cluster, scope.level, count)
     return PlannedSoak(rounds, len(rounds.cases(1)), *round_s(rounds))
 

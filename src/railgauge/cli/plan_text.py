@@ -46,35 +46,35 @@ class Plan:
         return f"{found}; the run is incomplete at best" if found else ""
 
 
-def lines(said: Plan, counts: Sequence[int], *, everything: bool) -> Iterator[str]:
+def lines(planned: Plan, counts: Sequence[int], *, everything: bool) -> Iterator[str]:
     """Yield the lines; ``counts`` are the numbers of workers whose durations are shown.
 
     ``everything`` unfolds the tools and sizes, and all that is left out with its reason.
     """
-    cluster, platform, level = said.scope.cluster, said.scope.platform, said.scope.level
+    cluster, platform, level = planned.scope.cluster, planned.scope.platform, planned.scope.level
     count = len(cluster.nodes)
     yield f"{cluster.name}: {count} nodes, platform {platform.name}, level {level.name}"
-    yield _estimate(said.works, counts)
-    yield from _too_long(said, counts)
-    yield from filter(None, [said.less(said.rounds)])
+    yield _estimate(planned.works, counts)
+    yield from _too_long(planned, counts)
+    yield from filter(None, [planned.less(planned.rounds)])
     yield f"nodes: {_folded(level.nodes)}"
     yield from _sample(level)
     yield f"rung 0, {Rung.PREFLIGHT.folder}: every node is probed once"
-    for rung, made in forecast.by_rung(said.works).items():
+    for rung, made in forecast.by_rung(planned.works).items():
         yield from _rung(rung, made, everything=everything)
     shares = forecast.coverage(platform, level)
     words = ", ".join(f"{share} {name.replace('_', ' ')}" for name, share in shares.items())
     yield f"covers {words}"
-    items = demand.count(said.scope)
+    items = demand.count(planned.scope)
     yield from _wrapped(f"judges {items:,} items{_HELD if items > MOST_ITEMS else ''}")
     if why := resource_estimate.why_not(items):
         yield from _wrapped(f"{why}: {resource_estimate.REMEDY}")
     if level.name == SIGNOFF:
-        runs = sum(each.runs * each.repeats for each in said.works)
-        yield from _wrapped(_own_cost(resource_estimate.resource_estimate(items, runs)))
-    yield from _roots(said)
+        runs = sum(each.runs * each.repeats for each in planned.works)
+        yield from _wrapped(_resource_line(resource_estimate.resource_estimate(items, runs)))
+    yield from _roots(planned)
     yield from subnet_notes(level)
-    yield from _left_out(said, everything=everything)
+    yield from _left_out(planned, everything=everything)
     if level.leaves:
         yield from _leaves(level)
     yield from _rounds(level)
@@ -97,7 +97,7 @@ def shard_line(shard: Mapping[str, Any]) -> str:
     return f"shard {shard['shard']} uses {uses}; at the same time can run: {others}"
 
 
-def _own_cost(cost: ResourceEstimate) -> str:
+def _resource_line(cost: ResourceEstimate) -> str:
     return (
         f"needs on this machine about {_memory(cost.memory_mib)} of memory and "
         f"{format_duration(cost.cpu_s)} of processor time; for each worker of -n "
@@ -110,10 +110,10 @@ def _memory(mib: float) -> str:
     return f"{mib:.0f} MiB" if mib < _GIB else f"{mib / _GIB:.1f} GiB"
 
 
-def _roots(said: Plan) -> Iterator[str]:
+def _roots(planned: Plan) -> Iterator[str]:
     """What needs root on the nodes, and how it gets it."""
-    way = root.way_to_root(said.scope.cluster)
-    needing = ", ".join(root.needing_root(said.scope.platform, said.works))
+    way = root.way_to_root(planned.scope.cluster)
+    needing = ", ".join(root.needing_root(planned.scope.platform, planned.works))
     yield from _wrapped(f"as root, {way}: {needing}" if way else f"needs root: {needing}")
 
 
@@ -131,29 +131,29 @@ def _estimate(works: Sequence[Work], counts: Sequence[int]) -> str:
     return ", ".join([f"about {words[1]} one after the other", *others])
 
 
-def _too_long(said: Plan, counts: Sequence[int]) -> Iterator[str]:
+def _too_long(planned: Plan, counts: Sequence[int]) -> Iterator[str]:
     """What can be done about a level that takes longer than it is meant to, or than a day."""
-    level = said.scope.level
+    level = planned.scope.level
     most_s = forecast.MEANT_S.get(level.name)
-    takes_s = forecast.takes_s(said.works)
+    takes_s = forecast.takes_s(planned.works)
     if most_s is None:
-        yield from (_alternative(said, one) for one in said.alternatives)
+        yield from (_alternative(planned, one) for one in planned.alternatives)
         return
     if takes_s <= most_s:
         return
     over = f"longer than the {format_duration(most_s)} that a {level.name} run is meant to take"
-    workers = forecast.fitting_workers(said.works, most_s)
+    workers = forecast.fitting_workers(planned.works, most_s)
     if workers is not None:
-        took = format_duration(forecast.takes_s(said.works, workers))
+        took = format_duration(forecast.takes_s(planned.works, workers))
         by = format_duration(takes_s - most_s)
         yield f"{over}, by {by}: with --at-once {workers} it takes {took}"
         return
-    least_s = forecast.takes_s(said.works, max(counts))
+    least_s = forecast.takes_s(planned.works, max(counts))
     yield f"{over}, even with --at-once {max(counts)}, by {format_duration(least_s - most_s)}"
-    yield from (_alternative(said, one) for one in said.alternatives)
+    yield from (_alternative(planned, one) for one in planned.alternatives)
 
 
-def _alternative(said: Plan, one: Alternative) -> str:
+def _alternative(planned: Plan, one: Alternative) -> str:
     fast = (
         f", {format_duration(one.with_workers_s)} with --at-once {one.workers}"
         if one.workers > 1
@@ -163,7 +163,7 @@ def _alternative(said: Plan, one: Alternative) -> str:
     return (
         f"with --rounds {one.rounds}, where each node meets {one.rounds} {partners} or more: "
         f"{format_duration(one.estimate_s)}{fast}"
-        f"{', incomplete at best' if said.less(one.rounds) else ''}"
+        f"{', incomplete at best' if planned.less(one.rounds) else ''}"
     )
 
 
@@ -222,18 +222,18 @@ def _measured(each: Work, everything: bool) -> str:
 # --- what is left out ---
 
 
-def _left_out(said: Plan, *, everything: bool) -> Iterator[str]:
-    platform, level = said.scope.platform, said.scope.level
+def _left_out(planned: Plan, *, everything: bool) -> Iterator[str]:
+    platform, level = planned.scope.platform, planned.scope.level
     reasons = {
         name: reason
-        for name, reason in sorted(not_applicable(platform, level, said.tests).items())
+        for name, reason in sorted(not_applicable(platform, level, planned.tests).items())
         if not name.endswith(" traffic")
     }
     if everything:
         yield from (f"not applicable: {name}: {reason}" for name, reason in reasons.items())
     else:
         yield from _by_reason(reasons)
-    if names := not_limited(platform, level, said.tests):
+    if names := not_limited(platform, level, planned.tests):
         yield from _no_limit(names, everything=everything)
 
 

@@ -85,18 +85,22 @@ def run(options: argparse.Namespace) -> int:
     """Write the platform file; nothing is written if a question is open."""
     path = _path(options.name, options.root)
     replacing.refuse_existing(path, options)
-    said = _cluster(options)
+    declared_cluster = _cluster(options)
     made = _Made(options.name, path, options.root, _sheets(options.root))
-    with nodes_reached(said, "platform-new", tell) as (reached, sessions):
+    with nodes_reached(declared_cluster, "platform-new", tell) as (reached, sessions):
         survey, other_names = _surveyed(reached, sessions, options)
-        devices = names.joined(said.devices, other_names, made.of(survey).nics)
-        cluster = replace(said, devices=devices)
+        devices = names.joined(declared_cluster.devices, other_names, made.of(survey).nics)
+        cluster = replace(declared_cluster, devices=devices)
         nodes = _Nodes(replace(reached, devices=devices), sessions)
         result, lines = _fitted(made, survey, nodes)
-    inputs.check(thresholds.on_site(result.platform, cluster, said.source), options.root, cluster)
+    inputs.check(
+        thresholds.on_site(result.platform, cluster, declared_cluster.source), options.root, cluster
+    )
     write_whole(path, result.text)
-    renamed = devices if devices != said.devices else {}
-    _told(_Answer(path, said, (*result.notes, *lines), renamed), result.platform, options)
+    renamed = devices if devices != declared_cluster.devices else {}
+    _print(
+        _Answer(path, declared_cluster, (*result.notes, *lines), renamed), result.platform, options
+    )
     return 0
 
 
@@ -119,7 +123,7 @@ def _sheets(root: Path) -> Sheets:
     return sheets_of(str(path), source.parsed(path, source.text(path, path.parent)))
 
 
-def _said(options: argparse.Namespace) -> SiteAnswers:
+def _site_answers(options: argparse.Namespace) -> SiteAnswers:
     return SiteAnswers(
         like=options.like,
         fabric=_nics(options.fabric),
@@ -152,20 +156,20 @@ def _surveyed(
     facts = _answered(found, options.like)
     other_names = names.differing(facts, options.like)
     facts = {node: declared(one, DeviceNames(other_names)) for node, one in facts.items()}
-    said = _said(options)
-    kind = chosen(facts, seen, said)
+    answers = _site_answers(options)
+    kind = chosen(facts, seen, answers)
     stack = of_vendor(seen.vendor) if kind.hardware.gpus else None
-    return document.Survey(facts, kind, stack, said, has_mpi_bench=True), other_names
+    return document.Survey(facts, kind, stack, answers, has_mpi_bench=True), other_names
 
 
 def _fitted(made: _Made, survey: document.Survey, nodes: _Nodes) -> tuple[_Result, list[str]]:
-    """Return the file without what the nodes cannot show or do, and what to tell of that."""
+    """Return the file without what the nodes cannot show or do, and notes about that."""
     cluster, sessions, facts = nodes.cluster, nodes.sessions, survey.facts
     platform = replace(made.of(survey).platform, devices=DeviceNames(cluster.devices))
     counters = describe.counted(cluster, sessions, facts, platform)
     unread = closing.unread_counters(platform, facts, counters)
     survey = replace(survey, unread_counters=frozenset(unread))
-    lines = [*closing.told(unread), *closing.unreadable_logs(facts)]
+    lines = [*closing.notes_of(unread), *closing.unreadable_logs(facts)]
     absent = describe.lacking(cluster, sessions, facts, programs(platform, cluster))
     has_none = _MPI_BENCH in {name.rpartition("/")[2] for name in absent}
     if has_none and not survey.kind.hardware.gpus:
@@ -176,14 +180,14 @@ def _fitted(made: _Made, survey: document.Survey, nodes: _Nodes) -> tuple[_Resul
 
 
 class _Progress:
-    """Tells once of each node that gives no facts."""
+    """Prints each error of a node that gives no facts, once."""
 
     def __init__(self) -> None:
-        self._told: set[str] = set()
+        self._printed: set[str] = set()
 
     def __call__(self, answer: NodeAnswer) -> None:
-        if isinstance(answer, NoEvidence) and str(answer) not in self._told:
-            self._told.add(str(answer))
+        if isinstance(answer, NoEvidence) and str(answer) not in self._printed:
+            self._printed.add(str(answer))
             tell(f"survey: {answer}")
 
 
@@ -225,7 +229,7 @@ class _Made:
 
     def of(self, survey: document.Survey) -> _Result:
         described = document.described(self.name, survey, self.sheets)
-        asked = candidates(survey.kind, survey.stack, survey.facts, survey.said)
+        asked = candidates(survey.kind, survey.stack, survey.facts, survey.answers)
         names, notes = kept(self._loaded({**described.document, "expected": asked}), survey.facts)
         written = {**described.document, "expected": _grouped(names, asked)}
         platform = self._loaded(written)
@@ -269,15 +273,15 @@ class _Answer:
     """
 
     path: Path
-    said: Cluster
+    cluster: Cluster
     notes: tuple[str, ...]
     devices: names.Names
 
 
-def _told(answer: _Answer, platform: Platform, options: argparse.Namespace) -> None:
+def _print(answer: _Answer, platform: Platform, options: argparse.Namespace) -> None:
     if options.json:
-        told = {"written": str(answer.path), "platform": options.name, "notes": answer.notes}
-        text.print_json({**told, "devices": answer.devices})
+        result = {"written": str(answer.path), "platform": options.name, "notes": answer.notes}
+        text.print_json({**result, "devices": answer.devices})
         return
     for note in answer.notes:
         print(text.printable(note))
@@ -287,7 +291,7 @@ def _told(answer: _Answer, platform: Platform, options: argparse.Namespace) -> N
         nodes = folded(answer.devices)
         print(f"next: NICs have other names on {nodes}; put this into {options.hostfile}:")
         print(text.printable("\n".join(_yaml(answer.devices))))
-    if answer.said.platform != options.name:
+    if answer.cluster.platform != options.name:
         print(f"next: put 'platform: {options.name}' into {options.hostfile}")
     print(f"next: railgauge plan --hostfile {options.hostfile}")
 

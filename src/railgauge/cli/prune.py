@@ -1,4 +1,4 @@
-"""``railgauge prune``: old runs become a bundle each, and the files that trend and compare read."""
+"""``railgauge prune``: reduce each old run to a bundle and the files of trend and compare."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 HELP = "reduce old runs to a bundle each and what trend and compare need"
 EXAMPLE = (
-    "example: railgauge prune --keep 14 --yes; without --yes it only says what goes; "
+    "example: railgauge prune --keep 14 --yes; without --yes it only prints what would be deleted; "
     "exit codes: 0 done, 1 a run could not be reduced, 2 bad usage"
 )
 _NOT_ALL = 1
@@ -70,21 +70,21 @@ def _json(found: Pruning, made: dict[str, int], failed: dict[str, str]) -> dict[
 def _lines(
     found: Pruning, made: dict[str, int], failed: dict[str, str], *, done: bool
 ) -> list[str]:
-    said = [f"left alone: {name}: {why}" for name, why in found.left_alone]
+    lines = [f"left alone: {name}: {why}" for name, why in found.left_alone]
     for old in found.old[:_MOST_LINES]:
         name = old.folder.name
-        said.append(
+        lines.append(
             f"NOT REDUCED: {failed[name]}" if name in failed else _line(old, made.get(name))
         )
     if len(found.old) > _MOST_LINES:
-        said.append(f"and {len(found.old) - _MOST_LINES} more (all with --json)")
+        lines.append(f"and {len(found.old) - _MOST_LINES} more (all with --json)")
     gone = [old for old in found.old if old.folder.name not in failed]
     files, size = sum(len(old.names) for old in gone), sum(old.size_bytes for old in gone)
     bundles = f", {sum(made.values()) / _MB:.1f} MB of bundles made" if done else ""
     before = f"; reduced before: {found.reduced}" if found.reduced else ""
     verb = "went" if done else "would go"
-    said.append(f"{len(gone)} runs: {files} files, {size / _MB:.1f} MB {verb}{bundles}{before}")
-    return [*said, *([] if done or not gone else ["nothing was changed: give --yes to do it"])]
+    lines.append(f"{len(gone)} runs: {files} files, {size / _MB:.1f} MB {verb}{bundles}{before}")
+    return [*lines, *([] if done or not gone else ["nothing was changed: give --yes to do it"])]
 
 
 def _line(old: OldRun, bundle_bytes: int | None) -> str:

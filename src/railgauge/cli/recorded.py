@@ -32,7 +32,7 @@ class RecordedEvidence:
 
     def result(self, case: Case) -> CaseResult:  # noqa: ARG002 - there is only one
         """Return the output as the only run of the case, which the suite did not plan."""
-        said = Transcript(
+        transcript = Transcript(
             node=self.case.nodes[0],
             argv=self.argv,
             exit_code=0,
@@ -41,7 +41,7 @@ class RecordedEvidence:
             duration_s=0.0,
             environment=self.environment,
         )
-        return CaseResult(((said,),), is_planned=False)
+        return CaseResult(((transcript,),), is_planned=False)
 
 
 def recorded(

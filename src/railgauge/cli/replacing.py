@@ -1,4 +1,4 @@
-"""Commands that write a file of a site: one that is there is replaced only if the user says so."""
+"""The option ``--force`` of commands that write a file of a site: without it none is replaced."""
 
 from __future__ import annotations
 

@@ -36,7 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("nodes", metavar="NODES", help="the nodes to qualify: mx07, mx[07-09]")
     parser.add_argument(
-        "--hostfile", type=Path, metavar="FILE", help="that of the run, if it is none of this site"
+        "--hostfile",
+        type=Path,
+        metavar="FILE",
+        help="the run's hostfile, if this site does not have it",
     )
     merge.add_into(parser)
 
@@ -53,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     if measured is None:
         return code
     folder, code = merge.merged((signed, measured), options)
-    told = {
+    result = {
         "run": asked.run_id,
         "was": asked.was,
         "nodes": list(asked.nodes),
@@ -63,9 +66,9 @@ def run(options: argparse.Namespace) -> int:
         "verdict": merge.verdict(folder)["verdict"],
     }
     if options.json:
-        text.print_json(told)
+        text.print_json(result)
     else:
-        print(text.printable(_LINE.format(**{**told, "nodes": folded(asked.nodes)})))
+        print(text.printable(_LINE.format(**{**result, "nodes": folded(asked.nodes)})))
     return code
 
 
@@ -77,19 +80,19 @@ def _measured(
 ) -> tuple[Path | None, int]:
     """The folder of the run of the nodes, unless it reached no verdict, and its exit code."""
     with TemporaryDirectory(prefix="railgauge-requalify-") as made:
-        told, given = Path(made, "run-id"), Path(made, "deviations.yaml")
-        words = [*asked.options, f"--run-id-file={told}"]
+        id_file, given = Path(made, "run-id"), Path(made, "deviations.yaml")
+        words = [*asked.options, f"--run-id-file={id_file}"]
         if asked.deviations:  # JSON is YAML too
             accepted = [asdict(one) for one in asked.deviations]
             given.write_text(json.dumps(accepted), encoding="utf-8")
             words.append(f"--deviations={given}")
         with nullcontext() if options.json else screen.paused():
             code = pytest_session.ended(words, site, quiet=options.json)
-        run_id = told.read_text(encoding="utf-8").strip() if told.exists() else ""
+        run_id = id_file.read_text(encoding="utf-8").strip() if id_file.exists() else ""
     folder = site / "reports" / run_id
     if run_id and code in _REACHED and (folder / "verdict.json").exists():
         return folder, code
     kept = f": carry it on with pytest --resume {run_id}, then railgauge merge" if run_id else ""
-    said = f"{folded(asked.nodes)}: no verdict, exit code {code}{kept}"
-    print(f"railgauge: {text.printable(said)}", file=sys.stderr)
+    line = f"{folded(asked.nodes)}: no verdict, exit code {code}{kept}"
+    print(f"railgauge: {text.printable(line)}", file=sys.stderr)
     return None, _BROKEN if code in _REACHED else code

@@ -21,7 +21,7 @@ _MOST_BYTES = 256 * 2**20
 def read(name: str) -> str:
     """Return the text of a file, or of standard input for ``-``; invalid UTF-8 is replaced.
 
-    A byte order mark says that the file is UTF-16, as PowerShell writes it.
+    With a byte order mark of UTF-16 it is read as such, because PowerShell writes it.
     """
     try:
         if name == "-":
@@ -42,22 +42,22 @@ def read(name: str) -> str:
 
 
 def print_json(data: object) -> None:
-    """Print JSON. What could control the terminal is escaped, and what it cannot show."""
+    """Print JSON; characters that could control the terminal, or cannot be shown, are escaped."""
     plain = (sys.stdout.encoding or "utf-8").lower() not in ("utf-8", "utf8")
-    said = json.dumps(data, indent=2, ensure_ascii=plain, allow_nan=False)
-    print(said if said.isascii() and "\x7f" not in said else _escaped(said))
+    json_text = json.dumps(data, indent=2, ensure_ascii=plain, allow_nan=False)
+    print(json_text if json_text.isascii() and "\x7f" not in json_text else _escaped(json_text))
 
 
-def _escaped(said: str) -> str:
-    """JSON with all that cannot be printed as ``\\u009b``, in pairs above ``\\uffff``."""
+def _escaped(json_text: str) -> str:
+    """JSON with every unprintable character escaped as ``\\u009b``, in pairs above ``\\uffff``."""
 
     def escape(char: str) -> str:
         return json.dumps(char)[1:-1] if ord(char) > _DEL else f"\\u{ord(char):04x}"
 
-    return "".join(c if c.isprintable() or c == "\n" else escape(c) for c in said)
+    return "".join(c if c.isprintable() or c == "\n" else escape(c) for c in json_text)
 
 
-_DEL = 0x7F  # the only one that JSON leaves as it is, of those below it
+_DEL = 0x7F  # the only control character up to it that JSON does not escape
 
 
 def printable(words: str) -> str:

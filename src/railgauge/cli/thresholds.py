@@ -207,8 +207,8 @@ def _hand_over(
     if options.output:
         write_whole(options.output, json.dumps(proposal, indent=2, ensure_ascii=False) + "\n")
     if options.json:
-        told = [asdict(outcome) for outcome in outcomes]
-        text.print_json({"limits": told, "proposal": proposal})
+        listed = [asdict(outcome) for outcome in outcomes]
+        text.print_json({"limits": listed, "proposal": proposal})
     elif options.output:
         print("\n".join(_lines(outcomes)))
         print(f"written: {options.output}; in the hostfile: platform: {proposal['platform']}")

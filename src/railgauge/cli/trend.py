@@ -53,7 +53,8 @@ def run(options: argparse.Namespace) -> int:
     if not archive.nights:
         whose = f" of cluster {options.cluster}" if options.cluster else ""
         raise BadInput(
-            f"no finished run{whose}" + "".join(f"; {name}: {why}" for name, why in archive.said),
+            f"no finished run{whose}"
+            + "".join(f"; {name}: {why}" for name, why in archive.left_out),
             where=str(reports),
         )
     rules = Rules(min_change=options.min_change / 100)
@@ -62,25 +63,25 @@ def run(options: argparse.Namespace) -> int:
         for nights in map(archive.of, archive.fleets)
     ]
     if options.html:
-        write_whole(options.html, page(seen, archive.said))
+        write_whole(options.html, page(seen, archive.left_out))
     if options.json:
-        text.print_json({"fleets": [_json(*one) for one in seen], "left_out": archive.said})
+        text.print_json({"fleets": [_json(*one) for one in seen], "left_out": archive.left_out})
     else:
-        print("\n".join(_lines(seen, archive.said)))
+        print("\n".join(_lines(seen, archive.left_out)))
     return _REGRESSED if any(trend.regressions for _, trend in seen) else 0
 
 
 def _json(nights: Sequence[Night], trend: Trend) -> dict[str, Any]:
-    told = [{**asdict(f), "says": sentence(f)} for f in trend.findings]
+    listed = [{**asdict(f), "says": sentence(f)} for f in trend.findings]
     return {
         **asdict(trend),
-        "findings": told,
+        "findings": listed,
         "tonight": [asdict(s) for s in metric_changes(nights, trend)],
     }
 
 
 def _lines(
-    seen: Sequence[tuple[Sequence[Night], Trend]], said: Sequence[tuple[str, str]]
+    seen: Sequence[tuple[Sequence[Night], Trend]], left_out: Sequence[tuple[str, str]]
 ) -> Iterator[str]:
     for nights, trend in seen:
         fleet = trend.fleet
@@ -88,11 +89,11 @@ def _lines(
         yield f"  {summary(trend)}"
         yield from (f"  {sentence(finding)}" for finding in trend.findings)
         yield f"  {trend.nights[-1]} against the median of the earlier good nights:"
-        yield from map(_standing, metric_changes(nights, trend))
-    yield from (f"left out: {name}: {why}" for name, why in said)
+        yield from map(_metric_line, metric_changes(nights, trend))
+    yield from (f"left out: {name}: {why}" for name, why in left_out)
 
 
-def _standing(one: MetricChange) -> str:
+def _metric_line(one: MetricChange) -> str:
     size = "" if one.size_bytes is None else format_size(one.size_bytes)
     name = f"{one.subject} {one.metric} {size}".strip()
     now = format_value(one.tonight, one.unit)

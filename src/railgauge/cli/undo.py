@@ -1,7 +1,8 @@
 """``railgauge undo``: restore settings that a run with ``--prepare`` could not restore itself.
 
-What it runs, and where, follows from the hostfile and the platform file of this site. The run's
-folder gives values alone: which settings of which nodes were changed, and what they were before.
+What it runs, and where, follows from the hostfile and the platform file of this site. From the
+run's folder come only values: which settings of which nodes were changed, and what they were
+before.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _changes(folder: Path) -> list[SettingChange]:
-    """What the run changed. Raises ``BadInput`` for a folder that is not as the user's run left it.
+    """What the run changed. Raises ``BadInput`` for a changed folder, or one of another user.
 
     A run that crashed has no manifest; its journal was written before each change.
     """
@@ -78,8 +79,8 @@ def _changes(folder: Path) -> list[SettingChange]:
 
 
 def _refuse_other_hostfile(folder: Path, cluster: Cluster) -> None:
-    said = _read(folder, resume.FILE).get("hostfile_sha256")
-    if said != takeover.hostfile_sha256(cluster):
+    recorded = _read(folder, resume.FILE).get("hostfile_sha256")
+    if recorded != takeover.hostfile_sha256(cluster):
         what = "is not the hostfile of that run, or was changed since"
         raise BadInput(what, where=cluster.source, remedy=f"compare it with the one in {folder}")
     if cluster.transport == "lab":

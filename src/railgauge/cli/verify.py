@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_count,
         default=0,
         metavar="N",
-        help="demand N valid signatures of different keys: of those that --key names, if any",
+        help="require N valid signatures of different keys: of those that --key names, if any",
     )
 
 
@@ -134,7 +134,7 @@ def _print_json(report: Report) -> None:
         "one_machine": [list(nodes) for nodes in report.shared],
         "items": {"again": report.again, "kept": report.kept, "absent": report.absent},
         "verdict": report.verdict.to_json(),
-        "not_limited_by_tests_here": list(report.untold),
+        "not_limited_by_tests_here": list(report.unlisted),
         "redacted": text.redacted_json(about.redacted),
     }
     if report.other:
@@ -181,8 +181,8 @@ def _print_text(report: Report) -> None:
     for line in verdict.measured_again:
         print(text.printable(f"again      {line}"))
     for deviation in verdict.deviations:
-        said = f"{deviation.head}: {deviation.effect}; {deviation.signature}"
-        print(text.printable(f"deviation  {said}"))
+        line_text = f"{deviation.head}: {deviation.effect}; {deviation.signature}"
+        print(text.printable(f"deviation  {line_text}"))
     for line in _not_limited(report):
         print(f"possible   {line}")
     if report.other:
@@ -196,8 +196,8 @@ def _not_limited(report: Report) -> Iterator[str]:
         yield "here, not limited: the run did not keep which tests there were"
     elif verdict.excluded:
         yield verdict.excluded_line
-    if report.untold:
-        yield f"by the tests here, and not named by the run: {', '.join(report.untold)}"
+    if report.unlisted:
+        yield f"by the tests here, and not named by the run: {', '.join(report.unlisted)}"
 
 
 def _coverage(verdict: RunVerdict) -> str:

@@ -1,7 +1,7 @@
 """Containers in which the tools run: one module for each engine makes its command line.
 
 A command of a container is a process of the engine on the node, in the command's process group.
-The container of a daemon (docker, podman) is no child of it, and is ended by its name or its label.
+The container of a daemon (docker, podman) is not its child, and is ended by its name or its label.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Engine(Protocol):
         """Return the options that show a folder of the node, under its own name, inside."""
 
     def removal(self, name: str) -> tuple[str, ...]:
-        """Return the command line that ends and removes a container; empty if its group is all."""
+        """Return the command line that ends and removes a container; empty if it is its group."""
 
 
 def engine(name: str) -> Engine:

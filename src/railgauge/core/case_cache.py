@@ -1,8 +1,8 @@
 """A cache of what was computed from cases, for the last few places.
 
-A place is the nodes of a measurement. The items of one place follow each other and ask for the same
-cases, one for each pairing. A case that was measured does not change. Two places are kept, because
-an item may compare two measurements.
+A place is a measurement on certain nodes. The items of one place follow each other and ask for the
+same cases, one for each pairing. A measured case does not change. Two places are kept, because an
+item may compare two measurements.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def _is_error(kind: Any) -> bool:
 
 
 def _scalar(kind: type, is_sane: Callable[[float], bool]) -> _Read:
-    accepted, said = _SCALARS[kind]
+    accepted, expected = _SCALARS[kind]
 
     is_text, is_switch = kind is str, kind is bool
 
@@ -108,7 +108,7 @@ def _scalar(kind: type, is_sane: Callable[[float], bool]) -> _Read:
         if is_switch and type(data) is bool:
             return data
         if not isinstance(data, accepted) or isinstance(data, bool) is not (kind is bool):
-            _refuse(f"should be {said}")
+            _refuse(f"should be {expected}")
         if isinstance(data, (int, float)) and not is_sane(data):
             _refuse("is not a finite number of at most 63 bits")
         return data

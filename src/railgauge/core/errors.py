@@ -14,18 +14,18 @@ from contextlib import contextmanager
 from typing import ClassVar
 
 _SHOWN = 40  # complaints about one input
-_MOST_SAID = 4_000
-_SAID_AT_THE_BEGIN, _SAID_AT_THE_END = 3_500, 400
+_LONGEST = 4_000
+_KEPT_BEGIN, _KEPT_END = 3_500, 400
 
 
 def cut(text: str) -> str:
-    """Return the text of an error, without its middle if it is longer than anybody reads.
+    """Return the text of an error, without its middle if it is too long to read.
 
-    What it quotes of a file or an output may be all of it.
+    It may quote a whole file or output.
     """
-    if len(text) <= _MOST_SAID:
+    if len(text) <= _LONGEST:
         return text
-    begin, end = text[:_SAID_AT_THE_BEGIN], text[-_SAID_AT_THE_END:]
+    begin, end = text[:_KEPT_BEGIN], text[-_KEPT_END:]
     left_out = len(text) - len(begin) - len(end)
     return f"{begin} … ({left_out} characters left out) … {end}"
 
@@ -68,7 +68,7 @@ class BadInputs(BadInput):
         self.complaints = tuple(complaints)
 
     def _bounded(self, what: str) -> str:
-        return what  # each line of it is
+        return what  # each of its lines is bounded
 
 
 class Gathered:
@@ -76,7 +76,7 @@ class Gathered:
 
     def __init__(self) -> None:
         self.complaints: list[BadInput] = []
-        self._said: set[str] = set()
+        self._texts: set[str] = set()
 
     @contextmanager
     def trying(self) -> Iterator[None]:
@@ -88,9 +88,9 @@ class Gathered:
 
     def add(self, error: BadInput) -> None:
         each = error.complaints if isinstance(error, BadInputs) else (error,)
-        new = {said: one for one in each if (said := str(one)) not in self._said}
+        new = {text: one for one in each if (text := str(one)) not in self._texts}
         self.complaints += new.values()
-        self._said.update(new)
+        self._texts.update(new)
 
     def raise_any(self) -> None:
         """Raise the collected error, or ``BadInputs`` if there are several."""
@@ -148,7 +148,7 @@ class HostKeyRejected(TransportError):
 
 
 class OnlyBySsh(TransportError):
-    """The node needs what only the system's own ssh can do, over ``transport: exec``."""
+    """The node can be reached only by the system's own ssh, with ``transport: exec``."""
 
     def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
         super().__init__(what, where=where, remedy=remedy or _BY_SSH)
@@ -173,7 +173,7 @@ class NoCommonAlgorithm(OnlyBySsh, NodeUnreachable):
 
 
 class OtherMachine(TransportError):
-    """Another machine than the one that was surveyed answers in the name of a node."""
+    """Another machine than the surveyed one answers under the name of a node."""
 
     kind = "other-machine"
 
@@ -189,7 +189,7 @@ class CommandTimedOut(TransportError):
 
 
 class ToolHangs(CommandTimedOut):
-    """The tool has hung where it would run, so that it was not started."""
+    """The tool was not started, because it has hung before on these nodes."""
 
     kind = "tool-hangs"
 
@@ -349,4 +349,4 @@ def _by_kind(base: type[RailgaugeError]) -> dict[str, type[RailgaugeError]]:
     found: dict[str, type[RailgaugeError]] = {}
     for inner in base.__subclasses__():
         found.update(_by_kind(inner))
-    return found | ({base.kind: base} if "kind" in vars(base) else {})  # others inherit it
+    return found | ({base.kind: base} if "kind" in vars(base) else {})  # others inherit theirs

@@ -1,7 +1,7 @@
-"""Errors that say that this machine has run out of something, whatever they were raised for.
+"""Recognises errors that show that this machine has run out of a resource.
 
-A node is not at fault if the machine from which it is reached has no more memory, threads or
-descriptors, and no item can be judged. The run ends, and can be carried on.
+A node is not at fault if the machine that runs the suite has no memory, threads or descriptors
+left, and no item can be judged. The run ends, and can be resumed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NUMBERS = {
     errno.ENFILE: _ALL_FILES,
 }
 # The last line of a traceback, which is all that a worker sends to its controller.
-_SAID = re.compile(
+_LAST_LINE = re.compile(
     rf"^[^\n]*?\b(?:(?P<memory>MemoryError)|(?P<thread>RuntimeError: {_NO_THREAD})"
     rf"|(?P<fork>BlockingIOError: \[Errno {errno.EAGAIN}\])"
     rf"|OSError: \[Errno (?P<number>{'|'.join(map(str, _NUMBERS))})\])",
@@ -47,9 +47,9 @@ def what_ran_out(error: BaseException | None) -> str:
     return ""
 
 
-def said_to_have_run_out(text: str) -> str:
-    """The same, of the text of a traceback."""
-    found = _SAID.search(text)
+def what_ran_out_in(text: str) -> str:
+    """The same, from the text of a traceback."""
+    found = _LAST_LINE.search(text)
     if found is None:
         return ""
     if found["number"]:
@@ -59,9 +59,9 @@ def said_to_have_run_out(text: str) -> str:
 
 @contextmanager
 def no_fault_of_a_node() -> Iterator[None]:
-    """Raise ``Exhausted`` in place of an error of the block that comes from a lack of this machine.
+    """Raise ``Exhausted`` in place of an error of the block if this machine ran out of a resource.
 
-    Without it, "too many open files" would make a node one that cannot be reached.
+    Otherwise "too many open files" would be reported as a node that cannot be reached.
     """
     try:
         yield
@@ -71,13 +71,13 @@ def no_fault_of_a_node() -> Iterator[None]:
 
 
 def raise_if_exhausted(error: BaseException | None) -> None:
-    """Raise ``Exhausted`` if the error comes from a lack of this machine."""
+    """Raise ``Exhausted`` if the error shows that this machine ran out of a resource."""
     if error is not None and (lacking := what_ran_out(error)):
         raise Exhausted(f"this machine has run out of {lacking}") from error
 
 
 class _Begun(threading.Event):
-    """Whether a thread has begun. Its starter waits for that, without an end of its own."""
+    """Whether a thread has begun; the wait for it has a limit here, and none in ``threading``."""
 
     limit_s = 20.0
 
@@ -98,10 +98,11 @@ def _start_within_limit(thread: threading.Thread) -> None:
 
 
 def bound_thread_starts() -> None:
-    """Make every start of a thread in this process end, those of libraries included.
+    """Limit how long the start of any thread in this process may take, also in libraries.
 
-    Without memory (``ulimit -v``) a new thread may die before it can say that it has begun, and
-    ``Thread.start`` waits for that word for ever. Now it raises ``MemoryError``.
+    If memory runs out (``ulimit -v``), a new thread may die before it signals that it has begun,
+    and ``Thread.start`` would wait for the signal forever. With the limit it raises
+    ``MemoryError``.
     """
     threading.Thread.start = _start_within_limit  # type: ignore[method-assign, assignment]
 
@@ -112,5 +113,5 @@ def _of_one(error: BaseException) -> str:
     if isinstance(error, RuntimeError) and _NO_THREAD in str(error):
         return _THREADS
     if isinstance(error, BlockingIOError) and error.errno == errno.EAGAIN:
-        return _THREADS  # of fork; no socket of the suite is one that does not block
+        return _THREADS  # from fork; the suite has no non-blocking sockets
     return _NUMBERS.get(error.errno or 0, "") if isinstance(error, OSError) else ""

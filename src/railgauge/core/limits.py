@@ -32,11 +32,11 @@ class Basis:
     measured: Bound | None = None
 
     def __str__(self) -> str:
-        said = f"{self.source}: {self.says}"
+        text = f"{self.source}: {self.says}"
         if self.measured is not None:
             value = self.measured
-            said += f" (measured: {value if isinstance(value, Curve) else f'{value:g}'})"
-        return intern(said)  # each judgement of a run keeps one
+            text += f" (measured: {value if isinstance(value, Curve) else f'{value:g}'})"
+        return intern(text)  # every judgement keeps this text
 
 
 @dataclass(frozen=True, slots=True)

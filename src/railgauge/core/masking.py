@@ -1,7 +1,7 @@
 """Masks secrets in every text that is written or shown: one mask for the whole process.
 
-Nobody passes a mask along: ``MASK_OF_PROCESS`` is in the writer of files (``run.store``) and in the
-streams of the process (``run.streams``), so that a new text needs no thought. It masks every value
+No code passes a mask along: the writer of files (``run.store``) and the streams of the process
+(``run.streams``) use ``MASK_OF_PROCESS``, so every new text is masked too. It masks every value
 that is known to be secret, however a program quotes or encodes it, and every form of
 ``core.secret_forms``. A value is known by the name of its variable or field; what a form finds in
 the hostfile or on the command line is known from then on::
@@ -57,9 +57,10 @@ class Mask:
         self._clean: set[str] = set()
         self._clean_lines: set[bytes] = set()
         self._harmless: set[str] = set()  # keys
-        self._long: deque[str] = deque(maxlen=_FEW)  # outputs are masked where they come and go
+        # An output is masked when it arrives, and again when it is stored.
+        self._long: deque[str] = deque(maxlen=_FEW)
 
-    # --- what is known ---
+    # --- known secrets ---
 
     def know(self, variables: Mapping[str, str]) -> None:
         """Mask the values of variables whose names say that they are secrets."""
@@ -68,7 +69,7 @@ class Mask:
                 self._know(name, value.strip())
 
     def learn(self, data: object) -> None:
-        """Mask from now on what plain data of the user gives away, by its fields or its forms."""
+        """Mask from now on all secrets that plain data of the user shows by its fields or forms."""
         for name, text in _texts("", data):
             self.know({name: text})
             for value in _found(text) if self.text(text) != text else ():
@@ -76,7 +77,7 @@ class Mask:
                     self._know("", value)
 
     def learn_words(self, words: Iterable[str]) -> None:
-        """Mask from now on what the words of a command line give away."""
+        """Mask from now on all secrets that the words of a command line show."""
         self.learn(_BETWEEN.join(map(str, words)))
 
     def _know(self, name: str, value: str) -> None:
@@ -92,12 +93,12 @@ class Mask:
             either = re.escape(coded).replace(r"\+", "[+-]").replace("/", "[/_]")
             self._add(coded, f"(?P<head>){either}")
 
-    def _add(self, said: str, written: str) -> None:
-        """Add an expression of what is ``said``, of which the longest run of letters is a hint."""
+    def _add(self, value: str, written: str) -> None:
+        """Add the expression ``written`` for ``value``, whose longest run of letters is a hint."""
         if written in self._known:
             return
         pattern = self._known[written] = re.compile(written)
-        hint = max(re.findall(rb"[a-z]+", _bare(said)), key=len, default=b"")
+        hint = max(re.findall(rb"[a-z]+", _bare(value)), key=len, default=b"")
         is_hint = len(hint) >= _LEAST_HINT
         (self._by_hint.setdefault(hint, []) if is_hint else self._anywhere).append(pattern)
         self._forget()
@@ -187,7 +188,7 @@ class Mask:
         masked = self.text(_BETWEEN.join(words)).split(_BETWEEN)
         if len(masked) != len(words):  # a secret of several words
             return tuple(word if word in masked else MASK for word in words)
-        # Of a word with blanks, of which a form has seen the first, nothing is left.
+        # If a form matched the first part of a word with blanks, all of the word is masked.
         return tuple(MASK if one.startswith(f"{MASK} ") else one for one in masked)
 
     # --- plain data ---
@@ -244,15 +245,15 @@ def _bare(text: str) -> bytes:
 
 
 def _without_outcomes(bare: bytes) -> bytes:
-    """The text without the word that most rows of a report have, and that no name of a secret is.
+    """The text without the word ``passed``, which most rows of a report have, and no secret's name.
 
-    As a part of a longer word, such as ``passedword``, it stays.
+    As part of a longer word, such as ``passedword``, it stays.
     """
     return _PASSED.sub(b" ", bare) if b"passed" in bare else bare
 
 
 def _windows(suspect: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """The first line, and the one after the last, of what is looked at together."""
+    """The first line of each block to search, and the line after its last one."""
     first = last = 0
     for at in suspect:
         if at > last:
@@ -265,7 +266,7 @@ def _windows(suspect: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 
 def _is_masked(match: re.Match[str]) -> bool:
-    """Whether there is nothing but a mask, of which the head may have taken the bracket."""
+    """Whether the match is only a mask; the head may have matched the mask's bracket."""
     value = f"{match['head'][-1:]}{match[0][len(match['head']) :]}"
     return MASK in value and value.strip(_AROUND) == MASK.strip(_AROUND)
 

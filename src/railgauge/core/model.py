@@ -107,7 +107,7 @@ class Node:
     ``nic_addresses`` are the IP addresses or names of single NICs, for TCP over that NIC alone.
     ``setup`` are lines of bash that run before every command; ``exec`` is the argv of the program
     that runs a command on this node, for ``transport: exec``. ``become`` is the argv of the program
-    that runs a command as root (``sudo -n``); empty if the login's own rights have to do.
+    that runs a command as root (``sudo -n``); empty if the login's own rights must suffice.
     """
 
     name: str

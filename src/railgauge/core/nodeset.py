@@ -27,8 +27,8 @@ def expanded(text: str, most: int) -> tuple[str, ...]:
         return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
     # ClusterShell has no error of its own for numbers that are too long.
     except (NodeSetException, ValueError, AssertionError) as error:
-        said = str(error).replace(text, f"{text[:60]}")
-        raise BadInput(f"{text[:60]!r} is not a set of nodes: {said[:200]}") from None
+        message = str(error).replace(text, f"{text[:60]}")
+        raise BadInput(f"{text[:60]!r} is not a set of nodes: {message[:200]}") from None
 
 
 def all_expanded(parts: Iterable[str], most: int) -> list[str]:

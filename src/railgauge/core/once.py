@@ -1,4 +1,4 @@
-"""Methods whose answer an object keeps, as ``functools.cached_property`` does for a property."""
+"""Methods whose result an object keeps, as ``functools.cached_property`` does for a property."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Files that a user names, which may be anything: read to an end that comes, or refused.
+"""Reads files that a user names, which may be anything: other than plain files are refused.
 
-A device has no end, and a pipe waits for a writer that may never come.
+Reading a device may never end, and a pipe waits for a writer that may never come.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Unreadable(Exception):
 def read_bytes(path: Path, most: int) -> bytes:
     """Return what is in a plain file of at most ``most`` bytes. Raises ``Unreadable``."""
     try:
-        # Without O_NONBLOCK a pipe would wait here already.
+        # Without O_NONBLOCK opening a pipe would wait already.
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(opened, "rb") as file:
             if not stat.S_ISREG(os.fstat(opened).st_mode):

@@ -13,7 +13,7 @@ _users: list[int] = []
 def begin() -> Callable[[], None]:
     """Make all files private from now on: 0600, folders 0700; return what ends it.
 
-    The umask is one of the whole process, with all of its threads and of the plugins that write
+    The umask belongs to the whole process: to all of its threads, and to plugins that write
     reports.
     """
     before = os.umask(_PRIVATE)

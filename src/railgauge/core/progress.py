@@ -1,7 +1,7 @@
-"""What this process does and how far it is, such as: report.html, run 3 of 14, item 812 of 2109.
+"""What this process is doing, such as: report.html, run 3 of 14, item 812 of 2109.
 
-There is one for the process, as there is one mask: what counts does not know who waits for it, and
-nobody need look. A count changes nothing but itself.
+There is one for the process, as there is one mask: code that counts its progress need not know
+whether anybody shows it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _Step:
 
 
 class ProcessProgress:
-    """The steps that go on, the outermost first; its text is empty if there is none."""
+    """The steps in progress, the outermost first; its text is empty if there is none."""
 
     def __init__(self) -> None:
         self._steps: list[_Step] = []

@@ -1,7 +1,7 @@
-"""What an item asserts about its evidence: all that judging needs besides the measurements.
+"""What an item asserts about its evidence: with the evidence, this is all that judging needs.
 
 A run records the questions of each item with its results, so that the same transcripts can be
-judged again against the same or other limits.
+judged again by the same or by other limits.
 """
 
 from __future__ import annotations

@@ -16,11 +16,11 @@ MASK = "[secret]"
 
 _KEY_WORDS = "api|access|private|secret|auth|account|encryption|signing|certificate|shared"
 _KEYS = rf"(?:{_KEY_WORDS})[ _-]?key(?:[_-]?id)?|client-key-data"
-# They name a secret whatever stands before them: dbpassword, identitytoken, -storepass.
+# Words that name a secret whatever precedes them: dbpassword, identitytoken, -storepass.
 _PASSWORDS = "password|passwd|passphrase|passcode|storepass|keypass"
 _NO_FIGURE = "(?<!(?:first|utput|input|inter)[_ -])"  # time_to_first_token
 _WORDS = rf"(?:{_PASSWORDS}|secret(?:string)?|{_NO_FIGURE}token|credentials?|{_KEYS})"
-# They name one at the end of a longer name alone: a table has a "key", a test a "pass".
+# Words that name a secret only at the end of a longer name: a table has a "key", a test a "pass".
 _LAST = r"(?:pass|pwd|psk|auth|cookies?|key|pat|jwt|otp)"
 _LAST_OF_UPPER = r"(?:PASS(?:WD|WORD|PHRASE)?|PWD|PSK|AUTH|COOKIE|KEY|TOKEN|SECRET|_PAT|_JWT|_OTP)"
 _CAMEL = r"(?:Token|Secret|SecretString|Password|Passphrase|Passwd|AccessKey|PrivateKey)"
@@ -135,8 +135,9 @@ _PREFIX_HINTS = (
 class Form:
     """What a kind of secret looks like: what follows the ``head`` of a match.
 
-    One of ``hints``, in lower case and without digits, is in every text that has one, and one of
-    ``beside``: most texts have none, and looking for them costs a fraction of the expression.
+    Every text with such a secret contains one of ``hints`` (in lower case and without digits) and
+    one of ``beside``. Most texts have none, and the search for them is much faster than the
+    expression.
     """
 
     kind: str

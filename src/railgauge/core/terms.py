@@ -121,7 +121,7 @@ BESIDE_ROLES = (
     *(*COUNTER_ROLES, *LOAD_ROLES),
     *(Role.COUNTERS_BETWEEN, Role.TELEMETRY, Role.CONTROL_HOST),
 )
-# Those that last as long as they are watched for, and not as long as a measurement.
+# Transcripts that last as long as something is watched, and not as long as a measurement.
 WATCHING_ROLES = (Role.TELEMETRY, Role.CONTROL_HOST)
 
 
@@ -139,7 +139,7 @@ class Verdict(Term):
     WITH_DEVIATIONS = "accepted with deviations"
     REJECTED = "rejected"
     INCOMPLETE = "incomplete"
-    # Of some nodes alone, which says nothing of their cluster.
+    # About some nodes only, not about their cluster.
     QUALIFIED = "qualified"
     QUALIFIED_WITH_DEVIATIONS = "qualified with deviations"
     NOT_QUALIFIED = "not qualified"
@@ -151,7 +151,7 @@ class Verdict(Term):
 
     @property
     def is_accepted(self) -> bool:
-        """Whether all that was demanded was measured, and every miss is accepted."""
+        """Whether all required checks were made, and every miss is accepted."""
         return self in (Verdict.ACCEPTED, Verdict.WITH_DEVIATIONS)
 
     @property

@@ -1,6 +1,6 @@
 """How values are written on pages: one precision, and ``µs``. Pure.
 
-Records keep what they were judged with; only what a person reads is rewritten.
+Records keep the original values; only text for people is rewritten.
 """
 
 from __future__ import annotations

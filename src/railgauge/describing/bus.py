@@ -15,7 +15,7 @@ from railgauge.facts import NodeFacts
 from railgauge.facts.model import NetdevFacts, NicFacts
 from railgauge.stacks import stack, vendors
 
-# Functions of a device that another one is the physical device of (SR-IOV) are not listed.
+# Virtual functions (SR-IOV) are not listed.
 SCRIPT = r"""cd "$1/sys/bus/pci/devices" 2>/dev/null || exit 0
 for one in *; do
   [ ! -e "$one/physfn" ] && read -r vendor <"$one/vendor" && read -r class <"$one/class" &&
@@ -91,7 +91,7 @@ def likely_vendors(bus: Bus) -> tuple[str, ...]:
 
 
 def unread(facts: Mapping[str, NodeFacts], bus: Bus) -> Iterator[str]:
-    """Yield a question for nodes of whose bus nothing is known."""
+    """Yield a question for nodes whose bus could not be read."""
     if nodes := [node for node in facts if node not in bus]:
         yield f"the PCI bus of {folded(nodes)} could not be read; run the command again"
 
@@ -110,17 +110,17 @@ def unlisted_gpus(facts: Mapping[str, NodeFacts], seen: DeviceListing, gpus: str
     for vendor in asked:
         found: dict[str, list[str]] = {}
         for one in facts.values():
-            if says := _unlisted(one, vendor, seen, is_said=bool(gpus)):
+            if says := _unlisted(one, vendor, seen, is_answered=bool(gpus)):
                 found.setdefault(says, []).append(one.node)
         for says, nodes in found.items():
             yield f"GPUs of {folded(nodes)} are not listed: {says}"
 
 
-def _unlisted(one: NodeFacts, vendor: str, seen: DeviceListing, *, is_said: bool) -> str:
+def _unlisted(one: NodeFacts, vendor: str, seen: DeviceListing, *, is_answered: bool) -> str:
     on_bus = _gpus_of(vendor, seen.bus.get(one.node, ()))
     are = f"{on_bus} of {vendor} {'is' if on_bus == 1 else 'are'} on the PCI bus"
     if seen.vendor == vendor and one.gpus:
-        fewer = len(one.gpus) < on_bus and not is_said
+        fewer = len(one.gpus) < on_bus and not is_answered
         mend = f"mend it, or say that the listed ones count: --gpus {vendor}"
         return f"{are}, and its tools list {len(one.gpus)}; {mend}" if fewer else ""
     why = seen.silent.get(vendor, {}).get(one.node, "")
@@ -164,7 +164,7 @@ def _without_driver(one: NodeFacts, functions: Sequence[PciFunction]) -> Iterato
 
 
 def _without_rdma(one: NodeFacts) -> Iterator[str]:
-    """Cards that could be the fabric, and have a network device alone."""
+    """Cards that could be the fabric and have only a network device."""
     shown = {_slot(nic.pci_address) for nic in one.nics}
     best = max(
         (nic.rate_gbps or 0.0 for nic in one.nics if nic.port_state == "ACTIVE"), default=0.0

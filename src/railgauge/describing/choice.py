@@ -1,7 +1,7 @@
 """Which NICs carry the payload, and what differs between nodes. Pure.
 
-What the survey cannot decide is asked back as one ``BadInput`` with all questions; nothing is
-averaged and nothing is chosen by majority.
+If the survey cannot decide, one ``BadInput`` lists all questions; nothing is averaged or chosen by
+majority.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from railgauge.facts import NodeFacts
 
 @dataclass(frozen=True, slots=True)
 class SiteAnswers:
-    """What the user says where the survey cannot decide.
+    """The user's answers to what the survey cannot decide.
 
     ``like`` is the node whose hardware is right. ``fabric`` are the NICs that carry the payload.
     ``rates`` is NIC -> Gb/s. ``one_kernel``: the nodes are containers or namespaces of one machine.
@@ -42,23 +42,23 @@ class Chosen:
     notes: tuple[str, ...] = ()
 
 
-def chosen(facts: Mapping[str, NodeFacts], seen: DeviceListing, said: SiteAnswers) -> Chosen:
+def chosen(facts: Mapping[str, NodeFacts], seen: DeviceListing, answers: SiteAnswers) -> Chosen:
     """Return the hardware of the nodes. Raises ``BadInput`` with all questions that are open."""
     found = {node: hardware_of(one) for node, one in facts.items()}
-    if said.gpus == NONE:
+    if answers.gpus == NONE:
         found = {node: replace(one, gpus=None) for node, one in found.items()}
-    _refuse_unknown(found, said)
-    hardware = _rated(found[said.like or next(iter(found))], said)
+    _refuse_unknown(found, answers)
+    hardware = _rated(found[answers.like or next(iter(found))], answers)
     up = [nic for nic in hardware.nics if nic.is_up]
-    questions = [] if said.like else list(differences(found))
-    questions += [] if said.one_kernel else _shared_kernels(facts)
-    questions += [] if said.fabric else _undecided(up)
-    fabric = _fabric(up, said)
+    questions = [] if answers.like else list(differences(found))
+    questions += [] if answers.one_kernel else _shared_kernels(facts)
+    questions += [] if answers.fabric else _undecided(up)
+    fabric = _fabric(up, answers)
     questions += [_unrated(nic) for nic in fabric if nic.rate_gbps is None]
     questions += unread(facts, seen.bus)
-    questions += unlisted_gpus(facts, seen, said.gpus)
-    # Containers and namespaces of one machine see the bus of all, and those of no other node.
-    questions += [] if said.fabric or said.one_kernel else unlisted_nics(facts, seen.bus)
+    questions += unlisted_gpus(facts, seen, answers.gpus)
+    # Containers and namespaces of one machine see the whole bus, but only their own NICs.
+    questions += [] if answers.fabric or answers.one_kernel else unlisted_nics(facts, seen.bus)
     if hardware.gpus and len(hardware.gpus.models) > 1:
         questions.append(f"a node has GPUs of {' and '.join(hardware.gpus.models)}")
     if questions:
@@ -70,33 +70,33 @@ def chosen(facts: Mapping[str, NodeFacts], seen: DeviceListing, said: SiteAnswer
     return Chosen(hardware, fabric, others, notes)
 
 
-def _refuse_unknown(found: Mapping[str, Hardware], said: SiteAnswers) -> None:
+def _refuse_unknown(found: Mapping[str, Hardware], answers: SiteAnswers) -> None:
     nics = [nic for hardware in found.values() for nic in hardware.nics]
-    if said.like and said.like not in found:
-        raise BadInput(f"--like {said.like}: the survey has no such node")
-    for option, names in (("--fabric", said.fabric), ("--rate", tuple(said.rates))):
+    if answers.like and answers.like not in found:
+        raise BadInput(f"--like {answers.like}: the survey has no such node")
+    for option, names in (("--fabric", answers.fabric), ("--rate", tuple(answers.rates))):
         known = {nic.name for nic in nics if nic.is_up or option == "--rate"}
         if absent := sorted(set(names) - known):
             remedy = f"the survey found {folded(sorted(known)) or 'none'}"
             raise BadInput(f"{option} {', '.join(absent)}: no such NIC with a link", remedy=remedy)
 
 
-def _rated(hardware: Hardware, said: SiteAnswers) -> Hardware:
-    rates = said.rates
+def _rated(hardware: Hardware, answers: SiteAnswers) -> Hardware:
+    rates = answers.rates
     nics = (replace(n, rate_gbps=rates.get(n.name, n.rate_gbps)) for n in hardware.nics)
     return replace(hardware, nics=tuple(nics))
 
 
 def _unrated(nic: NicFound) -> str:
     why = "is virtual: what it reports is not the rate of a wire"
-    said = why if nic.is_virtual else "does not report its rate"
-    return f"{nic.name} {said}; say it with --rate {nic.name}=GBPS"
+    problem = why if nic.is_virtual else "does not report its rate"
+    return f"{nic.name} {problem}; give it with --rate {nic.name}=GBPS"
 
 
-def _fabric(up: Sequence[NicFound], said: SiteAnswers) -> tuple[NicFound, ...]:
+def _fabric(up: Sequence[NicFound], answers: SiteAnswers) -> tuple[NicFound, ...]:
     """Return the NICs that the user names, else the fastest ones, else those of unknown rate."""
-    if said.fabric:
-        return tuple(nic for nic in up if nic.name in said.fabric)
+    if answers.fabric:
+        return tuple(nic for nic in up if nic.name in answers.fabric)
     best = max((nic.rate_gbps or 0.0 for nic in up), default=0.0)
     return tuple(nic for nic in up if (nic.rate_gbps or 0.0) == best)
 

@@ -1,6 +1,6 @@
 """What is judged when a run ends: kernel logs, error counters, samples of the GPUs. Pure.
 
-All of it is written by default. A group of counters that no node shows is left out and told.
+All of it is written by default. A group of counters that no node shows is left out, with a note.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _groups(kind: Chosen, stack: Stack | None) -> Iterator[str]:
 
 
 def _of_slots(kind: Chosen) -> dict[str, Any]:
-    """Return how often a packet may be sent again, where no GPU has a faster slot."""
+    """Return how often a packet may be sent again; for nodes where no GPU has a faster slot."""
     generation, width = max(nic.pcie for nic in kind.fabric if nic.pcie)
     rate = PCIE_GTS[generation]
     basis = (
@@ -113,7 +113,7 @@ def _why_unread(platform: Platform, one: NodeFacts, reading: CounterReading | No
     return error.what if isinstance(error, NoEvidence) else ""
 
 
-def told(unread: Mapping[str, str]) -> Iterator[str]:
+def notes_of(unread: Mapping[str, str]) -> Iterator[str]:
     """Yield a line for the groups of counters that are left out."""
     if unread:
         first = next(iter(unread.values()))
@@ -121,7 +121,7 @@ def told(unread: Mapping[str, str]) -> Iterator[str]:
 
 
 def unreadable_logs(facts: Mapping[str, NodeFacts]) -> Iterator[str]:
-    """Yield a line for nodes whose kernel's log the login may not read, as a run must."""
+    """Yield a line for nodes whose kernel's log the login may not read; a run has to."""
     whys: dict[str, list[str]] = {}
     for node, one in facts.items():
         if why := one.missing.get(KERNEL_LOG, ""):

@@ -26,17 +26,17 @@ EXTENDS = tuple(
 )
 SHEETS_FILE = "thresholds/shared/datasheets.json"
 # Haswell and Broadwell: their root ports must not be sent relaxed ordering (pci/quirks.c of Linux),
-# and perftest refuses to be silent about it.
+# and perftest requires an option for them.
 _ERRATUM = re.compile(r"Xeon\(R\)[^\n]{0,80} v[34]\b")
+_ONE_MACHINE = "The nodes are containers or namespaces of one machine."
 # InfiniBand reports the signalling rate up to FDR: 8b/10b up to QDR, 64b/66b for FDR. The rates of
 # EDR and later are payload rates.
-_ONE_MACHINE = "The nodes are containers or namespaces of one machine."
 _DATA_RATES = {2.5: 2.0, 5.0: 4.0, 10.0: 8.0, 20.0: 16.0, 40.0: 32.0, 56.0: 54.3}
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A platform file as JSON in the short form, and what its user must know, a line each."""
+    """A platform file as JSON in the short form, and notes for its user, a line each."""
 
     document: Mapping[str, Any]
     notes: tuple[str, ...]
@@ -53,14 +53,14 @@ class Survey:
     facts: Mapping[str, NodeFacts]
     kind: Chosen
     stack: Stack | None
-    said: SiteAnswers
+    answers: SiteAnswers
     has_mpi_bench: bool = False
     unread_counters: frozenset[str] = frozenset()
 
     @property
     def nodes(self) -> str:
         """The nodes whose hardware the file declares, in NodeSet syntax."""
-        return self.said.like or folded(self.facts)
+        return self.answers.like or folded(self.facts)
 
 
 def described(name: str, survey: Survey, sheets: Sheets) -> Described:
@@ -82,7 +82,7 @@ def described(name: str, survey: Survey, sheets: Sheets) -> Described:
         **closing.sections(
             survey.kind,
             survey.stack,
-            one_kernel=survey.said.one_kernel,
+            one_kernel=survey.answers.one_kernel,
             unread=survey.unread_counters,
         ),
         "expected": {},
@@ -213,7 +213,7 @@ def _number(value: float | None) -> float:
 
 
 def _own(nic: NicFound, survey: Survey) -> dict[str, Any]:
-    """Return what this NIC has on every node and its equals do not: its address, its NUMA node."""
+    """Return what distinguishes this NIC from its equals on each node: address and NUMA node."""
     every = [_of(facts, nic.name) for facts in survey.facts.values()]
     found: dict[str, Any] = {}
     if nic.pci_address and _is_one(address for address, _ in every):
@@ -233,7 +233,7 @@ def _of(facts: NodeFacts, name: str) -> tuple[str | None, int | None]:
 
 
 def _below_sheet(kind: Chosen, sheets: Sheets) -> Iterable[str]:
-    """Yield what the survey found below the data sheet: as likely a fault as the site's wish."""
+    """Yield what the survey found below the data sheet: a fault, or what the site intends."""
     found: dict[str, list[str]] = {}
     for nic in (*kind.fabric, *kind.others):
         sheet = sheets.nics.get(sheets.nic(nic), {})
@@ -315,10 +315,10 @@ _FIRST_NODES = 4
 
 def _left_out(survey: Survey, made: MeasuredHere) -> dict[str, Any]:
     reasons: dict[str, str] = dict(made.not_applicable)
-    if survey.said.one_kernel:
+    if survey.answers.one_kernel:
         reasons["boot_id,machine_id"] = _ONE_MACHINE
         reasons[closing.KERNEL_LOG] = f"{_ONE_MACHINE[:-1]}, whose kernel logs for all of them."
-    if survey.kind.fabric and survey.said.rates:
+    if survey.kind.fabric and survey.answers.rates:
         rate = "link_rate" if survey.kind.fabric[0].is_rdma else "netdev_rate"
         reasons[rate] = "The NICs do not know the rate of their links; the site gave it."
     return {"not_applicable": reasons} if reasons else {}

@@ -1,7 +1,7 @@
 """What a platform file expects of its hosts: what the survey could read. Pure.
 
-A host setting that no node has is not expected but told, because the site may mean it so. What is
-broken is always expected to be whole, whatever the survey found.
+A host setting that no node has is not expected but noted, because the site may intend that. A
+fault is never expected, even if the survey finds it on every node.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _GPUS = (
 _LINKED = ("gpu_links", "gpu_link_count", "gpu_link_rate", "gpu_fabric_state", "gpu_fabric_manager")
 _GPUS_AND_NICS = ("gpu_nic_link", "acs")
 
-# What a site sets, and may mean otherwise; anything else that is not as it should be is a fault.
+# Settings that a site may intend otherwise; any other deviation is a fault.
 _SETTINGS = frozenset((
     "cpu_governor", "numa_balancing", "numa_daemons", "memlock", "acs", "active_mtu",
     "gpu_persistence_mode", "gpu_ecc_mode", "gpu_mig", "gpu_power_limit", "gpu_pcie_generation",
@@ -49,7 +49,7 @@ _ONE_KERNEL, _RATES = ("boot_id", "machine_id"), ("link_rate", "netdev_rate")
 
 
 def candidates(
-    kind: Chosen, stack: Stack | None, facts: Mapping[str, NodeFacts], said: SiteAnswers
+    kind: Chosen, stack: Stack | None, facts: Mapping[str, NodeFacts], given: SiteAnswers
 ) -> dict[str, dict[str, Any]]:
     """Return every expectation that the hardware makes possible, with what the survey adds."""
     names = list(_HOST)
@@ -60,7 +60,7 @@ def candidates(
         names += _GPUS
         names += _LINKED if kind.hardware.gpus.count > 1 else ()
         names += _GPUS_AND_NICS if kind.fabric else ()
-    dropped = {*(_ONE_KERNEL if said.one_kernel else ()), *(_RATES if said.rates else ())}
+    dropped = {*(_ONE_KERNEL if given.one_kernel else ()), *(_RATES if given.rates else ())}
     entries: dict[str, dict[str, Any]] = {name: {} for name in names if name not in dropped}
     for name, rule in _surveyed(kind, stack, facts):
         if name in entries or name == "peer_memory":
@@ -91,9 +91,8 @@ def _surveyed(
 def kept(
     platform: Platform, found: Mapping[str, NodeFacts]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the expectations of ``platform`` that a run can judge here, and what to tell.
-
-    Each is compared with the survey, as a run does it.
+    """Return the expectations of ``platform`` that a run can judge here, and notes. Each is
+    compared with the survey, as a run does it.
     """
     names: list[str] = []
     unread: dict[str, list[str]] = {}
@@ -105,11 +104,11 @@ def kept(
         elif not (answers.failing_everywhere and name in _SETTINGS):
             names.append(name)
         if answers.failing:
-            notes.append(answers.told(is_expected=name in names))
+            notes.append(answers.note(is_expected=name in names))
     return tuple(names), (*notes, *_unreadable(unread))
 
 
-# Parts of reasons that the site can do something about.
+# Parts of reasons that the site can remedy.
 _MENDABLE = ("command not found", "denied", "time limit")
 
 
@@ -149,9 +148,9 @@ class _Answers:
             self.failing |= failed
             self.failing_everywhere |= len(failed) == len(found)
 
-    def told(self, *, is_expected: bool) -> str:
+    def note(self, *, is_expected: bool) -> str:
         node, reason = next(iter(self.failing.items()))
         others = len(self.failing) - 1
         where = folded(self.failing) if others else node
-        is_so = "expected all the same" if is_expected else "not expected until you add it"
+        is_so = "expected anyway" if is_expected else "not expected until you add it"
         return f"NOT AS IT SHOULD BE {self._name} on {where}: {reason}; {is_so}"

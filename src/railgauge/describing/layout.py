@@ -1,4 +1,4 @@
-"""JSON as a person writes it: what fits on a line stands on one. Pure."""
+"""JSON as a person writes it: a value that fits on a line is on one line. Pure."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _RING = (
 
 @dataclass(frozen=True, slots=True)
 class MeasuredHere:
-    """The section ``measurements``, tests that the platform leaves out, and what to tell."""
+    """The section ``measurements``, tests that the platform leaves out, and notes."""
 
     entries: dict[str, Any]
     not_applicable: Mapping[str, str] = field(default_factory=dict)
@@ -87,7 +87,7 @@ def measured(kind: Chosen, stack: Stack | None, means: Means) -> MeasuredHere:
     if gpus and rdma and not has_peer_memory:
         notes.append(
             f"GPUDirect RDMA: {means.without_peers}; so collectives may go through host memory; "
-            "once it is set up, make the file again, and they must not"
+            "once it is set up, make the file again: then they must not"
         )
     absent = _OF_ETHERNET if rdma and not _is_ib(fabric) else {}
     return MeasuredHere(entries, absent, tuple(notes))

@@ -1,7 +1,7 @@
 """NICs that have other names on some nodes: matched by the PCI address of their slot. Pure.
 
-A name says nothing of the hardware, so the names of most nodes are declared, or those of the node
-that the user names; ``devices`` of the hostfile then gives those of the others.
+A name does not identify hardware, so the names of most nodes are declared, or those of the node
+that the user names; ``devices`` of the hostfile then gives the names on the other nodes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def differing(facts: Mapping[str, NodeFacts], like: str = "") -> Names:
 
 
 def _by_slot(one: NodeFacts) -> dict[tuple[str, bool], str]:
-    """Return the names of NICs by address and kind; an address that two have tells nothing."""
+    """Return the names of NICs by address and kind; an address of two NICs is left out."""
     nics = hardware_of(one).nics
     count = Counter(nic.pci_address for nic in nics)
     return {
@@ -41,24 +41,24 @@ def _by_slot(one: NodeFacts) -> dict[tuple[str, bool], str]:
     }
 
 
-def joined(said: Names, found: Names, declared: Collection[str]) -> dict[str, dict[str, str]]:
-    """Return the section ``devices``: what the hostfile says, with what was found beside it.
+def joined(given: Names, found: Names, declared: Collection[str]) -> dict[str, dict[str, str]]:
+    """Return the section ``devices``: that of the hostfile, completed by what was found.
 
-    The names in ``found`` are those that the hostfile makes of the nodes' own. ``declared`` are
-    the names that the platform file has; only these are named.
+    The names in ``found`` are those after the hostfile's renaming. ``declared`` are the names that
+    the platform file has; only these are named.
     """
-    both = {node: dict(names) for node, names in said.items()}
+    both = {node: dict(names) for node, names in given.items()}
     for node, names in found.items():
-        old = DeviceNames(said)
+        old = DeviceNames(given)
         own = {name: _own(old, node, there) for name, there in names.items() if name in declared}
         kept = {
-            name: there for name, there in said.get(node, {}).items() if name not in names.values()
+            name: there for name, there in given.get(node, {}).items() if name not in names.values()
         }
         if own:
             both[node] = {**kept, **own}
     return both
 
 
-def _own(said: DeviceNames, node: str, name: str) -> str:
-    """The name on the node of a NIC that the hostfile makes ``name``."""
-    return name.removeprefix(OTHER) if name.startswith(OTHER) else said.on(node, name)
+def _own(given: DeviceNames, node: str, name: str) -> str:
+    """The NIC's own name on the node; the hostfile renames it to ``name``."""
+    return name.removeprefix(OTHER) if name.startswith(OTHER) else given.on(node, name)

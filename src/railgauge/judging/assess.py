@@ -41,8 +41,8 @@ from railgauge.judging.judge import judge, judge_proven, judge_transport
 from railgauge.judging.links import Scan, judge_scan
 from railgauge.judging.naming import declared
 from railgauge.judging.results import judge_results
+from railgauge.judging.slots import in_its_slot
 from railgauge.judging.traffic import judge_traffic, moved
-from railgauge.leases.slots import in_its_slot
 from railgauge.tools import declared_metric, tool
 from railgauge.tools.claims import ToolRequest
 from railgauge.tools.metric import SCALING, Metric

@@ -1,15 +1,16 @@
 """Run each rank on the CPUs that are next to its GPU. Pure.
 
-A launcher that binds ranks to NUMA nodes in turn knows no GPUs: with two sockets, half of the ranks
-of eight GPUs end on the far one. So each rank is started by a few lines of shell, which find the
-GPU of the rank on its node, bind themselves to the GPU's ``local_cpulist``, say so, and become the
-program::
+A launcher that binds ranks to NUMA nodes in turn ignores the GPUs: with two sockets, half of the
+ranks of eight GPUs end on the far one. So each rank is started by a few lines of shell, which find
+the GPU of the rank on its node, bind themselves to the GPU's ``local_cpulist``, print that, and
+execute the program::
 
     railgauge: rank 3 of gpu01: GPU 0000:5d:00.0, CPUs 0-51,104-155
 
 The first rank of a node uses the first GPU in PCI order, or the first one in the variable that
 limits the visible GPUs, and so on. A rank whose GPU is not found, or whose CPUs it may not use, is
-not bound: it says ``GPU none``, or other CPUs. A missing program is reported as the launcher would.
+not bound: it prints ``GPU none``, or other CPUs. A missing program is reported as the launcher
+would.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def beside_gpu(program: Sequence[str], pci_vendor: str, visible: str) -> tuple[s
 
 
 def read(line: str) -> PlacedRank | None:
-    """Return what a rank says of its place; ``None`` for any other line."""
+    """Return the place that a rank's line reports; ``None`` for any other line."""
     match = _LINE.match(line)
     if match is None:
         return None

@@ -23,7 +23,7 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
         r"executable:\s+Executable: [^\n]{1,200}\s+Node: \S{1,255}"
         r"|\[(?:proxy:|mpiexec@)[^\]\n]{1,80}\] HYDU_create_process [^\n]{1,80}execvp "
         r"error on file \S{1,200}"
-        # A rank that the suite binds beside its GPU says so itself.
+        # The shell code that binds a rank beside its GPU prints this line.
         r"|railgauge: rank [0-9]{1,4} of \S{1,255}: \S{1,400}: not found",
     ),
     (
@@ -100,8 +100,8 @@ _SIGNS: tuple[tuple[ProblemKind, str], ...] = (
     ),
 )
 _COMPILED = tuple((kind, re.compile(sign)) for kind, sign in _SIGNS)
-# A sign is searched for only where one of its words is: a healthy output has none of them, and to
-# try each sign at each place of it takes several times as long. Each alternative has a word.
+# A sign is searched for only in a text with one of its words: a healthy output has none of them,
+# and trying each sign at each position takes several times as long. Each alternative has a word.
 _WORDS: Mapping[ProblemKind, tuple[str, ...]] = {
     ProblemKind.TOOL_MISSING: ("unable to launch the", "HYDU_create_process", "railgauge: rank "),
     ProblemKind.VERSION_MISMATCH: ("mismatch", "version string", "unknown option", " of Open MPI"),

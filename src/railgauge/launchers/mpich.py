@@ -31,8 +31,8 @@ def argv(launch: Launch) -> tuple[str, ...]:
 def through(agent: str) -> dict[str, str]:
     """Return Hydra's variables; it calls ``agent`` with the arguments of ssh.
 
-    ``HYDRA_ENV`` keeps it from giving all ranks the environment of the first node, with the tag by
-    which the processes of that node are found: they have that of their own node, and what
+    ``HYDRA_ENV`` keeps it from giving all ranks the environment of the first node, which has the
+    tag of that node's processes. The ranks get the environment of their own node, and what
     ``-genvlist`` names.
     """
     return {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": agent, "HYDRA_ENV": "none"}

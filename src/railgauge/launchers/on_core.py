@@ -1,8 +1,8 @@
-"""Ranks that their launcher was asked to bind to one core each: each says which it got. Pure.
+"""Ranks that a launcher should bind to one core each: each prints its core. Pure.
 
-A launcher may leave the option out of account, or bind two ranks to one core (``--cpu-set``), and
-the test prints its table all the same. So each rank is started by a line of shell, which binds
-nothing, says where it runs, and becomes the program::
+A launcher may ignore the option, or bind two ranks to one core (``--cpu-set``), and the test still
+prints its table. So each rank is started by a line of shell, which binds nothing, prints where the
+rank runs, and then executes the program::
 
     railgauge: rank 3 of gpu01: core 4,60, CPUs 4,60
 
@@ -23,7 +23,7 @@ _SIBLINGS = "/sys/devices/system/cpu/cpu${mine%%[-,]*}/topology/thread_siblings_
 _SCRIPT = " ".join(
     (
         *(ranks.NUMBER, ranks.AT, ranks.INSTALLED, ranks.ALLOWED),
-        # Not by the shell's read: of byte by byte the kernel gives nothing of this file.
+        # By cat: the kernel does not give this file byte by byte, as the shell's read wants it.
         f'core=$(cat "{_SIBLINGS}" 2>/dev/null);',
         'echo "$at core ${core:-none}, CPUs $mine"; exec "$@"',
     )
@@ -31,9 +31,9 @@ _SCRIPT = " ".join(
 _LINE = re.compile(rf"{ranks.LINE}core (none|{ranks.CPUS}), CPUs ({ranks.CPUS})")
 
 _BINDS = ("--bind-to", "-bind-to", "--cpu-bind", "--cpu_bind")
-# MPICH's core:1 is its core. Open MPI's core:overload-allowed is none of its own.
+# MPICH's core:1 is one core. Open MPI's core:overload-allowed may put several ranks on one core.
 _ONE_CORE = ("core", "core:1", "cores")
-# Slurm's --cpu-bind=verbose,cores also says what it does.
+# Slurm's --cpu-bind=verbose,cores also prints the binding.
 _ALSO = frozenset({"verbose", "v", "quiet", "q"})
 # Options by which a rank is given several cores, or a core several ranks.
 _OTHERWISE = re.compile(
@@ -57,7 +57,7 @@ class RankOnCore:
 
 
 def is_asked(options: Sequence[str]) -> bool:
-    """Whether a launcher's options bind each rank to one core, which is no other rank's.
+    """Whether a launcher's options bind each rank to one core of its own.
 
     The last option of a kind counts, as for every launcher.
     """
@@ -71,12 +71,12 @@ def is_asked(options: Sequence[str]) -> bool:
 
 
 def on_core(program: Sequence[str]) -> tuple[str, ...]:
-    """Return the command of a rank that says where it runs, and becomes the program."""
+    """Return the command of a rank that prints where it runs, and then executes the program."""
     return ("sh", "-c", _SCRIPT, NAME, *program)
 
 
 def read(line: str) -> RankOnCore | None:
-    """Return what a rank says of its core; ``None`` for any other line."""
+    """Return the core that a rank's line reports; ``None`` for any other line."""
     match = _LINE.match(line)
     if match is None:
         return None

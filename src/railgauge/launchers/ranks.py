@@ -1,4 +1,4 @@
-"""What the lines of shell that start a rank have in common, and how the line of a rank begins."""
+"""The shell code that all starters of ranks share, and the beginning of a rank's line."""
 
 from __future__ import annotations
 

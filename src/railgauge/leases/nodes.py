@@ -1,8 +1,8 @@
 """Leases on the nodes themselves: no two runs on a node at once, whichever user starts them.
 
 All nodes are asked at the same time. If some are taken, a run waits for the first of them (in
-sorted order) and meanwhile keeps only the leases before it. No run thus waits for a node while it
-holds one that comes later in the order, and two runs can never wait for each other.
+sorted order) and meanwhile keeps only the leases before it. So no run waits for a node while it
+holds a later one, and two runs can never wait for each other.
 
 With the nodes n1, n2 and n3, of which n2 is taken, the run keeps n1, releases n3, waits for n2, and
 then asks n3 again.

@@ -2,7 +2,7 @@
 
 This module has the hooks; the other modules of the package have the steps that they call. The
 plugin does nothing in a session that collects no test of the ladder (``tests/``), such as the
-project's own selftests, but to mask secrets in what is shown.
+project's own selftests, except that it masks secrets in the output.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ pytest_plugins = ["railgauge.plugin.fixtures"]
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     foreign.block_cache(pluginmanager)
-    masking.mask_streams(sys.argv)  # pytest repeats the words of an option that it refuses
+    masking.mask_streams(sys.argv)  # pytest prints the arguments that it refuses
     options.add(parser)
 
 
@@ -67,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Open the run before the reporters configure themselves: they write into its folder."""
     for line in (*items.MARKS.values(), items.NEEDS_MARK):
         config.addinivalue_line("markers", line)
-    masking.mask_streams(config.invocation_params.args)  # those that it shows from now on
+    masking.mask_streams(config.invocation_params.args)  # pytest shows these from now on
     if merging.wanted(config):
         _report_merged(config)
     elif _wants_ladder(config):
@@ -91,7 +91,7 @@ def _open(config: pytest.Config) -> None:
     reporters.show_faults(config)
     foreign.refuse_without_parts(config)
     try:
-        run_id.forget(opening.request_of(config))
+        run_id.clear(opening.request_of(config))
         foreign.refuse(config)
         installed.refuse_unusable()
         workers.refuse_unusable(config)
@@ -173,7 +173,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int, int]:
     if not _has_the_last_word(config):
         return code
     with config.stash[ENDING].step("pytest could not end the session"):
-        config._ensure_unconfigure()  # what pytest has for its own cleanup, if that was not reached
+        config._ensure_unconfigure()  # pytest's own cleanup, if it was not reached
     return config.stash[ENDING].last_word(code)
 
 
@@ -199,7 +199,7 @@ def _overlap(one: Path, other: Path) -> bool:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if run := config.stash.get(SERVICES, None):
         step = config.stash[ENDING].step("the connections could not be closed")
-        with step, suppress(Exhausted):  # it was told, and the end of this process closes them
+        with step, suppress(Exhausted):  # it was reported, and the end of this process closes them
             run.close()
 
 
@@ -269,14 +269,14 @@ _PLACE = pytest.StashKey[int]()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Undo what another plugin has done to the order, which must be that of all workers."""
+    """Restore the order if another plugin has changed it: it must be the same in all workers."""
     session.items.sort(key=lambda item: item.stash.get(_PLACE, -1))
 
 
 def pytest_report_collectionfinish(
     config: pytest.Config, items: Sequence[pytest.Item]
 ) -> list[str]:
-    line = held_items.told(items) if SETTINGS in config.stash else ""
+    line = held_items.collected_line(items) if SETTINGS in config.stash else ""
     return [line] if line else []
 
 
@@ -305,7 +305,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
 
 
 def _is_single(item: pytest.Item) -> bool:
-    """Whether an item is of the ladder and holds no others, whose gates are theirs."""
+    """Whether an item is of the ladder and holds no others; held items pass gates themselves."""
     return ABOUT in item.stash and not held_items.holds(item)
 
 
@@ -322,7 +322,7 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     if ABOUT in item.stash and call.excinfo:
-        raise_if_exhausted(call.excinfo.value)  # no item's fault: pytest ends the session
+        raise_if_exhausted(call.excinfo.value)  # not the item's fault: pytest ends the session
     report = yield
     if ABOUT in item.stash:
         _observe(item, call, report)

@@ -1,6 +1,6 @@
-"""What the items of a run are about: of this process, or as a worker of pytest-xdist wrote it.
+"""What the collected items are about: items of this process, or those that a worker wrote.
 
-Only workers collect the items of a run with ``-n``.
+With ``-n`` only the workers of pytest-xdist collect items; the controller reads them from a file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def of(items: Sequence[pytest.Item]) -> Items:
 def by_node(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Return the items so that those of the same node follow each other, if some hold others.
 
-    What was measured and read for the first of them need not be read again for the next one.
+    So the results of a node, once read, are still in memory for its next item.
     """
     about = [_about(item) for item in items]
     if not any(one.held for one in about):
@@ -47,7 +47,7 @@ def by_node(items: Sequence[pytest.Item]) -> list[pytest.Item]:
 
 
 def write(store: Store, items: Sequence[pytest.Item]) -> None:
-    """Write the items, before the controller learns of them; all workers write the same.
+    """Write the items before the controller gets their ids; all workers write the same.
 
     What the items of a test share is written once.
     """
@@ -61,7 +61,7 @@ def write(store: Store, items: Sequence[pytest.Item]) -> None:
         test = shared.setdefault(json.dumps(_of_test(about)), len(shared))
         rows.append([test, about.nodes, about.pairing, about.size_bytes])
     tests = [json.loads(one) for one in shared]
-    # A node whose name was masked would not be the one for whose measurement a worker waits.
+    # Names are not masked: a worker waits for the measurements of a node by its name.
     put_whole(path, json.dumps({"tests": store.plain(tests), "items": rows}))
 
 
@@ -107,5 +107,5 @@ def _plain(value: object) -> object:
 
 
 def _about(item: pytest.Item) -> About:
-    """What an item is about; one of no test of the ladder has its name alone."""
+    """What an item is about; an item of any other test only has its name."""
     return item.stash.get(ABOUT, None) or About(NO_SUBJECT, (), Rung.PREFLIGHT, item.name)

@@ -1,4 +1,4 @@
-"""What an item asks of the run: a measurement, and the judgement of its answer."""
+"""What an item asks of the run: a measurement, and its judgement."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from railgauge.plugin.opening import SERVICES, SETTINGS
 from railgauge.plugin.recording import DRAFT, note
 from railgauge.run.decided import MeasuringError
 
-# The question for each case that was read. Records keep theirs to the end of the run, so that those
-# of all rows of a case are one.
+# One question for each case that was read. Records keep their questions to the end of the run, so
+# all rows of a case share one object.
 _READS = pytest.StashKey[dict[Case, Question]]()
 _ASSESSOR = pytest.StashKey[Assessor]()
 _FINDER = pytest.StashKey[CaseFinder]()
 
 
 def assessor(config: pytest.Config) -> Assessor:
-    """What answers all questions of this process, from the evidence of the run."""
+    """Return the assessor that answers all items of this process from the run's evidence."""
     settings, run = config.stash[SETTINGS], config.stash[SERVICES]
     if _ASSESSOR not in config.stash:
         known = (settings.platform, run.found, run.result, settings.declared.fabric)
@@ -47,12 +47,12 @@ class MeasuredCase:
 
 
 def measured(item: pytest.Item, case: Case) -> MeasuredCase:
-    """Make the measurement, or reuse it from this run, and see that it can be judged.
+    """Make the measurement, or reuse it from this run, and check that it can be judged.
 
     Wrong results fail the item and stop the run. Raises ``NoEvidence`` if it cannot be read.
     """
     _have_measured(item, case)
-    say_transcript(item, case)
+    note_transcript(item, case)
     reads = item.config.stash.setdefault(_READS, {})
     question = reads.setdefault(case, Question(READ, case))
     judge(item, question)
@@ -75,7 +75,7 @@ def case_of(item: pytest.Item) -> Case:
 
 
 def _have_measured(item: pytest.Item, case: Case) -> None:
-    """Wait for a measurement that is not the item's own, for which it has waited at its gate."""
+    """Wait for another measurement; the item has waited for its own one at its gate."""
     if has_case(item) and case == case_of(item):
         return
     decided = item.config.stash[SERVICES].decisions.request(case)
@@ -85,13 +85,13 @@ def _have_measured(item: pytest.Item, case: Case) -> None:
         raise NoEvidence(f"was not measured: {decided.stopped}", where=case.key)
 
 
-def say_transcript(item: pytest.Item, case: Case) -> None:
-    """The item says where the measurement is kept."""
+def note_transcript(item: pytest.Item, case: Case) -> None:
+    """Add the path of the case's transcript to the item's record."""
     item.stash[DRAFT].transcript = intern(item.config.stash[SERVICES].store.transcript_name(case))
 
 
 def judge(item: pytest.Item, question: Question) -> None:
-    """Answer a question: record the judgements, then raise for pytest, so that none is lost."""
+    """Answer a question: record all judgements first, then raise what pytest has to report."""
     answer, draft = assessor(item.config).answer(question), item.stash[DRAFT]
     draft.questions.append(question)
     for judgement in answer.judgements:

@@ -28,7 +28,7 @@ def _complaint_text(path: str, complaints: Sequence[str]) -> str:
     return "\n  ".join([head, *complaints])
 
 
-def exit_on_those_of_a_worker(store: Store, path: str) -> None:
+def exit_on_complaints_of_a_worker(store: Store, path: str) -> None:
     """End the controller's session if a worker has written complaints about ``path``."""
     if (store.folder / _COMPLAINTS).exists():
         raise pytest.UsageError(_complaint_text(path, store.read_json(_COMPLAINTS)))

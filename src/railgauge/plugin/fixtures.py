@@ -39,7 +39,7 @@ def platform(request: pytest.FixtureRequest) -> Platform:
 
 @pytest.fixture
 def expect(request: pytest.FixtureRequest, platform: Platform) -> Callable[..., None]:
-    """``expect(node, gpu=gpu)``: that part of the node must be what the platform file expects.
+    """``expect(node, gpu=gpu)``: that part of the node must be as the platform file expects.
 
     ``railgauge.planning.expectations``, or the expectation in the platform file, names the fact.
     ``nic=`` and ``adapter=`` name other parts. ``of=`` names the expectation of a family that the

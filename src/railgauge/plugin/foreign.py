@@ -1,7 +1,7 @@
-"""Plugins of other people that would change what a run is: they are refused, or told.
+"""Third-party plugins of pytest that would break a run: they are refused, or named in an error.
 
 Most do no harm, because the verdict follows from the records. Some end items or the process, or run
-items where the connections to the nodes are dead.
+items in processes that have no connection to the nodes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def block_cache(plugins: pytest.PytestPluginManager) -> None:
 def refuse(config: pytest.Config) -> None:
     """Raise ``BadInput`` if a plugin is asked to end items or the process, or to run items.
 
-    And if items are to be chosen by what pytest's cache holds of an earlier session.
+    Also if options choose items by pytest's cache of an earlier session.
     """
     for dest, option in _BY_CACHE.items():
         if config.getoption(dest, None):
@@ -86,13 +86,13 @@ _REFUSED: Mapping[str, tuple[Callable[[pytest.Config], bool], str, str]] = {
 }
 
 
-def told(error: pytest.ExceptionInfo[BaseException], run: str) -> str:
-    """The line about an error that ended the session, and what to do."""
+def error_line(error: pytest.ExceptionInfo[BaseException], run: str) -> str:
+    """The line that reports an internal error which ended the session, with a remedy."""
     last = error.traceback[-1]
     at = f"{Path(str(last.path)).name}:{last.lineno + 1}"
-    said = " ".join(str(error.value).split())[:_LONGEST]
+    message = " ".join(str(error.value).split())[:_LONGEST]
     return (
-        f"pytest ended with an internal error: {error.typename}: {said} ({at}); if that is a "
+        f"pytest ended with an internal error: {error.typename}: {message} ({at}); if that is a "
         f"plugin of yours, switch it off (-p no:NAME) and carry the run on with --resume {run}"
     )
 

@@ -1,9 +1,8 @@
-"""What an item does at the gate: it goes on, is blocked, or only has its results checked.
+"""An item at its gate: it goes on, is blocked, or only has its results checked.
 
-The engine decides that for the measurement of the item (``run.engine``), and the item waits for it.
-A collective whose gate is closed by anything that does not keep it from running is measured all the
-same, and each of its items judges the results. If these are right, the item stays blocked: its
-speed is not judged.
+The engine decides this for the item's measurement (``run.engine``), and the item waits for the
+decision. A collective behind a closed gate is still measured if it can run, and each of its items
+checks the results. If they are right, the item stays blocked: its speed is not judged.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ _CLOSED = pytest.StashKey[tuple[str, ...]]()
 
 
 def pass_gate(item: pytest.Item) -> None:
-    """Wait for what the engine decides of the item's case; skip the item if that is blocked.
+    """Wait for the engine's decision about the item's case; skip the item if it is blocked.
 
     A collective whose results can still be checked is not skipped yet; see ``behind_gate``.
     """
-    item.stash[_CLOSED] = ()  # a row of an item may have another answer than the one before it
+    item.stash[_CLOSED] = ()  # each row of an item has its own gate
     if not asking.has_case(item):
         return
     waited_s, draft = time.perf_counter(), item.stash[DRAFT]
     decided = item.config.stash[SERVICES].decisions.wait(asking.case_of(item))
-    # The time of an item is that of its measurement, whenever it was made.
+    # An item lasts as long as its measurement, not as long as it waited for it.
     draft.duration_s += decided.took_s - (time.perf_counter() - waited_s)
     if decided.stopped:
         _skip(item, never_ran(begun(item), decided.stopped))
@@ -53,7 +52,7 @@ def behind_gate(item: pytest.Item) -> None:
     if not blockers:
         return
     case = asking.case_of(item)
-    asking.say_transcript(item, case)
+    asking.note_transcript(item, case)
     shut = by_evidence.blocked(begun(item), blockers, case)
     found = by_evidence.judged(shut, asking.assessor(item.config))
     judgement_lines.keep_all([found], item.config.stash[SERVICES].store)
@@ -68,6 +67,6 @@ def _skip(item: pytest.Item, record: ItemRecord) -> NoReturn:
 
 
 def _end(item: pytest.Item, record: ItemRecord) -> None:
-    """The item does not come to its test. What ended it first counts, if a plugin runs it again."""
+    """End the item before its test. The first record counts, even if a plugin runs it again."""
     draft = item.stash[DRAFT]
     draft.ended = draft.ended or record

@@ -35,7 +35,7 @@ _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 
 @dataclass(slots=True)
 class _Rows:
-    """The rows of an item that have ended. ``sent`` are those that its last report takes along."""
+    """The rows of an item that have ended. ``sent`` are those that its last report contains."""
 
     have_begun: bool = False
     outcomes: list[Outcome] = field(default_factory=list)
@@ -57,8 +57,8 @@ class _Rows:
 _ROWS = pytest.StashKey[_Rows]()
 
 
-def told(items: Sequence[pytest.Item]) -> str:
-    """What a collection says of items that hold others; empty if there are none."""
+def collected_line(items: Sequence[pytest.Item]) -> str:
+    """The line after a collection about items that hold others; empty if there are none."""
     if not any(map(_held, items)):
         return ""
     rows = sum(item.stash[ABOUT].rows if ABOUT in item.stash else 1 for item in items)
@@ -129,9 +129,7 @@ def _keep(item: pytest.Item, rows: _Rows) -> None:
     if not controller:
         rows.sent.append(written)
     elif written == plain:
-        controller.acceptance.keep(
-            written, record
-        )  # shares with other rows what they have in common
+        controller.acceptance.keep(written, record)  # which shares values with other rows
     else:
         controller.acceptance.keep(written, from_json(written))
 
@@ -139,7 +137,7 @@ def _keep(item: pytest.Item, rows: _Rows) -> None:
 def observe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Give a report of the item the outcome of its rows.
 
-    An error outside of the rows, such as one of a fixture, is one of every row.
+    An error outside of the rows, such as that of a fixture, is recorded for every row.
     """
     rows = item.stash.setdefault(_ROWS, _Rows())
     error = call.excinfo.value if call.excinfo else None
@@ -149,14 +147,14 @@ def observe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
         _end_all(item, rows, error)
     if report.when == "setup" and report.passed:
         return
-    told = recording.in_short(worst(rows.outcomes), rows.reason)
+    short = recording.in_short(worst(rows.outcomes), rows.reason)
     if report.when == "teardown":
-        told[recording.ROWS] = rows.sent
-    report.railgauge = told  # type: ignore[attr-defined]
+        short[recording.ROWS] = rows.sent
+    report.railgauge = short  # type: ignore[attr-defined]
 
 
 def forget(item: pytest.Item) -> None:
-    """Forget what was noted while the item ran; its records have what is to stay."""
+    """Forget what was noted while the item ran; its records hold what has to remain."""
     of_run: tuple[pytest.StashKey[Any], ...] = (DRAFT, _ROWS)
     for key in of_run:
         if key in item.stash:
@@ -172,7 +170,7 @@ def _not_called(item: pytest.Item) -> NoEvidence:
 
 
 def _end_all(item: pytest.Item, rows: _Rows, error: BaseException) -> None:
-    """Record the error for every row; a row that had passed does not pass any more."""
+    """Record the error for every row, also for rows that had passed."""
     rows.outcomes.clear()
     for _ in _each_row(item):
         item.stash[DRAFT].error = error

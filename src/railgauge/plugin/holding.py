@@ -1,4 +1,4 @@
-"""Takes, renews and releases the leases on the nodes in the course of pytest's session."""
+"""Takes, renews and releases the leases on the nodes during pytest's session."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class HoldingHooks:
         try:
             self._holding.take([node.name for node in cluster.nodes], self._settings.wait_s)
         except NamedTwice:
-            # This message can name both names of the machine.
-            distinct.look(cluster, run.sessions(), self._settings.platform)
+            # Its message names both names of the machine.
+            distinct.refuse_second_names(cluster, run.sessions(), self._settings.platform)
             raise
 
     def abandon(self) -> None:
-        """Ask no node to end its lease: each does that when the connection to it ends.
+        """Ask no node to end its lease: a lease ends with the connection to its node.
 
-        Without memory Python may wait without end for a thread that could not begin.
+        If no memory is left, Python may wait forever for a thread that could not begin.
         """
         self._holding = None
 
@@ -67,7 +67,7 @@ class HoldingHooks:
         try:
             self.keep()
         except NodeTaken as error:
-            # pytest shows its own line as one of exclamation marks.
+            # Printed here, because pytest prints its own line between exclamation marks.
             self._tell(f"railgauge: {error}")
             pytest.exit("another run holds a node", pytest.ExitCode.INTERRUPTED)
 

@@ -76,7 +76,7 @@ def _applies(
     if subject.name in settings.not_applicable or subject.name in settings.not_limited:
         return False
     if settings.level.lacks_scan and subject.name in demand.SUBNET:
-        return False  # the level still demands it, so it is reported as not run
+        return False  # the level still requires it, so it is reported as not run
     platform = settings.platform
     known = platform.measurements if subject.kind == "measures" else platform.expected
     if subject.name not in known:
@@ -135,8 +135,8 @@ def _rows(
 class LadderRows:
     """Plugin that parametrizes the tests of the ladder over the declared hardware.
 
-    It names the rows itself: pytest would escape letters that are not ASCII, which names of nodes
-    may have.
+    It makes the ids of the rows itself, because pytest would escape letters that are not ASCII, and
+    names of nodes may have such letters.
     """
 
     def __init__(self, settings: RunSettings) -> None:
@@ -156,9 +156,9 @@ class LadderRows:
 
 
 def _held(settings: RunSettings, metafunc: pytest.Metafunc) -> Collection[str]:
-    """The arguments of a test of which an item holds all values.
+    """The arguments of a test of which one item holds all values.
 
-    pytest sets up a fixture once for each item, so that none may ask for them.
+    pytest sets up a fixture once for each item, so no fixture may ask for such an argument.
     """
     if not settings.holds_items or _fixtures_ask_for(held.PARTS, metafunc):
         return ()
@@ -172,7 +172,7 @@ ARGUMENTS = ("pair", "group", "node", "switch", "pairing", "gpu", "nic", "adapte
 
 def _fixtures_ask_for(arguments: Collection[str], metafunc: pytest.Metafunc) -> bool:
     """Whether a fixture of a test asks for one of these."""
-    known = metafunc._arg2fixturedefs.values()  # ``fixturenames`` does not say who asks
+    known = metafunc._arg2fixturedefs.values()  # ``fixturenames`` does not show which fixture asks
     return any(not {*arguments}.isdisjoint(one.argnames) for fixtures in known for one in fixtures)
 
 

@@ -1,7 +1,7 @@
 """Options with which pytest lists something and runs no test.
 
-Whoever gives one on the command line wants a list, and gets pytest's exit code. In the environment
-or the configuration it may be left over: there it must not look like an accepted cluster.
+On the command line such an option is intended, and pytest's exit code stands. In the environment or
+the configuration it may be left over: then the exit code must not be that of an accepted cluster.
 """
 
 from __future__ import annotations

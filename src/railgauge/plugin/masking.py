@@ -1,7 +1,7 @@
-"""What pytest reports and prints, without secrets and without control characters of a node.
+"""Masks secrets and control characters of nodes in what pytest reports and prints.
 
-A node's text could otherwise move the cursor, rewrite lines above it, or set a terminal's title.
-What a run stores is masked by its store.
+The output of a node could otherwise move the cursor, rewrite lines above it, or set the title of
+the terminal. What a run stores is masked by its store.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _OF_PYTEST, _OF_TEXT = "\n\r\t", "\n\t"
 
 
 def mask_streams(words: Sequence[str]) -> None:
-    """Mask what this process shows; its variables and words name secrets, a hostfile names more."""
+    """Mask what this process shows. Its variables and ``words``, its arguments, hold secrets."""
     MASK_OF_PROCESS.know(os.environ)
     MASK_OF_PROCESS.learn_words(words)
     streams.mask_streams(shown)
@@ -34,10 +34,10 @@ def mask_report(report: pytest.TestReport) -> None:
         path, line, why = report.longrepr
         report.longrepr = (path, line, _harmless(masked(why)))
     else:
-        told = report.longreprtext
-        if told and _harmless(masked(told)) != told:
-            report.longrepr = _harmless(masked(told))
-    report.sections = [(name, _harmless(masked(text))) for name, text in report.sections]
+        text = report.longreprtext
+        if text and _harmless(masked(text)) != text:
+            report.longrepr = _harmless(masked(text))
+    report.sections = [(name, _harmless(masked(out))) for name, out in report.sections]
 
 
 def shown(text: str) -> str:

@@ -1,7 +1,7 @@
-"""``pytest --merged FOLDER``: writes the reports of a run that ``railgauge merge`` has put there.
+"""``pytest --merged FOLDER``: writes the reports of a run that ``railgauge merge`` has made.
 
-The session collects nothing and contacts no node. All reports are made of the record in the folder,
-by the code that makes those of any other run.
+The session collects nothing and contacts no node. The reports are made from the records in the
+folder, by the code that makes those of any other run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from railgauge.acceptance.run import MergedRun
 from railgauge.bundle.errors import BadBundle
 from railgauge.bundle.folder import FolderContents
 from railgauge.core.errors import BadInput
-from railgauge.plugin import demanded
+from railgauge.plugin import not_run
 from railgauge.plugin.opening import COMPLAINTS, ENDING, SERVICES, SETTINGS
 from railgauge.plugin.session import Controller
 from railgauge.run import holding, services
@@ -70,5 +70,5 @@ class MergedController(Controller):
         assert isinstance(self.acceptance, MergedRun)
         self.acceptance.read()
         evidence = self.acceptance.services.surveyed.evidence
-        demanded.report(self.config, list(self.acceptance.records.values()), evidence)
+        not_run.report(self.config, list(self.acceptance.records.values()), evidence)
         self._report(session)

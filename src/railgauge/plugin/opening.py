@@ -23,7 +23,7 @@ _REQUEST = pytest.StashKey[Request]()
 
 
 def request_of(config: pytest.Config) -> Request:
-    """What the session is asked for."""
+    """The request that the options of the session make."""
     if _REQUEST in config.stash:
         return config.stash[_REQUEST]
     closing = ExitStack()

@@ -1,4 +1,4 @@
-"""Shows on pytest's terminal how far the run is, between the lines that pytest prints."""
+"""Shows the progress of the run on pytest's terminal, between the lines that pytest prints."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ProgressHooks:
         screen = Screen(*about, mask=masking.shown, as_table=is_verbose)
         config.stash[SCREEN] = screen
         screen.begin()
-        config.add_cleanup(screen.end)  # behind pytest_unconfigure, where files are written too
+        config.add_cleanup(screen.end)  # after pytest_unconfigure, which still writes files
 
     def _look(self) -> Moment:
         return Moment(

@@ -44,8 +44,8 @@ class Draft:
 
     ``error`` is the first exception; ``in_test`` whether the test itself raised it.
     ``unanswered`` is the error that ended it. ``ended`` is its record if it does not come to its
-    test, because its gate is closed or the run was stopped. ``before`` is what the runs that this
-    one carries on give of it, once it has ended.
+    test, because its gate is closed or the run was stopped. ``before`` are its records of the runs
+    that this one resumes, once it has ended.
     """
 
     judgements: list[Judgement] = field(default_factory=list)
@@ -71,7 +71,7 @@ def note(item: pytest.Item, judgement: Judgement, store: Store) -> None:
 
 @lru_cache(4096)
 def _shared(judgement: Judgement) -> Judgement:
-    """An equal judgement from before: a node's counters say the same in each of its pairs."""
+    """The first equal judgement: those of a node's counters are equal in all of its pairs."""
     return judgement
 
 
@@ -81,7 +81,7 @@ def observe(
     """Update the item's record after one phase, and attach it to the last report.
 
     The first error counts, so that an error in the teardown does not hide a failure. Earlier
-    reports have the outcome and the reason alone.
+    reports only have the outcome and the reason.
     """
     draft = item.stash[DRAFT]
     draft.duration_s += report.duration
@@ -92,12 +92,12 @@ def observe(
         return
     record = finished(item)
     is_last = report.when == "teardown"
-    told = record.to_json() if is_last else in_short(record.outcome, record.reason)
-    report.railgauge = masked(told, store)  # type: ignore[attr-defined]
+    data = record.to_json() if is_last else in_short(record.outcome, record.reason)
+    report.railgauge = masked(data, store)  # type: ignore[attr-defined]
 
 
 def masked(plain: dict[str, Any], store: Store) -> dict[str, Any]:
-    """Plain data without secrets, as it is written."""
+    """Plain data with secrets masked, as it is stored."""
     return cast("dict[str, Any]", store.plain(plain))
 
 
@@ -114,9 +114,9 @@ def in_short(outcome: Outcome, reason: str) -> dict[str, Any]:
 
 
 def shorten(report: Any) -> None:
-    """Leave in a report what a reporter needs of it: some keep every report until the end."""
-    told = report.railgauge
-    report.railgauge, report.keywords = in_short(told["outcome"], told["reason"]), {}
+    """Leave in a report only what reporters need: some keep every report until the end."""
+    data = report.railgauge
+    report.railgauge, report.keywords = in_short(data["outcome"], data["reason"]), {}
 
 
 def finished(item: pytest.Item) -> ItemRecord:
@@ -131,7 +131,7 @@ def finished(item: pytest.Item) -> ItemRecord:
 
 
 def earlier(config: pytest.Config) -> EarlierResults:
-    """What the runs give that this one carries on: kept before the first item, and read once."""
+    """The results of the runs that this one resumes: kept before the first item, read once."""
     if EARLIER not in config.stash:
         kept = FolderContents(config.stash[SERVICES].store.folder)
         runs = earlier_results(kept, config.stash[SETTINGS].platform)
@@ -191,8 +191,8 @@ def _went_wrong(record: ItemRecord, draft: Draft, error: BaseException) -> ItemR
 
 def of_the_suite(error: BaseException) -> str:
     """The reason for an unexpected exception; it blames no node, tool or limit."""
-    said = error if isinstance(error, MeasuringError) else f"{type(error).__name__}: {error}"
-    return f"an error inside railgauge, not of the cluster: {said}"
+    what = error if isinstance(error, MeasuringError) else f"{type(error).__name__}: {error}"
+    return f"an error inside railgauge, not of the cluster: {what}"
 
 
 def _missed(draft: Draft) -> str:

@@ -25,7 +25,7 @@ def direct_reports(option: Any, folder: Path, *, is_worker: bool) -> None:
 
 
 def junit_files(option: Any, folder: Path) -> tuple[Path, ...]:
-    """The paths of ``junit.xml``. pytest's own JUnit report is off: it obeys marks and hooks."""
+    """The paths of ``junit.xml``. pytest's own JUnit report is off, because marks change it."""
     named = getattr(option, "xmlpath", None)
     option.xmlpath = None
     elsewhere = (Path(named).expanduser().absolute(),) if named else ()
@@ -57,8 +57,8 @@ def quieten(config: pytest.Config) -> None:
 def tell(config: pytest.Config, line: str, *, yellow: bool = True) -> None:
     """Print a line of its own on the terminal; does nothing in a worker, which has no terminal.
 
-    It is there at once, also where the terminal is the log of a CI server, which is a file. Any
-    thread may call this.
+    The line is flushed, because the terminal may be the log file of a CI server. Any thread may
+    call this.
     """
     out = config.pluginmanager.getplugin("terminalreporter")
     if out is None:
@@ -75,6 +75,6 @@ def lists_faults(config: pytest.Config) -> bool:
 
 
 def show_faults(config: pytest.Config) -> None:
-    """Print the faults of the lab and exit, if they are asked for."""
+    """Print the faults of the lab and exit, if ``--lab-fault list`` is given."""
     if lists_faults(config):
         pytest.exit("\n".join(labs.listed_faults()), returncode=0)

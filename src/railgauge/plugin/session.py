@@ -1,4 +1,4 @@
-"""The hooks of the controller: they call the steps of the run in the course of a session."""
+"""The hooks of the controller: they call the steps of a run during pytest's session."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from railgauge.bundle import certified
 from railgauge.core.errors import BadInput, RailgaugeError
 from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.judging import record
-from railgauge.plugin import asked_items, complaints, demanded, foreign, recording
+from railgauge.plugin import asked_items, complaints, foreign, not_run, recording
 from railgauge.plugin.reporters import tell
 from railgauge.report import terminal
 from railgauge.run import storage
@@ -68,13 +68,13 @@ class Controller:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         path = self.acceptance.settings.platform.path
-        complaints.exit_on_those_of_a_worker(self._store, path)
+        complaints.exit_on_complaints_of_a_worker(self._store, path)
         if ids and not self.acceptance.planned:
             self._prepare(asked_items.read(self._store, ids))
             self._begin_to_measure()
 
     def _prepare(self, items: Items) -> None:
-        """Make the cluster ready; a run that is refused has no plan and so no verdict."""
+        """Make the cluster ready; a refused run has no plan and so no verdict."""
         self._measuring = LadderRun(self.acceptance.settings, self.acceptance.services, items)
         try:
             self._make_ready(self._measuring)
@@ -89,7 +89,7 @@ class Controller:
         with _refusing(RailgaugeError):
             cluster = self._start.reach(ids)
         run.plan()
-        demanded.warn(self.config, run.settings, len(ids))
+        not_run.warn(self.config, run.settings, len(ids))
         with _refusing(BadInput):
             self._start.survey(cluster)
         evidence, expected = run.services.surveyed.evidence, run.settings.evidence_of(())
@@ -103,7 +103,7 @@ class Controller:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Measure while pytest runs its items; with ``-n`` that begins when a worker has them."""
+        """Measure while pytest runs its items; with ``-n`` begin when a worker has collected."""
         if not session.testsfailed or self.config.option.continue_on_collection_errors:
             self._begin_to_measure()
         try:
@@ -130,22 +130,25 @@ class Controller:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_internalerror(self, excrepr: object, excinfo: pytest.ExceptionInfo[Any]) -> None:
-        """End the session with one line for a lack of this machine, also for one in a worker."""
+        """End the session with one line if this machine has run out of a resource.
+
+        The text of an error in a worker counts too.
+        """
         if line := self._exhaustion.of_text(str(excrepr)):
             pytest.exit(line, pytest.ExitCode.INTERNAL_ERROR)
-        self.ending.add_error(foreign.told(excinfo, self._store.folder.name))
+        self.ending.add_error(foreign.error_line(excinfo, self._store.folder.name))
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Note an interrupt; pytest and xdist end a session that they stop by a class of theirs."""
+        """Note an interrupt; for other stops pytest and xdist raise exceptions of their own."""
         self._is_interrupted = excinfo.type in (KeyboardInterrupt, pytest.exit.Exception)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Reach the verdict before the reporters write; a lack of this machine leaves none."""
+        """Reach the verdict before the reporters write; an exhausted machine reaches none."""
         result: object = None
-        with self._without_lack(session):
+        with self._withdrawing_if_exhausted(session):
             self._finish(session)
-        with self._without_lack(session), PROGRESS_OF_PROCESS.during("report.html"):
+        with self._withdrawing_if_exhausted(session), PROGRESS_OF_PROCESS.during("report.html"):
             result = yield
         self._exhaustion.discard_verdict()
         out = self.config.pluginmanager.getplugin("terminalreporter")
@@ -154,8 +157,8 @@ class Controller:
         return result
 
     @contextmanager
-    def _without_lack(self, session: pytest.Session) -> Iterator[None]:
-        """Withdraw the verdict if this machine lacked something, then or before."""
+    def _withdrawing_if_exhausted(self, session: pytest.Session) -> Iterator[None]:
+        """Withdraw the verdict if this machine ran out of a resource, in the block or before."""
         with self._exhaustion.reported():
             yield
         if self._exhaustion.exhausted:
@@ -177,21 +180,21 @@ class Controller:
         if not (run.planned and measuring):
             return
         absent = run.complete(measuring.ladder)
-        demanded.report(self.config, absent, run.services.surveyed.evidence)
+        not_run.report(self.config, absent, run.services.surveyed.evidence)
         self._report(session)
 
     def _measure_more(self, session: pytest.Session, measuring: LadderRun) -> None:
-        """Judge what no item did, measure suspects and the soak, and read what closes the run."""
+        """Judge what no item judged, measure suspects and the soak, and read the last evidence."""
         run = self.acceptance
         if run.is_corrupt or not self._is_interrupted:
             absent = {item for item in run.planned if item not in run.records}
-            demanded.report_judged(self.config, run.services, measuring.judged(absent))
+            not_run.report_judged(self.config, run.services, measuring.judged(absent))
         if not run.confirm(self._print, may_ask=self._may_ask(session)):
             self._note_interrupt(session)
         may_begin = self._may_ask(session) and not run.is_corrupt
         if not run.soak(self._print, may_begin=may_begin):
             self._note_interrupt(session)
-        # Unless somebody ended the run; xdist reports the stop at corruption as an interrupt.
+        # Not after an interrupt by a person; xdist reports the stop at corruption as one too.
         if run.services.found and (run.is_corrupt or not self._is_interrupted):
             try:
                 run.read_closing()
@@ -237,7 +240,7 @@ class Controller:
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter
     ) -> Generator[None, None, None]:
-        """Print what is behind the verdict below what other plugins print."""
+        """Print the reasons for the verdict, below the output of other plugins."""
         yield
         run = self.acceptance
         if run.verdict:

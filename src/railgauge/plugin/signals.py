@@ -27,7 +27,7 @@ def leave_sigterm_to_the_controller() -> None:
 def hear_interrupts() -> None:
     """Make SIGINT end the work of a worker wherever it arrives in the code.
 
-    execnet sends a worker only one interrupt, if it does not end when its controller asks it to.
+    execnet sends only one interrupt, to a worker that does not end at its controller's request.
     """
     signal.signal(signal.SIGINT, _interrupt)
 

@@ -1,8 +1,7 @@
-"""The workers of ``-n W``, which judge items: an item at which one dies is run by another one.
+"""The workers of ``-n W``, which judge items: if one dies, another worker runs its item again.
 
-All workers are on the machine on which the run was started: they read what was measured in the
-run's folder, whose locks are kernel locks. docs/clusters.md says what to do if one machine is not
-enough.
+All workers are on the machine on which the run was started: they read the measurements in the run's
+folder, whose locks are kernel locks. docs/clusters.md says what to do if one machine is not enough.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ _DEATHS = 2  # of workers, after which an item is given up
 
 
 def refuse_unusable(config: pytest.Config) -> None:
-    """Raise ``BadInput`` if ``--tx`` asks for a worker on another machine, or ``--dist`` for a way.
+    """Raise ``BadInput`` for workers on other machines and for unusable ways to distribute items.
 
-    Of xdist's ways to distribute items, only these can run an item again whose worker died.
+    After the death of a worker, only the ways in ``_WAYS`` (``--dist``) can run its item again.
     """
     if hasattr(config, "workerinput"):
         return
@@ -62,13 +61,13 @@ def _is_here(spec: str) -> bool:
 
 
 class WorkerSupervisor:
-    """Plugin of the controller: has an item at which a worker died run once more."""
+    """Plugin of the controller: makes another worker run the item of a worker that died."""
 
     def __init__(self, config: pytest.Config, run: RunServices) -> None:
         self._config = config
         self._run = run
         self._deaths = defaultdict[str, list[str]](list)
-        self._told: list[str] = []
+        self._lines: list[str] = []
         self._ids: Sequence[str] = ()
         self._items: dict[str, About] = {}
 
@@ -86,7 +85,7 @@ class WorkerSupervisor:
         ids = {row.id for row in rows}
         # An item may have been judged without a report; the next attempt counts instead.
         self._run.store.take_out(MEASUREMENTS, lambda line: line["id"] in ids)
-        self._tell(crashitem, dead[-1], again=again)
+        self._report(crashitem, dead[-1], again=again)
         if again:
             sched.mark_test_pending(crashitem)
             report.outcome = "rerun"
@@ -102,30 +101,30 @@ class WorkerSupervisor:
         rows_of_item = {ROWS: records} if len(records) > 1 else {}
         report.railgauge = {**records[0], **rows_of_item}
 
-    def _tell(self, item: str, worker: str, *, again: bool) -> None:
+    def _report(self, item: str, worker: str, *, again: bool) -> None:
         then = "another worker runs it" if again else "it is given up"
-        self._told.append(f"worker {worker} died while it ran {item}; {then}")
+        self._lines.append(f"worker {worker} died while it ran {item}; {then}")
         at = datetime.now(timezone.utc).isoformat()
         line = {"schema_version": 1, "at": at, "worker": worker, "item": item, "again": again}
         self._run.store.append(_LOG, line)
-        tell(self._config, self._told[-1])
+        tell(self._config, self._lines[-1])
 
     def _is_replaced(self) -> bool:
-        """Whether xdist starts another worker; not after too many deaths, or in a stopping run."""
+        """Whether xdist starts another worker; it does not after too many deaths."""
         most = get_default_max_worker_restart(self._config)
         return most is None or sum(map(len, self._deaths.values())) <= most
 
     # --- the end ---
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if self._told:
+        if self._lines:
             terminalreporter.section("workers that died", yellow=True)
-            for line in self._told:
+            for line in self._lines:
                 terminalreporter.write_line(line)
 
     @pytest.hookimpl(optionalhook=True, trylast=True)
     def pytest_html_results_summary(self, prefix: list[str]) -> None:
-        prefix.append(html.paragraphs(self._told))
+        prefix.append(html.paragraphs(self._lines))
 
 
 class WorkerReporting:

@@ -16,7 +16,7 @@ _MOST_UNEXPLAINED = 20
 
 
 def leading(causes: Sequence[Cause], most: int) -> list[Cause]:
-    """Return the first causes, and always what nothing explains: it is not to be overlooked."""
+    """Return the first causes, and always the undiagnosed ones, so that nobody overlooks them."""
     late = [cause for cause in causes[most:] if cause.cause == UNDIAGNOSED]
     return [*causes[: most - len(late)], *late]
 
@@ -37,8 +37,8 @@ def about(cause: Cause) -> list[tuple[str, Sequence[str]]]:
         ("explains", [f"{len(cause.explains)} more items"] if cause.explains else []),
         ("basis", [cause.basis]),
     ]
-    shown = [(label, [one for t in said if (one := printable(t))]) for label, said in lines]
-    return [(label, said) for label, said in shown if said]
+    shown = [(label, [one for t in texts if (one := printable(t))]) for label, texts in lines]
+    return [(label, texts) for label, texts in shown if texts]
 
 
 def name_of(item: str) -> str:
@@ -59,6 +59,6 @@ def printable(text: str) -> str:
 
 
 def unexplained(verdict: RunVerdict, records: Mapping[str, ItemRecord]) -> list[ItemRecord]:
-    """Return the items that no cause explains; the others need no line of their own."""
-    spoken = {i for cause in verdict.causes for i in (*cause.evidence, *cause.explains)}
-    return [record for record in records.values() if record.id not in spoken]
+    """Return the items that no cause covers; the others need no line of their own."""
+    covered = {i for cause in verdict.causes for i in (*cause.evidence, *cause.explains)}
+    return [record for record in records.values() if record.id not in covered]

@@ -28,23 +28,23 @@ def excerpts(records: Iterable[ItemRecord], folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     room = _MOST_BYTES
     for name in dict.fromkeys(record.transcript for record in ordered if record.transcript):
-        if (told := _told(folder / name)) is None:
+        if (excerpt := _excerpt(folder / name)) is None:
             continue
-        room -= len(json.dumps(told))
+        room -= len(json.dumps(excerpt))
         if room < 0:
             break
-        found[name] = told
+        found[name] = excerpt
     return found
 
 
-def _told(path: Path) -> dict[str, Any] | None:
+def _excerpt(path: Path) -> dict[str, Any] | None:
     """Return the excerpt of the last run of a case, without the suite's own commands."""
     with suppress(OSError, ValueError, RecursionError):
         runs = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["runs"]
         last = [t for t in runs[-1] if t["role"] not in BESIDE_ROLES] if runs else []
         if last:
-            said = next((t for t in last if t["role"] == Role.CLIENT), last[-1])
-            return {"commands": [_command(t) for t in last], "output": _output(said)}
+            main = next((t for t in last if t["role"] == Role.CLIENT), last[-1])
+            return {"commands": [_command(t) for t in last], "output": _output(main)}
     return None
 
 
@@ -62,7 +62,8 @@ def _command(transcript: Mapping[str, Any]) -> dict[str, str]:
 def _output(transcript: Mapping[str, Any]) -> str:
     """Return the first and the last lines of stdout and stderr; long lines are cut.
 
-    The heading of a table whose last rows are shown is shown too: without it, they are numbers.
+    The heading of a table whose last rows are shown is shown too: without it the rows are bare
+    numbers.
     """
     both = "\n".join(filter(None, (transcript["stdout"].strip(), transcript["stderr"].strip())))
     lines = [line[:_WIDTH] for line in both.splitlines() if line.strip()]
@@ -73,7 +74,7 @@ def _output(transcript: Mapping[str, Any]) -> str:
 
 
 def _with_gaps(lines: Sequence[str], kept: Sequence[int]) -> Iterator[str]:
-    """Yield these lines, and how many are left out between them; a single one is not."""
+    """Yield these lines, and how many are left out between them; never a single one."""
     before = -1
     for number in kept:
         gap = number - before - 1

@@ -1,4 +1,4 @@
-"""``report.html``: the page of railgauge, made from the record, in place of that of pytest-html.
+"""``report.html``: the page of railgauge, made from the record; it replaces that of pytest-html.
 
 The page of pytest-html draws its rows by script, from one attribute with all of them. Here every
 row is in the page, so that it reads without script too. pytest-html says where the page is, and its
@@ -66,7 +66,7 @@ class Columns:
     def pytest_html_results_summary(
         self, prefix: list[str], summary: list[str], postfix: list[str]
     ) -> None:
-        """Keep the lists in which all plugins put what belongs on the page."""
+        """Keep the lists to which all plugins add their content for the page."""
         self._added = (prefix, summary, postfix)
 
     @pytest.hookimpl(wrapper=True)
@@ -80,19 +80,19 @@ class Columns:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_table_row(self, report: pytest.TestReport, cells: list[str]) -> None:
-        """Keep what no record has; an empty row is none for pytest-html."""
+        """Keep what no record has; pytest-html drops the emptied row."""
         cells.clear()
         captured = "\n".join(f"{name}\n{text}" for name, text in report.sections if text.strip())
         if captured and report.when == "teardown":
             self.logs[report.nodeid] = captured[:_LOG_CHARACTERS]
         is_shown = report.when in ("call", "collect") or not report.passed
         if is_shown and not hasattr(report, "railgauge"):
-            told = report.longreprtext or captured
-            self.others.append((report.nodeid, report.outcome, told[:_LOG_CHARACTERS]))
+            text = report.longreprtext or captured
+            self.others.append((report.nodeid, report.outcome, text[:_LOG_CHARACTERS]))
 
 
 def _place(config: pytest.Config) -> Path:
-    """The file that pytest-html writes: its option, in which variables and ~ count."""
+    """The file that pytest-html writes: its option, with variables and ~ expanded."""
     path = Path(os.path.expandvars(config.getoption("htmlpath"))).expanduser()
     return config.invocation_params.dir / path
 
@@ -137,13 +137,13 @@ def content(
     """Return first screen, certificate, plots, all rows, their outputs and bases.
 
     ``columns`` has what pytest reported beside the records, ``lines`` are the rows, and ``nights``
-    is what earlier nights say.
+    is the comparison with earlier nights.
     """
     verdict, records = certified.verdict, lines.records
     columns = columns or Columns(lambda: verdict.evidence)
     shown = document.sections(certified, columns.bases)
-    told = excerpts(records.values(), store.folder)
-    cases = {name: f"c{number}" for number, name in enumerate(told)}
+    found = excerpts(records.values(), store.folder)
+    cases = {name: f"c{number}" for number, name in enumerate(found)}
     logs = {lines.line_of(item): log for item, log in columns.logs.items()}
     links = rows.PageLinks(rows.Anchors(lines), cases, columns.bases, logs, lines.numbers)
     nodes = [node.name for node in certified.cluster.nodes]
@@ -156,7 +156,7 @@ def content(
         rung_names=_rung_names(records),
         outcomes=sorted({str(one.outcome).replace("_", " ") for one in records.values()}),
         rungs=_rungs(plots),
-        cases=[(cases[name], name, case) for name, case in told.items()],
+        cases=[(cases[name], name, case) for name, case in found.items()],
         others=columns.others,
         numbers=columns.bases,
         not_applicable=sorted(verdict.not_applicable.items()),

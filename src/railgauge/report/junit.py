@@ -28,8 +28,12 @@ _KINDS = {
     Outcome.RECORD_ONLY: "skipped",
     Outcome.NOT_RUN: "skipped",
 }
-_SAID = {Outcome.FAILED: "limit missed: ", Outcome.FLAKY: "flaky: ", Outcome.NOT_RUN: "not run: "}
-# Also what XML can hold and a terminal obeys: C1, and the marks that turn the direction of text.
+_PREFIXES = {
+    Outcome.FAILED: "limit missed: ",
+    Outcome.FLAKY: "flaky: ",
+    Outcome.NOT_RUN: "not run: ",
+}
+# Also what XML allows but a terminal interprets: C1 controls, and marks for the direction of text.
 _NOT_XML = re.compile(
     "[^\t\n\r\u0020-\u007e\u00a0-\u200d\u2010-\u2029\u202f-\u2065\u206a-\ud7ff"
     "\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
@@ -41,7 +45,7 @@ class SessionInfo:
     """When the session began, how long it took, on which machine, and what evidence it is.
 
     ``excluded`` is what could have been tested there and was not, and ``measured_again`` what a
-    later run replaced, as ``RunVerdict`` says them. ``deviations`` are the accepted ones, and
+    later run replaced, both as in ``RunVerdict``. ``deviations`` are the accepted ones, and
     ``scope`` says what the verdict is about.
     """
 
@@ -68,9 +72,9 @@ def document(lines: ReportLines, session: SessionInfo) -> str:
         "timestamp": session.began.isoformat(),
         "hostname": _clean(session.hostname),
     }
-    if said := list(_of_the_run(session)):
+    if found := list(_of_the_run(session)):
         properties = Xml.Element("properties")
-        for name, value in said:
+        for name, value in found:
             Xml.SubElement(properties, "property", name=name, value=_clean(value))
         suite.append(properties)
     declaration = '<?xml version="1.0" encoding="utf-8"?>'
@@ -111,7 +115,7 @@ def _accepted(effect: DeviationEffect | None) -> Iterator[tuple[str, str]]:
 
 
 def _kind(outcome: Outcome) -> str:
-    """Return the element that says why an item did not pass; empty if it passed."""
+    """Return the element that holds why an item did not pass; empty if it passed."""
     return "" if outcome in _GOOD else _KINDS.get(outcome, "error")
 
 
@@ -123,8 +127,8 @@ def _case(record: ItemRecord, about: Iterable[tuple[str, str]]) -> Xml.Element:
     for key, value in (*_judged(record), ("outcome", record.outcome), *about):
         Xml.SubElement(properties, "property", name=_clean(key), value=_clean(value))
     if kind := _kind(record.outcome):
-        said = _clean(message(record))
-        Xml.SubElement(case, kind, message=said).text = said
+        reason = _clean(message(record))
+        Xml.SubElement(case, kind, message=reason).text = reason
     return case
 
 
@@ -137,8 +141,10 @@ def _judged(record: ItemRecord) -> Iterator[tuple[str, str]]:
 def message(record: ItemRecord) -> str:
     """Return why an item did not pass: the kind of its outcome, the reason and the remedy."""
     remedy = f"; {record.remedy}" if record.remedy else ""
-    said = _SAID.get(record.outcome) or (f"{record.error_kind}: " if record.error_kind else "")
-    return f"{said}{record.reason or record.outcome}{remedy}"
+    prefix = _PREFIXES.get(record.outcome) or (
+        f"{record.error_kind}: " if record.error_kind else ""
+    )
+    return f"{prefix}{record.reason or record.outcome}{remedy}"
 
 
 def _address(item_id: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What reports have a line for: each item, or, in a very large run, a test at one place. Pure.
+"""The lines of reports: one for each item or, in a very large run, for each test at a place. Pure.
 
 Hundreds of thousands of lines open in no browser and in no Jenkins. Beyond ``MOST_ITEMS`` a line
 therefore sums the items of a test on the same nodes: how many did not pass, what they measured, and
@@ -32,8 +32,8 @@ _MOST_NAMED = 20
 class ReportLines:
     """The lines of a report, and how many items each of them sums.
 
-    ``line_of`` gives the line of an item, by its id; of an item of pytest that holds others it is
-    the first one of theirs.
+    ``line_of`` gives the line of an item, by its id; for an item of pytest that holds others, it
+    is the first of their lines.
 
     ``bad`` are the items of each line that did not pass. It and ``numbers`` are empty if each item
     has a line of its own.
@@ -45,14 +45,14 @@ class ReportLines:
     bad: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def by_line(self, items: Mapping[str, T]) -> dict[str, T]:
-        """Return what is known of items by their lines; of several items of a line the first."""
+        """Return the values of items by their lines; the first if several items share a line."""
         found: dict[str, T] = {}
         for item, value in items.items():
             found.setdefault(self.line_of(item), value)
         return found
 
     def accepted(self, deviations: Iterable[DeviationEffect]) -> dict[str, DeviationEffect]:
-        """Return the deviation of each line of which all that did not pass is accepted."""
+        """Return the deviation of each line whose failures are all accepted."""
         covered = {item: one for one in deviations for item in one.covers}
         found = self.by_line(covered).items()
         return {line: one for line, one in found if covered.keys() >= set(self.bad.get(line, ()))}
@@ -147,7 +147,7 @@ def _reason(bad: Sequence[ItemRecord], number: int) -> str:
 
 
 def _judged(items: Sequence[ItemRecord]) -> Iterator[Judgement]:
-    """What failed, and of each metric the judgement with the smallest margin of what did not."""
+    """The failed judgements, and for each metric the other judgement with the smallest margin."""
     failed = [(item, one) for item in items for one in item.judgements if _is_failed(one)]
     yield from (_at(item, one) for item, one in failed[:_MOST_NAMED])
     least: dict[str, tuple[ItemRecord, Judgement]] = {}
@@ -168,11 +168,11 @@ def _is_less(one: Judgement, other: Judgement) -> bool:
 
 
 def _at(item: ItemRecord, judged: Judgement) -> Judgement:
-    """The judgement, whose metric says of which item it is."""
+    """The judgement, with the item named in its metric."""
     return replace(judged, metric=f"{part(item)} {judged.metric}")
 
 
 def part(item: ItemRecord) -> str:
-    """The words that tell an item from the others of its test at its place."""
+    """The words that distinguish an item from the others of its test at its place."""
     size = "" if item.size_bytes is None else format_size(item.size_bytes)
     return "-".join(filter(None, (item.pairing, size))) or place(item.nodes)

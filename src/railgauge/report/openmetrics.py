@@ -69,7 +69,7 @@ class RunOutcome(RecordedRun):
 
 @dataclass(frozen=True, slots=True)
 class PartIdentity:
-    """What tells a part from all others; ``gpu_uuid`` is that which other exporters show too."""
+    """What identifies a part; ``gpu_uuid`` is the UUID that other exporters show too."""
 
     serial: str = ""
     gpu_uuid: str = ""
@@ -80,7 +80,7 @@ class FinishedRun:
     """What the metrics are made of. Times are seconds since the epoch.
 
     ``software`` is the version of railgauge that made the run. ``identities`` are the labels that
-    tell a part, by node and device; the device of a node itself is empty.
+    identify a part, by node and device; the device of a node itself is empty.
     """
 
     outcome: RunOutcome
@@ -128,9 +128,9 @@ def families(run: FinishedRun) -> tuple[MetricFamily, ...]:
     whose = {"cluster": _clean(outcome.cluster), "level": _clean(outcome.level)}
     return tuple(
         MetricFamily(
-            name, told, unit, tuple(MetricPoint({**whose, **more}, v) for more, v in points)
+            name, help_text, unit, tuple(MetricPoint({**whose, **more}, v) for more, v in points)
         )
-        for name, told, unit, points in _families(run)
+        for name, help_text, unit, points in _families(run)
     )
 
 
@@ -160,10 +160,10 @@ def _families(run: FinishedRun) -> Iterator[tuple[str, str, str, _Points]]:
         "run_id": _clean(outcome.run_id),
         "version": _clean(run.software),
     }
-    told = Counter(_cause_labels(one, run.identities) for one in outcome.causes)
+    counted = Counter(_cause_labels(one, run.identities) for one in outcome.causes)
     worst = _worst(run.records)
     left_out = {
-        "causes": max(0, len(told) - MOST_CAUSES),
+        "causes": max(0, len(counted) - MOST_CAUSES),
         "subjects": max(0, len(worst) - MOST_SUBJECTS),
     }
     made_by = {"version": _clean(__version__), "python": platform.python_version()}
@@ -187,7 +187,7 @@ def _families(run: FinishedRun) -> Iterator[tuple[str, str, str, _Points]]:
     )  # fmt: skip
     yield (
         "railgauge_causes", "Root causes that the run named, by part.", "",
-        [(dict(labels), count) for labels, count in islice(told.items(), MOST_CAUSES)],
+        [(dict(labels), count) for labels, count in islice(counted.items(), MOST_CAUSES)],
     )  # fmt: skip
     states = Counter(one.state for one in outcome.deviations)
     yield (

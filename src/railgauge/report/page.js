@@ -65,7 +65,7 @@
     let all = 0;
     for (const group of rows()) {
       group.about ??= group.box.querySelector("summary b").textContent.toLowerCase();
-      group.said ??= group.count.textContent;
+      group.label ??= group.count.textContent;
       group.found = 0;
       for (const one of group.all) {
         one.row.hidden = !fits(one, group, words);
@@ -75,7 +75,7 @@
       shown += group.found;
       group.box.hidden = !group.found;
       const some = group.found < group.all.length;
-      group.count.textContent = some ? `${group.said}; ${group.found} shown` : group.said;
+      group.count.textContent = some ? `${group.label}; ${group.found} shown` : group.label;
     }
     for (const group of rows()) {
       group.box.open = asks ? shown <= FEW && group.found > 0 : group.wasOpen;
@@ -122,13 +122,13 @@
     const isOpen = next?.classList.contains("told");
     if (isOpen) next.remove();
     else {
-      const told = document.createElement("tr");
-      told.className = "told";
-      const inside = told.insertCell();
+      const detail = document.createElement("tr");
+      detail.className = "told";
+      const inside = detail.insertCell();
       inside.colSpan = row.cells.length;
       const from = document.getElementById(link.hash.slice(1));
       [...from.children].slice(1).forEach((part) => inside.append(part.cloneNode(true)));
-      row.after(told);
+      row.after(detail);
     }
     link.setAttribute("aria-expanded", String(!isOpen));
   }

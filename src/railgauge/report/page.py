@@ -49,7 +49,7 @@ class _Card:
 
     head: str
     sure: str
-    told: Sequence[tuple[str, Sequence[tuple[str, str]]]]
+    lines: Sequence[tuple[str, Sequence[tuple[str, str]]]]
 
 
 def first_screen(
@@ -123,11 +123,11 @@ def _identity(verdict: RunVerdict, settings: RunSettings) -> dict[str, str]:
 
 
 def _card(cause: Cause, rows: Mapping[str, str]) -> _Card:
-    told = sorted(about(cause), key=lambda row: _FIRST.get(row[0], len(_FIRST)))
+    ordered = sorted(about(cause), key=lambda row: _FIRST.get(row[0], len(_FIRST)))
     seen = {name_of(item): rows.get(item, "") for item in cause.evidence}
     linked = [
         (label, [(line, seen.get(line, "") if label == SEEN_IN else "") for line in lines])
-        for label, lines in told
+        for label, lines in ordered
     ]
     return _Card(f"{cause.cause}: {cause.where}", _SURE[cause.confidence], linked)
 
@@ -145,7 +145,7 @@ def _deviation(one: DeviationEffect) -> tuple[str, ...]:
 
 
 def _not_run(verdict: RunVerdict, records: Mapping[str, ItemRecord]) -> list[tuple[str, str]]:
-    """Return the demanded subjects that did not run, each with its number of items."""
+    """Return the required subjects that did not run, each with its number of items."""
     if not verdict.counts.not_run:
         return []
     return [(what, f"{number}") for what, number in left_out(records.values())]

@@ -1,7 +1,7 @@
 """All items of a run as rows of ``report.html``, in groups that open and close. Pure.
 
 A group is a measurement or a check: what did not pass, and what passed. The heading of a group says
-how many rows it has, so that a closed one hides nothing in silence.
+how many rows it has, so a closed group still shows its size.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class RowGroup:
 
     rung: int
     subject: str
-    said: str
+    summary: str
     is_good: bool
     is_open: bool
     rows: Sequence[ItemRow]
@@ -120,9 +120,9 @@ def _group(
     margins = [row.margin for row in rows if row.margin is not None]
     least = min(margins, default=None)
     outcomes = summary.result(item.outcome for item in items)
-    said = f"{len(items)} passed" if outcomes == "passed" else outcomes
-    said += "" if least is None else f", smallest margin {least:+.1%}"
-    return RowGroup(first.rung, first.subject, said, first.outcome in GOOD, is_open, rows)
+    text = f"{len(items)} passed" if outcomes == "passed" else outcomes
+    text += "" if least is None else f", smallest margin {least:+.1%}"
+    return RowGroup(first.rung, first.subject, text, first.outcome in GOOD, is_open, rows)
 
 
 def _row(item: ItemRecord, index: Mapping[str, str], links: PageLinks) -> ItemRow:
@@ -148,7 +148,7 @@ def _row(item: ItemRecord, index: Mapping[str, str], links: PageLinks) -> ItemRo
 
 
 def _number(item: ItemRecord, links: PageLinks) -> list[str]:
-    """Return how many items a row sums, and of which it shows what was measured."""
+    """Return how many items a row sums, and from which of them its values are."""
     number = links.numbers.get(item.id, 1)
     if number == 1:
         return []
@@ -158,17 +158,17 @@ def _number(item: ItemRecord, links: PageLinks) -> list[str]:
 
 
 def _why(item: ItemRecord) -> list[str]:
-    """Return why an item was not judged; what was judged says it in numbers."""
-    is_told = item.judgements and item.outcome in (*GOOD, Outcome.FAILED)
-    return [] if is_told or not item.reason else [shown(item.reason)]
+    """Return why an item was not judged; a judged item shows it in numbers."""
+    is_judged = item.judgements and item.outcome in (*GOOD, Outcome.FAILED)
+    return [] if is_judged or not item.reason else [shown(item.reason)]
 
 
-def _lines(item: ItemRecord, told: Callable[[Judgement], str]) -> list[str]:
+def _lines(item: ItemRecord, text_of: Callable[[Judgement], str]) -> list[str]:
     """Return a line for each judgement, which names its metric if the item has several."""
     several = len(item.judgements) > 1
-    lines = ((judged.metric, told(judged)) for judged in item.judgements)
-    said = (f"{metric}: {text}" if several else text for metric, text in lines if text)
-    return list(dict.fromkeys(said))
+    lines = ((judged.metric, text_of(judged)) for judged in item.judgements)
+    texts = (f"{metric}: {text}" if several else text for metric, text in lines if text)
+    return list(dict.fromkeys(texts))
 
 
 def _measured(judged: Judgement) -> str:
@@ -178,9 +178,9 @@ def _measured(judged: Judgement) -> str:
 def _limit(judged: Judgement) -> str:
     """Return the limit, with the ideal and the physical ceiling if they are known."""
     beside = {"ideal": judged.ideal, "ceiling": judged.physical_ceiling}
-    said = [
+    extra = [
         f"{name} {shown(format_value(value, judged.unit))}"
         for name, value in beside.items()
         if value is not None
     ]
-    return ", ".join([shown(judged.limit), *said])
+    return ", ".join([shown(judged.limit), *extra])

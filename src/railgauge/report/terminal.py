@@ -144,8 +144,8 @@ def _causes(out: pytest.TerminalReporter, causes: Sequence[Cause]) -> None:
         head = printable(f"cause {number}: {cause.cause}, {cause.where}{sure}")
         colour = "yellow" if cause.cause == STRAGGLER else "red"
         out.write_line(head, **{colour: True}, bold=True)
-        for label, said in about(cause):
-            _paragraph(out, label, said)
+        for label, texts in about(cause):
+            _paragraph(out, label, texts)
     if len(causes) > _MOST_LINES:
         shown = leading(causes, _MOST_LINES)
         others = Counter(cause.cause for cause in causes if cause not in shown)
@@ -153,8 +153,8 @@ def _causes(out: pytest.TerminalReporter, causes: Sequence[Cause]) -> None:
         out.write_line(f"{others.total()} more causes, see verdict.json: {kinds}", red=True)
 
 
-def _paragraph(out: pytest.TerminalReporter, label: str, said: Sequence[str]) -> None:
-    inline = [", ".join(said)] if label == "seen in" else said
+def _paragraph(out: pytest.TerminalReporter, label: str, texts: Sequence[str]) -> None:
+    inline = [", ".join(texts)] if label == "seen in" else texts
     lines = [line for one in inline for line in textwrap.wrap(one, 86, subsequent_indent="  ")]
     for first, line in zip([f"{label}:", *[""] * (len(lines) - 1)], lines, strict=True):
         out.write_line(f"    {first:<10}{line}")
@@ -175,7 +175,7 @@ def _failure_groups(out: pytest.TerminalReporter, records: Sequence[ItemRecord])
 def _not_run(
     out: pytest.TerminalReporter, verdict: RunVerdict, records: Mapping[str, ItemRecord]
 ) -> None:
-    """Print the demanded items that did not run; like errors they prevent acceptance."""
+    """Print the required items that did not run; like errors they prevent acceptance."""
     counts = verdict.counts
     if not counts.not_run:
         return
@@ -214,8 +214,8 @@ def _measured_again(out: pytest.TerminalReporter, lines: Sequence[str]) -> None:
 def _deviations(out: pytest.TerminalReporter, effects: Sequence[DeviationEffect]) -> None:
     """Print every accepted deviation: what it covers, until when, who accepted it, and why."""
     for one in effects[:_MOST_LINES]:
-        said = (one.head, one.effect, one.signature)
-        _paragraph(out, "accepted", [printable("; ".join(said))])
+        texts = (one.head, one.effect, one.signature)
+        _paragraph(out, "accepted", [printable("; ".join(texts))])
     if len(effects) > _MOST_LINES:
         out.write_line(f"    {len(effects) - _MOST_LINES} more deviations, see the report")
 

@@ -32,9 +32,9 @@ def line_of(data: object) -> str:
 class Appended:
     """A file and the lock of its writers, which are opened on the first line.
 
-    The lock is a file of its own where the file may be replaced, else the file itself.
-    ``_end`` is where the last line of this process ended, and ``_digest`` its chain digest: they
-    are not read again unless another process has appended since.
+    If the file may be replaced, the lock is a file of its own, else the file itself. ``_end`` is
+    where the last line of this process ended, and ``_digest`` its chain digest: they are read again
+    only if another process has appended since.
     """
 
     def __init__(self, path: Path, lock: Path) -> None:
@@ -83,7 +83,7 @@ class Appended:
         return self._open[path]
 
     def _leave_if_replaced(self) -> None:
-        """Close the file if its name leads to another one by now, or to none."""
+        """Close the file if its name now leads to another file, or to none."""
         held = self._open.get(self._path)
         if held is None:
             return

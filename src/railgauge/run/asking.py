@@ -1,7 +1,7 @@
-"""Asks each node what ``railgauge check`` shows: by itself first, then each node about others.
+"""Asks each node what ``railgauge check`` shows: first about itself, then about other nodes.
 
-Every wait has an end, and the nodes are asked by threads that nobody has to wait for: a node that
-does not answer costs its own cells and no time of the others.
+Every wait has a time limit, and no node is waited for longer: one that does not answer leaves its
+own cells empty and does not delay the others.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ from railgauge.transport.registry import allots_nodes
 from railgauge.transport.sessions import Sessions
 
 _AT_ONCE = 64
-# Of all nodes together, for the number that are asked within a minute; more of them get more time.
+# The limits below hold for all nodes together, up to this number of nodes; more nodes get more
+# time.
 _WITHIN_A_MINUTE = 128
 _OWN_LIMIT_S, _LISTEN_LIMIT_S, _PEERS_LIMIT_S, _DROP_LIMIT_S = 34.0, 6.0, 14.0, 4.0
 _PROBE_LIMIT_S = 28.0
@@ -81,7 +82,7 @@ class _Asking:
 
     @property
     def _share(self) -> float:
-        """By how much longer all waits may be than those for the nodes of a minute."""
+        """The factor by which all time limits grow with more than ``_WITHIN_A_MINUTE`` nodes."""
         return max(1.0, len(self.cluster.nodes) / _WITHIN_A_MINUTE)
 
     def site(self) -> NodesSeen:
@@ -116,12 +117,15 @@ class _Asking:
                 self._seen.setdefault(node.name, NodeSeen(node, refusal=late))
 
     def _about(self, name: str) -> None:
-        """Ask one node. What it has answered so far counts if the rest is late, and what is late
-        counts too if it arrives before the other nodes have been asked about this one."""
+        """Ask one node about itself.
+
+        If its later answers are late, the first ones count; late ones count too if they arrive
+        before the other nodes are asked about this one.
+        """
         node = self.cluster.node(name)
         try:
             session = self.sessions[name]
-            one = self._said(node, session)
+            one = self._answered(node, session)
         except RailgaugeError as error:
             if isinstance(error, Exhausted):
                 raise
@@ -138,13 +142,13 @@ class _Asking:
         with self._noting:
             self._seen[name] = replace(self._seen[name], **changes)
 
-    def _facts(self, said: NodeSaid, name: str, session: Session) -> NodeAnswer:
+    def _facts(self, answers: NodeSaid, name: str, session: Session) -> NodeAnswer:
         try:
-            return surveyed_again(self.cluster, self._stack(said), name, session, _PROBE_LIMIT_S)
+            return surveyed_again(self.cluster, self._stack(answers), name, session, _PROBE_LIMIT_S)
         except NoEvidence as error:
             return error
 
-    def _said(self, node: Node, session: Session) -> NodeSeen:
+    def _answered(self, node: Node, session: Session) -> NodeSeen:
         nonce = secrets.token_hex(8)
         asked_for = needs.asked_for(self.cluster, self.planned)
         command = replace(ask.command(self.cluster, asked_for, nonce), node=node.name)
@@ -154,14 +158,14 @@ class _Asking:
             done = session.run(replace(command, plain=True))
         if nonce not in done.stdout:
             return NodeSeen(node, session.entry, refusal=_unstarted(done))
-        said = ask.parsed(done, asked_for, nonce)
-        return NodeSeen(node, session.entry, setup_failed=failed, said=said)
+        answers = ask.parsed(done, asked_for, nonce)
+        return NodeSeen(node, session.entry, setup_failed=failed, said=answers)
 
-    def _stack(self, said: NodeSaid) -> Stack | None:
+    def _stack(self, answers: NodeSaid) -> Stack | None:
         """The stack whose tools the probe asks: that of the platform file, else of the hardware."""
         if self.platform:
             return platform_stack(self.platform)
-        vendor = needs.vendor_of(said)
+        vendor = needs.vendor_of(answers)
         return stack(vendor) if vendor else None
 
     def _lease(self, name: str, session: Session) -> LeaseAnswer | None:
@@ -228,9 +232,9 @@ class _Asking:
     def _at_once(
         self, act: Callable[[str], None], nodes: Sequence[str], limit_s: float, done: str
     ) -> None:
-        """Act on all nodes; return when that is done, or when the time is over.
+        """Act on all nodes; return when all have ended, or at the time limit.
 
-        An error that is no fault of a node is raised.
+        Raises an error that is not the fault of a node.
         """
         waiting, ended = SimpleQueue[str](), SimpleQueue[BaseException | None]()
         for node in nodes:

@@ -1,4 +1,4 @@
-"""What the end of a run asks of each case: noted when it is measured, to read no file for it.
+"""What the end of a run needs of each case: noted when it is measured, so no file is read again.
 
 A sign-off of a large cluster has hundreds of thousands of files of transcripts.
 """
@@ -21,7 +21,7 @@ Runs = Sequence[Sequence[Transcript]]
 
 @dataclass(frozen=True, slots=True)
 class ShownRun:
-    """An output that shows what no other run of its tool shows.
+    """An output with an identity that no other run of its tool shows.
 
     ``number`` is that of the repeat, from 1; empty if the case is made once.
     """
@@ -54,17 +54,17 @@ def starts_of(runs: Runs) -> tuple[str, ...]:
 
 def _note(platform: Platform, key: str, runs: Runs) -> CaseNote:
     measured = platform.measurements.get(key.partition("[")[0])
-    # Without one it is read at the end of the run, or not limited here.
+    # A case without a measurement here is read at the end of the run, or has no limit.
     return CaseNote(key, starts_of(runs), tuple(_shown(measured.tool, runs)) if measured else ())
 
 
 def _shown(tool: str, runs: Runs) -> Iterator[ShownRun]:
     for number, run in enumerate(runs, 1):
-        for said in run:
-            shows = run_identity(tool, said.stdout) if said.role == Role.CLIENT else ""
+        for output in run:
+            shows = run_identity(tool, output.stdout) if output.role == Role.CLIENT else ""
             if shows:
                 repeat = "" if len(runs) == 1 else str(number)
-                yield ShownRun(repeat, said.node, said.started_at, said.duration_s, shows)
+                yield ShownRun(repeat, output.node, output.started_at, output.duration_s, shows)
 
 
 class CaseNotes:

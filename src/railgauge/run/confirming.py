@@ -1,7 +1,7 @@
 """Measures suspects again after the last item, with partners that were good.
 
-With ``--confirm`` these are all suspects. Without it they are those that cannot be told apart only
-because the level does not measure what would decide.
+With ``--confirm`` these are all suspects. Without it they are those that cannot be distinguished
+only because the level lacks the deciding measurements.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def lacking_partners(
 ) -> Sequence[Remeasurement]:
     """Return the measurements that decide between suspects in place of a missing partner.
 
-    Those made ``before`` are not made again, and count among the most that a run adds.
+    Those made ``before`` are not made again; they count towards the most that a run adds.
     """
     asked = diagnosed(findings).follow_ups(before)
     if asked:
@@ -44,7 +44,7 @@ def lacking_partners(
 def ask_again(asked: Sequence[Remeasurement], store: Store, assessor: Assessor, tell: Tell) -> bool:
     """Measure the suspects again, and return whether all of them were measured.
 
-    An interrupt ends only this step: the run still gives its verdict on what it has measured.
+    An interrupt ends only this step: the run still reaches its verdict.
     """
     # All requests are written before the first measurement, so that a missing result is noticed.
     for one in asked:

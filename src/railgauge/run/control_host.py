@@ -1,7 +1,7 @@
 """Records the load of this machine beside each repeat of a measurement.
 
-Nodes that are namespaces or virtual machines of the control host are slow when it is busy; whether
-it was is evidence like any other, and is kept as such.
+Nodes that are namespaces or virtual machines of the control host are slow while it is busy. Its
+load is therefore stored as evidence.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ def watched(make: Callable[[], MadeRun]) -> MadeRun:
     """Make a repeat, and add a transcript with the load of this machine before and after it."""
     began, start_s, before = datetime.now(timezone.utc), time.monotonic(), _reading()
     run = make()
-    said = f"{_head()}before\n{before}after\n{_reading()}"
+    output = f"{_head()}before\n{before}after\n{_reading()}"
     lasted_s = time.monotonic() - start_s
-    told = Transcript(NODE, ARGV, 0, said, "", lasted_s, began.isoformat(), role=Role.CONTROL_HOST)
-    return (*run, told)
+    load = Transcript(
+        NODE, ARGV, 0, output, "", lasted_s, began.isoformat(), role=Role.CONTROL_HOST
+    )
+    return (*run, load)
 
 
 def boot_id() -> str:

@@ -1,6 +1,6 @@
 """Reads the nodes' error counters: before the first measurement of a run, and after its last.
 
-In a soak they are read after the ladder and after each round too, to tell in which one they grew.
+In a soak they are also read after the ladder and after each round, which shows when they grew.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class CounterReader:
     def begin(self, found: Mapping[str, NodeAnswer], earlier: Earlier | None) -> None:
         """Read before the first measurement; what earlier runs read is kept in front of it.
 
-        ``found`` is the survey's answer: a node that did not answer it is not asked again.
+        ``found`` is the survey: a node that did not answer it is not asked again.
         """
 
         def first(node: str, case: Case) -> CaseResult:
@@ -89,13 +89,13 @@ class CounterReader:
             self.store.save(case, result)
 
     def _added(self, node: str, begun: CaseResult, role: Role) -> CaseResult:
-        """What was read so far and one reading more, or the error that prevented it."""
+        """The readings so far with one more, or the error that prevented it."""
         try:
-            said = replace(self._read(node), role=role)
+            output = replace(self._read(node), role=role)
         except NoEvidence as error:
             return replace(begun, error=error)
         *earlier, own = begun.runs
-        return replace(begun, runs=(*earlier, (*own, said)))
+        return replace(begun, runs=(*earlier, (*own, output)))
 
     def _read(self, node: str) -> Transcript:
         return self.sessions[node].run(counters.reading(node, self.platform, self.cluster))
@@ -105,15 +105,15 @@ _STEPS = 3
 
 
 def thinned(run: tuple[Transcript, ...], stack: Stack | None) -> tuple[Transcript, ...]:
-    """The readings of a run without the last but one, if it tells nothing.
+    """The readings of a run, without the last but one if it adds nothing.
 
-    That is so if the same counters grew before and after it, and a step before that shows them too,
-    or if none grew. So the first round in which one grew is known, and the last one, and what a
-    soak of a healthy node keeps does not grow with its rounds.
+    It adds nothing if no counter grew before and after it, or if the same counters grew in both
+    steps and in the step before. The first and the last round with growth stay known, and a soak of
+    a healthy node keeps the same number of readings however many rounds it has.
     """
     if len(run) < _STEPS or run[-_STEPS + 1].role is not Role.COUNTERS_BETWEEN:
         return run
-    read = [parse_reading(said.stdout, stack).counts for said in run[-_STEPS - 1 :]]
+    read = [parse_reading(output.stdout, stack).counts for output in run[-_STEPS - 1 :]]
     steps = [_changed(before, after) for before, after in pairwise(read)]
     if steps[-1] == steps[-2] and (not steps[-1] or steps[-3:-2] == [steps[-1]]):
         return (*run[:-2], run[-1])

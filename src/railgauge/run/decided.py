@@ -1,9 +1,9 @@
-"""What the engine has decided of each measurement; the items of a measurement wait for that.
+"""The engine's decision about each measurement; the items of a measurement wait for it.
 
-A run keeps its decisions in memory. With workers it also writes a line for each, which they read.
+A run keeps its decisions in memory. With workers it also writes each as a line, which they read.
 
-Example: the items of ``host_write_bandwidth[a:b-mlx5_0]`` wait until it was measured, is blocked by
-``test_errors[a]``, or the run was stopped before it.
+Example: the items of ``host_write_bandwidth[a:b-mlx5_0]`` wait until it was measured, was blocked
+by ``test_errors[a]``, or was not reached because the run was stopped.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from railgauge.verdict.unanswered import NEVER_RAN
 
 # In a folder that is deleted at the end of the run.
 _DECIDED, _REQUESTED = "leases/decided.jsonl", "leases/requested.jsonl"
-# Locked as long as decisions are made: its end reaches workers also where no line can be written.
+# Locked as long as decisions are made: workers notice its release even if no line can be written.
 _DECIDING = "leases/deciding"
-_ALSO = "also "  # before the key of what the item of another measurement has asked for
+_ALSO = "also "  # prefix of the key of a case that an item of another measurement has requested
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.002, 0.05
 _LOOK_S = 1.0
 
@@ -50,7 +50,7 @@ class Decision:
 
 
 class Decisions:
-    """What was decided, in the process that decides it, for whoever waits there."""
+    """The decisions, in the process that makes them; its threads wait for them here."""
 
     def __init__(self) -> None:
         self._known: dict[str, Decision] = {}
@@ -68,19 +68,19 @@ class Decisions:
         """No decision is made any more."""
 
     def add(self, case: Case, decision: Decision, *, requested: bool = False) -> None:
-        """Tell all who wait for a case; ``requested``: those of another measurement's items."""
+        """Wake all who wait for a case; ``requested``: the items of another measurement do."""
         with self._changed:
             self._known[_key(case, requested=requested)] = decision
             self._changed.notify_all()
 
     def fail(self, error: BaseException) -> None:
-        """Something ended the engine: whoever waits in this process raises that."""
+        """An error ended the engine: every waiting thread of this process raises it."""
         with self._changed:
             self.error = error
             self._changed.notify_all()
 
     def stop(self, why: str) -> None:
-        """Nothing more is measured: nobody waits any more. The first reason counts."""
+        """Nothing more is measured: nobody waits any longer. The first reason counts."""
         with self._changed:
             self.stopped = self.stopped or why
             self._changed.notify_all()
@@ -96,11 +96,11 @@ class Decisions:
         return self._known.get(case.key)
 
     def wait(self, case: Case) -> Decision:
-        """Wait for what is decided of an item's case. Raises the error that ended the engine."""
+        """Wait for the decision about an item's case. Raises the error that ended the engine."""
         return self._wait(case.key)
 
     def request(self, case: Case) -> Decision:
-        """Have another case measured in its turn, unless it was, and wait for that."""
+        """Request the measurement of another case, unless it was made, and wait for it."""
         key = _key(case, requested=True)
         if not self._decided(key):
             self._request(case)
@@ -142,7 +142,7 @@ class WrittenDecisions(Decisions):
         key = _key(case, requested=requested)
         line = {"case": key, "measured": decision.measured, "blockers": decision.blockers}
         more = {"broken": self._store.masked(decision.broken), "took_s": decision.took_s}
-        # A key that was masked would not be the one for which a worker waits.
+        # The key is not masked: a worker waits for it.
         self._store.append_masked(_DECIDED, {**line, **more})
 
     def stop(self, why: str) -> None:
@@ -157,7 +157,7 @@ class WrittenDecisions(Decisions):
             yield from_plain(Case, line["case"])
 
 
-class HeardDecisions(Decisions):
+class ReadDecisions(Decisions):
     """The decisions of a run, in a worker."""
 
     def __init__(self, store: Store) -> None:
@@ -165,7 +165,7 @@ class HeardDecisions(Decisions):
         self._store, self._offset = store, 0
 
     def _request(self, case: Case) -> None:
-        # A node whose name was masked would not be the one that is asked for.
+        # Names of nodes are not masked: the engine looks the case up by them.
         self._store.append_masked(_REQUESTED, {"case": to_plain(case)})
 
     def _decided(self, key: str) -> bool:
@@ -177,7 +177,7 @@ class HeardDecisions(Decisions):
         while not (self._decided(key) or self.stopped) and self._is_deciding():
             time.sleep(poll_s)
             poll_s = min(2 * poll_s, _LONGEST_POLL_S)
-        self._read()  # what was decided last
+        self._read()  # the last decisions
         return self._known.get(key) or Decision(stopped=self.stopped or NEVER_RAN)
 
     def _is_deciding(self) -> bool:

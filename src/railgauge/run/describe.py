@@ -1,4 +1,4 @@
-"""Surveys nodes whose platform is not known yet, and finds the programs that they have."""
+"""Surveys nodes whose platform is not known yet, and finds their programs."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _FIND = 'for name in "$@"; do command -v -- "$name" >/dev/null 2>&1 || echo "$na
 def found_by_vendor(
     cluster: Cluster, sessions: Sessions, tell: Callable[[str], None], progress: OnAnswer, only: str
 ) -> tuple[Mapping[str, NodeAnswer], DeviceListing]:
-    """Survey the nodes with the tools of each vendor in turn, until those of one list a GPU.
+    """Survey the nodes with the tools of each vendor in turn, until a vendor's tools list a GPU.
 
-    ``only`` is the vendor whose tools are asked, ``none``, or empty for all: first those with most
+    ``only`` is the only vendor to try, ``none``, or empty for all vendors: first those with most
     GPUs on the nodes' buses.
     """
     on_bus = _bus(cluster, sessions)
@@ -64,7 +64,11 @@ def _bus(cluster: Cluster, sessions: Sessions) -> Bus:
 
     with ThreadPoolExecutor(min(_AT_ONCE, len(cluster.nodes))) as pool:
         answers = list(pool.map(ask, cluster.nodes))
-    return {node: bus.parsed(said.stdout) for node, said in answers if said and said.exit_code == 0}
+    return {
+        node: bus.parsed(output.stdout)
+        for node, output in answers
+        if output and output.exit_code == 0
+    }
 
 
 def lacking(
@@ -76,10 +80,10 @@ def lacking(
 
     def ask(node: str) -> tuple[str, list[str]]:
         try:
-            said = sessions[node].run(Command(node, command, {}, _TIME_LIMIT_S))
+            output = sessions[node].run(Command(node, command, {}, _TIME_LIMIT_S))
         except NoEvidence:
             return node, list(programs)
-        absent = said.stdout.split() if said.exit_code == 0 else list(programs)
+        absent = output.stdout.split() if output.exit_code == 0 else list(programs)
         return node, [name for name in programs if name in absent]
 
     with ThreadPoolExecutor(min(_AT_ONCE, len(cluster.nodes))) as pool:
@@ -96,10 +100,10 @@ def counted(
 
     def ask(node: str) -> tuple[str, CounterReading | None]:
         try:
-            said = sessions[node].run(counters.reading(node, platform, cluster))
+            output = sessions[node].run(counters.reading(node, platform, cluster))
         except NoEvidence:
             return node, None
-        return node, parse_reading(said.stdout, counters.stack_of(platform))
+        return node, parse_reading(output.stdout, counters.stack_of(platform))
 
     with ThreadPoolExecutor(min(_AT_ONCE, len(cluster.nodes))) as pool:
         return {node: found for node, found in pool.map(ask, nodes) if found}

@@ -1,7 +1,7 @@
-"""How much a run may store: nodes that print without end must not fill the disk of a control host.
+"""The limit on what a run stores: nodes that print endlessly must not fill the control host's disk.
 
-The limit is an error of the disk like any other: the run ends with one line, keeps all that was
-measured before, and can be carried on with a higher limit.
+Reaching the limit is handled like any disk error: the run ends with one line, keeps all
+measurements made before, and can be resumed with a higher limit.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from railgauge.core.units import format_size
 
 MOST_BYTES = 64 * 2**30
-"""The limit where none is given: some ten times what a sign-off of 512 nodes stores."""
+"""The default limit: some ten times what a sign-off of 512 nodes stores."""
 OPTION = "--disk-limit"
 # Other processes of the run write too, so the folder is measured again after so much.
 _OWN_SHARE = 64
@@ -32,8 +32,8 @@ class DiskQuota:
     def take(self, size_bytes: int) -> None:
         """Count what is about to be written. Raises ``OSError`` if it exceeds the limit.
 
-        From then on all processes of the run are refused, so that it ends, as on a full disk, and
-        does not go on with errors in place of measurements.
+        From then on all processes of the run are refused, so that it ends as on a full disk, and
+        does not record errors in place of measurements.
         """
         self._sure_bytes -= size_bytes
         if self._sure_bytes < 0:

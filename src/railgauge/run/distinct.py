@@ -1,6 +1,6 @@
 """Refuses a run in which two node names lead to the same machine.
 
-The survey shows it, or a node turns out to be leased by this same run under another name.
+The survey shows this, or the lease does: this same run holds the node under another name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _AT_ONCE = 64
 _TIME_LIMIT_S = 20.0
 
 
-def look(cluster: Cluster, sessions: Sessions, platform: Platform) -> None:
+def refuse_second_names(cluster: Cluster, sessions: Sessions, platform: Platform) -> None:
     """Read the identity of every node, after a lease has shown that one has two names.
 
     Raises ``BadInput`` with a line for each pair of names that is one machine. A node that cannot
@@ -45,10 +45,10 @@ def check(cluster: Cluster, found: Mapping[str, NodeAnswer], platform: Platform)
 def _asked(node: str, rootfs: str, sessions: Sessions) -> NodeFacts | None:
     try:
         command = Command(node, identity_argv(rootfs), {"LC_ALL": "C"}, _TIME_LIMIT_S, plain=True)
-        said = sessions[node].run(command)
+        output = sessions[node].run(command)
     except NoEvidence:
         return None
-    return parse_identity(node, said.stdout)
+    return parse_identity(node, output.stdout)
 
 
 def _refuse(found: Iterable[NodeFacts], platform: Platform) -> None:

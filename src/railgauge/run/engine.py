@@ -1,9 +1,9 @@
-"""Carries out a ladder: makes its measurements in an order of its own, up to K at a time.
+"""Carries out a ladder: makes its measurements in its own order, up to K at a time.
 
-One thread, the conductor, decides what starts next, has judged what gates and the stop at corrupt
-data need (``run.unit_judge``), and publishes for each case one decision (``run.decided``). K
-threads measure. Nothing here waits for pytest, whose items judge in an order of their own, in this
-process or in workers. A round of a soak is carried out in the same way.
+One thread, the conductor, decides what starts next, judges what gates and the stop at corrupt data
+need (``run.unit_judge``), and publishes one decision for each case (``run.decided``). K threads
+measure. Nothing here waits for pytest, whose items judge in another order, in this process or in
+workers. A round of a soak is carried out in the same way.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from railgauge.run.decided import Decision, Decisions, MeasuringError
 from railgauge.run.unit_judge import Decided, JudgedRow, Judging, UnitJudge, Units, is_of_one_case
 from railgauge.verdict.unanswered import NEVER_RAN
 
-# How often to look whether a node has waited long enough for its partner.
+# How often to check whether a node has waited long enough for its partner.
 _LOOK_S = 0.2
 # How long a thread may keep the interpreter: hundreds of threads would spend more on switches.
 _SWITCH_S = 0.05
@@ -38,8 +38,8 @@ _WRONG = (Outcome.FAILED, Outcome.ERROR)
 class Measuring:
     """How the engine measures: ``at_once`` cases at the same time, never two on one node.
 
-    ``interrupted`` ends the measurements of all threads while its block runs. ``decided`` is called
-    for each unit, with whether it was measured, by the engine's own thread.
+    ``interrupted`` ends the measurements of all threads while its block runs. The engine's own
+    thread calls ``decided`` for each unit, and passes whether it was measured.
     """
 
     measure: Callable[[Case], CaseResult]
@@ -85,10 +85,10 @@ class LadderEngine:
         self._conductor.start()
 
     def end(self) -> None:
-        """End what is measured now; without effect if that has happened."""
+        """End the measurements in progress; a second call has no effect."""
         self._is_over = True
         self._inbox.put(None)
-        if self._conductor.is_alive():  # it could be ending them itself, or have never begun
+        if self._conductor.is_alive():  # it may have ended already, or never begun
             self._conductor.join()
         if not self._decisions.stopped:
             self._close(NEVER_RAN)
@@ -96,7 +96,7 @@ class LadderEngine:
         sys.setswitchinterval(self._switch_s)
 
     def carry_out(self) -> None:
-        """Measure until every unit is decided, or the run stops. Raises what ended it.
+        """Measure until every unit is decided or the run stops. Raises the error that ended it.
 
         Raises ``MeasuringError`` if an error of the suite kept a case from being measured.
         """
@@ -131,11 +131,11 @@ class LadderEngine:
                     self._is_through.set()
                 self.following = self._queue.following()
                 with suppress(Empty):
-                    if heard := self._inbox.get(timeout=_LOOK_S):
-                        self._heard(*heard)
+                    if made := self._inbox.get(timeout=_LOOK_S):
+                        self._take(*made)
         except BaseException as error:
             self._is_over = True
-            self._decisions.fail(error)  # first of all: there may be no means left for more
+            self._decisions.fail(error)  # first: there may be no resources left for the rest
             with suppress(Exception):
                 self._close(f"the run was stopped: {error}")
             self._decisions.end()
@@ -146,12 +146,12 @@ class LadderEngine:
         for case in self._decisions.requested():
             rung = self._judging.platform.measurements[case.measurement].rung
             unit = Unit((), rung, case.nodes, case.key)
-            if unit not in self._requests:  # another worker may have asked for it
+            if unit not in self._requests:  # another worker may have requested it
                 self._requests[unit] = case
                 self._queue.add(unit)
 
     def _start(self) -> None:
-        """Start what can start now; what is not measured is decided at once."""
+        """Start all units that can start now; decide those that are not measured."""
         while not self._is_over and (room := self._measuring.at_once - len(self._running)):
             units = self._queue.start(room)
             if not units:
@@ -173,7 +173,7 @@ class LadderEngine:
                 self._decide(unit, dict.fromkeys(self._work.cases(unit), blocked))
 
     def _blockers(self, unit: Unit) -> tuple[str, ...] | None:
-        """What blocks a unit; ``None`` if it was put off, because its partners' pairs may tell."""
+        """What blocks a unit; ``None`` if it was put off until its partners' pairs are measured."""
         blockers = self._judge.blockers(unit) if unit.items else ()
         partners = self._judge.partners(unit, blockers)
         if not set(partners) <= set(unit.nodes):
@@ -184,7 +184,7 @@ class LadderEngine:
         return self._judge.unexplained(unit, blockers, self._decisions.known)
 
     def _occupy(self, unit: Unit) -> None:
-        if not self._busy.isdisjoint(unit.nodes):  # a bug of the queue must not cost a figure
+        if not self._busy.isdisjoint(unit.nodes):  # a bug of the queue must never distort a result
             raise RuntimeError(f"{unit.case} would share a node with another measurement")
         self._busy.update(unit.nodes)
 
@@ -217,17 +217,17 @@ class LadderEngine:
             yield self._requests[unit]
             return
         yield from self._work.cases(unit)
-        if not self._running[unit]:  # behind its gate only its results are checked
+        if not self._running[unit]:  # behind a closed gate only results are checked
             yield from self._work.compared(unit)
 
-    def _heard(self, unit: Unit, made: Decided | BaseException) -> None:
+    def _take(self, unit: Unit, made: Decided | BaseException) -> None:
         """Decide a unit that was measured."""
         if isinstance(made, BaseException):
             raise made
         blockers = self._running.pop(unit)
         self._free(unit)
         self._queue.measured(unit)
-        self._start()  # its nodes are free, and need not wait for its judgement
+        self._start()  # its nodes are free before it is judged
         self._decide(unit, _behind(blockers, made))
 
     def _decide(self, unit: Unit, decided: Decided) -> None:
@@ -247,13 +247,13 @@ class LadderEngine:
             self._decisions.add(case, decision, requested=case not in own)
 
     def _records(self, unit: Unit, decided: Decided) -> Iterator[JudgedRow]:
-        """Judge the items of a unit, as far as anything asks how they end."""
+        """Judge the items of a unit, if anything depends on how they end."""
         judging = self._judging
         if judging.for_items or judging.most_wrong or self._work.is_below_others(unit):
             yield from self._judge.records(unit, decided)
 
     def _note(self, unit: Unit, decided: Decided, records: Iterable[JudgedRow]) -> None:
-        """Let the gates know how the items of a unit end, and stop the run if they say so."""
+        """Report the items of a unit to the gates, and stop the run if one demands it."""
         if not self._is_over and (why := self._judge.corruption(unit, decided)):
             self._stop(f"the run was stopped: {why}")
         for row, record in records:
@@ -269,20 +269,20 @@ class LadderEngine:
         self._close(why)
 
     def _close(self, why: str) -> None:
-        """End what is measured now. What has been measured by then is evidence, and is judged."""
+        """End the measurements in progress; the completed ones are evidence, and are judged."""
         if self._running:
             with self._measuring.interrupted():
                 self._threads.shutdown(cancel_futures=True)
         self._threads.shutdown()
         with suppress(Empty):
             while True:
-                heard = self._inbox.get_nowait()
-                if heard and not isinstance(heard[1], BaseException) and heard[0] in self._running:
-                    blockers = self._running.pop(heard[0])
-                    self._publish(heard[0], _behind(blockers, heard[1]))
+                made = self._inbox.get_nowait()
+                if made and not isinstance(made[1], BaseException) and made[0] in self._running:
+                    blockers = self._running.pop(made[0])
+                    self._publish(made[0], _behind(blockers, made[1]))
         self._decisions.stop(why)
 
 
 def _behind(blockers: Sequence[str], made: Decided) -> Decided:
-    """What was measured, behind a gate or not."""
+    """The decisions with the blockers behind which their cases were measured, if any."""
     return {case: replace(one, blockers=tuple(blockers)) for case, one in made.items()}

@@ -104,7 +104,7 @@ class Holding:
     def renew(self) -> None:
         """Renew leases that a reboot or a long outage has ended; checks at most every 5 s.
 
-        In the background: judging must not wait for a node.
+        This runs in the background, because judging must not wait for a node.
         """
         if time.monotonic() - self._looked_at < _LOOK_S:
             return

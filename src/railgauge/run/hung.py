@@ -1,10 +1,9 @@
-"""Tools that hang: one that has run into its time limit twice at a place is not started there any
-more.
+"""Tools that hang: after two time-outs at a place, a tool is not started there again.
 
-Each measurement of a tool that hangs costs its whole time limit, and teaches nothing new after the
-second one. A place is a node if the tool hung on that node by itself, or in it alone; otherwise it
-is all nodes of the measurement, as any of them may be the one: that of one pair says nothing of
-another pair. A worker has a count of its own.
+Each measurement of a hanging tool costs its whole time limit, and after the second one shows
+nothing new. The place is one node if the tool was measured on it alone, or is known to have hung
+there; otherwise it is all nodes of the measurement, because any of them may be at fault: a pair
+that hangs shows nothing about other pairs. Each process counts for itself.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ class HungTools:
         self._lock = Lock()
 
     def note(self, made: Mapping[Case, CaseResult]) -> None:
-        """Count the results of cases that were measured at the same time if a tool hung: once."""
+        """Count a hang in these cases, which were measured at the same time, as one."""
         places = ((self._tool_of(case), _place(case, result)) for case, result in made.items())
         if hung := next((one for one in places if one[1]), None):
             with self._lock:
                 self._hung[hung] += 1
 
     def refuse(self, case: Case) -> None:
-        """Raise ``ToolHangs`` if the tool of a case has hung often enough where it would run."""
+        """Raise ``ToolHangs`` if the tool of a case has hung twice at one of its places."""
         tool, everywhere = self._tool_of(case), frozenset(case.nodes)
         for place in (*(frozenset({node}) for node in case.nodes), everywhere):
             if self._hung.get((tool, place), 0) >= _ENOUGH:

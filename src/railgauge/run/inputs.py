@@ -138,7 +138,7 @@ def _unserved(platform: Platform, cluster: Cluster) -> Iterator[BadInput]:
 
 
 class Refused:
-    """The reasons why commands cannot be planned, each with the measurements that it is said of."""
+    """The reasons why commands cannot be planned, each with its measurements."""
 
     def __init__(self) -> None:
         self._places: dict[tuple[type[BadInput], str, str, str], list[str]] = {}
@@ -168,7 +168,7 @@ def _try_out(
 ) -> None:
     """Plan the commands of the platform's one measurement, which checks options and addresses.
 
-    ``kinds`` are the nodes of the cluster that stand for all of it.
+    ``kinds`` are the nodes that represent the whole cluster.
     """
     (measurement,) = platform.measurements.values()
     with refused.of(measurement.name, BadInput, platform.path):
@@ -179,7 +179,7 @@ def _try_out(
             for _, case in plan.cases(platform, level):
                 plan.commands(case, platform, example, _PORT)
     if cluster is None or refused.has(measurement.name):
-        return  # the same complaint would be repeated for every node
+        return  # every node would repeat the same complaint
     level = plan.level(platform, cluster, LEVELS[0], 1, sample=kinds)
     # The highest level makes every measurement.
     level = replace(level, name=LEVELS[-1], rounds=_ring(kinds), groups=plan.groups(cluster))
@@ -191,8 +191,8 @@ def _try_out(
 def one_of_each_kind(cluster: Cluster) -> tuple[str, ...]:
     """Return the first two nodes, and the first of each kind: commands of a kind differ by name.
 
-    What a command can be refused for is the same for all nodes of a kind: their NICs with an
-    address of their own, the names of their devices, and whether a launcher takes their address.
+    All nodes of a kind agree in what a command can be refused for: their NICs with an address of
+    their own, the names of their devices, and whether a launcher takes their address.
     """
     first: dict[object, str] = {}
     for node in cluster.nodes:

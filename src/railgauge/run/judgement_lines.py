@@ -16,14 +16,14 @@ def keep(record: ItemRecord, judgement: Judgement, store: Store) -> None:
 
 
 def keep_all(records: Iterable[ItemRecord], store: Store) -> None:
-    """Add the judgements of items that no test made."""
+    """Add the judgements of items that no test judged."""
     for record in records:
         for judgement in record.judgements:
             keep(record, judgement, store)
 
 
 def keep_alone(records: Iterable[ItemRecord], store: Store) -> None:
-    """Add the judgements of items that did not run, in place of what was judged of them so far."""
+    """Add the judgements of items that did not run, in place of any earlier ones."""
     judged = {record.id: record for record in records if record.judgements}
     if judged:
         store.take_out(MEASUREMENTS, lambda line: line["id"] in judged)

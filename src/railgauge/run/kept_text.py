@@ -1,7 +1,7 @@
 """The text of a case's file of transcripts while its repeats are added one after the other.
 
-The file is written whole after each repeat, so that it survives the death of the process. A repeat
-that is in it already is neither masked nor encoded again.
+The whole file is written after each repeat, so that it survives the death of the process. Repeats
+that it already contains are neither masked nor encoded again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class KeptRuns:
         self._files: dict[str, list[KeptRun]] = {}
 
     def of(self, name: str, runs: Sequence[Repeat]) -> list[KeptRun]:
-        """Return the repeats of a file; those that were asked for before are not made anew."""
+        """Return the repeats of a file; those of the last call are not made again."""
         before = self._files.get(name, [])
         made = self._files[name] = [
             before[at] if at < len(before) and before[at].measured is run else self._made(run)
@@ -61,9 +61,9 @@ class KeptRuns:
 def changed_text(
     name: str, text: str, of_text: Callable[[str], str], of_data: Callable[[Any], Any]
 ) -> str:
-    """The text of a file with what it says changed: JSON string by string, so that it stays JSON.
+    """The text of a file with its contents changed; of JSON only the strings are changed.
 
-    What does not change is the same text again, byte by byte.
+    Unchanged contents give the same text, byte by byte.
     """
     with suppress(ValueError, RecursionError):
         if name.endswith(".json"):
@@ -88,7 +88,7 @@ def json_text(data: object) -> str:
     """
     try:
         return _text(data, "\n") + "\n"
-    except TypeError:  # not only texts are keys
+    except TypeError:  # a key that is not a string
         return json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
@@ -121,7 +121,7 @@ def indented(text: str) -> str:
 
 
 def readable(run: Sequence[Transcript], number: int) -> str:
-    """A repeat as people read it: of samples and counters, what the JSON has whole, an excerpt."""
+    """A repeat for people: an excerpt of samples and counters, which the JSON has in full."""
     return "\n".join(_command_text(_excerpt(one, run), number) for one in run)
 
 
@@ -138,7 +138,7 @@ _OTHER_READING = dict(zip(COUNTER_ROLES, reversed(COUNTER_ROLES), strict=True))
 
 
 def _excerpt(one: Transcript, run: Sequence[Transcript]) -> Transcript:
-    """The first samples of GPUs, and of counters those that have another value after the run."""
+    """The first samples of GPUs, and the counters that have another value after the run."""
     if one.role == Role.TELEMETRY:
         lines = one.stdout.splitlines()
         return replace(one, stdout=_left_out(lines, lines[:_FEW_SAMPLES], "more"))

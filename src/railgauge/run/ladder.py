@@ -1,8 +1,8 @@
-"""The ladder of a run: what its items ask, as the units that the engine measures.
+"""The ladder of a run: the questions of its items, as the units that the engine measures.
 
-The items are those that pytest has collected. What each of them asks follows from the demands of
-the level (``planning.demand``), so that no test has to run for it. Only the units are kept: the
-rows of one are made when it is judged, because a sign-off may have a million.
+The items are those that pytest has collected. Their questions follow from the demands of the level
+(``planning.demand``), so that no test has to run first. Only the units are kept: the rows of a unit
+are made when it is judged, because a sign-off may have a million rows.
 """
 
 from __future__ import annotations
@@ -110,13 +110,13 @@ class Ladder:
             yield Unit(tuple(numbers), about.rung, about.nodes, case)
 
     def _order(self, unit: Unit) -> tuple[int, ...]:
-        """By rung, and there the groups last: nothing else on their nodes runs beside them."""
+        """By rung, within a rung groups last: nothing else runs on their nodes meanwhile."""
         return (unit.rung, len(unit.nodes) > _PAIR, *self._turn(unit))
 
     def _turn(self, unit: Unit) -> tuple[int, int, int]:
-        """Measurements as they were collected, and the places of one by rounds.
+        """Measurements in the order of collection, and the places of each by rounds.
 
-        Items that hold the pairs of a node are collected node by node.
+        Rounds matter because items that hold the pairs of a node are collected node by node.
         """
         if not unit.case:
             return (-1, 0, 0)
@@ -127,7 +127,7 @@ class Ladder:
         return self._kinds[unit.kind].order(self._finder.case(row))
 
     def _shared(self, about: About) -> str:
-        """The key of an item's case; one run measures all links, GPUs or switches of an item."""
+        """The key of an item's case; one case measures all links, GPUs or switches of its items."""
         if about.is_measured:
             return self._finder.case(about).key
         return f"{about.rung} {':'.join(about.nodes)}"
@@ -181,7 +181,7 @@ class Ladder:
                 yield LadderRow(place, item, gated, case)
 
     def _asked(self, unit: Unit) -> dict[ItemKey, list[Question]]:
-        """What the level demands of a unit."""
+        """The questions of a unit by the level's demands."""
         found = defaultdict[ItemKey, list[Question]](list)
         if unit.rung == Rung.PREFLIGHT and not unit.case:
             every = list(demand.of_node(self._scope, unit.nodes[0]))

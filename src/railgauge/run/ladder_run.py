@@ -1,4 +1,4 @@
-"""Has the ladder of a run carried out beside pytest's items, in the process that has the nodes."""
+"""Carries out the ladder of a run beside pytest's items, in the process that has the sessions."""
 
 from __future__ import annotations
 
@@ -42,24 +42,21 @@ class LadderRun:
         """
 
         def decided(unit: Unit, is_measured: bool) -> None:
-            if unit.items:  # else somebody's test has asked for a case of no item
+            if unit.items:  # else a test has requested a case of no item
                 cases = len(self.ladder.cases(unit))
                 self._progress.decided(unit, cases, is_measured=is_measured)
             keep_leases()
 
         settings, run = self._settings, self._run
         evidence = (settings.platform, run.found, run.result, settings.declared.fabric)
-        # Items in workers judge for themselves.
-        known = (
-            Assessor(*evidence) if settings.has_workers else AheadAssessor(run.answers, *evidence)
-        )
         judging = Judging(
             settings.platform,
-            known,
+            Assessor(*evidence),
             settings.no_gates,
             most_wrong,
             self._findings,
-            for_items=not settings.has_workers,
+            # Items in workers judge for themselves.
+            for_items=None if settings.has_workers else AheadAssessor(run.answers, *evidence),
         )
         measuring = Measuring(run.measure, run.interrupted, settings.at_once, decided)
         self._engine = LadderEngine(self.ladder, judging, measuring, run.decisions)
@@ -71,7 +68,7 @@ class LadderRun:
         return RunResults(records, run.found, settings.platform, settings.declared, kept=run.kept)
 
     def end(self) -> None:
-        """End what is measured now."""
+        """End the measurements in progress."""
         if self._engine:
             self._engine.end()
             self._is_over = True

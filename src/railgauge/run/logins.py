@@ -19,12 +19,12 @@ _AT_ONCE = 64
 _TIME_LIMIT_S = 60.0
 _SSH_PORT = 22
 
-# As mpirun and mpiexec call ssh, except that a host that does not answer ends it sooner. All hosts
-# at once: each gets one line, its address, the exit code and what ssh said last.
+# As mpirun and mpiexec call ssh, but with a shorter wait for a host that does not answer. All hosts
+# at once: each has one line with its address, the exit code and the last line of ssh's output.
 _TRY = """\
 try() {
-  said=$(timeout -k 2 20 ssh -x -o BatchMode=yes -o ConnectTimeout=10 "$1" true 2>&1 </dev/null)
-  printf '%s %s %s\\n' "$1" "$?" "$(printf '%s' "$said" | tr -d '\\r' | tail -n 1)"
+  output=$(timeout -k 2 20 ssh -x -o BatchMode=yes -o ConnectTimeout=10 "$1" true 2>&1 </dev/null)
+  printf '%s %s %s\\n' "$1" "$?" "$(printf '%s' "$output" | tr -d '\\r' | tail -n 1)"
 }
 for host; do try "$host" & done
 wait
@@ -65,10 +65,10 @@ def _failed(
     nodes = [cluster.node(name) for name in others]
     argv = ("sh", "-c", _TRY, "railgauge", *(node.data_address for node in nodes))
     try:
-        said = sessions[first].run(Command(first, argv, {"LC_ALL": "C"}, _TIME_LIMIT_S))
+        output = sessions[first].run(Command(first, argv, {"LC_ALL": "C"}, _TIME_LIMIT_S))
     except NoEvidence:
         return None
-    answers = {line[1]: line for line in _lines(said.stdout)}
+    answers = {line[1]: line for line in _lines(output.stdout)}
     if any(node.data_address not in answers for node in nodes):
         return None
     rows = ((node, answers[node.data_address]) for node in nodes)
@@ -79,8 +79,8 @@ def _lines(text: str) -> Iterator[re.Match[str]]:
     return (found for line in text.splitlines() if (found := _LINE.fullmatch(line)))
 
 
-def _why(node: Node, code: str, said: str) -> str:
+def _why(node: Node, code: str, message: str) -> str:
     """Return why a login failed, with the port on which the suite itself reaches the node."""
     own = node.ssh.port or _SSH_PORT
     beside = f" (railgauge reaches it on port {own})" if own != _SSH_PORT else ""
-    return f"{node.name}: {said.strip() or f'ssh ended with {code}'}{beside}"
+    return f"{node.name}: {message.strip() or f'ssh ended with {code}'}{beside}"

@@ -35,7 +35,7 @@ def _counted(path: Path) -> int:
         while piece := file.read(_PIECE_BYTES):
             text = end + piece
             count += text.count(_MASKED)
-            end = text[1 - len(_MASKED) :]  # shorter than a mask, of which it may be the beginning
+            end = text[1 - len(_MASKED) :]  # it may be the beginning of a mask
     return count
 
 

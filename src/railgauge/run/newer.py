@@ -15,7 +15,7 @@ _LINE_MAX_BYTES = 2**20
 def refuse_newer(folder: Path) -> None:
     """Raise ``BadInput``, naming the file, if this version of the package cannot read a file.
 
-    A file that is missing or incomplete has no version; whoever needs it says so.
+    A file that is missing or incomplete has no version; its reader reports that.
     """
     for name in versions.VERSIONS:
         path = folder / name

@@ -1,4 +1,4 @@
-"""Reads the error counters of a node that checks itself, beside a reading of an earlier check."""
+"""Reads the error counters of a node that checks itself, and the reading of an earlier check."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def counted(
     if platform.growth is None:
         return None
     try:
-        said = survey.run(counters.reading(survey.node, platform, cluster))
+        output = survey.run(counters.reading(survey.node, platform, cluster))
     except NoEvidence as error:
         return CountersUnread(error.what, where=survey.node)
-    if said.error:
-        what = f"the reading of the counters ended with {said.error}"
+    if output.error:
+        what = f"the reading of the counters ended with {output.error}"
         return CountersUnread(what, where=survey.node)
-    return parse_reading(said.stdout, counters.stack_of(platform))
+    return parse_reading(output.stdout, counters.stack_of(platform))
 
 
 def earlier(state: NodeState, now: CounterReading | NoEvidence | None) -> CounterReading | None:
     """Return the reading that an earlier check kept, and keep this one in its place if it is old.
 
-    A check each minute must not look at a minute alone: what grows slowly grows in an hour.
+    A kept reading is replaced after an hour, so that checks each minute also see slow growth.
     """
     if not isinstance(now, CounterReading):
         return None

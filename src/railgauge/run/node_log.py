@@ -1,4 +1,4 @@
-"""From when on a check of a node judges the kernel's log: its boot, the check before, or a time."""
+"""Where the part of the log begins that a node's check judges: boot, last check or a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from railgauge.run.node_state import NodeState, read_json
 from railgauge.run.store import write_whole
 
 _BOOT, _CHECK = "boot", "check"
-# The clock of the log is not set by any server: in ten days it may be off by a minute.
+# No time server sets the clock of the log: in ten days it may be off by a minute.
 _DRIFT = 1e-4
 _MOST_BYTES = 200
 
@@ -46,7 +46,7 @@ def _since_check(state: NodeState, answer: NodeAnswer) -> LogSince:
 
 
 def _since_time(at: datetime, rootfs: str) -> LogSince:
-    """Return what was logged since a time, and somewhat before: its clock drifts."""
+    """Return the part of the log since a time, and somewhat before, because its clock drifts."""
     ago_s = time.time() - at.timestamp()
     if ago_s < 0:
         raise BadInput(f"{at.isoformat()} is in the future", where="--log-since")
@@ -56,10 +56,10 @@ def _since_time(at: datetime, rootfs: str) -> LogSince:
 
 
 def _up_s(path: Path) -> float:
-    """Return the seconds since boot. Raises ``BadInput`` if the node does not tell."""
+    """Return the seconds since boot. Raises ``BadInput`` if the node does not show them."""
     try:
         with path.open(encoding="ascii") as file:
             return float(file.read(_MOST_BYTES).split()[0])
     except (OSError, ValueError, IndexError):
-        what = "does not tell how long the node has been up"
+        what = "does not show how long the node has been up"
         raise BadInput(what, where=str(path), remedy="--log-since boot") from None

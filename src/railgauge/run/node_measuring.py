@@ -83,7 +83,7 @@ def measured(
     asked: Sequence[Measurement],
     facts: Sequence[ItemRecord],
 ) -> NodeMeasured:
-    """Return what was measured in the time that is left, of each measurement.
+    """Return the results of each measurement, as far as the time allows.
 
     ``facts`` are the records of the node's survey, which may close its gate. Raises ``NodeTaken``
     if another run holds the node.
@@ -99,7 +99,7 @@ def measured(
             return tuple(replace(c, time_limit_s=min(c.time_limit_s, left_s)) for c in planned)
 
         def counters(case: Case) -> tuple[Command, ...]:
-            if alone.is_loopback(case):  # whose payload is on no wire, and on no counter of one
+            if alone.is_loopback(case):  # no port counts its payload
                 return ()
             spec = platform.measurements[case.measurement].traffic
             return traffic.probes(case.nodes, cluster.rootfs, spec, platform)
@@ -132,16 +132,16 @@ def _blocked(units: NodeUnits, decisions: Decisions) -> Mapping[Case, tuple[str,
 def _held(cluster: Cluster, survey: BegunSurvey) -> Iterator[Sessions]:
     """The sessions of the survey, while the lease on the node is held."""
     sessions = Sessions(cluster, lambda _: survey.session)
-    holding = Holding(sessions, "node check", survey.tag, cluster, _unheard)
+    holding = Holding(sessions, "node check", survey.tag, cluster, _drop)
     try:
         holding.take([survey.node], 0.0)
         try:
             yield sessions
         finally:
-            holding.release(_unheard)
+            holding.release(_drop)
     finally:
         sessions.close()
 
 
-def _unheard(_line: str) -> None:
-    """Nobody is told of a node that cannot be leased: a check of the node has no such line."""
+def _drop(_line: str) -> None:
+    """Drop the line about a node that cannot be leased: a node's check does not show it."""

@@ -1,8 +1,8 @@
-"""The folder in which the checks of a node by itself keep what the next check needs.
+"""The folder in which a node's check keeps what its next check needs.
 
-Of each node it has a lock, the last result, a reading of the error counters, and how far the log
-of the kernel was read. Times are those
-of the kernel since its boot, so that setting the clock changes nothing, and a reboot ends all.
+For each node it holds a lock, the last result, a reading of the error counters, and how far the
+kernel's log was read. Times count from the boot of the kernel: setting the clock changes nothing,
+and a reboot makes all of it void.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def state_of(node: str, folder: Path) -> NodeState:
 
 
 def own_folder() -> Path:
-    """Return the folder of this user: on a disk in memory, which a reboot empties, if there is."""
+    """Return the folder of this user, if possible on a RAM disk, which a reboot empties."""
     if os.geteuid() == 0:
         return Path("/run/railgauge")
     base = os.environ.get("XDG_RUNTIME_DIR", "") or os.fspath(Path.home() / ".cache")

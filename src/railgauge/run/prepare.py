@@ -2,9 +2,9 @@
 
 Each step of a platform file has the commands that read and write a setting, and the wanted value.
 The previous value is stored in the run's folder *before* the setting is changed. At the end of the
-run, also after an interrupt, the settings are restored in reverse order. After a crash
-``railgauge undo`` restores them. The journal holds values and no commands: what restores a
-setting is made of the platform file, so that nobody's journal can run a program.
+run, also after an interrupt, the settings are restored in reverse order. After a crash ``railgauge
+undo`` restores them. The journal holds values and no commands: the restoring commands are made from
+the platform file, so that a manipulated journal cannot run a program.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Run = Callable[[Command], Transcript]
 class SettingChange:
     """One changed setting of one node: old value, new value, and whether it was restored.
 
-    ``saved`` is what stands for ``{before}`` in the command that restores it.
+    ``saved`` replaces ``{before}`` in the command that restores it.
     """
 
     node: str
@@ -102,8 +102,8 @@ class Preparer:
     def _close(self, index: int) -> None:
         """Note that a setting has its old value again.
 
-        A disk that is full keeps no other setting from being restored: ``railgauge undo`` restores
-        one that is not noted once more, which changes nothing.
+        A full disk must not prevent the restoring of other settings. A setting that is not noted is
+        restored again by ``railgauge undo``, which changes nothing.
         """
         self.changes[index] = replace(self.changes[index], undone=True)
         with suppress(OSError):
@@ -144,13 +144,13 @@ class Preparer:
     def _output(self, command: Command, where: str) -> str:
         done = self._run(command)
         if done.exit_code != 0 or done.error:
-            said = (done.stderr.strip() or done.stdout.strip() or done.error).splitlines()
-            why = said[-1][:200] if said else f"exit code {done.exit_code}"
+            lines = (done.stderr.strip() or done.stdout.strip() or done.error).splitlines()
+            why = lines[-1][:200] if lines else f"exit code {done.exit_code}"
             raise ToolFailed(f"{' '.join(command.argv)[:100]}: {why}", where=where)
         return done.stdout
 
     def _write_journal(self, *new: SettingChange) -> None:
-        """Write the journal; a new change that it does not hold is none."""
+        """Write the journal; a new change counts only once the journal holds it."""
         self._store.write_json(JOURNAL, {"changes": to_plain([*self.changes, *new])})
         self.changes += new
 

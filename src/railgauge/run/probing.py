@@ -1,4 +1,4 @@
-"""The probe of the nodes of a cluster: its commands, and what their output says."""
+"""The probe of the nodes of a cluster: its commands, and the reading of their output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROBE_LIMIT_S = 180.0
 
 
 class NodeProbe:
-    """The commands of a survey, and what their output says."""
+    """The commands of a survey, and the reading of their output."""
 
     def __init__(self, cluster: Cluster, stack: Stack | None, nonce: str) -> None:
         """``as_root`` is ``None`` if no node's login may become root."""

@@ -1,8 +1,8 @@
 """Detects and records reboots of nodes, during a run or before it is resumed.
 
 A reboot ends every connection to the node, so each new connection reads the node's boot id with
-one short command. If it is another one, the node is surveyed again: results of two machines are
-never those of one node.
+one short command. If the id has changed, the node is surveyed again: results of two machines must
+never count as those of one node.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Watch:
         if not was:
             return
         argv = boot_argv(self._rootfs)
-        said = session.run(Command(node, argv, {"LC_ALL": "C"}, _TIME_LIMIT_S, plain=True))
-        now = parse_boot_id(said.stdout) if said.exit_code == 0 else None
+        output = session.run(Command(node, argv, {"LC_ALL": "C"}, _TIME_LIMIT_S, plain=True))
+        now = parse_boot_id(output.stdout) if output.exit_code == 0 else None
         if now and now != was:
             self._refuse_other_machine(node, session)
             keep(self._store, [Reboot(node, was, now, during=self._store.folder.name)])
@@ -89,16 +89,16 @@ class Watch:
 
 
 def other_machine(node: str, others: Sequence[str]) -> OtherMachine:
-    """The error for a node of which these identities are others than in the survey."""
+    """The error for a node whose identities in ``others`` differ from the survey."""
     return OtherMachine(
-        f"another machine answers than the one that was surveyed: its {listed(others, _MOST_TOLD)}"
+        f"another machine answers than the one that was surveyed: its {listed(others, _MOST_NAMED)}"
         f" {'is another one' if len(others) == 1 else 'are others'}",
         where=node,
         remedy="put back what was exchanged and carry the run on with --resume, or start a new run",
     )
 
 
-_MOST_TOLD = 5
+_MOST_NAMED = 5
 
 
 def keep_marks(store: Store, marks: Iterable[KernelMark]) -> None:

@@ -58,7 +58,7 @@ class Invocation:
     """How a run was started. ``invocation.json`` is the first file in its folder.
 
     ``hostfile_sha256`` is computed over the file with secret values masked. ``resumes`` is the name
-    of the run in ``reports/`` that this one carries on, or empty. ``directions`` is the
+    of the run in ``reports/`` that this one resumes, or empty. ``directions`` is the
     scheme that decided which node of a pair sends; runs that did not keep it used the first.
     ``sampled`` is false for runs of versions that measured every node at smoke.
     """
@@ -146,7 +146,7 @@ def find(named: str, reports: Path, here: Path) -> Path:
 
 
 class Earlier:
-    """The interrupted run, and the runs that it carried on itself, newest first."""
+    """The interrupted run, and the runs that it resumed itself, newest first."""
 
     def __init__(self, folder: Path) -> None:
         """Raises ``BadInput`` if the invocation of a run is missing or has another version."""
@@ -158,7 +158,7 @@ class Earlier:
 
     @property
     def runs(self) -> tuple[Path, ...]:
-        """The folders of the run and of those that it carried on, newest first."""
+        """The folders of the run and of those that it resumed, newest first."""
         return tuple(self._folders)
 
     def refuse_unfinished(self) -> None:
@@ -180,9 +180,9 @@ class Earlier:
                 raise BadInput("its preparations are not undone", where=where, remedy=remedy)
 
     def refuse_changed(self) -> None:
-        """Raise ``BadInput``, naming the file, if a run has not left its folder as it is.
+        """Raise ``BadInput``, naming the file, unless the folder of each run is as the run left it.
 
-        Or if it is another run than the one of which a later one has kept files.
+        Also if the folder is not that of the run of which a later run has kept files.
         """
         for number, folder in enumerate(self._folders):
             unchanged.refuse_changed(folder)
@@ -209,7 +209,7 @@ class Earlier:
         """Return what is taken over of a case: all repeats, the first ones, or ``None``.
 
         ``folder`` is the folder of confirmations or of a round of a soak, or empty for the run's
-        own cases. What went wrong in a soak happened once, and is not measured again.
+        own cases. A case that failed in a soak is not measured again.
         """
         for run in self._folders:
             kept = self._kept(run, case, folder)
@@ -218,7 +218,7 @@ class Earlier:
         return None
 
     def left(self, case: Case, taken: CaseResult | None) -> Iterator[tuple[str, CaseResult]]:
-        """What each run has measured of a case that is not in what was taken over of it."""
+        """What each run has measured of a case beyond the repeats in ``taken``."""
         runs = taken.runs if taken else ()
         for run in self._folders:
             kept = self._kept(run, case)
@@ -231,16 +231,16 @@ class Earlier:
         return kept_in(self._unfinished[run].get(name, run / name), case)
 
     def readings(self, case: Case) -> tuple[tuple[Transcript, ...], ...]:
-        """What was read of the nodes themselves in each run, oldest first, under a closing case.
+        """The readings of a node (the case of an end-of-run check) in each run, oldest first.
 
         A run of which nothing is kept, such as one of an earlier version, has an empty entry. A
-        reading that failed is left out, and what follows it.
+        reading that failed is left out, and so are those after it.
         """
         found: list[tuple[Transcript, ...]] = []
         for run in reversed(self._folders):
             kept = self._kept(run, case)
             last = kept.runs[-1] if kept and kept.runs else ()
-            found.append(tuple(takewhile(lambda said: not said.error, last)))
+            found.append(tuple(takewhile(lambda reading: not reading.error, last)))
         return tuple(found)
 
     def reboots(self, facts: Mapping[str, Any]) -> Iterator[Reboot]:
@@ -261,7 +261,7 @@ class Earlier:
         return deviations.from_json(_json(kept)) if kept.exists() else ()
 
     def kernel_marks(self) -> Iterator[KernelMark]:
-        """Where the kernels' logs stood when the run began, and those that it carried on."""
+        """Where the kernels' logs stood when the run began, and the runs that it resumed."""
         for folder in reversed(self._folders):
             for node, found in _survey(folder).items():
                 facts = found.get("facts", {})
@@ -319,7 +319,7 @@ def _boot_id(found: Any) -> str | None:
 
 
 def earlier(folder: Path) -> Iterator[Path]:
-    """Yield the run and those that it carries on, newest first. Raises ``BadInput``."""
+    """Yield the run and those that it resumes, newest first. Raises ``BadInput``."""
     seen = set[Path]()
     while folder not in seen:
         seen.add(folder)
@@ -384,6 +384,6 @@ def _without_lost_connections(result: CaseResult) -> CaseResult:
 
 
 def _unreached(kind: str) -> bool:
-    """Whether an error means that nothing was run; a command that timed out was."""
+    """Whether an error means that no command ran; a command that timed out did run."""
     error = from_json({"kind": kind, "what": "", "where": "", "remedy": ""})
     return isinstance(error, TransportError) and kind != CommandTimedOut.kind

@@ -23,13 +23,13 @@ from railgauge.transport.sessions import Sessions
 Planner = Callable[[Case, int], tuple[Command, ...]]
 # The commands that read the NIC counters of a case's nodes; none if nothing checks its traffic.
 CounterProbe = Callable[[Case], tuple[Command, ...]]
-# The commands that read the CPU time of the virtual ones among a case's nodes.
+# The commands that read the CPU time of those of a case's nodes that are virtual machines.
 LoadProbe = Callable[[Case], tuple[Command, ...]]
 # What an interrupted run has measured of a case: all repeats, the first ones, or ``None``.
 EarlierResult = Callable[[Case], CaseResult | None]
 # The cases that are measured at the same time as a case, which is one of them.
 MeasuredWith = Callable[[Case], tuple[Case, ...]]
-# Makes a repeat, and adds what was seen beside it.
+# Makes a repeat, and adds the transcripts of what ran beside it.
 RunWatch = Callable[[Callable[[], tuple[Transcript, ...]]], tuple[Transcript, ...]]
 
 # Below the ephemeral ports of Linux (from 32768 up), above those of well-known services.
@@ -87,7 +87,7 @@ class Runner:
         found = {case: self._begun(case) for case in cases}
         if not all(_is_through(case, result) for case, result in found.items()):
             found = self._made(cases, found)
-            self._sessions.refuse_interrupted()  # what was ended by force is no result
+            self._sessions.refuse_interrupted()  # a command that was killed gives no result
         return {case: self._store.save(case, result) for case, result in found.items()}
 
     def _made(self, cases: Sequence[Case], begun: dict[Case, CaseResult]) -> dict[Case, CaseResult]:
@@ -134,7 +134,7 @@ class Runner:
     def _rails(
         self, cases: Sequence[Case]
     ) -> tuple[dict[Case, MadeRun | NoEvidence], tuple[Transcript, ...]]:
-        """Make one repeat of each case at the same time, and what was seen beside all of them."""
+        """Make one repeat of each case at the same time, with samples and loads of the nodes."""
         first, (before, after) = cases[0], LOAD_ROLES
         begun = [self._read(command, before) for command in self._loads(first)]
         with self._sampling.during(first) as sampled:
@@ -205,9 +205,9 @@ class Runner:
     def _reported(self, case: Case, reporter: Command, servers: Sequence[Running]) -> Transcript:
         """Run the client until it ends, or until another node of the case is gone.
 
-        A client waits for its server, or for a rank, up to its own time limit, which is much
-        longer. A node without a server may be there all the same while the connection to it is
-        lost, so that a new one is tried first. Raises its ``NoEvidence``.
+        A client would wait for a lost server or rank up to its own time limit, which is long. If
+        only the connection to a node was lost, the node may still be there, so a new connection is
+        tried first. Raises the ``NoEvidence`` of a node that is gone.
         """
         others = [node for node in case.nodes if node != reporter.node]
         gone: list[NoEvidence] = []
@@ -275,7 +275,7 @@ def _went_well(result: CaseResult) -> bool:
 
 
 def _is_through(case: Case, result: CaseResult) -> bool:
-    """Whether the case is complete: all repeats were made, or one of them failed."""
+    """Whether the case needs no more repeats: all were made, or one of them failed."""
     is_over = len(result.runs) >= case.repeats or not _went_well(result)
     return bool(result.error) or is_over
 

@@ -1,9 +1,9 @@
-"""The samplers of the nodes' GPUs: one a node, which goes on from one measurement to the next.
+"""The samplers of the nodes' GPUs: one for each node, which runs on between measurements.
 
-To start and to end a sampler costs the suite as much as a short measurement does, so that it is
-kept, and each measurement gets the lines that were printed during it. A sampler is replaced when
-it has ended, has printed nothing for long, or is old; it is ended before a measurement that loads
-no GPU, so that it does not disturb that one.
+Starting and ending a sampler costs as much as a short measurement. So it is kept running, and each
+measurement gets the lines that were printed during it. A sampler is replaced if it has ended, has
+printed nothing for long, or is old. It is ended before a measurement that loads no GPU, which it
+would only disturb.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ GpuSamplers = Callable[[Case], tuple[Command, ...]]
 SampledSoFar = Callable[[], tuple[Transcript, ...]]
 
 _FIRST_SAMPLE_LIMIT_S = 20.0
-# Line 0 tells the time, line 1 is the heading; they stand before the samples of each measurement.
+# Line 0 has the time, line 1 the heading; they are copied before the samples of each measurement.
 _FIRST_SAMPLE = 2
-# A new sampler begins an output of its own, which must not become too large.
+# Each new sampler begins a new output, so that none becomes too large.
 _OLD_S = 600.0
-# As long as samples may be missing from a measurement.
+# Samples may be missing from a measurement for this long.
 _SILENT_S = 30.0
 _CASES = 64
 
@@ -126,7 +126,7 @@ class GpuSampling:
     def _await_sample(self, one: _Sampler) -> None:
         """Wait for the first sample of each GPU; not again on a node that once gave none.
 
-        A short measurement would else end between the samples of two GPUs.
+        Otherwise a short measurement would end between the samples of two GPUs.
         """
         node = one.command.node
         if one.size or node in self._silent:
@@ -135,16 +135,16 @@ class GpuSampling:
             self._silent.add(node)
 
     def _part(self, one: _Sampler, size: int) -> Transcript:
-        """What a sampler has printed since its output had a size, after its first two lines.
+        """The first two lines of a sampler, and its output since the output had ``size`` bytes.
 
-        The last sample of each GPU from before that belongs to it. A character of several bytes,
-        which no sampler prints, moves the start by less than a line.
+        The last sample of each GPU before that is included. A character of several bytes, which no
+        sampler prints, would move the start by less than a line.
         """
-        said = one.running.so_far()
-        head = _head(said.stdout)
-        start = max(head, self._last_samples(said.stdout[:size]))
-        text = said.stdout[:head] + said.stdout[start:]
-        return replace(said, stdout=text, role=Role.TELEMETRY, argv=one.command.argv)
+        output = one.running.so_far()
+        head = _head(output.stdout)
+        start = max(head, self._last_samples(output.stdout[:size]))
+        text = output.stdout[:head] + output.stdout[start:]
+        return replace(output, stdout=text, role=Role.TELEMETRY, argv=one.command.argv)
 
 
 def _head(text: str) -> int:

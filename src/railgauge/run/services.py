@@ -26,11 +26,11 @@ from railgauge.planning import plan, telemetry
 from railgauge.planning.vendor import platform_stack
 from railgauge.run import control_host
 from railgauge.run.case_notes import CaseNotes
-from railgauge.run.decided import Decisions, HeardDecisions, WrittenDecisions
+from railgauge.run.decided import Decisions, ReadDecisions, WrittenDecisions
 from railgauge.run.disk_quota import DiskQuota
 from railgauge.run.holding import read_tag
 from railgauge.run.hung import HungTools
-from railgauge.run.progress.running import RunningCases
+from railgauge.run.progress.state import RunningCases
 from railgauge.run.reboots import Watch
 from railgauge.run.resume import CLUSTER, Earlier
 from railgauge.run.runner import Runner, ports_of
@@ -92,9 +92,9 @@ class RunServices:
 
     ``cluster`` has the addresses at which the nodes are reached. It and ``sessions`` are made on
     first use, because the controller writes those addresses after its workers have started.
-    ``decisions`` are what the engine says of each case; the controller alone has one.
+    ``decisions`` are the engine's decisions about cases; only the controller has an engine.
     ``running`` are the measurements that go on in this process.
-    ``earlier`` is the run that this one carries on, ``recorded`` the one that it replays. ``kept``
+    ``earlier`` is the run that this one resumes, ``recorded`` the one that it replays. ``kept``
     gives the stored result of a case; ``None`` if it was not measured.
     """
 
@@ -138,7 +138,7 @@ class RunServices:
         return self._measure_in(folder)
 
     def interrupted(self) -> AbstractContextManager[None]:
-        """End the measurements of all threads; none begins another one while the block runs."""
+        """End the measurements of all threads; none starts another while the block runs."""
         return self.sessions().interrupted()
 
     def hurry(self) -> None:
@@ -215,35 +215,35 @@ def built(
 
 def _decisions(settings: RunSettings, store: Store) -> Decisions:
     if settings.is_worker:
-        return HeardDecisions(store)
+        return ReadDecisions(store)
     return WrittenDecisions(store) if settings.has_workers else Decisions()
 
 
 def _reached(settings: RunSettings, store: Store) -> Cluster:
-    """The cluster that the controller wrote, with what commands are made of from the hostfile.
+    """The cluster that the controller wrote, with the hostfile's values that commands need.
 
-    The controller's file has secrets masked.
+    The controller's file has these values with secrets masked.
     """
     reached = hostfile.cluster_from_json(store.read_json(CLUSTER))
-    said = settings.declared
-    declared = {node.name: node for node in said.nodes}
+    own = settings.declared
+    declared = {node.name: node for node in own.nodes}
     nodes = tuple(_as_declared(node, declared.get(node.name, node)) for node in reached.nodes)
     return replace(
         reached,
         nodes=nodes,
-        environment=said.environment,
-        runtime=said.runtime,
-        launcher_args=said.launcher_args,
+        environment=own.environment,
+        runtime=own.runtime,
+        launcher_args=own.launcher_args,
     )
 
 
-def _as_declared(reached: Node, said: Node) -> Node:
-    """The node with its own lines and words; a lab, which replaces nodes, has none."""
+def _as_declared(reached: Node, own: Node) -> Node:
+    """The node with its declared commands; a lab replaces nodes, and these have none."""
     return replace(
         reached,
-        setup=said.setup if reached.setup else (),
-        become=said.become if reached.become else (),
-        exec=said.exec if reached.exec else (),
+        setup=own.setup if reached.setup else (),
+        become=own.become if reached.become else (),
+        exec=own.exec if reached.exec else (),
     )
 
 
@@ -318,7 +318,7 @@ class _Runners:
         return traffic.probes(case.nodes, self.cluster().rootfs, spec, platform)
 
     def _loads(self, case: Case) -> tuple[Command, ...]:
-        """The readers of the virtual nodes; the load of the control host is read anyway."""
+        """The readers of the virtual nodes; the control host's load is always recorded."""
         found, own = self.surveyed.found, control_host.boot_id()
         answers = {node: found.get(node) for node in case.nodes}
         virtual = (
@@ -345,7 +345,7 @@ def _refuse_connection(node: Node) -> Session:
 
 
 def _replaying(recorded: ReplayedRun, store: Store) -> Measure:
-    """Return a function that gives a case's recorded transcripts, or an error without any."""
+    """Return a function that gives the recorded transcripts of a case, or an error."""
 
     def measure(case: Case) -> CaseResult:
         return store.load(case) or store.save(case, _recorded(case, recorded))

@@ -30,9 +30,9 @@ class RunSettings:
     ``not_limited`` are subjects that could be tested and that the platform file does not have.
     ``replayed`` is the folder of the unpacked bundle whose transcripts are judged in place of
     nodes, ``unverified`` why that bundle does not verify, empty if it does. ``resumed`` is the
-    folder of the run that is carried on. ``wait_s`` is how many seconds to wait for nodes that
+    folder of the run that is resumed. ``wait_s`` is how many seconds to wait for nodes that
     another run holds, ``disk_limit_bytes`` what its folder may take.
-    ``deviations`` are those that somebody has accepted.
+    ``deviations`` are the accepted deviations.
     ``operator`` is who runs it. ``measures`` is the part of the level that it measures, ``None``
     for all of it. ``at_once`` is the number of measurements that are made at a time.
     ``holds_items``: all that a test asks of one node is one item of pytest. ``has_workers``: other

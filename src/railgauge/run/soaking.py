@@ -1,7 +1,7 @@
-"""Carries out a soak: measures rounds until the time that was asked for is under load.
+"""Carries out a soak: measures rounds until the requested time under load is reached.
 
-An interrupt ends only this step: the run still gives its verdict, and ``--resume`` carries the soak
-on. A node that cannot be reached any more does not end it for the others.
+An interrupt ends only this step: the run still reaches its verdict, and ``--resume`` carries the
+soak on. If a node cannot be reached any more, the soak goes on for the others.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class _Soaking:
                 return
 
     def _round(self) -> str:
-        """Measure one round; returns why no other one is to follow, or an empty text."""
+        """Measure one round; returns why no other follows, or an empty text."""
         results = dict[Case, CaseResult]()
         evidence = RoundEvidence(self.base.found, results.get, text_file)
         judged = Round(self.rounds, self.number, self.base, evidence)
@@ -105,7 +105,7 @@ class _Soaking:
         before_s = load.seconds(self.soaked)
         found = (stretch for result in results.values() for stretch in load.of_case(result))
         self.soaked = load.stretches((*self.soaked, *found))
-        self.tell(self._told(judged, len(results)))
+        self.tell(self._line(judged, len(results)))
         if load.seconds(self.soaked) == before_s:
             return "nothing could be measured in it"
         return ""
@@ -122,7 +122,7 @@ class _Soaking:
         about = (judged.units, judged.judging, measuring, Decisions(), judged.facts.values())
         LadderEngine(*about).carry_out()
 
-    def _told(self, judged: Round, measured: int) -> str:
+    def _line(self, judged: Round, measured: int) -> str:
         """The line of a round."""
         soak = self.rounds.soak
         tally = Counter(record.outcome for record in judged.records.values())

@@ -1,7 +1,7 @@
-"""The run's folder: create it, store the run's input in it, and report what is lacking.
+"""The run's folder: create it, store the run's input in it, and report exhausted resources.
 
-Without space on disk, memory, threads or descriptors the run prints one line and removes the files
-of the report that could be incomplete.
+If disk space, memory, threads or descriptors run out, the run prints one line and removes the files
+of the report that may be incomplete.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from railgauge.config import deviations
 from railgauge.config.hostfile import cluster_to_json
 from railgauge.core.errors import BadInput, Exhausted
-from railgauge.core.exhaustion import said_to_have_run_out, what_ran_out
+from railgauge.core.exhaustion import what_ran_out, what_ran_out_in
 from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import Cluster
 from railgauge.judging import record
@@ -30,7 +30,7 @@ from railgauge.run.store import Store, write_whole
 
 _NUMBERS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 # A worker sends its controller the text of a traceback; this finds a disk error in it.
-_SAID = re.compile(rf"OSError: \[Errno (?:{'|'.join(map(str, _NUMBERS))})\] ([^:\n]*)")
+_DISK_ERROR = re.compile(rf"OSError: \[Errno (?:{'|'.join(map(str, _NUMBERS))})\] ([^:\n]*)")
 # These files are written at the end of a run. An incomplete set would look like a run that reached
 # a verdict.
 _AT_THE_END = ("verdict.json", "junit.xml", "report.html", "manifest.json")
@@ -59,9 +59,9 @@ def begun(reports: Path, stem: str) -> Iterator[Path]:
 
 
 def keep_input(store: Store, settings: RunSettings, reached: Cluster) -> None:
-    """Store what the run is judged by: the cluster as it is reached, the hostfile, the limits.
+    """Store the run's input: the cluster as reached, the hostfile, limits, accepted deviations.
 
-    Also the deviations that somebody has accepted. Secrets are masked.
+    Secrets are masked.
     """
     environment = MASK_OF_PROCESS.environment(reached.environment)
     store.write_json(CLUSTER, cluster_to_json(replace(reached, environment=environment)))
@@ -76,7 +76,7 @@ def keep_input(store: Store, settings: RunSettings, reached: Cluster) -> None:
 
 
 def is_lack(error: BaseException) -> bool:
-    """Whether an error says that this machine has run out of something, such as disk space."""
+    """Whether an error shows that this machine has run out of a resource, such as disk space."""
     of_disk = isinstance(error, OSError) and error.errno in _NUMBERS
     return of_disk or isinstance(error, Exhausted) or bool(what_ran_out(error))
 
@@ -95,15 +95,15 @@ class ResourceExhaustion:
 
     def of_text(self, text: str) -> str:
         """The line to print for a traceback of an exhausted resource; empty for any other text."""
-        found = _SAID.search(text)
-        return self._of_disk(found[1]) if found else self._of_others(said_to_have_run_out(text))
+        found = _DISK_ERROR.search(text)
+        return self._of_disk(found[1]) if found else self._of_others(what_ran_out_in(text))
 
     def report(self, error: Exception) -> None:
         """Print the line if none was printed yet. Raises every other ``error`` again."""
         is_first = not self.happened
         of_disk = isinstance(error, OSError) and error.errno in _NUMBERS
-        said = getattr(error, "strerror", "") or str(error)
-        line = self._of_disk(said) if of_disk else self._of_others(what_ran_out(error))
+        message = getattr(error, "strerror", "") or str(error)
+        line = self._of_disk(message) if of_disk else self._of_others(what_ran_out(error))
         if not line:
             raise error
         if is_first:

@@ -32,11 +32,11 @@ from railgauge.run.case_files import case_file, samples_file, text_file
 from railgauge.run.disk_quota import DiskQuota
 from railgauge.run.kept_text import KeptRuns, changed_text, json_text, readable, whole_text
 
-# The SHA-256 of each file of evidence, in a chain. It is written when the file is on the disk under
-# a temporary name, and before the file gets its own: so a file that is listed here is there.
+# The SHA-256 of each file of evidence, in a chain. A line is written when the file is on the disk
+# under a temporary name, before it gets its own name: so each file that is listed here exists.
 VOUCHED = "vouched.jsonl"
 TRANSCRIPTS = "transcripts"
-# What is kept of each run that this one carries on, beside its own evidence.
+# What is kept of each run that this one resumes, beside its own evidence.
 EARLIER = "earlier"
 # The SHA-256 of every file of a run that has ended.
 MANIFEST = "manifest.json"
@@ -86,7 +86,7 @@ class Store:
         self._vouched = Appended(self._run / VOUCHED, self._run / VOUCHED)
         self._kept = KeptRuns(
             lambda run: tuple(map(self.masked_transcript, run)),
-            to_plain,  # of what is masked already
+            to_plain,  # its input is masked already
         )
 
     @property
@@ -145,8 +145,8 @@ class Store:
     def _write_vouched(self, name: str, text: str) -> None:
         """Write a file whole, vouch for it, and give it its name.
 
-        A process that is killed in between, or that the disk fails, leaves it under its temporary
-        name: the line that vouches for it may be there.
+        If the process is killed or the disk fails in between, the file keeps its temporary name,
+        and may be vouched for already.
         """
         self._quota.take(len(text))
         path = self.folder / name
@@ -158,9 +158,9 @@ class Store:
         beside.replace(path)
 
     def _masked_error(self, error: RailgaugeError | None) -> RailgaugeError | None:
-        said = None if error is None else to_json(error)
-        masked = MASK_OF_PROCESS.data(said)
-        return error if masked == said else from_json(masked)
+        plain = None if error is None else to_json(error)
+        masked = MASK_OF_PROCESS.data(plain)
+        return error if masked == plain else from_json(masked)
 
     def masked_transcript(self, one: Transcript) -> Transcript:
         return replace(
@@ -256,10 +256,10 @@ class Store:
     def lines(self, name: str, offset: int = 0) -> tuple[list[Any], int]:
         """Return the lines from byte ``offset`` on, and the offset of the next ones.
 
-        An incomplete line is left out, so its item counts as one without a result.
+        An incomplete line is left out, so its item has no result.
         """
         try:
-            file = os.open(f"{self._name}/{name}", os.O_RDONLY)  # asked for each row of a run
+            file = os.open(f"{self._name}/{name}", os.O_RDONLY)  # called for each row of a run
         except FileNotFoundError:
             return [], offset
         with os.fdopen(file, "rb", buffering=0) as opened:
@@ -314,13 +314,13 @@ def _whole_values(data: bytes) -> Iterator[Any]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file atomically, with secrets masked: whatever it is, it needs no thought."""
+    """Write a file of any kind atomically, with secrets masked."""
     mask = MASK_OF_PROCESS
     put_whole(path, changed_text(path.name, text, mask.text, mask.data))
 
 
 def mask_files(folder: Path) -> None:
-    """Mask secrets in files that others wrote, such as what a test of a site's own attached."""
+    """Mask secrets in files that others wrote, such as attachments of a site's own tests."""
     for path in folder.iterdir():
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
         masked = changed_text(path.name, text, MASK_OF_PROCESS.text, MASK_OF_PROCESS.data)
@@ -353,7 +353,7 @@ def _written_beside(path: Path, text: str, *, durable: bool) -> Path:
 
 
 def _created(path: Path) -> int:
-    """Open a new file; in most cases its folder is there."""
+    """Open a new file; makes its folder if it is missing."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     try:
         return os.open(path, flags, 0o666)  # less the umask

@@ -1,4 +1,4 @@
-"""Masks what this process shows, whoever prints it: the suite, pytest, its plugins, Python."""
+"""Masks all output of this process, whether the suite, pytest, a plugin or Python prints it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Change = Callable[[str], str]
 def mask_streams(change: Change = MASK_OF_PROCESS.text) -> None:
     """Mask what is written to standard output and error from now on, to the end of the process.
 
-    The streams stay the objects that they are: pytest and its plugins keep them, and give them back
-    to ``sys`` whenever they stop capturing.
+    The stream objects are not replaced: pytest and its plugins keep them, and restore them to
+    ``sys`` when they stop capturing.
     """
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
         _mask(stream, change)
@@ -34,7 +34,7 @@ def masked_streams() -> Iterator[None]:
 
 
 def _mask(stream: TextIO | None, change: Change) -> bool:
-    """Whether the stream was not masked yet; a process without one has nothing to mask."""
+    """Mask a stream; return ``False`` if it was masked already or does not exist."""
     if stream is None or "write" in vars(stream):
         return False
     write = stream.write

@@ -35,11 +35,11 @@ _AT_ONCE = 64
 
 
 def survey(
-    cluster: Cluster, sessions: Sessions, stack: Stack | None, heard: OnAnswer
+    cluster: Cluster, sessions: Sessions, stack: Stack | None, on_answer: OnAnswer
 ) -> dict[str, NodeAnswer]:
     """Return the facts of every node, or the error that left none.
 
-    ``heard`` is called with each answer as it arrives; a slow node does not delay the others.
+    ``on_answer`` is called with each answer as it arrives; a slow node does not delay the others.
     """
     probe = NodeProbe(cluster, stack, secrets.token_hex(8))
     roots: dict[str, Transcript | NoEvidence] = {}
@@ -49,7 +49,7 @@ def survey(
     answers = _answers(cluster, sessions, probe.own)
     for node, answer in PROGRESS_OF_PROCESS.arriving("survey: node", answers, len(cluster.nodes)):
         found[node] = probe.read(node, joined(answer, roots.get(node)))
-        heard(found[node])
+        on_answer(found[node])
     return {node.name: found[node.name] for node in cluster.nodes}
 
 
@@ -100,7 +100,7 @@ def _ask(node: str, sessions: Sessions, command: Command) -> Answer:
 
 
 def keep(found: Mapping[str, NodeAnswer], store: Store, settings: RunSettings) -> None:
-    """Write the survey's file. For all processes of the run the survey has ended with that."""
+    """Write the survey's file, which ends the survey for all processes of the run."""
     store.write_evidence(
         FILE,
         {

@@ -34,7 +34,7 @@ from railgauge.run.store import (
 from railgauge.run.survey import FILE as SURVEY
 from railgauge.verdict.closing import KINDS
 
-# The node addresses of earlier runs that this one carries on: a line for each run whose addresses
+# The node addresses of earlier runs that this one resumes: a line for each run whose addresses
 # differ from this one's.
 ELSEWHERE = "elsewhere.jsonl"
 
@@ -61,7 +61,7 @@ def addresses(run: str, cluster: Cluster) -> Addresses:
 
 
 def hostfile_sha256(cluster: Cluster) -> str:
-    """The SHA-256 of the cluster's hostfile without its secrets, which may be others later."""
+    """The SHA-256 of the cluster's hostfile without its secrets, which may change."""
     return sha256(MASK_OF_PROCESS.text(Path(cluster.source).read_text(encoding="utf-8")))
 
 
@@ -98,7 +98,7 @@ def refuse_other_machines(before: Earlier, found: Mapping[str, NodeAnswer]) -> N
 
 
 def begin(store: Store, started: Invocation) -> BinaryIO:
-    """Write down how the run was started, before anything else is done.
+    """Record how the run was started, before anything else is done.
 
     Returns the open file. ``--resume`` takes the run to be in progress while the file is open.
     """
@@ -136,7 +136,7 @@ def _log_addresses(store: Store, before: Earlier, cluster: Cluster) -> None:
 
 
 def keep_earlier(store: Store, before: Earlier) -> None:
-    """Keep of each earlier run what this one reads anew: it counts, whatever is read now."""
+    """Keep the files of each earlier run that this run reads anew: both readings count."""
     for run in before.runs:
         folder = store.folder / EARLIER / run.name
         own = (*run.glob("*"), *(run / TRANSCRIPTS).glob("*"))
@@ -148,7 +148,7 @@ def keep_earlier(store: Store, before: Earlier) -> None:
 
 
 def is_read_anew(name: str) -> bool:
-    """Whether a run that carries another one on reads what this file of it holds by itself."""
+    """Whether a run that resumes another one reads the contents of this file again itself."""
     return name in _READ_ANEW or bool(_READING.fullmatch(name))
 
 
@@ -166,7 +166,7 @@ class RecordedFiles(Protocol):
 
 
 def keep_recorded(store: Store, earlier: Mapping[str, RecordedFiles]) -> None:
-    """Keep the same in a replay, of what the recorded run has kept."""
+    """Keep the same files in a replay, from those that the recorded run has kept."""
     for run, files in earlier.items():
         for name in files.names():
             text = files.bytes(name).decode("utf-8", "replace")
@@ -174,7 +174,7 @@ def keep_recorded(store: Store, earlier: Mapping[str, RecordedFiles]) -> None:
 
 
 def _wrong(run: Path) -> Iterator[dict[str, Any]]:
-    """The records of what failed, or ran twice; those of runs before it come from these."""
+    """The run's own records of items that failed or ran twice, without those of runs before it."""
     path = run / record.FILE
     counts = Counter(line.get("id") for line in objects(path))
     for line in objects(path):
@@ -187,7 +187,7 @@ def _wrong(run: Path) -> Iterator[dict[str, Any]]:
 def taking_over(before: Earlier | None, store: Store, folder: str = "") -> EarlierResult:
     """Return the function that gives the runner a case's earlier result, and records its use.
 
-    What was measured, and is not taken over, is kept beside the run.
+    Measurements that are not taken over are kept in the folder ``earlier`` of the run.
     """
 
     def take(case: Case) -> CaseResult | None:

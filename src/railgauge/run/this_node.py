@@ -1,7 +1,7 @@
-"""Reads the machine that this process runs on as one node of a cluster, within a time.
+"""Surveys the machine that this process runs on as one node of a cluster, within a time limit.
 
-Importing what judges a node takes longer than its survey's first commands. So the survey is begun
-with few imports, and the rest is imported while it runs.
+Importing the code that judges a node takes longer than the first commands of its survey. So the
+survey is begun with few imports, and the rest is imported while it runs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SETTLES_S = 2.0
 def alone(cluster: Cluster, name: str) -> Cluster:
     """Return the cluster with this one node, which is reached without a connection.
 
-    Root need not become root: the node may have no sudo.
+    As root, ``become`` is left out: the node may have no sudo.
     """
     (node,) = (node for node in cluster.nodes if node.name == name)
     become = () if os.geteuid() == 0 else node.become
@@ -40,7 +40,7 @@ def alone(cluster: Cluster, name: str) -> Cluster:
 class BegunSurvey:
     """The survey of this machine while it runs; ``root`` is its part that only root can read.
 
-    What is not printed by ``until``, by the monotonic clock, is not known.
+    Output after ``until``, a time of the monotonic clock, does not count.
     """
 
     node: str
@@ -68,8 +68,8 @@ class BegunSurvey:
     def _ended(self, running: Running) -> Transcript:
         """Return what a command has printed until its end or until the time is over.
 
-        The kernel may not let a command end that waits for a device, and nobody is to wait for it:
-        the time limit on the node ends it when it can be ended.
+        A command that waits for a device cannot be killed, and must not delay this process: the
+        time limit on the node ends it as soon as the kernel allows.
         """
         running.line(_NO_LINE, max(0.0, self.until - time.monotonic()))
         if running.has_ended:

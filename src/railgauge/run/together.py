@@ -1,7 +1,7 @@
 """Makes one repeat of several cases at the same time: the rails of a pair.
 
-Their servers start first. When all of them are ready, all clients start. If a rail does not get so
-far, none is measured: without that load the others would show what one rail does by itself.
+Their servers start first. When all of them are ready, all clients start. If a rail cannot start,
+none is measured: without its load the others would show the speed of fewer rails.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from railgauge.core.errors import NoEvidence, ToolFailed
 from railgauge.core.model import Case
 from railgauge.run.control_host import MadeRun
 
-# Makes a repeat; what it gets waits for the other rails, and is called before the client starts.
+# Makes a repeat; it gets a function that waits for the other rails, to call before the client
+# starts.
 Make = Callable[[Callable[[], object]], MadeRun]
 
 

@@ -1,12 +1,12 @@
-"""Whether the folder of a run is as the run left it: one answer for all that read it again.
+"""Whether the folder of a run is as the run left it; every reader of an earlier run checks this.
 
-A run that has ended has a manifest of all its files. One that was killed has vouched for its
-evidence: the digest of a file was written to the disk after the file itself, under a temporary
-name, and before the file got its own name. So each file that a run vouches for is there, under one
-of the two names, at whatever moment the run was killed.
+A run that has ended has a manifest of all its files. A run that was killed has vouched for its
+evidence: a file was written under a temporary name, then its digest was written, and then the file
+got its own name. So at whatever moment the run was killed, each file that it vouches for exists
+under one of the two names.
 
-What neither shows: evidence and the ends of all chains that were cut off together, back to one
-moment. That is a run which was killed at that moment.
+One change is not detected: evidence and the ends of all chains, cut off together at one moment.
+That equals a run that was killed at that moment.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from railgauge.run.case_files import case_file
 from railgauge.run.store import EARLIER, MANIFEST, TRANSCRIPTS, VOUCHED, Store, objects
 from railgauge.verdict.decision import FILE as PLAN
 
-# Where evidence is; a file there that the run did not write is none of it.
+# The folders of evidence, which hold only files that the run wrote.
 _EVIDENCE = (TRANSCRIPTS, AGAIN, SOAK, EARLIER)
 _VERDICT = "verdict.json"
 _AS_LEFT = "restore it as the run left it, or start a new run"
@@ -42,7 +42,7 @@ class _Difference(NamedTuple):
 def refuse_changed(
     run: Path, among: Iterable[str] | None = None, besides: tuple[str, ...] = ()
 ) -> None:
-    """Raise ``BadInput``, naming the first file, if the run has not left its folder so.
+    """Raise ``BadInput``, naming the first file, if the folder is not as the run left it.
 
     ``among`` are the only files that are read; those of them that are missing do not count. Files
     whose names begin with one of ``besides`` are not read.
@@ -160,7 +160,7 @@ def _named(path: Path) -> Path:
 
 
 def _vouching(run: Path) -> list[str]:
-    """The files with digests: that of the run; early ones had one more for each round of a soak."""
+    """The files of digests: one for a run; early versions had one more for each round of a soak."""
     return sorted(path.relative_to(run).as_posix() for path in run.rglob(VOUCHED))
 
 
@@ -180,7 +180,7 @@ def _transcripts(run: Path) -> Iterator[Path]:
 
 
 def _without_evidence(run: Path, left: Collection[str]) -> Iterator[_Difference]:
-    """What the run has judged by evidence that is not there any more, or has not told."""
+    """Judgements whose evidence is missing, and records or lines that the run lacks."""
     measured = {line.get("id") for line in objects(run / record.MEASUREMENTS)}
     ended, used = set[str](), dict[str, None]()
     for item in objects(run / record.FILE):

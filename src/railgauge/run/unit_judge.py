@@ -1,6 +1,6 @@
 """Judges the units of a ladder by their evidence, and holds the gates that they close. Pure.
 
-The engine asks it while it measures, and the judgement of a soak's round asks it afterwards.
+The engine uses it while it measures, and the judgement of a soak's round uses it afterwards.
 
 Example: ``errors[a]`` fails, so that the bandwidth of ``a:b`` is blocked by it. A collective on
 ``a`` is blocked too, but may still be measured, to check its results.
@@ -16,7 +16,7 @@ from typing import Protocol
 from railgauge.config.thresholds import Measurement, Platform
 from railgauge.core.model import Case, Outcome
 from railgauge.core.question import READ, Question
-from railgauge.diagnosis import RunResults, diagnose
+from railgauge.diagnosis import OPEN, Cause, RunResults, diagnose, nodes_of
 from railgauge.diagnosis.model import WENT_WRONG
 from railgauge.judging import by_evidence
 from railgauge.judging.assessor import Assessor
@@ -28,15 +28,14 @@ from railgauge.planning.work_queue import Unit
 from railgauge.run import storage
 from railgauge.run.decided import Decision
 from railgauge.run.ladder import LadderRow
-from railgauge.run.opened_gates import still_blocking
 
 _PAIR = 2
-# A node that fails with more than four partners is the likeliest suspect, and what the diagnosis
-# would have to read grows with each of them.
+# A node that fails with more than four partners is the likeliest suspect, and each more partner
+# would cost the diagnosis more evidence to read.
 _MOST = 1 + 4
 
 Decided = Mapping[Case, Decision]
-"""What is decided of each case of a unit; nothing of a node's facts, which are not measured."""
+"""The decision about each case of a unit; empty for a node's facts, which are not measured."""
 
 
 JudgedRow = tuple[LadderRow, ItemRecord]
@@ -68,11 +67,12 @@ class Units(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """By what units are judged.
+    """What units are judged by.
 
     ``most_wrong`` is the number of failed items at which the run stops; 0 for no such number.
-    ``findings`` makes what the diagnosis reads of records; without it no diagnosis opens a gate.
-    ``for_items``: the assessor keeps its answers for the items, so all of them are judged.
+    ``findings`` makes the diagnosis's input from records; without it no diagnosis opens a gate.
+    ``for_items`` is the assessor that keeps its answers for the items of this process; ``None`` if
+    these do not ask, so that units are judged only as far as gates need it.
     """
 
     platform: Platform
@@ -80,7 +80,12 @@ class Judging:
     no_gates: bool = False
     most_wrong: int = 0
     findings: Callable[[Mapping[str, ItemRecord]], RunResults] | None = None
-    for_items: bool = False
+    for_items: Assessor | None = None
+
+    @property
+    def of_units(self) -> Assessor:
+        """The assessor by which units are judged when they were measured."""
+        return self.for_items or self.assessor
 
 
 class UnitJudge:
@@ -134,7 +139,7 @@ class UnitJudge:
     def _around(
         self, blockers: Sequence[str], known: Callable[[Case], Decision | None]
     ) -> Iterator[ItemRecord]:
-        """The facts of the nodes of the failed pairs, and what was measured like these pairs."""
+        """The facts of the nodes of the failed pairs, and the measurements of the same kinds."""
         nodes = {node for one in blockers for node in self._pairs[one].nodes}
         kinds = {"", *(self._pairs[one].subject for one in blockers)}
         for each in self._work.units:
@@ -151,11 +156,14 @@ class UnitJudge:
 
     def judged(self, row: LadderRow, decision: Decision) -> ItemRecord:
         """The item of a row, by its evidence; behind its gate only its results are judged."""
+        return self._judged(row, decision, self._judging.assessor)
+
+    def _judged(self, row: LadderRow, decision: Decision, assessor: Assessor) -> ItemRecord:
         item = row.item
         if decision.blockers:
             checked = row.case if decision.measured else None
             item = by_evidence.blocked(item, decision.blockers, checked)
-        return by_evidence.judged(item, self._judging.assessor)
+        return by_evidence.judged(item, assessor)
 
     def records(self, unit: Unit, decided: Decided) -> Iterator[JudgedRow]:
         """Judge the items of a unit."""
@@ -164,7 +172,7 @@ class UnitJudge:
             if decision.broken:
                 continue
             with _of_one_case():
-                yield row, self.judged(row, decision)
+                yield row, self._judged(row, decision, self._judging.of_units)
 
     def note(self, row: LadderRow, record: ItemRecord) -> None:
         """Let the gates above know how an item has ended."""
@@ -181,7 +189,7 @@ class UnitJudge:
             if not (decided[case].measured and checks_results(self._measurement(case).tool)):
                 continue
             with _of_one_case():
-                for one in self._judging.assessor.answer(Question(READ, case)).judgements:
+                for one in self._judging.of_units.answer(Question(READ, case)).judgements:
                     if one.metric == CORRUPTION and one.outcome is Outcome.FAILED:
                         return f"data corruption: {one.reason}"
         return ""
@@ -192,7 +200,7 @@ class UnitJudge:
 
 @contextmanager
 def _of_one_case() -> Iterator[None]:
-    """An error of the suite in the block: the test of the item will raise it as well."""
+    """Drop an error of the suite in the block: the test of the item will raise it as well."""
     try:
         yield
     except Exception as error:
@@ -201,5 +209,25 @@ def _of_one_case() -> Iterator[None]:
 
 
 def is_of_one_case(error: BaseException) -> bool:
-    """Whether an error may be one of this case alone, and not a lack of this machine."""
+    """Whether an error may concern this case alone, and is not a lack of resources."""
     return isinstance(error, Exception) and not storage.is_lack(error)
+
+
+def still_blocking(node: str, blockers: Sequence[str], causes: Iterable[Cause]) -> tuple[str, ...]:
+    """The blockers of ``node`` without those whose decided causes all lie on other nodes.
+
+    A pair that failed closes the gates of both nodes, unless one of them did well with another
+    partner (``judging.suspicion``). The diagnosis knows more, because it compares all values of the
+    nodes.
+
+    Example: ``a`` was measured only with ``b`` and ``c``, over ``mlx5_0``, and both pairs are slow.
+    The pairs of ``b`` and ``c`` with other nodes show ``slow-nic`` at both of them, so ``a`` is not
+    to blame.
+    """
+    elsewhere, here = set[str](), set[str]()
+    for cause in causes:
+        nodes, shown = nodes_of(cause.where.node), {*cause.evidence, *cause.explains}
+        is_elsewhere = nodes and node not in nodes and not cause.where.peer
+        decided = cause.confidence != OPEN
+        (elsewhere if is_elsewhere and decided else here).update(shown)
+    return tuple(one for one in blockers if one in here or one not in elsewhere)

@@ -47,7 +47,7 @@ def pytest_load_initial_conftests(
 ) -> Iterator[None]:
     """Make this session an empty one if its configuration is not that of the site.
 
-    Raises ``UsageError`` if there is no site, and so nobody knows ``--hostfile``, and if the site's
+    Raises ``UsageError`` without a site, because ``--hostfile`` is then unknown, and if the site's
     ``conftest.py`` or a plugin fails: pytest may end with 1 then, the code of a rejected cluster.
     """
     invoked = early_config.invocation_params
@@ -61,7 +61,7 @@ def pytest_load_initial_conftests(
         yield
     except (Exception, SystemExit) as error:
         failed = installed.failed_import(error)
-        if isinstance(error, _TOLD_BY_PYTEST if failed is None else pytest.UsageError):
+        if isinstance(error, _REPORTED_BY_PYTEST if failed is None else pytest.UsageError):
             raise
         if found(everywhere, invoked.dir) is None:
             raise
@@ -71,15 +71,15 @@ def pytest_load_initial_conftests(
         raise pytest.UsageError(_NO_SITE.format(here=invoked.dir))
 
 
-_TOLD_BY_PYTEST = (pytest.UsageError, ConftestImportFailure)  # in one line, and exit code 4
+_REPORTED_BY_PYTEST = (pytest.UsageError, ConftestImportFailure)  # in one line, and exit code 4
 
 
 def _of_a_plugin(error: BaseException) -> str:
     """The line about an error of a plugin, such as one that has an option of this suite too."""
     last = traceback.extract_tb(error.__traceback__)[-1]
-    said = " ".join(str(error).split())
+    message = " ".join(str(error).split())
     return (
-        f"a plugin or a conftest.py has failed: {type(error).__name__}: {said}"
+        f"a plugin or a conftest.py has failed: {type(error).__name__}: {message}"
         f" ({Path(last.filename).name}:{last.lineno}); switch that plugin off: -p no:NAME"
     )
 

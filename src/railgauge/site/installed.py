@@ -1,6 +1,6 @@
-"""What is installed: are the packages that railgauge needs there, in versions that it works with?
+"""Checks that the packages that railgauge needs are installed, in versions that it works with.
 
-A package that is missing, too old or broken is no answer about a cluster: without this module
+A missing, old or broken package says nothing about a cluster: without this module
 Python would end a run with 1, the exit code of a rejected cluster.
 """
 
@@ -17,12 +17,12 @@ _REMEDY = "set up the environment again (make accept), or install railgauge agai
 
 def told(error: BaseException) -> str:
     """One line about an import that failed: the packages that are not as needed, else the error."""
-    said = " ".join(str(error).split())
+    message = " ".join(str(error).split())
     if not isinstance(error, ImportError):
         at = traceback.extract_tb(error.__traceback__)[-1]
-        said = f"{type(error).__name__}: {said} ({Path(at.filename).name}:{at.lineno})"
-    said = said or type(error).__name__
-    return f"{'; '.join(complaints()) or f'an import failed: {said}'}; {_REMEDY}"
+        message = f"{type(error).__name__}: {message} ({Path(at.filename).name}:{at.lineno})"
+    message = message or type(error).__name__
+    return f"{'; '.join(complaints()) or f'an import failed: {message}'}; {_REMEDY}"
 
 
 def refuse_unusable() -> None:

@@ -161,7 +161,7 @@ def _gpus(
 
 
 def _first(raw: Raw, name: str) -> str | None:
-    return next((raw[place] for place in _PLACES[name] if read.said(raw.get(place))), None)
+    return next((raw[place] for place in _PLACES[name] if read.value(raw.get(place))), None)
 
 
 def _gpu(index: int, raw: Raw, card: Mapping[str, str], link: Xgmi | None) -> GpuFacts:
@@ -176,7 +176,7 @@ def _gpu(index: int, raw: Raw, card: Mapping[str, str], link: Xgmi | None) -> Gp
         bus_id=read.bus_id(text("bus_id")),
         memory_mib=_memory_mib(_first(raw, "memory_mib"), card.get("memory")),
         numa_node=read.whole(text("numa_node")),
-        vbios=read.said(_first(raw, "vbios")),
+        vbios=read.value(_first(raw, "vbios")),
         power_limit_w=read.number(text("power_limit_w")),
         clock_max_mhz=read.whole(text("clock_max_mhz")),
         ecc_enabled=read.switch(text("ecc_enabled")),
@@ -204,7 +204,7 @@ def _identities(
     found: dict[int, GpuIdentity] = {}
     for gpu in gpus:
         raw, card = raws.get(gpu.index, {}), cards.get(gpu.bus_id, {})
-        module = read.said(raw.get("asic/oam_id"))
+        module = read.value(raw.get("asic/oam_id"))
         found[gpu.index] = GpuIdentity(
             raw.get("board/product_serial", ""),
             (raw.get("asic/asic_serial") or card.get("unique_id", "")).lower(),
@@ -239,7 +239,7 @@ def _topology(gpus: tuple[GpuFacts, ...], rocm: RocmLog) -> dict[str, dict[str, 
 
 
 def _driver(raws: Mapping[int, Raw], rocm: RocmLog) -> str | None:
-    found = (read.said(raw.get("driver/version")) for raw in raws.values())
+    found = (read.value(raw.get("driver/version")) for raw in raws.values())
     return rocm.driver or next((version for version in found if version), None)
 
 

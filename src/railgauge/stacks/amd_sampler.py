@@ -1,6 +1,6 @@
 """How amd-smi samples GPUs: ``amd-smi monitor`` in its loop mode.
 
-It tells for each cause of throttling the share of time since the last sample (AMD SMI, GPU
+It prints for each cause of throttling the share of time since the last sample (AMD SMI, GPU
 violations, rocm.docs.amd.com/projects/amdsmi), on MI300 and later GPUs, since ROCm 6.3. A GPU that
 is partitioned has a row for each partition; the first one has the values of the whole GPU.
 """
@@ -28,19 +28,19 @@ def _arguments(interval_ms: int) -> tuple[str, ...]:
 
 
 def _reasons(row: SampleCells) -> frozenset[str] | None:
-    """The reasons for which the GPU was throttled; ``None`` if it does not tell any of them."""
-    told = {
+    """The reasons for which the GPU was throttled; ``None`` if the GPU does not report them."""
+    shares = {
         name: cell
         for column, name in _VIOLATIONS.items()
         if (cell := row.get(column, "N/A")).upper() != "N/A"
     }
-    for cell in told.values():
+    for cell in shares.values():
         if not _PER_CENT.fullmatch(cell):
             raise TelemetryUnread(f"{cell[:40]!r} is no share of time in %")
-    found = {name for name, cell in told.items() if float(cell.rstrip(" %")) > 0}
+    found = {name for name, cell in shares.items() if float(cell.rstrip(" %")) > 0}
     if row.get("tviol_active", "").lower() == "true":
         found.add(_VIOLATIONS["tviol"])
-    return frozenset(found) if {"socket-thermal", "processor-hot"} <= told.keys() else None
+    return frozenset(found) if {"socket-thermal", "processor-hot"} <= shares.keys() else None
 
 
 SAMPLER = Sampler(

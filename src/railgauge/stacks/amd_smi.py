@@ -115,7 +115,7 @@ def _count_entry(gpu: dict[str, str], path: str) -> None:
 def parse_versions(text: str) -> dict[str, str]:
     """Return the versions of ``amd-smi``, ``rocm``, ``amdgpu`` and ``vbios`` that are printed."""
     found = {name: pattern.search(text) for name, pattern in _VERSIONS.items()}
-    return {name: match[1] for name, match in found.items() if match and read.said(match[1])}
+    return {name: match[1] for name, match in found.items() if match and read.value(match[1])}
 
 
 def bad_pages(raw: Raw, kind: str) -> int | None:

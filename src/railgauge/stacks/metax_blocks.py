@@ -45,7 +45,7 @@ def values(lines: Iterable[str]) -> dict[str, str]:
 
 
 def parse_blocks(text: str) -> Mapping[int, Mapping[str, str]]:
-    """Return the values of each GPU by its number; a GPU with two blocks has none, which is odd."""
+    """Return the values of each GPU by its number; a GPU with two blocks has none."""
     found: dict[int, list[str]] = {}
     doubled: set[int] = set()
     lines: list[str] = []

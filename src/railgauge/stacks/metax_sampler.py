@@ -1,8 +1,9 @@
 """How mx-smi samples GPUs.
 
-Its loop mode prints temperatures, power and utilisation as CSV. The clock and the reasons for which
-it is lowered stand only in listings of one block for each GPU (2.2.12); no output of theirs in a
-loop is public, so that the node runs the tool again and again, and makes one line of each block.
+Its loop mode prints temperatures, power and utilisation as CSV. Only its listings, with one block
+for each GPU, have the clock and the reasons for which it is lowered (2.2.12). No output of a
+listing in loop mode is public, so the node runs the tool repeatedly, and makes one line of each
+block.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ _NAMES: Mapping[str, str] = {
 _NO_THROTTLING = ("Idle", "Applications Limit", "Low Usage", "Dynamic")
 _STATES = ("Active", "Not Active")
 
-# A tool that prints no block has failed: what it said last is passed on, and the sampler ends.
+# A tool that prints no block has failed: its last line is passed on, and the sampler ends.
 _JOINED = r"""{ gsub(/[ \t\r,]+/, " "); sub(/^ /, ""); sub(/ $/, "") }
 /^GPU#[0-9]/ { if (row != "") print row; row = $0; next }
 $0 == "" || $0 == "End of Log" { next }
 row != "" { row = row "," $0; next }
-{ said = $0 }
-END { if (row == "") { print said; exit 1 }; print row }"""
+{ last = $0 }
+END { if (row == "") { print last; exit 1 }; print row }"""
 
 
 def _cells(line: str) -> SampleCells | None:
@@ -49,13 +50,13 @@ def _cells(line: str) -> SampleCells | None:
 
 def _reasons(row: SampleCells) -> frozenset[str] | None:
     """The reasons for which the clock is lowered; ``None`` unless the row has all known ones."""
-    told = {k.removeprefix(_REASONS): v for k, v in row.items() if k.startswith(_REASONS)}
-    for name, state in told.items():
+    states = {k.removeprefix(_REASONS): v for k, v in row.items() if k.startswith(_REASONS)}
+    for name, state in states.items():
         if state not in _STATES:
             raise TelemetryUnread(f"{name[:40]!r} is {state[:40]!r}, neither active nor not")
-    if not _NAMES.keys() <= told.keys():
+    if not _NAMES.keys() <= states.keys():
         return None
-    active = (name for name, state in told.items() if state == "Active")
+    active = (name for name, state in states.items() if state == "Active")
     return frozenset(_NAMES.get(name, name) for name in active if name not in _NO_THROTTLING)
 
 

@@ -103,7 +103,7 @@ class Nvidia:
         raws, problem = _merged(query, log)
         gpus = _gpus(raws, distances, _nvlink(sections).links)
         processes = _processes(section(sections, "nvidia-smi-apps"), log, gpus)
-        driver = read.said(query.driver) or read.said(log.driver)
+        driver = read.value(query.driver) or read.value(log.driver)
         software, unknown = versions(_software(log, sections))
         missing = {
             "gpus": problem,
@@ -164,7 +164,7 @@ def _merged(query: SmiLog, log: SmiLog) -> tuple[tuple[Raw, ...], str]:
 
 
 def _values(raw: Raw) -> Raw:
-    return {name: text for name, text in raw.items() if read.said(text) is not None}
+    return {name: text for name, text in raw.items() if read.value(text) is not None}
 
 
 def _gpus(
@@ -185,7 +185,7 @@ def _gpu(index: int, raw: Raw, topology: GpuTopology, links: Mapping[int, Links]
         memory_mib=read.whole(raw.get("memory.total")),
         numa_node=topology.numa_nodes.get(f"gpu{index}"),
         persistence_mode=read.switch(raw.get("persistence_mode")),
-        vbios=read.said(raw.get("vbios_version")),
+        vbios=read.value(raw.get("vbios_version")),
         power_limit_w=read.number(raw.get("power.limit")),
         power_default_w=read.number(raw.get("power.default_limit")),
         clock_max_mhz=read.whole(raw.get("clocks.max.sm")),
@@ -216,7 +216,7 @@ def _device_id(text: str) -> str | None:
 
 
 def _identity(raw: Raw) -> GpuIdentity:
-    module = read.said(raw.get("module"))
+    module = read.value(raw.get("module"))
     return GpuIdentity(
         raw.get("serial", ""),
         raw.get("uuid", ""),
@@ -227,7 +227,7 @@ def _identity(raw: Raw) -> GpuIdentity:
 
 def _fabric(raw: Raw) -> str | None:
     """Return state and status; drivers before 535 show only the state."""
-    words = (read.said(raw.get(name)) for name in ("fabric", "fabric.status"))
+    words = (read.value(raw.get(name)) for name in ("fabric", "fabric.status"))
     return ", ".join(word for word in words if word) or None
 
 
@@ -259,7 +259,7 @@ def _software(log: SmiLog, sections: Mapping[str, Section]) -> dict[str, Version
     manager = section(sections, "nvidia-fabricmanager")
     version = None if manager.failure else _MANAGER.search(manager.text[:_LONGEST])
     return {
-        "runtime": (read.said(log.cuda), _silent("CUDA version", log)),
+        "runtime": (read.value(log.cuda), _silent("CUDA version", log)),
         "kernel_module": _kind_of_module(section(sections, "nvidia-module")),
         "collective_library": library_version(section(sections, "nvidia-nccl"), "libnccl"),
         "fabric_manager": (
@@ -319,7 +319,7 @@ def _why(name: str, raws: tuple[Raw, ...], query: SmiLog, log: SmiLog) -> str:
     if source is None:
         return "nvidia-smi: has no such value"
     printed = (raw[source] for raw in raws if source in raw)
-    malformed = next((text for text in printed if read.said(text) is None), None)
+    malformed = next((text for text in printed if read.value(text) is None), None)
     if malformed is not None:
         return f"nvidia-smi: {source} reads {malformed!r}"
     return log.problem or query.problem or f"nvidia-smi: shows no {source}"

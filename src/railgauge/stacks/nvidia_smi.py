@@ -271,9 +271,9 @@ def _raw(gpu: _Gpu) -> dict[str, str]:
 
 
 def _slowed(gpu: _Gpu) -> dict[str, str]:
-    told = {m[1]: gpu.values[m[0]] for m in map(_SLOWDOWN.fullmatch, gpu.values) if m}
-    active = sorted({name.replace("_", " ") for name, said in told.items() if said == "Active"})
-    return {SLOWED: ", ".join(active)} if told else {}
+    states = {m[1]: gpu.values[m[0]] for m in map(_SLOWDOWN.fullmatch, gpu.values) if m}
+    active = sorted({name.replace("_", " ") for name, state in states.items() if state == "Active"})
+    return {SLOWED: ", ".join(active)} if states else {}
 
 
 def _sums(gpu: _Gpu) -> dict[str, str]:

@@ -8,7 +8,7 @@ All options print the same heading for each GPU, and one line or more for each l
              Link 0: Replay Errors: 0                              -e
              Link 0: Remote Device 00000000:07:00.0: Link 28       -R
 
-A line of a link that is none of these makes the output unreadable: it is no link that is down.
+Any other line about a link makes the output unreadable: it must not count as a link that is down.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _LONGEST = 200
 _GENERATIONS_GTS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 
 
-def said(text: str | None) -> str | None:
+def value(text: str | None) -> str | None:
     """Return the text itself; ``None`` if it means that there is no value."""
     text = (text or "")[:_LONGEST].strip()
     return None if _NO_VALUE.fullmatch(text) else text
@@ -39,8 +39,8 @@ def number(text: str | None) -> float | None:
 
 def whole(text: str | None) -> int | None:
     """Return 143771 for ``143771 MiB``; ``None`` for a number with a fraction."""
-    value = number(text)
-    return int(value) if value is not None and value.is_integer() else None
+    found = number(text)
+    return int(found) if found is not None and found.is_integer() else None
 
 
 def switch(text: str | None) -> bool | None:
@@ -69,9 +69,9 @@ def bus_id(text: str | None) -> str | None:
 
 def mib(text: str | None) -> int | None:
     """Return a size in MiB. ``B`` and ``GB`` are converted; ``MB`` of AMD's tools means 2^20."""
-    value = number(text)
+    found = number(text)
     unit = _NUMBER.fullmatch((text or "").strip())
-    if value is None or unit is None:
+    if found is None or unit is None:
         return None
     factor = {"B": 2.0**-20, "KB": 2.0**-10, "KiB": 2.0**-10, "GB": 1024.0, "GiB": 1024.0}
-    return int(value * factor.get(unit[2], 1.0))
+    return int(found * factor.get(unit[2], 1.0))

@@ -50,7 +50,7 @@ class RocmLog:
 def parse_json(text: str) -> RocmLog:
     """Parse the JSON, which may follow a blank line or warnings.
 
-    JSON that is cut off is a problem, and never gives a part of the cards.
+    JSON that is cut off is a problem, and never yields some of the cards.
     """
     start = re.search(r"^\{", text, re.MULTILINE)
     try:
@@ -65,7 +65,7 @@ def parse_json(text: str) -> RocmLog:
     links = {(int(m[1]), int(m[2])): system[m[0]] for m in map(_LINK.fullmatch, system) if m}
     return RocmLog(
         cards,
-        read.said(system.get("driver version")),
+        read.value(system.get("driver version")),
         tuple(
             _process(m, system[m[0]])
             for m in map(_PID.fullmatch, system)
@@ -82,7 +82,7 @@ def _plain(item: Mapping[str, object]) -> dict[str, str]:
 
 def _named(card: Mapping[str, str]) -> Raw:
     found = {
-        name: next((card[key] for key in keys if read.said(card.get(key))), None)
+        name: next((card[key] for key in keys if read.value(card.get(key))), None)
         for name, keys in _KEYS.items()
     }
     return {name: text for name, text in found.items() if text is not None}

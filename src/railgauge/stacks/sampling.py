@@ -7,8 +7,8 @@ line, because not every tool prints a time, and a node's date may be wrong::
     8211.87,index, clocks.current.sm [MHz], temperature.gpu
     8211.87,0, 1980, 61
 
-The first line is the node's own: when the sampler was started, and the id of the node's boot, by
-which the samples of two nodes cannot be mistaken for each other.
+The node writes the first line itself: when the sampler was started, and the id of the node's boot,
+so that the samples of two nodes cannot be confused.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ UNITS = {CLOCK: "MHz", HEAT: "C", MEMORY_HEAT: "C", POWER: "W", CAP: "W", LOAD: 
 _NUMBER = re.compile(r"(\d{1,7}(?:\.\d{1,6})?)(?: ?(MHz|C|°C|W|%))?")
 _LINE = re.compile(r"(\d{1,10}\.\d{2}),(.*)")
 _START = re.compile(r"telemetry,([0-9a-f-]{36})")
-_MOST_SAID = 120
+_LONGEST_SHOWN = 120
 _MS_PER_S = 1000
 
 # The first argument is the host's root; the others are the tool.
@@ -71,10 +71,10 @@ class Sampler:
     ``None`` if it does not say; ``known_reasons`` are those that a platform file may name, and
     ``reason_columns`` where they are read. ``is_read`` is false for a row to be skipped.
 
-    A tool that prints blocks of lines, once, is run again and again: ``joined`` is the awk program
-    by which the node makes one line of each block, and ends with an error if there is none.
-    ``cells`` gives the cells of such a line by name, ``None`` for a line that is no block.
-    ``needs`` is the release of the tool that knows these arguments, if an older one is in use.
+    A tool that prints blocks of lines once is run repeatedly: ``joined`` is the awk program that
+    makes one line of each block on the node, and ends with an error if there is none. ``cells``
+    gives the cells of such a line by name, ``None`` for a line that is no block. ``needs`` is the
+    release of the tool that knows these arguments, if an older one is in use.
     """
 
     program: str
@@ -125,7 +125,7 @@ def sampling_argv(rootfs: str, program: str, sampler: Sampler, interval_ms: int)
 
 
 def first_that_shows(needs: Set[str], samplers: Sequence[Sampler]) -> Sampler | None:
-    """The first way to sample that shows all that is needed; they stand from cheap to costly."""
+    """The first sampler that shows all that is needed; samplers are listed from cheap to costly."""
     return next((one for one in samplers if needs <= one.shows), None)
 
 
@@ -152,8 +152,8 @@ def parse_samples(text: str, sampler: Sampler) -> Samples:
             raise TelemetryUnread(f"{what} at {_shown(line)}")
     found = tuple(_samples(lines[1:], sampler))
     if not found:
-        said = f", but {_shown(lines[-1][1])}" if lines[1:] else ""
-        raise TelemetryUnread(f"{sampler.program} printed no sample{said}")
+        other = f", but {_shown(lines[-1][1])}" if lines[1:] else ""
+        raise TelemetryUnread(f"{sampler.program} printed no sample{other}")
     return Samples(start[1], began_s, found)
 
 
@@ -190,7 +190,7 @@ def _stamped(line: str) -> tuple[float, str]:
 
 
 class _Row(NamedTuple):
-    """What a line tells of one GPU."""
+    """The values that a line has for one GPU."""
 
     gpu: int
     values: Mapping[str, float]
@@ -201,7 +201,7 @@ _Heading = tuple[str, ...]
 
 
 def _samples(lines: Sequence[tuple[float, str]], sampler: Sampler) -> Iterator[GpuSample]:
-    """The samples. Line 0 of joined blocks says that they are ones."""
+    """The samples. Of joined blocks the first line is skipped: it only announces them."""
     heading: _Heading = ()
     for at_s, line in lines[1:] if sampler.cells else lines:
         found = _of_block(sampler, line) if sampler.cells else _of_line(sampler, heading, line)
@@ -287,7 +287,7 @@ _NO_VALUE = re.compile(r"\[?(?:N/A|Not Supported|Unknown Error|GPU is lost|-)\]?
 
 
 def _value(what: str, text: str, line: str) -> float | None:
-    """The number; ``None`` for a text that says that there is none, which is not zero."""
+    """The number; ``None`` for a text that means "no value", which is not zero."""
     try:
         return _number(UNITS[what], text)
     except ValueError:
@@ -307,4 +307,4 @@ def _number(unit: str, text: str) -> float | None:
 
 
 def _shown(line: str) -> str:
-    return repr(line[:_MOST_SAID])
+    return repr(line[:_LONGEST_SHOWN])

@@ -113,7 +113,7 @@ class SmiTable:
     @property
     def failed(self) -> Iterator[str]:
         for number, gpu in enumerate(self.gpus):
-            bad = [f"{name} reads {said}" for name, said in gpu.items() if _FAILED.search(said)]
+            bad = [f"{name} reads {cell}" for name, cell in gpu.items() if _FAILED.search(cell)]
             if bad:
                 yield f"GPU {gpu.get('gpu', number)}: {', '.join(bad)}"
 
@@ -143,7 +143,7 @@ def parse_table(text: str) -> SmiTable:
 
 
 def _wrong_heading(heading: _Cells, columns: Sequence[Sequence[_Columns]]) -> str:
-    """Return why nothing can be said of what stands below a heading."""
+    """Return why the cells below a heading cannot be read; empty if they can."""
     unknown = next((cell for line in heading for cell in line if _left_over(cell)), "")
     if unknown:
         return f"the heading {' '.join(unknown.split())!r} is of no known release"

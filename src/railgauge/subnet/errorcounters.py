@@ -17,7 +17,7 @@ _HEAD = re.compile(r'(?:^|\s)Errors for (?:(0x[0-9a-f]{1,16}) )?"([^"]{0,200})"'
 _PORT = re.compile(r"\s*GUID (0x[0-9a-f]{1,16}) port (\d{1,4}):")
 _ALL_PORTS = re.compile(r"\s*GUID 0x[0-9a-f]{1,16} port ALL:")
 _PART_OF_SCAN = re.compile(r"Errors for|^\s*GUID 0x|\[\w{1,60} ==| == \d{1,20}|^\s*\[")
-# Above the first node other text may stand.
+# Above the first node, other text is allowed.
 _PART_ABOVE = re.compile(r"^\s*GUID 0x|\[\w{1,60} ==| == \d{1,20}\]")
 _COUNTER = re.compile(r"\[(\w{1,60}) == (\d{1,20})(?: \([^)]{0,40}\))?\]")
 _SUMMARY = re.compile(r"## Summary: (\d{1,9}) nodes checked, \d{1,9} bad nodes found")
@@ -62,7 +62,7 @@ class ErrorScan:
 
     ``by_end`` has the counters by port: the GUID of a switch, or the description of a channel
     adapter, and the port's number. ``summaries`` counts the scans in the text. ``part`` is a line
-    that is what is left of one in which another text stands.
+    of which other output has overwritten a part.
     """
 
     ports: tuple[PortErrors, ...]
@@ -113,7 +113,7 @@ def ports_of_perfquery(text: str) -> list[str]:
 
 
 def part_of_perfquery(text: str) -> str:
-    """Return a line that is what is left of a counter or a heading; empty if there is none.
+    """Return a line that is only a part of a counter or a heading; empty if there is none.
 
     The values of all counters begin in one column.
     """

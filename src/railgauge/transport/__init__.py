@@ -14,7 +14,7 @@ from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Command, Node, Transcript
 
 InVain = Callable[[], bool]
-"""Whether a command waits for something that is not going to happen; it is then stopped."""
+"""Whether a command waits in vain, for something that will not happen; it is then stopped."""
 
 
 def never() -> bool:
@@ -106,7 +106,7 @@ class Session(Protocol):
 
 
 Tell = Callable[[str], None]
-"""Says one line to the person who runs the suite."""
+"""Prints one line for the person who runs the suite."""
 
 Answer = tuple[str, Transcript | NoEvidence]
 """The name of a node, and its transcript or the reason why there is none."""

@@ -1,6 +1,6 @@
 """Whether the user's ssh-agent answers: paramiko asks it for its keys, and waits without end.
 
-One that is forwarded from a machine that sleeps takes the question and never answers.
+A forwarded agent of a machine that sleeps takes the request and never answers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _REQUEST_IDENTITIES = b"\0\0\0\1\x0b"
 
 
 def hangs() -> bool:
-    """Whether there is an agent that takes a question and does not answer it in time."""
+    """Whether there is an agent that takes a request and does not answer it in time."""
     path = os.environ.get("SSH_AUTH_SOCK")
     if not path:
         return False

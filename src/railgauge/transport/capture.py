@@ -103,7 +103,7 @@ class Markers:
 
 
 class _Reader:
-    """What only the thread that reads keeps: it is gone as soon as that thread is."""
+    """An object that only the reading thread holds, so that it disappears with that thread."""
 
 
 class Capture:
@@ -116,7 +116,7 @@ class Capture:
         self.in_use = False
         self.overflow = False
         self.setup_at: int | None = None  # the line of setup that has begun; 0 after the last
-        self.refused: int | None = None  # with which code the program that becomes root ended
+        self.refused: int | None = None  # the exit code of the program that becomes root
         self.exit_code: int | None = None  # known as soon as the command has ended
         self.over_at = 0.0
         self.ended = False  # the output has ended too
@@ -128,12 +128,12 @@ class Capture:
         self._stdout = bytearray()
         self._stderr = bytearray()
         self._reader: Callable[[], _Reader | None] = _Reader  # nobody reads before ``follow``
-        # What came before is of start-up files: the login shell's, or those of the bash of setup.
+        # Earlier output is of start-up files: the login shell's, or those of the bash of setup.
         self._begun = False
         self._after_setup = after_setup
         self._lines = 0  # complete ones
         lock = threading.Lock()
-        self._told = threading.Condition(lock)  # a marker or the first line arrived, or the end
+        self._changed = threading.Condition(lock)  # a marker or the first line arrived, or the end
         # Most threads wait only for the end. Their own condition wakes them once, not per marker.
         self._done = threading.Condition(lock)
 
@@ -154,7 +154,7 @@ class Capture:
 
     def wait_until(self, happened: Callable[[], bool], time_limit_s: float) -> bool:
         """Wait until ``happened()`` is true; return false if it is not within the time limit."""
-        return self._wait(self._told, happened, time_limit_s)
+        return self._wait(self._changed, happened, time_limit_s)
 
     def wait_done(self, time_limit_s: float) -> bool:
         """Wait until the output has ended or is too large; return false at the time limit."""
@@ -163,13 +163,13 @@ class Capture:
     def _wait(
         self, on: threading.Condition, happened: Callable[[], bool], time_limit_s: float
     ) -> bool:
-        """Wait on a condition; without memory the thread that reads may die without a word."""
+        """Wait on a condition; without memory the reading thread may die without reporting it."""
         deadline = time.monotonic() + max(time_limit_s, 0.0)
         with on:
             while not on.wait_for(happened, min(max(deadline - time.monotonic(), 0.0), _LOOK_S)):
                 if self._reader() is None and not self.ended:
                     self.broken, self.ended = MemoryError(), True
-                    self._told.notify_all()
+                    self._changed.notify_all()
                     self._done.notify_all()
                 if time.monotonic() >= deadline:
                     return happened()
@@ -177,7 +177,7 @@ class Capture:
 
     def text(self) -> tuple[str, str]:
         """Return stdout and stderr so far; bytes that are not UTF-8 become U+FFFD."""
-        with self._told:
+        with self._changed:
             return self._stdout.decode(errors="replace"), self._stderr.decode(errors="replace")
 
     @property
@@ -188,8 +188,8 @@ class Capture:
     def line(self, number: int, time_limit_s: float) -> str | None:
         """Wait for line ``number`` of stdout; ``None`` if it does not arrive within the time limit.
 
-        The end of the output ends a line too. What was printed before a refusal, or before a setup
-        that failed, is no such line.
+        The end of the output ends a line too. Output from before a refusal, or before a failed
+        setup, does not count.
         """
         self.wait_until(lambda: self._lines > number or self.ended, time_limit_s)
         is_refused = self.refused is not None or (self.pid is not None and not self._begun)
@@ -210,7 +210,7 @@ class Capture:
             self._end(exit_code)
 
     def take_stdout(self, chunk: bytes) -> None:
-        with self._told:
+        with self._changed:
             for piece in self._markers.split(chunk):
                 if isinstance(piece, str):
                     self._note(piece)
@@ -219,7 +219,7 @@ class Capture:
                     self._count_lines(piece)
 
     def take_stderr(self, chunk: bytes) -> None:
-        with self._told:
+        with self._changed:
             for piece in self._stderr_markers.split(chunk):
                 if isinstance(piece, str):
                     self._drop(self._stderr)  # setup begins, or the command
@@ -227,7 +227,7 @@ class Capture:
                     self._keep(self._stderr, piece)
 
     def _end(self, exit_code: int | None) -> None:
-        with self._told:
+        with self._changed:
             try:
                 self._keep(self._stdout, self._markers.rest())
                 self._keep(self._stderr, self._stderr_markers.rest())
@@ -236,13 +236,13 @@ class Capture:
             if self.exit_code is None:
                 self.exit_code, self.over_at = exit_code, time.monotonic()
             self.ended = True
-            self._told.notify_all()
+            self._changed.notify_all()
             self._done.notify_all()
 
     def _count_lines(self, piece: bytes) -> None:
         if self._begun and (lines := piece.count(b"\n")):
             self._lines += lines
-            self._told.notify_all()
+            self._changed.notify_all()
 
     def _note(self, word: str) -> None:
         name, _, value = word.partition(" ")
@@ -262,7 +262,7 @@ class Capture:
                 self._begin()
         elif name == "over" and self.pid is None:
             self.refused = number
-        self._told.notify_all()
+        self._changed.notify_all()
 
     def _begin(self) -> None:
         self._begun = True

@@ -1,7 +1,7 @@
-"""What an SSH connection is carried by: a TCP connection, a channel of a jump host, or a program.
+"""The carriers of an SSH connection: a TCP connection, a channel of a jump host, or a program.
 
-Whatever carries it, it ends when nothing has come for too long, and with it every wait of paramiko
-on that connection, most of which have no limit of their own.
+A carrier ends when nothing has come for too long. That ends every wait of paramiko on the
+connection; most of them have no limit of their own.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Carrier:
         return self._in is not None and self._in.has_missed_an_answer
 
     def watch(self) -> None:
-        """Count the silence from now on; somebody has to ask the other end to answer."""
+        """Count the silence from now on; the caller has to make the other end answer regularly."""
         self._sock.settimeout(LOOK_S)
         self._in, self._out = Silence(LOOK_S), Silence(LOOK_S)
 
@@ -61,7 +61,7 @@ class Carrier:
         return data
 
     def send(self, data: bytes) -> int:
-        """Send some of the data; what the other end does not take for too long ends it as well."""
+        """Send some of the data; it also ends if the other end takes none for too long."""
         try:
             sent: int = self._sock.send(data)
         except TimeoutError:
@@ -91,7 +91,7 @@ def tcp(host: str, port: int, limit_s: float) -> Carrier:
     opened = socket.create_connection((host, port), timeout=limit_s)
     # paramiko never sets this; without it each command waits 40 ms for a delayed acknowledgement.
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    # Sooner than the answer to a keep-alive is missed, for a node that lost power.
+    # Finds a node that lost power sooner than a missed answer to a keep-alive does.
     limit_ms = int(1000 * silence.LIMIT_S)
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, limit_ms)
     return Carrier(opened)
@@ -150,14 +150,14 @@ class _Program:
 class AskingTransport(paramiko.Transport):
     """A transport whose keep-alives ask for an answer, as ``ServerAliveInterval`` of OpenSSH does.
 
-    paramiko's own ask for none, and show only that the next hop takes what is sent.
+    paramiko's keep-alives ask for none, and show only that the next hop takes data.
     """
 
     def set_keepalive(self, interval: float) -> None:
         self.packetizer.set_keepalive(interval, self._ask)
 
     def _ask(self) -> None:
-        """Send a request of a kind that no server grants; each refuses it, which is an answer."""
+        """Send a request of a kind that no server grants; its refusal is an answer."""
         message = paramiko.Message()
         message.add_byte(bytes([paramiko.common.MSG_GLOBAL_REQUEST]))
         message.add_string(_KEEPALIVE)

@@ -1,4 +1,4 @@
-"""What a transport brings: a way to have a node run a line of shell text."""
+"""The interface of a transport: runs a line of shell text on a node."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from railgauge.transport.shell import Sent
 class NodeConnection(Protocol):
     """An open connection to one node.
 
-    ``beats`` says whether its commands have to show that they run, because nothing else shows that
-    the node can still be heard.
+    ``beats``: its commands have to show that they run, because nothing else shows that the node
+    can still be heard.
     """
 
     @property

@@ -45,7 +45,7 @@ def connect(node: Node, tag: Tag | None = None) -> Session:
     """Return a session on ``node``, after one command there has succeeded.
 
     Raises ``NodeUnreachable`` with what the program printed, or if it passes no input on: commands
-    are read from there, because arguments are seen by every user.
+    are read from the input, because every user can see arguments.
     """
     link = ExecLink(node)
     try:
@@ -66,12 +66,12 @@ class ExecPipes:
         lose: Callable[[], None],
         is_connected: Callable[[], bool],
     ) -> None:
-        """``is_connected`` tells whether what the calls share is there; never, if it is nothing."""
+        """``is_connected`` returns whether the shared connection exists; false without one."""
         self._pipes = LocalPipes(process, sent.script, keep_open=sent.asks, lose=lose)
         self._is_connected = is_connected
 
     def drain(self, stdout: Sink, stderr: Sink) -> int | None:
-        """Return the exit code of a killed command; ``None`` for what may be the program's own.
+        """Return the exit code of a killed command; ``None`` for one that may be the program's own.
 
         The command reports its exit code in its output.
         """
@@ -97,7 +97,7 @@ class ExecLink(ProgramLink):
         self._is_shared = any(_SOCKET in word for word in node.exec)
         self._folder: Path | None = None
         self._first: Pipes | None = None
-        self._said = Capture("")
+        self._greeting = Capture("")
 
     def open(self) -> None:
         """Have the program run a first line. Raises ``NodeUnreachable``."""
@@ -115,13 +115,13 @@ class ExecLink(ProgramLink):
             what = f"cannot start {self._program}: {error.strerror}"
             raise NodeUnreachable(what, where=self._node.name, remedy="install it here") from error
         self._first = LocalPipes(process, greeting.script, keep_open=self._is_shared)
-        self._said = Capture(nonce)
-        self._said.follow(self._first)
+        self._greeting = Capture(nonce)
+        self._greeting.follow(self._first)
         self._check_answer()
 
     def execute(self, sent: Sent) -> Pipes:
         if self._folder and not self.lost and not self._is_connected():
-            self._said.wait_done(_END_LIMIT_S)
+            self._greeting.wait_done(_END_LIMIT_S)
             self.lost = f"{self._program} has ended: {self._last_words()}"
         return super().execute(sent)
 
@@ -140,12 +140,12 @@ class ExecLink(ProgramLink):
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _is_connected(self) -> bool:
-        """Whether what the calls share is there.
+        """Whether the shared connection exists.
 
         Its socket goes before a call that used it ends, the first call itself a moment later.
         """
         there = self._folder is not None and (self._folder / _NAME).exists()
-        return there and not self._said.ended
+        return there and not self._greeting.ended
 
     def _argv(self, line: str, socket: str = "") -> tuple[str, ...]:
         """Return the argv that has the node run ``line``, by the connection's socket or another."""
@@ -156,19 +156,20 @@ class ExecLink(ProgramLink):
         return (*words, "sh", "-c", line)
 
     def _check_answer(self) -> None:
-        said, where = self._said, self._node.name
-        answered = said.wait_until(
-            lambda: said.ended or (self._is_shared and said.pid is not None), silence.LIMIT_S
+        greeting, where = self._greeting, self._node.name
+        answered = greeting.wait_until(
+            lambda: greeting.ended or (self._is_shared and greeting.pid is not None),
+            silence.LIMIT_S,
         )
         # The folder of the socket is gone by then.
         remedy = f"try: {shlex.join(self._argv('true', socket='none'))}"
         if not answered:
             what = f"{self._program} did not answer within {silence.LIMIT_S:g} s"
             raise NodeUnreachable(what, where=where, remedy=remedy)
-        if said.exit_code:
-            what = f"{self._program} ended with {said.exit_code}: {self._last_words()}"
+        if greeting.exit_code:
+            what = f"{self._program} ended with {greeting.exit_code}: {self._last_words()}"
             raise NodeUnreachable(what, where=where, remedy=remedy)
-        if said.pid is None:
+        if greeting.pid is None:
             what = f"{self._program} does not pass its standard input on to the node"
             remedy = (
                 "add its option for that to exec in the hostfile (kubectl exec -i, docker exec -i),"
@@ -182,7 +183,7 @@ class ExecLink(ProgramLink):
 
     def _last_words(self) -> str:
         """Return the last lines that the program itself printed, as one."""
-        lines = [line.strip() for line in self._said.text()[1].splitlines() if line.strip()]
+        lines = [line.strip() for line in self._greeting.text()[1].splitlines() if line.strip()]
         return "; ".join(lines[-_SHOWN_LINES:])[-_SHOWN:] or "it printed nothing"
 
 

@@ -58,7 +58,7 @@ ScanPrefix = Callable[[], tuple[str, ...] | None]
 def guard(connection: Any, settings: SshSettings, where: str, beside: ScanPrefix) -> None:
     """Make a fabric connection check the host's key. Raises ``BadInput``, ``HostKeyRejected``.
 
-    paramiko itself is told of no known keys, so that it asks the policy about every key.
+    paramiko itself gets no known keys, so that it asks the policy about every key.
     """
     configured = connection.ssh_config
     files = known_hosts_files(settings, configured)
@@ -107,7 +107,7 @@ def known_as(connection: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What files of known keys say of the host ``name``; ``where`` is the node, for errors.
+    """The keys of the host ``name`` in files of known keys; ``where`` is the node, for errors.
 
     ``keys`` has the first key of each type.
     """
@@ -140,7 +140,7 @@ class Expected:
 
     @property
     def is_for_ssh(self) -> bool:
-        """Whether OpenSSH goes by a line of the files that is not understood here."""
+        """Whether OpenSSH uses a line of the files that is not understood here."""
         return any(file.leaves_to_ssh(self.name) for file in self.files)
 
     @property
@@ -248,7 +248,7 @@ class AcceptNew(_Policy):
 
 STRICT = "strict"
 _WAYS: Mapping[str, type[_Policy]] = {STRICT: Strict, "accept-new": AcceptNew}
-# StrictHostKeyChecking as OpenSSH and its files say it. Under ``no`` OpenSSH goes on with a changed
+# The values of StrictHostKeyChecking in OpenSSH. Under ``no`` OpenSSH goes on with a changed
 # key too; here a changed key is always refused.
 _CONFIGURED = dict.fromkeys(("accept-new", "no", "off", "false"), "accept-new")
 

@@ -233,15 +233,15 @@ class Job:
     def _setup_error(self, stderr: str) -> str:
         """Return which line of ``setup`` failed and what it printed, on one line."""
         at, code = self._capture.setup_at, self._capture.exit_code
-        said = _last_line(stderr) or "it printed nothing"
+        last = _last_line(stderr) or "it printed nothing"
         if at is None:
-            return f"setup: its lines could not be run ({code}): {said}"
-        return f"setup: line {at} ended with {code}: {self._setup[at - 1]!r}: {said}"
+            return f"setup: its lines could not be run ({code}): {last}"
+        return f"setup: line {at} ended with {code}: {self._setup[at - 1]!r}: {last}"
 
     def _become_error(self, stderr: str) -> str:
         """Return what the program that becomes root printed instead of running the command."""
-        said = _last_line(stderr) or "it printed nothing"
-        return f"become: {shlex.join(self._become)} ended with {self._capture.refused}: {said}"
+        last = _last_line(stderr) or "it printed nothing"
+        return f"become: {shlex.join(self._become)} ended with {self._capture.refused}: {last}"
 
     def _transcript(self) -> Transcript:
         exhaustion.raise_if_exhausted(self._capture.broken)

@@ -2,8 +2,8 @@
 
 A line is ``NAMES TYPE KEY``: names are ``host`` or ``[host]:port``, by commas, or hashed
 (``|1|SALT|HASH``). ``@revoked`` before it: the key is refused; its names may be patterns.
-``@cert-authority``: a key that signs certificates. This and a line whose names are patterns make no
-host known here; the system's own ssh goes by them.
+``@cert-authority``: a key that signs certificates. This and a line whose names are patterns make
+no host known here; only the system's own ssh uses them.
 
 A site's file has thousands of lines, and a run opens more than a thousand connections. A file is
 therefore parsed once per process, and again when its bytes have changed; a line's key is decoded
@@ -49,7 +49,7 @@ class _Key:
             return None
 
     def is_whole(self) -> bool:
-        """Whether the bytes are those of the key, no more and no less; unknown types are."""
+        """Whether the bytes are exactly those of the key; true for unknown types."""
         try:
             found = paramiko.PKey.from_type_string(self.kind, self.data)
         except paramiko.pkey.UnknownKeyType:
@@ -71,7 +71,7 @@ class _HashedName:
 
 @dataclass(frozen=True, slots=True)
 class KnownHosts:
-    """What a file says. ``text`` is the file itself; ``revoked`` are names and bytes of keys.
+    """The content of a file. ``text`` is the file itself; ``revoked`` are names and bytes of keys.
 
     ``beyond`` are the names of each line by which only OpenSSH knows hosts.
     """
@@ -103,7 +103,7 @@ class KnownHosts:
 
 
 def _is_one_of(name: str, names: Iterable[str]) -> bool:
-    """Whether one of ``names`` is a host's, and none excludes it by a ``!`` before it."""
+    """Whether one of ``names`` matches the host, and none with a ``!`` before it excludes it."""
     meant = [one for one in names if _means(one.removeprefix("!"), name)]
     return bool(meant) and not any(one.startswith("!") for one in meant)
 
@@ -130,7 +130,7 @@ def _hashed_name(text: str) -> _HashedName | None:
 
 
 def parsed(text: bytes, before: KnownHosts | None = None) -> KnownHosts:
-    """Parse a file; of one that has only grown since it was ``before``, its new lines.
+    """Parse a file; if it has only grown since ``before``, parse only its new lines.
 
     A line with fewer than three words is ignored. Raises ``ValueError`` for a key that is not
     base64, an unknown marker, and a revoked key that is damaged.
@@ -188,7 +188,7 @@ def _key(number: int, words: Sequence[bytes]) -> _Key:
 def _revoked(number: int, words: Sequence[bytes]) -> tuple[tuple[str, ...], bytes]:
     """Return the names and the key of a line with a marker.
 
-    A line that is not understood may be the one that revokes the key of the host.
+    A line that is not understood is an error: it may revoke the key of the host.
     """
     if words[0] != _REVOKED or len(words) <= _FIELDS:
         raise ValueError(f"line {number}: {words[0][:40]!r} is not understood")
@@ -205,7 +205,7 @@ _reading = threading.Lock()
 
 
 def read(path: Path, where: str) -> KnownHosts:
-    """Return what a file says now; nothing if it does not exist.
+    """Return the current content of a file; empty if it does not exist.
 
     Raises ``HostKeyRejected`` with the node ``where`` for a file that cannot be read.
     """

@@ -147,8 +147,7 @@ def started(*argv: str) -> subprocess.Popen[bytes]:
 class ProgramLink:
     """A ``NodeConnection`` for which a program is started here for each line.
 
-    There is no connection to lose but that of each program, so that the commands have to show that
-    they run.
+    The only connection is that of each program, so the commands have to show that they run.
     """
 
     beats = True

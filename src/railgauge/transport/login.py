@@ -35,12 +35,12 @@ _FOREIGN = (paramiko.SSHException, OSError, EOFError, ValueError, TypeError)
 
 
 class _Connection(fabric.Connection):  # type: ignore[misc]
-    """A connection whose attributes are no settings.
+    """A connection whose attributes are not settings.
 
     ``proxy`` is the line of its ProxyCommand, ``before`` the connections that it goes through.
 
-    fabric looks up each that is assigned in a list of all names, and writes what is not there into
-    the configuration, which connections share.
+    fabric would write an attribute that it does not know into the configuration, which connections
+    share.
     """
 
     proxy = ""
@@ -75,7 +75,7 @@ def way_through(node: Node, hops: tuple[Any, ...]) -> str:
 
 
 def _key_of(node: Node, hop: Any) -> str:
-    """Return what the key of a login is to its user: that of the agent, of a file, or which one."""
+    """Return the key of a login in words: that of the agent, of a file, or its fingerprint."""
     key = hop.transport.login_key
     if key is None:
         return "no key"
@@ -95,10 +95,10 @@ def close_hops(hops: tuple[Any, ...]) -> None:
 
 
 def silent_hop(hops: tuple[Any, ...]) -> str:
-    """Return where the connection leads whose silence ended one of them; empty if none has ended.
+    """Return the host whose silence ended one of the connections; empty if none has ended.
 
-    What comes from a node comes through the jump hosts before it. The first of all connections that
-    has missed an answer is therefore the cause, though a later one may have ended sooner.
+    Answers of a node come through the jump hosts before it. The first connection that has missed
+    an answer is therefore the cause, although a later one may have ended sooner.
     """
     if not any(hop.transport.sock.is_silent for hop in hops):
         return ""
@@ -252,7 +252,7 @@ def _carrier(before: Any, hop: Any, limit_s: float) -> Carrier:
 def _keepalive_s(configured: Mapping[str, Any]) -> float:
     """Return the seconds between two keep-alives: the user's ``ServerAliveInterval`` if shorter.
 
-    A longer one is for connections on which nobody waits.
+    A longer interval would find a lost connection too late.
     """
     own = str(configured.get("serveraliveinterval", ""))
     return min(float(own), silence.BEAT_S) if own.isdecimal() and int(own) else silence.BEAT_S
@@ -277,8 +277,8 @@ def _translated(node: Node, hop: Any, error: Exception) -> TransportError:
 def _why_unreachable(hop: Any, place: str, error: Exception) -> tuple[str, str]:
     """Return what failed before the host presented its key, and a specific remedy or ``""``."""
     if hop.proxy and not hop.before:
-        said = hop.connect_kwargs["sock"].last_word if "sock" in hop.connect_kwargs else ""
-        return f"its ProxyCommand gives no connection: {said or _one_line(error)}", ""
+        printed = hop.connect_kwargs["sock"].last_word if "sock" in hop.connect_kwargs else ""
+        return f"its ProxyCommand gives no connection: {printed or _one_line(error)}", ""
     if isinstance(error, socket.gaierror):
         remedy = "correct the address in the hostfile, or see that the name server answers"
         return f"the name {hop.host} does not resolve", remedy

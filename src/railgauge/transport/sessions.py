@@ -45,9 +45,9 @@ class Sessions:
         was_there: Callable[[str], bool] = lambda _: False,
         masked: Callable[[Transcript], Transcript] = lambda one: one,
     ) -> None:
-        """``was_there`` tells whether another process of this run has reached a node.
+        """``was_there`` returns whether another process of this run has reached a node.
 
-        ``masked`` returns a transcript without secrets; every one that ``run`` gives is made by it.
+        ``masked`` returns a transcript without secrets; ``run`` applies it to each transcript.
         """
         self._cluster = cluster
         self._connect = connect
@@ -227,7 +227,7 @@ class _Lasting:
         self._session.close()
 
     def _having(self, act: Callable[[Session], Done]) -> Done:
-        """Act on the connection, or on a new one if it was dead before."""
+        """Act on the connection, or on a new one if that is already dead."""
         session = self._session
         with no_fault_of_a_node():
             try:

@@ -1,9 +1,9 @@
 """The only place that builds shell text: pure functions from a ``Command`` to a ``Sent``.
 
 The line runs under any login shell and needs only ``sh``, ``timeout``, ``env`` and ``sleep``
-on the node. Every user of a node reads the arguments of all processes there, so the line
-says nothing of the command: the script comes by standard input, and with it the lines of ``setup``
-and the values of variables.
+on the node. Every user of a node reads the arguments of all processes there, so the line does not
+show the command: the script comes by standard input, and with it the lines of ``setup`` and the
+values of variables.
 
 The script reports its own state on stdout in marker lines, ``::railgauge NONCE WORD…``. The nonce
 is new for each command, so that no output can pass for a marker.
@@ -71,7 +71,7 @@ _BEATS = (
 # command, and is reported, before its silence is too long.
 _BEATS_FROM_S = 30.0
 # Root's processes cannot be signalled by the login user, so that timeout has to run as root too.
-# SUDO_COMMAND holds the whole line, and so a tag that may not be the command's.
+# SUDO_COMMAND holds the whole line, and with it a tag that may belong to another command.
 _AS_ROOT = '{become} env -u SUDO_COMMAND {line}; code=$?; echo "{marker} over $code"; exit $code'
 _FINISH = 'echo "{marker} exit ${{late:-$code}}"; exit ${{late:-$code}}'
 
@@ -99,7 +99,7 @@ _SERVE = (
     "while [ $late ] && kill -s 0 $server 2>/dev/null; do wait $server; code=$?; done; "
 )
 
-# What is not whole is not run: a connection may end within the script. The first line is empty, for
+# An incomplete script is not run: a connection may end within it. The first line is empty, for
 # a program that becomes root and reads a password from its input.
 _WHOLE = "\n{{ {script}; }}\n"
 

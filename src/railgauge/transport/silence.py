@@ -1,8 +1,8 @@
 """When a connection counts as lost: nothing has come from its other end for too long.
 
-A node that works says something every ``BEAT_S``, however long its tools print nothing: sshd
+A node that works sends something every ``BEAT_S``, however long its tools print nothing: sshd
 answers a keep-alive, and a command that another program runs there prints a marker (``shell``).
-Three of them have to fail, so that a node under load, which answers late, loses nothing.
+A connection is lost after three missing ones, so that a node under load may answer late.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LIMIT_S = 45.0
 class Silence:
     """Counts looks of ``look_s`` that found nothing.
 
-    It reads no clock: of a process that was stopped for a minute, no node is to blame.
+    It reads no clock: if this process was stopped for a minute, that is not the node's silence.
     """
 
     look_s: float

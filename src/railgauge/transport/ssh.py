@@ -101,7 +101,7 @@ class SshPipes:
 def _give(channel: paramiko.Channel, sent: Sent) -> None:
     """Send the script, and the end of the input unless the command asks.
 
-    A command that has ended already takes none: what it printed says why.
+    A command that has ended already takes none; its output shows why.
     """
     try:
         channel.sendall(sent.script.encode("utf-8", "surrogateescape"))
@@ -159,7 +159,7 @@ class SshLink:
             return ""
         silent = silent_hop(self._hops)
         lost = f"nothing has come from {silent} for {silence.LIMIT_S:g} s"
-        return lost if silent else "the other end has gone"
+        return lost if silent else "the other end closed the connection"
 
     def _refused(self, error: Exception) -> TransportError:
         exhaustion.raise_if_exhausted(self.transport.saved_exception)
@@ -167,7 +167,7 @@ class SshLink:
             return ConnectionLost(self.lost, where=self._node_name)
         if isinstance(error, TimeoutError) or _UNOPENED in str(error):
             # Something on the way may answer keep-alives for the node. Each command to it would
-            # wait as long; a new connection shows that nobody answers.
+            # wait as long; a new connection shows that the node is gone.
             self.close()
             what = f"the node has started no command for {_ANSWER_LIMIT_S:g} s"
             return ConnectionLost(what, where=self._node_name)

@@ -1,4 +1,4 @@
-"""The user's ssh configuration: OpenSSH's own answer to "what holds for this host?".
+"""The user's ssh configuration for a host, as OpenSSH itself reports it.
 
 ``ssh -G`` knows ``Include``, ``Match``, ``CanonicalizeHostname`` and the rest; where the ``ssh``
 command is not installed, paramiko reads the files as far as it understands them.
@@ -24,7 +24,7 @@ from railgauge.core.errors import BadInput
 from railgauge.core.model import Node
 
 _ANSWER_LIMIT_S = 30.0
-# What is used of the answer; fabric would stumble over some of the rest.
+# The keywords that are used; fabric fails on some of the others.
 _USED = frozenset(
     {
         *("hostname", "user", "port", "identityfile", "proxyjump", "proxycommand"),
@@ -81,7 +81,8 @@ def _unreadable(node: str, why: str) -> BadInput:
 def beyond(configured: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the settings of a host by which the ssh command may log in, and this transport cannot.
 
-    Debian and Red Hat set GSSAPIAuthentication for everybody: it counts with a ticket of Kerberos.
+    Debian and Red Hat set GSSAPIAuthentication for everybody, so it counts only with a Kerberos
+    ticket.
     """
     asked = [
         name for name in (*_BEYOND, _KERBEROS) if configured.get(name.lower(), "") not in _NONE

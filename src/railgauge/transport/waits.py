@@ -17,7 +17,7 @@ _NAMED_SCRIPT = 3  # words of ``sh -c SCRIPT`` before its name
 class Wait:
     """A wait at ``node`` for ``what``: a program, or a connection. ``since_s`` is monotonic.
 
-    ``is_tool``: a program runs there, which may take its time.
+    ``is_tool``: a program runs there, which may legitimately take long.
     """
 
     node: str
@@ -29,7 +29,7 @@ class Wait:
 class Waits:
     """The waits that have not ended.
 
-    ``news`` are lines about connections that were lost, for whoever shows the waits to take.
+    ``news`` are lines about lost connections; the display of waits takes them from there.
     """
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ FREEDOM_PER_VALUE = 0.45
 # Printed values have at least three digits; less noise than this comes from rounding.
 NOISE_MIN = 0.001
 _STRAYS_MAX = 0.2
-# The noise of few nights is known to about a third, and they may be noisier than the others.
+# The noise of a few nights is known only to about a third, and they may be noisier than others.
 _NOISE_SPARE = 1.5
 # Cutting three times gives up to eight levels, more than a real history has.
 _DEPTH = 3
@@ -78,7 +78,7 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A series held against its kin: each night's distance from them, and its noise."""
+    """A series compared with its kin: each night's distance from them, and its noise."""
 
     values: Sequence[float]
     noise: Noise
@@ -86,7 +86,7 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a step needs: nights of its level, share as a logarithm, chance; the least noise."""
+    """The conditions for a step: nights after it, least noise, allowed chance, least effect."""
 
     after: int
     noise_min: float
@@ -100,8 +100,8 @@ def steps(values: Sequence[float], asked: Asked, kin: Beside | None = None) -> l
     The nights are first cut into likely levels (binary segmentation). Then cuts are dropped, the
     likeliest to be chance first, until each cut that is left is significant against the levels on
     its two sides. Cutting before testing finds a level that lasted only for a while, which a single
-    cut would miss in its noise. The noise is that about the two levels, or that about all, or that
-    of the kin: a few nights tell little of it.
+    cut would miss in its noise. The noise is that about the two levels, that about all levels, or
+    that of the kin, because a few nights alone show little of it.
     """
     before = NIGHTS_BEFORE_BESIDE_KIN if kin else NIGHTS_BEFORE
     cuts = _cuts(values, (before, asked.after), _DEPTH)
@@ -182,12 +182,12 @@ class _Cut:
     kin: Noise | None
 
     def chance_in(self, noise: Noise) -> float:
-        """The chance of the cut; 1 if its two sides are no levels."""
+        """The chance of the cut; 1 if its two sides are not levels."""
         return self._of(self.effect, noise) if self.before >= NIGHTS_BEFORE else 1.0
 
     @property
     def chance_by_kin(self) -> float:
-        """The chance by the noise of the kin; two nights before it tell a loss, and no gain."""
+        """The chance by the noise of the kin; two nights before a cut show a loss, but no gain."""
         if self.kin is None or (self.before < NIGHTS_BEFORE and self.effect > 0):
             return 1.0
         deviation = max(self.kin.deviation, _NOISE_SPARE * self.noise.deviation)
@@ -244,8 +244,9 @@ def _noise_about(values: Sequence[float], edges: Sequence[int], noise_min: float
 def _in_noise(cut: _Cut, about_all: Noise) -> Step:
     """The step at a cut, with the smallest of its chances by any noise.
 
-    That about all levels, and that of the kin, are known far better than that of a few nights, but
-    these may be noisier: both count as no smaller than theirs, with something to spare.
+    The noise about all levels and that of the kin are known far better than the noise of a few
+    nights. But those nights may be noisier, so neither counts as smaller than theirs, with a
+    margin.
     """
     deviation = max(about_all.deviation, _NOISE_SPARE * cut.noise.deviation)
     by_all = cut.chance_in(Noise(deviation, about_all.freedom))

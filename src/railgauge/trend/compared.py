@@ -1,4 +1,4 @@
-"""The values of a comparison of two runs: the sides, and what was found of each series. Pure."""
+"""The values of a comparison of two runs: the sides, and what was found for each series. Pure."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class RunSide:
     """One of the two runs.
 
     ``named`` is how the user named it. ``names_nodes`` is false if the names of nodes are
-    pseudonyms, which differ from run to run. ``ways`` says of each measurement how it is made
+    pseudonyms, which differ from run to run. ``ways`` holds for each measurement how it is made
     (the tool, its options and so on) and ``setting`` how the run was made, both as name -> text.
-    ``said`` are sentences about the run that a reader must know, such as lines left out.
+    ``remarks`` are sentences about the run that a reader must know, such as lines left out.
     """
 
     named: str
@@ -33,7 +33,7 @@ class RunSide:
     names_nodes: bool = True
     ways: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     setting: Mapping[str, str] = field(default_factory=dict)
-    said: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def nodes(self) -> frozenset[str]:

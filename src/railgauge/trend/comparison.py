@@ -4,8 +4,8 @@ Two runs of one cluster are compared node by node. Of two clusters, whose nodes 
 with each other, each series of the second is compared with all places of the first at which the
 same was measured: the same measurement, metric, size, pairing and number of nodes.
 
-Example: the sign-off measured 391.5 Gb/s from mx01 to mx02 over mlx5_0, tonight it is 352.0
-Gb/s, and repeats agree within 0.1 %. Tonight reaches 0.90 of the reference, which is no noise.
+Example: the sign-off measured 391.5 Gb/s from mx01 to mx02 over mlx5_0, tonight it is 352.0 Gb/s,
+and repeats agree within 0.1 %. Tonight reaches 0.90 of the reference, which noise does not explain.
 """
 
 from __future__ import annotations

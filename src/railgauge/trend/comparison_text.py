@@ -28,12 +28,12 @@ HEAD = ("Measurement", "Series", "Reference", "Compared", "Reaches", "Worst seri
 
 
 def heading(first: RunSide, second: RunSide, comparison: Comparison) -> Iterator[tuple[str, str]]:
-    """Name and text of what a reader must know before the table."""
+    """The lines above the table, each a name and a text."""
     for name, side in (("reference", first), ("compared", second)):
         fleet = side.fleet
-        told = f"{side.run_id} ({fleet.platform}), {side.verdict}, {side.setting.get('level', '')}"
-        yield name, f"{told}, {fleet.evidence.upper()} evidence: {side.named}"
-        yield from ((name, said) for said in side.said)
+        about = f"{side.run_id} ({fleet.platform}), {side.verdict}, {side.setting.get('level', '')}"
+        yield name, f"{about}, {fleet.evidence.upper()} evidence: {side.named}"
+        yield from ((name, remark) for remark in side.remarks)
     by_node = "node by node, since both are of one cluster"
     by_rail = (
         "by measurement, size and pairing: the nodes are others, so each series is compared with "

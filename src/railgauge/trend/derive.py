@@ -114,7 +114,7 @@ class _Sought:
     def unit(self) -> str:
         return "" if self.is_share else self.limit.unit
 
-    def said(self, value: float) -> str:
+    def text_of(self, value: float) -> str:
         if self.is_share:
             return f"{value:.1%} of the {self.limit.of}"
         return format_value(value, self.limit.unit)
@@ -175,7 +175,7 @@ def _derive(
         "says": _says(sought, levels, values, evidence),
         "measured": min(medians.values()) if sought.is_share else _curve(medians),
     }
-    return DerivedLimit(limit.pointer, limit.metric, was, now=_told(levels, sought))
+    return DerivedLimit(limit.pointer, limit.metric, was, now=_range_text(levels, sought))
 
 
 def _in_unit(sought: _Sought, values: Sequence[Value]) -> Sequence[Value]:
@@ -256,8 +256,8 @@ def _refuse_groups(found: Sequence[Value], sought: _Sought, at: str) -> None:
     where = {naming.place(one.nodes) for one in found if one.value < middle}
     raise _Stays(
         f"has samples in two groups{at}: {groups.low_count} around "
-        f"{sought.said(groups.low)} ({_few(sorted(where))}), {groups.high_count} around "
-        f"{sought.said(groups.high)}"
+        f"{sought.text_of(groups.low)} ({_few(sorted(where))}), {groups.high_count} around "
+        f"{sought.text_of(groups.high)}"
     )
 
 
@@ -291,7 +291,7 @@ def _refuse_strays(sought: _Sought, found: Sequence[Value], bound: float, at: st
         worst = (max if lower else min)(one.value for one in strays)
         raise _Stays(
             f"would be missed by {len(strays)} of its own {len(found)} samples{at}, down to "
-            f"{sought.said(worst)} ({_few(where)}): find out why first"
+            f"{sought.text_of(worst)} ({_few(where)}): find out why first"
         )
 
 
@@ -317,7 +317,7 @@ def _refuse_below_share(
 
 
 def _best(sought: _Sought, bests: Sequence[float]) -> str:
-    return sought.limit.of if sought.is_share else sought.said(max(bests))
+    return sought.limit.of if sought.is_share else sought.text_of(max(bests))
 
 
 def _curve(values: Mapping[int | None, float]) -> Any:
@@ -349,11 +349,11 @@ def _one_level(one: SizeSpread, unit: str) -> str:
     return f"{at}{one.samples} samples, median {median}, spread {one.sigma:.2g}"
 
 
-def _told(levels: Sequence[SizeSpread], sought: _Sought) -> str:
+def _range_text(levels: Sequence[SizeSpread], sought: _Sought) -> str:
     bounds = [one.bound for one in levels]
     if sought.is_share or min(bounds) == max(bounds):
-        return sought.said(min(bounds))
-    return f"{sought.said(min(bounds))} to {sought.said(max(bounds))}"
+        return sought.text_of(min(bounds))
+    return f"{sought.text_of(min(bounds))} to {sought.text_of(max(bounds))}"
 
 
 def _in_words(sought: _Sought) -> str:

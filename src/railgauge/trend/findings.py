@@ -44,8 +44,10 @@ def findings(earlier: Iterable[Night], tonight: Night, rules: Rules = _PLAIN) ->
     long = {key: found for key, found in values.items() if len(found) >= FEWEST_NIGHTS}
     search = Search([track(key, found) for key, found in long.items()], rules)
     changes = list(search.changes())
-    told = [_finding(c, nights, _until_lost_again(c, changes, long), search.tests) for c in changes]
-    found = joined(_without_way_back(told, rules), [night.run_id for night in nights], long)
+    every = [
+        _finding(c, nights, _until_lost_again(c, changes, long), search.tests) for c in changes
+    ]
+    found = joined(_without_way_back(every, rules), [night.run_id for night in nights], long)
     return Trend(
         fleet=tonight.fleet,
         nights=tuple(night.run_id for night in nights),
@@ -68,7 +70,7 @@ def series_of(nights: Sequence[Night]) -> dict[SeriesKey, dict[int, float]]:
 def _until_lost_again(
     change: LevelChange, changes: Sequence[LevelChange], values: Values
 ) -> Values:
-    """The values that tell whether a loss has recovered: those before the loss after a gain."""
+    """The values that decide on a recovery: those before the next loss that follows a gain."""
     later = [c for c in changes if c.scope == change.scope and c.at >= change.until]
     gains = [c.at for c in later if c.effect > 0]
     ends = [c.at for c in later if c.effect < 0 and gains and c.at > min(gains)]
@@ -110,7 +112,7 @@ def _recovered(change: LevelChange, values: Values) -> int:
 
 
 def _without_way_back(found: Sequence[Finding], rules: Rules) -> list[Finding]:
-    """The findings without the improvements that only end a loss: its recovery says it all."""
+    """The findings without the improvements that only end a loss: its recovery is reported."""
     left: dict[tuple[FindingScope, str], float] = {}
     for one in found:
         if one.recovered:

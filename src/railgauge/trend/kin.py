@@ -1,7 +1,8 @@
 """The kin of a series: the same measurement at other places, in the same nights. Pure.
 
-Two good nights tell nothing of the noise of a NIC. The other NICs of the cluster do: what a night
-did to all of them is no change of one, and by how much each moves against them is the noise.
+Two good nights show nothing of the noise of a NIC, but the other NICs of the cluster do: a change
+of all of them in one night is no change of a single one, and the noise is how much each moves
+against the others.
 """
 
 from __future__ import annotations
@@ -13,16 +14,15 @@ from itertools import pairwise
 
 from railgauge.trend.change import FREEDOM_PER_VALUE, SIGMA_OF_MOVES, Beside, Noise
 
-# Of two places nobody can tell which one has changed.
+# With two places it is unknown which one changed.
 _FEWEST = 3
-# More values tell no more of the noise of one place, which may differ from that of its kin.
+# More values do not improve the estimate: the noise of a place may differ from that of its kin.
 _FREEDOM_MOST = 30.0
 
 
 def beside(family: Sequence[Mapping[int, float]]) -> list[Beside | None]:
-    """Each member (night -> logarithm) held against the others, night by night.
-
-    ``None`` for one that has not two others in each of its nights.
+    """Each member (night -> logarithm) compared with the others, night by night. ``None`` for a
+    member without two others in each of its nights.
     """
     ordered = {night: sorted(found) for night, found in _by_night(family).items()}
     apart = [_apart(one, ordered) for one in family]

@@ -27,7 +27,7 @@ UNPRINTABLE = "have names that cannot be printed"
 
 @dataclass(frozen=True, slots=True)
 class LineSamples:
-    """What one line says about a series, in the unit of its key, in the order of measuring.
+    """The samples of one line, in the unit of its key, in the order of measuring.
 
     The values are as printed: they may be 0, negative or not finite. ``limit`` is the floor, or the
     ceiling if lower is better; ``None`` without one.
@@ -51,7 +51,7 @@ def samples(line: object, evidence: str) -> LineSamples | str | None:
         return OTHER_EVIDENCE
     if line["unit"] in _WITHOUT_TREND:
         return None
-    # Earlier versions wrote only the limit, which tells it too.
+    # Earlier versions wrote only the limit, which shows the direction too.
     better = line.get("better") or _SIDES.get(str(line.get("limit"))[:2], "")
     return _of_series(line, better) if better in _SIDES.values() else SIDELESS
 
@@ -73,9 +73,9 @@ def _of_series(line: Mapping[str, Any], better: str) -> LineSamples | str:
     return LineSamples(key, tuple(line["values"]), _limit(limit))
 
 
-def _limit(said: object) -> float | None:
-    is_one = isinstance(said, (int, float)) and not isinstance(said, bool)
-    return said if is_one and 0 < said < math.inf else None  # type: ignore[operator,return-value]
+def _limit(value: object) -> float | None:
+    is_one = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value if is_one and 0 < value < math.inf else None  # type: ignore[operator,return-value]
 
 
 def _is_whole(line: Mapping[str, object]) -> bool:

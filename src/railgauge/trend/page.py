@@ -38,22 +38,26 @@ class _Fleet:
     nights: tuple[str, ...]
     summary: str
     findings: tuple[_Finding, ...]
-    standings: tuple[tuple[str, ...], ...]
+    changes: tuple[tuple[str, ...], ...]
     plots: tuple[_Plot, ...]
 
 
 _HEAD = ("Metric", "Series", "Was", "Is", "Change", "Worst series")
 
 
-def page(seen: Sequence[tuple[Sequence[Night], Trend]], said: Sequence[tuple[str, str]]) -> str:
+def page(seen: Sequence[tuple[Sequence[Night], Trend]], left_out: Sequence[tuple[str, str]]) -> str:
     """Return the page: for every fleet its findings, then the latest night, then the plots."""
     fleets = [_fleet(nights, trend) for nights, trend in seen]
-    told = [one.title for fleet in fleets for one in fleet.findings if one.verdict == REGRESSION]
+    regressions = [
+        one.title for fleet in fleets for one in fleet.findings if one.verdict == REGRESSION
+    ]
     title = (
-        f"{told[0]}{f' and {len(told) - 1} more' if told[1:] else ''}" if told else "no regression"
+        f"{regressions[0]}{f' and {len(regressions) - 1} more' if regressions[1:] else ''}"
+        if regressions
+        else "no regression"
     )
     template = "trend/templates/page.html.j2"
-    return pages.render(template, title=title, fleets=fleets, head=_HEAD, left_out=said)
+    return pages.render(template, title=title, fleets=fleets, head=_HEAD, left_out=left_out)
 
 
 def _fleet(nights: Sequence[Night], trend: Trend) -> _Fleet:
@@ -103,10 +107,10 @@ def _of_finding(
 
 
 def _all(trend: Trend, values: Values, limits: _Limits) -> tuple[_Plot, ...]:
-    told = frozenset(m.key for f in trend.regressions for m in f.series)
+    moved = frozenset(m.key for f in trend.regressions for m in f.series)
     kinds = dict.fromkeys(map(_kind, values))
     return tuple(
-        _plot(kind, trend.nights, values, told, since=None, limit=limits.get(kind))
+        _plot(kind, trend.nights, values, moved, since=None, limit=limits.get(kind))
         for kind in kinds
     )
 
@@ -119,20 +123,20 @@ def _plot(
     kind: _Kind,
     nights: Sequence[str],
     values: Values,
-    told: frozenset[SeriesKey],
+    moved: frozenset[SeriesKey],
     *,
     since: int | None,
     limit: float | None,
 ) -> _Plot:
     subject, metric, unit, size_bytes = kind
     keys = [key for key in values if _kind(key) == kind]
-    keys.sort(key=lambda key: key not in told)
-    lines = [PlotLine(_name(key), values[key], key in told) for key in keys[:_LINES_MAX]]
+    keys.sort(key=lambda key: key not in moved)
+    lines = [PlotLine(_name(key), values[key], key in moved) for key in keys[:_LINES_MAX]]
     size = "" if size_bytes is None else f" {format_size(size_bytes)}"
     count = (
         f"{len(lines)} of {len(keys)} series" if len(lines) < len(keys) else f"{len(keys)} series"
     )
-    thick = [_name(key) for key in keys if key in told][:4]
+    thick = [_name(key) for key in keys if key in moved][:4]
     named = f"; thick: {', '.join(thick)}" if thick else ""
     title = f"{subject} {metric}{size}, {count}{named}"
     return _Plot(title, chart(title, nights, lines, unit, since, limit=limit))

@@ -14,7 +14,7 @@ from railgauge.core.wording import digits, spelled
 
 _WIDTH, _HEIGHT = 480, 188
 _LEFT, _RIGHT, _TOP, _BOTTOM = 90, 12, 30, 30
-# Words stand above the values, each kind on a line of its own, so that none is on another.
+# Labels are above the values, each kind in its own row, so that they do not overlap.
 _LIMIT_LINE, _SINCE_LINE = 11, 25
 _SINCE_WIDTH = 70
 # The axis spans at least two per cent, so that flat series look flat.
@@ -27,11 +27,11 @@ _MARKS_MOST = 6
 
 @dataclass(frozen=True, slots=True)
 class PlotLine:
-    """One series: number of the night -> value. ``told`` lines are those of a finding."""
+    """One series: number of the night -> value. ``moved`` lines are those of a finding."""
 
     name: str
     points: Mapping[int, float]
-    told: bool = False
+    moved: bool = False
 
 
 def chart(
@@ -45,10 +45,10 @@ def chart(
 ) -> str:
     """Return the chart of the lines over the nights; ``since`` is the night to mark.
 
-    The limit is a line if it is near the values; else a word says on which side it is.
+    The limit is a line if it is near the values; else its label names the side on which it is.
     """
     axis = _Axis.around(len(nights), lines, limit)
-    ordered = sorted(lines, key=lambda line: line.told)
+    ordered = sorted(lines, key=lambda line: line.moved)
     body = [
         *(_grid(axis, value, unit) for value in axis.marks),
         *(_dates(axis, nights)),
@@ -97,7 +97,7 @@ class _Axis:
 
 def _grid(axis: _Axis, value: float, unit: str) -> str:
     y = axis.y(value)
-    label = escape(_said(value, unit))
+    label = escape(_label(value, unit))
     return (
         f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
         f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{label}</text>'
@@ -118,22 +118,22 @@ def _polyline(axis: _Axis, line: PlotLine) -> str:
     dots = [(axis.x(night), axis.y(value)) for night, value in sorted(line.points.items())]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in dots)
     circles = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2"/>' for x, y in dots)
-    kind = "told" if line.told else "quiet"
+    kind = "told" if line.moved else "quiet"
     name = escape(line.name)
     return f'<g class="{kind}"><title>{name}</title><polyline points="{path}"/>{circles}</g>'
 
 
 def _limit(axis: _Axis, limit: float, unit: str) -> str:
     side = ", below" if limit < axis.low else ", above" if limit > axis.high else ""
-    said = (
+    label = (
         f'<text x="{_WIDTH - _RIGHT}" y="{_LIMIT_LINE}" text-anchor="end">'
-        f"limit {escape(_said(limit, unit))}{side}</text>"
+        f"limit {escape(_label(limit, unit))}{side}</text>"
     )
     if side:
-        return said
+        return label
     y = axis.y(limit)
     line = f'<line class="limit" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-    return f"{line}{said}"
+    return f"{line}{label}"
 
 
 def _mark(axis: _Axis, since: int) -> str:
@@ -145,5 +145,5 @@ def _mark(axis: _Axis, since: int) -> str:
     )
 
 
-def _said(value: float, unit: str) -> str:
+def _label(value: float, unit: str) -> str:
     return f"{digits(value)} {spelled(unit)}".strip()

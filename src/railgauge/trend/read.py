@@ -40,10 +40,10 @@ _Keys = dict[SeriesKey, SeriesKey]
 
 @dataclass(frozen=True, slots=True)
 class RunHistory:
-    """The nights of a reports folder. ``said`` lists (folder name, what was left out and why)."""
+    """The nights of a reports folder. ``left_out``: (folder name, what was left out and why)."""
 
     nights: tuple[Night, ...]
-    said: tuple[tuple[str, str], ...]
+    left_out: tuple[tuple[str, str], ...]
 
     @property
     def fleets(self) -> tuple[Fleet, ...]:
@@ -62,11 +62,11 @@ def read(reports: Path, cluster: str | None = None, last: int | None = None) -> 
     """
     if not reports.is_dir():
         raise BadInput("is not a folder", where=str(reports), remedy="name the root with --root")
-    said: list[tuple[str, str]] = []
-    wanted = [one for one in _verdicts(reports, said) if cluster in (None, one[1].fleet.cluster)]
+    skipped: list[tuple[str, str]] = []
+    wanted = [one for one in _verdicts(reports, skipped) if cluster in (None, one[1].fleet.cluster)]
     wanted.sort(key=lambda one: one[1].run_id)
     kept = wanted if last is None else _latest(wanted, last)
-    return RunHistory(tuple(_filled(kept, said)), tuple(sorted(said)))
+    return RunHistory(tuple(_filled(kept, skipped)), tuple(sorted(skipped)))
 
 
 def night_of(folder: Path) -> Night:
@@ -88,18 +88,18 @@ def _latest(nights: list[tuple[Path, Night]], last: int) -> list[tuple[Path, Nig
     return kept
 
 
-def _verdicts(reports: Path, said: list[tuple[str, str]]) -> Iterator[tuple[Path, Night]]:
+def _verdicts(reports: Path, skipped: list[tuple[str, str]]) -> Iterator[tuple[Path, Night]]:
     seen: set[str] = set()
     for folder in sorted(reports.iterdir()):
         if folder.is_symlink() or not folder.is_dir():
             continue
         night = _verdict(folder)
         if isinstance(night, str):
-            said.append((_plain(folder.name), night))
+            skipped.append((_plain(folder.name), night))
         elif night.is_replay:
-            said.append((_plain(folder.name), "a replay of another run, not a night of its own"))
+            skipped.append((_plain(folder.name), "a replay of another run, not a night of its own"))
         elif night.run_id in seen:
-            said.append((_plain(folder.name), f"a second folder of run {night.run_id}"))
+            skipped.append((_plain(folder.name), f"a second folder of run {night.run_id}"))
         else:
             seen.add(night.run_id)
             yield folder, night
@@ -124,8 +124,8 @@ def _night(folder: Path, data: object) -> Night | str:
         versions.refuse_newer(VERDICT, data)
     except BadInput as error:
         return f"{VERDICT} {error.what}"
-    said = [data.get(word) for word in _WORDS] if isinstance(data, dict) else []
-    words = [word for word in said if isinstance(word, str) and word and word.isprintable()]
+    fields = [data.get(word) for word in _WORDS] if isinstance(data, dict) else []
+    words = [word for word in fields if isinstance(word, str) and word and word.isprintable()]
     if len(words) < len(_WORDS):
         return f"{VERDICT} does not hold all of {', '.join(_WORDS)}"
     run_id, cluster, platform, evidence, level = words
@@ -148,16 +148,16 @@ def _family(folder: Path) -> str:
     return found if isinstance(found, str) and found.isprintable() else ""
 
 
-def _filled(nights: list[tuple[Path, Night]], said: list[tuple[str, str]]) -> Iterator[Night]:
+def _filled(nights: list[tuple[Path, Night]], skipped: list[tuple[str, str]]) -> Iterator[Night]:
     keys: _Keys = {}
     for folder, night in PROGRESS_OF_PROCESS.counted("night", nights):
         try:
             found, limits, left_out = _values(folder / LINES, night.fleet.evidence, keys)
         except (OSError, BadInput) as error:
-            said.append((_plain(folder.name), _plain(str(error))[:200]))
+            skipped.append((_plain(folder.name), _plain(str(error))[:200]))
             continue
         for what, count in left_out.items():
-            said.append((_plain(folder.name), f"{count} lines of {LINES} {what}: left out"))
+            skipped.append((_plain(folder.name), f"{count} lines of {LINES} {what}: left out"))
         yield replace(night, values=found, limits=limits)
 
 

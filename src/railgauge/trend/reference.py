@@ -1,4 +1,4 @@
-"""The noise of a reference run, and one series of another run held against it. Pure."""
+"""The noise of a reference run, and the comparison of one series of another run with it. Pure."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from railgauge.trend.values import Rules, SeriesKey
 
 _RULES = Rules()
 # Healthy repeats in the documents lie within 1 % of each other (``Rules.min_change``). That is the
-# noise where the reference tells nothing; where it tells little, it weighs as much as nine values.
+# noise if the reference has no repeats; if it has few, this weighs as much as nine values.
 _OF_DOCUMENTS = Noise(_RULES.min_change / 2, 4.0)
 _FEWEST = 4
 _FEWEST_FOR_GROUPS = 4
-# No rounding halves a value.
+# Rounding never halves a value.
 _ROUNDING_MAX = 0.5
 
 
@@ -110,7 +110,7 @@ class Rule:
     tests: int
 
     def compared(self, one: ValueSeries, ours: Sequence[ValueSeries]) -> ComparedSeries:
-        """Hold a series against the same place, or against all places, of the reference."""
+        """Compare a series with the same place, or with all places, of the reference."""
         known = self._known(one.key, ours)
         if bad := [value for value in one.values if not is_above_0(value)]:
             return self._made(one, ours, WORSE, f"a value is {bad[0]:g}", (known, 0.0))
@@ -170,7 +170,7 @@ def _digit(values: Sequence[float]) -> float:
 
 
 def _groups(one: ValueSeries, ours: Sequence[ValueSeries]) -> str:
-    """That the values fall into two groups, and those of the reference do not; else empty."""
+    """The two groups of the values, if those of the reference form one group; else empty."""
     if any(_two(o.values) for o in ours) or not (found := _two(one.values)):
         return ""
     low, high = (format_value(value, one.key.unit) for value in (found.low, found.high))

@@ -75,7 +75,7 @@ def summary(trend: Trend) -> str:
 class MetricChange:
     """One metric at one size on the latest night compared with the earlier nights.
 
-    Of a series that a regression has reached, only the nights before its loss are earlier ones.
+    For a series with a regression, only the nights before its loss count as earlier.
     ``earlier`` and ``tonight`` are medians over the series. ``worst`` is the change of the series
     that lost most (or gained least), as a share of its own earlier median, and ``where`` is the
     place of that series. ``earlier`` and ``worst`` are ``None`` if no series was measured before.
@@ -107,11 +107,11 @@ def metric_changes(nights: Sequence[Night], trend: Trend) -> list[MetricChange]:
         key: [v for night, v in found.items() if night < until.get(key, latest)]
         for key, found in values.items()
     }
-    return [_standing(keys, values, before, latest) for keys in groups.values()]
+    return [_metric_change(keys, values, before, latest) for keys in groups.values()]
 
 
 def _good_until(trend: Trend) -> dict[SeriesKey, int]:
-    """The first bad night of each series that a regression has reached; a drift has none."""
+    """The first bad night of each series with a regression; a drift has none."""
     found: dict[SeriesKey, int] = {}
     for one in trend.regressions:
         since = trend.nights.index(one.since)
@@ -120,7 +120,7 @@ def _good_until(trend: Trend) -> dict[SeriesKey, int]:
     return found
 
 
-def _standing(
+def _metric_change(
     keys: Sequence[SeriesKey],
     values: Values,
     earlier: Mapping[SeriesKey, Sequence[float]],

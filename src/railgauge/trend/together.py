@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from railgauge.trend.values import Finding, FindingScope, SeriesKey
 
-# A fault that noise hides for a night in some series is one fault; one of another size is another.
+# Noise may hide a fault for a night in some series. A loss of another size is another fault.
 _NIGHTS_APART = 1
 _TIMES_AS_LARGE = 2.0
 
@@ -40,12 +40,12 @@ def _largest(found: Sequence[Finding], nights: Sequence[str]) -> list[Finding]:
 
 
 def _is_narrow(one: Finding) -> bool:
-    """Whether the search could not name what it is about without a pairing or a size."""
+    """Whether the scope of the finding needs a pairing or a size."""
     return bool(one.scope.pairing) or one.scope.size_bytes is not None
 
 
 def _alike(group: Sequence[Finding], nights: Sequence[str]) -> list[Finding]:
-    """Those that began with the middle one and are about as large."""
+    """The findings that began with the middle one and are about as large."""
     begun = {one: nights.index(one.since) for one in group}
     middle = sorted(group, key=lambda one: (begun[one], one.worse))[len(group) // 2]
     return [

@@ -1,4 +1,4 @@
-"""What the nights say at the end of a run: the changes up to tonight, and which are new.
+"""The changes over the nights, for the end of a run: those up to tonight, and which are new.
 
 A change is new if the nights up to the last one did not show it.
 """
@@ -16,7 +16,7 @@ from railgauge.trend.read import night_of, read
 from railgauge.trend.sentences import sentence, summary
 from railgauge.trend.values import FEWEST_NIGHTS, IMPROVEMENT, Finding, FindingScope, Night, Trend
 
-# A year takes seconds; what began earlier than two months ago is no news.
+# Comparing a year takes seconds, and a change of more than two months ago is not news.
 _MOST_NIGHTS = 60
 
 
@@ -40,17 +40,17 @@ def since_last_night(folder: Path) -> NightsTold | None:
         nights = read(folder.parent, tonight.fleet.cluster, _MOST_NIGHTS).of(tonight.fleet)
     except BadInput:
         return None
-    return told([night for night in nights if night.run_id <= tonight.run_id], tonight.run_id)
+    return summarized([night for night in nights if night.run_id <= tonight.run_id], tonight.run_id)
 
 
-def told(nights: Sequence[Night], tonight: str) -> NightsTold | None:
+def summarized(nights: Sequence[Night], tonight: str) -> NightsTold | None:
     """Divide the changes up to the last of these nights into new ones and others. Pure."""
     if len(nights) < FEWEST_NIGHTS or nights[-1].run_id != tonight:
         return None
     trend = findings(nights[:-1], nights[-1])
     known = findings(nights[:-2], nights[-2])
     new = [one for one in trend.findings if _is_new(one, known, trend)]
-    # Who reads this in the morning looks for what to do; a gain that stands needs nothing.
+    # The summary is for what needs action; an improvement that lasts needs none.
     earlier = [one for one in trend.findings if one not in new and one.verdict != IMPROVEMENT]
     line = f"{summary(trend)}, {len(new)} change{'' if len(new) == 1 else 's'} new tonight"
     return NightsTold(line, tuple(map(sentence, new)), tuple(map(sentence, earlier)))

@@ -12,7 +12,7 @@ REGRESSION, IMPROVEMENT, RECOVERED = "regression", "improvement", "recovered"
 STEP, DRIFT = "step", "drift"
 
 # A level needs three nights before a change and two (shared) or three (one series) after it. Two
-# nights before it show a loss where the same was measured at other places, which tell the noise.
+# nights before it show a loss if the same was measured at other places, which show the noise.
 NIGHTS_BEFORE = 3
 NIGHTS_BEFORE_BESIDE_KIN = 2
 NIGHTS_AFTER_SHARED = 2
@@ -133,8 +133,8 @@ class Finding:
     is the first night of the new level; for a drift, the first night of the history. ``worse`` is
     the loss as a share of the level before, negative for a gain. ``chance`` is the false-alarm
     probability, corrected for the number of tests. ``series`` are the series that moved, ``of`` is
-    the number of series in the scope. ``recovered`` is the first night on which a loss that went
-    away was gone.
+    the number of series in the scope. ``recovered`` is the first night after a loss that went
+    away.
     """
 
     verdict: str

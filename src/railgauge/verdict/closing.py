@@ -1,4 +1,4 @@
-"""Every kind of item that no test makes, and the items of a run. Pure."""
+"""The end-of-run checks, which no test makes: every kind of them, and the items of a run. Pure."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _PAIR = 2
 
 @dataclass(frozen=True, slots=True)
 class ClosingKind:
-    """One kind of closing items.
+    """One kind of end-of-run checks.
 
-    ``asked_by`` tells whether a platform file demands them; ``made_of`` gives the record of each
-    node from the other results of a run, and none on a platform that does not demand them.
-    ``has_readings`` is false for items that only compare the records of others.
+    ``asked_by`` is whether a platform file requires them; ``made_of`` gives the record of each node
+    from the other results of a run, and none on a platform that does not require them.
+    ``has_readings`` is false for checks that only compare the records of other items.
     """
 
     items: ClosingItems
@@ -40,14 +40,14 @@ class ClosingKind:
     has_readings: bool = True
 
     def of_all(self, results: RunResults) -> Iterator[ItemRecord]:
-        """The records, with what was read in the runs that this one carries on."""
+        """The records, with the readings of the runs that this one resumes."""
         before = [(name, self._of(run, results)) for name, run in results.earlier.items()]
         for item in self.made_of(results):
-            told = [(name, made[item.id]) for name, made in before if item.id in made]
-            yield with_earlier(item, told)
+            earlier = [(name, made[item.id]) for name, made in before if item.id in made]
+            yield with_earlier(item, earlier)
 
     def _of(self, run: RunResults, results: RunResults) -> dict[str, ItemRecord]:
-        """Those of an earlier run, with the measurements that this one has taken over from it."""
+        """The records of an earlier run, with the measurements that this one took over from it."""
         if not self.has_readings:
             return {}
         run = replace(run, records=results.records, soak=results.soak, level=results.level)
@@ -77,7 +77,7 @@ def kind_of(item_id: str) -> ClosingKind | None:
 
 
 def is_closing(item_id: str) -> bool:
-    """Whether an item is judged when all others have ended; no test is behind it."""
+    """Whether an item is an end-of-run check: it is judged last, and no test makes it."""
     return kind_of(item_id) is not None or is_of_run(item_id)
 
 
@@ -85,7 +85,7 @@ _LEFT_OUT = "pairs::rounds"
 
 
 def is_of_run(item_id: str) -> bool:
-    """Whether an item is about the run itself: its soak, or what it was asked to leave out."""
+    """Whether an item is about the run itself: its soak, or the pairs that it leaves out."""
     return is_of_soak(item_id) or item_id.startswith(f"{_LEFT_OUT}[")
 
 
@@ -100,12 +100,12 @@ def left_out(less: Reduction, cluster: Cluster) -> ItemRecord:
 
 
 def question_kinds() -> frozenset[str]:
-    """The kinds of questions that only closing items ask."""
+    """The kinds of questions that only end-of-run checks ask."""
     return frozenset(kind.items.question_kind for kind in KINDS)
 
 
 def closing(results: RunResults) -> Iterator[ItemRecord]:
-    """The records of all closing items, made of the records of the other items."""
+    """The records of all end-of-run checks, made from the records of the other items."""
     for kind in KINDS:
         of_parts = kind.items.is_read and results.parts
         yield from _of_parts(kind, results) if of_parts else kind.of_all(results)
@@ -114,10 +114,10 @@ def closing(results: RunResults) -> Iterator[ItemRecord]:
 
 
 def _of_parts(kind: ClosingKind, results: RunResults) -> Iterator[ItemRecord]:
-    """Those of a merged run, in which the readings of every run count.
+    """The records of a merged run, in which the readings of every run count.
 
-    A later reading takes nothing away from an earlier one: what a node's kernel logged or its
-    counters counted in one run stands in no other. A node that no run has read has not been.
+    A later reading does not replace an earlier one: a run's log and counters show only what
+    happened in that run. A node that no run has read is *not run*.
     """
     if not kind.asked_by(results.platform):
         return
@@ -133,13 +133,13 @@ def _of_parts(kind: ClosingKind, results: RunResults) -> Iterator[ItemRecord]:
 
 
 def _without_closing(results: RunResults) -> RunResults:
-    """The results as they were when the closing items were judged."""
+    """The results as they were before the end-of-run checks."""
     of_tests = {name: one for name, one in results.records.items() if not is_closing(name)}
     return replace(results, records=of_tests)
 
 
 def _of_runs(found: Mapping[str, ItemRecord]) -> ItemRecord:
-    """One item of those that runs give of a node; if it did not pass, it names the runs."""
+    """The items of a node from several runs as one; if it did not pass, it names the runs."""
     if len(found) == 1 or all(item.outcome is Outcome.PASSED for item in found.values()):
         return combined(list(found.values()))
     one = combined([_in_run(item, run) for run, item in found.items()])
@@ -150,7 +150,7 @@ def _of_runs(found: Mapping[str, ItemRecord]) -> ItemRecord:
 
 
 def _in_run(item: ItemRecord, run: str) -> ItemRecord:
-    """The item with its run behind each reason."""
+    """The item with the name of its run after each reason."""
     named = (
         replace(judged, reason=f"{judged.reason} (in {run})") if judged.reason else judged
         for judged in item.judgements

@@ -58,12 +58,12 @@ class RunVerdict:
     """The verdict of a run, as ``verdict.json`` holds it.
 
     ``scope`` names what this cluster lacks compared with a complete one: one node, no pair, no GPU.
-    ``not_limited`` is what could be tested here but is not in the platform file; ``None`` if the
-    run did not keep the list of its tests. ``unknown`` is what is not known of each node, and why.
-    ``deviations`` are all that were given with the run, with what each of them does in it. ``soak``
-    holds the figures of the soak, ``None`` for a run without one. ``part`` tells which part of the
-    level was measured: ``shard``, or the nodes that it qualifies (``only``) and their ``partners``;
-    ``None`` for all of it. ``merged`` are the runs of which this one was merged; usually none.
+    ``not_limited`` are the tests that are possible here but not in the platform file; ``None`` if
+    the run did not keep the list of its tests. ``unknown`` lists what is not known of each node,
+    and why. ``deviations`` are all that were given with the run, each with its effect. ``soak``
+    holds the figures of the soak, ``None`` for a run without one. ``part`` is the measured part of
+    the level: ``shard``, or the nodes that it qualifies (``only``) and their ``partners``; ``None``
+    for all of it. ``merged`` are the runs from which this one was merged; usually none.
     """
 
     run_id: str
@@ -91,7 +91,7 @@ class RunVerdict:
 
     @property
     def said(self) -> str:
-        """The verdict in capitals, after the nodes that it is about if it is of some alone."""
+        """The verdict in capitals, after the names of its nodes if it is only about some."""
         nodes = (self.part or {}).get(ONLY, "")
         return f"{nodes} {self.verdict.upper()}".strip()
 
@@ -102,7 +102,7 @@ class RunVerdict:
 
     @property
     def excluded_line(self) -> str:
-        """The same in one line of a screen: if it is too long, how many, and where the list is."""
+        """The same for a screen: if it is too long, the number, and where the list is."""
         if len(self.excluded) <= _SCREEN or not self.not_limited:
             return self.excluded
         return f"{self._excluded}{len(self.not_limited)} tests, see not_limited in verdict.json"
@@ -119,7 +119,7 @@ class RunVerdict:
 
     @property
     def reservation(self) -> str:
-        """What an accepted or qualified run says besides: which parts are behind their peers."""
+        """The reservation of an accepted or qualified run: which parts are behind their peers."""
         if self.verdict in _UNMET:
             return ""
         found = [cause.headline for cause in self.causes if cause.cause == STRAGGLER]
@@ -254,7 +254,7 @@ class Worst:
 
 
 def worst_measurements(records: Iterable[ItemRecord], most: int = 5) -> list[Worst]:
-    """Return the ``most`` smallest margins, the largest miss first, each of another measurement.
+    """Return the ``most`` smallest margins, the largest miss first, one for each measurement.
 
     Counts that must be met (64 of 64 requests) have no meaningful margin and are left out.
     """

@@ -44,19 +44,19 @@ _BETWEEN_NODES = (Rung.NETWORK, Rung.GPUDIRECT, Rung.COLLECTIVE)
 class RunPlan:
     """The plan of a run, as ``run.json`` holds it. ``planned`` are the ids of its items, in order.
 
-    At the end of the run, the demands of the level that no item covers are added.
+    At the end of the run, the required checks that no item covers are added.
 
     ``rounds`` is the value of ``--rounds``; ``software`` is the version that made the run.
     ``tests`` are the subjects of all tests; empty in runs that did not keep them. ``directions`` is
     the scheme that decided which node of a pair sends; runs that did not keep it used the first.
     ``sampled`` is true if smoke measured a sample of the nodes; earlier versions measured all.
-    ``ended`` is when the last item had ended (ISO 8601 with its offset); accepted deviations count
-    until a day, and this is the day that decides. It is empty until then. ``began`` is when the
-    session did, and ``operator`` who ran it; earlier versions kept neither.
-    ``soak`` is what was asked of a soak; ``None`` for a run without one. ``part`` is the part of
-    the level that the run measured; ``None`` for a whole one. ``parts`` are the runs of which this
-    one was merged, oldest first; empty for a run that measured itself. ``no_gates`` is true if
-    failures of lower rungs kept nothing from being measured.
+    ``ended`` is when the last item ended (ISO 8601 with its offset), and empty until then; an
+    accepted deviation counts if this day is not after its last one. ``began`` is when the session
+    began, and ``operator`` who ran it; earlier versions kept neither. ``soak`` is the requested
+    soak; ``None`` for a run without one. ``part`` is the part of the level that the run measured;
+    ``None`` for a whole one. ``parts`` are the runs from which this one was merged, oldest first;
+    empty for a run that measured itself. ``no_gates`` is true if failures of lower rungs blocked
+    nothing.
     """
 
     schema_version: int
@@ -91,7 +91,7 @@ class RunPlan:
         return reduction.of(platform, every, self.level, self.rounds, self.directions)
 
     def reduced(self, platform: Platform, cluster: Cluster) -> str:
-        """By what the level was reduced, in words; empty for a level as the platform file has it.
+        """How the level was reduced, in words; empty for a level as the platform file has it.
 
         First what the run is about, a shard or some nodes; then the rounds, then the gates.
         """
@@ -108,8 +108,8 @@ class RunPlan:
 def decide(run: RunPlan, results: RunResults) -> RunVerdict:
     """Return the verdict. It depends on the order of the plan, not on the order of the results.
 
-    A demand of the level that no record answers counts as not run, even if it was not planned. The
-    closing items are made anew of the others.
+    A required check that no record answers counts as not run, even if it was not planned. The
+    end-of-run checks are made again from the other items.
     """
     cluster, platform = results.cluster, results.platform
     level = run.level_of(platform, cluster)
@@ -165,17 +165,17 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
 
 
 def _unplanned(platform: Platform, level: Level) -> tuple[Unknown, ...]:
-    """What the level does not measure; of a part the merged run says it."""
+    """What the level does not measure; none for a part, because the merged run lists it."""
     return () if level.part else unplanned(platform, level)
 
 
 def _with(results: RunResults, absent: Mapping[str, ItemRecord]) -> RunResults:
-    """The results with a record for every demand that no item answered."""
+    """The results with a record for every required check that no item answered."""
     return replace(results, records={**absent, **results.records})
 
 
 def not_run(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:
-    """Return a record for each demand of the level that no record answers or accounts for."""
+    """Return a record for each required check that no record answers or accounts for."""
     platform, cluster = results.platform, results.cluster
     wanted = run.level_of(platform, cluster)
     records = _ordered(run, results.records)
@@ -184,12 +184,12 @@ def not_run(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:
 
 
 def _not_merged(run: RunPlan) -> str:
-    """Why a merged run lacks what its level demands; empty for any other run."""
+    """Why a merged run lacks required checks; empty for any other run."""
     return "no run that was merged has measured it" if run.parts else ""
 
 
 def closed(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:
-    """Return the records of the closing items, made of the records of measurements and facts."""
+    """Return the records of the end-of-run checks, made from those of measurements and facts."""
     own = _ordered(run, results.records)
     yield from closing.closing(replace(results, records=own, level=run.level))
     if run.soak is not None and results.soak is None:
@@ -250,7 +250,7 @@ _NOT_MEASURED = frozenset(("derived", "datasheet", "standard"))
 def limit_notes(platform: Platform) -> tuple[str, ...]:
     """The note that limits are derived and not calibrated.
 
-    Empty if all are calibrated, or if some are from a document that measured such a platform.
+    Empty if all are calibrated, or if the source of some is a document with measurements.
     """
     limits = [one for made in platform.measurements.values() for one in made.limits]
     sources = [one.basis.source for one in limits if not one.record_only]
@@ -266,7 +266,7 @@ def limit_notes(platform: Platform) -> tuple[str, ...]:
 def subnet_notes(level: Level) -> tuple[str, ...]:
     """The note that the subnet was not scanned, with the hostfile's reason if it gives one.
 
-    Empty if the subnet was scanned, or if the level demands no scan.
+    Empty if the subnet was scanned, or if the level requires no scan.
     """
     if level.lacks_scan:
         return (f"SUBNET NOT SCANNED, the sign-off is incomplete: {NOT_SCANNED}",)

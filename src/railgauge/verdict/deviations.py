@@ -1,11 +1,11 @@
 """What accepted deviations cover in a run. Pure.
 
 A deviation changes the verdict and no item: what failed stays failed. It covers an item only if the
-item was judged completely. What could not be measured, what did not run and wrong results are never
-covered. An item that several causes explain is covered only if all of them are accepted.
+item was judged completely. Errors, items that did not run, and wrong results are never covered. An
+item that several causes explain is covered only if all of them are accepted.
 
-A limit that the platform file declares as loose is a deviation too: of what is judged, and without
-an item that it covers.
+A limit that the platform file declares as loose is a deviation too: it weakens the judgement, and
+covers no item.
 
 Example: ``mx07`` misses a limit because of ``link-rate-degraded``, which is accepted until
 2027-01-31. A run that ended on that day is *accepted with deviations*; one that ended on the next
@@ -51,7 +51,7 @@ class DeviationState(Term):
 class DeviationEffect:
     """A deviation, its state, and the ids of the failed items that it covers.
 
-    ``says`` is what else must be known: why it covers nothing, or not all that it names.
+    ``says`` is why it covers nothing, or not all that it names; empty if it covers all.
     """
 
     deviation: Deviation
@@ -74,14 +74,14 @@ class DeviationEffect:
         """One clause: until when it counts, and what it covers."""
         until, number = self.deviation.until, len(self.covers)
         items = f"{number} failed item{'s' * (number != 1)}"
-        said = {
+        words = {
             DeviationState.APPLIED: f"accepted until {until}, covers {items}",
             DeviationState.EXPIRED: f"EXPIRED on {until}, covers nothing",
             DeviationState.UNMATCHED: "MATCHES NOTHING in this run",
             DeviationState.REFUSED: "COVERS NOTHING",
             DeviationState.LOOSE: "LOOSE LIMIT, which the platform file wants",
         }[self.state]
-        return f"{said}; {self.says}" if self.says else said
+        return f"{words}; {self.says}" if self.says else words
 
     @property
     def signature(self) -> str:
@@ -120,16 +120,16 @@ def effects(
     """
     if not deviations:
         return ()
-    scene = _Accepted(causes, records, [one for one in deviations if _counts(one, ended)])
+    accepted = _Accepted(causes, records, [one for one in deviations if _counts(one, ended)])
     return tuple(
-        scene.effect(one) if _counts(one, ended) else _past(one, ended) for one in deviations
+        accepted.effect(one) if _counts(one, ended) else _past(one, ended) for one in deviations
     )
 
 
 def loose_limits(platform: Platform) -> tuple[DeviationEffect, ...]:
-    """Return the limits that the platform file declares as loose: deviations of what is judged.
+    """Return a deviation for each limit that the platform file declares as loose.
 
-    They cover no item, but what passes them is accepted with deviations at best.
+    They cover no item, but a run judged by them is accepted with deviations at best.
     """
     says = {one.pointer: one.says for one in loose.loose(platform)}
     return tuple(

@@ -1,9 +1,9 @@
-"""What the runs that a run carries on have found wrong: it counts, whatever was found later. Pure.
+"""The failures of the runs that a run resumes: they count, whatever the later run finds. Pure.
 
-Measurements are taken over, and judged once. All else that a run reads is read anew by the run that
-carries it on: the survey, kernels' logs, counters, repeats that a lost connection ended. What the
-earlier run has read is kept in ``earlier/RUN/`` and judged by the same code, so a failure of it
-stays one. That a node was not reached, or that something could not be read, is none.
+Measurements are taken over and judged once. All other evidence is read again by the resuming run:
+the survey, kernels' logs, counters, and repeats that a lost connection ended. The readings of the
+earlier run are kept in ``earlier/RUN/`` and judged by the same code, so its failures remain
+failures. A node that was not reached, or a reading that could not be made, is no failure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from railgauge.judging.record import ItemRecord, with_earlier
 
 
 class EarlierResults:
-    """Adds to the items of tests what earlier runs have found wrong with them."""
+    """Adds the failures that earlier runs found to the items of tests."""
 
     def __init__(self, runs: Mapping[str, RunResults]) -> None:
         """``runs`` are those of ``RunResults.earlier``."""
@@ -36,11 +36,11 @@ class EarlierResults:
         ]
 
     def __call__(self, item: ItemRecord) -> ItemRecord:
-        """The item with both results; it may have them already, if no evidence shows it."""
+        """The item with both results; an item without evidence may have them already."""
         return item if item.earlier else with_earlier(item, self.of(item))
 
     def of(self, item: ItemRecord) -> Iterator[tuple[str, ItemRecord]]:
-        """What each run gives of the item, by its evidence, or by its record if that is missing."""
+        """The item of each run, by its evidence, or by its record if evidence is missing."""
         for name, records, assessor in self._judges:
             recorded = records.get(item.id)
             if recorded and not (item.by_evidence and _is_shown(recorded)):
@@ -57,5 +57,5 @@ def _result(run: RunResults, case: Case) -> CaseResult:
 
 
 def _is_shown(recorded: ItemRecord) -> bool:
-    """Whether the evidence shows why an item ended so, and not its record alone."""
+    """Whether the evidence, and not only the record, shows the outcome of an item."""
     return recorded.by_evidence and recorded.outcome is not Outcome.FLAKY

@@ -1,9 +1,9 @@
-"""The items of the nodes' error counters, made of what was read before and after a run. Pure.
+"""The items of the nodes' error counters, from readings before and after a run. Pure.
 
-The stored case of a node has one entry for each run: those that this one carries on, and its own.
-An entry has the reading before the first measurement and, if the run came to its end, the one after
-the last. A run without its last reading is *not run*; readings that show nothing are an error. The
-readings between the rounds of a soak only tell in which of them counters grew.
+The stored case of a node has one entry for each run: the runs that this one resumes, and itself. An
+entry has the reading before the first measurement and, if the run came to its end, the one after
+the last. A run without its last reading is *not run*; readings that show nothing are an error.
+Readings between the rounds of a soak only show in which rounds counters grew.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ def _counters(node: str, kept: CaseResult, results: RunResults) -> NodeCounters:
     if kept.error is not None:
         raise kept.error if isinstance(kept.error, NoEvidence) else NoEvidence(str(kept.error))
     runs = [
-        [_read(said, role, node, results) for said, role in _with_roles(run)] for run in kept.runs
+        [_read(output, role, node, results) for output, role in _with_roles(run)]
+        for run in kept.runs
     ]
     _refuse_fewer(node, runs, results)
     own = runs[-1]
@@ -125,30 +126,30 @@ _INTERRUPTED = "an interrupted run and the time after it"
 
 def _with_roles(run: Sequence[Transcript]) -> Iterator[tuple[Transcript, Role]]:
     """The readings of a run, each with the role that it must have in its place."""
-    for at, said in enumerate(run):
-        is_last = at == len(run) - 1 and said.role is Role.COUNTERS_AFTER
+    for at, output in enumerate(run):
+        is_last = at == len(run) - 1 and output.role is Role.COUNTERS_AFTER
         between = Role.COUNTERS_AFTER if is_last else Role.COUNTERS_BETWEEN
-        yield said, between if at else Role.COUNTERS_BEFORE
+        yield output, between if at else Role.COUNTERS_BEFORE
 
 
-def _read(said: Transcript, role: Role, node: str, results: RunResults) -> _Read:
+def _read(output: Transcript, role: Role, node: str, results: RunResults) -> _Read:
     asked = counters.reading(node, results.platform, results.cluster)
-    if said.node != node or said.role != role or not is_reading(said.argv, asked.argv):
+    if output.node != node or output.role != role or not is_reading(output.argv, asked.argv):
         raise CountersUnread("what is stored is the output of another command")
-    if said.error:
-        raise CountersUnread(f"the reading of the counters ended with {said.error}")
-    reading = parse_reading(said.stdout, counters.stack_of(results.platform))
+    if output.error:
+        raise CountersUnread(f"the reading of the counters ended with {output.error}")
+    reading = parse_reading(output.stdout, counters.stack_of(results.platform))
     if reading.boot_id is None:
         raise CountersUnread("the boot id is not known, so that a reboot would not be noticed")
     try:
-        at = datetime.fromisoformat(said.started_at)
+        at = datetime.fromisoformat(output.started_at)
         return _Read(reading, at, role is Role.COUNTERS_AFTER)
     except ValueError as error:
         raise CountersUnread("when the counters were read is not known") from error
 
 
 def _refuse_fewer(node: str, runs: Sequence[object], results: RunResults) -> None:
-    """Raise unless there is an entry for each earlier run of which something is known."""
+    """Raise unless there is an entry for each earlier run that left a mark."""
     earlier = {mark.run for mark in results.marks if mark.node == node}
     if len(runs) <= len(earlier):
         raise CountersUnread(f"{len(earlier)} earlier runs, but readings of {len(runs) - 1}")
@@ -180,9 +181,9 @@ def _span(readings: Sequence[_Read], when: str, rounds: Sequence[SoakRound]) -> 
 
 
 def _between_s(one: _Read, later: _Read) -> float:
-    """The seconds between two readings, by the node's uptime if both tell it.
+    """The seconds between two readings, by the node's uptime if both have it.
 
-    The wall clock may have been set meanwhile, and with an hour more, more errors are allowed.
+    The wall clock may have been set meanwhile, and a longer time would allow more errors.
     """
     start_s, end_s = one.reading.up_s, later.reading.up_s
     if start_s is not None and end_s is not None and start_s < end_s:

@@ -1,4 +1,4 @@
-"""Of which runs a merged run was made, and what was measured again in a later one. Pure."""
+"""The runs from which a run was merged, and the results that later runs replaced. Pure."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Remeasured:
 class MergedPart:
     """A run that was merged: when it ran (ISO 8601), who ran it, and what it measured, in words.
 
-    ``no_gates`` is true if it measured behind gates. ``replaces`` are the nodes that it measured
-    again after an earlier run.
+    ``no_gates`` is true if closed gates kept nothing from being measured. ``replaces`` are the
+    nodes that it measured again after an earlier run.
     """
 
     run_id: str
@@ -42,10 +42,10 @@ class MergedPart:
 
 
 def notes(parts: Sequence[MergedPart]) -> Iterator[str]:
-    """Yield the note that a run was merged, and of which runs; none for any other run."""
+    """Yield the note that a run was merged, and from which runs; none for any other run."""
     if parts:
-        told = ", ".join(f"{one.run_id} ({one.what}, {one.began})" for one in parts)
-        yield f"MERGED of {len(parts)} runs: {told}"
+        runs = ", ".join(f"{one.run_id} ({one.what}, {one.began})" for one in parts)
+        yield f"MERGED of {len(parts)} runs: {runs}"
 
 
 def measured_again(parts: Sequence[MergedPart]) -> Iterator[str]:
@@ -64,5 +64,5 @@ def measured_again(parts: Sequence[MergedPart]) -> Iterator[str]:
 
 def _counted(counts: Mapping[str, int]) -> str:
     """The outcomes of items, the worst first."""
-    told = ((counts.get(str(what), 0), what) for what in reversed(Outcome))
-    return ", ".join(f"{count} {str(what).replace('_', ' ')}" for count, what in told if count)
+    listed = ((counts.get(str(what), 0), what) for what in reversed(Outcome))
+    return ", ".join(f"{count} {str(what).replace('_', ' ')}" for count, what in listed if count)

@@ -1,7 +1,7 @@
-"""The items of the nodes' kernel logs, made of what was read at the end of a run. Pure.
+"""The items of the nodes' kernel logs, from readings at the end of a run. Pure.
 
-A log that was not read because the run ended before is *not run*. One that could not be read, or
-of which a part is lost, is an error.
+A log that was not read because the run ended early is *not run*. A log that could not be read, or
+that lost a part, is an error.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class LogStart:
     """Where the part of a node's log begins that a run covers.
 
     ``own`` is the number of its last record at the survey, under ``boot_id``; ``first`` the same,
-    or that of the run that this one carries on. ``gap`` says what is lost between the two.
+    or that of the run that this one resumes. ``gap`` is what is lost between the two.
     """
 
     boot_id: str
@@ -58,7 +58,7 @@ def made_of(results: RunResults) -> Iterator[ItemRecord]:
 
 
 def alone(results: RunResults, since: LogSince) -> Iterator[ItemRecord]:
-    """Return the record of what the kernel of each node logged ``since`` then, until the survey.
+    """Return the record of what the kernel of each node logged from ``since`` to the survey.
 
     None if the platform does not ask for it. It is for nodes that are checked without a run.
     """
@@ -78,8 +78,8 @@ def _alone(node: str, results: RunResults, basis: str, since: LogSince) -> ItemR
         faults = since.of(_faults(node, results))
     except NoEvidence as error:
         return settled(begun, (), _at(node, error))
-    told = judged_alone(node, faults, devices(found), basis, since)
-    return settled(begun, told, _masked(node, KernelWindow((), {}, 0, before=faults)))
+    judgements = judged_alone(node, faults, devices(found), basis, since)
+    return settled(begun, judgements, _masked(node, KernelWindow((), {}, 0, before=faults)))
 
 
 def _refuse_later(found: NodeFacts, since: LogSince) -> None:
@@ -101,15 +101,15 @@ def _item(node: str, results: RunResults) -> ItemRecord:
     found = results.found[node]
     known = devices(found) if isinstance(found, NodeFacts) else {}
     ran = _Ran(node, results)
-    told = judged(node, window, known, results.platform, ran)
-    return settled(begun, told, _masked(node, window))
+    judgements = judged(node, window, known, results.platform, ran)
+    return settled(begun, judgements, _masked(node, window))
 
 
 def _masked(node: str, window: KernelWindow) -> NoEvidence | None:
-    """A line with a mask may have been one of a fault, whose words somebody called a secret."""
+    """The error for masked lines: a hidden word may be that of a fault, named as a secret."""
     count = sum(one.is_kernels and MASK in one.text for one in window.records)
     count += sum(one.count for one in window.before if MASK in one.line)
-    what = f"secrets were masked in {count} lines of the kernel: what they said is not known"
+    what = f"secrets were masked in {count} lines of the kernel: their full text is not known"
     return KernelLogUnread(what, where=node) if count else None
 
 
@@ -126,10 +126,10 @@ def _at(node: str, error: NoEvidence) -> NoEvidence:
 def _window(node: str, read: CaseResult, results: RunResults) -> KernelWindow:
     """The part of the log that the run covers. Raises ``NoEvidence``."""
     start = start_of(node, results)
-    said = _transcript(node, read, log.reading_argv(results.cluster.rootfs, start.first))
-    reading = log.parse_reading(said.stdout)
+    output = _transcript(node, read, log.reading_argv(results.cluster.rootfs, start.first))
+    reading = log.parse_reading(output.stdout)
     records = log.window(reading, start.boot_id, start.first)
-    times = log.moments(records, reading, said)
+    times = log.moments(records, reading, output)
     at = {record.number: time for record, time in zip(records, times, strict=True) if time}
     before = up_to(_faults(node, results), start.first)
     return KernelWindow(records, at, start.own, start.gap, tuple(before), results.level)
@@ -152,12 +152,12 @@ def _transcript(node: str, read: CaseResult, argv: Sequence[str]) -> Transcript:
         raise read.error if isinstance(read.error, NoEvidence) else NoEvidence(str(read.error))
     if len(read.runs) != 1 or len(read.runs[0]) != 1:
         raise KernelLogUnread("what is stored is not one reading of the log")
-    said = read.runs[0][0]
-    if said.node != node or said.argv != tuple(argv):
+    output = read.runs[0][0]
+    if output.node != node or output.argv != tuple(argv):
         raise KernelLogUnread("what is stored is the output of another command")
-    if said.error:
-        raise KernelLogUnread(f"the reading of the kernel's log ended with {said.error}")
-    return said
+    if output.error:
+        raise KernelLogUnread(f"the reading of the kernel's log ended with {output.error}")
+    return output
 
 
 def start_of(node: str, results: RunResults) -> LogStart:
@@ -177,7 +177,7 @@ def start_of(node: str, results: RunResults) -> LogStart:
 
 
 def _with_earlier(node: str, own: LogStart, marks: Sequence[KernelMark]) -> LogStart:
-    """The start, moved to that of the first run that this one carries on."""
+    """The start, moved to that of the first run that this one resumes."""
     mine = [mark for mark in marks if mark.node == node]
     same = [_number(mark.record) for mark in mine if mark.boot_id == own.boot_id]
     lost = [mark.run for mark in mine if mark.boot_id != own.boot_id]
@@ -239,8 +239,8 @@ def _span(run: Sequence[Transcript]) -> tuple[datetime, datetime] | None:
 
     A sampler of the GPUs does not count: it may have been started many repeats before.
     """
-    own = [said for said in run if said.role not in WATCHING_ROLES]
-    spans = [(end, said.duration_s) for said in own if (end := log.ends_at(said))]
+    own = [output for output in run if output.role not in WATCHING_ROLES]
+    spans = [(end, output.duration_s) for output in own if (end := log.ends_at(output))]
     if not spans:
         return None
     starts = [end - timedelta(seconds=lasted_s) for end, lasted_s in spans]

@@ -38,11 +38,11 @@ class DecidedRun:
 
 
 def doubts(run: DecidedRun, besides: Collection[str]) -> dict[str, str]:
-    """Return the nodes that are not known to be good by a run, each with the reason.
+    """Return the nodes that a run does not show to be good, each with the reason.
 
-    What the nodes in ``besides`` take part in says nothing of the others. A node is known to be
-    good if it has passed by itself, all its own items have, no cause names it or leaves it open,
-    and no failure that it takes part in is without a cause.
+    Items in which the nodes in ``besides`` take part do not count against the others. A node is
+    shown to be good if items of its own passed and none failed, no cause names it, also not as one
+    of several, and every failure in which it takes part has a cause.
     """
     found: dict[str, str] = {}
     for cause in run.verdict.causes:
@@ -50,14 +50,14 @@ def doubts(run: DecidedRun, besides: Collection[str]) -> dict[str, str]:
         found |= dict.fromkeys(_named(cause, run.records), why)
     for item in run.records.values():
         if len(item.nodes) == 1 and item.outcome not in _FINE:
-            found.setdefault(*item.nodes, f"{item.id} {_said(item)}")
+            found.setdefault(*item.nodes, f"{item.id} {_outcome(item)}")
     for item in _unexplained(run.verdict.causes, run.records.values()):
         if set(besides).isdisjoint(item.nodes):
-            found |= dict.fromkeys(item.nodes, f"{item.id} {_said(item)}, and no cause says why")
+            found |= dict.fromkeys(item.nodes, f"{item.id} {_outcome(item)}, and no cause says why")
     return {node: why for node, why in found.items() if node not in besides}
 
 
-def _said(item: ItemRecord) -> str:
+def _outcome(item: ItemRecord) -> str:
     return f"is {str(item.outcome).replace('_', ' ')}"
 
 
@@ -77,8 +77,8 @@ def _named(cause: Cause, records: Mapping[str, ItemRecord]) -> Iterator[str]:
 
 
 def _unexplained(causes: Iterable[Cause], records: Iterable[ItemRecord]) -> Iterator[ItemRecord]:
-    told = {name for cause in causes for name in (*cause.evidence, *cause.explains)}
-    return (item for item in records if item.outcome in _WRONG and item.id not in told)
+    explained = {name for cause in causes for name in (*cause.evidence, *cause.explains)}
+    return (item for item in records if item.outcome in _WRONG and item.id not in explained)
 
 
 def good(run: DecidedRun, besides: Collection[str]) -> tuple[str, ...]:
@@ -90,9 +90,9 @@ def good(run: DecidedRun, besides: Collection[str]) -> tuple[str, ...]:
 def refuse_doubtful_partners(runs: Sequence[DecidedRun]) -> None:
     """Raise ``BadInput`` if a run replaces what was measured with a node that was not good.
 
-    ``runs`` are those of a merged one, oldest first. Else a node that is slow with all others could
-    be measured until each of them had a good moment with it. A node that is in doubt is good again
-    once a run of its own has qualified it.
+    ``runs`` are those of a merged run, oldest first. Otherwise a node that is slow with all others
+    could be measured again until each pair had one good result. A doubtful node is good again once
+    a run of its own has qualified it.
     """
     doubtful: dict[str, str] = {}
     known: set[str] = set()

@@ -1,11 +1,12 @@
-"""Make the records of one run of the records of several. Pure.
+"""Merge the records of several runs into those of one. Pure.
 
-Every item comes from one run. A later run replaces an item only if it was made to measure one of
-the item's nodes again (``--only``); else an item that two runs have measured is refused. What
-passed on another machine of the same name than that of a later run was not run.
+Every item comes from one run. A later run replaces an item only if its purpose was to measure one
+of the item's nodes again (``--only``); otherwise an item that two runs have measured is refused. If
+a later run shows that another machine now has the name of a node, what the former machine passed
+counts as not run.
 
-A gate is closed by what another run found too: an item that passed above a failure of its node on
-a lower rung is *blocked*, as it is in an undivided run. A failure stays a failure.
+Failures of one run close the gates of the others: an item that passed above a failure of its node
+on a lower rung is *blocked*, as it would be in an undivided run. A failure stays a failure.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _ELSEWHERE = "it was measured on another machine of this name"
 class PartRun:
     """A run to merge: its plan, records and survey.
 
-    ``no_gates`` is true if it measured behind gates.
+    ``no_gates`` is true if closed gates kept nothing from being measured.
     """
 
     plan: RunPlan
@@ -92,13 +93,13 @@ def assemble(parts: Sequence[PartRun]) -> Assembled:
         for name, item in records.items():
             if part_of[name] != number and item.outcome in _GOOD and others & set(item.nodes):
                 records[name] = never_ran(blank(item), _ELSEWHERE)
-        merged.append(_told(part, _again(part, replaced, parts)))
+        merged.append(_merged_part(part, _again(part, replaced, parts)))
     ordered = sorted(records.values(), key=lambda item: item.rung)
     return Assembled({item.id: item for item in ordered}, part_of, tuple(merged))
 
 
 def _items(part: PartRun) -> Iterator[ItemRecord]:
-    """The items of tests; the others are made anew of these."""
+    """The items of tests; all others are made again from these."""
     for item in part.records.values():
         if is_of_a_test(item.id) and not is_closing(item.id):
             yield item
@@ -146,7 +147,7 @@ def began(part: PartRun) -> tuple[float, str]:
 
 
 def _other_machines(part: PartRun, machines: dict[str, NodeFacts]) -> set[str]:
-    """The nodes that are other machines in this run than in earlier ones, which it measures again.
+    """The nodes that are different machines in this run, which measures them again.
 
     ``machines`` are those of the earlier runs; those of this one are added. Raises ``BadInput`` for
     a node that this run was not made to measure again.
@@ -193,7 +194,7 @@ def _again(
 
 
 def _compared(node: str, part: PartRun) -> Iterator[ItemRecord]:
-    """How the node compared with its peers in a run, which is judged anew of all measurements."""
+    """The comparison of the node with its peers in a run; the merged run makes it again."""
     item = part.records.get(behind_peers.ITEMS.item_id(node))
     if item is not None:
         yield item
@@ -209,7 +210,7 @@ def _short(text: str) -> str:
     return line if len(line) <= _MOST_REASON else f"{line[: _MOST_REASON - 1]}…"
 
 
-def _told(part: PartRun, replaces: Iterable[Remeasured]) -> MergedPart:
+def _merged_part(part: PartRun, replaces: Iterable[Remeasured]) -> MergedPart:
     plan = part.plan
     return MergedPart(
         run_id=plan.run_id,
@@ -262,9 +263,9 @@ def _blocks(item: ItemRecord | None) -> bool:
 
 
 def _blocked_anew(item: ItemRecord, blockers: Sequence[str]) -> ItemRecord:
-    """The blocked item with what blocks it by now; its reason may say more after the blockers.
+    """The blocked item with its current blockers; its reason may continue after them.
 
-    If that is nothing, its gate is open by now: nobody has measured it since.
+    Without a blocker its gate is open now, but no run has measured it since.
     """
     if not blockers:
         freed = replace(blank(item), blocked_by=(), questions=())

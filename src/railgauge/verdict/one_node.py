@@ -1,7 +1,7 @@
 """Judge one node by itself, by its facts, its kernel's log and its counters. Pure.
 
-The rules and the words are those of an acceptance. What it holds against the other nodes of the
-cluster cannot be judged here, and is listed by name. What the node measured alone is judged too.
+The rules and the wording are those of an acceptance. Expectations that compare nodes with each
+other cannot be judged here, and are listed by name. Measurements of the node alone are judged too.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from railgauge.verdict import kernel_log
 from railgauge.verdict.unanswered import not_run
 
 _JOBS = ("gpu_processes",)
-"""What the jobs of a node do, and what a node that is to be measured must not have."""
+"""Expectations that jobs on a node violate, and that hold only for a node without jobs."""
 _SECONDS_PER_HOUR = 3600
 _FIRST = "growth of the error counters: no earlier check since the boot has read them"
-_NO_TIME = "growth of the error counters: a reading does not tell how long the node has been up"
+_NO_TIME = "growth of the error counters: a reading does not show how long the node has been up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def facts(
 def begun_items(platform: Platform, cluster: Cluster, case: Case) -> Iterator[ItemRecord]:
     """Yield the items of a measurement, as the smallest level that makes it asks for them.
 
-    Of a loopback the limits count: its payload is on no wire that traffic could be asserted of.
+    Only limits apply to a loopback: its payload is on no wire, so its traffic cannot be checked.
     """
     measurement = platform.measurements[case.measurement]
     level = alone.level_of(measurement, case.nodes[0])

@@ -1,6 +1,7 @@
 """The items of the nodes whose tools printed an output twice. Pure.
 
-A node without such an output has no item, so that nothing is demanded of tools that show no run.
+A node without such an output has no item, so nothing is required of tools whose output identifies
+no run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The part of a soak in a verdict: its demand, and its causes among those of the ladder. Pure."""
+"""A soak in a verdict: its required check, and its causes among those of the ladder. Pure."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def soak_item(test: str, title: str, nodes: Sequence[str]) -> ItemRecord:
 
 
 def time_item(soak: SoakPlan, nodes: Sequence[str]) -> ItemRecord:
-    """The item of the demand of a soak: its time, or its number of rounds."""
+    """The item that requires the soak's time, or its number of rounds."""
     title = f"The cluster is under load for {soak.said}."
     return soak_item(f"{FOLDER}/time::soaked", title, nodes)
 
 
 def not_soaked(soak: SoakPlan, cluster: Cluster) -> ItemRecord:
-    """The demand of a soak that was not begun."""
+    """The item of a soak that was not begun."""
     item = time_item(soak, [node.name for node in cluster.nodes])
     return replace(item, outcome=Outcome.NOT_RUN, reason="the run ended before its soak")
 
@@ -40,7 +40,7 @@ def not_soaked(soak: SoakPlan, cluster: Cluster) -> ItemRecord:
 def with_causes(
     ladder: Sequence[Cause], soak: SoakResults | None, records: Mapping[str, ItemRecord]
 ) -> tuple[Cause, ...]:
-    """The causes of ladder and soak in the order of their harm; one that both show is one entry."""
+    """The causes of ladder and soak, the most harmful first; a cause of both is one entry."""
     if soak is None or not soak.causes:
         return tuple(ladder)
     found = {(cause.cause, cause.where): cause for cause in ladder}

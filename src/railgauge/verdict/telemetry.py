@@ -1,9 +1,9 @@
-"""The items of the nodes' GPUs, made of the samples that were kept with each measurement. Pure.
+"""The items of the nodes' GPUs, from the samples that were kept with each measurement. Pure.
 
-A node whose GPUs were not measured has no item, or one that is *not run* if its measurements were
-asked for. Samples of one measurement that cannot be read make the item an error, whatever the
-others show, unless they show that a limit was missed. In a merged run the samples of all its runs
-count, also those of measurements that a later run made again.
+A node whose GPUs were not measured has no item, or one that is *not run* if measurements of them
+were requested. If the samples of one measurement cannot be read, the item is an error, unless other
+samples show that a limit was missed. In a merged run the samples of all its runs count, also those
+of measurements that a later run made again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from railgauge.verdict.unanswered import never_ran
 class _OfGpus:
     """What was found on one node so far: its first error, and how many there are.
 
-    An error holds by its traceback the outputs in which it was found.
+    Only the first error is kept, because its traceback keeps the read outputs in memory.
     """
 
     watched: list[Watched] = field(default_factory=list)
@@ -78,7 +78,7 @@ def _item(node: str, of: _OfGpus, results: RunResults) -> ItemRecord:
 
 
 def _first(of: _OfGpus) -> NoEvidence | None:
-    """The first error, which tells how many there are."""
+    """The first error, with the number of the others."""
     first = of.error
     if first is None or of.errors == 1:
         return first
@@ -104,7 +104,7 @@ def _cases(results: RunResults) -> dict[Case, None]:
 
 
 def _boots(node: str, results: RunResults) -> frozenset[str]:
-    """The ids of the node's boots in this run and in those that it carries on."""
+    """The ids of the node's boots in this run and in those that it resumes."""
     found = results.found.get(node)
     own = {found.boot_id} if isinstance(found, NodeFacts) and found.boot_id else set()
     marks = {mark.boot_id for mark in results.marks if mark.node == node}

@@ -1,4 +1,4 @@
-"""Compare the demands of a level with the questions that the records of a run answer. Pure."""
+"""Compare the required checks of a level with the questions that a run's records answer. Pure."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ NEVER_RAN = "the run ended before this item"
 def unanswered(
     demanded: Iterable[Demand], records: Mapping[str, ItemRecord], why: str = ""
 ) -> Iterator[ItemRecord]:
-    """Return a *not run* record for each demand that no item answers or accounts for.
+    """Return a *not run* record for each required check that no item answers or accounts for.
 
-    ``why`` is the reason, if it is not that no item asked.
+    ``why`` is the reason; without it the reason is that no item asked.
 
-    An item answers a demand if it passed and asked exactly that question. An item with another
-    outcome (failed, error, blocked, not run) accounts for its subject: it is counted itself.
+    An item answers a required check if it passed and asked exactly that question. An item with
+    another outcome (failed, error, blocked, not run) accounts for its subject: it is counted
+    itself.
     """
     passed = [item for item in records.values() if item.outcome in _GOOD]
     answered = {question for item in passed for question in item.questions}
@@ -41,7 +42,7 @@ def _keys(item: ItemRecord) -> Iterator[ItemKey]:
 
 
 def not_run(demand: Demand, why: str) -> ItemRecord:
-    """The record of a demand that nobody has asked for."""
+    """The *not run* record of a required check."""
     key = demand.key
     size = "" if key.size_bytes is None else format_size(key.size_bytes)
     where = "-".join(part for part in (demand.place, key.part, size) if part)
@@ -59,7 +60,7 @@ def not_run(demand: Demand, why: str) -> ItemRecord:
     )
 
 
-@cache  # a run that answers little has a record for each of half a million demands
+@cache  # an almost empty run has half a million such records
 def _title(subject: str, way: str) -> str:
     return f"{subject}, {way}"
 
@@ -70,7 +71,7 @@ def _ways(way: str) -> tuple[str, ...]:
 
 
 def is_of_a_test(item_id: str) -> bool:
-    """Whether an item was collected from a test; the ids of other demands name no file."""
+    """Whether an item was collected from a test; the ids of other items name no file."""
     return ".py::" in item_id.partition("[")[0]
 
 

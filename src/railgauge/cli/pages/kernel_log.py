@@ -11,7 +11,7 @@ from railgauge.facts.kernel.xids import BASIS, UNKNOWN, XIDS, Xid
 _KINDS = """\
 # Lines of the kernel's log
 
-Every kind of line that a run looks for. `railgauge docs telemetry` says how the log is read and
+Every kind of line that a run looks for. `railgauge docs telemetry` explains how the log is read and
 judged.
 
 ## Kinds of lines

@@ -15,9 +15,10 @@ _HEAD = """\
 [platform-files.md](platform-files.md) explains the format with an example.
 
 NAME stands for a name that the file gives, LEVEL for a level, `[]` for each entry of a list. In
-place of NAME a key may be a set of names: `mlx5_[0-7]` or `kernel,os`. What must be there is asked
-of the long form: an entry that extends a template, or that another file completes, need not say it
-again. `null` takes away what they say. The templates of a section have the keys of its entries.
+place of NAME a key may be a set of names: `mlx5_[0-7]` or `kernel,os`. Keys that must be there are
+required in the complete form: an entry that extends a template, or that another file completes,
+need not repeat them. `null` removes an inherited value. The templates of a section have the keys of
+its entries.
 """
 _NAMED = ("expected", "measurements", "nics", "prepare")
 

@@ -18,14 +18,15 @@ _EACH = ("node", "pair", "group", "pairing", "size", "gpu", "link", "nic", "adap
 _HEAD = """\
 # The acceptance tests
 
-Each test says when it passes, when it fails, and what to do then. Its limit stands in the platform
+Each test states when it passes, when it fails, and what to do then. Its limit is in the platform
 file (`railgauge docs limits`), under the measurement or expectation that is named with it. What a
-test needs is hardware that must be declared; where it is not, the test is not applicable.
+test needs is hardware that must be declared; otherwise the test is not applicable.
 
 Three outcomes mean the same for every test, and none of them is a pass. **Error**: there is no
-figure to judge, because the program is missing, stopped early, printed what cannot be read, or did
-something else than was asked; the item says which, and what to do. **Blocked**: a lower rung failed
-on the same nodes, so nothing was measured. **Not run**: the run ended before it came to this item.
+value to judge, because the program is missing, stopped early, printed unreadable output, or did
+something else than was asked; the item states which, and what to do. **Blocked**: a lower rung
+failed on the same nodes, so nothing was measured. **Not run**: the run ended before it came to this
+item.
 """
 
 

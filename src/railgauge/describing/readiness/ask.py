@@ -1,4 +1,4 @@
-"""The command that asks a node about itself, and its output. Nothing of it is trusted.
+"""The command that asks a node about itself, and its output, which is untrusted.
 
 What may become a line of the hostfile runs on every node: it is taken only if it is a plain path or
 name, whatever a node prints.
@@ -19,7 +19,7 @@ from railgauge.facts.probe import lines_of, split_sections
 from railgauge.stacks import Section, section
 
 TIME_LIMIT_S = 25.0
-# Not where everybody may write: what one node says runs on the others.
+# No folder that everybody may write: a path that one node prints runs on the others.
 _FOLDER = re.compile(
     r"/(?!tmp/|var/tmp/|dev/|proc/|run/|sys/)(?!.*\.\.)[A-Za-z0-9._+/-]{1,200}", re.ASCII
 )
@@ -77,7 +77,7 @@ def _lines(parts: Mapping[str, Section], name: str) -> list[str]:
 
 
 def _whole(parts: Mapping[str, Section], name: str) -> list[str]:
-    """The lines of a section that ended: in one that was cut, what is not named may be there."""
+    """The lines of a section that ended; a section that was cut may lack existing programs."""
     return _lines(parts, name) if section(parts, name).exit_code is not None else []
 
 

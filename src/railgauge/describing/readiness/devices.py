@@ -36,26 +36,26 @@ def tools(one: NodeSeen, site: NodesSeen) -> CheckCell:
             CellState.UNKNOWN, f"not known: the answer was cut ({one.said.cut})", "see the node"
         )
     where = setups.found_in(missing, one.said)
-    told = [f"{name} (in {where[name]})" if name in where else name for name in missing]
+    named = [f"{name} (in {where[name]})" if name in where else name for name in missing]
     nowhere = [name for name in missing if name not in where]
     remedy = f"install {listed(nowhere, _MOST)}, or name the folder under tools" if nowhere else ""
-    found = f"not on the PATH of a login without a terminal: {listed(told, _MOST)}"
+    found = f"not on the PATH of a login without a terminal: {listed(named, _MOST)}"
     return CheckCell(CellState.MEND, found, remedy, setups.finding(list(where), one.said, site))
 
 
-def _folders(asked: Sequence[ProgramNeed], said: NodeSaid) -> str:
+def _folders(asked: Sequence[ProgramNeed], output: NodeSaid) -> str:
     """Return in which folders the programs are, and how many in each."""
-    found = (next(said.programs[n] for n in need.names if n in said.programs) for need in asked)
+    found = (next(output.programs[n] for n in need.names if n in output.programs) for need in asked)
     count = Counter(path.rpartition("/")[0] or path for path in found)
-    told = [f"{many} in {folder}" for folder, many in count.most_common()]
-    return f": {listed(told, _MOST)}" if told else ""
+    counts = [f"{many} in {folder}" for folder, many in count.most_common()]
+    return f": {listed(counts, _MOST)}" if counts else ""
 
 
 def gpus(one: NodeSeen, site: NodesSeen) -> CheckCell:
-    said, facts = one.said, one.known
-    assert said is not None
-    vendor = needs.vendor_of(said)
-    on_bus = needs.gpus_on(said.bus, vendor) if vendor else 0
+    output, facts = one.said, one.known
+    assert output is not None
+    vendor = needs.vendor_of(output)
+    on_bus = needs.gpus_on(output.bus, vendor) if vendor else 0
     if facts is None:
         return _unasked(one, on_bus)
     count, declared = len(facts.gpus), site.platform.gpus if site.platform else None
@@ -130,9 +130,9 @@ def _without_device(one: NodeSeen, site: NodesSeen, facts: NodeFacts) -> Iterato
 
 def _renamed(one: NodeSeen, site: NodesSeen) -> Iterator[CheckCell]:
     if others := site.renamed.get(one.node.name):
-        told = listed([f"{name} is {there}" for name, there in others.items()], _MOST)
+        renamed = listed([f"{name} is {there}" for name, there in others.items()], _MOST)
         lines = (HostfileLine(("devices", one.node.name), others),)
-        found = f"NICs have other names than on most nodes: {told}"
+        found = f"NICs have other names than on most nodes: {renamed}"
         yield CheckCell(CellState.MEND, found, "", lines)
 
 

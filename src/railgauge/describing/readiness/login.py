@@ -34,7 +34,7 @@ def reach(one: NodeSeen, site: NodesSeen) -> CheckCell:  # noqa: ARG001 - the fo
 
 
 def _ssh_words(one: NodeSeen) -> list[str]:
-    """Return the recipe with what the hostfile says of the login: exec tells ssh nothing else."""
+    """Return the recipe with what the hostfile says of the login: exec passes ssh nothing else."""
     ssh = one.node.ssh
     given = {"User": ssh.user, "Port": ssh.port, "IdentityFile": ssh.key, "ProxyJump": ssh.jump}
     config = [] if ssh.config is None else ["-F", ssh.config]
@@ -44,27 +44,27 @@ def _ssh_words(one: NodeSeen) -> list[str]:
 def shell(one: NodeSeen, site: NodesSeen) -> CheckCell:
     if one.setup_failed:
         return CheckCell(CellState.MEND, one.setup_failed.what, one.setup_failed.remedy)
-    said = one.said
-    if said is None or not said.shell:
+    output = one.said
+    if output is None or not output.shell:
         return CheckCell(
-            CellState.UNKNOWN, "the node printed nothing of its login", "log in by hand"
+            CellState.UNKNOWN, "the node printed nothing about its login", "log in by hand"
         )
-    if any(node.setup for node in site.cluster.nodes) and not said.has_bash:
+    if any(node.setup for node in site.cluster.nodes) and not output.has_bash:
         return CheckCell(
             CellState.MEND, "no bash, which setup needs", "install bash, or remove setup"
         )
     printed = (one.entry.printed if one.entry else "").strip()
     if not printed:
-        return CheckCell(CellState.OK, f"{said.shell}, prints nothing at its start")
+        return CheckCell(CellState.OK, f"{output.shell}, prints nothing at its start")
     first = " ".join(printed.splitlines()[0].split())[:60]
     return CheckCell(
-        CellState.NOTE, f"{said.shell}, prints at its start what is dropped: {first!r}"
+        CellState.NOTE, f"{output.shell}, prints at its start what is dropped: {first!r}"
     )
 
 
 def root(one: NodeSeen, site: NodesSeen) -> CheckCell:  # noqa: ARG001
-    said, become = one.said, one.node.become
-    way, _, rest = (said.root if said else "").partition(" ")
+    output, become = one.said, one.node.become
+    way, _, rest = (output.root if output else "").partition(" ")
     if way == "root":
         return CheckCell(CellState.OK, "root by login")
     if way == "works" and become:
@@ -76,7 +76,7 @@ def root(one: NodeSeen, site: NodesSeen) -> CheckCell:  # noqa: ARG001
         return CheckCell(
             CellState.UNKNOWN, "not known whether the login may become root", "try: sudo -n true"
         )
-    user = said.user if said and said.user.isidentifier() else "USER"
+    user = output.user if output and output.user.isidentifier() else "USER"
     drop = ", or remove become" if become else ", then write become: sudo -n"
     why = f"{user} cannot become root: {rest or 'neither sudo nor doas is there'}"
     return CheckCell(CellState.MEND, why, _SUDOERS.format(user=user) + drop)

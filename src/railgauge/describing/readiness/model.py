@@ -27,7 +27,7 @@ class CellState(Term):
 
 @dataclass(frozen=True, slots=True)
 class HostfileLine:
-    """A key of the hostfile and what it becomes: a list grows, a mapping is joined.
+    """A key of the hostfile and its new value: a list is extended, a mapping is merged.
 
     The keys ``("nodes", "gpu07", "data_address")`` mean that node's own setting.
     """
@@ -67,7 +67,7 @@ class NodeDisk:
 
 @dataclass(frozen=True, slots=True)
 class NodeSaid:
-    """What a node printed of itself; an empty or missing value was not printed.
+    """What a node printed about itself; an empty or missing value was not printed.
 
     ``root`` is ``root`` for root's own login, ``works WORDS`` or ``refused WORDS: WHY`` for a
     program that becomes root, ``none`` if there is none. ``cut`` is why the output is not whole.
@@ -99,7 +99,7 @@ class SeenByOther:
 
 @dataclass(frozen=True, slots=True)
 class NodeSeen:
-    """Everything about one node. ``refusal`` is why it was not reached, or could not be asked.
+    """All answers about one node. ``refusal`` is why it was not reached, or could not be asked.
 
     ``met`` is what other nodes found of it, ``listens`` whether it waited for their connections on
     its port.

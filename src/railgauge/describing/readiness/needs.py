@@ -33,12 +33,12 @@ def _usual(cluster: Cluster) -> tuple[str, ...]:
 
 
 def of_node(
-    cluster: Cluster, planned: Sequence[str] | None, said: NodeSaid, facts: NodeFacts | None
+    cluster: Cluster, planned: Sequence[str] | None, output: NodeSaid, facts: NodeFacts | None
 ) -> tuple[ProgramNeed, ...]:
     """Return the programs that the measurements on a node need."""
     if planned is not None:
         return tuple(map(ProgramNeed, planned))
-    vendor = vendor_on(said.bus)
+    vendor = vendor_on(output.bus)
     has_rdma = bool(facts and facts.nics)
     found = [*(_PERFTEST if has_rdma else (_TCP,))]
     if vendor:
@@ -48,7 +48,7 @@ def of_node(
 
 
 def may_need_rdma(planned: Sequence[str] | None) -> bool:
-    """Whether a measurement needs RDMA; true where nobody has said it yet."""
+    """Whether a measurement needs RDMA; true without a platform file."""
     names = [name.rpartition("/")[2] for name in planned or ()]
     return planned is None or any(name in _PERFTEST for name in names)
 
@@ -64,7 +64,7 @@ def vendor_on(bus: Sequence[PciFunction]) -> str:
     return best if gpus_on(bus, best) else ""
 
 
-def vendor_of(said: NodeSaid) -> str:
+def vendor_of(output: NodeSaid) -> str:
     """Return the vendor whose tools a node is asked by: that of its bus, else of its programs."""
-    there = (name for name in vendors() if set(stack(name).listing) & set(said.programs))
-    return vendor_on(said.bus) or next(there, "")
+    there = (name for name in vendors() if set(stack(name).listing) & set(output.programs))
+    return vendor_on(output.bus) or next(there, "")

@@ -51,14 +51,16 @@ def ports(one: NodeSeen, site: NodesSeen) -> CheckCell:
     if len(site.asked) < 2:  # noqa: PLR2004
         return CheckCell(CellState.OK, _ALONE)
     address = one.node.data_address
-    said = {other: met.reached[address] for other, met in one.met.items() if address in met.reached}
-    if not said:
+    answers = {
+        other: met.reached[address] for other, met in one.met.items() if address in met.reached
+    }
+    if not answers:
         return CheckCell(
             CellState.UNKNOWN, "no other node tried to connect", "see the other nodes' cells"
         )
-    if all(_is_nameless(how) for how in said.values()):
+    if all(_is_nameless(how) for how in answers.values()):
         return _by_other_address(one, site)
-    bad = {other: how for other, how in said.items() if not _came_through(how, one)}
+    bad = {other: how for other, how in answers.items() if not _came_through(how, one)}
     if not bad:
         how = "" if one.listens else ", by refusals, as nothing could listen there"
         return CheckCell(CellState.OK, f"TCP from other nodes arrives{how}")
@@ -73,7 +75,7 @@ def ports(one: NodeSeen, site: NodesSeen) -> CheckCell:
 
 
 def _by_other_address(one: NodeSeen, site: NodesSeen) -> CheckCell:
-    """The cell of a node whose name nobody resolves: its own addresses, if they are reached."""
+    """The cell of a node whose name is not resolved: by its own addresses, if they are reached."""
     if good := _reached_at(one, site):
         return CheckCell(CellState.OK, f"TCP from other nodes arrives at {good}")
     return CheckCell(
@@ -93,7 +95,7 @@ def _other_address(one: NodeSeen, site: NodesSeen) -> tuple[tuple[HostfileLine, 
 def _reached_at(one: NodeSeen, site: NodesSeen) -> str:
     """Return the first own address of the node at which all connections of others arrive.
 
-    One that several nodes have is that of a bridge in each of them, or they are one machine.
+    An address of several nodes is that of a bridge in each of them, or they are one machine.
     """
     others = {address for each in site.asked if each is not one for address in _own(each)}
     own = [address for address in peers.addresses(one)[1:] if address not in others]
@@ -106,8 +108,8 @@ def _own(one: NodeSeen) -> Sequence[str]:
 
 def _all_reach(one: NodeSeen, addresses: Sequence[str]) -> Iterator[str]:
     for address in addresses:
-        said = [met.reached[address] for met in one.met.values() if address in met.reached]
-        if said and all(_came_through(how, one) for how in said):
+        answers = [met.reached[address] for met in one.met.values() if address in met.reached]
+        if answers and all(_came_through(how, one) for how in answers):
             yield address
 
 

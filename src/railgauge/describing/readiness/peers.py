@@ -34,13 +34,13 @@ def asked_of(nodes: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 def ports(nodes: Sequence[str], given: tuple[int, int] | None) -> dict[str, int]:
-    """Return the port on which each node listens: another one each, as two may be one machine."""
+    """Return the port on which each node listens, all different: two nodes may be one machine."""
     first, last = given or _PORTS
     return {node: first + at % (last - first + 1) for at, node in enumerate(nodes)}
 
 
 def addresses(one: NodeSeen) -> tuple[str, ...]:
-    """Return where others try to reach a node: as tools are told, then at its own addresses."""
+    """Return the addresses at which others try to reach a node: the tools' first, then its own."""
     own = one.said.addresses if one.said else ()
     return tuple(dict.fromkeys((one.node.data_address, *own)))
 

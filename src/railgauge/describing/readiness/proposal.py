@@ -1,7 +1,7 @@
 """The hostfile with the lines that a check proposes. Pure.
 
-What the user has written stays as it is, with its comments: only the keys that change are written
-anew, and new keys come last.
+The user's text stays unchanged, with its comments: only the keys that change are written anew, and
+new keys come last.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NODES = "nodes"
 
 
 def applied(document: Mapping[str, Any], lines: Iterable[HostfileLine]) -> dict[str, Any]:
-    """Return the document with the lines in it; it stays as it is itself."""
+    """Return a copy of the document with the lines in it."""
     made = dict(document)
     of_nodes: dict[str, dict[str, Any]] = {}
     for line in lines:
@@ -114,17 +114,17 @@ def _dumped(key: str, value: Any) -> str:
 
 
 def _flow(value: Any) -> str:
-    said = yaml.safe_dump(
+    dumped = yaml.safe_dump(
         value, sort_keys=False, default_flow_style=True, width=sys.maxsize, allow_unicode=True
     )
-    return said.removesuffix("\n").removesuffix("\n...")
+    return dumped.removesuffix("\n").removesuffix("\n...")
 
 
 # --- a plain list, which can hold none of this ---
 
 
 def of_plain(cluster: Cluster, platform: str) -> str:
-    """Return the text of a YAML hostfile that says what a plain list says."""
+    """Return the text of a YAML hostfile with the content of a plain list."""
     document: dict[str, Any] = {"cluster": cluster.name}
     document |= {"platform": platform} if platform else {}
     plain = all(node.ssh == SshSettings() for node in cluster.nodes)

@@ -13,22 +13,24 @@ from railgauge.describing.readiness.model import HostfileLine, NodeSaid, NodesSe
 _KEYS = ("setup",)
 
 
-def finding(missing: Collection[str], said: NodeSaid, site: NodesSeen) -> tuple[HostfileLine, ...]:
-    """Return the fewest lines that find as many of the programs as there are places for."""
+def finding(
+    missing: Collection[str], output: NodeSaid, site: NodesSeen
+) -> tuple[HostfileLine, ...]:
+    """Return the fewest lines that find every missing program that the node has somewhere."""
     left, lines = set(missing), dict[str, None]()
     while left:
-        best = _best(left, said.places)
+        best = _best(left, output.places)
         if best is None:
             break
         lines.update(dict.fromkeys(_safe(best, site)))
-        left -= {place.program for place in said.places if place.setup == best}
+        left -= {place.program for place in output.places if place.setup == best}
     return (HostfileLine(_KEYS, list(lines)),) if lines else ()
 
 
-def found_in(missing: Collection[str], said: NodeSaid) -> dict[str, str]:
-    """Return where those of the programs are that are somewhere."""
+def found_in(missing: Collection[str], output: NodeSaid) -> dict[str, str]:
+    """Return the paths of those missing programs that the node has somewhere."""
     found: dict[str, str] = {}
-    for place in said.places:
+    for place in output.places:
         if place.program in missing:
             found.setdefault(place.program, place.path)
     return found

@@ -26,12 +26,10 @@ _UNLIKELY, _SETTLED = 1e-7, 0.0005
 
 @dataclass(frozen=True, slots=True)
 class ChosenCase:
-    """A question, the suspected nodes of its case (none of a reference), and what it tells in nats
-    a second."""
+    """A question, and the suspected nodes of its case (none of a reference)."""
 
     question: Question
     suspects: tuple[str, ...]
-    tells: float
 
 
 def asked(
@@ -77,7 +75,7 @@ def asked(
                 if not any(_is_other(each.case, case) for case in cases):
                     question = Question(LIMITS, each.case, each.size_bytes, each.placement or None)
                     named = tuple(node for node in one.uses if node in each.case.nodes)
-                    chosen.append(ChosenCase(question, named, gain))
+                    chosen.append(ChosenCase(question, named))
                     cases.add(each.case)
             referenced.add(group)
             branches = _split(branches, one.results)

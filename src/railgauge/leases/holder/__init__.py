@@ -63,7 +63,7 @@ class Held:
 class Taken:
     """Another holder has the lease; ``None`` if it left no readable name.
 
-    ``is_forged`` says that it left a text that is no name of a run.
+    ``is_forged`` is true if it left a text that names no run.
     """
 
     holder: Holder | None
@@ -71,7 +71,7 @@ class Taken:
 
     def __str__(self) -> str:
         if self.is_forged:
-            return "a forged lease: what it says is no run of this suite"
+            return "a forged lease: its text names no run of this suite"
         return str(self.holder) if self.holder else "a holder that left no name"
 
 
@@ -138,7 +138,7 @@ def _sweep(engines: Collection[str]) -> str:
 def beat_s(nodes: int) -> float:
     """Return the seconds between two signs of life of a holder.
 
-    They grow with the number of nodes, so that their total rate stays bounded.
+    The time grows with the number of nodes, so that the total rate stays bounded.
     """
     return max(_LEAST_BEAT_S, nodes / _BEATS_EACH_S)
 

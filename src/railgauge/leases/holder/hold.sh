@@ -20,14 +20,14 @@ cannot() {
   exit 1
 }
 
-# Somebody has put another thing in the place of ours, to have it overwritten or locked.
+# Another user has replaced our file or folder, so that we would overwrite or lock something else.
 forged() {
   printf 'forged %s\n' "$1"
   exit 1
 }
 
-# The same place for every user: a folder of our own, in one in which everyone may create files, and
-# no one may delete those of others.
+# The same place for every user: our folder, below one in which everyone may create files and nobody may
+# delete those of others.
 choose_folder() {
   for parent in "$root/run/lock" "$root/tmp"; do
     if [ -d "$parent" ] && [ -k "$parent" ]; then
@@ -108,7 +108,7 @@ open_file() {
 } 2>/dev/null
 
 # A holder that was killed leaves its file behind. Root deletes it; other users can only write to it.
-# What is written to is the file that was looked at, whatever has its name by now.
+# The name is written to the opened file, even if another file has its path now.
 write_name() {
   if [ -O /proc/self/fd/9 ]; then
     printf '%s\n' "$who" >/proc/self/fd/9
@@ -132,7 +132,7 @@ take() {
     lock
     case $? in
       0) if is_ours && write_name; then return; fi ;;
-      1) tell_holder && exit 3 ;;
+      1) print_holder && exit 3 ;;
       *) cannot "$file cannot be locked" ;;
     esac
     exec 9<&-
@@ -141,7 +141,7 @@ take() {
 }
 
 # An empty file is tried again: its holder is about to write its name, or about to delete the file.
-tell_holder() {
+print_holder() {
   name=$(head -n 1 <&9 | head -c 1000)
   if [ -z "$name" ] && [ $turn -lt 10 ]; then
     sleep 0.1
@@ -170,8 +170,8 @@ wait_for() {
   wait $waiting
 }
 
-# Whether the run is there. A reader may be gone without an end: the network between is away, or the
-# run's machine hangs. That is asked at each fifth sign of life.
+# Whether the run still answers. Its reader may vanish without an end of file, if the network fails or
+# the run's machine hangs. So each fifth sign of life needs an answer.
 is_heard() {
   beats=$(((beats + 1) % 5))
   if [ $beats -gt 0 ]; then

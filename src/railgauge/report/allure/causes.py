@@ -22,8 +22,8 @@ def with_cause(result: dict[str, Any], cause: Cause | None) -> dict[str, Any]:
         return result
     tag = {"name": "tag", "value": f"{_TAG}{cause.cause}"}
     labels = [*result.get("labels", ()), tag]
-    said = f"{_words(cause)} {_again(cause)}{cause.remedy}"
-    return {**_with_line(result, said), "labels": labels}
+    line = f"{_words(cause)} {_again(cause)}{cause.remedy}"
+    return {**_with_line(result, line), "labels": labels}
 
 
 def with_deviation(result: dict[str, Any], accepted: DeviationEffect | None) -> dict[str, Any]:

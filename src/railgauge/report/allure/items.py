@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from allure_commons.reporter import AllureReporter
 
-_LISTENER = "allure_listener"  # the name under which allure-pytest registers what it hears
+_LISTENER = "allure_listener"  # the name under which allure-pytest registers its listener
 
 
 class ItemsOnly(AllureReporter):
-    """Keeps the results of items, and nothing of their fixtures.
+    """Keeps the results of items, without their fixtures.
 
     An item takes three files for its fixtures, and a list of all items grows in each fixture of
-    the session. Neither says anything of the hardware; an error of a fixture is the item's own.
+    the session. Neither is about the hardware, and its item reports an error of a fixture.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class ItemsOnly(AllureReporter):
 
 
 def collect(config: pytest.Config) -> None:
-    """Have allure-pytest collect items alone; it may be switched off."""
+    """Make allure-pytest collect only items; do nothing if it is switched off."""
     listener: Any = config.pluginmanager.get_plugin(_LISTENER)
     if listener is not None:
         listener.allure_logger = ItemsOnly()

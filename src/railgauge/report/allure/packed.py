@@ -1,8 +1,8 @@
 """Compress the data inside a single-file Allure page. Pure.
 
 Allure 3 writes what the page shows as calls ``d("name","base64")``: one for each item, and one for
-each list of all items, most of them twice. For 10,000 items that is 52 MB. The page asks for a
-name and waits for the answer, so that the answer may be unpacked at that moment.
+each list of all items, most of them twice. For 10,000 items that is 52 MB. The page asks for data
+by name and waits for it, so the data can be unpacked on demand.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SCRIPT = """(() => {
 
 
 def packed(page: str) -> str:
-    """Return the page with its data compressed; a page that is made another way as it is."""
+    """Return the page with its data compressed; a page of another form is returned unchanged."""
     found = _CALLS.search(page)
     if not found:
         return page

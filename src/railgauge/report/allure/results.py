@@ -1,11 +1,11 @@
 """Allure's result of each item, made from its record at the end of a run.
 
 Allure's own plugin writes a result as soon as an item ends. It follows marks and hooks instead of
-the record, and causes are not known at that time. Of its result remain what names it and when it
-ran, and what a test of a site's own added. An item that no test ran has a result too.
+the record, and causes are not known at that time. Kept from its result are its names, its times,
+and what a site's own test added. An item that no test ran has a result too.
 
-What passed is one line for each judgement. Anything else has the transcript and the plots of its
-measurement attached; items that share one share its file.
+An item that passed has one line for each judgement. Any other has the transcript and the plots of
+its measurement attached; items that share one share its file.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from railgauge.run.store import mask_files, write_whole
 from railgauge.verdict.counts import RunVerdict
 
 PASSED, FAILED, BROKEN = "passed", "failed", "broken"
-# Whatever else an outcome is, it is not a pass: Allure leaves what is *skipped* out of the share
-# that it prints in large type. The categories tell errors, blocked items and others apart.
+# Any other outcome is *broken*: Allure leaves *skipped* items out of the share that it prints in
+# large type. The categories distinguish errors, blocked items and others.
 _STATUSES = {Outcome.PASSED: PASSED, Outcome.MARGINAL: PASSED, Outcome.FAILED: FAILED}
-# The record has its own of the first; the others say nothing of the hardware.
+# The record has labels of its own for the first four; the others are not about the hardware.
 _LEFT_OUT = {"parentSuite", "suite", "subSuite", "severity"}
 _LEFT_OUT |= {"host", "thread", "framework", "language", "package"}
 _TYPES = {".txt": "text/plain", ".csv": "text/csv", ".svg": "image/svg+xml"}
@@ -64,7 +64,7 @@ def status(outcome: Outcome) -> str:
 
 
 def write(run: ReportedRun, lines: ReportLines) -> None:
-    """Write one result for each line; of anything else the secrets alone are taken out."""
+    """Write one result for each line; other results only have their secrets masked."""
     records = lines.records
     accepted = lines.accepted(run.verdict.deviations)
     causes = reversed(run.verdict.causes)
@@ -75,15 +75,15 @@ def write(run: ReportedRun, lines: ReportLines) -> None:
     mask_files(run.results)
     for item, record in PROGRESS_OF_PROCESS.counted("result", records.items()):
         base = begun.get(item) or {"uuid": str(uuid4()), "start": run.now_ms, "stop": run.now_ms}
-        told = named.with_cause(of_item(base, record, run), by_item.get(item))
-        told = named.with_deviation(told, accepted.get(item))
-        path = run.results / f"{told['uuid']}-result.json"
-        write_whole(path, json.dumps(told))
+        result = named.with_cause(of_item(base, record, run), by_item.get(item))
+        result = named.with_deviation(result, accepted.get(item))
+        path = run.results / f"{result['uuid']}-result.json"
+        write_whole(path, json.dumps(result))
     _copy(run, (record for record in records.values() if status(record.outcome) != PASSED))
 
 
 def _begun(results: Path, lines: ReportLines) -> dict[str, Json]:
-    """The results that lines have so far, by line; of several that of the last run remains.
+    """The results that lines have so far, by line; the last of several is kept.
 
     The file of each is removed, because Allure's plugin names a file and its result differently.
     """
@@ -101,7 +101,7 @@ def _begun(results: Path, lines: ReportLines) -> dict[str, Json]:
 
 
 def _without_ours(result: Json, item: str) -> Json:
-    """Return a result as Allure's plugin wrote it; of one that ``of_item`` made only its times."""
+    """Return a result as Allure's plugin wrote it; only the times of one that ``of_item`` made."""
     if result.get("historyId") != _digest(item):
         return result
     return {key: result[key] for key in ("uuid", "start", "stop")}
@@ -146,9 +146,9 @@ def _digest(text: str) -> str:
 
 def _description(record: ItemRecord, evidence: str) -> str:
     where = " ".join(filter(None, (naming.place(record.nodes), record.pairing)))
-    said = f"Where: {where or 'the run'}. Evidence: {evidence}."
+    about = f"Where: {where or 'the run'}. Evidence: {evidence}."
     kept = f"Transcript: `{record.transcript}` in the run's folder." if record.transcript else ""
-    return "\n\n".join(filter(None, (record.title, said, kept)))
+    return "\n\n".join(filter(None, (record.title, about, kept)))
 
 
 def _labels(record: ItemRecord, evidence: str) -> list[Json]:
@@ -163,7 +163,7 @@ def _labels(record: ItemRecord, evidence: str) -> list[Json]:
 
 
 def _group(record: ItemRecord) -> str:
-    """What passed is in groups of its own: Allure opens a group in which anything did not."""
+    """Items that passed have groups of their own: Allure opens each group with one that did not."""
     passed = status(record.outcome) == PASSED
     return f"{record.subject}: passed" if passed else record.subject
 

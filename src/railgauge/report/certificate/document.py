@@ -49,10 +49,10 @@ def page(run: CertifiedRun, paper: str = "") -> str:
 
 
 def _mark(verdict: RunVerdict) -> str:
-    """What every printed page says beside its number."""
-    said = f"railgauge {verdict.cluster}, run {verdict.run_id}, {verdict.verdict}"
+    """The text beside the number of every printed page."""
+    text = f"railgauge {verdict.cluster}, run {verdict.run_id}, {verdict.verdict}"
     # It is text in a style sheet, which must not end there.
-    return _UNSAFE.sub("_", f"{said}, {verdict.evidence} evidence")
+    return _UNSAFE.sub("_", f"{text}, {verdict.evidence} evidence")
 
 
 def sections(run: CertifiedRun, numbers: dict[str, int]) -> dict[str, Any]:
@@ -114,9 +114,9 @@ def _reference(basis: str, numbers: dict[str, int]) -> tuple[str, int] | None:
 def scope(verdict: RunVerdict) -> str:
     """The verdict with what it covers: ``REJECTED: 48 failed, 779 passed``."""
     counts = verdict.counts
-    told = _told(counts)
+    counted = _counted(counts)
     every = f"all {counts.planned} checks passed"
-    what = ", ".join(told) if told else every
+    what = ", ".join(counted) if counted else every
     if verdict.verdict in (Verdict.WITH_DEVIATIONS, Verdict.QUALIFIED_WITH_DEVIATIONS):
         covered = len({one for effect in verdict.deviations for one in effect.covers})
         were = "was" if covered == 1 else "were"
@@ -134,13 +134,13 @@ def _weak(verdict: RunVerdict) -> str:
 
 
 def _limits_of(verdict: RunVerdict) -> str:
-    """What a verdict about a part of a cluster does not say; empty for that of a cluster."""
+    """The limits of a verdict about a part of a cluster; empty for a whole cluster."""
     return "; this says nothing of the rest of the cluster" if verdict.part else ""
 
 
-def _told(counts: Outcomes) -> list[str]:
+def _counted(counts: Outcomes) -> list[str]:
     wrong = counts.failed + counts.error
-    told = [
+    rows = [
         (counts.failed, "failed"),
         (counts.error, "not decided because of an error"),
         (counts.blocked, f"not measured because of {'it' if wrong == 1 else 'them'}"),
@@ -148,7 +148,7 @@ def _told(counts: Outcomes) -> list[str]:
         (counts.record_only, "recorded without a limit"),
         (counts.not_run, "not run"),
     ]
-    words = [f"{number} {word}" for number, word in told if number]
+    words = [f"{number} {word}" for number, word in rows if number]
     return [*words, _passed(counts)] if words else []
 
 
@@ -212,7 +212,7 @@ def _coverage(verdict: RunVerdict) -> list[tuple[str, str, str]]:
 
 
 def _share(tested: int, of: int) -> str:
-    """Return whole percent, rounded down: only all of it is 100 %."""
+    """Return whole percent, rounded down, so that only a complete count is 100 %."""
     if not of:
         return ""
     percent = 100 * tested // of
@@ -225,12 +225,19 @@ def _cause(number: int, cause: Any) -> tuple[str, ...]:
 
 
 def _deviation(one: Any) -> tuple[str, ...]:
-    said = one.deviation
-    return (said.subject, said.what, said.reason, said.who, said.until, one.effect)
+    accepted = one.deviation
+    return (
+        accepted.subject,
+        accepted.what,
+        accepted.reason,
+        accepted.who,
+        accepted.until,
+        one.effect,
+    )
 
 
 def exclusions(verdict: RunVerdict) -> list[tuple[str, str]]:
-    """Return what this verdict says nothing about, and why; subjects of one reason are one row."""
+    """Return what this verdict does not cover, and why; subjects with one reason share a row."""
     by_reason: defaultdict[str, list[str]] = defaultdict(list)
     for subject, reason in verdict.not_applicable.items():
         by_reason[reason].append(subject)
@@ -265,28 +272,30 @@ def _alike(parts: Inventory) -> list[tuple[str, ...]]:
 
 
 def _serials(parts: Inventory, names: Sequence[str]) -> list[tuple[str, str, str, str]]:
-    """Return of each node its own serial number and those of its GPUs and NICs."""
+    """Return the serial numbers of each node, of its GPUs and of its NICs."""
     of: defaultdict[str, list[InventoryRow]] = defaultdict(list)
     for row in parts.rows:
         of[row.node].append(row)
     return [
         (
             name,
-            _told_serials(of[name], PartKind.NODE),
-            _told_serials(of[name], PartKind.GPU),
-            _told_serials(of[name], PartKind.NIC),
+            _serial_numbers(of[name], PartKind.NODE),
+            _serial_numbers(of[name], PartKind.GPU),
+            _serial_numbers(of[name], PartKind.NIC),
         )
         for name in names
     ]
 
 
-def _told_serials(rows: Sequence[InventoryRow], kind: PartKind) -> str:
-    told = [row.part for row in rows if row.part.kind is kind]
-    words = (one.serial or one.uuid or "not read" for one in told)
+def _serial_numbers(rows: Sequence[InventoryRow], kind: PartKind) -> str:
+    shown = [row.part for row in rows if row.part.kind is kind]
+    words = (one.serial or one.uuid or "not read" for one in shown)
     if kind is PartKind.NODE:
         return ", ".join(words)
     # Name and number stay on one line.
-    return ", ".join(f"{one.name}\N{NO-BREAK SPACE}{w}" for one, w in zip(told, words, strict=True))
+    return ", ".join(
+        f"{one.name}\N{NO-BREAK SPACE}{w}" for one, w in zip(shown, words, strict=True)
+    )
 
 
 def _unread(parts: Inventory) -> list[tuple[str, str]]:

@@ -70,4 +70,4 @@ def _printed(argv: list[str], folder: Path) -> str:
     except OSError as error:
         return error.strerror or str(error)
     lines = ended.stderr.decode("utf-8", "replace").strip().splitlines()
-    return f"exit code {ended.returncode}: {(lines or ['it said nothing'])[-1][:200]}"
+    return f"exit code {ended.returncode}: {(lines or ['it printed nothing'])[-1][:200]}"

@@ -15,8 +15,8 @@ from railgauge.diagnosis.model import GOOD
 from railgauge.judging.record import ItemRecord
 
 _NO_SIZE = -1
-# The order in which outcomes are told, worst first, and their words.
-_TOLD = (
+# The outcomes in the order in which they are listed, worst first, with their words.
+_WORDS = (
     (Outcome.FAILED, "failed"),
     (Outcome.ERROR, "not decided"),
     (Outcome.FLAKY, "passed only at a second try"),
@@ -82,7 +82,7 @@ def result(outcomes: Iterable[Outcome]) -> str:
     """Return outcomes in words: ``passed``, or ``2 of 32 failed, 4 blocked``."""
     counts = Counter(outcomes)
     every = counts.total()
-    parts = [(counts[one], word) for one, word in _TOLD if counts[one]]
+    parts = [(counts[one], word) for one, word in _WORDS if counts[one]]
     if not parts:
         return "passed" if every else "not run"
     (first, what), *rest = parts
@@ -107,8 +107,8 @@ def measured(records: Iterable[ItemRecord]) -> list[MeasuredRow]:
             values[item.rung, item.subject, one.metric].append((item, one))
         if item.rung and not item.judgements:
             silent[item.rung, item.subject].append(item.outcome)
-    told = {key[:2] for key in values}
-    keys = [*values, *((*key, "") for key in silent if key not in told)]
+    numbered = {key[:2] for key in values}
+    keys = [*values, *((*key, "") for key in silent if key not in numbered)]
     return [_measured(key, values.get(key, []), silent[key[:2]]) for key in sorted(keys)]
 
 

@@ -107,11 +107,11 @@ def _plot(key: tuple[int, str, str, str], panel: _Panel, evidence: str) -> Plot:
         *_limits(panel, [*x.values()], inner, y),
         *_marks(panel, columns, x, y),
     ]
-    said = f"{title}: {metric} in {unit} {f'by node{at}' if at else 'against message size'}"
+    label = f"{title}: {metric} in {unit} {f'by node{at}' if at else 'against message size'}"
     name = f"rung{rung}-size-{subject}-{metric.replace('/', '-')}{f'-{kind}' if kind else ''}"
-    picture = svg.document(width, _HEIGHT, said, shapes)
+    picture = svg.document(width, _HEIGHT, label, shapes)
     caption = _caption(panel, columns, y)
-    return Plot(name.replace(", ", "-").replace(" ", "-"), rung, said, caption, picture, subject)
+    return Plot(name.replace(", ", "-").replace(" ", "-"), rung, label, caption, picture, subject)
 
 
 def _columns(panel: _Panel) -> tuple[Mapping[str, Sequence[_Dot]], str]:
@@ -126,7 +126,7 @@ def _frame(x: Mapping[str, float], y: Scale, inner: float, axis: str) -> Iterato
     for mark in y.marks:
         yield svg.line((_LEFT, y.at(mark)), (right, y.at(mark)))
         yield svg.text(_LEFT - 6, y.at(mark) + 4, f"{mark:.6g}", anchor="end")
-    # Only as many names as there is room for: none stands over another.
+    # Only as many names as fit without overlap.
     room = inner / len(x)
     every = max(1, -(-int(6.4 * max(map(len, x)) + 8) // max(1, int(room))))
     for number, (name, at) in enumerate(x.items()):
@@ -207,23 +207,23 @@ def _bar(ordered: Sequence[_Dot], x: float, y: Scale, half: float) -> Iterator[s
 def _caption(panel: _Panel, columns: Mapping[str, Sequence[_Dot]], y: Scale) -> str:
     counts = [len(dots) for dots in panel.dots.values()]
     missed = sum(dot.missed for dots in panel.dots.values() for dot in dots)
-    said = [f"{sum(counts)} sample{'s' * (sum(counts) > 1)}"]
+    parts = [f"{sum(counts)} sample{'s' * (sum(counts) > 1)}"]
     if len(panel.dots) == 1 and panel.paired:
-        said.append("those of a pair stand at both of its nodes")
+        parts.append("samples of a pair are at both of its nodes")
     if missed:
-        said.append(f"crosses: {missed} beyond the limit")
+        parts.append(f"crosses: {missed} beyond the limit")
     if len(columns) > _CROWD:
-        said.append("a mark is the worst sample of a node, the line reaches from least to most")
+        parts.append("a mark is the worst sample of a node, the line reaches from least to most")
     elif max(map(len, columns.values())) > _SHOWN:
-        said.append("box: the middle 90 % and the median; only the outermost are single points")
+        parts.append("box: the middle 90 % and the median; only the outermost are single points")
     if not y.log and y.low > 0:
-        said.append(f"the axis starts at {y.low:.4g}")
-    told = {
+        parts.append(f"the axis starts at {y.low:.4g}")
+    explained = {
         "ideal": "ideal: the best that this measurement can reach",
         "physical": "physical: what the hardware can carry",
     }
-    said += [words for name, words in told.items() if name in panel.limits]
-    return "; ".join(said) + "."
+    parts += [words for name, words in explained.items() if name in panel.limits]
+    return "; ".join(parts) + "."
 
 
 def _group(record: ItemRecord) -> str:

@@ -163,13 +163,13 @@ def _cell(records: Sequence[ItemRecord]) -> Cell:
     measured = [(judged, r) for r in records if (judged := worst_judged(r))]
     letter = LETTERS.get(outcome, "")
     if not measured:
-        return Cell(letter or "ok", letter=letter, hover=_told(records))
+        return Cell(letter or "ok", letter=letter, hover=_outcomes(records))
     judged, record = min(measured, key=lambda pair: pair[0].margin or 0.0)
     margin = judged.margin or 0.0
     value = shown(format_value(judged.worst or 0.0, judged.unit))
     at = " ".join(filter(None, (naming.place(record.nodes), record.pairing, _size(record))))
     hover = shown(
-        f"{at}: {judged.metric} {judged.measured}, limit {judged.limit}; {_told(records)}"
+        f"{at}: {judged.metric} {judged.measured}, limit {judged.limit}; {_outcomes(records)}"
     )
     return Cell(f"{margin:+.1%}", value, margin, letter, hover)
 
@@ -178,7 +178,7 @@ def _size(record: ItemRecord) -> str:
     return "" if record.size_bytes is None else format_size(record.size_bytes)
 
 
-def _told(records: Sequence[ItemRecord]) -> str:
+def _outcomes(records: Sequence[ItemRecord]) -> str:
     counts = {o: sum(r.outcome is o for r in records) for o in Outcome}
     return ", ".join(f"{n} {o}" for o, n in counts.items() if n).replace("_", " ")
 
@@ -191,8 +191,8 @@ def _plot(
     letters = key_of(sorted({cell.letter for cell in matrix.cells.values()}))
     shapes = [*heading(title, at, evidence, matrix.width), *matrix.shapes()]
     picture = svg.document(matrix.width, matrix.height, title, shapes)
-    said = f"{caption} Letters: {letters}." if letters else caption
-    return Plot(f"rung{rung}-{kind}-{subject}", rung, title, said, picture, subject)
+    below = f"{caption} Letters: {letters}." if letters else caption
+    return Plot(f"rung{rung}-{kind}-{subject}", rung, title, below, picture, subject)
 
 
 _KINDS = {

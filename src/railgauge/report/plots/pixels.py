@@ -1,6 +1,6 @@
 """Maps of clusters too large for a number in each cell: a small square for each node or pair. Pure.
 
-What missed its limit is dark, what has no number is hollow: neither relies on a colour. Every
+Squares that missed their limit are dark, squares without a number hollow, whatever the colour. Each
 square has its place and value as a tooltip; the certificate's table of nodes has them as text.
 """
 
@@ -22,7 +22,7 @@ _SIDE, _IN_ROW, _TOP = 18, 32, 56
 _WIDEST, _LEAST = 960, 3
 _GAP_FROM = 4  # larger squares have a gap between them
 # From this many squares on, those that passed have no tooltip: a page would be megabytes longer.
-_MOST_TOLD = 4000
+_MOST_HOVERS = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class NodeGrid:
                 if cell is None:
                     yield svg.box((x, y), _SIDE, _SIDE, "#fff")
                 else:
-                    yield _square(x, y, _SIDE, cell, told=True)
+                    yield _square(x, y, _SIDE, cell, has_hover=True)
 
 
 def rows_of(nodes: Sequence[str]) -> dict[str, Sequence[str]]:
@@ -83,7 +83,7 @@ class PixelMap(LabelledMatrix):
 
     @property
     def row_height(self) -> float:
-        """A map of few rows, such as NICs, has rows that can be told apart."""
+        """A map of few rows, such as NICs, has rows that are high enough to be distinguished."""
         return max(self.side, 10.0) if len(self.rows) <= _SIDE else self.side
 
     def shapes(self) -> Iterator[str]:
@@ -111,10 +111,12 @@ class PixelMap(LabelledMatrix):
         ordered = sorted(self.cells.items(), key=lambda item: bool(item[1].letter))
         for (row, column), cell in ordered:
             x, y = left + self.side * across[column], top + side_of_row * down[row]
-            yield _square(x, y, side, cell, told=bool(cell.letter) or len(ordered) <= _MOST_TOLD)
+            yield _square(
+                x, y, side, cell, has_hover=bool(cell.letter) or len(ordered) <= _MOST_HOVERS
+            )
 
 
-def _square(x: float, y: float, side: float, cell: Cell, *, told: bool) -> str:
+def _square(x: float, y: float, side: float, cell: Cell, *, has_hover: bool) -> str:
     fill, stroke = shade(cell.margin), ""
     if cell.letter == _MISSED:
         fill = "#7f1d1d"
@@ -122,7 +124,7 @@ def _square(x: float, y: float, side: float, cell: Cell, *, told: bool) -> str:
         fill, stroke = "#fff", f' stroke="{svg.QUIET}"'
     edge = side - 1 if side > _GAP_FROM else side
     path = f'<path d="M{x:.1f} {y:.1f}h{edge:.1f}v{edge:.1f}h-{edge:.1f}z" fill="{fill}"{stroke}'
-    shape = f"{path}><title>{escape(cell.hover)}</title></path>" if told else f"{path}/>"
+    shape = f"{path}><title>{escape(cell.hover)}</title></path>" if has_hover else f"{path}/>"
     if side < _SIDE or not cell.letter:
         return shape
     colour = "#fff" if cell.letter == _MISSED else svg.INK

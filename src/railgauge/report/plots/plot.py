@@ -40,8 +40,8 @@ def heading(title: str, unit: str, evidence: str, width: float) -> list[str]:
     """Draw title and unit, and on the right the kind of evidence unless it is hardware."""
     shapes = [svg.text(8, 16, title, size=12.5, bold=True), svg.text(8, 31, unit, fill=svg.QUIET)]
     if evidence != Evidence.HARDWARE:
-        said = f"{evidence.upper()} evidence"
-        shapes.append(svg.text(width - 8, 31, said, anchor="end", fill=svg.BAD, bold=True))
+        label = f"{evidence.upper()} evidence"
+        shapes.append(svg.text(width - 8, 31, label, anchor="end", fill=svg.BAD, bold=True))
     return shapes
 
 

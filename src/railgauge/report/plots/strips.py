@@ -32,7 +32,7 @@ class _Strip:
     cv: float
 
     @property
-    def told(self) -> bool:
+    def is_notable(self) -> bool:
         return self.groups is not None or self.judged.outcome is Outcome.FAILED
 
     @property
@@ -62,9 +62,9 @@ def _strip(record: ItemRecord, judged: Judgement) -> _Strip | None:
 
 
 def _plot(rung: int, found: Sequence[_Strip], evidence: str) -> Plot:
-    ordered = sorted(found, key=lambda one: (one.groups is None, not one.told, -one.cv))
-    told = sum(one.told for one in ordered)
-    shown = ordered[: min(_MOST, max(told, _QUIET))]
+    ordered = sorted(found, key=lambda one: (one.groups is None, not one.is_notable, -one.cv))
+    notable = sum(one.is_notable for one in ordered)
+    shown = ordered[: min(_MOST, max(notable, _QUIET))]
     height = _TOP + _ROW * len(shown) + _BOTTOM
     ratios = [value / _median(one) for one in shown for value in one.judged.values]
     x = around([*ratios, 1.0], _LEFT, _WIDTH - _RIGHT)
@@ -93,8 +93,8 @@ def _axis(x: Scale, height: float) -> Iterator[str]:
 def _row(one: _Strip, top: float, x: Scale) -> Iterator[str]:
     unit, middle = one.judged.unit, _median(one)
     highest_low = sorted(one.judged.values)[one.groups.low_count - 1] if one.groups else 0.0
-    yield svg.text(_LEFT, top + 14, _short(one.name), size=10.5, bold=one.told)
-    yield svg.text(_LEFT, top + 27, _said(one), size=10.5, fill=svg.QUIET)
+    yield svg.text(_LEFT, top + 14, _short(one.name), size=10.5, bold=one.is_notable)
+    yield svg.text(_LEFT, top + 27, _spread_text(one), size=10.5, fill=svg.QUIET)
     y = top + 42
     yield svg.line((_LEFT, y), (_WIDTH - _RIGHT, y), "#b8c0c8")
     for number, value in enumerate(one.judged.values):
@@ -107,7 +107,7 @@ def _short(name: str) -> str:
     return name if len(name) <= _WIDEST else f"{name[: _WIDEST - 3]}..."
 
 
-def _said(one: _Strip) -> str:
+def _spread_text(one: _Strip) -> str:
     groups, unit = one.groups, one.judged.unit
     if groups is None:
         return f"one group, cv {one.cv:.1%}, median {shown(format_value(_median(one), unit))}"

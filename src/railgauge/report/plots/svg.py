@@ -16,11 +16,11 @@ _FONT = "system-ui,-apple-system,Segoe UI,Roboto,DejaVu Sans,sans-serif"
 
 def document(width: float, height: float, title: str, shapes: Iterable[str]) -> str:
     """Return a complete SVG document. ``title`` is for screen readers."""
-    said = escape(title)
+    label = escape(title)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
-        f'width="{width:g}" height="{height:g}" role="img" aria-label="{said}" '
-        f'font-family="{_FONT}" font-size="11"><title>{said}</title>'
+        f'width="{width:g}" height="{height:g}" role="img" aria-label="{label}" '
+        f'font-family="{_FONT}" font-size="11"><title>{label}</title>'
         f'<rect width="100%" height="100%" fill="#fff"/>{"".join(shapes)}</svg>'
     )
 
@@ -28,7 +28,7 @@ def document(width: float, height: float, title: str, shapes: Iterable[str]) -> 
 def text(
     x: float,
     y: float,
-    said: str,
+    content: str,
     *,
     anchor: str = "start",
     size: float = 11,
@@ -41,7 +41,7 @@ def text(
     turn = f' transform="rotate(-90 {x:.1f} {y:.1f})"' if turned else ""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size:g}" '
-        f'fill="{fill}"{weight}{turn}>{escape(said)}</text>'
+        f'fill="{fill}"{weight}{turn}>{escape(content)}</text>'
     )
 
 
@@ -78,11 +78,9 @@ def hatched(x: float, y: float, width: float, height: float) -> str:
     return f'<path d="{"".join(strokes)}" stroke="{BAD}" stroke-opacity=".35"/>'
 
 
-def circle(x: float, y: float, hover: str = "", filled: bool = False) -> str:
-    fill = GOOD if filled else "none"
+def circle(x: float, y: float, hover: str = "") -> str:
     return _hovered(
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{fill}" fill-opacity=".55" '
-        f'stroke="{GOOD}" stroke-width="1"',
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="none" stroke="{GOOD}" stroke-width="1"',
         "circle",
         hover,
     )

@@ -42,8 +42,8 @@ def telemetry(trace: GpuTrace, reasons: Collection[str], rung: int, evidence: st
         shapes += _panel(trace.samples, what, x, _TOP + number * (_PANEL + _BETWEEN))
     for mark in x.marks:
         shapes.append(svg.text(x.at(mark), foot + 14, f"{mark:g}", anchor="middle"))
-    said = "seconds since the start of the measurement"
-    shapes.append(svg.text((_LEFT + _WIDTH) / 2, foot + 30, said, anchor="middle"))
+    axis = "seconds since the start of the measurement"
+    shapes.append(svg.text((_LEFT + _WIDTH) / 2, foot + 30, axis, anchor="middle"))
     picture = svg.document(_WIDTH, height, title, shapes)
     name = f"rung{rung}-telemetry-{trace.node}-gpu{trace.gpu}"
     return Plot(name, rung, title, _caption(trace, reasons), picture)
@@ -56,13 +56,13 @@ def _throttled(trace: GpuTrace, reasons: Collection[str]) -> Iterator[tuple[floa
 
 
 def _panel(samples: Sequence[GpuSample], what: str, x: Scale, top: float) -> Iterator[str]:
-    told = [(one.at_s, one.values[what]) for one in samples if what in one.values]
-    y = around([value for _, value in told], top + _PANEL, top + 14)
+    timed = [(one.at_s, one.values[what]) for one in samples if what in one.values]
+    y = around([value for _, value in timed], top + _PANEL, top + 14)
     yield svg.text(_LEFT, top + 8, f"{what} in {UNITS[what]}", bold=True)
     for mark in y.marks:
         yield svg.line((_LEFT, y.at(mark)), (_WIDTH - _RIGHT, y.at(mark)))
         yield svg.text(_LEFT - 6, y.at(mark) + 4, f"{mark:.6g}", anchor="end")
-    points = [(x.at(at_s), y.at(value)) for at_s, value in told]
+    points = [(x.at(at_s), y.at(value)) for at_s, value in timed]
     yield svg.polyline(points, svg.GOOD) if len(points) > 1 else svg.circle(*points[0])
 
 

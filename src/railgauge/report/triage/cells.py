@@ -9,7 +9,7 @@ from railgauge.report.triage.sheet import OpenQuestion, TriageRow, TriageSheet
 
 COLUMNS = ("node", "place", "severity", "action", "cause", "part", "suspect", "why", "do")
 NOT_KNOWN = "not known"
-"""The cell ``cause`` of what is not known of a node, which is no cause."""
+"""The cell ``cause`` of an open question of a node, which has no cause."""
 
 
 def lines(sheet: TriageSheet) -> str:

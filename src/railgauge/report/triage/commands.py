@@ -43,7 +43,7 @@ def npd(sheet: TriageSheet) -> Iterator[str]:
     """Yield a line for each node that sets its condition, as node-problem-detector has them.
 
     The status is ``True`` for a node that should get no new jobs, ``Unknown`` for a suspect and for
-    a node of which something is not known, and ``False`` for the others of which the run tells.
+    a node of which something is not known, and ``False`` for the other nodes of the run.
     """
     yield from _script(sheet, _faulty)
     drained, run_id = sheet.drained, sheet.run.run_id
@@ -66,9 +66,9 @@ def _script(sheet: TriageSheet, drain: _Drain) -> Iterator[str]:
     for node, rows in drained.items():
         yield from drain(node, rows, sheet.run.run_id)
     for place, row in grouped(row for row in sheet.rows if not row.drains):
-        yield _comment(f"not drained: {_told(place, row)}")
+        yield _comment(f"not drained: {_row_text(place, row)}")
     for place, row in grouped(sheet.elsewhere):
-        yield _comment(f"not one node: {_told(place, row)}")
+        yield _comment(f"not one node: {_row_text(place, row)}")
     for place, texts in open_places(sheet.open).items():
         yield from (_comment(f"not known of {place}: {text}") for text in texts)
     yield from map(_comment, remarks(sheet))
@@ -120,7 +120,7 @@ def _reason(what: Iterable[str], run_id: str) -> str:
     return drain_reason(what, f"run {run_id}")
 
 
-def _told(place: str, row: TriageRow) -> str:
+def _row_text(place: str, row: TriageRow) -> str:
     suspect = "suspect, " if row.is_suspect else ""
     part = f" {row.part}" if row.part else ""
     triage = f"{row.triage.severity}, {row.triage.action}"

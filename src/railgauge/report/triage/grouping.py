@@ -1,4 +1,4 @@
-"""Folds the rows and questions of many nodes that say the same. Pure."""
+"""Folds equal rows and questions of many nodes. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def grouped(rows: Iterable[TriageRow]) -> Iterator[tuple[str, TriageRow]]:
     """Yield the nodes of each cause, folded, with the first of their rows."""
     alike: dict[tuple[object, ...], list[TriageRow]] = {}
     for row in rows:
-        # Two causes with suspects are two questions, also about the same part.
+        # Two causes with suspects are two questions, even about the same part.
         says = (row.is_suspect, row.says if row.is_suspect else "")
         place = "" if row.node else row.place
         alike.setdefault((row.triage, row.cause, row.part, row.remedy, says, place), []).append(row)
@@ -32,7 +32,7 @@ def _place(group: Sequence[TriageRow]) -> str:
 
 
 def open_places(questions: Iterable[OpenQuestion]) -> dict[str, list[str]]:
-    """Return what is not known, by folded nodes; questions that nodes share are told once."""
+    """Return what is not known, by folded nodes; questions that nodes share are listed once."""
     alike: dict[str, list[str]] = {}
     for one in questions:
         alike.setdefault(f"{one.what}; {one.why}", []).append(one.node)

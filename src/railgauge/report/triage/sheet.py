@@ -54,7 +54,7 @@ class TriageRow:
 
     @property
     def tells(self) -> bool:
-        """Whether the row says enough of its node: a setting does not say why much is not known."""
+        """Whether the row explains what is not known of its node; a wrong setting does not."""
         return self.drains or (
             not self.is_suspect and self.triage.severity is CauseSeverity.UNKNOWN
         )
@@ -200,7 +200,7 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(checked_name(name, VERDICT) for name in found))
 
 
-def _questions(run: TriagedRun, told: frozenset[str]) -> Iterator[OpenQuestion]:
+def _questions(run: TriagedRun, explained: frozenset[str]) -> Iterator[OpenQuestion]:
     made = 0
     for one in run.unknown or ():
         if _is_of_level(one, run.run.level):
@@ -208,7 +208,7 @@ def _questions(run: TriagedRun, told: frozenset[str]) -> Iterator[OpenQuestion]:
         what, why = printable(", ".join(one.what)), printable(one.why)
         nodes = _names(one.nodes) if one.nodes else ("",)
         made = _bounded(made + len(nodes))
-        yield from (OpenQuestion(node, what, why) for node in nodes if node not in told)
+        yield from (OpenQuestion(node, what, why) for node in nodes if node not in explained)
 
 
 def _is_of_level(one: Unknown, level: str) -> bool:

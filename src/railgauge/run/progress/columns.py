@@ -1,4 +1,4 @@
-"""Columns of a terminal: how wide a text is there, and where it leaves the cursor."""
+"""The width of a text in terminal columns, and where it leaves the cursor."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How far the ladder of a run is, and how much time is left.
+"""The progress of a ladder, and the time left.
 
-The time left follows from the times that the platform file gives for the measurements, corrected
-by how long those took that were made so far. One that hangs does not make it longer until it ends.
+The time left is the sum of the platform file's times for the remaining measurements, scaled by how
+long the measurements took so far. A measurement that hangs counts only when it has ended.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Owns what a process shows last: on a terminal its last line, elsewhere a line now and then.
+"""Shows progress: on a terminal in a line that is redrawn, elsewhere in a line now and then.
 
-On a terminal the line stands below the cursor, which is always where those who print have left it:
-a line of dots goes on where it was. Whatever would leave that line erases what is below it first.
-Elsewhere a line is printed each minute, or after ten seconds in which something is awaited that is
-no measurement in its usual course.
+On a terminal the progress line is drawn below the cursor, which then returns to where the last
+output ended, so that a line of dots continues. Output that would leave its line first erases the
+progress line. Elsewhere a line is printed each minute, or every ten seconds during an unusual wait.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from railgauge.run.streams import Change
 from railgauge.transport.waits import WAITS_OF_PROCESS
 
 FIRST_S = 3.0
-"""How long a process may take without a line on a terminal."""
+"""How long a process runs before it shows progress on a terminal."""
 _LOOK_S = 0.2
 _EVERY_S = 60.0
 _ERASE_BELOW, _NEXT = "\x1b[J", "\r\n"
@@ -78,7 +77,7 @@ class _Output:
 
 
 class Screen:
-    """What one process shows; all that it prints on its streams passes by here."""
+    """The progress line of one process; all output on its streams passes through here."""
 
     def __init__(
         self,
@@ -94,7 +93,7 @@ class Screen:
         ``mask`` changes what others print on the streams, as ``run.streams`` has done before.
         """
         self._look, self._say, self._mask, self._as_table = look, say, mask, as_table
-        self._began_s = self._said_s = monotonic()
+        self._began_s = self._printed_s = monotonic()
         self._over, self.lock = Event(), RLock()
         self._paused, self._column, self._end = 0, 0, ""
         self._shown: list[str] = []
@@ -132,7 +131,7 @@ class Screen:
 
     def _watch(self) -> None:
         while not self._over.wait(_LOOK_S):
-            with suppress(OSError, ValueError, MemoryError):  # who needs it says what has run out
+            with suppress(OSError, ValueError, MemoryError):  # others report an exhausted resource
                 self._show()
 
     def _show(self) -> None:
@@ -142,12 +141,12 @@ class Screen:
         if self._last.is_terminal:
             self._draw(moment)
         elif not self._paused and self._is_due(moment):
-            self._said_s = moment.now_s
+            self._printed_s = moment.now_s
             self._say(text.line(moment))
 
     def _is_due(self, moment: Moment) -> bool:
         every_s = SOON_S if moment.awaited else _EVERY_S
-        return moment.now_s - self._said_s >= every_s
+        return moment.now_s - self._printed_s >= every_s
 
     # --- on a terminal ---
 
@@ -166,13 +165,13 @@ class Screen:
         column = self._column
         begin, up = ("\r\n", max(len(lines), 1)) if column else ("\r", len(lines) - 1)
         back = f"\x1b[{up}A" if up > 0 else ""
-        # Behind the last column is a cursor only if the last character has just been written.
+        # The cursor can be behind the last column only right after the last character was written.
         is_full, last = column >= columns, column - width(self._end)
         aside = f"\x1b[{last}C{self._end}" if is_full else f"\x1b[{column}C" if column else ""
         return f"{begin}{_ERASE_BELOW}{_NEXT.join(lines)}\r{back}{aside}"
 
     def _pass(self, output: _Output, words: str) -> int:
-        """Print what somebody prints."""
+        """Print the output of others on one of the streams."""
         masked = self._mask(words)
         with self.lock:
             if self._last.is_terminal:
@@ -195,7 +194,7 @@ class Screen:
 
 @contextmanager
 def _no_signals() -> Iterator[None]:
-    """Threads that the block starts take no signal that is meant to end the process."""
+    """Block the signals that end the process in threads that the block starts."""
     ends = {signal.SIGINT, signal.SIGTERM}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ends)
     try:
@@ -229,7 +228,7 @@ def shown(name: str) -> Iterator[None]:
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Show nothing while the block lasts: somebody is asked, or a program prints by itself."""
+    """Show nothing while the block lasts, because a user is asked or a program prints."""
     with ExitStack() as stack:
         for screen in _SCREENS:
             stack.enter_context(screen.paused())

@@ -1,18 +1,22 @@
-"""How far a process is at one moment: what is shown is made of this alone.
+"""The progress of a process at one moment, from which all shown text is made.
 
-``Awaited`` is what is not normal: a node that does not answer, a lease of another run, a tool that
-takes much longer than it usually does.
+``Moment.awaited`` are unusual waits: for a node that does not answer, for a lease of another run,
+or for a tool that takes much longer than usual.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 
 from railgauge.core.model import Case
 from railgauge.transport.waits import Wait
 
 SOON_S = 10.0
-"""How long a wait may last without a word."""
+"""How long a wait may last before it is shown."""
 _LATE = 2
 
 
@@ -26,6 +30,31 @@ class RunningCase:
 
     def is_late(self, now_s: float) -> bool:
         return now_s - self.since_s >= _LATE * self.usual_s + SOON_S
+
+
+class RunningCases:
+    """The measurements in progress, of all threads; ``usual_s`` gives how long one takes."""
+
+    def __init__(self, usual_s: Callable[[Case], float]) -> None:
+        self._usual_s = usual_s
+        self._running: set[RunningCase] = set()
+        self._lock = Lock()
+
+    @contextmanager
+    def measuring(self, case: Case) -> Iterator[None]:
+        """The case is measured while the block lasts."""
+        one = RunningCase(case, time.monotonic(), self._usual_s(case))
+        with self._lock:
+            self._running.add(one)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running.discard(one)
+
+    def longest_first(self) -> tuple[RunningCase, ...]:
+        with self._lock:
+            return tuple(sorted(self._running, key=lambda one: one.since_s))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The texts about a moment: a line, a table of what runs, and both cut to the width of a screen.
+"""The progress at a moment as text: a line, or a table, cut to the width of the screen.
 
 Example, at 96 columns::
 
@@ -36,15 +36,14 @@ def screen(moment: Moment, columns: int, rows: int, *, as_table: bool) -> list[s
 
 
 def _shown(text: str, columns: int) -> str:
-    return cut(
-        MASK_OF_PROCESS.text(text), columns
-    )  # masked first: a part is no secret that it knows
+    # Masked first: the mask does not know a secret of which a part is cut off.
+    return cut(MASK_OF_PROCESS.text(text), columns)
 
 
 def _joined(moment: Moment, parts: Sequence[str]) -> str:
     head = f"{moment.name} {_clock(moment.now_s - moment.began_s)}"
-    said = "; ".join(filter(None, parts))
-    return f"{head}: {said}" if said else head
+    text = "; ".join(filter(None, parts))
+    return f"{head}: {text}" if text else head
 
 
 def _head(moment: Moment) -> Iterator[str]:

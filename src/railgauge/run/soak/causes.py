@@ -39,7 +39,7 @@ class SoakCauses:
         for cause in diagnose(judged.results()):
             own = [item for item in cause.evidence if item in judged.records]
             if not own or cause.cause == STRAGGLER:
-                continue  # the facts of the survey are judged with the ladder
+                continue  # the ladder judges the facts of the survey
             key = (cause.cause, cause.where)
             self._first.setdefault(key, cause)
             self._rounds.setdefault(key, []).append((judged.number, _moment(cause, began)))
@@ -50,13 +50,13 @@ class SoakCauses:
     def found(self, rounds: int) -> tuple[Cause, ...]:
         """Every cause once; ``rounds`` is the number of all rounds.
 
-        What one round leaves undecided, another one may decide: then it is the same cause.
+        If one round leaves open which node is at fault and another decides it, they are one cause.
         """
         for key in [key for key, cause in self._first.items() if cause.confidence == OPEN]:
             decided = next((one for one in self._first if self._decides(one, key)), None)
             if decided is not None:
                 self._join(decided, key)
-        return tuple(self._told(key, rounds) for key in self._first)
+        return tuple(self._cause(key, rounds) for key in self._first)
 
     def _decides(self, one: _Key, undecided: _Key) -> bool:
         nodes = nodes_of(one[1].node)
@@ -71,7 +71,7 @@ class SoakCauses:
         self._evidence[decided].update(self._evidence.pop(undecided))
         self._explains[decided].update(self._explains.pop(undecided))
 
-    def _told(self, key: _Key, rounds: int) -> Cause:
+    def _cause(self, key: _Key, rounds: int) -> Cause:
         cause, seen = self._first[key], self._rounds[key]
         (number, moment), last = seen[0], seen[-1][0]
         many = f"in {len(seen)} of {rounds} rounds of the soak, first in round {number}"
@@ -93,7 +93,7 @@ class SoakCauses:
 
 
 def _moment(cause: Cause, began: datetime | None) -> datetime | None:
-    """When the fault was seen first in its round: since when it lasted, else the round's start."""
+    """When the fault began in its round, if that is known; else when the round began."""
     if cause.course and cause.course.since:
         return datetime.fromisoformat(cause.course.since)
     return began

@@ -52,14 +52,14 @@ def _key(record: ItemRecord, judged: Judgement, nodes: tuple[str, ...]) -> Serie
 
 
 def trend_of(nights: list[Night]) -> Trend | None:
-    """What changed over the rounds; ``None`` if there are too few to tell."""
+    """The trend over the rounds; ``None`` if there are too few."""
     if len(nights) < FEWEST_ROUNDS:
         return None
     return findings(nights[:-1], nights[-1])
 
 
 def judgement(trend: Trend) -> Judgement:
-    """Judge the rounds: no series may end worse than it began, by more than chance."""
+    """Judge the rounds: no series may get worse by more than chance."""
     worse = trend.regressions
     rules = Rules()
     return Judgement(

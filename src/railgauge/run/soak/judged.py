@@ -1,4 +1,4 @@
-"""All rounds of a soak, judged from their evidence; a recorded judgement is never believed. Pure.
+"""All rounds of a soak, judged from their evidence; recorded judgements are not used. Pure.
 
 Example: of seven rounds the fourth has one failed item. The items of the soak are the passed items
 of each round (seven items), the failed one, the declared time, and the drift.
@@ -153,7 +153,7 @@ def _judged(item: ItemRecord, judgement: Judgement) -> ItemRecord:
 
 
 def _time(soak: SoakPlan, soaked_s: float, found: _Rounds, nodes: tuple[str, ...]) -> ItemRecord:
-    """The demand of the soak: its time, or its number of rounds; less than that is *not run*."""
+    """The required check of the soak: its time or number of rounds; less is *not run*."""
     item = time_item(soak, nodes)
     whole = sum(one.is_whole for one in found.rounds)
     measured = f"{lasting(soaked_s)} in {_rounds(whole, 'whole ')}"

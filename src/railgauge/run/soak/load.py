@@ -1,12 +1,12 @@
 """How long a cluster was under load, from the times of its measurements. Pure.
 
-Only evidence counts: a stretch lasts from the start of a measurement to the end of another one,
-with no pause of more than a minute between. So the time between an interrupt and the run that
-carries it on does not count, and no hour counts twice. A node is under load in its own measurements
-alone, while the rounds measure other nodes too: its hours have no pause.
+Only evidence counts: a stretch lasts from the start of one measurement to the end of another, with
+no pause of more than a minute in between. So the time between an interrupt and the resumed run does
+not count, and no hour counts twice. For the hours of a single node only its own measurements count,
+and no pauses.
 
-Runs that carry one another on have only the wall clock in common. Each measurement lasts by the
-monotonic clock, so that a clock that is set can hide load, and add no more than the pauses.
+A run and the run that resumes it share only the wall clock. Durations are taken from the monotonic
+clock, so setting the wall clock can hide load, but can add no more than the pauses.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Stretch:
 
 
 def stretches(found: Iterable[Stretch], pause: timedelta = PAUSE_MAX) -> tuple[Stretch, ...]:
-    """Join what overlaps, or has no longer pause between."""
+    """Join stretches that overlap or have no longer pause in between."""
     joined: list[Stretch] = []
     for one in sorted(found):
         if joined and one.began - joined[-1].ended <= pause:
@@ -70,8 +70,8 @@ def of_case(result: CaseResult | None) -> Iterator[Stretch]:
     runs on in a pause.
     """
     every = (one for run in (result.runs if result else ()) for one in run)
-    for said in (one for one in every if one.role not in WATCHING_ROLES):
+    for output in (one for one in every if one.role not in WATCHING_ROLES):
         with suppress(ValueError, OverflowError):
-            began = datetime.fromisoformat(said.started_at)
+            began = datetime.fromisoformat(output.started_at)
             began = began if began.tzinfo else began.replace(tzinfo=timezone.utc)
-            yield Stretch(began, began + timedelta(seconds=max(0.0, said.duration_s)))
+            yield Stretch(began, began + timedelta(seconds=max(0.0, output.duration_s)))

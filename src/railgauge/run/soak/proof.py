@@ -1,7 +1,7 @@
 """What a soak proves: hours, events, and the rate of events that they rule out. Pure.
 
-An event is a round in which something failed or could not be judged. No event is allowed. The hours
-of a node are those of its own measurements: one that waits while others are measured shows nothing.
+An event is a round in which something failed or could not be judged. No event is allowed. Only the
+hours of a node's own measurements count, because an idle node proves nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One round of a soak, measured and judged like a run: the same limits, and gates that hold.
 
-A case that was not measured is blocked if a lower rung failed on its nodes, in this round or, for
-rung 0, before it; else it is missing, and the round is not whole.
+A case that was not measured is blocked if a lower rung failed on its nodes: in this round, or for
+rung 0 before it. Otherwise it is missing, and the round is incomplete.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ class RoundUnits:
 
     def _unit(self, place: int) -> Unit:
         one = self.cases_of_round[place]
-        # A scan of the subnet is measured alone, and what counts since an earlier one last of all.
+        # A scan of the subnet is measured alone; one that is compared with an earlier scan comes
+        # last.
         rung = max(Rung) if not one.gated and _compares(one) else one.rung
         return Unit((place,), rung, one.case.nodes if one.gated else self._nodes, one.case.key)
 
@@ -72,7 +73,7 @@ class RoundUnits:
         return (self.of(unit).case,)
 
     def compared(self, _unit: Unit) -> tuple[Case, ...]:
-        """None: what a case is compared with is a case of the round as well."""
+        """None: the cases with which a case is compared are units of the round themselves."""
         return ()
 
     def gated(self, unit: Unit) -> tuple[str, ...]:
@@ -159,7 +160,7 @@ class Round:
         self._add(replace(one, id=f"{folder}/{one.id}", questions=()) for one in seen)
 
     def _decided(self, unit: Unit, blockers: tuple[str, ...], *others: Case) -> Decision | None:
-        """What the evidence shows to have been decided of a case; ``None`` if it is missing."""
+        """The decision about a case as the evidence shows it; ``None`` if the case is missing."""
         one = self.units.of(unit)
         is_measured = self.evidence.kept(one.case) is not None
         if blockers or (is_measured and None not in map(self.evidence.kept, others)):
@@ -189,5 +190,5 @@ class Round:
 
 
 def _is_known(record: ItemRecord) -> bool:
-    """Whether a record is one of the survey's facts; what closes a run is not known yet."""
+    """Whether a record is one of the survey's facts, and not an end-of-run check."""
     return record.rung == Rung.PREFLIGHT and not closing.is_closing(record.id)

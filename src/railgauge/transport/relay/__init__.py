@@ -8,8 +8,8 @@ reads the desk's output and runs the command over its own connection to the node
     mpirun <- agent <- (a FIFO) <- suite <- node  its output and exit code
 
 A daemon is a command like any other: it carries the tag of the run, has a time limit on its node,
-and is ended by its group. If the launcher runs in a container, so does each daemon: the launcher's
-own shows the folder of the agent and the desk.
+and is ended by its group. If the launcher runs in a container, so does each daemon; the launcher's
+container also has the folder of the agent and the desk.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def run(sessions: Sessions, command: Command, in_vain: InVain = never) -> Transc
     for node in dict.fromkeys(command.daemons_on.values()):
         sessions[node]  # a node that is out of reach is named here, before anything is started
     with _desk(sessions, command) as (desk, folder):
-        # What the hostfile or platform says about these variables comes first.
+        # The values of the hostfile or platform have precedence.
         environment = {**through(f"{folder}/agent"), **command.environment}
         box = _showing(folder, command.container)
         launcher = sessions[command.node].start(
@@ -110,11 +110,11 @@ def _desk(sessions: Sessions, command: Command) -> Iterator[tuple[Running, str]]
         Command(command.node, argv, {"LC_ALL": "C"}, limit_s, plain=True)
     )
     try:
-        said = desk.first_line(_READY_LIMIT_S)
-        word, _, folder = said.partition(" ")
+        line = desk.first_line(_READY_LIMIT_S)
+        word, _, folder = line.partition(" ")
         if word != "ready":
             remedy = "make /tmp writable on this node, or set launch: ssh in the hostfile"
-            what = f"launch: through-suite: {said[:200]}"
+            what = f"launch: through-suite: {line[:200]}"
             raise ToolFailed(what, where=command.node, remedy=remedy)
         yield desk, folder
     finally:
@@ -182,7 +182,7 @@ class _Daemons:
     def _ended(self) -> dict[str, tuple[int, str, str]]:
         """Return the answers to the agents whose daemons have ended."""
         agents = [agent for agent, running in self._running.items() if running.has_ended]
-        return {agent: _said(self._running.pop(agent).wait(GRACE_S)) for agent in agents}
+        return {agent: _exit_and_output(self._running.pop(agent).wait(GRACE_S)) for agent in agents}
 
     def _answer(self, answers: Mapping[str, tuple[int, str, str]]) -> None:
         for some in _batches(list(answers.items()), _MOST_ANSWERS):
@@ -194,12 +194,12 @@ class _Daemons:
             )
 
 
-def _said(ended: Transcript) -> tuple[int, str, str]:
+def _exit_and_output(ended: Transcript) -> tuple[int, str, str]:
     """Return the exit code, stdout and stderr of a daemon, as its agent passes them on."""
     code = _SSH_FAILED if ended.exit_code is None else ended.exit_code
     why = f"\nrailgauge: launch: {ended.node}: the daemon ended: {ended.error}\n"
-    said = [text.replace("\0", "?")[-_LONGEST:] for text in (ended.stdout, ended.stderr)]
-    return code, said[0], said[1] + (why if ended.error else "")
+    texts = [text.replace("\0", "?")[-_LONGEST:] for text in (ended.stdout, ended.stderr)]
+    return code, texts[0], texts[1] + (why if ended.error else "")
 
 
 def _batches(

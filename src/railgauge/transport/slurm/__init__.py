@@ -29,7 +29,7 @@ from railgauge.transport.tag import Tag
 
 _END_LIMIT_S = 2.0  # for srun to end its step after TERM; a dead node never answers it
 _EXIT_CODE = re.compile(rb"srun: error: \S+: task 0: Exited with exit code (\d+)\n\Z")
-_SRUN_SAYS = b"srun: error: "
+_SRUN_ERROR = b"srun: error: "
 _LINE_BYTES = 400
 REMEDY = "see: scontrol show node {node}"
 
@@ -100,8 +100,8 @@ class StepPipes:
         try:
             code = self._pipes.drain(stdout, tail.take)
         finally:
-            said = tail.end()
-        return 0 if code == 0 else said
+            reported = tail.end()
+        return 0 if code == 0 else reported
 
     def answer(self) -> None:
         """Do nothing: a step watches its input for its end, and no lease is held under Slurm."""
@@ -123,9 +123,9 @@ class _Tail:
 
     def end(self) -> int | None:
         """Pass on the rest and return the exit code; ``None`` if ``srun`` did not report one."""
-        said = _EXIT_CODE.search(self._held)
-        self._pass(said.start() if said else len(self._held))
-        return int(said[1]) if said else None
+        found = _EXIT_CODE.search(self._held)
+        self._pass(found.start() if found else len(self._held))
+        return int(found[1]) if found else None
 
     def _pass(self, count: int) -> None:
         if count:
@@ -134,8 +134,8 @@ class _Tail:
 
     def _begun(self) -> int:
         """Return how many bytes at the end may be that line or its beginning."""
-        at = self._held.rfind(_SRUN_SAYS)
+        at = self._held.rfind(_SRUN_ERROR)
         if at >= 0 and len(self._held) - at <= _LINE_BYTES:
             return len(self._held) - at
-        sizes = range(min(len(_SRUN_SAYS), len(self._held)), 0, -1)
-        return next((size for size in sizes if _SRUN_SAYS.startswith(self._held[-size:])), 0)
+        sizes = range(min(len(_SRUN_ERROR), len(self._held)), 0, -1)
+        return next((size for size in sizes if _SRUN_ERROR.startswith(self._held[-size:])), 0)

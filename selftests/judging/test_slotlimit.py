@@ -6,7 +6,7 @@ from railgauge.core.errors import FactMissing, NodeUnreachable, NoEvidence
 from railgauge.core.limits import Basis, Limit
 from railgauge.facts import NodeFacts
 from railgauge.facts.model import GpuFacts
-from railgauge.leases.slots import in_its_slot
+from railgauge.judging.slots import in_its_slot
 
 SHARE = Limit("device_to_host_memcpy_ce", "GB/s", 0.75, None, Basis("derived", "x"), of="gpu_slot")
 

@@ -40,7 +40,7 @@ def _judged(item: ItemRecord, run: RunServices) -> pytest.TestReport:
 
 
 def report(config: pytest.Config, items: Sequence[ItemRecord], evidence: str) -> None:
-    """Have the terminal count the items that did not run; all other reports are of the record."""
+    """Make the terminal count the items that did not run; all other reports read the records."""
     absent = [item for item in items if item.outcome is Outcome.NOT_RUN]
     if absent and (out := config.pluginmanager.getplugin("terminalreporter")):
         out.stats.setdefault("not run", []).extend(_report(item, evidence) for item in absent)
