@@ -16,6 +16,7 @@ from testing.fault_bench import (
     IB,
     OF_ACCESS,
     OF_COUNTERS,
+    OF_FABRIC,
     OF_GPU_TOOLS,
     OF_HOSTS,
     OF_KERNEL,
@@ -309,8 +310,8 @@ ELSEWHERE = {
 
 
 def test_each_fault_has_a_check_and_a_description() -> None:
-    elsewhere = {*PARTS, *OF_GPU_TOOLS, *OF_HOSTS, *OF_ACCESS, *OF_KERNEL, *OF_LOAD, *OF_COUNTERS}
-    elsewhere |= {*OF_STORAGE}
+    of_nodes = {*OF_HOSTS, *OF_ACCESS, *OF_KERNEL, *OF_LOAD, *OF_COUNTERS, *OF_STORAGE}
+    elsewhere = {*PARTS, *OF_GPU_TOOLS, *OF_FABRIC, *of_nodes}
     assert {*CHECKS, *elsewhere} == set(faults.NAMES)
     assert not set(CHECKS) & elsewhere
     assert all(faults.NAMES.values())

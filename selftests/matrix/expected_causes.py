@@ -163,6 +163,8 @@ DIFFERENCES = frozenset({"nodes-differ", "firmware-mismatch"})
 # Tools that hang or flood run into time limits, which the end-to-end selftests cover. Level smoke
 # has one pairing per NIC, which cannot separate a GPU from its path to the NIC, no diagnostics, and
 # no training between nodes.
-LEFT_OUT = frozenset(
-    {"tool-hangs", "tool-floods", "slow-pcie-path", "gpu-diagnostics", "nic-idle-in-training"}
-)
+# Those of a fabric need leaves and a sign-off: endtoend/test_scaling_runs.py has them.
+OF_FABRIC = frozenset({"slow-leaf", "oversubscribed-uplinks", "poor-scaling"})
+LEFT_OUT = OF_FABRIC | {
+    *("tool-hangs", "tool-floods", "slow-pcie-path", "gpu-diagnostics", "nic-idle-in-training"),
+}

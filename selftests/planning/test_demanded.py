@@ -62,10 +62,13 @@ def measurement(name="m", **changes):
     return replace(PLAIN, name=name, **{**plain, **changes})
 
 
+def scope_of(on, of=TWO, level="nightly"):
+    return DemandInputs(on, of, plan.level(on, of, level))
+
+
 def asked(*measurements, of=TWO, level="nightly", **more):
     """(rung, place, part, size, way, question) of each demand."""
-    on = platform(*measurements, **more)
-    scope = DemandInputs(on, of, plan.level(on, of, level))
+    scope = scope_of(platform(*measurements, **more), of, level)
     listed = list(demands(scope))
     assert len(listed) == count(scope)
     for one in listed:
@@ -159,12 +162,12 @@ def test_a_ratio_compares_with_the_same_place_or_with_a_pairs_first_node():
     pair = measurement(scope="pair", rung=4, asserts=(ratio,))
     both = ("n1", "n2")
     for scope, nodes in (("node", ("n1",)), ("pair", both), ("group", both), ("fabric", both)):
-        on = platform(pair, measurement("base", scope=scope))
-        question = ratio_question(on, "nightly", ratio, Pair("n1", "n2"), at("n1", "n2"))
+        on = scope_of(platform(pair, measurement("base", scope=scope)))
+        question = ratio_question(on, ratio, Pair("n1", "n2"), at("n1", "n2"))
         beside = at(*nodes, name="base")
         assert question == Question(RATIO, at("n1", "n2"), other=beside, metric="busbw")
-    on = platform(measurement("x", asserts=(ratio,)), measurement("base"))
-    assert ratio_question(on, "nightly", ratio, "n2", at("n2")).other == at("n2", name="base")
+    on = scope_of(platform(measurement("x", asserts=(ratio,)), measurement("base")))
+    assert ratio_question(on, ratio, "n2", at("n2")).other == at("n2", name="base")
     rows = asked(pair, measurement("base"))
     assert [(row[4], row[5].kind) for row in rows] == [(RATIO, RATIO)] * len(rows)
     assert rows

@@ -40,8 +40,9 @@ def places(level):
     facts = (("facts", node) for node in level.nodes)
     alone = (("alone", node) for node in level.measured)
     groups = (("group", name) for name in level.groups)
+    steps = (("step", name) for name in level.steps)
     scans = (("scan", node) for node in level.scanners)
-    return [*facts, *alone, *level.pairs, *groups, *scans]
+    return [*facts, *alone, *level.pairs, *groups, *steps, *scans]
 
 
 @settings(max_examples=150, deadline=None)

@@ -156,3 +156,12 @@ def test_a_round_takes_what_the_level_takes():
 def test_the_ids_of_a_soak():
     assert is_of_soak("soak/0007/passed::round[all]")
     assert not is_of_soak("tests/network/test_rdma.py::test_soak[a:b]")
+
+
+def test_each_round_makes_what_its_steps_are_compared_with():
+    rounds = rounds_of("lab-h200", level="signoff")
+    asked = [one for one in rounds.cases(2) if one.case.measurement == "scaling_all_reduce"]
+    others = {d.question.other for one in asked for d in one.demands}
+    assert [one.nodes for one in others] == [("h200-01", "h200-02")]
+    assert others < {one.case for one in asked}
+    assert len({one.case for one in asked}) == len(asked) == 3

@@ -83,3 +83,7 @@ def busbw(bench: Bench, index: int, ranks: int, size: str) -> float:
 
 def received(bench: Bench, netdev: str) -> int:
     return int(bench.read(1, f"sys/class/net/{netdev}/statistics/rx_bytes"))
+
+
+# Of the fabric: they need a hostfile with leaves.
+OF_FABRIC = ("slow-leaf", "oversubscribed-uplinks", "poor-scaling")

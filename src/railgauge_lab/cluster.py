@@ -24,7 +24,7 @@ from typing import Any
 
 from railgauge.core.errors import BadInput, RailgaugeError
 from railgauge.core.model import Cluster, Node, SshSettings
-from railgauge_lab import fault_courses, platforms
+from railgauge_lab import fabric_faults, fault_courses, platforms
 from railgauge_lab import faults as lab_faults
 from railgauge_lab.sim import stored
 from railgauge_lab.tree import NodeFolders
@@ -85,6 +85,8 @@ def start(
     names = [node.name for node in cluster.nodes]
     platform = platforms.load(cluster.platform)
     described = [platforms.describe(platform, name, i, seed) for i, name in enumerate(names)]
+    for node, place in fabric_faults.trees(cluster.groups, names).items():
+        described[names.index(node)]["tree"] = place
     _apply_faults(faults, described, platform)
     block, prefix = _take_block()
     try:
@@ -145,8 +147,9 @@ def _apply_faults(
     # makes no difference.
     asked = [lab_faults.parse(text, list(by_name)) for text in texts]
     asked.sort(key=lambda one: one.name.endswith("-missing"))
+    leaves = {name: node["tree"]["leaf"] for name, node in by_name.items() if node["tree"]}
     for name, node in by_name.items():
-        own = [fault for fault in asked if fault.node == name]
+        own = [one for one in asked if name in {one.node, *fabric_faults.struck(one, leaves)}]
         fault_courses.apply_faults(node, own, lambda one, to: lab_faults.apply(one, to, platform))
 
 

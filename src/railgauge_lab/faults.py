@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from railgauge_lab import (
+    fabric_faults,
     fault_courses,
     fault_places,
     gpu_faults,
@@ -38,12 +39,15 @@ _WHOLE_NODE = frozenset(
         *("cpus-offline", "cpu-model", "slow-storage", "cpu-steal", "memory-missing"),
         *("become-refused", "node-login", "gpu-hidden", "name-unresolved"),
         *("out-of-memory", "kernel-log-denied", "kernel-log-lost"),
+        *fabric_faults.NAMES,
     ]
 )
 # DEVICE is another node.
 _OF_TWO_NODES = frozenset({"slow-path", "one-machine", "cloned-image"})
 # Besides every ``slow-…``: the faults whose severity is a share that is lost.
-_GRADED = frozenset(["high-ber", "power-cap", "gpu-clock", "retransmits", "cpu-steal"])
+_GRADED = frozenset(
+    ["high-ber", "power-cap", "gpu-clock", "retransmits", "cpu-steal", *fabric_faults.NAMES]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +272,16 @@ _FAULTS = {
     "congestion": _Kind(
         "packets are discarded at NIC DEVICE because the network is congested",
         growth_faults.congestion,
+    ),
+    "slow-leaf": _Kind(
+        "the uplinks of the node's leaf carry 0.6 of what its nodes send",
+        fabric_faults.slow_uplinks,
+    ),
+    "oversubscribed-uplinks": _Kind(
+        "the uplinks of every leaf carry 0.6 of what its nodes send", fabric_faults.slow_uplinks
+    ),
+    "poor-scaling": _Kind(
+        "all spines together carry 0.6 of what all nodes send", fabric_faults.slow_spines
     ),
     "irq-affinity": _Kind(
         "the interrupts of NIC DEVICE are served on the other NUMA node, which costs no bandwidth",

@@ -48,7 +48,7 @@ class _Binding:
         self._platform = platform
         self._level = wanted
         self._groups: dict[tuple[str, ...], set[str]] = {}
-        for name, nodes in wanted.groups.items():
+        for name, nodes in wanted.collectives:
             self._groups.setdefault(nodes, set()).add(name)
         self._extents: dict[tuple[str, bool], _Extent] = {}
         self._tests: dict[tuple[str, str], tuple[int, str, str]] = {}
@@ -143,6 +143,9 @@ class _Binding:
         self._refuse_other_case(item, case)
         if question.other:
             self._refuse_other_case(item, question.other)
+            made = self._platform.measurements[question.other.measurement]
+            if made.ladder and question.other != self._smallest_step(made):
+                _fail(item, "compares a step with another one than the smallest")
         if question.kind not in _SHARED and (
             (case.measurement, case.nodes) != (item.subject, item.nodes)
             or question.size_bytes != item.size_bytes
@@ -153,6 +156,8 @@ class _Binding:
     def _refuse_other_case(self, item: ItemRecord, case: Case) -> None:
         """Raise unless the level makes this case: its place, pairing, sizes and repeats."""
         measurement = self._platform.measurements.get(case.measurement)
+        if measurement and measurement.ladder and case == self._smallest_step(measurement):
+            return
         if measurement is None or not set(case.nodes) <= set(item.nodes):
             _fail(item, "asks for a measurement that the platform file does not have there")
         level = self._level.name
@@ -166,6 +171,13 @@ class _Binding:
             _fail(item, f"asks for a measurement that level {level} does not make there")
         if case.pairing not in paths:
             _fail(item, f"asks for a pairing that level {level} does not measure")
+
+    def _smallest_step(self, measurement: Measurement) -> Case | None:
+        """The case that the steps of a scaling ladder are compared with; a part has the same."""
+        level = self._level.whole or self._level
+        if not measurement.made_at(level.name):
+            return None
+        return plan.case_on(measurement, level.name, level.smallest, None)
 
     def _extent(self, measurement: Measurement, *, own: bool) -> _Extent:
         """Where the level makes a measurement; a part also makes what its own are compared with."""

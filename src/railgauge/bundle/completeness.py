@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import NoReturn
 
@@ -12,7 +13,7 @@ from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.statement import RUN
 from railgauge.config.thresholds import Platform
 from railgauge.core.model import Case, Cluster, Outcome, Pairing
-from railgauge.core.question import LIMITS, TRANSPORT
+from railgauge.core.question import LIMITS, RATIO, TRANSPORT
 from railgauge.diagnosis import RunResults
 from railgauge.judging import record
 from railgauge.judging.confirmation import FILE, FOLDER, MOST_REPEATS, Remeasurement
@@ -125,10 +126,12 @@ def refuse_other_confirmations(
     """
     nodes, used = {node.name for node in cluster.nodes}, set[str]()
     for one in asked:
-        case = one.question.case
-        if case is None or one.question.kind not in (LIMITS, TRANSPORT):
+        case, other = one.question.case, one.question.other
+        if case is None or one.question.kind not in (LIMITS, TRANSPORT, RATIO):
             _wrong("asks for no measurement")
         measurement = platform.measurements.get(case.measurement)
+        if one.question.kind == RATIO and not (other and measurement and measurement.ladder):
+            _wrong("compares what is no step of a scaling ladder")
         if measurement is None or not set(one.suspects) <= set(case.nodes) <= nodes:
             _wrong("asks for a measurement that the run cannot make")
         extent = measurement.extents.get(run.level)
@@ -137,7 +140,11 @@ def refuse_other_confirmations(
         most = max(extent.repeats, MOST_REPEATS)
         if case.sizes != extent.sizes or not extent.repeats <= case.repeats <= most:
             _wrong(f"asks for other sizes or repeats than level {run.level} has")
-        used.add(f"{FOLDER}/{case_file(case)}")
+        if other and (
+            replace(other, nodes=case.nodes) != case or not nodes.issuperset(other.nodes)
+        ):
+            _wrong("compares another measurement, or other nodes")
+        used.update(f"{FOLDER}/{case_file(made)}" for made in (case, other) if made)
     if unused := sorted(transcripts - used):
         raise NotVerified("belongs to no repeated measurement", where=f"{RUN}{unused[0]}")
 

@@ -119,6 +119,7 @@ def _json(
     cluster, platform, level = scope.cluster, scope.platform, scope.level
     shares = forecast.coverage(platform, level)
     items = demand.count(scope)
+    halves = forecast.halving(platform, level)
     return {
         "nodes": [node.name for node in cluster.nodes],
         "sample": list(level.sample),
@@ -138,6 +139,7 @@ def _json(
         "follow_ups": {
             "most": forecast.FOLLOW_UPS,
             "estimate_s": forecast.follow_up_s(platform, level),
+            **({"scaling": asdict(halves)} if halves else {}),
         },
         "workers": {
             str(count): {"estimate_s": forecast.takes_s(works, count)}

@@ -83,6 +83,11 @@ def lines(planned: Plan, counts: Sequence[int], *, everything: bool) -> Iterator
             f"at most {forecast.FOLLOW_UPS} measurements more, about "
             f"{format_duration(more_s)}, if a cause is undecided without them"
         )
+    if halves := forecast.halving(platform, level):
+        yield (
+            f"at most {halves.most} collectives more, about "
+            f"{format_duration(halves.estimate_s)}, if a step of the scaling ladder misses"
+        )
 
 
 def shard_line(shard: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.diagnosis.as_cause import cause_of, of_the_rest
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.catalogue.effect import Harm
-from railgauge.diagnosis.facts import FACTS, LAST, PAYLOAD, CauseRule, failing_pairs
+from railgauge.diagnosis.facts import FACTS, LAST, PAYLOAD, CauseRule, failing_pairs, scaling
 from railgauge.diagnosis.folding import folded
 from railgauge.diagnosis.model import (
     GOOD,
@@ -54,7 +54,8 @@ class Diagnosis:
     def follow_ups(self, before: Sequence[Remeasurement] = ()) -> tuple[Remeasurement, ...]:
         """The measurements that tell most of what is undecided, without those made ``before``."""
         made = {one.question.case.key for one in before if one.question.case}
-        return self._asked(min(_FIRST_ROUND, FOLLOW_UPS - len(made)), made)
+        halves = {key for key in made if scaling.is_of_step(self.results, key)}
+        return self._asked(min(_FIRST_ROUND, FOLLOW_UPS - len(made - halves)), made)
 
     def confirmations(self) -> tuple[Remeasurement, ...]:
         """The measurements that would show each slow part again, and tell what is undecided."""
@@ -65,8 +66,10 @@ class Diagnosis:
     ) -> tuple[Remeasurement, ...]:
         failing = list(failing_pairs.asked(self.results, self.causes, made))[:most]
         left = most - len(failing)
+        halves = scaling.asked(self.results, self.causes, made)
         telling = self.inference.asked(left, made, again=again)
-        return (*failing, *(Remeasurement(one.suspects, one.question) for one in telling))
+        slow = (Remeasurement(one.suspects, one.question) for one in telling)
+        return (*failing, *slow, *halves)
 
 
 @PROGRESS_OF_PROCESS.during("causes")

@@ -204,19 +204,19 @@ def _ratios(
 ) -> Iterator[tuple[str, Question]]:
     for assertion in measurement.asserts:
         if assertion.per == RATIO:
-            yield RATIO, ratio_question(scope.platform, scope.level.name, assertion, place, case)
+            yield RATIO, ratio_question(scope, assertion, place, case)
 
 
-def ratio_question(
-    platform: Platform, level: str, assertion: Assertion, place: Place, case: Case
-) -> Question:
+def ratio_question(scope: DemandInputs, assertion: Assertion, place: Place, case: Case) -> Question:
     """Return the question for the ratio of one metric in ``case`` and in another measurement.
 
-    If the other measurement is made on nodes, a pair is compared with its first node.
+    If the other measurement is made on nodes, a pair is compared with its first node; a step of a
+    scaling ladder is compared with the smallest one.
     """
-    other = platform.measurements[assertion.over]
+    other, level = scope.platform.measurements[assertion.over], scope.level
     where = place.source if other.scope == Scope.NODE and isinstance(place, Pair) else place
-    beside = plan.case_at(other, level, where)
+    where = plan.Group("", level.smallest) if other.ladder else where
+    beside = plan.case_at(other, level.name, where)
     return Question(RATIO, case, other=beside, metric=assertion.of)
 
 

@@ -9,7 +9,7 @@ from math import ceil
 from railgauge.config.thresholds.model import LEVELS, Measurement, Platform
 from railgauge.core.model import Cluster, Pair
 from railgauge.core.terms import Rung, Scope
-from railgauge.planning import plan
+from railgauge.planning import plan, scaling
 from railgauge.planning.pairing import Leaves
 from railgauge.planning.plan import Level
 
@@ -40,6 +40,7 @@ class Work:
     def takes_s(self, workers: int = 1) -> float:
         """Return the seconds with ``workers`` measurements at once; waves do not overlap."""
         turns = sum(ceil(wave / workers) for wave in self.waves)
+        turns += bool(turns) and self.measurement.ladder  # the smallest step is no place
         return turns * self.paths * self.case_s
 
 
@@ -156,6 +157,27 @@ def follow_up_s(platform: Platform, level: Level) -> float:
     made = (m for m in between if m.made_at(level.name))
     longest_s = max((m.typical_s * m.extents[level.name].repeats for m in made), default=0.0)
     return FOLLOW_UPS * longest_s
+
+
+@dataclass(frozen=True, slots=True)
+class Halving:
+    """The most runs that are added where a step of the scaling ladder misses, and their time."""
+
+    most: int
+    estimate_s: float
+
+
+def halving(platform: Platform, level: Level) -> Halving | None:
+    """Return what is added to find what slows a step; ``None`` if the level makes no steps.
+
+    Each run is compared with the smallest step, which is made once more.
+    """
+    made = [m for m in platform.measurements.values() if m.ladder and m.made_at(level.name)]
+    if not made or not level.steps:
+        return None
+    most = scaling.most_runs(len(level.nodes), len(level.leaves))
+    longest_s = max(m.typical_s * m.extents[level.name].repeats for m in made)
+    return Halving(most, (most + 1) * longest_s)
 
 
 @dataclass(frozen=True, slots=True)

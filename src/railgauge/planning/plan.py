@@ -13,6 +13,7 @@ from railgauge.core.model import Case, Cluster, Command, Container, Pair, Pairin
 from railgauge.core.programs import placed
 from railgauge.core.terms import Flow, LaunchWay, Scope
 from railgauge.launchers import LAUNCHED
+from railgauge.planning import scaling
 from railgauge.planning.direction import Rounds, turned
 from railgauge.planning.pairing import (
     BOTH_WAYS,
@@ -40,6 +41,7 @@ class Level:
     ``no_scan`` is then the reason that the hostfile gives. ``lacks_scan`` is true if the level
     requires a scan and the hostfile gives neither a node nor a reason. ``sample`` holds the nodes
     that are measured by themselves and in pairs; empty if these are all (``planning.sample``).
+    ``steps`` are the groups of a scaling ladder, which are compared with ``smallest``.
     ``part`` names the part of the level ``whole`` that this is, in words; empty for a whole one.
     ``nodes`` are then those whose facts it asks for, ``alone`` those it measures by themselves.
     """
@@ -55,6 +57,8 @@ class Level:
     directions: int = BOTH_WAYS
     turned: tuple[Pair, ...] = ()
     sample: tuple[str, ...] = ()
+    steps: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    smallest: tuple[str, ...] = ()
     part: str = ""
     alone: tuple[str, ...] = ()
     whole: Level | None = None
@@ -63,6 +67,11 @@ class Level:
     def measured(self) -> tuple[str, ...]:
         """The nodes that are measured by themselves; those of a whole level are in pairs too."""
         return self.alone if self.part else self.sample or self.nodes
+
+    @property
+    def collectives(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The names and nodes of all groups and steps."""
+        return (*self.groups.items(), *self.steps.items())
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -131,18 +140,21 @@ def level(
     turns = rounds(met, pairs, count, within, directions)
     is_turned = directions == BOTH_WAYS and not has_one_round(pairs, count)
     scanners = (cluster.fabric.node,) if cluster.fabric else ()
+    under = leaves(nodes, cluster.groups)
     return Level(
         name,
         turns,
         nodes,
         groups(cluster, sampled=bool(sample)),
-        leaves(nodes, cluster.groups),
+        under,
         scanners,
         no_scan=cluster.no_fabric,
         lacks_scan=name == SIGNOFF and _lacks_scan(platform, cluster),
         directions=directions,
         turned=turned((pair for turn in turns for pair in turn), met) if is_turned else (),
         sample=sample,
+        steps=scaling.steps(nodes, under),
+        smallest=scaling.smallest(nodes, under),
     )
 
 
@@ -195,7 +207,8 @@ def each_place(measurement: Measurement, wanted: Level) -> Iterator[Place]:
     if measurement.scope == Scope.FABRIC:
         return iter(wanted.scanners)
     if measurement.scope == Scope.GROUP:
-        return (Group(name, nodes) for name, nodes in wanted.groups.items())
+        made = wanted.steps if measurement.ladder else wanted.groups
+        return (Group(name, nodes) for name, nodes in made.items())
     return (pair for pairs in rounds_of(measurement, wanted) for pair in pairs)
 
 

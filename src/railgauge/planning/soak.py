@@ -119,6 +119,8 @@ class SoakRounds:
                 drawn = _with(demand, pairings[case.measurement])
                 assert drawn.question.case is not None
                 by_case.setdefault(drawn.question.case, []).append(drawn)
+            if demand.question.other:  # measured in each round too, be it no place of the level
+                by_case.setdefault(demand.question.other, [])
         # Whatever the order of the platform file: redaction sorts it.
         place = {node.name: number for number, node in enumerate(self.cluster.nodes)}
         found = [self._case(case, by_case[case]) for case in sorted(by_case, key=_key(place))]

@@ -73,6 +73,12 @@ def measure(request: pytest.FixtureRequest, platform: Platform) -> Callable[...,
 
 
 @pytest.fixture
+def smallest_step(request: pytest.FixtureRequest) -> Place:
+    """The step of the scaling ladder that all others are compared with: two nodes."""
+    return plan.Group("", request.config.stash[SETTINGS].level.smallest)
+
+
+@pytest.fixture
 def check(request: pytest.FixtureRequest) -> Callable[..., None]:
     """``check(measured, size)``: every metric asserted at that size must meet its limit.
 

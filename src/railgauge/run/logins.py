@@ -49,7 +49,7 @@ def _needed(level: Level) -> dict[str, list[str]]:
     """Return the nodes that each first node of a collective of the level has to log in to."""
     needed: dict[str, dict[str, None]] = {}
     launches = [(pair.source, pair.target) for pair in level.pairs]
-    for first, *others in (*launches, *level.groups.values()):
+    for first, *others in (*launches, *(nodes for _, nodes in level.collectives)):
         needed.setdefault(first, {}).update(dict.fromkeys(others))
     return {node: list(others) for node, others in needed.items()}
 

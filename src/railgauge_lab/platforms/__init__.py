@@ -111,6 +111,7 @@ def describe(data: dict[str, Any], name: str, index: int, seed: int) -> dict[str
         "seed": seed,
         "speed": 1.0,
         "slow_paths": {},
+        "tree": None,
         "figures": str(_FIGURES / data["figures"]),
         "cpupower": data["cpupower"],
         "devices": devices,

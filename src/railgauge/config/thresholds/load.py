@@ -252,7 +252,14 @@ class _Reader:
             results=sections.results(entry.get("results")),
             together=entry.get("rails") == "together",
             loopback=basis_of(loopback) if loopback else None,
+            ladder=self._is_ladder(pointer, entry),
         )
+
+    def _is_ladder(self, pointer: str, entry: Mapping[str, Any]) -> bool:
+        is_ladder = entry.get("groups") == "ladder"
+        if is_ladder and entry.get("scope") != Scope.GROUP:
+            _refuse(self.path, f"${pointer}/groups", "only a measurement of groups has a ladder")
+        return is_ladder
 
     def _check_rails(self, pointer: str, entry: Mapping[str, Any]) -> None:
         """Refuse what cannot be told of rails that are measured at the same time."""

@@ -130,8 +130,8 @@ class PairLevel:
 class Extent:
     """How much of one measurement a level makes. ``sizes`` are in bytes.
 
-    ``sizes`` is empty if the tool has no message sizes. ``pairings`` is ``all``, ``near`` or
-    ``one_per_nic``. ``cross_rail`` adds paths from each NIC to the next one of the other node.
+    ``sizes`` is empty if the tool has none. ``pairings`` is ``all``, ``near`` or ``one_per_nic``.
+    ``cross_rail`` adds paths from each NIC to the next one of the other node.
     """
 
     sizes: tuple[int, ...]
@@ -168,9 +168,9 @@ class Measurement:
     """One entry of ``measurements``: the tool, its options, what is asserted, and the limits.
 
     ``scope`` is where it is made: on a pair and a pairing (``path``), on a ``pair``, in a ``node``,
-    on a ``group`` of nodes, or on the node that scans the subnet (``fabric``). It is made only at
-    the levels of ``extents``. ``together``: all rails of a pair are measured at the same time.
-    ``loopback`` is why its limits hold from a NIC to itself too; ``None`` if nothing says so.
+    on a ``group``, or on the node that scans the subnet (``fabric``). It is made at the levels of
+    ``extents``. ``together``: all rails of a pair are measured at once. ``loopback`` is why its
+    limits hold from a NIC to itself too. ``ladder``: its groups are steps of ``planning.scaling``.
     """
 
     name: str
@@ -192,6 +192,7 @@ class Measurement:
     results: Results | None = None
     together: bool = False
     loopback: Basis | None = None
+    ladder: bool = False
 
     def asserted(
         self, per: str, size_bytes: int | None = None, swept: tuple[int, ...] | None = None

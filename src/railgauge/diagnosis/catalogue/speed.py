@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from railgauge.core.terms import Rung
 from railgauge.diagnosis.catalogue.effect import (
     ABOVE,
     BETWEEN,
@@ -183,14 +182,33 @@ KINDS: Mapping[str, Kind] = {
         action=DRAIN,
         effect=Effect(OUT),
     ),
+    "slow-leaf": Kind(
+        "a leaf slows large collectives: its uplinks, or its switch; pairs of its nodes are fine",
+        "count the leaf's uplinks that are up, at their rate and without errors, compare its routes"
+        " and adaptive routing with those of another leaf; ibtracert and ibdiagnet show them",
+        "derived: a ring over nodes of several leaves in turn sends all that a leaf's nodes send"
+        " over its uplinks; the leaf is slow with each of two leaves that are fine together",
+        severity=MAJOR,
+        action=REPAIR_LINK,
+        effect=Effect(LOW, BETWEEN, SLOW),
+    ),
+    "oversubscribed-uplinks": Kind(
+        "the uplinks of all leaves carry less than their nodes send",
+        "compare the number and rate of uplinks with that of the ports to nodes; switch adaptive"
+        " routing on; if the fabric was bought like that, give the ladder a floor that says so",
+        "derived: each leaf is slow with a few nodes of all others, which are fine together",
+        severity=MAJOR,
+        action=CORRECT,
+        effect=Effect(LOW, BETWEEN, SLOW),
+    ),
     "poor-scaling": Kind(
-        "each node alone serves or trains a model at full speed, but together they are far slower",
-        "read in the log of the server or the training which transport the library chose"
-        " (GPUDirect RDMA, which NICs), and compare its environment with that of the collectives,"
-        " measured one rung below",
+        "parts alone are fast, but together they are far slower: nodes that serve or train a model,"
+        " or all nodes in one collective whose halves are fine",
+        "read in the log which transport and algorithm the library chose (GPUDirect RDMA, which"
+        " NICs), and compare spines, routes and adaptive routing with what was designed",
         "000: 1.2, serving on two nodes at a tenth of one: the payload went through host memory",
         severity=MAJOR,
         action=CORRECT,
-        effect=Effect(LOW, frozenset({Rung.APPLICATION}), SLOW),
+        effect=Effect(LOW, BETWEEN, SLOW),
     ),
 }

@@ -18,6 +18,7 @@ from railgauge.diagnosis.facts import (
     health,
     host,
     kernel,
+    scaling,
     steal,
     storage,
     subnet,
@@ -50,7 +51,7 @@ FACTS: tuple[CauseRule, ...] = (
     *training.RULES,
 )
 """What shows a cause by itself."""
-PAYLOAD: tuple[CauseRule, ...] = collectives.PAYLOAD
+PAYLOAD: tuple[CauseRule, ...] = (*collectives.PAYLOAD, scaling.missed_steps)
 """Which way the payload of collectives went, which a slow part may explain."""
 LAST: tuple[CauseRule, ...] = unmeasured.LAST
 """Tools that fail, where nothing else explains it."""

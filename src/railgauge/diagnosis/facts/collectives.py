@@ -141,7 +141,11 @@ def unstable(context: Context) -> Iterator[CauseClaim]:
 
 def poor_scaling(context: Context) -> Iterator[CauseClaim]:
     """Nodes that serve well alone and badly together: none of them is a slow node."""
-    missing = {(record.subject, record.nodes) for record, _ in context.judged(SCALING.name)}
+    missing = {
+        (record.subject, record.nodes)
+        for record, _ in context.judged(SCALING.name)
+        if record.rung == Rung.APPLICATION
+    }
     slow = [r for r in context.open if (r.subject, r.nodes) in missing and missed(r)]
     yield from between_nodes(context, slow, Pattern("poor-scaling", shows=_shows_scaling))
 

@@ -130,7 +130,7 @@ def evidence(results: RunResults, known: Collection[KnownCause] = ()) -> RunRead
         reader.take(what, record.judgements, record.id, starts, added=False)
     for one in results.confirmed:
         question = one.asked.question
-        if question.case is not None and one.judgements:
+        if question.case is not None and question.kind == LIMITS and one.judgements:
             what = Measurable(question.case, question.size_bytes, question.placement or "")
             reader.take(what, one.judgements, reader.item(what), (), added=True)
     return reader.evidence([node.name for node in results.cluster.nodes])

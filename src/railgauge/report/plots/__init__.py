@@ -12,6 +12,7 @@ from railgauge.config.thresholds.model import Platform
 from railgauge.core.model import Cluster
 from railgauge.judging.record import ItemRecord
 from railgauge.report.plots.curves import curves
+from railgauge.report.plots.ladder import ladders
 from railgauge.report.plots.maps import (
     across_rails,
     gpu_links,
@@ -33,6 +34,7 @@ def plots(
     items = list(records)
     found = [
         *curves(items, platform, evidence),
+        *ladders(items, platform, evidence),
         *node_grids(items, cluster, evidence),
         *node_pairs(items, cluster, evidence),
         *gpu_nics(items, evidence),

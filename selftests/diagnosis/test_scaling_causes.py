@@ -1,0 +1,132 @@
+"""What slows a step of the scaling ladder, from a run's records and what it measured again."""
+
+from dataclasses import replace
+
+import pytest
+from scaling_truth import Fabric, leaves_of
+from testing.core_values import ROOT, cluster
+
+from railgauge.config import thresholds
+from railgauge.core.model import Judgement, Outcome
+from railgauge.core.question import RATIO, READ, Question
+from railgauge.diagnosis import RunResults, diagnosed
+from railgauge.judging.confirmation import Confirmed
+from railgauge.judging.record import ItemRecord
+from railgauge.planning import plan
+from railgauge.planning.scaling import most_runs
+
+H200 = thresholds.load("h200", ROOT / "thresholds")
+SCALING = H200.measurements["scaling_all_reduce"]
+LEAVES = leaves_of(4, 4)
+NODES = tuple(node for leaf in LEAVES.values() for node in leaf)
+CLUSTER = replace(cluster(*NODES), groups=LEAVES)
+LEVEL = plan.level(H200, CLUSTER, "signoff")
+
+
+def judged(*, slow, metric="scaling", outcome=None):
+    fine = Outcome.FAILED if slow else Outcome.PASSED
+    value = 0.6 if slow else 0.99
+    return Judgement(
+        metric, outcome or fine, f"{value}", ">= 0.92", "derived: made up", unit="1",
+        values=(value,), worst=value, floor=0.92, margin=value / 0.92 - 1, better="higher",
+    )  # fmt: skip
+
+
+def question(nodes):
+    made, other = (plan.case_on(SCALING, "signoff", n, None) for n in (nodes, LEVEL.smallest))
+    return Question(RATIO, made, other=other, metric="busbw")
+
+
+def step(name, nodes, judgement):
+    asked = question(nodes)
+    return ItemRecord(
+        f"tests/collective/test_scaling.py::test_scaling[{name}]", SCALING.rung, SCALING.name,
+        "scales", judgement.outcome, nodes, judgements=(judgement,),
+        questions=(Question(READ, asked.case), asked),
+    )  # fmt: skip
+
+
+def ladder(is_slow, **more):
+    items = [
+        step(n, nodes, judged(slow=is_slow(nodes), **more)) for n, nodes in LEVEL.steps.items()
+    ]
+    return RunResults({item.id: item for item in items}, {}, H200, CLUSTER)
+
+
+def measured(results, is_slow, rounds=99):
+    """The results with what the diagnosis asks for, and the number of runs in it."""
+    before = ()
+    for _ in range(rounds):
+        asked = diagnosed(results).follow_ups(before)
+        if not asked:
+            break
+        before = (*before, *asked)
+        again = [Confirmed(o, (judged(slow=is_slow(o.question.case.nodes)),)) for o in asked]
+        results = replace(results, confirmed=(*results.confirmed, *again))
+    return results, len(before)
+
+
+def causes(results):
+    found = diagnosed(results).causes
+    return [(one.cause, str(one.where), one.confidence) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"uplinks": {"leaf01": 2}}, ("slow-leaf", "n[0004-0007]")),
+        ({"switches": {"leaf02": 2}}, ("slow-leaf", "n[0008-0011]")),
+        ({"uplinks": dict.fromkeys(LEAVES, 2)}, ("oversubscribed-uplinks", "the cluster")),
+        ({"between": {frozenset(("leaf01", "leaf02")): 0}}, ("slow-leaf", "n[0004-0011]")),
+        ({"nodes": frozenset(["n0009"])}, ("slow-node", "n0009")),
+        ({"whole": 15}, ("poor-scaling", "the cluster")),
+    ],
+)
+def test_the_place_is_named(more, expected):
+    is_slow = Fabric(LEAVES, **more).is_slow
+    results, runs = measured(ladder(is_slow), is_slow)
+    assert causes(results) == [(*expected, "likely")]
+    assert 0 < runs <= most_runs(16, 4)
+
+
+def test_before_any_run_it_is_open_and_asks_for_the_step_again():
+    results = ladder(lambda nodes: len(nodes) == 16)
+    assert causes(results) == [("poor-scaling", "n[0000-0015]", "open")]
+    (asked,) = diagnosed(results).follow_ups()
+    assert asked.question == question(LEVEL.steps["across-16"])
+
+
+def test_what_is_fine_when_it_is_made_again_has_no_place():
+    results, runs = measured(ladder(lambda nodes: len(nodes) == 16), lambda nodes: False)
+    assert (causes(results), runs) == ([("poor-scaling", "n[0000-0015]", "open")], 1)
+    (cause,) = diagnosed(results).causes
+    assert cause.confirmation.state == "not reproduced"
+
+
+def test_a_healthy_ladder_asks_for_nothing():
+    results = ladder(lambda nodes: False)
+    assert not causes(results)
+    assert not diagnosed(results).follow_ups()
+
+
+def test_wrong_results_are_no_miss_of_speed():
+    results = ladder(lambda nodes: True, metric="corruption")
+    assert not diagnosed(results).follow_ups()
+    assert all(cause not in ("slow-leaf", "poor-scaling") for cause, *_ in causes(results))
+
+
+def test_a_run_near_its_limit_decides_nothing():
+    is_slow = Fabric(LEAVES, uplinks={"leaf01": 2}).is_slow
+    results = ladder(is_slow)
+    (asked,) = diagnosed(results).follow_ups()
+    marginal = Confirmed(asked, (judged(slow=False, outcome=Outcome.MARGINAL),))
+    results = replace(results, confirmed=(marginal,))
+    assert [one[2] for one in causes(results)] == ["open"]
+
+
+def test_the_budget_holds():
+    """Each answer contradicts the one before: the search ends with what the plan allows."""
+    turn = iter(range(10**6))
+    results, runs = measured(ladder(lambda nodes: True), lambda nodes: next(turn) % 3 != 1)
+    assert runs <= most_runs(16, 4)
+    assert causes(results)

@@ -1,0 +1,1 @@
+"""What slows a step of the scaling ladder, and where. Pure."""
