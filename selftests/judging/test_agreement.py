@@ -29,7 +29,9 @@ def held(monkeypatch):
             )
             return claims
 
-        monkeypatch.setattr(agreement, "tool", lambda name: SimpleNamespace(claims=claim))
+        monkeypatch.setattr(
+            agreement, "tool", lambda name: SimpleNamespace(claims=claim, joined=None)
+        )
         measurement = SimpleNamespace(tool="tool")
         asked = ToolRequest(case(), measurement, None, is_planned=is_planned)
         return agreement.held(asked, SAID, outputs)

@@ -50,7 +50,7 @@ def parse(text):
 def made_up_tool(monkeypatch):
     """The claims that the tool makes, and the payload that it reports."""
     fake = SimpleNamespace(parse=parse, payload_bytes=lambda parsed: 1e6, sides=[], asked=[])
-    fake.said = ()
+    fake.said, fake.joined = (), None
 
     def claims(asked, sides):
         fake.asked.append(asked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from railgauge.core.terms import Rung
 from railgauge.diagnosis.catalogue.effect import (
     ABOVE,
     BETWEEN,
