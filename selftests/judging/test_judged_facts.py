@@ -36,6 +36,8 @@ OF_EACH_GPU = {
 OF_TRAINING = {
     "node_replay", "pair_replay", "node_training", "pair_training", "group_training",
 }  # fmt: skip
+# Possible where there are several nodes, and limited where the capacity of the fabric is known.
+OF_ALL_NODES = {"scaling_all_reduce"}
 # Where the part of the kernel's log begins that is judged at the end of a run, and what a sign-off
 # judges of the part before.
 BEGINNINGS = {"kernel_log", "kernel_faults"}
@@ -113,6 +115,8 @@ def test_every_platform_judges_each_fact_or_says_why_not(name: str) -> None:
     wanted = set() if name in LIMIT_EACH_GPU | WITHOUT_GPUS else OF_EACH_GPU | AT_THE_END
     if wanted and len(nodes) > 1:
         wanted |= OF_TRAINING
+    if name != "h200" and len(nodes) > 1:
+        wanted |= OF_ALL_NODES
     assert silent == wanted, "possible here, and neither limited nor left out with a reason"
     assert not platform.expected.keys() - ASKED.keys(), "expected, and no test asks for it"
 
