@@ -13,7 +13,7 @@ from pathlib import Path
 from railgauge.core.units import format_size
 
 MOST_BYTES = 64 * 2**30
-"""The default limit: some ten times what a sign-off of 512 nodes stores."""
+"""The default limit: three times what a sign-off of all pairs of 64 nodes stores."""
 OPTION = "--disk-limit"
 # Other processes of the run write too, so the folder is measured again after so much.
 _OWN_SHARE = 64
