@@ -39,6 +39,8 @@ def test_a_verdict_with_other_triage_or_other_causes_does_not_hold(red, verify, 
 
 # --- possible here, not limited ---
 
+# What the run itself could judge, and its platform does not limit.
+POSSIBLE = "scaling_all_reduce"
 WARP = {"name": "warp", "kind": "measures", "needs": ["two nodes"]}
 
 
@@ -49,11 +51,13 @@ def with_warp(content, listed):
 
 
 def test_possible_tests_without_a_limit_are_named(healthy, verify, tmp_path):
-    path = forged(healthy.path, tmp_path / "b", lambda content: with_warp(content, ["warp"]))
+    path = forged(
+        healthy.path, tmp_path / "b", lambda content: with_warp(content, [POSSIBLE, "warp"])
+    )
     code, out, _ = verify(path)
     assert code == 0
-    assert "\npossible   possible here, not limited: warp\n" in out
-    assert json.loads(verify(path, "--json")[1])["verdict"]["not_limited"] == ["warp"]
+    assert f"\npossible   possible here, not limited: {POSSIBLE}, warp\n" in out
+    assert json.loads(verify(path, "--json")[1])["verdict"]["not_limited"] == [POSSIBLE, "warp"]
 
 
 def test_a_verdict_that_hides_possible_tests_does_not_hold(healthy, verify, tmp_path):
@@ -70,20 +74,25 @@ def test_the_verifiers_own_tests_find_what_the_run_did_not_know(healthy, verify,
     out = verify(healthy.path, "--root", tmp_path)[1]
     assert "\npossible   by the tests here, and not named by the run: warp\n" in out
     (tmp_path / "tests" / "test_warp.py").write_text("def test_(:\n")
-    assert "possible " not in verify(healthy.path, "--root", tmp_path)[1]
+    assert "by the tests here" not in verify(healthy.path, "--root", tmp_path)[1]
 
 
 def test_a_bundle_from_before_the_tests_were_kept_verifies_with_a_note(healthy, verify, tmp_path):
     def without_needs(data):
         reasons = data.pop("not_applicable")
         del data["not_limited"]
-        unknown = ("the platform declares ", "the hostfile has ", "no launch by ssh ")
+        unknown = (
+            "the platform declares ",
+            "the hostfile has ",
+            "the hostfile declares ",
+            "no launch by ssh ",
+        )
         data["not_applicable"] = {k: v for k, v in reasons.items() if not v.startswith(unknown)}
 
     def older(content):
         edit_json("run/run.json", lambda data: data.pop("tests"))(content)
         edit_json("run/verdict.json", without_needs)(content)
 
-    code, out, _ = verify(forged(healthy.path, tmp_path / "b", older))
-    assert code == 0
+    code, out, err = verify(forged(healthy.path, tmp_path / "b", older))
+    assert code == 0, err
     assert "\npossible   here, not limited: the run did not keep which tests there were\n" in out

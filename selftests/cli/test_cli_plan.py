@@ -160,16 +160,17 @@ def test_the_first_lines_are_what_matters(railgauge, log):
     _, words, _ = railgauge(*plan, "--rounds", 2)
     lines = words.splitlines()
     assert lines[0] == "big: 16 nodes, platform h200, level smoke"
-    assert lines[1].startswith("about 145 min one after the other")
+    assert lines[1].startswith("about 156 min one after the other")
     assert lines[2] == (
-        "longer than the 30 min that a smoke run is meant to take, by 115 min: with --at-once 8 it "
-        "takes 19 min"
+        "longer than the 30 min that a smoke run is meant to take, by 126 min: with --at-once 8 it "
+        "takes 20 min"
     )
     assert lines[3] == "nodes: n[001-016]"
     rungs = [line.split(":")[0] for line in lines[4:] if line.startswith("rung ")]
     assert rungs == [
         "rung 0, preflight", "rung 1, network, 43 min", "rung 2, gpudirect, 21 min",
         "rung 3, intranode, 51 min", "rung 4, collective, 30 min",
+        "rung 5, application, 11 min",
     ]  # fmt: skip
     order = [words.index(f"\n{what}") for what in ("rung 4", "covers", "not applicable", "round 1")]
     assert order == sorted(order)
@@ -179,7 +180,7 @@ def test_smoke_of_many_nodes_says_which_it_measures(railgauge, log):
     plan = ("plan", "--root", ROOT, "--hostfile", big(log, 64), "--level", "smoke")
     _, words, _ = railgauge(*plan)
     lines = words.splitlines()
-    assert lines[1].startswith("about 28 min one after the other")
+    assert lines[1].startswith("about 30 min one after the other")
     assert lines[2] == "nodes: n[001-064]"
     assert lines[3].startswith("SAMPLE, 3 of 64 nodes by themselves and in pairs")
     assert ": n[001,022,043]" in words[: words.index("\nrung 0")]
@@ -206,14 +207,14 @@ def test_a_night_that_is_too_long_says_by_how_much_and_what_helps(railgauge, log
     plan = ("plan", "--root", ROOT, "--hostfile", big(log, 64), "--level", "nightly")
     _, words, _ = railgauge(*plan)
     assert (
-        "longer than the 8 h that a nightly run is meant to take, by 8 h: with --at-once 2" in words
+        "longer than the 8 h that a nightly run is meant to take, by 9 h: with --at-once 4" in words
     )
 
 
 def test_if_no_number_of_workers_helps_fewer_rounds_do(railgauge, log):
     plan = ("plan", "--root", ROOT, "--hostfile", big(log, 64), "--rounds", 63)
     _, words, _ = railgauge(*plan)
-    assert "that a nightly run is meant to take, even with --at-once 64, by 45 min" in words
+    assert "that a nightly run is meant to take, even with --at-once 64, by 92 min" in words
     assert "\nwith --rounds 1, where each node meets 1 partner or more: " in words
 
 
@@ -223,7 +224,7 @@ def test_a_sign_off_says_what_it_costs_and_what_else_there_is(railgauge, log):
     _, out, _ = railgauge(*plan[:-2], "--level", "signoff", "--rounds", 2, "--json")
     fewer = json.loads(out)["estimate_s"]
     first = words.splitlines()[1]
-    assert first.startswith("about 36 days one after the other, 25 h with --at-once 64")
+    assert first.startswith("about 38 days one after the other, 26 h with --at-once 64")
     line = "with --rounds 2, where each node meets 2 partners or more: "
     assert f"{line}{fewer / 86400:.0f} days, " in words
     assert "longer than" not in words
@@ -282,9 +283,10 @@ def test_more_rounds_mean_more_steps(railgauge):
             "plan", "--root", ROOT, "--hostfile", LAB, "--json", "--rounds", rounds
         )
         counts.append(len(json.loads(out)["steps"]))
-    # Each round: 2 pairs, each over 2 NICs in 7 ways, 18 GPU paths, 7 collectives and 1 service.
-    # Once: 4 nodes' 7 collectives, service and 2 runs of GPUs alone, and 6 collectives over all.
-    once, each = 4 * (7 + 1 + 2) + 6, 2 * (2 * 7 + 18 + 7 + 1)
+    # Each round: 2 pairs, each over 2 NICs in 7 ways, 18 GPU paths, 7 collectives, 2 trainings and
+    # 1 service. Once: 4 nodes' 7 collectives, 2 trainings, service and 2 runs of GPUs alone, and 6
+    # collectives and a training over all.
+    once, each = 4 * (7 + 2 + 1 + 2) + 7, 2 * (2 * 7 + 18 + 7 + 2 + 1)
     assert counts == [once + rounds * each for rounds in (1, 2, 3)]
 
 

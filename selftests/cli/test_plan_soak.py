@@ -23,11 +23,11 @@ def test_the_plan_describes_the_soak(capsys: pytest.CaptureFixture[str]) -> None
     code, out, _ = planned(capsys, "--soak", "24h", "--soak-below", "1/168h")
     words = " ".join(out.split())
     assert code == 0
-    assert "soak of 24h after the ladder: about 40 rounds of 36 min" in words
-    each = "24 h, in which each of 4 nodes was measured for 10.1 h on average: with 95% confidence"
-    assert f"no event in {each} fewer than one in 8.01 h of the cluster, or in 13.5 h" in words
+    assert "soak of 24h after the ladder: about 37 rounds of 39 min 32 s" in words
+    each = "24 h, in which each of 4 nodes was measured for 9.84 h on average: with 95% confidence"
+    assert f"no event in {each} fewer than one in 8.01 h of the cluster, or in 13.1 h" in words
     assert f"1 event in {each} fewer than one in 5.06 h" in words
-    assert "fewer than one event in 168 h of a node under load: 21.46% confidence" in words
+    assert "fewer than one event in 168 h of a node under load: 20.90% confidence" in words
 
 
 def test_json_has_the_plan_of_the_soak(capsys: pytest.CaptureFixture[str]) -> None:

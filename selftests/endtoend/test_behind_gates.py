@@ -100,7 +100,7 @@ def test_what_stays_unknown_is_in_every_report(runs: Runs) -> None:
     assert line["what"][0] in run.html
     plan = run.verdict["unknown"][-1]
     assert plan["nodes"] == "mx[01-04]"
-    assert plan["what"][0] == "gpu[0-2,5-7] alone"
+    assert plan["what"][0] == "14 of 16 pairings of GPU and NIC"
     said = (run.latest / "allure-results" / "environment.properties").read_text(encoding="utf-8")
     assert "unknown of mx03: right results" in said
 

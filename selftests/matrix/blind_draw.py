@@ -125,8 +125,8 @@ def _names(platform: str, count: int) -> tuple[str, ...]:
 
 
 def _injections(inputs: DrawInputs, only: Sequence[str]) -> Iterator[Injection]:
-    slow = [name for name in sorted(ALL_CAUSES) if name.startswith("slow-")]
-    drawn = (name for name in sorted(ALL_CAUSES) if name not in DRAWN_LAST)
+    drawn = [name for name in sorted(ALL_CAUSES) if name not in DRAWN_LAST]
+    slow = [name for name in drawn if name.startswith("slow-")]
     others = [name for name in drawn if name not in slow and name in faults.NAMES]
     for _ in range(_TRIES):
         some = only or (slow if inputs.random.random() < _SLOW_SHARE else others)

@@ -92,13 +92,13 @@ CAUSES = {
 STORAGE = """\
 storage:
   scratch: {path: /scratch, basis: "80 % of the data sheet of its disk", write_mb_per_s: 3200,
-    read_mb_per_s: 5400, random_write_iops: 144000, random_read_iops: 800000}
+    size_mib: 64, read_mb_per_s: 5400, random_write_iops: 144000, random_read_iops: 800000}
 """
 # The mean of three nodes or more, one of which is at half its speed, is above its limit.
 SHARED_STORAGE = """\
 storage:
   pool: {path: /pool, shared: true, basis: "80 % of the data sheet of its disk", seconds: 1,
-    fairness: 0.8, together_write_mb_per_s: 2800, together_read_mb_per_s: 4800}
+    size_mib: 64, fairness: 0.8, together_write_mb_per_s: 2800, together_read_mb_per_s: 4800}
 """
 # Lines of the hostfile without which these faults do not show.
 OF_HOSTFILE = {
@@ -129,8 +129,8 @@ OF_CPUS = frozenset({"boost-off"})
 OF_GUIDS = frozenset({"guid-unset"})
 # Likewise, and drawn after those.
 OF_FIRST_DAY = frozenset({"name-unresolved", "logged-before"})
-# Likewise, but the study of unknown faults draws it.
-OF_TRAINING = frozenset({"wrong-bit", "late-rank", "starved-loader"})
+# Likewise, and drawn after those.
+OF_TRAINING = frozenset({"wrong-bit", "late-rank", "starved-loader", "nic-idle-in-training"})
 # Drawn after those.
 OF_STORAGE = frozenset({"nvme-degraded", "slow-storage", "slow-client", "storage-corruption"})
 DRAWN_LAST = (
@@ -142,6 +142,7 @@ DRAWN_LAST = (
     | OF_CPUS
     | OF_GUIDS
     | OF_FIRST_DAY
+    | OF_TRAINING
     | OF_STORAGE
 )
 # includes the faults that the matrix leaves out

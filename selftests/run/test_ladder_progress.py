@@ -31,7 +31,7 @@ class Ladder:
 
 
 def work(name, runs, typical_s, repeats=1):
-    measurement = SimpleNamespace(name=name, typical_s=typical_s, together=False)
+    measurement = SimpleNamespace(name=name, typical_s=typical_s, together=False, ladder=False)
     return Work(measurement, (runs,), 1, 1, repeats)
 
 

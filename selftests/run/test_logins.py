@@ -13,6 +13,7 @@ from railgauge.core.question import FactAt
 from railgauge.core.terms import LaunchWay
 from railgauge.facts import NodeFacts
 from railgauge.judging.expectation import judge_at
+from railgauge.launchers import LAUNCHED
 from railgauge.planning.needs import lacking
 from railgauge.planning.plan import level
 from railgauge.run import logins
@@ -120,7 +121,7 @@ def test_nothing_is_tried_or_expected_where_no_launch_needs_a_login(nodes):
 
 
 def test_a_platform_without_collectives_between_nodes_needs_no_login():
-    alone = {n: m for n, m in H200.measurements.items() if m.tool != "ccl-tests"}
+    alone = {n: m for n, m in H200.measurements.items() if m.tool not in LAUNCHED}
     _, asked, platform = tried(good, platform=replace(H200, measurements=alone))
     assert asked == {}
     assert "node_login" not in platform.expected

@@ -85,5 +85,8 @@ def received(bench: Bench, netdev: str) -> int:
     return int(bench.read(1, f"sys/class/net/{netdev}/statistics/rx_bytes"))
 
 
+OF_TRAINING = ("wrong-bit", "late-rank", "starved-loader", "nic-idle-in-training")
+"""Faults whose checks are in ``test_lab_train``."""
 # Of the fabric: they need a hostfile with leaves.
 OF_FABRIC = ("slow-leaf", "oversubscribed-uplinks", "poor-scaling")
+OF_CLUSTER = (*OF_STORAGE, *OF_TRAINING, *OF_FABRIC)

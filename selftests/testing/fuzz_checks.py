@@ -104,7 +104,7 @@ def numbers(value: object) -> Iterator[float]:
 
 
 # What a tool gives as the difference or the product of printed numbers.
-_COMPUTED = frozenset({"missing_ranks"})
+_COMPUTED = frozenset({"missing_ranks", "compute_tflops", "model_tflops"})
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 _TOKEN = re.compile(
     r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,40}(?:[.,][0-9]{1,40}){0,9}(?:[eE][+-]?[0-9]{1,4})?"

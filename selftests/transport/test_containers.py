@@ -351,7 +351,7 @@ def test_a_launcher_in_a_container_reaches_other_nodes_through_the_suite(tmp_pat
 def test_a_launcher_in_a_container_cannot_reach_other_nodes_by_itself(
     tmp_path: Path, changes: dict[str, str]
 ) -> None:
-    with pytest.raises(BadInput, match="and 6 more: podman would hold the launcher") as bad:
+    with pytest.raises(BadInput, match="and 8 more: podman would hold the launcher") as bad:
         site(tmp_path, BOX, **changes)
     assert "use launch: through-suite" in str(bad.value)
 
