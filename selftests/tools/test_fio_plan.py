@@ -7,6 +7,8 @@ import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -100,11 +102,22 @@ def test_every_figure_is_measured_as_asked_and_nothing_is_left(mount):
     assert left(mount) == []
 
 
+@contextmanager
+def hang_up_not_ignored() -> Iterator[None]:
+    """A shell cannot trap what was ignored when it was started, as HUP is below nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.usefixtures("fio")
 @pytest.mark.parametrize("name", ["TERM", "INT", "HUP"])
 def test_a_run_that_is_ended_leaves_nothing(mount, name):
     """Ctrl-C, a time limit and a lost connection end the group with these."""
-    shell = started(planned(mount, {"write_mb_per_s": 1.0}, seconds=60)[2])
+    with hang_up_not_ignored():
+        shell = started(planned(mount, {"write_mb_per_s": 1.0}, seconds=60)[2])
     wait_until(lambda: has_written(mount), 20.0, "fio has begun to write")
     os.killpg(shell.pid, getattr(signal, f"SIG{name}"))
     assert shell.wait(20) != 0
