@@ -49,13 +49,13 @@ def shared_storage(context: Context) -> Iterator[CauseClaim]:
     declared = context.results.cluster.storage.items()
     mounts = [(name, one) for name, one in declared if one.together]
     for record in context.about(GROUP_STORAGE) if mounts else ():
-        scene = _Scene(record, *mounts[0], _runs(context, record))
-        yield from scene.wrong()
-        yield from scene.slow()
+        shared = _SharedItem(record, *mounts[0], _runs(context, record))
+        yield from shared.wrong()
+        yield from shared.slow()
 
 
 @dataclass(frozen=True, slots=True)
-class _Scene:
+class _SharedItem:
     """One item about a shared mount, and what each repeat of it shows."""
 
     record: ItemRecord

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from railgauge.core.model import Parsed
-from railgauge.core.problems import Problem, ProblemKind
-from railgauge.tools.collector import OutputCollector, missing_program, problem
+from railgauge.core.problems import ProblemKind
+from railgauge.tools.collector import OutputCollector
+from railgauge.tools.own_bench import complaints
 from railgauge.tools.text import clean
 
 _NUMBER = r"[0-9]{1,12}(?:\.[0-9]{1,9})?"
@@ -26,18 +27,6 @@ _ROW = re.compile(
     r" clock_mhz=(-|[0-9]{1,6}):(-|[0-9]{1,6}) checked=([0-9]{1,9}) wrong=([0-9]{1,15})"
 )
 _END = re.compile(r" rows=([0-9]{1,9}) wrong=([0-9]{1,15})")
-_COMPLAINTS = {
-    ProblemKind.TOOL_MISSING: re.compile(
-        r"^gemm-bench: (cannot measure [^\n]{1,600})", re.MULTILINE
-    ),
-    ProblemKind.OUT_OF_MEMORY: re.compile(
-        r"^([\w.]{0,80}(?:OutOfMemoryError|MemoryError):? ?[^\n]{0,200})", re.MULTILINE
-    ),
-    ProblemKind.INVALID_ARGUMENT: re.compile(r"^gemm-bench: error: ([^\n]{1,200})", re.MULTILINE),
-    ProblemKind.TOOL_FAILED: re.compile(
-        r"^([\w.]{1,80}(?:Error|Exception): [^\n]{0,200})", re.MULTILINE
-    ),
-}
 COPY = "copy"
 # A rate has six decimals, the seconds have nine.
 _STEP, _STEP_S = 0.0000005, 0.0000000005
@@ -90,18 +79,9 @@ def parse(text: str) -> Parsed:
     for line in text.split("\n"):
         if match := _LINE.fullmatch(line):
             _take(match[1], match[2].rstrip(), run, collector)
-    collector.problems[:0] = _complaints(text)
+    collector.problems[:0] = complaints(text, "gemm-bench", ("python3",))
     _check_whole(text, run, collector)
     return collector.parsed("gemm-bench", run.version, run.summary() if run.runs else {})
-
-
-def _complaints(text: str) -> Iterator[Problem]:
-    """Yield what prevented the measurement, the most likely cause first."""
-    if missing := missing_program(text, ("gemm-bench", "python3")):
-        yield missing
-    for kind, pattern in _COMPLAINTS.items():
-        if match := pattern.search(text):
-            yield problem(kind, match[1])
 
 
 # --- the lines ---

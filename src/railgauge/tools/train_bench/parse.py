@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 
 from railgauge.core.model import Parsed
 from railgauge.core.problems import Problem, ProblemKind
 from railgauge.launchers.failures import find_failures
-from railgauge.tools.collector import OutputCollector, missing_program, problem
+from railgauge.tools.collector import OutputCollector, problem
+from railgauge.tools.own_bench import complaints
 from railgauge.tools.text import clean
 from railgauge.tools.train_bench import lines, replayed, together
 from railgauge.tools.train_bench.lines import TRAIN, TrainBenchRun
 
 # A launcher that is missing is reported under its own name.
-_PROGRAMS = ("train-bench", "python3", "mpirun", "mpiexec", "srun")
+_STARTED_BY = ("python3", "mpirun", "mpiexec", "srun")
 _FEWEST_RANKS = 2
-_COMPLAINTS = {
-    ProblemKind.TOOL_MISSING: re.compile(
-        r"^train-bench: (cannot measure [^\n]{1,600})", re.MULTILINE
-    ),
-    ProblemKind.OUT_OF_MEMORY: re.compile(
-        r"^([\w.]{0,80}(?:OutOfMemoryError|MemoryError):? ?[^\n]{0,200})", re.MULTILINE
-    ),
-    ProblemKind.INVALID_ARGUMENT: re.compile(r"^train-bench: error: ([^\n]{1,200})", re.MULTILINE),
-    ProblemKind.TOOL_FAILED: re.compile(
-        r"^([\w.]{1,80}(?:Error|Exception): [^\n]{0,200})", re.MULTILINE
-    ),
-}
 # The first weights are small, so that the first loss is that of equal odds, ln(vocabulary); random
 # tokens cannot be learnt, so that it stays near it.
 _LOSS_APART = 0.2
@@ -78,11 +66,7 @@ def payload_bytes(parsed: Parsed) -> float:
 
 def _complaints(text: str) -> Iterator[Problem]:
     """Yield what prevented the measurement, the most likely cause first."""
-    if missing := missing_program(text, _PROGRAMS):
-        yield missing
-    for kind, pattern in _COMPLAINTS.items():
-        if match := pattern.search(text):
-            yield problem(kind, match[1])
+    yield from complaints(text, "train-bench", _STARTED_BY)
     yield from (problem(found.kind, found.message) for found in find_failures(text))
 
 
