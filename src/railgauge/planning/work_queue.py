@@ -18,6 +18,8 @@ from itertools import islice
 # How many units are searched for those that can start: many times what runs at once, so that it
 # covers a round or two; the search costs about 1 us per unit.
 _WINDOW = 128
+# How often to check whether a node has waited long enough for its partner.
+LOOK_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +48,14 @@ class _Open:
     by_node: dict[str, Counter[int]] = field(default_factory=dict)
     all: Counter[int] = field(default_factory=Counter)
 
-    def add(self, unit: Unit, number: int) -> None:
-        for count in self._of(unit):
+    def add(self, unit: Unit, number: int) -> bool:
+        """Return whether a node, or the run, has no open unit on this rung now."""
+        counts = self._of(unit)
+        for count in counts:
             count[unit.rung] += number
             if not count[unit.rung]:
                 del count[unit.rung]
+        return any(unit.rung not in count for count in counts)
 
     def may_start(self, unit: Unit) -> bool:
         """Whether no unit on a lower rung of its nodes is open; without nodes, none of the run."""
@@ -73,6 +78,7 @@ class WorkQueue:
         self._running: dict[Unit, float] = {}
         self._typical_s: dict[str, float] = {}
         self._added = 0
+        self._has_changed, self._searched_s = True, 0.0
         for unit in units:
             self.add(unit)
 
@@ -86,12 +92,21 @@ class WorkQueue:
         self._waiting[self._added] = unit
         self._added += 1
         self._open.add(unit, 1)
+        self._has_changed = True
 
     def start(self, most: int) -> list[Unit]:
         """Take up to ``most`` units that can start now, in the order of the ladder.
 
         Their nodes are busy until ``measured`` or ``freed``.
         """
+        if not self._has_changed and self._clock() - self._searched_s < LOOK_S:
+            return []
+        found = self._found(most)
+        self._has_changed, self._searched_s = len(found) == most, self._clock()
+        return [self._begin(number) for number in found]
+
+    def _found(self, most: int) -> list[int]:
+        """Search for up to ``most`` units that can start now."""
         taken, until = list[int](), self._busy()
         window = max(_WINDOW, len(until))  # as many pairs as two rounds of the busy nodes have
         for number, unit in islice(self._waiting.items(), window):
@@ -103,7 +118,7 @@ class WorkQueue:
             until.update(dict.fromkeys(unit.nodes, wait + 1.0))
             if wait == 0:
                 taken.append(number)
-        return [self._begin(number) for number in taken]
+        return taken
 
     def following(self) -> Unit | None:
         """The first unit that has not started; a later one may be able to start before it."""
@@ -118,6 +133,7 @@ class WorkQueue:
     def freed(self, unit: Unit) -> None:
         """The nodes of a unit that was not measured are free."""
         del self._running[unit]
+        self._has_changed = True
 
     def put_off(self, unit: Unit, nodes: Iterable[str]) -> None:
         """A unit that was started waits for the lower rungs of other nodes, too."""
@@ -127,7 +143,7 @@ class WorkQueue:
 
     def judged(self, unit: Unit) -> None:
         """All items of a unit have ended: what waits for its rung may start."""
-        self._open.add(unit, -1)
+        self._has_changed |= self._open.add(unit, -1)
 
     def _begin(self, number: int) -> Unit:
         unit = self._waiting.pop(number)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
@@ -20,13 +21,11 @@ from queue import Empty, SimpleQueue
 from railgauge.core.model import Case, Outcome
 from railgauge.core.question import CaseResult
 from railgauge.judging.record import ItemRecord
-from railgauge.planning.work_queue import Unit, WorkQueue
+from railgauge.planning.work_queue import LOOK_S, Unit, WorkQueue
 from railgauge.run.decided import Decision, Decisions, MeasuringError
 from railgauge.run.unit_judge import Decided, JudgedRow, Judging, UnitJudge, Units, is_of_one_case
 from railgauge.verdict.unanswered import NEVER_RAN
 
-# How often to check whether a node has waited long enough for its partner.
-_LOOK_S = 0.2
 # How long a thread may keep the interpreter: hundreds of threads would spend more on switches.
 _SWITCH_S = 0.05
 # Below this number of measurements at once the interpreter's own interval costs nothing.
@@ -68,6 +67,7 @@ class LadderEngine:
         self._inbox = SimpleQueue[tuple[Unit, Decided | BaseException] | None]()
         self._running: dict[Unit, tuple[str, ...]] = {}
         self._busy: set[str] = set()
+        self._ended = deque[tuple[Unit, Decided]]()
         self._requests: dict[Unit, Case] = {}
         self.following: Unit | None = None
         self._is_over, self._is_through = False, threading.Event()
@@ -126,13 +126,13 @@ class LadderEngine:
         try:
             while not self._is_over:
                 self._take_requests()
-                self._start()
+                self._start()  # nodes that are free again, before what was measured is judged
+                if self._ended:
+                    self._decide(*self._ended.popleft())
                 if self._queue.is_done:
                     self._is_through.set()
                 self.following = self._queue.following()
-                with suppress(Empty):
-                    if made := self._inbox.get(timeout=_LOOK_S):
-                        self._take(*made)
+                self._collect()
         except BaseException as error:
             self._is_over = True
             self._decisions.fail(error)  # first: there may be no resources left for the rest
@@ -220,15 +220,21 @@ class LadderEngine:
         if not self._running[unit]:  # behind a closed gate only results are checked
             yield from self._work.compared(unit)
 
+    def _collect(self) -> None:
+        """Free the nodes of all units that were measured; wait if none is left to be decided."""
+        with suppress(Empty):
+            made = self._inbox.get(timeout=0 if self._ended else LOOK_S)
+            while made:
+                self._take(*made)
+                made = self._inbox.get_nowait()
+
     def _take(self, unit: Unit, made: Decided | BaseException) -> None:
-        """Decide a unit that was measured."""
         if isinstance(made, BaseException):
             raise made
         blockers = self._running.pop(unit)
         self._free(unit)
         self._queue.measured(unit)
-        self._start()  # its nodes are free before it is judged
-        self._decide(unit, _behind(blockers, made))
+        self._ended.append((unit, _behind(blockers, made)))
 
     def _decide(self, unit: Unit, decided: Decided) -> None:
         is_requested = unit in self._requests
@@ -278,8 +284,9 @@ class LadderEngine:
             while True:
                 made = self._inbox.get_nowait()
                 if made and not isinstance(made[1], BaseException) and made[0] in self._running:
-                    blockers = self._running.pop(made[0])
-                    self._publish(made[0], _behind(blockers, made[1]))
+                    self._take(*made)
+        for unit, decided in self._ended:
+            self._publish(unit, decided)
         self._decisions.stop(why)
 
 
