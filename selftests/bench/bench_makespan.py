@@ -1,4 +1,4 @@
-"""Makespan: pairs of nodes measured by several workers at once, against rounds of measurements."""
+"""Makespan: several pairs of nodes measured at once, against rounds of measurements."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from measuring import ROOT, Row, cpu_s, python
 from railgauge.planning.work_queue import Unit, WorkQueue
 
 TITLE = "Makespan and overhead of measurements"
-ABOUT = """Real runs of pytest with `-n K`: every pair of 2 K nodes is measured, in 2 K - 1 rounds
-of K disjoint pairs; and with `--at-once K`, a few rounds of the pairs of 2 K nodes in one process,
-with the processor time of that process and of the shells that it starts. The tool is a shell script
+ABOUT = """Real runs of pytest with `-n K --at-once K`: every pair of 2 K nodes is measured, in
+2 K - 1 rounds of K disjoint pairs, and judged by K workers; and with `--at-once K` alone, a few
+rounds of the pairs of 2 K nodes in one process. The tool is a shell script
 that sleeps for two seconds (20 with more than 64) and prints the table of a collective test, over
 the transport `local`: it costs next to no CPU time, as a tool on a node costs none on the machine
 that runs the suite. The script writes down when it began and ended. The makespan is from the first
@@ -57,12 +57,11 @@ AT_ONCE = (
     AtOnce(625, 20.0, 3, 1.15, 300.0, 10.0, 1.2),
 )
 _WHY = """what is above the bound is CPU time of this machine between two measurements (the row
-below), which K workers share on its cores"""
+below), which K workers, which judge, share on its cores"""
 _SHELLS = """what is above the bound is CPU time of this machine as a round begins and ends: that of
 the measurements (the row below), and as much for the shells that stand for the nodes"""
-_EACH = """by a profile of 64 at once, the item around a measurement takes 60 % (fixtures, judging,
-three phases with their reports for five reporters), running and storing it 25 %, the choice of the
-next one 6 %"""
+_EACH = """it grows with K: hundreds of threads wait for the interpreter in turn, and each choice of
+what is next looks at all that runs"""
 
 _TEST = """
 import pytest
@@ -244,7 +243,7 @@ def at_once_rows(case: AtOnce) -> Iterator[Row]:
     if case.of_plan:
         plan_s = planned_s(case)
         yield Row(
-            "makespan", *of, ran.makespan_s, "s", target=case.of_plan,
+            "makespan", *of, ran.makespan_s, "s", target=case.of_plan, why=_SHELLS,
             compared_with="the plan's estimate", baseline=plan_s, ratio=ran.makespan_s / plan_s,
         )  # fmt: skip
 
@@ -262,7 +261,7 @@ def rows() -> Iterator[Row]:
     for workers in WORKERS:
         nodes = 2 * workers
         bound_s = (nodes - 1) * LASTS_S
-        ran = measured(nodes, LASTS_S, f"-n{workers}")
+        ran = measured(nodes, LASTS_S, f"-n{workers}", "--at-once", str(workers))
         assert len(ran.spans) == nodes * (nodes - 1) // 2
         yield Row(
             "all pairs of 2 K nodes", workers, "workers", ran.makespan_s, "s",
