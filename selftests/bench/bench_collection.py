@@ -14,8 +14,8 @@ from measuring import ROOT, Child, Compared, Row, compare, python
 
 TITLE = "Collection"
 ABOUT = """`pytest --collect-only -q` of one file of the ladder, RDMA between H200 nodes in leaves
-of 32: two rounds of pairs x 8 rails x 22 sizes and traffic of nine measurements, so 29,920 items for 170 nodes.
-Compared with a file of plain pytest in which one `parametrize` gives as many items of the same
+of 32: two rounds of pairs x 8 rails x 22 (sizes, and traffic of nine measurements), so 29,920 items
+for 170 nodes. Compared with a file of plain pytest in which one `parametrize` gives as many items of the same
 shape and the same ids, collected by the same pytest with the same plugins installed. CPU seconds
 of the whole command, bytecode cached; memory is the peak of the process. Fewer items weigh less
 against what is read before the first of them: hostfile, platform file and the package itself.
@@ -30,8 +30,8 @@ _FILE = "tests/network/test_rdma.py"
 # Nodes, and the targets in seconds and MiB.
 SIGNOFFS = ((64, 25.0, 250.0), (128, 60.0, 500.0))
 _HELD = "what is left is what is kept of an item, 1.2 KiB, and one is collected for each place"
-_ABOVE = """before the first item the package is imported (30 MiB), and a command of each measurement
-is planned for every node, so that a bad hostfile is refused"""
+_ABOVE = """before the first item the package is imported (30 MiB), and a command of each
+measurement is planned for every node, so that a bad hostfile is refused"""
 _PLAN = "import sys; from railgauge.cli import main; sys.exit(main())"
 
 _PLAIN = """
