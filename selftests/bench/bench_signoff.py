@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 
 from measuring import ROOT, Child, Row, python
 
-from railgauge.bundle.folder import FolderContents
 from railgauge.core.model import Outcome
+from railgauge.run.run_folder import RunFolder
 
 TITLE = "Sign-off to its end"
 ABOUT = """`pytest --level signoff --most-items 0` of H200 nodes of the lab to the end of the run,
@@ -73,7 +73,7 @@ def _copy(of: Path, to: Path) -> None:
 
 def _of(folder: Path, nodes: int, recorded: Path) -> Iterator[Row]:
     made = _run(folder, nodes, recorded)
-    records = FolderContents((folder / "reports" / "latest").resolve()).records()
+    records = RunFolder((folder / "reports" / "latest").resolve()).records()
     # Or gates closed, and what was measured is the cost of items that were not judged.
     assert not any(one.outcome in (Outcome.FAILED, Outcome.BLOCKED) for one in records.values())
     items = len(records)
@@ -106,7 +106,7 @@ def _verified(folder: Path, nodes: int, run: Path) -> Row:
     suite, bundle = str(Path(sys.executable).with_name("railgauge")), f"{nodes}.railgauge"
     python(suite, "bundle", str(run), "--unsigned", "-o", bundle, cwd=folder)
     made = python(suite, "verify", bundle, "--unsigned", cwd=folder)
-    items = len(FolderContents(run).records())
+    items = len(RunFolder(run).records())
     return Row(
         "verifying a judgement", items, "judgements", 1000 * made.cpu_s / items, "ms",
         target=_VERIFY_MS if nodes == MEASURED[-1] else None, why=_VERIFIED,

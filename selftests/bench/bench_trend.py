@@ -12,7 +12,7 @@ from typing import Any
 
 from measuring import Row, python
 
-from railgauge.core import versions
+from railgauge.core import run_files
 from railgauge.trend.values import SeriesKey
 
 TITLE = "Trend"
@@ -70,7 +70,7 @@ def write(root: Path, nights: int, loss: float) -> None:
         folder = root / "reports" / run_id
         folder.mkdir(parents=True)
         verdict = {"run_id": run_id, "cluster": "alpha", "platform": "h200", "level": "nightly"}
-        text = json.dumps(versions.stamped("verdict.json", {**verdict, "evidence": "hardware"}))
+        text = json.dumps(run_files.stamped("verdict.json", {**verdict, "evidence": "hardware"}))
         (folder / "verdict.json").write_text(text, encoding="utf-8")
         level = 391.5 * (1 - loss * night / nights)
         lines = (_line(_measured(key, _values(rng, level))) for key in keys)
@@ -100,5 +100,5 @@ def _fact(number: int) -> dict[str, Any]:
 def _line(said: dict[str, Any]) -> str:
     """As long as those of a run, most of which is the basis of the limit."""
     more = {"id": "tests/network/test_rdma.py::test", "basis": "x" * 200, "evidence": "hardware"}
-    whole = versions.stamped("measurements.jsonl", {**said, **more, "outcome": "passed"})
+    whole = run_files.stamped("measurements.jsonl", {**said, **more, "outcome": "passed"})
     return json.dumps(whole, sort_keys=True) + "\n"

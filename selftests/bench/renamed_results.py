@@ -14,11 +14,11 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from railgauge.bundle.folder import FolderContents
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Case, Cluster, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.facts import FactsByNode, NodeAnswer
+from railgauge.run.run_folder import RunFolder
 
 # What no other run shows: numbers of a queue pair, and of a communicator.
 _OF_ONE_RUN = r"(?:QPN|PSN|commId) 0x[0-9a-f]+"
@@ -28,7 +28,7 @@ class Recorded:
     """The results of two nodes, given to any two nodes."""
 
     def __init__(self, folder: Path) -> None:
-        contents = FolderContents(folder)
+        contents = RunFolder(folder)
         self._contents, self._words = contents, words_of(contents.cluster(), contents.found)
         self._nodes = tuple(self._words)
         known = (re.escape(word) for words in self._words.values() for word in words)

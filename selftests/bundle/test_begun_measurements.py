@@ -6,7 +6,7 @@ import pytest
 from testing.diagnose_scenes import cluster
 
 from railgauge.bundle.completeness import refuse_gaps
-from railgauge.bundle.errors import NotVerified
+from railgauge.core.errors import NotVerified
 from railgauge.core.model import Case, Outcome, Pairing
 from railgauge.core.question import LIMITS, Question
 from railgauge.core.terms import Rung

@@ -12,15 +12,14 @@ from railgauge.bundle.agreement import (
     refuse_other_stamp,
     refuse_other_survey,
 )
-from railgauge.bundle.errors import NotVerified
-from railgauge.bundle.inputs import SurveyHeader
 from railgauge.core.codec import to_plain
-from railgauge.core.errors import NodeUnreachable
+from railgauge.core.errors import NodeUnreachable, NotVerified
 from railgauge.core.model import Outcome
 from railgauge.facts import NodeFacts
 from railgauge.judging import record
 from railgauge.judging.inventory import inventory
 from railgauge.judging.stamp import Evidence
+from railgauge.run.untrusted import SurveyHeader
 from railgauge.verdict.decision import RunPlan
 
 FOUND = {"n1": NodeFacts("n1"), "n2": NodeUnreachable("no", where="n2")}

@@ -6,15 +6,15 @@ import pytest
 from testing.places import ROOT
 
 from railgauge.bundle.commands import Commands, moved
-from railgauge.bundle.errors import NotVerified
 from railgauge.config import hostfile, thresholds
+from railgauge.core.errors import NotVerified
 from railgauge.core.model import Transcript
 from railgauge.core.terms import COUNTER_ROLES, LOAD_ROLES, Role
 from railgauge.facts import steal
 from railgauge.judging import traffic
 from railgauge.planning import plan
 from railgauge.planning.telemetry import samplers
-from railgauge.run.takeover import Address, Addresses, addresses
+from railgauge.run.invocation import Address, Addresses, addresses
 
 PLATFORMS = ("h200", "mi300x", "metax-c500", "connectx4-homelab", "h100-tcpx")
 

@@ -16,8 +16,8 @@ from railgauge.bundle.completeness import (
     refuse_other_end,
     refuse_unplanned,
 )
-from railgauge.bundle.errors import NotVerified
 from railgauge.config.deviations import Deviation
+from railgauge.core.errors import NotVerified
 from railgauge.core.model import Case, Outcome, Pairing
 from railgauge.core.question import FACT, LIMITS, TRANSPORT, CaseResult, Question
 from railgauge.judging.confirmation import MOST_REPEATS, Remeasurement

@@ -9,8 +9,8 @@ from testing.core_values import ROOT, cluster
 
 from railgauge.bundle.binding import refuse_other_items
 from railgauge.bundle.completeness import refuse_other_confirmations
-from railgauge.bundle.errors import NotVerified
 from railgauge.config import thresholds
+from railgauge.core.errors import NotVerified
 from railgauge.core.model import Outcome
 from railgauge.core.question import RATIO, READ, Question
 from railgauge.judging.confirmation import Remeasurement

@@ -15,7 +15,7 @@ from testing.bundle_bench import changed, edit_json, forged
 
 from railgauge.bundle import archive, check
 from railgauge.bundle.archive import Caps
-from railgauge.bundle.errors import BadBundle, NotVerified
+from railgauge.core.errors import BadBundle, NotVerified
 
 
 def packed(path, *infos):

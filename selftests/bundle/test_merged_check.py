@@ -11,12 +11,12 @@ from testing import bundle_bench
 from testing import small_runs as small
 from testing.small_runs import AGAIN, judged, said, unverified, written
 
-from railgauge.bundle import merging
-from railgauge.bundle.folder import FolderContents
+from railgauge.bundle import merging, recorded
 from railgauge.config.deviations import Deviation
 from railgauge.core.errors import BadInput
 from railgauge.planning.needs import Candidate
 from railgauge.planning.soak import SoakPlan
+from railgauge.run.run_folder import RunFolder
 
 pytest_plugins = ["testing.small_merges"]
 
@@ -168,7 +168,7 @@ def test_a_path_that_cannot_be_read_is_refused(tmp_path, monkeypatch):
     def denied(path):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(merging.archive, "opened", denied)
+    monkeypatch.setattr(recorded.archive, "opened", denied)
     (tmp_path / "y").touch()
     assert unopened(tmp_path / "y")[:2] == (
         str(tmp_path / "y"),
@@ -224,41 +224,41 @@ def test_parts_in_another_order_are_refused(shards, into):
 
 
 def test_a_part_that_is_another_run_or_merged_itself_is_refused(done, into):
-    part = FolderContents(into / "parts" / "r2")
+    part = RunFolder(into / "parts" / "r2")
     for run_id in ("r9", "r0"):
         small.edited(part, "run.json", run_id=run_id)
-        line = unverified(FolderContents(into))
+        line = unverified(RunFolder(into))
         assert line == "run/run.json: names r2, but its part is another run"
     small.edited(part, "run.json", run_id="r2", parts=listed_parts(done)[:1], part=None)
-    assert unverified(FolderContents(into)).startswith("run/run.json: names r2, but its part")
+    assert unverified(RunFolder(into)).startswith("run/run.json: names r2, but its part")
 
 
 @pytest.mark.parametrize("title", ["A", "~"])
 def test_a_part_under_other_limits_is_refused(done, into, title):
-    small.edited(FolderContents(into / "parts" / "r2"), "thresholds.json", title=title)
+    small.edited(RunFolder(into / "parts" / "r2"), "thresholds.json", title=title)
     assert unverified(done) == "run/run.json: is merged from r2, which has other limits"
 
 
 def test_a_part_that_does_not_verify_is_named_with_its_file(done, into):
-    part = FolderContents(into / "parts" / "r1")
+    part = RunFolder(into / "parts" / "r1")
     small.recorded(part, SETTING.format("n1"), outcome="passed", reason="", judgements=[])
     assert unverified(done).startswith("run/parts/r1/records.jsonl: ")
 
 
 def test_a_part_without_the_reading_at_its_end_is_refused(done, into):
-    small.log_file(FolderContents(into / "parts" / "r1"), "n1").unlink()
+    small.log_file(RunFolder(into / "parts" / "r1"), "n1").unlink()
     assert unverified(done).startswith("run/parts/r1/transcripts/")
 
 
 @pytest.mark.parametrize("below", ["transcripts", "confirm/transcripts"])
 def test_evidence_of_none_of_its_parts_is_refused(done, into, below):
     (into / below).mkdir(parents=True)
-    shutil.copy(small.log_file(FolderContents(into / "parts" / "r1"), "n1"), into / below)
+    shutil.copy(small.log_file(RunFolder(into / "parts" / "r1"), "n1"), into / below)
     assert unverified(done) == "run/: has evidence that is of none of its parts"
 
 
 def test_parts_that_are_not_of_one_plan_are_refused(done, into):
-    small.edited(FolderContents(into / "parts" / "r2"), "invocation.json", lab_seed=4)
+    small.edited(RunFolder(into / "parts" / "r2"), "invocation.json", lab_seed=4)
     assert "r2: has another seed of the lab than r1" in unverified(done)
 
 

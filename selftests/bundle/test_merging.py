@@ -10,12 +10,11 @@ from testing import small_runs as small
 from testing.small_runs import AGAIN, judged, written
 
 from railgauge.bundle import merged
-from railgauge.bundle.errors import BadBundle
-from railgauge.bundle.folder import FolderContents
 from railgauge.config.deviations import Deviation
-from railgauge.core.errors import FactMissing
+from railgauge.core.errors import BadBundle, FactMissing
 from railgauge.core.model import Outcome
 from railgauge.judging.kernel_log import ITEMS as LOGS
+from railgauge.run.run_folder import RunFolder
 
 pytest_plugins = ["testing.small_merges"]
 
@@ -69,7 +68,7 @@ def test_a_deviation_of_both_runs_covers_such_an_end(make, into):
     found = judged(written(into, *runs))
     assert found.verdict.verdict == "accepted with deviations"
     assert found.verdict.deviations[0].covers == (LOG.format("n1"),)
-    assert FolderContents(into).deviations() == (EVENT,)
+    assert RunFolder(into).deviations() == (EVENT,)
 
 
 def test_an_end_that_was_not_read_is_not_run(make, into):

@@ -4,7 +4,7 @@ import pytest
 from testing.diagnose_scenes import cluster, platform
 
 from railgauge.bundle.completeness import refuse_other_confirmations
-from railgauge.bundle.errors import NotVerified
+from railgauge.core.errors import NotVerified
 from railgauge.core.model import Case, Pairing
 from railgauge.core.question import LIMITS, Question
 from railgauge.judging.confirmation import MOST_REPEATS, Remeasurement

@@ -12,14 +12,13 @@ from testing import small_runs as small
 from testing.core_values import case, item
 
 from railgauge.bundle import run_check
-from railgauge.bundle.errors import NotVerified
-from railgauge.bundle.folder import FolderContents
 from railgauge.bundle.run_check import checked
 from railgauge.config.deviations import Deviation
 from railgauge.core.codec import to_plain
-from railgauge.core.errors import NoEvidence
+from railgauge.core.errors import NoEvidence, NotVerified
 from railgauge.core.model import Case
 from railgauge.core.question import FACT, KERNEL, LIMITS, Question
+from railgauge.run.run_folder import RunFolder
 
 SETTING, LOG = small.SETTING, small.LOG
 REASON = "cpu_governor is powersave, should be performance"
@@ -62,7 +61,7 @@ def test_the_survey_is_of_this_run(run, field):
 
 def test_a_run_that_ended_before_its_survey_has_none(run):
     (run.folder / "environment.json").unlink()
-    assert "is recorded as" in refused(FolderContents(run.folder))
+    assert "is recorded as" in refused(RunFolder(run.folder))
 
 
 def test_a_record_that_was_not_planned_is_refused(run, planned):
@@ -236,7 +235,7 @@ def test_every_transcript_of_an_item_is_compared_with_the_planned_commands(monke
     assert Held.last.shown == [
         (one, ("1", ""), ""),
         (other, ("2", ""), ""),
-        (other, ("2", "confirm/"), "confirm/"),
+        (other, ("2", "confirm"), "confirm"),
     ]
 
 

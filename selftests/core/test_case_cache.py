@@ -1,6 +1,6 @@
 """Values of the cases at the last few places are kept, and no others."""
 
-from railgauge.core.case_cache import CaseCache, made_once
+from railgauge.core.case_cache import CaseCache
 from railgauge.core.model import Case, Pairing
 
 
@@ -22,12 +22,3 @@ def test_the_place_that_was_used_first_is_forgotten():
     for measurement in ("write", "read", "write", "send"):
         kept.keep(case(measurement), measurement)
     assert [kept.get(case(name)) for name in ("write", "read", "send")] == ["write", None, "send"]
-
-
-def test_a_case_is_made_once_while_its_place_is_kept():
-    asked = []
-    made = made_once(lambda one: asked.append(one) or len(asked))
-    assert [made(case()), made(case(nic="mlx5_1")), made(case())] == [1, 2, 1]
-    made(case(nodes="cd"))
-    made(case(nodes="ef"))
-    assert made(case()) == 5

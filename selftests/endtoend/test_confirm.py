@@ -14,11 +14,11 @@ import pytest
 from testing.acceptance import HOMELAB, SMOKE, Project, Run, Runs, Scenario, assert_sound
 
 from railgauge.bundle import archive, check
-from railgauge.bundle.folder import FolderContents
 from railgauge.cli import main
 from railgauge.core.wording import shown
 from railgauge.judging.confirmation import FILE, FOLDER
 from railgauge.run.kept_text import json_text
+from railgauge.run.run_folder import RunFolder
 from railgauge.run.store import Store
 from railgauge.verdict.decision import decide
 
@@ -153,7 +153,7 @@ def _transcripts(folder: Path, pair: str) -> Path:
 
 
 def judged_again(folder: Path) -> dict[str, Any]:
-    contents = FolderContents(folder)
+    contents = RunFolder(folder)
     findings = contents.results(contents.records(), contents.platform())
     found: dict[str, Any] = json.loads(json_text(decide(contents.plan(), findings).to_json()))
     return found

@@ -24,7 +24,7 @@ from testing.fewer import EXPECTED, measuring
 from testing.standing_lab import StandingLab, standing_lab
 from testing.waiting import wait_until
 
-from railgauge.run.survey import FILE as SURVEY
+from railgauge.core.run_files import FACTS as SURVEY
 
 BALANCING = "proc/sys/kernel/numa_balancing"
 NUMA_ITEM = "tests/preflight/test_host.py::test_numa_balancing[{}]"

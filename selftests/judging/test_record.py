@@ -8,6 +8,7 @@ from testing.core_values import item, judgement
 from railgauge.core.errors import BadInput, FactMissing, NoEvidence
 from railgauge.core.model import Outcome
 from railgauge.core.question import FACT, Question
+from railgauge.core.run_files import MEASUREMENTS
 from railgauge.core.terms import Rung
 from railgauge.judging import record
 from railgauge.judging.record import (
@@ -134,7 +135,7 @@ def test_what_is_no_record_is_refused_and_its_place_is_told():
 
 
 def test_files_rungs_and_schema_are_those_of_the_contract():
-    assert (record.FILE, record.MEASUREMENTS) == ("records.jsonl", "measurements.jsonl")
+    assert (record.FILE, MEASUREMENTS) == ("records.jsonl", "measurements.jsonl")
     assert (record.SCHEMA_VERSION, record.OWN_ERROR) == (2, "bug")
     assert [(rung, rung.folder) for rung in Rung] == [
         (0, "preflight"), (1, "network"), (2, "gpudirect"), (3, "intranode"), (4, "collective"),

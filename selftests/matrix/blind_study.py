@@ -44,8 +44,8 @@ from blind_reach import reach
 from fault_matrix import run_with_faults
 from injections import PLATFORMS
 
-from railgauge.bundle.folder import FolderContents
 from railgauge.run.kept_text import json_text
+from railgauge.run.run_folder import RunFolder
 from railgauge.verdict.decision import decide
 
 EXACT_MIN, WRONG_MAX = 0.95, 0.01
@@ -103,7 +103,7 @@ def _verdict(folder: Path, *, again: bool) -> Any:
     """The verdict of a run, or the one that the present code gives its records."""
     if not again:
         return json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
-    kept = FolderContents(folder)
+    kept = RunFolder(folder)
     results = kept.results(kept.records(), kept.platform())
     return json.loads(json_text(decide(kept.plan(), results).to_json()))
 

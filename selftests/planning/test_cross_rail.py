@@ -10,14 +10,13 @@ from testing.core_values import ROOT, TRANSCRIPTS, cluster, item, needs_transcri
 from testing.nic_counters import hca
 
 from railgauge.bundle.binding import refuse_other_items
-from railgauge.bundle.errors import NotVerified
 from railgauge.cli import main
 from railgauge.config import thresholds
 from railgauge.config.thresholds import limit_for, uncovered
 from railgauge.config.thresholds.limits import bound_at
 from railgauge.config.thresholds.physics import pcie_gbps, physical_ceiling
 from railgauge.core.codec import from_plain, to_plain
-from railgauge.core.errors import BadInput
+from railgauge.core.errors import BadInput, NotVerified
 from railgauge.core.model import Case, Outcome, Pairing
 from railgauge.core.question import LIMITS, READ, TRAFFIC, CaseResult, Question
 from railgauge.judging.assessor import Assessor

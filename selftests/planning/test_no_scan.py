@@ -7,10 +7,9 @@ import pytest
 from testing.core_values import ROOT, cluster, item, without_closing_items
 
 from railgauge.bundle.binding import refuse_other_items
-from railgauge.bundle.errors import NotVerified
 from railgauge.cli import main
 from railgauge.config import hostfile, thresholds
-from railgauge.core.errors import BadInput, BadInputs
+from railgauge.core.errors import BadInput, BadInputs, NotVerified
 from railgauge.core.model import Fabric, Outcome
 from railgauge.diagnosis import RunResults
 from railgauge.planning import plan

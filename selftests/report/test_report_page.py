@@ -13,11 +13,11 @@ from functools import partial
 import pytest
 from testing.render_page import Replacement, render, render_of
 
-from railgauge.bundle.folder import FolderContents
 from railgauge.core.model import Outcome
 from railgauge.report import html as report
 from railgauge.report.excerpts import _output
 from railgauge.report.plots.svg import BAD
+from railgauge.run.run_folder import RunFolder
 
 SHOWN = "[...document.querySelectorAll('#groups tbody tr:not(.told)')].filter((r) => !r.hidden)"
 
@@ -43,7 +43,7 @@ def page(gdr, tab):
 
 @pytest.fixture(scope="module")
 def records(gdr):
-    return FolderContents(gdr.latest.resolve()).records()
+    return RunFolder(gdr.latest.resolve()).records()
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ def test_search_covers_measured_limit_and_what_passed(page):
 
 
 def test_a_node_is_found_in_rows_that_do_not_name_it(page, gdr, records):
-    nodes = FolderContents(gdr.latest.resolve()).cluster().nodes
+    nodes = RunFolder(gdr.latest.resolve()).cluster().nodes
     number = [node.name for node in nodes].index("mx03")
     kept = asked(page, node=str(number))
     wanted = [item for item, record in records.items() if "mx03" in record.nodes]

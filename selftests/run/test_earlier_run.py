@@ -13,12 +13,15 @@ from testing.core_values import case, cluster
 from railgauge.config import deviations
 from railgauge.config.deviations import Deviation
 from railgauge.config.hostfile import cluster_to_json
-from railgauge.core.errors import BadInput, ConnectionLost, NodeUnreachable
+from railgauge.core.codec import to_plain
+from railgauge.core.errors import BadBundle, BadInput, ConnectionLost, NodeUnreachable
 from railgauge.core.question import CaseResult
+from railgauge.judging.stamp import Evidence
 from railgauge.leases.files import held_open
 from railgauge.planning.pairing import ALTERNATING
-from railgauge.run import resume
+from railgauge.run import invocation, resume
 from railgauge.run.resume import Earlier
+from railgauge.verdict.decision import RunPlan
 
 ONE, TWO, THREE = (f"{i}f0c6c1e-8a0d-4a3e-9f3a-5d1c2b7e9a10" for i in "123")
 AS_LEFT = "restore it as the run left it, or start a new run"
@@ -62,7 +65,8 @@ def test_the_runs_of_a_chain_are_the_newest_first(tmp_path):
     for name, before in (("one", ""), ("two", "one"), ("three", "elsewhere/two")):
         begun(tmp_path, name, before)
     earlier = Earlier(tmp_path / "three")
-    assert earlier.runs == tuple(tmp_path / name for name in ("three", "two", "one"))
+    folders = [run.folder for run in earlier.runs]
+    assert folders == [tmp_path / name for name in ("three", "two", "one")]
     assert (earlier.name, earlier.folder) == ("three", tmp_path / "three")
     assert earlier.invocation.resumes == "elsewhere/two"
 
@@ -70,14 +74,14 @@ def test_the_runs_of_a_chain_are_the_newest_first(tmp_path):
 def test_runs_that_carry_each_other_on_are_read_once(tmp_path):
     begun(tmp_path, "one", "two")
     begun(tmp_path, "two", "one")
-    assert [run.name for run in Earlier(tmp_path / "one").runs] == ["one", "two"]
+    assert [run.folder.name for run in Earlier(tmp_path / "one").runs] == ["one", "two"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", '"words"'])
 def test_a_run_without_its_invocation_is_refused(old, text):
-    (old.folder / resume.FILE).write_text(text)
+    (old.folder / invocation.FILE).write_text(text)
     assert refusal(Earlier, old.folder) == (
-        str(old.folder / resume.FILE),
+        str(old.folder / invocation.FILE),
         "is missing or incomplete, and a later run carries this run on",
         "restore the folder, or start a new run",
     )
@@ -85,14 +89,14 @@ def test_a_run_without_its_invocation_is_refused(old, text):
 
 @pytest.mark.parametrize("version", [0, 2, "1"])
 def test_a_run_of_another_version_is_refused(old, version):
-    path = old.folder / resume.FILE
+    path = old.folder / invocation.FILE
     path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": version}))
     assert refusal(Earlier, old.folder)[:2] == (str(path), "is of another version of railgauge")
 
 
 def test_options_that_an_early_version_did_not_have_were_not_given(old):
     """Its invocation has none of the later options: nothing was confirmed, sampled or soaked."""
-    path = old.folder / resume.FILE
+    path = old.folder / invocation.FILE
     late = ("resumes", "confirm", "directions", "sampled", "soak", "soak_below", "soak_seed")
     late += ("shard", "only", "partners", "partners_from")
     saved = json.loads(path.read_text())
@@ -103,7 +107,7 @@ def test_options_that_an_early_version_did_not_have_were_not_given(old):
 
 
 def test_a_fault_in_the_invocation_is_named_with_its_file(old):
-    path = old.folder / resume.FILE
+    path = old.folder / invocation.FILE
     path.write_text(json.dumps(json.loads(path.read_text()) | {"level": 3}))
     with pytest.raises(BadInput, match=re.escape(str(path))):
         Earlier(old.folder)
@@ -115,7 +119,7 @@ def test_a_fault_in_the_invocation_is_named_with_its_file(old):
 def test_a_run_that_has_not_ended_is_refused(old):
     earlier = Earlier(old.folder)
     earlier.refuse_unfinished()
-    held = held_open(old.folder / resume.FILE)
+    held = held_open(old.folder / invocation.FILE)
     assert refusal(earlier.refuse_unfinished) == (
         "--resume old",
         "this run has not ended",
@@ -128,7 +132,7 @@ def test_a_run_that_has_not_ended_is_refused(old):
 def test_only_the_newest_run_of_a_chain_can_be_in_progress(tmp_path, old):
     """A run that was resumed has ended: a process that reads its file now is no obstacle."""
     begun(tmp_path, "new", "old")
-    held = held_open(old.folder / resume.FILE)
+    held = held_open(old.folder / invocation.FILE)
     Earlier(tmp_path / "new").refuse_unfinished()
     held.close()
 
@@ -162,7 +166,8 @@ ITEMS = [f"tests/pair/test_pair.py::test_write[{n}]" for n in "abc"]
 
 
 def planned(old, items):
-    old.write_json("run.json", {"planned": items})
+    plan = RunPlan(2, "old", Evidence.HARDWARE, "smoke", None, tuple(items), "0.1")
+    old.write_json("run.json", to_plain(plan))
     return Earlier(old.folder).refuse_other_items
 
 
@@ -190,12 +195,10 @@ def test_other_tests_are_refused_by_name(old, now, says):
     )
 
 
-def test_a_plan_without_items_is_none_of_a_run(old):
-    where, what, _ = refusal(planned(old, {}), ITEMS)
-    assert (where, what) == (
-        str(old.folder / "run.json"),
-        "is no file of a run: it has no planned",
-    )
+def test_a_plan_that_is_none_of_a_run_is_refused(old):
+    old.write_json("run.json", {"planned": {}})
+    with pytest.raises(BadBundle, match=re.escape(str(old.folder / "run.json"))):
+        Earlier(old.folder).refuse_other_items(ITEMS)
 
 
 def test_the_tests_are_those_of_the_newest_run(tmp_path, old):
@@ -279,14 +282,14 @@ def test_a_file_that_a_later_run_has_kept_is_compared(tmp_path, old, text):
     Earlier(tmp_path / "new").refuse_changed()
     kept = new.folder / "earlier/old/invocation.json"
     kept.parent.mkdir(parents=True)
-    kept.write_bytes((old.folder / resume.FILE).read_bytes())
+    kept.write_bytes((old.folder / invocation.FILE).read_bytes())
     new.write_manifest({})
     Earlier(tmp_path / "new").refuse_changed()
     kept.write_bytes(text)
     (new.folder / "manifest.json").unlink()
     new.write_manifest({})
     assert refusal(Earlier(tmp_path / "new").refuse_changed) == (
-        str(old.folder / resume.FILE),
+        str(old.folder / invocation.FILE),
         "differs from what new has kept of it",
         AS_LEFT,
     )

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from railgauge.bundle.folder import FolderContents
 from railgauge.core.digests import sha256_of
 from railgauge.core.secret_forms import MASK
 from railgauge.judging import record
 from railgauge.run import masks
+from railgauge.run.run_folder import RunFolder
 from railgauge.run.store import Store
 
 _LINE = f'{{"id": "x", "text": "{MASK}", "more": "{"y" * 2000}"}}\n'
@@ -59,5 +59,5 @@ def test_the_manifest_has_the_digest(large: Path) -> None:
 
 
 def test_lines_are_read_one_after_the_other(large: Path) -> None:
-    found = FolderContents(large)
+    found = RunFolder(large)
     assert peak_of(lambda: sum(1 for _ in found._lines(record.FILE))) < _MOST_BYTES

@@ -12,7 +12,7 @@ from testing import published
 from testing.acceptance import HOMELAB, SMOKE, make_project
 from testing.bundle_bench import bundle, files, forged, payload
 
-from railgauge.core import versions
+from railgauge.core import run_files
 from railgauge.core.errors import BadInput
 from railgauge.judging import record
 from railgauge.run.case_files import case_file
@@ -54,8 +54,8 @@ def test_every_file_of_a_run_carries_its_version(ended):
         inner = path.relative_to(folder)
         if inner.parts[0] == "allure-results" or inner.name in FORMATS_OF_OTHERS:
             continue
-        name = versions.TRANSCRIPTS if "transcripts" in inner.parts else inner.name
-        known = versions.VERSIONS.get(name, 1)
+        name = run_files.TRANSCRIPTS if "transcripts" in inner.parts else inner.name
+        known = run_files.VERSIONS.get(name, 1)
         assert {one.get("schema_version") for one in objects(path)} == {known}, inner
         seen.add(name)
     assert seen >= {
@@ -112,7 +112,7 @@ def test_resume_refuses_a_newer_file(ended, copy, name):
 def test_a_newer_transcript_is_not_taken_for_none(copy):
     """It would be measured again, and the evidence that it holds would be lost."""
     lines = map(json.loads, (copy / "records.jsonl").read_text(encoding="utf-8").splitlines())
-    items = (record.from_json(versions.unstamped("records.jsonl", line)) for line in lines)
+    items = (record.from_json(run_files.unstamped("records.jsonl", line)) for line in lines)
     case = next(q.case for item in items for q in item.questions if q.case)
     assert Store(copy).load(case) is not None
     newer(copy / case_file(case))
@@ -123,12 +123,12 @@ def test_a_newer_transcript_is_not_taken_for_none(copy):
 @pytest.mark.parametrize("version", [0, -1, 1.0, True, "1", None, 10**30])
 def test_a_value_that_is_no_version_is_refused(version):
     with pytest.raises(BadInput, match="schema version"):
-        versions.refuse_newer("cluster.json", {"schema_version": version})
+        run_files.refuse_newer("cluster.json", {"schema_version": version})
 
 
 def test_files_of_earlier_versions_have_none(copy):
     """Cluster, lines and transcripts without a version are read as version 1."""
-    assert versions.unstamped("cluster.json", {"name": "a"}) == {"name": "a"}
+    assert run_files.unstamped("cluster.json", {"name": "a"}) == {"name": "a"}
     store = Store(copy)
     assert store.read_json("cluster.json")["schema_version"] == 1
 
@@ -218,5 +218,5 @@ def test_the_schema_refuses_another_line(ended, change):
 def test_the_schemas_are_those_of_the_versions_that_are_written():
     for name in ("verdict", "measurements"):
         file = "verdict.json" if name == "verdict" else "measurements.jsonl"
-        schema = published.validator(f"{name}-{versions.VERSIONS[file]}").schema
-        assert schema["properties"]["schema_version"] == {"const": versions.VERSIONS[file]}
+        schema = published.validator(f"{name}-{run_files.VERSIONS[file]}").schema
+        assert schema["properties"]["schema_version"] == {"const": run_files.VERSIONS[file]}

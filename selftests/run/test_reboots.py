@@ -6,16 +6,18 @@ import pytest
 from testing.assess_values import PLATFORM
 from testing.core_values import cluster, transcript
 
-from railgauge.bundle.folder import FolderContents
 from railgauge.core.codec import to_plain
 from railgauge.core.errors import BecomeRefused, NodeUnreachable, OtherMachine
 from railgauge.diagnosis import RunResults, notes
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import FILE, Reboot, boot_argv, once, parse_boot_id
 from railgauge.facts.parts import InventoryPart, PartKind
+from railgauge.run.invocation import Invocation, write
 from railgauge.run.reboots import Watch
-from railgauge.run.resume import Earlier, Invocation, write
+from railgauge.run.resume import Earlier
+from railgauge.run.run_folder import RunFolder
 from railgauge.run.store import Store
+from railgauge.run.survey import found_to_json
 
 ONE, TWO, THREE = (f"{i}f0c6c1e-8a0d-4a3e-9f3a-5d1c2b7e9a10" for i in "123")
 GPU = InventoryPart(PartKind.GPU, "gpu0", uuid="GPU-1")
@@ -73,7 +75,7 @@ class Run:
         return self.now
 
     def noticed(self):
-        return FolderContents(self.store.folder).reboots()
+        return RunFolder(self.store.folder).reboots()
 
 
 @pytest.fixture
@@ -167,7 +169,7 @@ def test_two_reboots_are_two_also_if_each_is_seen_by_another():
 
 
 def surveyed(boot):
-    return {"facts": to_plain(NodeFacts("n1", boot_id=boot))}
+    return NodeFacts("n1", boot_id=boot)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +190,7 @@ def test_a_run_that_is_carried_on_knows_all_reboots_so_far(tmp_path, kept, now, 
     old = Store(tmp_path / "old")
     (old.folder / "leases").mkdir(parents=True)
     write(old, STARTED)
-    old.write_json("environment.json", {"nodes": {"n1": surveyed(ONE)}})
+    old.write_json("environment.json", {"nodes": found_to_json({"n1": surveyed(ONE)})})
     for reboot in kept:
         old.append(FILE, to_plain(reboot))
     earlier = Earlier(tmp_path / "old")

@@ -1,6 +1,7 @@
 """What a resumed run takes over, and what it measures again."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from test_runner import bad, planned
@@ -16,14 +17,18 @@ from railgauge.core.errors import (
     ToolFailed,
 )
 from railgauge.core.question import CaseResult
-from railgauge.judging.record import MEASUREMENTS
+from railgauge.core.run_files import MEASUREMENTS
+from railgauge.facts import NodeFacts
+from railgauge.facts.model import NicFacts
 from railgauge.leases.files import held_open, is_held
 from railgauge.planning.pairing import ALTERNATING
-from railgauge.run import resume
+from railgauge.run import invocation
 from railgauge.run.case_files import case_file
-from railgauge.run.resume import Earlier, Invocation
+from railgauge.run.invocation import Invocation
+from railgauge.run.resume import Earlier
 from railgauge.run.runner import Runner
 from railgauge.run.store import VOUCHED, Store
+from railgauge.run.survey import found_to_json
 from railgauge.transport.sessions import Sessions
 
 GOOD = (transcript(),)
@@ -33,7 +38,7 @@ SLOW = (transcript(exit_code=None, error="command-timed-out"),)
 
 def begun(reports, name, resumes=""):
     store = Store(reports / name)
-    resume.write(
+    invocation.write(
         store,
         Invocation(
             1, "h.yaml", "a", "b", None, "smoke", None, None, 1, (), False, False, "", "", resumes
@@ -44,7 +49,7 @@ def begun(reports, name, resumes=""):
 
 def test_a_run_of_an_earlier_version_keeps_its_directions(tmp_path):
     """Its invocation names no scheme; with another one its pairs would be other items."""
-    file = begun(tmp_path, "old").folder / resume.FILE
+    file = begun(tmp_path, "old").folder / invocation.FILE
     saved = json.loads(file.read_text())
     assert saved.pop("directions") == ALTERNATING
     file.write_text(json.dumps(saved))
@@ -182,9 +187,10 @@ def test_lines_that_were_changed_are_refused(tmp_path, name, change, line):
 
 
 def test_facts_that_differ_from_the_earlier_survey_are_recorded(tmp_path):
-    facts = {"facts": {"kernel": "6.8", "nics": [{"name": "mlx5_0", "lid": 1}]}}
-    begun(tmp_path, "old").write_json("environment.json", {"nodes": {"n1": facts, "n2": facts}})
-    now = {"facts": {"kernel": "6.9", "nics": [{"name": "mlx5_0", "lid": 7}]}}
+    facts = NodeFacts("n1", kernel="6.8", nics=(NicFacts("mlx5_0", lid=1),))
+    nodes = found_to_json({"n1": facts, "n2": facts})
+    begun(tmp_path, "old").write_json("environment.json", {"nodes": nodes})
+    now = replace(facts, kernel="6.9", nics=(NicFacts("mlx5_0", lid=7),))
     changes = dict(Earlier(tmp_path / "old").facts_changed({"n1": now, "n2": facts}))
     assert changes == {"n1": 'kernel: "6.8" -> "6.9", nics.0.lid: 1 -> 7'}
 

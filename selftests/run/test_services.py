@@ -12,6 +12,7 @@ from testing.fake_sessions import Fakes
 from railgauge.config.hostfile import cluster_to_json
 from railgauge.core.errors import NodeUnreachable, NoEvidence
 from railgauge.core.question import CaseResult
+from railgauge.core.run_files import FACTS
 from railgauge.core.terms import LOAD_ROLES
 from railgauge.facts import NodeFacts
 from railgauge.planning import plan
@@ -118,7 +119,7 @@ def test_a_case_is_measured_once_and_again_beside_the_run(folder, fakes):
     first = run.measure(case())
     assert run.measure(case()) == run.result(case()) == live(folder).result(case()) == first
     assert len(fakes.done("run")) == 1
-    run.measure_again(case())
+    run.measure_in("confirm")(case())
     assert len(fakes.done("run")) == 2
     kept = {path.relative_to(folder).parts[0] for path in folder.rglob("transcripts/*.json")}
     assert kept == {"transcripts", "confirm"}
@@ -150,7 +151,7 @@ def test_all_processes_read_the_survey_that_the_controller_keeps(folder):
     assert worker.found["n1"] == PLAYED
     assert isinstance(worker.found["n2"], NodeUnreachable)
     assert worker.surveyed.evidence == worker.store.evidence == "simulated"
-    assert worker.store.read_json(survey.FILE)["evidence"] == "simulated"
+    assert worker.store.read_json(FACTS)["evidence"] == "simulated"
 
 
 # --- the load of virtual nodes ---
@@ -205,7 +206,7 @@ class Recording:
         return ()
 
     def result(self, wanted, folder=""):
-        if wanted == (case("n1", "n3") if folder == "confirm/" else case()):
+        if wanted == (case("n1", "n3") if folder == "confirm" else case()):
             return GOOD
         raise NoEvidence("there is no transcript", where=wanted.key)
 
@@ -227,9 +228,9 @@ def test_a_case_that_was_not_recorded_is_an_error_of_the_case(replay):
 
 
 def test_remeasurements_are_in_a_folder_of_their_own(replay):
-    assert replay.measure_again(case("n1", "n3")).runs == GOOD.runs
+    assert replay.measure_in("confirm")(case("n1", "n3")).runs == GOOD.runs
     with pytest.raises(NoEvidence, match="there is no transcript"):
-        replay.measure_again(case())
+        replay.measure_in("confirm")(case())
 
 
 def test_nothing_is_reached_in_a_replay(replay):

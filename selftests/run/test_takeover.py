@@ -6,16 +6,16 @@ import pytest
 from testing.core_values import case, cluster, transcript
 
 from railgauge.config.hostfile import cluster_to_json
-from railgauge.core.codec import to_plain
 from railgauge.core.errors import BadInput, NodeUnreachable
 from railgauge.core.question import CaseResult
 from railgauge.facts import NodeFacts
 from railgauge.facts.parts import InventoryPart, PartKind
 from railgauge.leases.files import is_held
-from railgauge.run import resume, takeover
-from railgauge.run.resume import Earlier, Invocation
+from railgauge.run import invocation, resume, takeover
+from railgauge.run.invocation import ELSEWHERE, Invocation
+from railgauge.run.resume import Earlier
 from railgauge.run.store import Store
-from railgauge.run.takeover import ELSEWHERE
+from railgauge.run.survey import found_to_json
 
 ONE, TWO = (f"{i}f0c6c1e-8a0d-4a3e-9f3a-5d1c2b7e9a10" for i in "12")
 STARTED = Invocation(1, "h.yaml", "a", "b", None, "smoke", None, None, 1, (), False, False, "", "")
@@ -29,7 +29,7 @@ def store_at(folder):
 @pytest.fixture
 def old(tmp_path):
     store = store_at(tmp_path / "old")
-    resume.write(store, STARTED)
+    invocation.write(store, STARTED)
     return store
 
 
@@ -50,15 +50,19 @@ def test_another_hostfile_or_other_limits_are_refused_by_name(old, change, path)
 
 
 def test_a_run_goes_on_as_long_as_its_first_file_is_held(new):
-    held = takeover.begin(new, STARTED)
-    assert is_held(new.folder / resume.FILE)
+    held = invocation.begin(new, STARTED)
+    assert is_held(new.folder / invocation.FILE)
     held.close()
-    assert not is_held(new.folder / resume.FILE)
+    assert not is_held(new.folder / invocation.FILE)
     assert Earlier(new.folder).invocation == STARTED
 
 
 def surveyed(**facts):
-    return {"n1": {"facts": to_plain(NodeFacts("n1", **facts))}}
+    return {"n1": NodeFacts("n1", **facts)}
+
+
+def survey(store, found):
+    store.write_json("environment.json", {"nodes": found_to_json(found)})
 
 
 def changes(old, new, now, at=None):
@@ -69,13 +73,13 @@ def changes(old, new, now, at=None):
 
 
 def test_a_node_that_is_as_it_was_is_not_reported(old, new):
-    old.write_json("environment.json", {"nodes": surveyed(boot_id=ONE, kernel="6.8")})
+    survey(old, surveyed(boot_id=ONE, kernel="6.8"))
     assert changes(old, new, surveyed(boot_id=ONE, kernel="6.8")) == []
     assert [path.name for path in new.folder.iterdir()] == ["leases"]
 
 
 def test_a_reboot_and_a_changed_fact_are_reported_and_kept(old, new):
-    old.write_json("environment.json", {"nodes": surveyed(boot_id=ONE, kernel="6.8")})
+    survey(old, surveyed(boot_id=ONE, kernel="6.8"))
     lines = changes(old, new, surveyed(boot_id=TWO, kernel="6.9"))
     assert lines == [
         "resume: n1 was rebooted since that run",
@@ -167,7 +171,7 @@ def test_the_records_of_items_that_failed_or_ran_twice_are_kept(old, new):
 
 
 def test_files_of_each_run_of_the_chain_are_kept(tmp_path, old, new):
-    resume.write(new, replace(STARTED, resumes="old"))
+    invocation.write(new, replace(STARTED, resumes="old"))
     third = store_at(tmp_path / "third")
     takeover.keep_earlier(third, Earlier(new.folder))
     assert kept(third) == kept(third, "new") == {"invocation.json"}
@@ -179,7 +183,7 @@ def test_another_run_in_the_place_of_the_first_one_is_refused(old, new, name):
     for each in ("environment.json", "cluster.json"):
         old.write_json(each, {"nodes": {}})
     old.write_manifest({})
-    resume.write(new, replace(STARTED, resumes="old"))
+    invocation.write(new, replace(STARTED, resumes="old"))
     takeover.keep_earlier(new, Earlier(old.folder))
     new.write_manifest({})
     Earlier(new.folder).refuse_changed()
@@ -212,7 +216,7 @@ def test_measurements_that_are_not_taken_over_are_kept_beside(old, new, measured
 
 def test_a_loss_of_the_first_run_is_kept_also_if_the_second_has_measured_it(tmp_path, old, new):
     old.save(case(), CaseResult((LOST,)))
-    resume.write(new, replace(STARTED, resumes="old"))
+    invocation.write(new, replace(STARTED, resumes="old"))
     new.save(case(), CaseResult((GOOD,)))
     third = store_at(tmp_path / "third")
     assert takeover.taking_over(Earlier(new.folder), third)(case()).runs == (GOOD,)
@@ -228,7 +232,7 @@ OTHER = NodeFacts("n1", boot_id=TWO, parts=(replace(GPU, uuid="GPU-2"),))
 
 
 def surveys(store, facts):
-    store.write_json("environment.json", {"nodes": {"n1": {"facts": to_plain(facts)}}})
+    survey(store, {"n1": facts})
 
 
 def test_a_run_is_not_carried_on_with_another_machine(old):
@@ -242,7 +246,7 @@ def test_a_run_is_not_carried_on_with_another_machine(old):
 
 def test_a_run_is_not_carried_on_if_an_earlier_one_has_met_the_other_machine(old, new):
     surveys(old, MINE)
-    resume.write(new, replace(STARTED, resumes="old"))
+    invocation.write(new, replace(STARTED, resumes="old"))
     surveys(new, OTHER)
     with pytest.raises(BadInput, match="--resume old: n1: another machine"):
         takeover.refuse_other_machines(Earlier(new.folder), {"n1": OTHER})
@@ -254,5 +258,5 @@ def test_nodes_that_a_survey_did_not_reach_are_no_other_machines(old):
     earlier = Earlier(old.folder)
     takeover.refuse_other_machines(earlier, {"n1": lost})
     takeover.refuse_other_machines(earlier, {})
-    old.write_json("environment.json", {"nodes": {"n1": {"error": to_plain(lost)}}})
-    takeover.refuse_other_machines(earlier, {"n1": OTHER})
+    survey(old, {"n1": lost})
+    takeover.refuse_other_machines(Earlier(old.folder), {"n1": OTHER})

@@ -13,8 +13,8 @@ from railgauge.core.codec import to_plain
 from railgauge.core.digests import sha256_of
 from railgauge.core.errors import BadInput
 from railgauge.core.question import CaseResult
-from railgauge.judging.record import MEASUREMENTS
-from railgauge.run import resume
+from railgauge.core.run_files import MEASUREMENTS
+from railgauge.run import invocation
 from railgauge.run.case_files import case_file
 from railgauge.run.resume import Earlier
 from railgauge.run.store import VOUCHED, Store
@@ -194,7 +194,7 @@ def test_a_connection_that_was_lost_in_a_soak_is_not_tried_again(tmp_path):
     assert earlier(case("n1", "n2"), "soak/0002").runs == (LOST,)
 
 
-@pytest.mark.parametrize("name", [resume.FILE, "environment.json"])
+@pytest.mark.parametrize("name", [invocation.FILE, "environment.json"])
 def test_invocation_and_survey_of_a_killed_run_are_vouched_for(tmp_path, name):
     store, _ = measured(tmp_path)
     store.write_evidence("environment.json", {"nodes": {"n1": {"facts": {"kernel": "6.8"}}}})
@@ -202,7 +202,7 @@ def test_invocation_and_survey_of_a_killed_run_are_vouched_for(tmp_path, name):
     path = store.folder / name
     path.write_bytes(path.read_bytes() + b" ")
     assert refused(tmp_path).startswith(f"{path}: was changed after the run wrote it")
-    if name != resume.FILE:
+    if name != invocation.FILE:
         path.unlink()
         assert refused(tmp_path).startswith(f"{path}: is missing")
 
@@ -278,12 +278,33 @@ def test_files_that_commands_write_into_the_folder_change_nothing(tmp_path):
     Earlier(tmp_path / "old").refuse_changed()
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"sha256": []}', "[]"])
-def test_a_manifest_that_says_nothing_is_refused(tmp_path, text):
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is not valid JSON"),
+        ("{", "is not valid JSON"),
+        ('{"sha256": []}', "has no digests"),
+        ("[]", "has no digests"),
+    ],
+)
+def test_a_manifest_that_says_nothing_is_refused(tmp_path, text, says):
     """It was on the disk as a whole before it got its name."""
     store, _ = measured(tmp_path)
     (store.folder / "manifest.json").write_text(text)
-    assert f"{store.folder / 'manifest.json'}: has no digests" in refused(tmp_path)
+    assert f"{store.folder / 'manifest.json'}: {says}" in refused(tmp_path)
+
+
+def test_a_manifest_that_lists_a_file_twice_is_refused(tmp_path):
+    """Of two digests the last one would count, whichever the run has written."""
+    store, path = measured(tmp_path)
+    store.write_manifest({})
+    name = path.relative_to(store.folder).as_posix()
+    edit(path, '"exit_code": 0', '"exit_code": 1')
+    manifest = store.folder / "manifest.json"
+    digest = f'"{name}": "{sha256_of(path)}"'
+    text = manifest.read_text()
+    manifest.write_text(text.replace("\n }", f",\n  {digest}\n }}", 1))
+    assert f"{manifest}: is not valid JSON: a key is given twice" in refused(tmp_path)
 
 
 def test_a_transcript_that_the_run_did_not_write_is_refused(tmp_path):
@@ -321,7 +342,7 @@ def test_a_run_that_ended_has_a_manifest_of_all_that_is_taken_over(tmp_path):
     store.write_json("environment.json", {"nodes": {}})
     store.write_manifest({})
     Earlier(tmp_path / "old").refuse_changed()
-    for name in ("environment.json", MEASUREMENTS, resume.FILE):
+    for name in ("environment.json", MEASUREMENTS, invocation.FILE):
         before = (store.folder / name).read_bytes()
         (store.folder / name).write_bytes(before + b" ")
         assert str(store.folder / name) in refused(tmp_path)

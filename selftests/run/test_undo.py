@@ -15,10 +15,11 @@ from testing.places import ROOT
 
 from railgauge.config import hostfile, thresholds
 from railgauge.config.thresholds import Platform
+from railgauge.core.run_files import MANIFEST
 from railgauge.planning.soundness import spliced
+from railgauge.run.invocation import hostfile_sha256
 from railgauge.run.prepare import JOURNAL
-from railgauge.run.store import MANIFEST, Store
-from railgauge.run.takeover import hostfile_sha256
+from railgauge.run.store import Store
 
 BALANCING = "proc/sys/kernel/numa_balancing"
 

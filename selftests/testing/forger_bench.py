@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from railgauge.bundle import signing, statement
-from railgauge.bundle.contents import Contents
 from railgauge.judging import record
 from railgauge.planning.soak import is_of_soak
 from railgauge.run.kept_text import json_text
+from railgauge.run.run_folder import RunFolder
 from railgauge.verdict import decision
 from testing import bundle_bench as bench
 from testing.bundle_bench import Files
@@ -86,10 +87,11 @@ def _derive(content: Files) -> None:
     content["run/verdict.json"] = json_text(verdict.to_json()).encode()
 
 
-class _Held(Contents):
+class _Held(RunFolder):
     """The run's files in memory: writing all of them to a folder takes most of a forger's time."""
 
     def __init__(self, content: Files) -> None:
+        super().__init__(Path())
         self._content = content
 
     def __contains__(self, name: str) -> bool:
@@ -98,8 +100,11 @@ class _Held(Contents):
     def bytes(self, name: str) -> bytes:
         return self._content[f"run/{name}"]
 
-    def names(self) -> Iterable[str]:
-        return [n.removeprefix("run/") for n in self._content if n.startswith("run/")]
+    def opened(self, name: str) -> BinaryIO:
+        return BytesIO(self.bytes(name))
+
+    def names(self, start: str = "") -> Iterable[str]:
+        return [n.removeprefix("run/") for n in self._content if n.startswith(f"run/{start}")]
 
 
 def judged_soak(content: Files) -> None:

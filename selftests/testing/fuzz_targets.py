@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from railgauge import tools
-from railgauge.bundle import signers, signing, statement, strict
-from railgauge.bundle.errors import BadBundle, NotVerified
+from railgauge.bundle import signers, signing, statement
 from railgauge.config import deviations, hostfile, strict_yaml, thresholds
 from railgauge.core import nodeset, units
-from railgauge.core.codec import to_plain
-from railgauge.core.errors import BadInput
+from railgauge.core.errors import BadBundle, BadInput, NotVerified
 from railgauge.facts import NodeFacts, control_host, counters, identity, parse, probe, steal
 from railgauge.launchers import beside_gpu, failures
 from railgauge.leases import holder
 from railgauge.report.triage import reading as triage
+from railgauge.run import untrusted
 from railgauge.run.case_files import case_file
-from railgauge.run.resume import Earlier, Invocation, write
+from railgauge.run.invocation import Invocation, write
+from railgauge.run.resume import Earlier
 from railgauge.run.store import Store, kept_of
 from railgauge.stacks import stack, vendors
 from railgauge.stacks.sampling import TelemetryUnread, parse_samples
@@ -114,7 +114,7 @@ def _loaders() -> Iterator[Target]:
     yield Target("cluster", _cluster, (*bad, ValueError, RecursionError))
     yield Target("yaml", strict_yaml.loads, (strict_yaml.BadYaml,))
     yield Target("transcripts", _kept, (*bad, ValueError, RecursionError))
-    yield Target("bundle.json", partial(_of_bytes, partial(strict.loads, name="x")), _BAD_BUNDLE)
+    yield Target("bundle.json", partial(_of_bytes, partial(untrusted.loads, name="x")), _BAD_BUNDLE)
     yield Target("bundle.statement", partial(_of_bytes, statement.read), _BAD_BUNDLE)
     yield Target("bundle.keys", partial(_of_bytes, lambda data: [*signing.public_keys(data)]))
     given = partial(_of_bytes, lambda data: [*signers.signers(data, 1.8e9)])
@@ -155,7 +155,7 @@ def _platform(path: Path) -> Any:
 def _carried_on(path: Path) -> Any:
     """All that a run which carries on reads of this file of the earlier one."""
     write(Store(path.parent), _STARTED)
-    facts = {"n1": {"facts": to_plain(NodeFacts("n1"))}}
+    facts = {"n1": NodeFacts("n1")}
     try:
         earlier = Earlier(path.parent)
         for found in (earlier.kernel_marks(), earlier.surveys(), earlier.clusters()):

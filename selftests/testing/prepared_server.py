@@ -186,15 +186,18 @@ def _load_named() -> None:
 
 def _fill_codec() -> None:
     """Have cattrs make the code that reads and writes the files of a run."""
-    from railgauge.bundle import inputs  # noqa: PLC0415 - see _MODULES
     from railgauge.core import codec, model, question  # noqa: PLC0415
     from railgauge.facts import NodeFacts  # noqa: PLC0415
     from railgauge.judging.record import ItemRecord  # noqa: PLC0415
-    from railgauge.run import resume, store  # noqa: PLC0415
+    from railgauge.run import (  # noqa: PLC0415 - see _MODULES
+        invocation,
+        store,
+        untrusted,
+    )
     from railgauge.verdict.decision import RunPlan  # noqa: PLC0415
 
-    surveyed = (NodeFacts, inputs.SurveyedNode, inputs.SurveyHeader)
-    kept = (model.Cluster, store.Kept, ItemRecord, RunPlan, resume.Invocation)
+    surveyed = (NodeFacts, untrusted.SurveyedNode, untrusted.SurveyHeader)
+    kept = (model.Cluster, store.Kept, ItemRecord, RunPlan, invocation.Invocation)
     asked = (model.Case, model.Pairing, question.FactAt)
     codec.to_plain(())
     for kind in (*surveyed, *kept, *asked):

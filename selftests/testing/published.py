@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from railgauge.core import versions
+from railgauge.core import run_files
 
 
 @cache
@@ -34,9 +34,9 @@ def refuse_unpublished(folder: Path) -> None:
     if not path.is_file():
         return
     verdict = json.loads(path.read_text(encoding="utf-8"))
-    found = list(complaints(f"verdict-{versions.VERSIONS['verdict.json']}", [verdict]))
+    found = list(complaints(f"verdict-{run_files.VERSIONS['verdict.json']}", [verdict]))
     lines = (folder / "measurements.jsonl").read_text(encoding="utf-8").splitlines()
-    name = f"measurements-{versions.VERSIONS['measurements.jsonl']}"
+    name = f"measurements-{run_files.VERSIONS['measurements.jsonl']}"
     shapes = {_shape(line): line for line in map(json.loads, lines)}
     found += complaints(name, shapes.values())
     assert not found, found[:5]

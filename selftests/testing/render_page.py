@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-from railgauge.bundle.folder import FolderContents
 from railgauge.core.model import Outcome
 from railgauge.judging.record import ItemRecord
 from railgauge.report import html
 from railgauge.report.certificate.certified import CertifiedRun
 from railgauge.report.lines import of_items
 from railgauge.report.plots import plots
+from railgauge.run.run_folder import RunFolder
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
 from railgauge.verdict import decision
@@ -40,7 +40,7 @@ class Replacement:
     """A plugin that reports records instead of pytest's own loop."""
 
     def __init__(self, folder: Path, items: int | None) -> None:
-        held = FolderContents(folder)
+        held = RunFolder(folder)
         self.run, self.platform, self.cluster = held.plan(), held.platform(), held.cluster()
         found, self.found = held.records(), held.found
         self.records = dict(many(found, items)) if items else found

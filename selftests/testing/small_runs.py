@@ -17,18 +17,16 @@ import pytest
 from railgauge import __version__
 from railgauge.bundle import merging
 from railgauge.bundle.again import Judged, judged_again
-from railgauge.bundle.contents import CLUSTER, FACTS, PLATFORM, VERDICT
-from railgauge.bundle.errors import NotVerified
-from railgauge.bundle.folder import FolderContents
 from railgauge.bundle.run_check import checked
 from railgauge.config import deviations
 from railgauge.config.deviations import Deviation
 from railgauge.config.hostfile import cluster_to_json
-from railgauge.core import chain, versions
+from railgauge.core import chain, run_files
 from railgauge.core.codec import to_plain
-from railgauge.core.errors import BadInput
+from railgauge.core.errors import BadInput, NotVerified
 from railgauge.core.model import Transcript
 from railgauge.core.question import CaseResult
+from railgauge.core.run_files import CLUSTER, FACTS, MEASUREMENTS, PLATFORM, VERDICT
 from railgauge.facts import NodeFacts
 from railgauge.facts.kernel import log
 from railgauge.facts.parts import InventoryPart, PartKind
@@ -40,9 +38,10 @@ from railgauge.judging.stamp import Evidence
 from railgauge.planning.demand import DemandInputs, demands
 from railgauge.planning.pairing import DIRECTED
 from railgauge.planning.part import LevelPart, within
-from railgauge.run import resume
+from railgauge.run import invocation
 from railgauge.run.case_files import case_file
-from railgauge.run.resume import Invocation
+from railgauge.run.invocation import Invocation
+from railgauge.run.run_folder import RunFolder
 from railgauge.run.store import Store, lines_text, write_whole
 from railgauge.run.survey import found_to_json
 from railgauge.verdict import decision
@@ -89,7 +88,7 @@ def made(
     given: Sequence[Deviation] = (),
     change: Mapping[str, Any] | None = None,
     asked: Mapping[str, Any] | None = None,
-) -> FolderContents:
+) -> RunFolder:
     """A run of half an hour in ``folder``, whose name is its id.
 
     ``wrong`` are nodes with another governor; ``logged`` is what the kernel of a node logged, and
@@ -108,7 +107,7 @@ def made(
     store.write_json(CLUSTER, cluster_to_json(own))
     head = {"evidence": Evidence.HARDWARE, "cluster": own.name, "platform": "connectx4-homelab"}
     store.write_json(FACTS, {"schema_version": 1, **head, "nodes": found_to_json(found)})
-    store.write_json(resume.FILE, to_plain(replace(_INVOCATION, **(asked or {}))))
+    store.write_json(invocation.FILE, to_plain(replace(_INVOCATION, **(asked or {}))))
     if given:
         store.write_json(deviations.FILE, deviations.to_json(given))
     for node in found:
@@ -130,10 +129,10 @@ def made(
             **(change or {}),
         }
     )
-    return _recorded(FolderContents(folder), run, store)
+    return _recorded(RunFolder(folder), run, store)
 
 
-def _recorded(contents: FolderContents, run: RunPlan, store: Store) -> FolderContents:
+def _recorded(contents: RunFolder, run: RunPlan, store: Store) -> RunFolder:
     """Write records, plan and verdict, as they follow from the evidence."""
     platform, of = contents.platform(), contents.cluster()
     assessor = Assessor(platform, contents.found, contents.result, of.fabric)
@@ -169,9 +168,9 @@ def _recorded(contents: FolderContents, run: RunPlan, store: Store) -> FolderCon
         for one in records.values()
         for judged in one.judgements
     )
-    stamped = (versions.stamped(record.MEASUREMENTS, line) for line in measured)
-    write_whole(contents.folder / record.MEASUREMENTS, lines_text(chain.rebound(stamped)))
-    written = FolderContents(contents.folder)
+    stamped = (run_files.stamped(MEASUREMENTS, line) for line in measured)
+    write_whole(contents.folder / MEASUREMENTS, lines_text(chain.rebound(stamped)))
+    written = RunFolder(contents.folder)
     verdict = decision.decide(run, written.results(records, platform))
     store.write_json(VERDICT, verdict.to_json())
     store.write_manifest({})
@@ -219,29 +218,29 @@ _INVOCATION = Invocation(
 )
 
 
-def log_file(run: FolderContents, node: str) -> Path:
+def log_file(run: RunFolder, node: str) -> Path:
     """The transcript of the reading of a node's kernel log."""
     case = LOGS.case_of(node)
     assert case is not None
     return run.folder / case_file(case)
 
 
-def edited(run: FolderContents, file: str, **fields: Any) -> FolderContents:
+def edited(run: RunFolder, file: str, **fields: Any) -> RunFolder:
     """The run with other fields in a JSON file; its manifest stays as it was."""
     path = run.folder / file
     data = json.loads(path.read_text(encoding="utf-8")) | fields
     path.write_text(json.dumps(data), encoding="utf-8")
-    return FolderContents(run.folder)
+    return RunFolder(run.folder)
 
 
-def recorded(run: FolderContents, name: str, **fields: Any) -> FolderContents:
+def recorded(run: RunFolder, name: str, **fields: Any) -> RunFolder:
     """The run with other fields in the record of one item; without fields it has no record."""
     path, lines = run.folder / record.FILE, []
     for line in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
         if fields or line["id"] != name:
             lines.append(line | fields if line["id"] == name else line)
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    return FolderContents(run.folder)
+    return RunFolder(run.folder)
 
 
 # --- merged ---
@@ -250,13 +249,13 @@ def recorded(run: FolderContents, name: str, **fields: Any) -> FolderContents:
 AGAIN = only("n1", partners=("n3",))
 
 
-def written(folder: Path, *runs: FolderContents) -> FolderContents:
+def written(folder: Path, *runs: RunFolder) -> RunFolder:
     """The run that these were merged to."""
     merging.write(runs, folder)
-    return FolderContents(folder)
+    return RunFolder(folder)
 
 
-def said(*runs: FolderContents, folder: Path) -> str:
+def said(*runs: RunFolder, folder: Path) -> str:
     """Why these runs cannot be merged."""
     with pytest.raises(BadInput) as told:
         merging.write(runs, folder)
@@ -264,11 +263,11 @@ def said(*runs: FolderContents, folder: Path) -> str:
     return str(told.value)
 
 
-def judged(run: FolderContents) -> Judged:
+def judged(run: RunFolder) -> Judged:
     return checked(run, run.platform())
 
 
-def unverified(run: FolderContents) -> str:
+def unverified(run: RunFolder) -> str:
     """Where and why a merged run does not verify."""
     with pytest.raises(NotVerified) as told:
         judged(run)

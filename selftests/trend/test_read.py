@@ -6,7 +6,7 @@ import pytest
 from testing.histories import write_run
 
 from railgauge.core.errors import BadInput
-from railgauge.core.versions import VERSIONS
+from railgauge.core.run_files import VERSIONS
 from railgauge.trend.read import night_of, read
 from railgauge.verdict import counts
 

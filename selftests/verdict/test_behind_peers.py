@@ -11,10 +11,9 @@ from testing.diagnose_scenes import collective, names, path, platform
 from testing.straggler_scenes import GOOD, rates, run
 
 from railgauge.bundle.binding import refuse_other_items
-from railgauge.bundle.errors import NotVerified
 from railgauge.config import thresholds
 from railgauge.config.thresholds.model import Peers
-from railgauge.core.errors import BadInput
+from railgauge.core.errors import BadInput, NotVerified
 from railgauge.core.limits import Basis
 from railgauge.core.model import Outcome
 from railgauge.core.question import PEERS, Question

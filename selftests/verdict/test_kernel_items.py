@@ -10,9 +10,8 @@ from testing.core_values import case, cluster
 from testing.core_values import item as item_of
 
 from railgauge.bundle.binding import refuse_other_items
-from railgauge.bundle.errors import NotVerified
 from railgauge.config.thresholds.model import KernelLog
-from railgauge.core.errors import NodeUnreachable
+from railgauge.core.errors import NodeUnreachable, NotVerified
 from railgauge.core.limits import Basis
 from railgauge.core.masking import Mask
 from railgauge.core.model import Outcome, Transcript

@@ -10,11 +10,10 @@ from types import MappingProxyType, SimpleNamespace
 import pytest
 from testing.core_values import cluster, transcript
 
-from railgauge.bundle.printed import printed_twice
 from railgauge.core.model import Outcome
 from railgauge.diagnosis import RunResults
 from railgauge.judging.own_output import PrintedOutput, errors, repeated
-from railgauge.run.case_notes import note_of
+from railgauge.run.case_notes import note_of, printed_twice
 from railgauge.run.store import Identity, Kept
 from railgauge.verdict import closing, own_output
 

@@ -12,7 +12,6 @@ from railgauge import labs
 from railgauge.acceptance import parted, replay, resuming, run_id
 from railgauge.acceptance.replay import Recording
 from railgauge.acceptance.request import LEVEL, Request, login_name
-from railgauge.bundle.folder import FolderContents
 from railgauge.config import deviations, thresholds
 from railgauge.config.deviations import Deviation
 from railgauge.config.thresholds import Platform
@@ -20,14 +19,16 @@ from railgauge.core import private_files
 from railgauge.core.errors import BadInput
 from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import Cluster
+from railgauge.core.run_files import PLATFORM
 from railgauge.planning import demand, part, resource_estimate, sample
 from railgauge.planning.demand import DemandInputs
 from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import candidates, not_limited
 from railgauge.planning.plan import Level
 from railgauge.planning.soak import SoakPlan, planned
-from railgauge.run import holding, inputs, services, storage, takeover
-from railgauge.run.resume import Earlier, Invocation
+from railgauge.run import holding, inputs, invocation, services, storage, takeover
+from railgauge.run.invocation import Invocation
+from railgauge.run.resume import Earlier
 from railgauge.run.services import RunServices
 from railgauge.run.settings import MAIN, RunSettings
 from railgauge.run.store import Store
@@ -52,14 +53,14 @@ def opened(request: Request, *, only_listed: bool) -> OpenedRun:
     if recording:
         request.closing.callback(recording.close)
     settings = _settings(request, earlier, recording)
-    started = resuming.invocation(request, settings, earlier)
+    started = resuming.started(request, settings, earlier)
     if earlier is not None:
         takeover.refuse_other_input(earlier, started, settings.platform.path)
     if only_listed:
         return OpenedRun(settings, None)
     folder = _folder(request, settings, started)
     run_id.write(request, folder)
-    recorded = recording.contents if recording else None
+    recorded = recording.run if recording else None
     return OpenedRun(settings, services.built(settings, folder, earlier, recorded))
 
 
@@ -91,7 +92,7 @@ def _settings(
         not_applicable=not_applicable(platform, level, tests),
         not_limited=not_limited(platform, level, tests),
         part=(request.worker or {}).get("workerid", MAIN),
-        replayed=recording.folder if recording else None,
+        replayed=recording.run.folder if recording else None,
         unverified=recording.unverified if recording else "",
         resumed=earlier.folder if earlier else None,
         no_gates=options.no_gates,
@@ -142,7 +143,7 @@ def _deviations(
         refuse_unusable(found, cluster)
         return found
     if recording:
-        return FolderContents(recording.folder).deviations()
+        return recording.run.deviations()
     return earlier.deviations() if earlier else ()
 
 
@@ -158,7 +159,7 @@ def _replayed(request: Request, recording: Recording) -> tuple[Cluster, Platform
     if named := request.options.platform:
         platform = inputs.platform(named, request.root)
     else:
-        path = recording.folder / "thresholds.json"
+        path = recording.run.folder / PLATFORM
         platform = thresholds.load_file(path, path.read_text(encoding="utf-8"))
         inputs.check(platform, request.root)
     return cluster, thresholds.on_site(platform, cluster, cluster.source)
@@ -210,6 +211,6 @@ def _folder(request: Request, settings: RunSettings, started: Invocation) -> Pat
     stem = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{settings.declared.name}"
     with storage.begun(reports, stem) as folder:
         if not settings.replayed:  # a replay is fast, so it is repeated and never resumed
-            request.closing.enter_context(takeover.begin(Store(folder), started))
+            request.closing.enter_context(invocation.begin(Store(folder), started))
         holding.write_tag(folder)
     return folder

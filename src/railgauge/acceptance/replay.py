@@ -13,11 +13,11 @@ from tempfile import TemporaryDirectory
 from railgauge.acceptance.request import Request, is_given
 from railgauge.bundle import archive
 from railgauge.bundle.archive import Archive
-from railgauge.bundle.errors import NotVerified
-from railgauge.bundle.folder import FolderContents
-from railgauge.core.errors import BadInput
+from railgauge.core.errors import BadInput, NotVerified
 from railgauge.core.model import Cluster
+from railgauge.core.run_files import CLUSTER
 from railgauge.run.progress import screen
+from railgauge.run.run_folder import RunFolder
 from railgauge.verdict.decision import RunPlan
 
 _WORKER_INPUT, _WORKER_DOUBT = "railgauge_replay", "railgauge_replay_unverified"
@@ -38,20 +38,19 @@ class Recording:
     ``unverified`` is why it does not verify; empty if it does.
     """
 
-    folder: Path
-    contents: FolderContents
+    run: RunFolder
     temporary: TemporaryDirectory[str] | None
     unverified: str = ""
 
     @property
     def plan(self) -> RunPlan:
-        return self.contents.plan()
+        return self.run.plan()
 
     @property
     def cluster(self) -> Cluster:
         """The cluster of the bundle, with the bundle's copy of the hostfile as its source."""
-        copies = sorted(self.folder.glob("hostfile.*")) or [self.folder / "cluster.json"]
-        return replace(self.contents.cluster(), source=str(copies[0]))
+        copies = self.run.hostfiles() or (CLUSTER,)
+        return replace(self.run.cluster(), source=str(self.run.folder / copies[0]))
 
     def close(self) -> None:
         if self.temporary is not None:
@@ -67,7 +66,7 @@ def recording(request: Request) -> Recording | None:
         return None
     if request.worker is not None:
         folder, doubt = Path(request.worker[_WORKER_INPUT]), request.worker[_WORKER_DOUBT]
-        return Recording(folder, FolderContents(folder), None, doubt)
+        return Recording(RunFolder(folder), None, doubt)
     for option in _AGAINST:
         if is_given(request.value(option)):
             raise BadInput(f"{option} cannot be combined with a replay", where="--replay")
@@ -94,16 +93,16 @@ def _unpacked(path: Path, *, anyway: bool) -> Recording:
     from railgauge.bundle import unpack  # noqa: PLC0415 - keys and envelopes are slow to import
 
     temporary = TemporaryDirectory(prefix="railgauge-replay-")
-    folder = Path(temporary.name)
+    run = RunFolder(Path(temporary.name))
     try:
         with archive.opened(path) as held:
-            unpack.unpack(held, folder)
-            _refuse_merged(path, FolderContents(folder).plan())
+            unpack.unpack(held, run.folder)
+            _refuse_merged(path, run.plan())
             doubt = _doubt(held)
         if doubt and not anyway:
             what = f"does not verify: {doubt}"
             raise BadInput(what, where=str(path), remedy=f"{_ANYWAY} judges it all the same")
-        return Recording(folder, FolderContents(folder), temporary, doubt)
+        return Recording(run, temporary, doubt)
     except BaseException:
         temporary.cleanup()
         raise

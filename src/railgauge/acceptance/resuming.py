@@ -6,8 +6,9 @@ from pathlib import Path
 
 from railgauge.acceptance.request import Request, is_given
 from railgauge.core.errors import BadInput
-from railgauge.run import resume, takeover
-from railgauge.run.resume import Earlier, Invocation
+from railgauge.run import invocation, resume
+from railgauge.run.invocation import Invocation
+from railgauge.run.resume import Earlier
 from railgauge.run.settings import RunSettings
 
 _DEST = {"lab_faults": "lab_fault", "marks": "markexpr"}
@@ -39,7 +40,7 @@ def tell_worker(resumed: Path | None, workerinput: dict[str, str]) -> None:
 
 def _complete(request: Request, found: Earlier) -> None:
     """Take omitted options from the run. Raises ``BadInput`` for a given one that differs."""
-    for name, option in resume.OPTIONS.items():
+    for name, option in invocation.OPTIONS.items():
         dest, was = _DEST.get(name, name), getattr(found.invocation, name)
         given = getattr(request.options, dest)
         if not is_given(given):
@@ -63,17 +64,17 @@ def _shown(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-def invocation(request: Request, settings: RunSettings, before: Earlier | None) -> Invocation:
+def started(request: Request, settings: RunSettings, before: Earlier | None) -> Invocation:
     """The invocation of this run."""
     cluster = settings.declared
-    given = {name: getattr(request.options, _DEST.get(name, name)) for name in resume.OPTIONS}
+    given = {name: getattr(request.options, _DEST.get(name, name)) for name in invocation.OPTIONS}
     return Invocation(
         **{
             **given,
-            "schema_version": resume.SCHEMA_VERSION,
+            "schema_version": invocation.SCHEMA_VERSION,
             "hostfile": cluster.source,
-            "hostfile_sha256": takeover.hostfile_sha256(cluster),
-            "thresholds_sha256": takeover.sha256(settings.platform.text),
+            "hostfile_sha256": invocation.hostfile_sha256(cluster),
+            "thresholds_sha256": invocation.sha256(settings.platform.text),
             "level": settings.level.name,
             "directions": settings.level.directions,
             "sampled": bool(settings.level.sample),

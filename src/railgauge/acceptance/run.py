@@ -11,14 +11,13 @@ from typing import Any
 
 from railgauge.acceptance import written
 from railgauge.acceptance.ending import Ending
-from railgauge.bundle.contents import CLUSTER
-from railgauge.bundle.folder import FolderContents
-from railgauge.bundle.printed import printed_twice
 from railgauge.core.progress import PROGRESS_OF_PROCESS
+from railgauge.core.run_files import CLUSTER, VERDICT
 from railgauge.diagnosis import RunResults
 from railgauge.diagnosis.model import SoakResults
 from railgauge.judging import record
 from railgauge.judging.assessor import Assessor
+from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.judging.confirmation import Remeasurement
 from railgauge.judging.correctness import is_corrupt
 from railgauge.judging.record import ItemRecord
@@ -27,8 +26,10 @@ from railgauge.report import drawn, junit, lines
 from railgauge.report.allure.results import ReportedRun
 from railgauge.report.plots import Plot
 from railgauge.run import closing, confirming, judgement_lines, soaking
+from railgauge.run.case_notes import printed_twice
 from railgauge.run.counters import CounterReader
 from railgauge.run.ladder import Ladder
+from railgauge.run.run_folder import RunFolder
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
 from railgauge.transport import Tell
@@ -82,7 +83,7 @@ class AcceptanceRun:
 
     def findings(self) -> RunResults:
         """The findings so far, read from the run's folder as ``railgauge verify`` does."""
-        kept, limits = FolderContents(self.services.store.folder), self.settings.platform
+        kept, limits = RunFolder(self.services.store.folder), self.settings.platform
         notes = self.services.notes
         cluster = kept.cluster() if CLUSTER in kept else self.settings.declared
         return RunResults(
@@ -98,7 +99,7 @@ class AcceptanceRun:
             self.settings.deviations,
             self._soaked,
             earlier=self._earlier().runs,
-            repeated=printed_twice(kept, limits, notes.of),
+            repeated=printed_twice(kept.names, kept.kept_in, limits, notes.of),
         )
 
     # --- measurements at the end of a run ---
@@ -112,7 +113,7 @@ class AcceptanceRun:
         asked, before = self._suspects(tell, may_ask=may_ask), tuple[Remeasurement, ...]()
         services = self.services
         while asked:
-            again = Assessor(self.settings.platform, services.found, services.measure_again)
+            again = Assessor(self.settings.platform, services.found, services.measure_in(AGAIN))
             if not confirming.ask_again(asked, services.store, again, tell):
                 return False
             # Their results may leave a narrower question, such as which NIC of the node.
@@ -180,7 +181,7 @@ class AcceptanceRun:
         judgement_lines.keep_alone(absent, store)
         unasked = list(decision.not_run(self.plan(), self.findings()))
         self._add(unasked)
-        self._soaked = FolderContents(store.folder).soaked(self.findings())
+        self._soaked = RunFolder(store.folder).soaked(self.findings())
         last = list(decision.closed(self.plan(), self.findings()))
         self._add(last)
         judgement_lines.keep_all(last, store)
@@ -207,7 +208,7 @@ class AcceptanceRun:
         ``files`` are all paths of JUnit's XML, ``results`` is the folder of Allure's.
         """
         self.verdict = decision.decide(self.plan(), self.findings())
-        self.services.store.write_json("verdict.json", self.verdict.to_json())
+        self.services.store.write_json(VERDICT, self.verdict.to_json())
         records = {item: self.records[item] for item in self.planned if item in self.records}
         self.lines = lines.of_run(records, holds_items=self.settings.holds_items)
         written.junit_files(files, self.lines, self._session(self.verdict), ending)
@@ -241,5 +242,5 @@ class MergedRun(AcceptanceRun):
     def findings(self) -> RunResults:
         return self._kept().results(self.records, self.settings.platform)
 
-    def _kept(self) -> FolderContents:
-        return FolderContents(self.services.store.folder)
+    def _kept(self) -> RunFolder:
+        return RunFolder(self.services.store.folder)

@@ -21,7 +21,6 @@ from railgauge.run.counters import CounterReader
 from railgauge.run.prepare import Preparer
 from railgauge.run.services import RunServices
 from railgauge.run.settings import RunSettings
-from railgauge.run.survey import found_to_json
 from railgauge.site import installed
 from railgauge.transport import Tell, registry
 
@@ -198,8 +197,7 @@ class RunStart:
             reboots.keep(run.store, run.recorded.reboots())
             reboots.keep_marks(run.store, run.recorded.marks())
         if run.earlier is not None:
-            facts = found_to_json(found)
-            takeover.log_changes(run.store, run.earlier, run.cluster(), facts, self._tell)
+            takeover.log_changes(run.store, run.earlier, run.cluster(), found, self._tell)
 
     def _refuse_other_machines(self, found: Mapping[str, NodeAnswer]) -> None:
         if self._run.earlier is not None:

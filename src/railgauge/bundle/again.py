@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from railgauge.bundle import merged
-from railgauge.bundle.contents import Contents
-from railgauge.bundle.parts import earlier_results
 from railgauge.config.thresholds import Platform
 from railgauge.core.model import Outcome
 from railgauge.core.progress import PROGRESS_OF_PROCESS
@@ -15,6 +13,7 @@ from railgauge.diagnosis import RunResults
 from railgauge.judging import by_evidence
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.record import ItemRecord
+from railgauge.run.run_folder import RunFolder
 from railgauge.verdict import decision
 from railgauge.verdict.closing import is_closing
 from railgauge.verdict.counts import RunVerdict
@@ -31,22 +30,22 @@ class Judged:
 
 
 def judged_anew(
-    contents: Contents, records: Mapping[str, ItemRecord], platform: Platform
+    contents: RunFolder, records: Mapping[str, ItemRecord], platform: Platform
 ) -> Judged:
     """Judge all items of a run by the limits of ``platform``, and decide on its verdict."""
     return _of_parts(contents, platform) if contents.parts else _own(contents, records, platform)
 
 
-def _of_parts(contents: Contents, platform: Platform) -> Judged:
+def _of_parts(contents: RunFolder, platform: Platform) -> Judged:
     run = contents.plan()
     made = merged.remade(contents, run, platform, judged_again)
     results = contents.results(made.records, platform)
     return Judged(decision.decide(run, results), made.records, results)
 
 
-def _own(contents: Contents, records: Mapping[str, ItemRecord], platform: Platform) -> Judged:
+def _own(contents: RunFolder, records: Mapping[str, ItemRecord], platform: Platform) -> Judged:
     assessor = Assessor(platform, contents.found, contents.result, contents.cluster().fabric)
-    run, before = contents.plan(), EarlierResults(earlier_results(contents, platform))
+    run, before = contents.plan(), EarlierResults(contents.earlier_results(platform))
     items = PROGRESS_OF_PROCESS.counted("item", records.items())
     judged = {name: before(judged_again(item, assessor)) for name, item in items}
     results = contents.results(judged, platform)

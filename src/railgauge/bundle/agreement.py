@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from railgauge.bundle.contents import FACTS
-from railgauge.bundle.errors import NotVerified
-from railgauge.bundle.inputs import SurveyHeader
-from railgauge.bundle.statement import NAME, RUN
+from railgauge.bundle.statement import NAME
 from railgauge.core import chain
 from railgauge.core.codec import to_plain
+from railgauge.core.errors import NotVerified
 from railgauge.core.model import Cluster, Outcome
+from railgauge.core.run_files import FACTS, MEASUREMENTS, RUN
 from railgauge.facts import FactsByNode, NodeFacts
 from railgauge.judging import inventory, record, stamp
 from railgauge.judging.record import ItemRecord
+from railgauge.run.untrusted import SurveyHeader
 from railgauge.verdict.decision import FILE as PLAN
 from railgauge.verdict.decision import RunPlan
 
@@ -76,11 +76,11 @@ def refuse_other_measurements(
     planned = set(run.planned)
     for item_id, found in lines.items():
         if item_id not in planned:
-            _fail(record.MEASUREMENTS, f"has lines of {item_id[:200]}, which was not planned")
+            _fail(MEASUREMENTS, f"has lines of {item_id[:200]}, which was not planned")
         if item_id in due and [_unchained(line) for line in found] != due[item_id]:
-            _fail(record.MEASUREMENTS, f"has lines that differ from the record of {item_id}")
+            _fail(MEASUREMENTS, f"has lines that differ from the record of {item_id}")
     if silent := next((i for i, judged in due.items() if judged and i not in lines), ""):
-        _fail(record.MEASUREMENTS, f"has no line of {silent}, which has a record")
+        _fail(MEASUREMENTS, f"has no line of {silent}, which has a record")
 
 
 def _unchained(line: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,13 +13,15 @@ import re
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO, NoReturn, cast
 
-from railgauge.bundle.errors import BadBundle
+from railgauge.core.errors import BadBundle
+from railgauge.core.run_files import RUN
+from railgauge.run.run_folder import RunFolder
 
 _CHUNK_BYTES = 2**16
 _HEADER_BYTES = 2**20
@@ -102,6 +104,31 @@ class Archive:
         member = self.members[name]
         self._file.seek(member.offset)
         return self._file.read(member.size)
+
+
+class BundledRun(RunFolder):
+    """The run in a bundle; its files stay in the archive."""
+
+    def __init__(self, archive: Archive, at: str = RUN) -> None:
+        """``at`` is the folder of the run in the archive: that of the bundle's, or of a part."""
+        super().__init__(Path(archive.source), at)
+        self.archive = archive
+
+    def __contains__(self, name: str) -> bool:
+        return f"{self._at}{name}" in self.archive
+
+    def bytes(self, name: str) -> bytes:
+        return self.archive.read(f"{self._at}{name}")
+
+    def opened(self, name: str) -> BinaryIO:
+        return io.BytesIO(self.bytes(name))
+
+    def names(self, start: str = "") -> Iterable[str]:
+        found = (name for name in self.archive.members if name.startswith(f"{self._at}{start}"))
+        return (name.removeprefix(self._at) for name in found)
+
+    def _below(self, name: str) -> RunFolder:
+        return BundledRun(self.archive, f"{self._at}{name}")
 
 
 @contextmanager

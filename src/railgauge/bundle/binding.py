@@ -14,11 +14,11 @@ import re
 from collections.abc import Iterable
 from typing import NoReturn
 
-from railgauge.bundle.errors import NotVerified
-from railgauge.bundle.statement import RUN
 from railgauge.config.thresholds import Measurement, Platform
+from railgauge.core.errors import NotVerified
 from railgauge.core.model import Case, Pairing
 from railgauge.core.question import CORRECT, FACT, READ, Question
+from railgauge.core.run_files import RUN
 from railgauge.core.terms import Rung
 from railgauge.core.units import format_size
 from railgauge.judging import record

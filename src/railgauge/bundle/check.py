@@ -13,27 +13,29 @@ from typing import NoReturn
 from securesystemslib.dsse import Envelope
 
 from railgauge import __version__
-from railgauge.bundle import signing, statement, strict
+from railgauge.bundle import signing, statement
 from railgauge.bundle.again import judged_anew
 from railgauge.bundle.agreement import (
     refuse_other_inventory,
     refuse_other_lists,
     refuse_other_measurements,
 )
-from railgauge.bundle.archive import Archive
-from railgauge.bundle.contents import PLATFORM, VERDICT, Contents
-from railgauge.bundle.errors import BadBundle, NotVerified
+from railgauge.bundle.archive import Archive, BundledRun
 from railgauge.bundle.run_check import checked
 from railgauge.bundle.signers import Signer
 from railgauge.bundle.signing import Signature
-from railgauge.bundle.statement import NAME, RUN, SIGNER, Statement
+from railgauge.bundle.statement import NAME, SIGNER, Statement
 from railgauge.config.thresholds import Platform
+from railgauge.core.errors import BadBundle, NotVerified
 from railgauge.core.model import Cluster
+from railgauge.core.run_files import PLATFORM, RUN, VERDICT
 from railgauge.facts import NodeFacts, boot
 from railgauge.judging.inventory import FILE as INVENTORY
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.needs import Candidate, not_limited
+from railgauge.run import untrusted
 from railgauge.run.kept_text import json_text
+from railgauge.run.run_folder import RunFolder
 from railgauge.verdict.counts import RunVerdict
 
 
@@ -106,7 +108,7 @@ class Report:
 
 def envelope_of(archive: Archive) -> Envelope:
     """The envelope with the statement; nothing in it is verified. Raises ``BadBundle``."""
-    data = strict.loads(archive.read(NAME), NAME)
+    data = untrusted.loads(archive.read(NAME), NAME)
     if not isinstance(data, dict):
         raise BadBundle("is not a DSSE envelope", where=NAME)
     return signing.open_envelope(data, NAME)
@@ -160,7 +162,7 @@ def verify(
     signatures, payload = signed(archive, trusted, required)
     stated = statement.read(payload)
     refuse_other_content(archive, stated.sha256)
-    contents = Contents(archive)
+    contents = BundledRun(archive)
     run, cluster, platform = contents.plan(), contents.cluster(), contents.platform()
     records, level = contents.records(), run.level_of(platform, cluster)
     own = checked(contents, platform)
@@ -203,7 +205,7 @@ _FIGURES = ("run_id", "cluster", "platform", "evidence", "level", "verdict", "co
 
 
 def _refuse_other_verdict(
-    contents: Contents, verdict: RunVerdict, stated: Statement, *, is_own: bool
+    contents: RunFolder, verdict: RunVerdict, stated: Statement, *, is_own: bool
 ) -> None:
     recorded, due = contents.bytes(VERDICT), _as_json(verdict)
     if not is_own:
@@ -233,7 +235,7 @@ def _as_json(verdict: RunVerdict) -> tuple[bytes, ...]:
 
 def _figures(verdict: bytes) -> bytes:
     """The fields of a verdict that are compared between versions, as JSON."""
-    data = strict.loads(verdict, VERDICT)
+    data = untrusted.loads(verdict, VERDICT)
     if not isinstance(data, dict):
         raise BadBundle("is not a verdict", where=VERDICT)
     return json_text({name: data.get(name) for name in _FIGURES}).encode()

@@ -14,12 +14,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
-from railgauge.bundle.errors import NotVerified
-from railgauge.bundle.statement import RUN
 from railgauge.config.thresholds import Platform
-from railgauge.core.errors import BadInput
+from railgauge.core.errors import BadInput, NotVerified
 from railgauge.core.masking import Mask, assignment
 from railgauge.core.model import Case, Cluster, Command, Transcript
+from railgauge.core.run_files import RUN
 from railgauge.core.secret_forms import MASK
 from railgauge.core.terms import BESIDE_ROLES, COUNTER_ROLES, LOAD_ROLES, Role
 from railgauge.facts import steal
@@ -28,7 +27,7 @@ from railgauge.planning import plan
 from railgauge.planning.telemetry import samplers
 from railgauge.run.case_files import case_file
 from railgauge.run.control_host import ARGV, NODE
-from railgauge.run.takeover import Addresses
+from railgauge.run.invocation import Addresses
 
 # Two ports without a common digit: two plans with them differ exactly where the port is.
 _ONE, _OTHER = 11111, 22222
@@ -55,7 +54,7 @@ class Commands:
         self, case: Case, runs: Iterable[Sequence[Transcript]], folder: str = ""
     ) -> None:
         """Raise ``NotVerified``, naming the file, for a transcript of another command."""
-        name = f"{RUN}{folder}{case_file(case)}"
+        name = f"{RUN}{case_file(case, folder)}"
         for number, run in enumerate(runs, 1):
             transcripts = [one for one in run if one.role not in BESIDE_ROLES]
             if not any(self._fits(case, cluster, transcripts, name) for cluster in self._clusters):

@@ -8,17 +8,17 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import NoReturn
 
-from railgauge.bundle.contents import Contents
-from railgauge.bundle.errors import NotVerified
-from railgauge.bundle.statement import RUN
 from railgauge.config.thresholds import Platform
+from railgauge.core.errors import NotVerified
 from railgauge.core.model import Case, Cluster, Outcome, Pairing
 from railgauge.core.question import LIMITS, RATIO, TRANSPORT
+from railgauge.core.run_files import RUN
 from railgauge.diagnosis import RunResults
 from railgauge.judging import record
 from railgauge.judging.confirmation import FILE, FOLDER, MOST_REPEATS, Remeasurement
 from railgauge.judging.record import ItemRecord
 from railgauge.run.case_files import case_file
+from railgauge.run.run_folder import RunFolder
 from railgauge.verdict.closing import is_of_run
 from railgauge.verdict.decision import FILE as PLAN
 from railgauge.verdict.decision import RunPlan, closed, not_run
@@ -49,7 +49,7 @@ def refuse_unplanned(run: RunPlan, records: Iterable[ItemRecord]) -> None:
             _fail(item, "was not planned")
 
 
-def refuse_other_end(run: RunPlan, contents: Contents, records: Iterable[ItemRecord]) -> None:
+def refuse_other_end(run: RunPlan, contents: RunFolder, records: Iterable[ItemRecord]) -> None:
     """Raise ``NotVerified`` if a run with deviations ended on a day before its last measurement.
 
     That day decides which deviations are valid. Without deviations the end of a run is not checked.
@@ -65,7 +65,7 @@ def refuse_other_end(run: RunPlan, contents: Contents, records: Iterable[ItemRec
                 raise NotVerified(what, where=f"{RUN}{PLAN}")
 
 
-def _started(contents: Contents, case: Case) -> Iterator[datetime]:
+def _started(contents: RunFolder, case: Case) -> Iterator[datetime]:
     kept = contents.kept(case)
     for text in (one.started_at for repeat in (kept.runs if kept else ()) for one in repeat):
         # An unreadable time does not show a later measurement.
@@ -144,7 +144,7 @@ def refuse_other_confirmations(
             replace(other, nodes=case.nodes) != case or not nodes.issuperset(other.nodes)
         ):
             _wrong("compares another measurement, or other nodes")
-        used.update(f"{FOLDER}/{case_file(made)}" for made in (case, other) if made)
+        used.update(case_file(made, FOLDER) for made in (case, other) if made)
     if unused := sorted(transcripts - used):
         raise NotVerified("belongs to no repeated measurement", where=f"{RUN}{unused[0]}")
 

@@ -13,12 +13,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from railgauge.bundle import archive, check, signing
 from railgauge.bundle.archive import Archive
-from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.make import Made
 from railgauge.bundle.signers import Signer
 from railgauge.bundle.statement import NAME, SIGNER
 from railgauge.core.digests import sha256_of
-from railgauge.core.errors import BadInput
+from railgauge.core.errors import BadInput, NotVerified
 from railgauge.run.kept_text import json_text
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from io import BytesIO
 from pathlib import Path
@@ -12,12 +12,8 @@ from typing import BinaryIO
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from railgauge import __version__
-from railgauge.bundle import archive, check, signing, statement, strict
+from railgauge.bundle import archive, check, signing, statement
 from railgauge.bundle.archive import Writer
-from railgauge.bundle.contents import CLUSTER, PLATFORM, TRANSCRIPTS, VERDICT
-from railgauge.bundle.errors import BadBundle, NotVerified
-from railgauge.bundle.folder import FolderContents
-from railgauge.bundle.parts import part_run
 from railgauge.bundle.redact import (
     ADDRESSES,
     HOSTS,
@@ -29,18 +25,20 @@ from railgauge.bundle.redact import (
     versions_of,
 )
 from railgauge.bundle.signers import Signer
-from railgauge.bundle.statement import NAME, RUN, SIGNER, Redacted, RunInfo
+from railgauge.bundle.statement import NAME, SIGNER, Redacted, RunInfo
 from railgauge.core.codec import to_plain
 from railgauge.core.digests import sha256_of
-from railgauge.core.errors import BadInput
+from railgauge.core.errors import BadBundle, BadInput, NotVerified
 from railgauge.core.progress import PROGRESS_OF_PROCESS
+from railgauge.core.run_files import CLUSTER, MANIFEST, PLATFORM, RUN, VERDICT
 from railgauge.judging.inventory import FILE as INVENTORY
 from railgauge.judging.inventory import inventory
 from railgauge.judging.record import FILE as RECORDS
 from railgauge.judging.stamp import Evidence
+from railgauge.run import untrusted
 from railgauge.run.kept_text import json_text
 from railgauge.run.newer import refuse_newer
-from railgauge.run.store import MANIFEST
+from railgauge.run.run_folder import RunFolder
 from railgauge.run.unchanged import refuse_changed
 from railgauge.verdict import decision
 from railgauge.verdict.decision import FILE as PLAN
@@ -73,7 +71,7 @@ def make(
     Files whose names begin with one of ``without`` are left out, and so are bundles.
     Raises ``BadInput`` if the folder is not that of a run with a verdict, or was changed.
     """
-    names = [name for name in _files(run) if not _is_left_out(name, without)]
+    names = [name for name in regular_files(run) if not _is_left_out(name, without)]
     if absent := [name for name in _NEEDED if name not in names]:
         raise BadInput(
             f"has no {absent[0]}",
@@ -99,7 +97,7 @@ def make(
     return Made(path, sha256_of(path), report)
 
 
-def _files(run: Path) -> Iterator[str]:
+def regular_files(run: Path) -> Iterator[str]:
     """The regular files of the run's folder, sorted; links lead elsewhere and are left out."""
     if not run.is_dir():
         raise BadInput("is not the folder of a run", where=str(run))
@@ -126,7 +124,7 @@ def _write(
         hosts, addresses=ADDRESSES in redact, serials=serials, versions=versions
     )
     redactor.know_stems(digested_keys(run, names))
-    contents = _Run(run, redactor, names)
+    contents = _RedactedRun(run, redactor, {redactor.name(name): name for name in names})
     made = {MANIFEST, VERDICT, INVENTORY, *((PLAN,) if redact and contents.parts else ())}
     with archive.written(path) as writer:
         others = [name for name in names if name not in made]
@@ -156,28 +154,28 @@ def _add(writer: Writer, redactor: FileRedactor, run: Path, name: str) -> bool:
     return True
 
 
-def _plan(contents: _Run) -> RunPlan:
+def _plan(contents: _RedactedRun) -> RunPlan:
     """The plan of the redacted run, with the parts of a merged run listed anew.
 
     Pseudonyms sort in another order than the names, and a long reason is cut elsewhere.
     """
     plan = contents.plan()
-    parts = [part_run(part) for part in contents.parts]
+    parts = [part.as_part() for part in contents.parts]
     return replace(plan, parts=assemble(parts).parts) if parts else plan
 
 
-def _verdict(contents: _Run) -> bytes:
+def _verdict(contents: _RedactedRun) -> bytes:
     """The verdict of the redacted records: pseudonyms sort in another order than the names."""
     results = contents.results(contents.records(), contents.platform())
     verdict = decision.decide(_plan(contents), results)
-    was = strict.loads(contents.bytes(VERDICT), VERDICT)
+    was = untrusted.loads(contents.bytes(VERDICT), VERDICT)
     if (was["verdict"], was["counts"]) != (verdict.verdict, asdict(verdict.counts)):
         raise NotVerified("differs from the verdict of the run's records", where=VERDICT)
     return json_text(verdict.to_json()).encode()
 
 
-def _statement(contents: _Run, writer: Writer, redacted: Redacted) -> bytes:
-    plan, verdict = contents.plan(), strict.loads(contents.bytes(VERDICT), VERDICT)
+def _statement(contents: _RedactedRun, writer: Writer, redacted: Redacted) -> bytes:
+    plan, verdict = contents.plan(), untrusted.loads(contents.bytes(VERDICT), VERDICT)
     if plan.evidence == Evidence.NOT_VERIFIED:
         raise NotVerified("is a replay of evidence that does not verify", where=VERDICT)
     about = RunInfo(
@@ -191,35 +189,31 @@ def _statement(contents: _Run, writer: Writer, redacted: Redacted) -> bytes:
     return statement.make(writer.sha256, contents.records().values(), about)
 
 
-class _Run(FolderContents):
-    """The contents of a run's folder, redacted as in the bundle."""
+class _RedactedRun(RunFolder):
+    """The run in a folder, redacted as in the bundle."""
 
-    def __init__(self, run: Path, redactor: FileRedactor, names: Sequence[str]) -> None:
-        self._redactor = redactor
-        made = (name for name in names if TRANSCRIPTS in name)
-        self._before = {redactor.name(name): name for name in made}
-        self._written = tuple(names)
+    def __init__(self, run: Path, redactor: FileRedactor, files: Mapping[str, str]) -> None:
+        """``files`` are the redacted names of the run's files, each with its name in the folder."""
         super().__init__(run)
-
-    def _part(self, below: str) -> _Run:
-        """A run that this one was made of; ``below`` is the redacted name of its folder."""
-        place = f"{below.partition('/')[0]}/"
-        folders = {"/".join(n.split("/")[:2]) for n in self._written if n.startswith(place)}
-        was = next(f"{one}/" for one in sorted(folders) if f"{self._redactor.name(one)}/" == below)
-        inner = [name.removeprefix(was) for name in self._written if name.startswith(was)]
-        return _Run(self.folder / was, self._redactor, inner)
-
-    def earlier_names(self) -> set[str]:
-        return set(map(self._redactor.name, super().earlier_names()))
+        self._redactor, self._files = redactor, files
 
     def __contains__(self, name: str) -> bool:
-        return super().__contains__(self._before.get(name, name))
+        return name in self._files
 
     def bytes(self, name: str) -> bytes:
-        return self._redactor.again(name, super().bytes(self._before.get(name, name)))
+        if name not in self:
+            raise BadBundle("does not exist", where=name)
+        return self._redactor.again(name, (self.folder / self._files[name]).read_bytes())
 
     def opened(self, name: str) -> BinaryIO:
         return BytesIO(self.bytes(name))  # a redactor needs all of a file
+
+    def names(self, start: str = "") -> Iterable[str]:
+        return [name for name in self._files if name.startswith(start)]
+
+    def _below(self, name: str) -> _RedactedRun:
+        inner = {one.removeprefix(name): self._files[one] for one in self.names(name)}
+        return _RedactedRun(self.folder, self._redactor, inner)
 
 
 def _verified(path: Path, key: Ed25519PrivateKey | None) -> check.Report:

@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from railgauge.bundle.contents import PARTS, Contents
-from railgauge.bundle.parts import earlier_results, part_run
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput, FactMissing
 from railgauge.core.model import Cluster
 from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.core.question import FACT
+from railgauge.core.run_files import PARTS
 from railgauge.facts import NodeAnswer
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import part as parts_of_a_level
+from railgauge.run.run_folder import RunFolder
 from railgauge.verdict import decision
 from railgauge.verdict.decision import RunPlan
 from railgauge.verdict.earlier import EarlierResults
@@ -35,14 +35,14 @@ class Remade:
     parts: tuple[MergedPart, ...]
 
 
-def remade(contents: Contents, run: RunPlan, platform: Platform, judge: Judge) -> Remade:
+def remade(contents: RunFolder, run: RunPlan, platform: Platform, judge: Judge) -> Remade:
     """Make the records anew from the parts, by the limits of ``platform``. Raises ``BadInput``."""
-    found = assemble([part_run(part) for part in contents.parts])
+    found = assemble([part.as_part() for part in contents.parts])
     fabric = contents.cluster().fabric
     # Facts are compared among all nodes of the merged run.
     surveyed = contents.found
     assessors = [Assessor(platform, surveyed, part.result, fabric) for part in contents.parts]
-    before = [EarlierResults(earlier_results(part, platform)) for part in contents.parts]
+    before = [EarlierResults(part.earlier_results(platform)) for part in contents.parts]
     judged = {
         name: before[of](judge(item, assessors[of]))
         for name, item in PROGRESS_OF_PROCESS.counted("item", found.records.items())
@@ -59,11 +59,11 @@ def _linked(item: ItemRecord, run_id: str) -> ItemRecord:
     """The item with the path of its transcript in the merged run."""
     if not item.transcript:
         return item
-    return replace(item, transcript=f"{PARTS}{run_id}/{item.transcript}")
+    return replace(item, transcript=f"{PARTS}/{run_id}/{item.transcript}")
 
 
 def _with_others(
-    contents: Contents, run: RunPlan, platform: Platform, of_tests: Mapping[str, ItemRecord]
+    contents: RunFolder, run: RunPlan, platform: Platform, of_tests: Mapping[str, ItemRecord]
 ) -> dict[str, ItemRecord]:
     """Add the items that no test made: what was not measured, and the closing items."""
     planned = replace(run, planned=tuple(of_tests))
@@ -74,7 +74,7 @@ def _with_others(
     return {**records, **{item.id: item for item in last}}
 
 
-def plan_of(run_id: str, parts: Sequence[Contents], listed: Sequence[MergedPart]) -> RunPlan:
+def plan_of(run_id: str, parts: Sequence[RunFolder], listed: Sequence[MergedPart]) -> RunPlan:
     """The plan of the merged run, without its items; ``listed`` are the parts that it names."""
     plans = [part.plan() for part in parts]
     operators = dict.fromkeys(plan.operator for plan in plans if plan.operator)
@@ -93,7 +93,7 @@ def plan_of(run_id: str, parts: Sequence[Contents], listed: Sequence[MergedPart]
 # --- the cluster and the facts of its nodes ---
 
 
-def cluster_of(parts: Sequence[Contents]) -> Cluster:
+def cluster_of(parts: Sequence[RunFolder]) -> Cluster:
     """The cluster of the merged run: every node as the latest run that used it reached it."""
     plans = [part.plan() for part in parts]
     clusters = [part.cluster() for part in parts]
@@ -104,9 +104,9 @@ def cluster_of(parts: Sequence[Contents]) -> Cluster:
     return replace(every, nodes=tuple(known.get(node.name, node) for node in every.nodes))
 
 
-def found_of(cluster: Cluster, parts: Sequence[Contents]) -> dict[str, NodeAnswer]:
+def found_of(cluster: Cluster, parts: Sequence[RunFolder]) -> dict[str, NodeAnswer]:
     """The survey of the merged run: each node's answer in the latest run that judged its facts."""
-    runs = [part_run(part) for part in parts]
+    runs = [part.as_part() for part in parts]
     judged = [_judged_facts(run) for run in runs]
     return {
         node.name: _answer(node.name, parts, [node.name in names for names in judged])
@@ -119,7 +119,7 @@ def _judged_facts(run: PartRun) -> set[str]:
     return {question.fact.node for question in every if question.fact}
 
 
-def _answer(node: str, parts: Sequence[Contents], judged: Iterable[bool]) -> NodeAnswer:
+def _answer(node: str, parts: Sequence[RunFolder], judged: Iterable[bool]) -> NodeAnswer:
     """The answer in the latest run that judged the node's facts, else in the latest survey."""
     surveyed = [one for one in zip(judged, parts, strict=True) if node in one[1].found]
     if not surveyed:
@@ -128,7 +128,7 @@ def _answer(node: str, parts: Sequence[Contents], judged: Iterable[bool]) -> Nod
     return chosen[1].found[node]
 
 
-def refuse_apart(parts: Sequence[Contents]) -> None:
+def refuse_apart(parts: Sequence[RunFolder]) -> None:
     """Raise ``BadInput``, naming the run, unless all are of one cluster, plan and limits."""
     due, name = _alike(parts[0]), parts[0].plan().run_id
     for part in parts[1:]:
@@ -149,7 +149,7 @@ def _shown(value: object, due: object) -> str:
 _SHORT = 40
 
 
-def _alike(part: Contents) -> dict[str, object]:
+def _alike(part: RunFolder) -> dict[str, object]:
     """What all runs of a merged one have in common, by name."""
     plan, cluster, asked = part.plan(), part.cluster(), part.invocation()
     if asked is None:

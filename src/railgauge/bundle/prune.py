@@ -6,7 +6,6 @@ run itself wrote are deleted, by its manifest; bundles, links and all other file
 
 from __future__ import annotations
 
-import json
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -17,14 +16,13 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from railgauge.bundle import archive, check, make
-from railgauge.bundle.contents import CLUSTER, PLATFORM, VERDICT
 from railgauge.core.digests import sha256_of
 from railgauge.core.errors import BadInput, RailgaugeError
-from railgauge.judging.record import MEASUREMENTS
+from railgauge.core.run_files import CLUSTER, MANIFEST, MEASUREMENTS, PLATFORM, VERDICT
 from railgauge.leases.files import held_open, is_held
-from railgauge.run import resume
+from railgauge.run import invocation, resume
 from railgauge.run.folders import EVIDENCE
-from railgauge.run.store import MANIFEST
+from railgauge.run.run_folder import RunFolder
 from railgauge.trend.read import night_of
 from railgauge.verdict import decision
 
@@ -96,7 +94,7 @@ def _ended(reports: Path, left_alone: list[tuple[str, str]]) -> Iterator[tuple[P
 
 def _is_going_on(folder: Path) -> bool:
     try:
-        return is_held(folder / resume.FILE)
+        return is_held(folder / invocation.FILE)
     except OSError:  # a run that was reduced has no such file
         return False
 
@@ -113,7 +111,7 @@ def _needed(reports: Path) -> set[Path]:
 
 def _old(folder: Path) -> OldRun:
     own = _manifest(folder)
-    names = [name for name in _files(folder) if name in own and not _stays(name)]
+    names = [name for name in make.regular_files(folder) if name in own and not _stays(name)]
     size = sum((folder / name).lstat().st_size for name in names)
     return OldRun(folder, tuple(sorted(names)), size)
 
@@ -123,21 +121,11 @@ def _stays(name: str) -> bool:
 
 
 def _manifest(folder: Path) -> Mapping[str, str]:
-    """The names of the files that the run wrote."""
+    """The files that the run wrote; none if that cannot be read."""
     try:
-        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["sha256"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return RunFolder(folder).manifest() or {}
+    except BadInput:
         return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _files(folder: Path) -> Iterator[str]:
-    """The regular files below a folder; links are not followed and not listed."""
-    for parent, _, names in os.walk(folder, followlinks=False):
-        for name in names:
-            path = Path(parent, name)
-            if path.is_file() and not path.is_symlink():
-                yield path.relative_to(folder).as_posix()
 
 
 def reduce(old: OldRun, key: Ed25519PrivateKey | None) -> int:
@@ -146,7 +134,7 @@ def reduce(old: OldRun, key: Ed25519PrivateKey | None) -> int:
     Raises ``BadInput`` if the run does not make a bundle that verifies, or is carried on by now;
     then nothing is deleted.
     """
-    begun = old.folder / resume.FILE
+    begun = old.folder / invocation.FILE
     if begun.is_file() and is_held(begun):
         raise BadInput("the run is in use", where=str(old.folder))
     held = held_open(begun) if begun.is_file() else None

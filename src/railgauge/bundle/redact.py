@@ -12,10 +12,10 @@ from typing import Any
 from railgauge.core.errors import BadInput
 from railgauge.core.masking import Mask
 from railgauge.core.pseudonyms import Pseudonyms
+from railgauge.core.run_files import CLUSTER, FACTS
 from railgauge.facts.parts import PartKind
 from railgauge.run.case_files import DIGESTED, renamed
 from railgauge.run.kept_text import changed_text
-from railgauge.run.survey import FILE as FACTS
 from railgauge.subnet import topology
 
 HOSTS, ADDRESSES, SERIALS = "hosts", "addresses", "serials"
@@ -108,7 +108,7 @@ def hosts_of(run: Path, names: Iterable[str]) -> set[str]:
     """All host names in a run: of the hostfile, the nodes' own, and of the controller's machine."""
     held = set(names)
     found: set[str] = set()
-    for of, hosts in (("cluster.json", _of_cluster), (FACTS, _of_facts)):
+    for of, hosts in ((CLUSTER, _of_cluster), (FACTS, _of_facts)):
         for name in _each(of, held):
             found.update(hosts(json.loads((run / name).read_text(encoding="utf-8"))))
     if "junit.xml" in held:
@@ -166,7 +166,7 @@ def versions_of(run: Path, names: Iterable[str]) -> set[str]:
         environment = json.loads((run / name).read_text(encoding="utf-8"))
         for entry in environment["nodes"].values():
             found.update(((entry.get("facts") or {}).get("gpu_software") or {}).values())
-    for name in _each("cluster.json", held):
+    for name in _each(CLUSTER, held):
         addresses.update(_of_cluster(json.loads((run / name).read_text(encoding="utf-8"))))
     return {word for word in found - addresses if _is_public(word)}
 

@@ -15,8 +15,8 @@ from railgauge.config.deviations import Deviation
 from railgauge.core.errors import BadInput
 from railgauge.core.terms import Verdict
 from railgauge.planning import part
-from railgauge.run import inputs, resume, takeover
-from railgauge.run.resume import Invocation
+from railgauge.run import inputs, invocation
+from railgauge.run.invocation import Invocation
 from railgauge.verdict.decision import RunPlan
 
 _ANEW = "restore it as it was, or sign the whole cluster off again"
@@ -71,8 +71,8 @@ def _refuse_part(plan: RunPlan, where: str) -> None:
 def _refuse_other_input(asked: Invocation, hostfile: Path, site: Path) -> None:
     cluster, platform = inputs.site(hostfile, site, asked.platform)
     for file, was, now in (
-        (cluster.source, asked.hostfile_sha256, takeover.hostfile_sha256(cluster)),
-        (platform.path, asked.thresholds_sha256, takeover.sha256(platform.text)),
+        (cluster.source, asked.hostfile_sha256, invocation.hostfile_sha256(cluster)),
+        (platform.path, asked.thresholds_sha256, invocation.sha256(platform.text)),
     ):
         if was != now:
             raise BadInput("is not as it was in the run", where=str(file), remedy=_ANEW)
@@ -82,6 +82,6 @@ def _terms(asked: Invocation) -> Iterator[str]:
     for name in _TERMS:
         value = getattr(asked, name)
         if value is True:
-            yield resume.OPTIONS[name]
+            yield invocation.OPTIONS[name]
         elif value is not None and value is not False:
-            yield f"{resume.OPTIONS[name]}={value}"
+            yield f"{invocation.OPTIONS[name]}={value}"

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from railgauge import __version__
-from railgauge.bundle import again, merged, soak, strict
+from railgauge.bundle import again, merged, soak
 from railgauge.bundle.again import Judged, judged_anew
 from railgauge.bundle.agreement import refuse_other_stamp, refuse_other_survey
 from railgauge.bundle.binding import refuse_other_items
@@ -23,17 +23,16 @@ from railgauge.bundle.completeness import (
     refuse_other_end,
     refuse_unplanned,
 )
-from railgauge.bundle.contents import AGAIN, PARTS, PLATFORM, Contents
-from railgauge.bundle.errors import NotVerified
-from railgauge.bundle.statement import RUN
 from railgauge.config.thresholds import Platform
 from railgauge.core.codec import to_plain
-from railgauge.core.errors import BadInput, NoEvidence
+from railgauge.core.errors import BadInput, NoEvidence, NotVerified
+from railgauge.core.run_files import EARLIER, PARTS, PLATFORM, RUN
 from railgauge.judging import record
+from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import part
 from railgauge.planning.plan import Level
-from railgauge.run.store import EARLIER, MANIFEST
+from railgauge.run.run_folder import RunFolder
 from railgauge.run.takeover import is_read_anew
 from railgauge.verdict import decision
 from railgauge.verdict.closing import question_kinds
@@ -42,7 +41,7 @@ from railgauge.verdict.decision import RunPlan
 from railgauge.verdict.known_good import DecidedRun, refuse_doubtful_partners
 
 
-def checked(contents: Contents, platform: Platform) -> Judged:
+def checked(contents: RunFolder, platform: Platform) -> Judged:
     """Make all checks that need the run alone, and judge it anew. Raises ``NotVerified``."""
     run, cluster = contents.plan(), contents.cluster()
     refuse_other_stamp(run, cluster, contents.found)
@@ -58,7 +57,7 @@ def checked(contents: Contents, platform: Platform) -> Judged:
     return own
 
 
-def _refuse_other_evidence(contents: Contents, platform: Platform) -> None:
+def _refuse_other_evidence(contents: RunFolder, platform: Platform) -> None:
     """Raise unless the evidence is of the commands and places that the run's level has."""
     run, cluster, records = contents.plan(), contents.cluster(), contents.records()
     level, ladder = run.level_of(platform, cluster), soak.of_ladder(records)
@@ -74,7 +73,7 @@ def _refuse_other_evidence(contents: Contents, platform: Platform) -> None:
     _refuse_other_commands(contents, records.values())
 
 
-def _refuse_other_earlier(contents: Contents) -> None:
+def _refuse_other_earlier(contents: RunFolder) -> None:
     """Raise unless it holds the kept files of exactly the runs that it carries on."""
     due = set[str]()
     asked = contents.invocation()
@@ -83,18 +82,12 @@ def _refuse_other_earlier(contents: Contents) -> None:
         one = contents.earlier.get(asked.resumes)
         if one is None:
             _fail(f"{RUN}{EARLIER}/{asked.resumes[:80]}", "is missing: the run carries it on")
-        for name in _left(one):
+        for name in one.manifest() or ():  # a run that was killed has none
             if is_read_anew(name) and name not in one:
                 _fail(f"{RUN}{EARLIER}/{asked.resumes}/{name}", "is missing: the run left it")
         asked = one.invocation()
     if asked and (odd := sorted(contents.earlier.keys() - due)):
         _fail(f"{RUN}{EARLIER}/{odd[0]}", "is of no run that this one carries on")
-
-
-def _left(one: Contents) -> Iterable[str]:
-    """The files that a run left when it ended; none for a run that was killed."""
-    data = strict.loads(one.bytes(MANIFEST), MANIFEST) if MANIFEST in one else {}
-    return data["sha256"] if isinstance(data, dict) and "sha256" in data else ()
 
 
 def _refuse_other_part(run: RunPlan, level: Level) -> None:
@@ -103,7 +96,7 @@ def _refuse_other_part(run: RunPlan, level: Level) -> None:
         _fail(f"{RUN}{PLAN}", f"uses other nodes than {run.part.what} has")
 
 
-def _refuse_other_parts(contents: Contents, platform: Platform) -> None:
+def _refuse_other_parts(contents: RunFolder, platform: Platform) -> None:
     """Raise unless each part verifies by itself, and plan and survey are what the parts give."""
     run, parts, decided = contents.plan(), contents.parts, list[DecidedRun]()
     for one, of in zip(parts, run.parts, strict=True):
@@ -129,21 +122,21 @@ def _refuse_other_parts(contents: Contents, platform: Platform) -> None:
         _fail(RUN, "has another survey than its parts")
 
 
-def _checked_part(one: Contents, run_id: str, platform: Platform) -> DecidedRun:
+def _checked_part(one: RunFolder, run_id: str, platform: Platform) -> DecidedRun:
     """Raise unless a part verifies by itself; the file that is named is that of the part."""
     try:
         return decided_run(one, checked(one, platform))
     except NotVerified as error:
-        below = error.where.removeprefix(RUN).removeprefix(f"{PARTS}{run_id}/")
-        raise NotVerified(error.what, where=f"{RUN}{PARTS}{run_id}/{below}") from None
+        below = error.where.removeprefix(RUN).removeprefix(f"{PARTS}/{run_id}/")
+        raise NotVerified(error.what, where=f"{RUN}{PARTS}/{run_id}/{below}") from None
 
 
-def decided_run(contents: Contents, judged: Judged) -> DecidedRun:
+def decided_run(contents: RunFolder, judged: Judged) -> DecidedRun:
     """A run that was checked, with its verdict."""
     return DecidedRun(contents.plan(), judged.verdict, judged.records)
 
 
-def _refuse_other_commands(contents: Contents, records: Iterable[ItemRecord]) -> None:
+def _refuse_other_commands(contents: RunFolder, records: Iterable[ItemRecord]) -> None:
     """Raise ``NotVerified`` unless all transcripts that items use are of the planned commands."""
     held = Commands(contents.platform(), contents.cluster(), contents.elsewhere())
     own = (question for item in records for question in item.questions)

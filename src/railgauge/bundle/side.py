@@ -7,19 +7,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from railgauge.bundle import archive, check, strict
-from railgauge.bundle.contents import CLUSTER, PLATFORM, VERDICT, Contents
-from railgauge.bundle.errors import BadBundle, NotVerified, refused
-from railgauge.bundle.folder import FolderContents
+from railgauge.bundle import archive, check
+from railgauge.bundle.archive import BundledRun
 from railgauge.bundle.redact import HOSTS
 from railgauge.config.thresholds import Measurement, Platform
 from railgauge.core.codec import to_plain
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster
-from railgauge.judging.record import MEASUREMENTS
+from railgauge.core.run_files import CLUSTER, MANIFEST, MEASUREMENTS, PLATFORM, VERDICT
 from railgauge.planning.soak import is_of_soak
-from railgauge.run.store import MANIFEST
+from railgauge.run import untrusted
+from railgauge.run.run_folder import RunFolder
 from railgauge.run.unchanged import refuse_changed
+from railgauge.run.untrusted import naming
 from railgauge.trend import lines
 from railgauge.trend.compared import RunSide
 from railgauge.trend.read import CALIBRATED_FROM
@@ -39,12 +39,8 @@ def read(path: Path) -> RunSide:
 
     Files of a folder must be as the run left them; a bundle must verify.
     """
-    try:
+    with naming(path):
         return _folder(path) if path.is_dir() else _bundle(path)
-    except NotVerified as error:
-        raise BadInput(f"does not verify: {error}", where=str(path)) from None
-    except BadBundle as error:
-        raise refused(error, path) from None
 
 
 def _folder(path: Path) -> RunSide:
@@ -57,7 +53,7 @@ def _folder(path: Path) -> RunSide:
         if file.stat().st_size > _MOST_BYTES:
             raise BadInput(f"is larger than {_MOST_BYTES // 2**20} MiB", where=str(path / name))
     refuse_changed(folder, _NEEDED)
-    return _side(path, FolderContents(folder))
+    return _side(path, RunFolder(folder))
 
 
 def _bundle(path: Path) -> RunSide:
@@ -66,15 +62,15 @@ def _bundle(path: Path) -> RunSide:
         signed = report.signature.fingerprint
         who = f"signed by {signed}, a key that is not checked here" if signed else "UNSIGNED"
         is_named = HOSTS not in report.statement.about.redacted.on_request
-        return _side(path, Contents(held), names_nodes=is_named, remarks=(f"a bundle, {who}",))
+        return _side(path, BundledRun(held), names_nodes=is_named, remarks=(f"a bundle, {who}",))
 
 
 def _side(
-    path: Path, contents: Contents, *, names_nodes: bool = True, remarks: Sequence[str] = ()
+    path: Path, contents: RunFolder, *, names_nodes: bool = True, remarks: Sequence[str] = ()
 ) -> RunSide:
     run, cluster, platform = contents.plan(), contents.cluster(), contents.platform()
-    verdict = strict.versioned(
-        strict.loads(contents.bytes(VERDICT), VERDICT), counts.SCHEMA_VERSION, VERDICT
+    verdict = untrusted.versioned(
+        untrusted.loads(contents.bytes(VERDICT), VERDICT), counts.SCHEMA_VERSION, VERDICT
     )
     series, left_out = _series(contents, run.evidence)
     return RunSide(
@@ -90,14 +86,14 @@ def _side(
     )
 
 
-def _family(contents: Contents, platform: Platform) -> str:
+def _family(contents: RunFolder, platform: Platform) -> str:
     """The platform from which that of the run was calibrated, or the run's own."""
-    found = strict.loads(contents.bytes(PLATFORM), PLATFORM).get(CALIBRATED_FROM)
+    found = untrusted.loads(contents.bytes(PLATFORM), PLATFORM).get(CALIBRATED_FROM)
     return found if isinstance(found, str) else platform.name
 
 
 def _series(
-    contents: Contents, evidence: str
+    contents: RunFolder, evidence: str
 ) -> tuple[dict[SeriesKey, tuple[float, ...]], list[str]]:
     found: dict[SeriesKey, tuple[float, ...]] = {}
     left_out = Counter[str]()

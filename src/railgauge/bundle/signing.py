@@ -22,9 +22,8 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import CryptoSigner, SSlibKey
 
-from railgauge.bundle.errors import BadBundle, NotVerified
 from railgauge.bundle.signers import Signer, named
-from railgauge.core.errors import BadInput
+from railgauge.core.errors import BadBundle, BadInput, NotVerified
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 UNSIGNED, UNKNOWN, TRUSTED = "unsigned", "unknown signer", "trusted"

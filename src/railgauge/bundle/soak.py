@@ -15,15 +15,15 @@ from datetime import datetime, timedelta
 from typing import NoReturn
 
 from railgauge.bundle.commands import Commands
-from railgauge.bundle.contents import Contents
-from railgauge.bundle.errors import NotVerified
-from railgauge.bundle.statement import RUN
 from railgauge.config.thresholds import Platform
+from railgauge.core.errors import NotVerified
 from railgauge.core.model import Case, Cluster
+from railgauge.core.run_files import RUN
 from railgauge.judging import record
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.soak import FOLDER, SoakRounds, folder_of
 from railgauge.run.case_files import case_file
+from railgauge.run.run_folder import RunFolder
 from railgauge.run.soak import load
 from railgauge.verdict.closing import is_of_run
 from railgauge.verdict.decision import RunPlan
@@ -38,7 +38,7 @@ def of_ladder(records: Mapping[str, ItemRecord]) -> dict[str, ItemRecord]:
 
 
 def refuse_other_rounds(
-    run: RunPlan, contents: Contents, platform: Platform, cluster: Cluster
+    run: RunPlan, contents: RunFolder, platform: Platform, cluster: Cluster
 ) -> None:
     """Raise ``NotVerified`` for evidence of a soak that its rounds do not have."""
     count = contents.rounds()
@@ -50,7 +50,7 @@ def refuse_other_rounds(
     held = Commands(contents.platform(), cluster, contents.elsewhere())
     clock = _Clock()
     for number in range(1, count + 1):
-        folder = f"{folder_of(number)}/"
+        folder = folder_of(number)
         cases = [one.case for one in rounds.cases(number)]
         for case in cases:
             if result := contents.kept(case, folder):
@@ -75,13 +75,13 @@ class _Clock:
         latest = max((self._latest.get(node, first) for node in case.nodes), default=first)
         if first < latest - _CLOCK_STEP:
             what = f"was begun at {first}, before the measurement that precedes it in its round"
-            _fail(f"{RUN}{folder}{case_file(case)}", what)
+            _fail(f"{RUN}{case_file(case, folder)}", what)
         self._latest |= dict.fromkeys(case.nodes, max(first, latest))
 
 
-def _refuse_others(contents: Contents, cases: Iterable[Case], folder: str) -> None:
+def _refuse_others(contents: RunFolder, cases: Iterable[Case], folder: str) -> None:
     """Raise for a transcript of a case that was not drawn for this round."""
-    drawn = {f"{folder}{case_file(case)}" for case in cases}
+    drawn = {case_file(case, folder) for case in cases}
     if unused := sorted(contents.transcripts(folder) - drawn):
         _fail(f"{RUN}{unused[0]}", "belongs to no measurement of its round")
 

@@ -12,19 +12,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from railgauge.bundle import strict
-from railgauge.bundle.errors import BadBundle
 from railgauge.config.deviations import FILE as DEVIATIONS
 from railgauge.core.codec import to_plain
+from railgauge.core.errors import BadBundle
 from railgauge.core.model import Outcome
+from railgauge.core.run_files import HOSTFILE, PLATFORM
 from railgauge.core.terms import Verdict
 from railgauge.judging.record import ItemRecord
+from railgauge.run import untrusted
 
 NAME = "statement.dsse.json"
 SIGNER = "signer.pub"
 RUN = "run/"
-# The configuration files of a run, beside its deviations; a hostfile keeps its suffix.
-_LIMITS, _HOSTFILE = "thresholds.json", "hostfile."
 
 TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
@@ -82,7 +81,7 @@ def predicate(
     configuration = [
         name
         for name in sorted(sha256)
-        if name in (f"{RUN}{_LIMITS}", f"{RUN}{DEVIATIONS}") or name.startswith(f"{RUN}{_HOSTFILE}")
+        if name in (f"{RUN}{PLATFORM}", f"{RUN}{DEVIATIONS}") or name.startswith(f"{RUN}{HOSTFILE}")
     ]
     made: dict[str, Any] = {
         "result": _RESULTS[of.verdict],
@@ -123,20 +122,20 @@ class Statement:
 
 def read(payload: bytes) -> Statement:
     """Read a statement. Raises ``BadBundle`` unless it is one that this version knows."""
-    data = strict.loads(payload, NAME)
+    data = untrusted.loads(payload, NAME)
     if not isinstance(data, dict) or data.get("_type") != TYPE:
         raise BadBundle(f"is not an in-toto statement ({TYPE})", where=NAME)
     if data.get("predicateType") != PREDICATE:
         raise BadBundle(f"has no test results ({PREDICATE})", where=NAME)
     content = data.get("predicate")
     about = content.get("railgauge") if isinstance(content, dict) else None
-    known = strict.versioned(about, SCHEMA_VERSION, NAME)
+    known = untrusted.versioned(about, SCHEMA_VERSION, NAME)
     assert isinstance(content, dict)
-    subjects = [strict.value(_Subject, one, NAME) for one in _listed(data.get("subject"))]
+    subjects = [untrusted.value(_Subject, one, NAME) for one in _listed(data.get("subject"))]
     sha256 = {one.name: one.digest.get("sha256", "") for one in subjects}
     if len(sha256) < len(subjects):
         raise BadBundle("names a file twice", where=NAME)
-    of = strict.value(RunInfo, known, NAME)
+    of = untrusted.value(RunInfo, known, NAME)
     words = (of.run_id, of.evidence, of.software)
     if not all(map(_WORD.fullmatch, words)) or of.verdict not in _VERDICTS:
         raise BadBundle("has an invalid run id, evidence, verdict or software", where=NAME)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from railgauge.bundle.archive import Archive
-from railgauge.bundle.contents import AGAIN, CLUSTER, FACTS, PLATFORM, TRANSCRIPTS, Contents
-from railgauge.bundle.statement import RUN
+from railgauge.bundle.archive import Archive, BundledRun
 from railgauge.config import deviations
+from railgauge.core.run_files import CLUSTER, EARLIER, FACTS, HOSTFILE, PLATFORM, RUN, TRANSCRIPTS
 from railgauge.facts import boot
 from railgauge.judging import confirmation, record
+from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.planning.soak import FOLDER as SOAK
-from railgauge.run.store import EARLIER
 from railgauge.verdict.decision import FILE as PLAN
 
 _NEEDED = frozenset(
@@ -23,7 +22,7 @@ _NEEDED = frozenset(
 )
 _OF_EARLIER = frozenset({CLUSTER, FACTS, boot.FILE, boot.MARKS, record.FILE})
 _EARLIER = re.compile(rf"^{EARLIER}/[^/]+/")
-_ROUND = re.compile(rf"^{SOAK}/\d{{4,}}/(?=transcripts/)")
+_ROUND = re.compile(rf"^{SOAK}/\d{{4,}}/(?={TRANSCRIPTS}/)")
 
 
 def unpack(archive: Archive, folder: Path) -> None:
@@ -32,7 +31,7 @@ def unpack(archive: Archive, folder: Path) -> None:
     Raises ``BadBundle`` before a file is written. The archive was opened with checked names, so no
     file can be written outside ``folder``.
     """
-    contents = Contents(archive)
+    contents = BundledRun(archive)
     contents.plan(), contents.cluster(), contents.platform()  # each raises for bad content
     for name in archive.members:
         inner = name.removeprefix(RUN)
@@ -44,8 +43,8 @@ def unpack(archive: Archive, folder: Path) -> None:
 
 def _is_needed(name: str) -> bool:
     if (inner := _EARLIER.sub("", name)) != name:
-        return inner in _OF_EARLIER or (_is_needed(inner) and inner.startswith(TRANSCRIPTS))
-    parts = _ROUND.sub("", name.removeprefix(AGAIN)).split("/")
+        return inner in _OF_EARLIER or (_is_needed(inner) and inner.startswith(f"{TRANSCRIPTS}/"))
+    parts = _ROUND.sub("", name.removeprefix(f"{AGAIN}/")).split("/")
     if len(parts) == 1:
-        return name in _NEEDED or name.startswith("hostfile.")  # only at the top level
-    return f"{parts[0]}/" == TRANSCRIPTS and len(parts) == 2 and name.endswith(".json")  # noqa: PLR2004
+        return name in _NEEDED or name.startswith(HOSTFILE)  # only at the top level
+    return parts[0] == TRANSCRIPTS and len(parts) == 2 and name.endswith(".json")  # noqa: PLR2004

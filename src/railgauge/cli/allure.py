@@ -14,6 +14,7 @@ from typing import Any
 
 from railgauge.cli import run_argument, text
 from railgauge.core.errors import BadInput
+from railgauge.core.run_files import VERDICT
 from railgauge.report.allure import surroundings
 from railgauge.report.allure.packed import packed
 from railgauge.report.allure.site import loaded_from_outside, without_analytics
@@ -91,7 +92,7 @@ def _config(folder: Path, output: Path, single: bool) -> dict[str, Any]:
     path = folder / "allurerc.json"
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
-        verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
+        verdict = json.loads((folder / VERDICT).read_text(encoding="utf-8"))
         cluster = Path(verdict["cluster"]).name
         title = str(kept["plugins"]["awesome"]["options"]["reportName"])
         config = surroundings.config(str(kept["name"]), title, kept["categories"])

@@ -15,6 +15,7 @@ from xml.etree import ElementTree as Xml
 from railgauge.cli import text
 from railgauge.core.codec import from_plain
 from railgauge.core.errors import BadInput
+from railgauge.core.run_files import VERDICT
 from railgauge.facts.parts import PartKind
 from railgauge.judging import inventory, record
 from railgauge.judging.record import ItemRecord
@@ -30,7 +31,6 @@ from railgauge.report.openmetrics import (
 from railgauge.run.newer import refuse_newer
 from railgauge.verdict import counts, decision
 
-VERDICT = "verdict.json"
 _FINISHED = "name the folder of a finished run"
 # The attributes of the run are at the start of its ``junit.xml``.
 _HEAD_CHARACTERS = 2**16

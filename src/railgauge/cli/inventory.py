@@ -12,11 +12,12 @@ from typing import Any
 from railgauge.cli import run_argument, text
 from railgauge.core.errors import BadInput
 from railgauge.core.naming import listed
+from railgauge.core.run_files import FACTS
 from railgauge.judging.exchanged import PartChange, changes
 from railgauge.judging.inventory import VALUES, Inventory, inventory
 from railgauge.judging.stamp import Evidence
-from railgauge.run.survey import FILE as FACTS
 from railgauge.run.unchanged import refuse_changed
+from railgauge.run.untrusted import naming
 
 HELP = "print the parts of a run's nodes with their serial numbers, or what was exchanged since"
 EXAMPLE = (
@@ -74,15 +75,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _read(path: Path) -> _Source:
-    from railgauge.bundle.folder import FolderContents  # noqa: PLC0415 - 0.3 s to import
+    from railgauge.bundle.archive import BundledRun  # noqa: PLC0415 - 0.3 s to import
     from railgauge.bundle.recorded import opened  # noqa: PLC0415
 
-    with opened(run_argument.of_pruned(path)) as held:
+    place = run_argument.of_pruned(path)
+    with naming(place), opened(place) as held:
         header = held.surveyed()
         if header is None:
             remedy = "name the folder of a run that surveyed its nodes, or a bundle of it"
             raise BadInput(f"has no {FACTS}", where=str(path), remedy=remedy)
-        if isinstance(held, FolderContents):
+        if not isinstance(held, BundledRun):
             _warn_of_change(held.folder)
         return _Source(header.cluster, held.plan().run_id, header.evidence, inventory(held.found))
 

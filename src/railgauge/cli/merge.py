@@ -15,6 +15,7 @@ from typing import Any
 from railgauge.cli import pytest_session, text
 from railgauge.core.errors import BadInput
 from railgauge.core.naming import NAME as VALID
+from railgauge.core.run_files import VERDICT
 from railgauge.core.terms import EXIT_CODES_IN_WORDS
 from railgauge.run.progress import screen
 
@@ -107,5 +108,5 @@ def _environment() -> Mapping[str, str]:
 
 def verdict(folder: Path) -> dict[str, Any]:
     """Return what ``verdict.json`` of a run holds."""
-    found: dict[str, Any] = json.loads(text.read(str(folder / "verdict.json")))
+    found: dict[str, Any] = json.loads(text.read(str(folder / VERDICT)))
     return found

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from railgauge.cli import finished_run, run_argument, text
 from railgauge.core.errors import BadInput
+from railgauge.core.run_files import VERDICT
 from railgauge.report import openmetrics
 from railgauge.run.store import write_whole
 
@@ -34,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         families = openmetrics.families(finished)
     except BadInput as error:
-        raise BadInput(error.what, where=str(folder / finished_run.VERDICT)) from None
+        raise BadInput(error.what, where=str(folder / VERDICT)) from None
     if options.output:
         _write(options.output, openmetrics.text(families))
     if options.json:

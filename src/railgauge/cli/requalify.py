@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from railgauge.cli import merge, pytest_session, text
 from railgauge.core.naming import folded
+from railgauge.core.run_files import VERDICT
 from railgauge.core.terms import EXIT_CODES_IN_WORDS, Verdict
 from railgauge.run.progress import screen
 
@@ -90,7 +91,7 @@ def _measured(
             code = pytest_session.ended(words, site, quiet=options.json)
         run_id = id_file.read_text(encoding="utf-8").strip() if id_file.exists() else ""
     folder = site / "reports" / run_id
-    if run_id and code in _REACHED and (folder / "verdict.json").exists():
+    if run_id and code in _REACHED and (folder / VERDICT).exists():
         return folder, code
     kept = f": carry it on with pytest --resume {run_id}, then railgauge merge" if run_id else ""
     line = f"{folded(asked.nodes)}: no verdict, exit code {code}{kept}"

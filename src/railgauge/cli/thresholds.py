@@ -19,6 +19,7 @@ from railgauge.config.thresholds.reach import SHARE_MIN
 from railgauge.core import arguments, naming
 from railgauge.core.errors import BadInput, ThresholdError, Uncovered
 from railgauge.core.progress import PROGRESS_OF_PROCESS
+from railgauge.core.run_files import MEASUREMENTS, PLATFORM
 from railgauge.planning import plan
 from railgauge.run.newer import refuse_newer
 from railgauge.run.store import Store, write_whole
@@ -29,7 +30,7 @@ from railgauge.trend.derive import (
     Value,
     derive,
 )
-from railgauge.trend.read import CALIBRATED_FROM, LIMITS, LINES, night_of
+from railgauge.trend.read import CALIBRATED_FROM, night_of
 from railgauge.trend.values import Fleet
 
 HELP = "propose a platform file from calibration runs"
@@ -71,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
         replacing.refuse_existing(options.output, options)
     schema = options.root / "thresholds" / "schema.json"
     fleet, document = _same_limits(options.runs)
-    platform = _checked(document, schema, str(options.runs[0] / LIMITS))
+    platform = _checked(document, schema, str(options.runs[0] / PLATFORM))
     runs = PROGRESS_OF_PROCESS.counted("run", options.runs)
     values = [value for folder in runs for value in _values(folder)]
     strictness = _strictness(options, platform)
@@ -114,7 +115,7 @@ def _same_limits(folders: Sequence[Path]) -> tuple[Fleet, dict[str, Any]]:
         if night.is_replay:
             what = "is a replay, which would count a measurement again: name the run that measured"
             raise BadInput(what, where=str(folder))
-    documents = [_document(folder / LIMITS) for folder in folders]
+    documents = [_document(folder / PLATFORM) for folder in folders]
     for folder, night, document in zip(folders, nights, documents, strict=True):
         if (night.fleet.platform, night.fleet.evidence) != _kind(nights[0].fleet):
             raise BadInput(
@@ -170,7 +171,7 @@ def _values(folder: Path) -> Iterator[Value]:
     """Yield every sample of a run that was compared with a limit; other lines are skipped."""
     refuse_newer(folder)
     run_id = night_of(folder).run_id
-    lines, _ = Store(folder).lines(LINES)
+    lines, _ = Store(folder).lines(MEASUREMENTS)
     for line in lines:
         if isinstance(line, dict) and _is_measurement(line):
             for value in line["values"]:

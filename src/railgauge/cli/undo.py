@@ -21,10 +21,11 @@ from railgauge.cli import run_argument, text
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.core.programs import placed
-from railgauge.run import inputs, prepare, resume, takeover
+from railgauge.core.run_files import MANIFEST
+from railgauge.run import inputs, invocation, prepare
 from railgauge.run.newer import refuse_newer
 from railgauge.run.prepare import JOURNAL, Preparer, SettingChange
-from railgauge.run.store import MANIFEST, Store
+from railgauge.run.store import Store
 from railgauge.run.unchanged import refuse_changed
 from railgauge.transport.registry import connect, opened
 from railgauge.transport.sessions import Sessions
@@ -79,8 +80,8 @@ def _changes(folder: Path) -> list[SettingChange]:
 
 
 def _refuse_other_hostfile(folder: Path, cluster: Cluster) -> None:
-    recorded = _read(folder, resume.FILE).get("hostfile_sha256")
-    if recorded != takeover.hostfile_sha256(cluster):
+    recorded = _read(folder, invocation.FILE).get("hostfile_sha256")
+    if recorded != invocation.hostfile_sha256(cluster):
         what = "is not the hostfile of that run, or was changed since"
         raise BadInput(what, where=cluster.source, remedy=f"compare it with the one in {folder}")
     if cluster.transport == "lab":

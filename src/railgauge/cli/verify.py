@@ -21,7 +21,7 @@ from railgauge import __version__
 from railgauge.cli import text
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
-from railgauge.core.errors import BadInput, Uncovered
+from railgauge.core.errors import BadInput, NotVerified, Uncovered
 from railgauge.core.terms import Verdict
 from railgauge.planning import plan
 from railgauge.planning.marks import marked_tests
@@ -74,7 +74,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from railgauge.bundle import archive, check, signers  # noqa: PLC0415 - 0.3 s to import
-    from railgauge.bundle.errors import NotVerified  # noqa: PLC0415
 
     trusted = None
     if options.key:

@@ -19,7 +19,7 @@ from railgauge.config.refusal import refuse
 from railgauge.config.schema import complaints
 from railgauge.config.strict_yaml import BadYaml
 from railgauge.config.transports import NAMES as TRANSPORTS
-from railgauge.core import versions
+from railgauge.core import run_files
 from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import BadInput, Gathered
 from railgauge.core.masking import MASK_OF_PROCESS
@@ -388,4 +388,4 @@ def cluster_to_json(cluster: Cluster) -> dict[str, Any]:
 
 def cluster_from_json(data: Mapping[str, Any]) -> Cluster:
     """Restore a cluster from the data of ``cluster_to_json``. Raises ``BadInput``."""
-    return from_plain(Cluster, versions.unstamped("cluster.json", data))
+    return from_plain(Cluster, run_files.unstamped(run_files.CLUSTER, data))

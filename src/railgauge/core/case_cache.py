@@ -7,7 +7,6 @@ item may compare two measurements.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -35,14 +34,3 @@ class CaseCache(Generic[_Made]):
             if len(self._places) > _MOST_PLACES:
                 del self._places[next(iter(self._places))]
         return value
-
-
-def made_once(make: Callable[[Case], _Made]) -> Callable[[Case], _Made]:
-    """Return ``make`` with its values kept for the items that follow."""
-    kept = CaseCache[_Made]()
-
-    def made(case: Case) -> _Made:
-        found = kept.get(case)
-        return kept.keep(case, make(case)) if found is None else found
-
-    return made

@@ -114,6 +114,21 @@ class Uncovered(BadInput):
     kind = "uncovered"
 
 
+class BadBundle(BadInput):
+    """A file is not a bundle, is unsafe to open, or is not what a run writes."""
+
+    kind = "bundle"
+
+
+class NotVerified(RailgaugeError):
+    """The files of a run do not agree with its statement, its limits, its evidence or its verdict.
+
+    ``where`` is the file at fault.
+    """
+
+    kind = "not-verified"
+
+
 class Exhausted(RailgaugeError):
     """This machine has run out of memory, threads or descriptors.
 

@@ -354,6 +354,9 @@ class Outcome(Term):
     FAILED = "failed"
 
 
+GOOD = (Outcome.PASSED, Outcome.MARGINAL)
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """One metric at one size (or one fact) compared with its limit, as text and as numbers.

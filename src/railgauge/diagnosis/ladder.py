@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
-from railgauge.core.model import Judgement, Outcome
+from railgauge.core.model import GOOD, Judgement, Outcome
 from railgauge.core.terms import Rung
 from railgauge.core.units import format_value
-from railgauge.diagnosis.model import GOOD, CauseClaim, JudgedItem, RunResults, missed
+from railgauge.diagnosis.model import CauseClaim, JudgedItem, RunResults, missed
 from railgauge.diagnosis.reach import nodes_of
 from railgauge.judging.dispersion import two_groups
 from railgauge.judging.record import ItemRecord

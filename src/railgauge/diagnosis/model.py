@@ -24,7 +24,6 @@ _DIGITS = 4
 AGAIN = "repeat the measurements of {} (pytest --confirm does), also at another time"
 TOOL = "tool-failing"
 SUITE_ERROR, UNDIAGNOSED, STRAGGLER = "suite-error", "undiagnosed", "straggler"
-GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 WENT_WRONG = frozenset({Outcome.FAILED, Outcome.ERROR})
 
 JudgedItem = tuple[ItemRecord, Judgement]

@@ -18,8 +18,6 @@ SCHEMA_VERSION = 2
 
 # The kind of an error of the suite itself.
 OWN_ERROR = "bug"
-# One line a judgement, written when the judgement is made.
-MEASUREMENTS = "measurements.jsonl"
 
 _ORDER = list(Outcome)
 

@@ -33,8 +33,7 @@ def assessor(config: pytest.Config) -> Assessor:
     """Return the assessor that answers all items of this process from the run's evidence."""
     settings, run = config.stash[SETTINGS], config.stash[SERVICES]
     if _ASSESSOR not in config.stash:
-        known = (settings.platform, run.found, run.result, settings.declared.fabric)
-        config.stash[_ASSESSOR] = ItemAssessor(run.answers, *known)
+        config.stash[_ASSESSOR] = ItemAssessor(run.answers, *run.evidence(settings))
     return config.stash[_ASSESSOR]
 
 

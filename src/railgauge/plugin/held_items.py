@@ -21,7 +21,7 @@ import pytest
 
 from railgauge.core.errors import NoEvidence
 from railgauge.core.exhaustion import raise_if_exhausted
-from railgauge.core.model import Outcome
+from railgauge.core.model import GOOD, Outcome
 from railgauge.judging.record import ItemRecord, from_json, worst
 from railgauge.planning.collected import each_row
 from railgauge.plugin import gating, recording
@@ -30,7 +30,6 @@ from railgauge.plugin.opening import SERVICES
 from railgauge.plugin.recording import DRAFT, Draft
 
 CONTROLLER = "railgauge-controller"
-_GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 
 
 @dataclass(slots=True)
@@ -44,13 +43,13 @@ class _Rows:
 
     def add(self, record: ItemRecord) -> None:
         self.outcomes.append(record.outcome)
-        if not self.first_bad and record.outcome not in _GOOD:
+        if not self.first_bad and record.outcome not in GOOD:
             self.first_bad = f"{record.id.partition('::')[2]}: {record.reason}"
 
     @property
     def reason(self) -> str:
         """How many did not pass, and the first of them; empty if all passed."""
-        bad = sum(outcome not in _GOOD for outcome in self.outcomes)
+        bad = sum(outcome not in GOOD for outcome in self.outcomes)
         return f"{bad} of {len(self.outcomes)} did not pass, first {self.first_bad}" if bad else ""
 
 

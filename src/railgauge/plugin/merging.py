@@ -13,14 +13,13 @@ import pytest
 
 from railgauge.acceptance.ending import Ending
 from railgauge.acceptance.run import MergedRun
-from railgauge.bundle.errors import BadBundle
-from railgauge.bundle.folder import FolderContents
-from railgauge.core.errors import BadInput
 from railgauge.plugin import not_run
 from railgauge.plugin.opening import COMPLAINTS, ENDING, SERVICES, SETTINGS
 from railgauge.plugin.session import Controller
 from railgauge.run import holding, services
+from railgauge.run.run_folder import RunFolder
 from railgauge.run.settings import RunSettings
+from railgauge.run.untrusted import naming
 from railgauge.verdict.decision import not_applicable
 
 
@@ -31,10 +30,8 @@ def wanted(config: pytest.Config) -> bool:
 def open_run(config: pytest.Config) -> None:
     """Store settings and services of the merged run in the stash. Raises ``BadInput``."""
     folder = Path(config.invocation_params.dir, config.getoption("--merged"))
-    try:
-        settings = _settings(FolderContents(folder))
-    except BadBundle as error:
-        raise BadInput(error.what, where=f"{folder}: {error.where}") from None
+    with naming(folder):
+        settings = _settings(RunFolder(folder))
     (folder / "leases").mkdir(exist_ok=True)
     holding.write_tag(folder)
     config.stash[SERVICES] = services.built(settings, folder, None, None)
@@ -43,7 +40,7 @@ def open_run(config: pytest.Config) -> None:
     config.stash[COMPLAINTS] = []
 
 
-def _settings(contents: FolderContents) -> RunSettings:
+def _settings(contents: RunFolder) -> RunSettings:
     run, cluster, platform = contents.plan(), contents.cluster(), contents.platform()
     level = run.level_of(platform, cluster)
     return RunSettings(

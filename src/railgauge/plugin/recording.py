@@ -17,8 +17,6 @@ from typing import Any, Literal, cast
 
 import pytest
 
-from railgauge.bundle.folder import FolderContents
-from railgauge.bundle.parts import earlier_results
 from railgauge.core.errors import LimitMissed, NoEvidence, RailgaugeError
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.question import Question
@@ -34,6 +32,7 @@ from railgauge.plugin.items import ABOUT
 from railgauge.plugin.opening import SERVICES, SETTINGS
 from railgauge.run import judgement_lines, ladder
 from railgauge.run.decided import MeasuringError
+from railgauge.run.run_folder import RunFolder
 from railgauge.run.store import Store
 from railgauge.verdict.earlier import EarlierResults
 
@@ -133,8 +132,8 @@ def finished(item: pytest.Item) -> ItemRecord:
 def earlier(config: pytest.Config) -> EarlierResults:
     """The results of the runs that this one resumes: kept before the first item, read once."""
     if EARLIER not in config.stash:
-        kept = FolderContents(config.stash[SERVICES].store.folder)
-        runs = earlier_results(kept, config.stash[SETTINGS].platform)
+        kept = RunFolder(config.stash[SERVICES].store.folder)
+        runs = kept.earlier_results(config.stash[SETTINGS].platform)
         config.stash[EARLIER] = EarlierResults(runs)
     return config.stash[EARLIER]
 

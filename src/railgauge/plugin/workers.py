@@ -16,7 +16,8 @@ from _pytest.runner import runtestprotocol  # nothing public returns the reports
 from xdist.dsession import get_default_max_worker_restart  # its option may be left out
 
 from railgauge.core.errors import BadInput, NoEvidence
-from railgauge.judging.record import MEASUREMENTS, with_error
+from railgauge.core.run_files import MEASUREMENTS
+from railgauge.judging.record import with_error
 from railgauge.planning.collected import About, each_row
 from railgauge.plugin import asked_items
 from railgauge.plugin.recording import ROWS

@@ -9,9 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from railgauge.core.model import GOOD
 from railgauge.core.terms import BESIDE_ROLES, Role
 from railgauge.judging.record import ItemRecord
-from railgauge.report.page import GOOD
 
 # The limit for all excerpts of a page; the rest is only in the transcripts.
 _MOST_BYTES = 1_500_000

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from xml.etree import ElementTree as Xml
 
-from railgauge.core.model import Outcome
+from railgauge.core.model import GOOD, Outcome
 from railgauge.judging.record import ItemRecord
 from railgauge.report.lines import ReportLines
 from railgauge.verdict.deviations import DeviationEffect
@@ -21,7 +21,6 @@ FILE = "junit.xml"
 _CASES = "cases"  # an element that stands for the text of all cases
 
 # An outcome that is neither here nor in ``_KINDS`` is an error, so it cannot look like a pass.
-_GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 _KINDS = {
     Outcome.FAILED: "failure",
     Outcome.BLOCKED: "skipped",
@@ -116,7 +115,7 @@ def _accepted(effect: DeviationEffect | None) -> Iterator[tuple[str, str]]:
 
 def _kind(outcome: Outcome) -> str:
     """Return the element that holds why an item did not pass; empty if it passed."""
-    return "" if outcome in _GOOD else _KINDS.get(outcome, "error")
+    return "" if outcome in GOOD else _KINDS.get(outcome, "error")
 
 
 def _case(record: ItemRecord, about: Iterable[tuple[str, str]]) -> Xml.Element:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from railgauge.core.model import Judgement, Outcome
+from railgauge.core.model import GOOD, Judgement, Outcome
 from railgauge.core.naming import place
 from railgauge.core.units import format_size
 from railgauge.judging.record import ItemRecord, worst
@@ -23,7 +23,6 @@ from railgauge.report.plots.plot import worst_judged
 from railgauge.verdict.deviations import DeviationEffect
 
 T = TypeVar("T")
-GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 # A line names so many of its items that did not pass, and counts the others.
 _MOST_NAMED = 20
 

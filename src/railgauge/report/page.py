@@ -18,9 +18,6 @@ from railgauge.run.store import Store
 from railgauge.verdict.counts import RunVerdict, failure_groups, left_out, worst_measurements
 from railgauge.verdict.deviations import DeviationEffect
 
-GOOD = (Outcome.PASSED, Outcome.MARGINAL)
-
-
 _SYMBOLS = {
     Verdict.ACCEPTED: "\u2713",
     Verdict.WITH_DEVIATIONS: "!",

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from railgauge.core.model import Judgement, Outcome
+from railgauge.core.model import GOOD, Judgement, Outcome
 from railgauge.core.units import format_value
 from railgauge.core.wording import shown
 from railgauge.judging.record import ItemRecord
 from railgauge.report.certificate import summary
 from railgauge.report.lines import ReportLines
-from railgauge.report.page import GOOD
 from railgauge.report.plots.plot import worst_judged
 
 # Groups of what did not pass are open, lowest rung first, until they show this many rows.

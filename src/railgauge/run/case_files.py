@@ -6,11 +6,16 @@ import hashlib
 import re
 
 from railgauge.core.model import Case
+from railgauge.core.run_files import TRANSCRIPTS
 
 
-def case_file(case: Case) -> str:
-    """The path of a case's transcripts as JSON, relative to the run's folder."""
-    return f"transcripts/{_stem(case)}.json"
+def case_file(case: Case, folder: str = "") -> str:
+    """The path of a case's transcripts as JSON, relative to the run's folder.
+
+    ``folder`` is that of confirmations, or of a round of a soak, or empty.
+    """
+    name = f"{TRANSCRIPTS}/{_stem(case)}.json"
+    return f"{folder}/{name}" if folder else name
 
 
 # Far below the 255 bytes of a file name, also with the parts of the temporary name.
@@ -39,12 +44,12 @@ def renamed(stem: str, key: str) -> str:
 
 def text_file(case: Case) -> str:
     """The path of a case's transcripts as readable text, relative to the run's folder."""
-    return f"transcripts/{_stem(case)}.txt"
+    return f"{TRANSCRIPTS}/{_stem(case)}.txt"
 
 
 def samples_file(case: Case) -> str:
     """The path of the samples of a case's GPUs as CSV, relative to the run's folder."""
-    return f"transcripts/{_stem(case)}.csv"
+    return f"{TRANSCRIPTS}/{_stem(case)}.csv"
 
 
 def _slug(key: str) -> str:

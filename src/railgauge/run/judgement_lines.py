@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from railgauge.core.model import Judgement
-from railgauge.judging.record import MEASUREMENTS, ItemRecord, measurement
+from railgauge.core.run_files import MEASUREMENTS
+from railgauge.judging.record import ItemRecord, measurement
 from railgauge.run.store import Store
 
 

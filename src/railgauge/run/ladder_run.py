@@ -48,7 +48,7 @@ class LadderRun:
             keep_leases()
 
         settings, run = self._settings, self._run
-        evidence = (settings.platform, run.found, run.result, settings.declared.fabric)
+        evidence = run.evidence(settings)
         judging = Judging(
             settings.platform,
             Assessor(*evidence),

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from railgauge.core.run_files import FACTS, HOSTFILE, PLATFORM, TRANSCRIPTS
 from railgauge.core.secret_forms import MASK
 
 _MASKED = MASK.encode()
 _PIECE_BYTES = 2**20
 # What the reports are made of; each has its own count.
 _PLACES = (
-    ("the hostfile", "hostfile.*"),
-    ("the platform file", "thresholds.json"),
+    ("the hostfile", f"{HOSTFILE}*"),
+    ("the platform file", PLATFORM),
     ("deviations", "deviations.json"),
     ("the plan", "run.json"),
-    ("the facts of nodes", "environment.json"),
-    ("transcripts", "transcripts/*.json"),
+    ("the facts of nodes", FACTS),
+    ("transcripts", f"{TRANSCRIPTS}/*.json"),
     ("records", "records.jsonl"),
 )
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from railgauge.core import versions
+from railgauge.core import run_files
 
 # Longer than the first line of any file of a run.
 _LINE_MAX_BYTES = 2**20
@@ -17,10 +17,10 @@ def refuse_newer(folder: Path) -> None:
 
     A file that is missing or incomplete has no version; its reader reports that.
     """
-    for name in versions.VERSIONS:
+    for name in run_files.VERSIONS:
         path = folder / name
         if path.is_file():
-            versions.refuse_newer(name, _first(path), str(path))
+            run_files.refuse_newer(name, _first(path), str(path))
 
 
 def _first(path: Path) -> Any:

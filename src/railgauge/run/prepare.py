@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from railgauge.config.thresholds.model import Preparation
-from railgauge.core import versions
+from railgauge.core import run_files
 from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import BadInput, NoEvidence, ToolFailed
 from railgauge.core.model import Command, Transcript
@@ -163,7 +163,7 @@ def _filled(argv: Sequence[str], before: str, rootfs: str) -> tuple[str, ...]:
 
 def from_journal(data: Mapping[str, Any]) -> list[SettingChange]:
     """The changes in the journal of a run. Raises ``BadInput`` for that of an earlier version."""
-    if data.get(versions.FIELD, 1) != versions.VERSIONS[JOURNAL]:
+    if data.get(run_files.FIELD, 1) != run_files.VERSIONS[JOURNAL]:
         what = "is of an earlier version of railgauge, which kept commands and no values"
         raise BadInput(what, where=JOURNAL, remedy="use the version of railgauge that made it")
     return [from_plain(SettingChange, change) for change in data["changes"]]

@@ -8,20 +8,19 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from railgauge.config import hostfile
-from railgauge.core.case_cache import CaseCache, made_once
+from railgauge.config.thresholds import Platform
+from railgauge.core.case_cache import CaseCache
 from railgauge.core.errors import NoEvidence
 from railgauge.core.masking import MASK_OF_PROCESS
-from railgauge.core.model import Case, Cluster, Command, Node
+from railgauge.core.model import Case, Cluster, Command, Fabric, Node
 from railgauge.core.question import CaseResult
+from railgauge.core.run_files import CLUSTER
 from railgauge.facts import NodeAnswer, NodeFacts, steal
-from railgauge.facts.boot import KernelMark, Reboot
 from railgauge.judging import traffic
 from railgauge.judging.answers import KeptAnswers
-from railgauge.judging.confirmation import FOLDER as AGAIN
-from railgauge.judging.confirmation import Remeasurement
 from railgauge.planning import plan, telemetry
 from railgauge.planning.vendor import platform_stack
 from railgauge.run import control_host
@@ -32,20 +31,21 @@ from railgauge.run.holding import read_tag
 from railgauge.run.hung import HungTools
 from railgauge.run.progress.state import RunningCases
 from railgauge.run.reboots import Watch
-from railgauge.run.resume import CLUSTER, Earlier
+from railgauge.run.resume import Earlier
+from railgauge.run.run_folder import RunFolder
 from railgauge.run.runner import Runner, ports_of
 from railgauge.run.sampling import GpuSampling
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store
 from railgauge.run.survey import Surveyed, surveyed_again
-from railgauge.run.takeover import RecordedFiles, taking_over
+from railgauge.run.takeover import taking_over
 from railgauge.transport import Session
 from railgauge.transport.registry import connect
 from railgauge.transport.sessions import Sessions
 from railgauge.transport.tag import Tag
-from railgauge.verdict.decision import RunPlan
 
 Measure = Callable[[Case], CaseResult]
+AssessorInput = tuple[Platform, Mapping[str, NodeAnswer], Measure, Fabric | None]
 _Made = TypeVar("_Made")
 
 
@@ -64,28 +64,6 @@ class Once(Generic[_Made]):
         return self.made
 
 
-class ReplayedRun(Protocol):
-    """The recorded run that a replay judges again."""
-
-    @property
-    def found(self) -> Mapping[str, NodeAnswer]: ...
-
-    def plan(self) -> RunPlan: ...
-
-    def reboots(self) -> tuple[Reboot, ...]: ...
-
-    def marks(self) -> tuple[KernelMark, ...]: ...
-
-    def asked(self) -> tuple[Remeasurement, ...]: ...
-
-    def rounds(self) -> int: ...
-
-    def result(self, case: Case, folder: str = "") -> CaseResult: ...
-
-    @property
-    def earlier(self) -> Mapping[str, RecordedFiles]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class RunServices:
     """Everything that accesses the run's folder or the nodes.
@@ -95,7 +73,9 @@ class RunServices:
     ``decisions`` are the engine's decisions about cases; only the controller has an engine.
     ``running`` are the measurements that go on in this process.
     ``earlier`` is the run that this one resumes, ``recorded`` the one that it replays. ``kept``
-    gives the stored result of a case; ``None`` if it was not measured.
+    gives the stored result of a case; ``None`` if it was not measured. ``measure`` measures a case,
+    unless it was measured in this run; only the engine calls it. ``measure_in`` returns the
+    function that measures a case of a confirmation or a soak, and stores it in a folder of the run.
     """
 
     store: Store
@@ -106,17 +86,16 @@ class RunServices:
     sessions: Once[Sessions]
     running: RunningCases
     earlier: Earlier | None
-    recorded: ReplayedRun | None
+    recorded: RunFolder | None
     kept: Callable[[Case], CaseResult | None]
-    _measure: Measure
-    _measure_again: Measure
-    _measure_in: Callable[[str], Measure]
+    measure: Measure
+    measure_in: Callable[[str], Measure]
     notes: CaseNotes
     answers: KeptAnswers = field(default_factory=KeptAnswers)
 
     @property
     def found(self) -> Mapping[str, NodeAnswer]:
-        """The survey's answer for each node; with ``result`` it is the evidence that is judged."""
+        """The survey's answer for each node."""
         return self.surveyed.found
 
     def result(self, case: Case) -> CaseResult:
@@ -125,17 +104,9 @@ class RunServices:
             raise NoEvidence("was not measured", where=case.key)
         return result
 
-    def measure(self, case: Case) -> CaseResult:
-        """Measure a case, unless it was measured in this run; only the engine calls this."""
-        return self._measure(case)
-
-    def measure_again(self, case: Case) -> CaseResult:
-        """Measure a case for ``--confirm``; its result is stored in a separate folder."""
-        return self._measure_again(case)
-
-    def measure_in(self, folder: str) -> Measure:
-        """Return the function that measures a case of a soak and stores it in ``folder``."""
-        return self._measure_in(folder)
+    def evidence(self, settings: RunSettings) -> AssessorInput:
+        """What an ``Assessor`` judges: by which limits, and what was found and measured."""
+        return settings.platform, self.found, self.result, settings.declared.fabric
 
     def interrupted(self) -> AbstractContextManager[None]:
         """End the measurements of all threads; none starts another while the block runs."""
@@ -152,42 +123,34 @@ class RunServices:
 
 
 def built(
-    settings: RunSettings, folder: Path, earlier: Earlier | None, recorded: ReplayedRun | None
+    settings: RunSettings, folder: Path, earlier: Earlier | None, recorded: RunFolder | None
 ) -> RunServices:
     """Build the services of this process for the run in ``folder``; its tag must exist already."""
     MASK_OF_PROCESS.know(settings.environment)
     surveyed = Surveyed(folder, settings.evidence_of)
-    places = (folder, folder / AGAIN)
-
     quota = DiskQuota(folder, settings.disk_limit_bytes)
 
-    def store_in(place: Path) -> Store:
-        return Store(place, lambda: surveyed.evidence, quota, folder)
+    def store_in(name: str) -> Store:
+        return Store(folder / name, lambda: surveyed.evidence, quota, folder)
 
-    store, beside = map(store_in, places)
+    store = store_in("")
     tag = read_tag(folder, settings.part)
     cluster = Once(lambda: _reached(settings, store))
     measurements = settings.platform.measurements
     running = RunningCases(lambda case: measurements[case.measurement].typical_s * case.repeats)
     if recorded:
         sessions = Once(lambda: Sessions(cluster(), _refuse_connection))
-        measure, again = _replaying(recorded, store), _replaying_again(recorded, beside)
-
-        def measure_in(name: str) -> Measure:
-            return _replaying_in(recorded, store_in(folder / name), name)
-
     else:
         sessions = Once(lambda: _live(settings, cluster(), store, surveyed, tag))
-        sampling = Once(lambda: _sampling(settings, cluster(), sessions()))
-        hung = HungTools(lambda case: measurements[case.measurement].command)
-        known = (settings, store, surveyed, cluster, sessions, sampling, earlier, hung)
-        runners = _Runners(*known, running)
-        measure, again = runners.into(store, ""), runners.into(beside, AGAIN)
+    sampling = Once(lambda: _sampling(settings, cluster(), sessions()))
+    hung = HungTools(lambda case: measurements[case.measurement].command)
+    known = (settings, store, surveyed, cluster, sessions, sampling, earlier, hung)
+    runners = _Runners(*known, running)
 
-        def measure_in(name: str) -> Measure:
-            return runners.into(store_in(folder / name), name)
+    def into(kept: Store, name: str) -> Measure:
+        return _replaying(recorded, kept, name) if recorded else runners.into(kept, name)
 
-    kept, notes = CaseCache[CaseResult](), CaseNotes(settings.platform)
+    measure, kept, notes = into(store, ""), CaseCache[CaseResult](), CaseNotes(settings.platform)
 
     def stored(case: Case) -> CaseResult | None:
         found = kept.get(case)
@@ -207,8 +170,7 @@ def built(
         recorded,
         stored,
         lambda case: kept.keep(case, notes.take(case, measure(case))),
-        again,
-        measure_in,
+        lambda name: into(store_in(name), name),
         notes,
     )
 
@@ -278,7 +240,7 @@ class _Runners:
     def into(self, kept: Store, folder: str) -> Measure:
         """Return a function that measures and stores in ``kept``.
 
-        ``folder`` is the folder of confirmations, or empty for the run's own measurements.
+        ``folder`` is that of confirmations or of a round of the soak, or empty.
         """
         runner = Once(lambda: self._runner(kept, folder))
 
@@ -286,7 +248,7 @@ class _Runners:
             with self.running.measuring(case):
                 return runner().measure(case)
 
-        return made_once(measured)
+        return measured
 
     def _runner(self, kept: Store, folder: str) -> Runner:
         taken = taking_over(self.earlier, self.store, folder)
@@ -344,25 +306,19 @@ def _refuse_connection(node: Node) -> Session:
     raise NoEvidence("a replay connects to no node", where=node.name)
 
 
-def _replaying(recorded: ReplayedRun, store: Store) -> Measure:
-    """Return a function that gives the recorded transcripts of a case, or an error."""
+def _replaying(recorded: RunFolder, store: Store, folder: str) -> Measure:
+    """Return a function that stores and gives the recorded transcripts of a case.
+
+    Of a case of the ladder it gives an error if there are none; of any other it raises that.
+    """
 
     def measure(case: Case) -> CaseResult:
-        return store.load(case) or store.save(case, _recorded(case, recorded))
+        try:
+            result = recorded.result(case, folder)
+        except NoEvidence as error:
+            if folder:
+                raise
+            result = CaseResult((), error)
+        return store.save(case, result)
 
-    return made_once(measure)
-
-
-def _recorded(case: Case, recorded: ReplayedRun) -> CaseResult:
-    try:
-        return recorded.result(case)
-    except NoEvidence as error:
-        return CaseResult((), error)
-
-
-def _replaying_again(recorded: ReplayedRun, store: Store) -> Measure:
-    return _replaying_in(recorded, store, AGAIN)
-
-
-def _replaying_in(recorded: ReplayedRun, store: Store, folder: str) -> Measure:
-    return lambda case: store.save(case, recorded.result(case, f"{folder}/"))
+    return measure

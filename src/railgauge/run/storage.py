@@ -21,10 +21,10 @@ from railgauge.core.errors import BadInput, Exhausted
 from railgauge.core.exhaustion import what_ran_out, what_ran_out_in
 from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import Cluster
+from railgauge.core.run_files import CLUSTER, MANIFEST, MEASUREMENTS, PLATFORM, VERDICT
 from railgauge.judging import record
 from railgauge.run.disk_quota import OPTION
 from railgauge.run.folders import new_folder, point_latest
-from railgauge.run.resume import CLUSTER
 from railgauge.run.settings import RunSettings
 from railgauge.run.store import Store, write_whole
 
@@ -33,7 +33,7 @@ _NUMBERS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 _DISK_ERROR = re.compile(rf"OSError: \[Errno (?:{'|'.join(map(str, _NUMBERS))})\] ([^:\n]*)")
 # These files are written at the end of a run. An incomplete set would look like a run that reached
 # a verdict.
-_AT_THE_END = ("verdict.json", "junit.xml", "report.html", "manifest.json")
+_AT_THE_END = (VERDICT, "junit.xml", "report.html", MANIFEST)
 
 
 @contextmanager
@@ -68,10 +68,10 @@ def keep_input(store: Store, settings: RunSettings, reached: Cluster) -> None:
     source = Path(settings.declared.source)
     text = source.read_text(encoding="utf-8")
     write_whole(store.folder / f"hostfile{source.suffix or '.txt'}", text)
-    write_whole(store.folder / "thresholds.json", settings.platform.text)
+    write_whole(store.folder / PLATFORM, settings.platform.text)
     if settings.deviations:
         store.write_json(deviations.FILE, deviations.to_json(settings.deviations))
-    for name in (record.MEASUREMENTS, record.FILE):  # they exist even if nothing is measured
+    for name in (MEASUREMENTS, record.FILE):  # they exist even if nothing is measured
         (store.folder / name).touch()
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from railgauge.core import chain, versions
+from railgauge.core import chain, run_files
 from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.digests import sha256_of
 from railgauge.core.errors import BadInput, RailgaugeError, from_json, to_json
@@ -24,6 +24,7 @@ from railgauge.core.model import Case, Transcript
 from railgauge.core.naming import title
 from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.core.question import CaseResult
+from railgauge.core.run_files import MANIFEST, TRANSCRIPTS
 from railgauge.judging import telemetry
 from railgauge.judging.stamp import Evidence
 from railgauge.leases.files import locked
@@ -35,11 +36,6 @@ from railgauge.run.kept_text import KeptRuns, changed_text, json_text, readable,
 # The SHA-256 of each file of evidence, in a chain. A line is written when the file is on the disk
 # under a temporary name, before it gets its own name: so each file that is listed here exists.
 VOUCHED = "vouched.jsonl"
-TRANSCRIPTS = "transcripts"
-# What is kept of each run that this one resumes, beside its own evidence.
-EARLIER = "earlier"
-# The SHA-256 of every file of a run that has ended.
-MANIFEST = "manifest.json"
 _UTF8 = "utf-8", "replace"
 _MOST_CLEAN = 1024  # commands
 
@@ -140,7 +136,7 @@ class Store:
 
     def write_evidence(self, name: str, data: Mapping[str, Any]) -> None:
         """Write a JSON file for which the run vouches, as for a file of transcripts."""
-        self._write_vouched(name, json_text(self.plain(versions.stamped(name, data))))
+        self._write_vouched(name, json_text(self.plain(run_files.stamped(name, data))))
 
     def _write_vouched(self, name: str, text: str) -> None:
         """Write a file whole, vouch for it, and give it its name.
@@ -153,7 +149,7 @@ class Store:
         beside = _written_beside(path, text, durable=True)
         digest = hashlib.sha256(text.encode(*_UTF8)).hexdigest()
         listed = path.relative_to(self._run).as_posix()
-        line = versions.stamped(VOUCHED, {"name": listed, "sha256": digest})
+        line = run_files.stamped(VOUCHED, {"name": listed, "sha256": digest})
         self._vouched.add_bound(line, durable=True)
         beside.replace(path)
 
@@ -186,7 +182,7 @@ class Store:
 
         An object of a file of a run gets the version of that file.
         """
-        whole = versions.stamped(name, data) if isinstance(data, Mapping) else data
+        whole = run_files.stamped(name, data) if isinstance(data, Mapping) else data
         text = json_text(self.plain(whole))
         self._quota.take(len(text))
         put_whole(self.folder / name, text)
@@ -206,7 +202,7 @@ class Store:
             for path in PROGRESS_OF_PROCESS.counted("manifest.json: file", sorted(found))
             if path != self.folder / MANIFEST
         }
-        whole = versions.stamped(MANIFEST, {"sha256": digests, **more})
+        whole = run_files.stamped(MANIFEST, {"sha256": digests, **more})
         text = json_text(self.plain(whole))
         self._quota.take(len(text))
         put_whole(self.folder / MANIFEST, text, durable=True)
@@ -233,7 +229,7 @@ class Store:
         self._appended(name).add_bound(self._masked_line(name, data))
 
     def _masked_line(self, name: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        return cast("Mapping[str, Any]", self.plain(versions.stamped(name, data)))
+        return cast("Mapping[str, Any]", self.plain(run_files.stamped(name, data)))
 
     def _appended(self, name: str) -> Appended:
         if name not in self._lines:
@@ -275,7 +271,7 @@ def kept_in(path: Path, case: Case) -> CaseResult | None:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, *NO_JSON):
         return None
-    versions.refuse_newer(versions.TRANSCRIPTS, data, str(path))
+    run_files.refuse_newer(TRANSCRIPTS, data, str(path))
     try:
         kept = kept_of(data)
     except BadInput:
@@ -285,12 +281,12 @@ def kept_in(path: Path, case: Case) -> CaseResult | None:
 
 def kept_of(data: object) -> Kept:
     """The content of a JSON file of transcripts. Raises ``BadInput``."""
-    plain = versions.unstamped(versions.TRANSCRIPTS, data) if isinstance(data, Mapping) else data
+    plain = run_files.unstamped(TRANSCRIPTS, data) if isinstance(data, Mapping) else data
     return from_plain(Kept, plain)
 
 
 def _stamped_kept(kept: Kept) -> dict[str, Any]:
-    return versions.stamped(versions.TRANSCRIPTS, to_plain(kept))
+    return run_files.stamped(TRANSCRIPTS, to_plain(kept))
 
 
 def objects(path: Path) -> Iterator[dict[str, Any]]:

@@ -15,6 +15,7 @@ from railgauge.core.codec import from_plain, to_plain
 from railgauge.core.errors import NoEvidence
 from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.core.progress import PROGRESS_OF_PROCESS
+from railgauge.core.run_files import FACTS
 from railgauge.facts import NodeAnswer
 from railgauge.judging import inventory
 from railgauge.judging.stamp import Evidence
@@ -25,9 +26,6 @@ from railgauge.stacks import Stack
 from railgauge.transport import Answer, FanOut, Session
 from railgauge.transport.registry import fan_out
 from railgauge.transport.sessions import Sessions
-
-# What the survey found on every node of a run.
-FILE = "environment.json"
 
 OnAnswer = Callable[[NodeAnswer], None]
 
@@ -102,7 +100,7 @@ def _ask(node: str, sessions: Sessions, command: Command) -> Answer:
 def keep(found: Mapping[str, NodeAnswer], store: Store, settings: RunSettings) -> None:
     """Write the survey's file, which ends the survey for all processes of the run."""
     store.write_evidence(
-        FILE,
+        FACTS,
         {
             "schema_version": 1,
             "evidence": settings.evidence_of(found.values()),
@@ -139,7 +137,7 @@ class Surveyed:
         self, folder: Path, evidence_of: Callable[[Iterable[NodeAnswer]], Evidence]
     ) -> None:
         """``evidence_of`` gives the kind of evidence for a survey, which may still be empty."""
-        self._path = folder / FILE
+        self._path = folder / FACTS
         self._evidence_of = evidence_of
         self._found: dict[str, NodeAnswer] | None = None
         self._evidence: Evidence | None = None

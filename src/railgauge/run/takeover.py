@@ -2,71 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any
 
 from railgauge.core.codec import to_plain
 from railgauge.core.errors import BadInput
-from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import Case, Cluster, Outcome
 from railgauge.core.question import CaseResult
+from railgauge.core.run_files import CLUSTER, EARLIER, FACTS, MANIFEST, TRANSCRIPTS
 from railgauge.facts import NodeAnswer, NodeFacts, boot
 from railgauge.facts.identity import exchanged
 from railgauge.judging import record
-from railgauge.leases.files import held_open
-from railgauge.run import reboots, resume
-from railgauge.run.resume import CLUSTER, Earlier, Invocation
+from railgauge.run import invocation, reboots, resume
+from railgauge.run.invocation import ELSEWHERE, Invocation, addresses
+from railgauge.run.resume import Earlier
+from railgauge.run.run_folder import RunFolder
 from railgauge.run.runner import EarlierResult
-from railgauge.run.store import (
-    EARLIER,
-    MANIFEST,
-    TRANSCRIPTS,
-    Store,
-    lines_text,
-    objects,
-    write_whole,
-)
-from railgauge.run.survey import FILE as SURVEY
+from railgauge.run.store import Store, lines_text, objects, write_whole
 from railgauge.verdict.closing import KINDS
-
-# The node addresses of earlier runs that this one resumes: a line for each run whose addresses
-# differ from this one's.
-ELSEWHERE = "elsewhere.jsonl"
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """The addresses at which tools contacted one node; the fields are as in ``Node``."""
-
-    data_address: str
-    nic_addresses: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Addresses:
-    """The addresses of the nodes in ``run``, by node."""
-
-    run: str
-    nodes: Mapping[str, Address]
-
-
-def addresses(run: str, cluster: Cluster) -> Addresses:
-    nodes = {n.name: Address(n.data_address, dict(n.nic_addresses)) for n in cluster.nodes}
-    return Addresses(run, nodes)
-
-
-def hostfile_sha256(cluster: Cluster) -> str:
-    """The SHA-256 of the cluster's hostfile without its secrets, which may change."""
-    return sha256(MASK_OF_PROCESS.text(Path(cluster.source).read_text(encoding="utf-8")))
-
-
-def sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def refuse_other_input(before: Earlier, now: Invocation, thresholds: str) -> None:
@@ -97,31 +53,22 @@ def refuse_other_machines(before: Earlier, found: Mapping[str, NodeAnswer]) -> N
                 raise BadInput(f"{node}: {what}", where=f"--resume {run}", remedy=remedy)
 
 
-def begin(store: Store, started: Invocation) -> BinaryIO:
-    """Record how the run was started, before anything else is done.
-
-    Returns the open file. ``--resume`` takes the run to be in progress while the file is open.
-    """
-    resume.write(store, started)
-    return held_open(store.folder / resume.FILE)
-
-
 def log_changes(
     store: Store,
     before: Earlier,
     cluster: Cluster,
-    facts: Mapping[str, Any],
+    found: Mapping[str, NodeAnswer],
     tell: Callable[[str], None],
 ) -> None:
     """Print and record the facts that differ from the earlier survey, and the rebooted nodes."""
-    rebooted = boot.once(before.reboots(facts))
+    rebooted = boot.once(before.reboots(found))
     reboots.keep(store, rebooted)
     for reboot in rebooted:
         if reboot.after == before.name:
             tell(f"resume: {reboot.node} was rebooted since that run")
     _log_addresses(store, before, cluster)
     reboots.keep_marks(store, before.kernel_marks())
-    for node, changes in before.facts_changed(facts):
+    for node, changes in before.facts_changed(found):
         store.append(resume.LOG, {"node": node, "changed": changes})
         tell(f"resume: {node} has changed since that run: {changes}")
 
@@ -138,13 +85,15 @@ def _log_addresses(store: Store, before: Earlier, cluster: Cluster) -> None:
 def keep_earlier(store: Store, before: Earlier) -> None:
     """Keep the files of each earlier run that this run reads anew: both readings count."""
     for run in before.runs:
-        folder = store.folder / EARLIER / run.name
-        own = (*run.glob("*"), *(run / TRANSCRIPTS).glob("*"))
-        for name in (path.relative_to(run).as_posix() for path in own if path.is_file()):
-            if is_read_anew(name):
-                write_whole(folder / name, (run / name).read_text(encoding="utf-8"))
-        if lines := list(_wrong(run)):
-            write_whole(folder / record.FILE, lines_text(lines))
+        _keep(store, run.folder.name, run, filter(is_read_anew, run.names()))
+        if lines := list(_wrong(run.folder / record.FILE)):
+            write_whole(store.folder / EARLIER / run.folder.name / record.FILE, lines_text(lines))
+
+
+def _keep(store: Store, name: str, run: RunFolder, files: Iterable[str]) -> None:
+    for file in files:
+        text = run.bytes(file).decode("utf-8", "replace")
+        write_whole(store.folder / EARLIER / name / file, text)
 
 
 def is_read_anew(name: str) -> bool:
@@ -152,32 +101,21 @@ def is_read_anew(name: str) -> bool:
     return name in _READ_ANEW or bool(_READING.fullmatch(name))
 
 
-_READ_ANEW = (resume.FILE, CLUSTER, SURVEY, boot.FILE, boot.MARKS, MANIFEST)
+_READ_ANEW = (invocation.FILE, CLUSTER, FACTS, boot.FILE, boot.MARKS, MANIFEST)
 _SUBJECTS = "|".join(kind.items.subject for kind in KINDS if kind.items.is_read)
 _READING = re.compile(rf"{TRANSCRIPTS}/(?:{_SUBJECTS})_[^/]*\.json")
 
 
-class RecordedFiles(Protocol):
-    """What was kept of an earlier run, in the recording of one that carried it on."""
-
-    def names(self) -> Iterable[str]: ...
-
-    def bytes(self, name: str) -> bytes: ...
-
-
-def keep_recorded(store: Store, earlier: Mapping[str, RecordedFiles]) -> None:
+def keep_recorded(store: Store, earlier: Mapping[str, RunFolder]) -> None:
     """Keep the same files in a replay, from those that the recorded run has kept."""
-    for run, files in earlier.items():
-        for name in files.names():
-            text = files.bytes(name).decode("utf-8", "replace")
-            write_whole(store.folder / EARLIER / run / name, text)
+    for name, run in earlier.items():
+        _keep(store, name, run, run.names())
 
 
-def _wrong(run: Path) -> Iterator[dict[str, Any]]:
+def _wrong(records: Path) -> Iterator[dict[str, Any]]:
     """The run's own records of items that failed or ran twice, without those of runs before it."""
-    path = run / record.FILE
-    counts = Counter(line.get("id") for line in objects(path))
-    for line in objects(path):
+    counts = Counter(line.get("id") for line in objects(records))
+    for line in objects(records):
         is_own = line.get("by_evidence") or not line.get("earlier")
         is_wrong = line.get("outcome") == Outcome.FAILED and is_own
         if is_wrong or counts[line.get("id")] > 1:

@@ -11,7 +11,6 @@ That equals a run that was killed at that moment.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,16 +20,17 @@ from railgauge.core.codec import from_plain
 from railgauge.core.digests import sha256_of
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case
+from railgauge.core.run_files import EARLIER, MANIFEST, MEASUREMENTS, TRANSCRIPTS, VERDICT
 from railgauge.judging import record
 from railgauge.judging.confirmation import FOLDER as AGAIN
 from railgauge.planning.soak import FOLDER as SOAK
 from railgauge.run.case_files import case_file
-from railgauge.run.store import EARLIER, MANIFEST, TRANSCRIPTS, VOUCHED, Store, objects
+from railgauge.run.run_folder import RunFolder, json_left
+from railgauge.run.store import VOUCHED, Store, objects
 from railgauge.verdict.decision import FILE as PLAN
 
 # The folders of evidence, which hold only files that the run wrote.
 _EVIDENCE = (TRANSCRIPTS, AGAIN, SOAK, EARLIER)
-_VERDICT = "verdict.json"
 _AS_LEFT = "restore it as the run left it, or start a new run"
 
 
@@ -47,7 +47,7 @@ def refuse_changed(
     ``among`` are the only files that are read; those of them that are missing do not count. Files
     whose names begin with one of ``besides`` are not read.
     """
-    held = _manifest(run)
+    held: Mapping[str, str] | None = RunFolder(run, f"{run}/").manifest()
     if held is not None and besides:
         held = {name: digest for name, digest in held.items() if not name.startswith(besides)}
     if held is None:
@@ -62,18 +62,6 @@ def refuse_changed(
     count = len({first.name, *(one.name for one in found)})
     others = f" (files that are missing or changed: {count})" if count > 1 else ""
     raise BadInput(f"{first.what}{others}", where=str(run / first.name), remedy=_AS_LEFT)
-
-
-def _manifest(run: Path) -> Mapping[str, str] | None:
-    """The SHA-256 of each file at the end of the run; ``None`` if it has no manifest."""
-    path = run / MANIFEST
-    if not path.is_file():
-        return None
-    data = _json(path)
-    held = data.get("sha256") if isinstance(data, dict) else None
-    if not isinstance(held, dict):
-        raise BadInput("has no digests", where=str(path), remedy=_AS_LEFT)
-    return {str(name): str(digest) for name, digest in held.items()}
 
 
 def _changed_by(listed: str) -> str:
@@ -110,7 +98,7 @@ def _changed(run: Path, held: Mapping[str, str], names: Iterable[str]) -> Iterat
 
 
 def _of_killed(run: Path) -> Iterator[_Difference]:
-    for name in (*_vouching(run), record.MEASUREMENTS):
+    for name in (*_vouching(run), MEASUREMENTS):
         number = chain.first_broken(_lines(run / name))
         if number is not None:
             what = "does not fit the lines before it: one of them was changed"
@@ -181,20 +169,20 @@ def _transcripts(run: Path) -> Iterator[Path]:
 
 def _without_evidence(run: Path, left: Collection[str]) -> Iterator[_Difference]:
     """Judgements whose evidence is missing, and records or lines that the run lacks."""
-    measured = {line.get("id") for line in objects(run / record.MEASUREMENTS)}
+    measured = {line.get("id") for line in objects(run / MEASUREMENTS)}
     ended, used = set[str](), dict[str, None]()
     for item in objects(run / record.FILE):
         ended.add(str(item.get("id")))
         used |= dict.fromkeys(_files_of(item))
         if item.get("judgements") and item.get("id") not in measured:
             what = f"has no line of {item.get('id')}, which has a record"
-            yield _Difference(record.MEASUREMENTS, what)
+            yield _Difference(MEASUREMENTS, what)
     for name in used:
         if name not in left and not (run / name).is_file():
             yield _Difference(name, f"is missing: an item in {record.FILE} is based on it")
-    if not (run / _VERDICT).is_file():
+    if not (run / VERDICT).is_file():
         return
-    plan = _json(run / PLAN)
+    plan = json_left(run / PLAN)
     for name in plan.get("planned", ()) if isinstance(plan, dict) else ():
         if name not in ended:
             what = f"has no record of {name}, but the run has reached its verdict"
@@ -211,11 +199,3 @@ def _files_of(item: Mapping[str, Any]) -> Iterator[str]:
 
 def _lines(path: Path) -> list[Any]:
     return Store(path.parent).lines(path.name)[0]
-
-
-def _json(path: Path) -> Any:
-    """The JSON value of a file; ``None`` if the file is missing or incomplete."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from railgauge.core import versions
+from railgauge.core import run_files
+from railgauge.core.run_files import MEASUREMENTS
 from railgauge.trend.values import SeriesKey
 
 _SIDES = {">=": "higher", "<=": "lower"}
 _WITHOUT_TREND = ("", "count")
 
-FILE = "measurements.jsonl"
 BROKEN = "cannot be read"
 OTHER_EVIDENCE = "are of another kind of evidence"
 SIDELESS = "do not tell whether higher or lower is better"
@@ -43,7 +43,7 @@ def samples(line: object, evidence: str) -> LineSamples | str | None:
 
     ``evidence`` is the kind of evidence of the run.
     """
-    if isinstance(line, Mapping) and versions.is_newer(FILE, line.get(versions.FIELD, 1)):
+    if isinstance(line, Mapping) and run_files.is_newer(MEASUREMENTS, line.get(run_files.FIELD, 1)):
         return NEWER
     if not isinstance(line, Mapping) or not _is_whole(line):
         return BROKEN

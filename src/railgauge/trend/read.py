@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from railgauge.core import versions
+from railgauge.core import run_files
 from railgauge.core.errors import BadInput
 from railgauge.core.progress import PROGRESS_OF_PROCESS
+from railgauge.core.run_files import MEASUREMENTS, PLATFORM, VERDICT
 from railgauge.trend import lines
 from railgauge.trend.values import Fleet, Night, SeriesKey
 
-LINES, VERDICT, LIMITS = "measurements.jsonl", "verdict.json", "thresholds.json"
 CALIBRATED_FROM = "calibrated_from"
 """The key of a platform file that was derived: the platform whose runs it was derived from."""
 _RUN_ID = re.compile(r"\d{8}-\d{6}\b.*")
@@ -108,8 +108,8 @@ def _verdicts(reports: Path, skipped: list[tuple[str, str]]) -> Iterator[tuple[P
 def _verdict(folder: Path) -> Night | str:
     """The night of a folder, without values, or the reason why it holds none."""
     path = folder / VERDICT
-    if not path.is_file() or not (folder / LINES).is_file():
-        return f"no {VERDICT if not path.is_file() else LINES}: still running, or cut off"
+    if not path.is_file() or not (folder / MEASUREMENTS).is_file():
+        return f"no {VERDICT if not path.is_file() else MEASUREMENTS}: still running, or cut off"
     if path.stat().st_size > _VERDICT_MAX_BYTES:
         return f"{VERDICT} is larger than {_VERDICT_MAX_BYTES // 2**20} MiB"
     try:
@@ -121,7 +121,7 @@ def _verdict(folder: Path) -> Night | str:
 
 def _night(folder: Path, data: object) -> Night | str:
     try:
-        versions.refuse_newer(VERDICT, data)
+        run_files.refuse_newer(VERDICT, data)
     except BadInput as error:
         return f"{VERDICT} {error.what}"
     fields = [data.get(word) for word in _WORDS] if isinstance(data, dict) else []
@@ -138,7 +138,7 @@ def _night(folder: Path, data: object) -> Night | str:
 
 def _family(folder: Path) -> str:
     """The platform from which that of the run was calibrated, if any; else ``""``."""
-    path = folder / LIMITS
+    path = folder / PLATFORM
     try:
         is_small = path.stat().st_size <= _VERDICT_MAX_BYTES
         data = json.loads(path.read_text(encoding="utf-8")) if is_small else None
@@ -152,12 +152,14 @@ def _filled(nights: list[tuple[Path, Night]], skipped: list[tuple[str, str]]) ->
     keys: _Keys = {}
     for folder, night in PROGRESS_OF_PROCESS.counted("night", nights):
         try:
-            found, limits, left_out = _values(folder / LINES, night.fleet.evidence, keys)
+            found, limits, left_out = _values(folder / MEASUREMENTS, night.fleet.evidence, keys)
         except (OSError, BadInput) as error:
             skipped.append((_plain(folder.name), _plain(str(error))[:200]))
             continue
         for what, count in left_out.items():
-            skipped.append((_plain(folder.name), f"{count} lines of {LINES} {what}: left out"))
+            skipped.append(
+                (_plain(folder.name), f"{count} lines of {MEASUREMENTS} {what}: left out")
+            )
         yield replace(night, values=found, limits=limits)
 
 
@@ -171,7 +173,7 @@ def _values(
     for line in _lines(path):
         made = _samples(line, evidence)
         if made == lines.NEWER:
-            raise BadInput(f"{LINES} {made}")
+            raise BadInput(f"{MEASUREMENTS} {made}")
         if isinstance(made, str):
             left_out[made] += 1
         elif made is not None:

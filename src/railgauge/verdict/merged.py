@@ -18,7 +18,7 @@ from datetime import datetime
 
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
-from railgauge.core.model import Outcome
+from railgauge.core.model import GOOD, Outcome
 from railgauge.core.naming import listed
 from railgauge.diagnosis import behind_peers
 from railgauge.facts import FactsByNode, NodeFacts
@@ -35,7 +35,6 @@ from railgauge.verdict.unanswered import is_of_a_test, never_ran
 WHOLE = "the whole level"
 _BLOCKING = (Outcome.FAILED, Outcome.ERROR)
 _BEHIND = (Outcome.PASSED, Outcome.MARGINAL, Outcome.RECORD_ONLY, Outcome.FLAKY)
-_GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 _ORDER = list(Outcome)
 _MOST_REASON = 160
 _ELSEWHERE = "it was measured on another machine of this name"
@@ -91,7 +90,7 @@ def assemble(parts: Sequence[PartRun]) -> Assembled:
                 replaced.append((before, item, part_of[item.id]))
             records[item.id], part_of[item.id] = item, number
         for name, item in records.items():
-            if part_of[name] != number and item.outcome in _GOOD and others & set(item.nodes):
+            if part_of[name] != number and item.outcome in GOOD and others & set(item.nodes):
                 records[name] = never_ran(blank(item), _ELSEWHERE)
         merged.append(_merged_part(part, _again(part, replaced, parts)))
     ordered = sorted(records.values(), key=lambda item: item.rung)
@@ -188,7 +187,7 @@ def _again(
             before = [*(old for old, _ in pairs), *_compared(node, earlier)]
             now = [*(new for _, new in pairs), *_compared(node, part)]
             worst = max(before, key=lambda item: _ORDER.index(item.outcome))
-            reason = "" if worst.outcome in _GOOD else _short(worst.reason)
+            reason = "" if worst.outcome in GOOD else _short(worst.reason)
             plan = earlier.plan
             yield Remeasured(node, plan.run_id, plan.ended, _counts(before), _counts(now), reason)
 

@@ -13,11 +13,10 @@ from functools import partial
 from railgauge.config.thresholds import Platform
 from railgauge.config.thresholds.model import Expectation
 from railgauge.core.errors import CommandTimedOut, MetricMissing, NoEvidence
-from railgauge.core.model import Case, Cluster, Outcome, Pair
+from railgauge.core.model import GOOD, Case, Cluster, Outcome, Pair
 from railgauge.core.question import FACT, LIMITS, CaseResult
 from railgauge.core.terms import Verdict
 from railgauge.diagnosis import Cause, RunResults, diagnose
-from railgauge.diagnosis.model import GOOD
 from railgauge.facts import NodeAnswer
 from railgauge.facts.counters import CounterReading
 from railgauge.judging import among, by_evidence, growth

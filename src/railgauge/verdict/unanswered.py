@@ -6,12 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
-from railgauge.core.model import Outcome
+from railgauge.core.model import GOOD, Outcome
 from railgauge.core.units import format_size
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.demand import Demand, ItemKey
-
-_GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 
 NOT_ASKED = "no item of this run asked for it"
 NEVER_RAN = "the run ended before this item"
@@ -28,9 +26,9 @@ def unanswered(
     another outcome (failed, error, blocked, not run) accounts for its subject: it is counted
     itself.
     """
-    passed = [item for item in records.values() if item.outcome in _GOOD]
+    passed = [item for item in records.values() if item.outcome in GOOD]
     answered = {question for item in passed for question in item.questions}
-    accounted = {key for r in records.values() if r.outcome not in _GOOD for key in _keys(r)}
+    accounted = {key for r in records.values() if r.outcome not in GOOD for key in _keys(r)}
     for demand in demanded:
         if demand.question not in answered and demand.key not in accounted:
             yield not_run(demand, why or NOT_ASKED)

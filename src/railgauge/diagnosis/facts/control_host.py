@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from railgauge.core.model import Transcript
+from railgauge.core.model import GOOD, Transcript
 from railgauge.core.naming import among, listed
 from railgauge.core.terms import Role
 from railgauge.diagnosis.facts.under_load import (
@@ -28,7 +28,7 @@ from railgauge.diagnosis.facts.under_load import (
     measured_in,
     span_of,
 )
-from railgauge.diagnosis.model import GOOD, LIKELY, OPEN, CauseClaim, Context, Where, missed
+from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Context, Where, missed
 from railgauge.facts import NodeFacts
 from railgauge.facts.control_host import HostLoad, parse
 from railgauge.judging.record import ItemRecord

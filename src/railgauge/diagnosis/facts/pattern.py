@@ -5,20 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from railgauge.core.model import Judgement
+from railgauge.core.model import GOOD, Judgement
 from railgauge.core.naming import among, listed
 from railgauge.diagnosis.facts.pairwise import Blamed, PairResult, blame
 from railgauge.diagnosis.ladder import swing_of
-from railgauge.diagnosis.model import (
-    GOOD,
-    LIKELY,
-    OPEN,
-    CauseClaim,
-    Context,
-    Where,
-    missed,
-    worst_of,
-)
+from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Context, Where, missed, worst_of
 from railgauge.judging.confirmation import Confirmed
 from railgauge.judging.record import ItemRecord
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Generic, Protocol, TypeVar
 
-from railgauge.core.model import Case, Judgement, Outcome, Transcript
+from railgauge.core.model import GOOD, Case, Judgement, Outcome, Transcript
 from railgauge.core.question import LIMITS
 from railgauge.core.terms import BESIDE_ROLES
-from railgauge.diagnosis.model import GOOD, Context, missed
+from railgauge.diagnosis.model import Context, missed
 from railgauge.diagnosis.symptoms import Symptom, symptoms
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.metric import LOWER

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from railgauge.core.model import Judgement, Outcome
+from railgauge.core.model import GOOD, Judgement, Outcome
 from railgauge.core.units import format_size, format_value
 from railgauge.core.wording import shown, spelled
 from railgauge.diagnosis import Cause
-from railgauge.diagnosis.model import GOOD
 from railgauge.judging.record import ItemRecord
 
 _NO_SIZE = -1

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from railgauge.config import hostfile
-from railgauge.core import versions
+from railgauge.core import run_files
 from railgauge.core.codec import from_plain
 from railgauge.core.errors import BadInput
 from railgauge.core.node_names import is_name
+from railgauge.core.run_files import CLUSTER, VERDICT
 from railgauge.core.terms import Verdict
 from railgauge.diagnosis import UNDIAGNOSED
 from railgauge.diagnosis.catalogue import CATALOGUE
@@ -25,7 +26,6 @@ from railgauge.diagnosis.left_open.unknown import Unknown
 from railgauge.diagnosis.model import Where
 from railgauge.run.newer import refuse_newer
 
-VERDICT, CLUSTER = "verdict.json", "cluster.json"
 # A verdict has a few kilobytes, or megabytes with thousands of causes.
 _MOST_BYTES = 64 * 2**20
 _RUN = "name the folder of a run that reached a verdict, or its verdict.json"
@@ -83,7 +83,7 @@ def read(path: Path) -> TriagedRun:
     if folder:
         refuse_newer(folder)
     data = _object(path / VERDICT if folder else path)
-    versions.refuse_newer(VERDICT, data, str(path))
+    run_files.refuse_newer(VERDICT, data, str(path))
     has_unknown = "unknown" in data
     return TriagedRun(
         run=_some_of(RecordedRun, data, VERDICT),

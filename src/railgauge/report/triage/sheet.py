@@ -9,13 +9,13 @@ from functools import lru_cache
 from railgauge.core.errors import BadInput
 from railgauge.core.node_names import MOST_NODES
 from railgauge.core.nodeset import all_expanded
+from railgauge.core.run_files import VERDICT
 from railgauge.diagnosis import OPEN, SUITE_ERROR, UNDIAGNOSED
 from railgauge.diagnosis.catalogue.kind import AMONG_NODES, CauseSeverity, CauseTriage
 from railgauge.diagnosis.left_open.unknown import Unknown
 from railgauge.diagnosis.left_open.unplanned import OUTSIDE, not_asked
 from railgauge.report.causes import printable
 from railgauge.report.triage.reading import (
-    VERDICT,
     RecordedCause,
     RecordedRun,
     TriagedRun,

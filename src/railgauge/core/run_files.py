@@ -1,7 +1,8 @@
-"""The schema version of each file of a run. Pure.
+"""The files of a run: where they are in its folder, and their schema versions. Pure.
 
 Every JSON file holds its version, and every line of a ``.jsonl`` file holds that of the file. Files
-of earlier versions of the package may have none; they are of version 1.
+of earlier versions of the package may have none; they are of version 1. A file that only one module
+writes and reads is named there.
 """
 
 from __future__ import annotations
@@ -11,26 +12,45 @@ from typing import Any
 
 from railgauge.core.errors import BadInput
 
-FIELD = "schema_version"
+CLUSTER = "cluster.json"
+PLATFORM = "thresholds.json"
+HOSTFILE = "hostfile."
+"""The beginning of the name of a run's copy of its hostfile."""
+FACTS = "environment.json"
+"""What the survey found on every node."""
+MEASUREMENTS = "measurements.jsonl"
+"""One line a judgement, written when the judgement is made."""
+VERDICT = "verdict.json"
+MANIFEST = "manifest.json"
+"""The SHA-256 of every file of a run that has ended."""
 TRANSCRIPTS = "transcripts"
-"""Stands for all JSON files of transcripts."""
+"""A folder, and in ``VERSIONS`` all JSON files of transcripts."""
+EARLIER = "earlier"
+"""The folder with what is kept of each run that this one carries on, by the run's name."""
+PARTS = "parts"
+"""The folder of a merged run that holds the evidence of the runs it was merged from, by run id."""
+
+RUN = "run/"
+"""The folder of the run in a bundle; errors name a file of a run by it."""
+
+FIELD = "schema_version"
 VERSIONS: Mapping[str, int] = {
-    "cluster.json": 1,
+    CLUSTER: 1,
     "confirmations.jsonl": 1,
     "deviations.json": 1,
     "elsewhere.jsonl": 1,
-    "environment.json": 1,
+    FACTS: 1,
     "invocation.json": 1,
     "kernel_marks.jsonl": 1,
-    "manifest.json": 1,
-    "measurements.jsonl": 1,
+    MANIFEST: 1,
+    MEASUREMENTS: 1,
     "prepared.json": 2,
     "reboots.jsonl": 1,
     "records.jsonl": 2,
     "resumed.jsonl": 1,
     "run.json": 2,
     TRANSCRIPTS: 1,
-    "verdict.json": 2,
+    VERDICT: 2,
     "vouched.jsonl": 1,
 }
 """The versions that this version of the package writes; it reads these and earlier ones."""
