@@ -14,11 +14,12 @@ from measuring import ROOT, Child, Compared, Row, compare, python
 
 TITLE = "Collection"
 ABOUT = """`pytest --collect-only -q` of one file of the ladder, RDMA between H200 nodes in leaves
-of 32: two rounds of pairs x 8 rails x 22 (sizes, and traffic of nine measurements), so 29,920 items
-for 170 nodes. Compared with a file of plain pytest in which one `parametrize` gives as many items of the same
-shape and the same ids, collected by the same pytest with the same plugins installed. CPU seconds
-of the whole command, bytecode cached; memory is the peak of the process. Fewer items weigh less
-against what is read before the first of them: hostfile, platform file and the package itself.
+of 32: two rounds of pairs x 8 rails x 22 (sizes, and traffic of nine measurements), so 29,920
+items for 170 nodes. Compared with a file of plain pytest in which one `parametrize` gives as many
+items of the same shape and the same ids, collected by the same pytest with the same plugins
+installed. CPU seconds of the whole command, bytecode cached; memory is the peak of the process.
+Fewer items weigh less against what is read before the first of them: hostfile, platform file and
+the package itself.
 
 *Sign-off* is the whole ladder with all pairs of 64 and of 128 nodes, in one process: beyond 20,000
 judgements an item that is collected holds all pairings and sizes of a test at one place."""
