@@ -146,6 +146,9 @@ class _Binding:
             made = self._platform.measurements[question.other.measurement]
             if made.ladder and question.other != self._smallest_step(made):
                 _fail(item, "compares a step with another one than the smallest")
+            own = self._platform.measurements.get(case.measurement)
+            if own and own.ladder and made.name != own.base:
+                _fail(item, f"compares a step with one of {made.name}, not of {own.base}")
         if question.kind not in _SHARED and (
             (case.measurement, case.nodes) != (item.subject, item.nodes)
             or question.size_bytes != item.size_bytes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, timezone
 from typing import NoReturn
 
@@ -12,12 +11,14 @@ from railgauge.bundle.contents import Contents
 from railgauge.bundle.errors import NotVerified
 from railgauge.bundle.statement import RUN
 from railgauge.config.thresholds import Platform
+from railgauge.config.thresholds.model import Measurement
 from railgauge.core.model import Case, Cluster, Outcome, Pairing
 from railgauge.core.question import LIMITS, RATIO, TRANSPORT
 from railgauge.diagnosis import RunResults
 from railgauge.judging import record
 from railgauge.judging.confirmation import FILE, FOLDER, MOST_REPEATS, Remeasurement
 from railgauge.judging.record import ItemRecord
+from railgauge.planning import plan
 from railgauge.run.case_files import case_file
 from railgauge.verdict.closing import is_of_run
 from railgauge.verdict.decision import FILE as PLAN
@@ -140,13 +141,19 @@ def refuse_other_confirmations(
         most = max(extent.repeats, MOST_REPEATS)
         if case.sizes != extent.sizes or not extent.repeats <= case.repeats <= most:
             _wrong(f"asks for other sizes or repeats than level {run.level} has")
-        if other and (
-            replace(other, nodes=case.nodes) != case or not nodes.issuperset(other.nodes)
-        ):
+        if other and not _is_smallest(other, platform, measurement, run.level, nodes):
             _wrong("compares another measurement, or other nodes")
         used.update(f"{FOLDER}/{case_file(made)}" for made in (case, other) if made)
     if unused := sorted(transcripts - used):
         raise NotVerified("belongs to no repeated measurement", where=f"{RUN}{unused[0]}")
+
+
+def _is_smallest(
+    other: Case, platform: Platform, measurement: Measurement, level: str, nodes: set[str]
+) -> bool:
+    """Whether a case is that of the base of a ladder, over nodes of the cluster."""
+    base = platform.measurements[measurement.base]
+    return nodes.issuperset(other.nodes) and other == plan.case_on(base, level, other.nodes, None)
 
 
 def _wrong(what: str) -> NoReturn:

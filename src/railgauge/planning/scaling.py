@@ -74,13 +74,13 @@ def most_runs(nodes: int, leaves: int) -> int:
 
     Halving needs two runs a level, for two bad parts twice as many. A part that is left needs two
     partners, a look inside, its two halves, and the rest without it. Inside a leaf nodes are halved
-    likewise. Where all leaves are slow, some are measured one by one.
+    likewise. Where all leaves are slow, some are measured one by one, twice if they differ.
     """
     if nodes <= _SMALLEST:
         return 0
     units = leaves or nodes
     levels = ceil(log2(units)) + (ceil(log2(max(2, nodes / leaves))) if leaves else 0)
-    return 4 * levels + 2 * ENDS + (min(leaves, SINGLES) + 1 if leaves else 0)
+    return 4 * levels + 2 * ENDS + (2 * min(leaves, SINGLES) + 2 if leaves else 0)
 
 
 ENDS = 8

@@ -73,9 +73,16 @@ def measure(request: pytest.FixtureRequest, platform: Platform) -> Callable[...,
 
 
 @pytest.fixture
-def smallest_step(request: pytest.FixtureRequest) -> Place:
-    """The step of the scaling ladder that all others are compared with: two nodes."""
-    return plan.Group("", request.config.stash[SETTINGS].level.smallest)
+def smallest_step(
+    request: pytest.FixtureRequest, platform: Platform, measure: Callable[..., MeasuredCase]
+) -> Callable[[str], MeasuredCase]:
+    """``smallest_step(measurement)``: two nodes, with which the steps of its ladder are compared."""
+    place = plan.Group("", request.config.stash[SETTINGS].level.smallest)
+
+    def smallest_step(measurement: str) -> MeasuredCase:
+        return measure(place, of=platform.measurements[measurement].base)
+
+    return smallest_step
 
 
 @pytest.fixture
