@@ -28,14 +28,14 @@ def chosen(library: dict[str, Any], environment: dict[str, str]) -> str:
 
 
 def sent(algorithm: str, nodes: int, ranks: int) -> float:
-    """Return how often a node sends an all-reduce's message to others.
+    """Return how often the busiest node sends an all-reduce's message to others.
 
-    Two trees carry half of the message each. In one of them a node has two children, in the other
-    none; of two nodes each is the only child of the other one once.
+    Two trees carry half of the message each, so that with many nodes it is twice.
     """
     if algorithm == RING:
         return 2 * (ranks - 1) / ranks
-    return 1.0 if nodes == 2 else 2.0  # noqa: PLR2004
+    hops = edges(nodes)
+    return max(sum(a == node for a, _ in hops) for node in range(nodes)) / 2
 
 
 def edges(count: int) -> Edges:

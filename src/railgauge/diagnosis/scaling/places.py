@@ -200,11 +200,14 @@ def _in_leaf(leaf: FabricUnit, named: FabricUnit, units: FabricUnits, places: _P
     partners = good_units([unit for unit in units if unit is not leaf], places.results)
     halves = _halves(leaf.nodes) if len(leaf.nodes) > 1 and partners else ()
     runs = [interleaved([half, partners[0].nodes[: len(half)]]) for half in halves]
-    if places.lacks(*runs):
+    # Partners whose flows share no link by chance would do where their nodes send to other ones.
+    turned = [interleaved([partners[0].nodes[::-1], partners[1].nodes])] if partners else []
+    if places.lacks(*runs, *turned):
         return
     seen = [places.results[run] for run in runs]
     # Uplinks are slow with each half or with neither; a node is slow in its half alone.
     is_decided = None not in seen and (all(seen) or not any(seen[:2]))
+    is_decided = is_decided and all(places.results[run] is False for run in turned)
     places.add(ScalingPlace.UPLINKS if is_decided else ScalingPlace.OPEN, (named,))
 
 
