@@ -18,7 +18,7 @@ class Fabric:
 
     ``uplinks`` are how many hops the uplinks of a leaf carry, ``between`` those of a path of two
     leaves, ``switches`` how many nodes of a leaf run at full rate, ``whole`` how many of all.
-    ``rails``: a hash gives each flow a spine in each of so many rails, and two of one link are slow.
+    ``rails``: a hash gives each flow a spine in each of so many rails; two of one link are slow.
     """
 
     leaves: Mapping[str, Nodes]

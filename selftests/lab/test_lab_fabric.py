@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from testing.fault_bench import OF_FABRIC
 
 from railgauge.core.errors import BadInput
 from railgauge_lab import fabric_faults, faults, platforms
-from railgauge_lab.sim import algorithms, tree
+from railgauge_lab.sim import algorithms, courses, tree
 
 LEAVES = {f"leaf{one}": tuple(f"n{one}{node}" for node in range(4)) for one in range(3)}
 NAMES = tuple(node for nodes in LEAVES.values() for node in nodes)
@@ -75,6 +76,24 @@ def test_poor_scaling_is_that_of_the_whole() -> None:
     nodes = fabric("poor-scaling=25%")
     assert share(nodes, ACROSS) == 0.75
     assert share(nodes, ACROSS[:9]) == 1.0
+
+
+def test_a_fault_of_the_fabric_is_drawn_once_for_all_nodes(tmp_path: Path) -> None:
+    def acting(*, is_of_fabric: bool) -> list[set[int]]:
+        found = []
+        for _ in range(32):
+            courses._of_fabric.clear()  # a process is one measurement
+            found.append({courses._acting(node(name, is_of_fabric)) for name in NAMES[:4]})
+        return found
+
+    def node(name: str, is_of_fabric: bool) -> dict[str, Any]:
+        course = ["slow-leaf@n10,p=0.5", 0.5, 0.0, is_of_fabric]
+        return {"seed": 3, "name": name, "root": f"{tmp_path}/{name}/root", "courses": [course]}
+
+    drawn = acting(is_of_fabric=True)
+    assert {len(every) for every in drawn} == {1}
+    assert {number for every in drawn for number in every} == {0, 1}
+    assert max(len(every) for every in acting(is_of_fabric=False)) == 2
 
 
 def test_flows_that_a_hash_puts_onto_one_uplink_share_it() -> None:

@@ -1,4 +1,4 @@
-"""What a measurement's variables ask of the library is compared with the algorithm that its log shows."""
+"""What a measurement's variables ask of the library is compared with what its log shows."""
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -56,6 +56,27 @@ def test_one_call_with_another_algorithm_is_too_much():
     (claim,) = Log().says(*[call("0")] * 20, call("1")).claims(TREE)
     assert (claim.said, claim.agrees) == ("TREE, RING", False)
     assert "nccl.conf" in claim.remedy
+
+
+def test_the_log_of_the_calls_interrupts_each_row():
+    log = f"gpu01:2001:2065 [0] NCCL INFO {call('1')}\n"
+    text = (
+        "# nThread 1 nGpus 1 minBytes 8589934592 maxBytes 8589934592 step: 2(factor)"
+        " warmup iters: 5 iters: 1 agg iters: 1 validation: 1 graph: 0\n"
+        "#       size         count      type   redop    root     time   algbw   busbw #wrong"
+        "     time   algbw   busbw #wrong\n"
+        "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)           "
+        " (us)  (GB/s)  (GB/s)\n"
+        f"  8589934592    2147483648     float     sum      -1{log}{log}"
+        f"  42140.1  203.84  394.94      0{log}"
+        "  42308.6  203.03  393.37      0\n"
+        "# Out of bounds values : 0 OK\n"
+        "# Avg bus bandwidth    : 394.155\n"
+    )
+    parsed = parse(text)
+    assert not parsed.errors
+    assert [s.value for s in parsed.samples if s.metric == "busbw"] == [394.94, 393.37]
+    assert parsed.summary["algorithms"] == ("RING",)
 
 
 def test_names_of_later_versions_are_read():

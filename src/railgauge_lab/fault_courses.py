@@ -3,7 +3,8 @@
 SEVERITY is the share that is lost: ``slow-node@mx02=4%`` leaves 96 % of the bandwidth. With
 ``p=0.3`` the fault affects each measurement with probability 0.3; the draw depends on the lab's
 seed, the fault and how often the tool ran on the node before, so a lab that repeats the same
-commands repeats the same draws; a fault of the fabric is drawn once for all nodes. With ``after=60s`` the fault begins 60 s after the lab's start.
+commands repeats the same draws. A fault of the fabric is drawn once for all nodes. With
+``after=60s`` the fault begins 60 s after the lab's start.
 
 A simulated tool reads the description of its node when it starts. A node whose faults come and go
 has one description for each set of them, and the tool takes the one that holds at that moment
@@ -74,7 +75,8 @@ def apply_faults(node: NodeFile, own: Sequence[Fault], apply: ApplyFault) -> Non
 
     ``node["courses"]`` holds ``[name, probability, time of the monotonic clock, whether it is one
     of the fabric]`` for each fault that comes and goes, and ``node["variants"]`` the description
-    for every set of them: bit N of its key is fault N. Raises ``BadInput`` if a fault cannot come and go.
+    for every set of them: bit N of its key is fault N. Raises ``BadInput`` if a fault cannot come
+    and go.
     """
     changing = [fault for fault in own if not fault.always]
     if len(changing) > _MOST:

@@ -76,7 +76,7 @@ def measure(request: pytest.FixtureRequest, platform: Platform) -> Callable[...,
 def smallest_step(
     request: pytest.FixtureRequest, platform: Platform, measure: Callable[..., MeasuredCase]
 ) -> Callable[[str], MeasuredCase]:
-    """``smallest_step(measurement)``: two nodes, with which the steps of its ladder are compared."""
+    """``smallest_step(measurement)``: two nodes, with which the steps of a ladder are compared."""
     place = plan.Group("", request.config.stash[SETTINGS].level.smallest)
 
     def smallest_step(measurement: str) -> MeasuredCase:

@@ -52,6 +52,6 @@ def edges(count: int) -> Edges:
 def printed(library: dict[str, Any], algorithm: str) -> str:
     """Return how the log of this version names an algorithm; empty if it names none."""
     version = tuple(int(part) for part in library["version"].split("+")[0].split("-")[0].split("."))
-    if library["dialect"] == "mccl" or version < (2, 22):
+    if not algorithm or library["dialect"] == "mccl" or version < (2, 22):
         return ""
     return str(_NUMBERS[algorithm]) if version < (2, 24) else algorithm.upper()

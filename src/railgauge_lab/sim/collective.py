@@ -67,7 +67,8 @@ def run_job(tool: str, arguments: list[str], slots: Slots, environment: dict[str
     rows = _measure(job)
     job["out_of_bounds"] = collective_faults.out_of_bounds(job, rows)
     for row in rows:
-        screen += [*collective_log.calls(job, row["size"]), collective_layout.row(job, row)]
+        # The tests print a row in three parts, and the log of the calls comes between them.
+        screen.append(collective_log.calls(job, row["size"]).join(collective_layout.row(job, row)))
     averages = [side[2] for row in rows for side in row["sides"]]
     average = sum(averages) / len(averages)
     screen += collective_layout.closing(job, average)

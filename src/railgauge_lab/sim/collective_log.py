@@ -32,13 +32,13 @@ def lines(job: Job) -> list[str]:
     return [_line(job, rank, text) for rank in range(job["ranks"]) for text in _of_rank(job, rank)]
 
 
-def calls(job: Job, size: int) -> list[str]:
-    """Return the lines about the calls of a row: which algorithm each took."""
-    if not _logs(job, "TUNING") or not job["path"]["network"]:
-        return []
+def calls(job: Job, size: int) -> str:
+    """Return the lines about the calls of one side of a row: which algorithm each took."""
     name = algorithms.printed(job["library"], job["algorithm"])
+    if not name or not _logs(job, "TUNING") or not job["path"]["network"]:
+        return ""
     text = f"{size} Bytes -> Algo {name} proto 2 time {size / 2e5:f}"
-    return [_line(job, 0, text)] * (2 * job["run"]["iters"]) if name else []
+    return f"{_line(job, 0, text)}\n" * job["run"]["iters"]
 
 
 def _logs(job: Job, subsystem: str) -> bool:

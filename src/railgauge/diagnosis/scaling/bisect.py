@@ -4,6 +4,7 @@ The cluster is a sequence of *units* of one size, its leaves or the nodes of one
 no run changes. A run is a collective over some nodes; its result is ``True`` for slow, ``False``
 for fine, ``None`` if it gave neither. Whatever slows some units slows each run that has all of
 them. Nothing else is assumed, such as how slow something is, or how many slow parts there are.
+Flows that a hash puts onto one uplink are slow only where the same nodes send to each other.
 
 A part is named only by runs on both sides: a unit if it is slow with two different partners that
 are fine with each other, two neighbours if each is fine with others, the whole if all its halves,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 from railgauge.core.terms import Term
 from railgauge.diagnosis.scaling.bisect import (
@@ -159,8 +160,7 @@ def _only_two(units: FabricUnits, whole: Mapping[str, FabricUnit], places: _Plac
         _in_leaf(unit, whole[unit.name], units, places)
     if slow:
         return
-    first, last = (tuple(_halves(nodes)[half] for nodes in alone) for half in (0, 1))
-    runs = [interleaved([one, other]) for one in (first[0], last[0]) for other in (first[1], last[1])]
+    runs = [interleaved(both) for both in product(*(_halves(nodes)[:2] for nodes in alone))]
     if places.lacks(*runs):
         return
     seen = {places.results[run] for run in runs}

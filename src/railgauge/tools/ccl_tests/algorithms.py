@@ -75,8 +75,9 @@ def _told(said: Mapping[str, object]) -> tuple[str, ...]:
 
 def _names_it(said: Mapping[str, object]) -> bool:
     version = _VERSION.match(str(said.get("library_version", "")))
-    is_known = said.get("library") in ("NCCL", "RCCL") and version is not None
-    return is_known and (int(version[1]), int(version[2])) >= _NAMED_SINCE
+    if version is None or said.get("library") not in ("NCCL", "RCCL"):
+        return False
+    return (int(version[1]), int(version[2])) >= _NAMED_SINCE
 
 
 def _bare(name: str) -> str:
