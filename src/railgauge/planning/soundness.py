@@ -63,6 +63,9 @@ def _not_beside(platform: Platform, measurement: Measurement, other: str) -> Ite
         return
     if lacking := sorted(set(measurement.extents) - set(platform.measurements[other].extents)):
         yield f"{compared} is not made at level {' and '.join(lacking)}"
+    base = platform.measurements[other]
+    if measurement.ladder and (not base.ladder or base.is_variant):
+        yield f"{compared} is no ladder that is compared with its own smallest step"
 
 
 def idle_limits(platform: Platform) -> Iterator[str]:
