@@ -51,16 +51,19 @@ def eight():
     return replace(cluster(*EIGHT), groups=TWO_LEAVES)
 
 
-def scaled(level):
+def scaled(level, of="scaling_all_reduce"):
     found = (d for d in demands(DemandInputs(H200, eight(), level)) if d.key.way == "ratio")
-    made = {one.place: one.question for one in found}
-    return {at: one for at, one in made.items() if one.case.measurement == "scaling_all_reduce"}
+    return {one.place: one.question for one in found if one.key.subject == of}
 
 
-def test_each_step_is_compared_with_the_smallest_one():
-    found = scaled(plan.level(H200, eight(), "signoff"))
+@pytest.mark.parametrize("variant", ["", "_tree", "_nvls"])
+def test_each_step_is_compared_with_a_ring_over_the_smallest_one(variant):
+    found = scaled(plan.level(H200, eight(), "signoff"), f"scaling_all_reduce{variant}")
     assert list(found) == ["within-4", "across-2", "across-4", "across-8"]
-    assert {question.other.nodes for question in found.values()} == {("a1", "a2")}
+    others = {question.other for question in found.values()}
+    assert {(one.measurement, one.nodes) for one in others} == {
+        ("scaling_all_reduce", ("a1", "a2"))
+    }  # fmt: skip
     assert all(question.case.nodes != ("a1", "a2") for question in found.values())
 
 
