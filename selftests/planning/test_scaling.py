@@ -91,3 +91,15 @@ def test_the_plan_shows_the_most_runs_that_are_added(capsys, monkeypatch):
     ):
         main(["plan", "--hostfile", "hostfiles/lab-h200.yaml", "--level", level, "--json"])
         assert json.loads(capsys.readouterr().out)["follow_ups"].get("scaling") == added
+
+
+@pytest.mark.parametrize(
+    ("variant", "logged"), [("", "TUNING"), ("_tree", "TUNING"), ("_nvls", "INIT,TUNING")]
+)
+def test_the_library_is_asked_to_log_what_shows_the_algorithm(variant, logged):
+    level = plan.level(H200, eight(), "signoff")
+    made = plan.case_on(
+        H200.measurements[f"scaling_all_reduce{variant}"], "signoff", level.smallest, None
+    )
+    (command,) = plan.commands(made, H200, eight(), 0)
+    assert command.environment["NCCL_DEBUG_SUBSYS"] == logged
