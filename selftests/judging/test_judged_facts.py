@@ -40,7 +40,8 @@ OF_TRAINING = {
 LADDERS_OF = {
     "h200": {"scaling_all_reduce", "scaling_all_reduce_tree", "scaling_all_reduce_nvls"},
     "h100-tcpx": {"scaling_all_reduce", "scaling_all_reduce_sharp"},
-    **dict.fromkeys(("mi300x", "metax-c500"), {"scaling_all_reduce"}),
+    "mi300x": {"scaling_all_reduce"},
+    "metax-c500": {"scaling_all_reduce"},
 }
 LADDERS = {"scaling_all_reduce", "scaling_all_reduce_tree"}
 IN_SWITCHES = {"scaling_all_reduce_nvls", "scaling_all_reduce_sharp"}

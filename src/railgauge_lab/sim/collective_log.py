@@ -38,7 +38,7 @@ def calls(job: Job, size: int) -> str:
     if not name or not _logs(job, "TUNING") or not job["path"]["network"]:
         return ""
     text = f"{size} Bytes -> Algo {name} proto 2 time {size / 2e5:f}"
-    return f"{_line(job, 0, text)}\n" * job["run"]["iters"]
+    return f"{_line(job, 0, text)}\n" * int(job["run"]["iters"])
 
 
 def _logs(job: Job, subsystem: str) -> bool:

@@ -32,9 +32,9 @@ def share(nodes: list[Node], op: str, algorithm: str = algorithms.RING) -> float
     tree = nodes[0]["tree"]
     shares = [1.0, _left(tree["spines"] * tree["all"], crossing)]
     for tree in {_leaf(node): node["tree"] for node in nodes}.values():
-        for end in (0, 1):
-            mine = [hop for hop in crossing if _leaf(hop[end]) == tree["leaf"]]
-            shares.append(_left(tree["uplinks"] * tree["size"], mine))
+        out = [hop for hop in crossing if _leaf(hop[0]) == tree["leaf"]]
+        into = [hop for hop in crossing if _leaf(hop[1]) == tree["leaf"]]
+        shares += [_left(tree["uplinks"] * tree["size"], way) for way in (out, into)]
     if not tree["adaptive"]:
         shares.append(1 / max(1.0, _fullest(crossing)))
     return min(shares)

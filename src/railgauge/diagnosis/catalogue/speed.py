@@ -194,11 +194,11 @@ KINDS: Mapping[str, Kind] = {
         effect=Effect(LOW, BETWEEN, SLOW),
     ),
     "oversubscribed-uplinks": Kind(
-        "the uplinks of all leaves, or those between the only two, carry less than their nodes send",
+        "the uplinks of all leaves, or those of the only two, carry less than their nodes send",
         "compare the number and rate of uplinks with that of the ports to nodes, and of two leaves"
         " one with the other; switch adaptive routing on: without it a hash puts flows onto one"
-        " uplink while others idle; if the fabric was bought like that, give the ladder a floor that"
-        " says so",
+        " uplink while others idle; if the fabric was bought like that, give the ladder a floor"
+        " that says so",
         "derived: each leaf is slow with a few nodes of all others, which are fine together",
         severity=MAJOR,
         action=CORRECT,

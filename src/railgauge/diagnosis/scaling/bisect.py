@@ -283,9 +283,7 @@ def few_of_each(units: FabricUnits, count: int) -> Nodes:
     return interleaved([unit.nodes[:count] for unit in units])
 
 
-def against_few(
-    unit: FabricUnit, units: FabricUnits, count: int, *, turned: bool = False
-) -> Nodes:
+def against_few(unit: FabricUnit, units: FabricUnits, count: int, *, turned: bool = False) -> Nodes:
     """All nodes of a unit, and between them so many of each other one.
 
     ``turned``: the same nodes, each of which sends to others.
