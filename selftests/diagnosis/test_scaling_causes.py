@@ -180,9 +180,9 @@ def test_a_leaf_explains_the_tree_too_and_is_searched_with_the_ring():
     }  # fmt: skip
 
 
-def known(node):
-    """A claim of a rule, that a node was slow."""
-    return CauseClaim("slow-node", Where(node), "", (_slow_pair(node),), "likely")
+def known(node, confidence):
+    """A claim of a rule, that a node was slow; open if it may be a part of it."""
+    return CauseClaim("slow-node", Where(node), "", (_slow_pair(node),), confidence)
 
 
 def _slow_pair(node):
@@ -202,13 +202,15 @@ def _slow_pair(node):
         ("n0009", {}, []),
     ],
 )
-def test_a_slow_node_hides_nothing(node, more, expected):
+@pytest.mark.parametrize("confidence", ["likely", "open"])
+def test_a_slow_node_hides_nothing(node, more, expected, confidence):
     is_slow = Fabric(LEAVES, nodes=frozenset([node]), **more).is_slow
     results, found, runs = ladder(is_slow), None, 0
+    claim = known(node, confidence)
     while found is None or found.asked:
         wrong = tuple(r for r in results.records.values() if r.outcome is Outcome.FAILED)
-        explained = [r for r in wrong if explains(known(node), r, H200)]
-        found = searched(Context(results, wrong).without(explained, (known(node),)))
+        explained = [r for r in wrong if explains(claim, r, H200)]
+        found = searched(Context(results, wrong).without(explained, (claim,)))
         asked = [(one, one.question.case.nodes) for one in found.asked]
         assert all(node not in nodes for _, nodes in asked)
         again = [Confirmed(one, (judged(slow=is_slow(nodes)),)) for one, nodes in asked]

@@ -3,7 +3,7 @@
 The runs are added at the end of a run: each is the same collective over other nodes, compared with
 the same two nodes as the step. ``diagnosis.scaling`` chooses them, and says what they show.
 
-Nodes with a decided cause are left out of the search: what is slow without them has another cause.
+Nodes that another cause names are left out of the search: what is slow without them has its own.
 A ladder that is compared with another one, a variant, is not searched: where the other one is fine
 over the same nodes, no part of the fabric is slow.
 """
@@ -149,12 +149,12 @@ def _halved(
 
 
 def _known(context: Context, item: ItemRecord) -> frozenset[str]:
-    """The nodes of decided causes that explain a step."""
+    """The nodes of causes, or suspects, that explain a step."""
     platform = context.results.platform
     nodes = {
         node
         for claim in context.claims
-        if claim.confidence != OPEN and claim.where.node and explains(claim, item, platform)
+        if claim.where.node and explains(claim, item, platform)
         for node in (*nodes_of(claim.where.node), *filter(None, [claim.where.peer]))
     }
     return frozenset(nodes)
