@@ -18,7 +18,7 @@ from railgauge.diagnosis import RunResults
 from railgauge.judging import record
 from railgauge.judging.confirmation import FILE, FOLDER, MOST_REPEATS, Remeasurement
 from railgauge.judging.record import ItemRecord
-from railgauge.planning import plan
+from railgauge.planning import plan, scaling
 from railgauge.run.case_files import case_file
 from railgauge.verdict.closing import is_of_run
 from railgauge.verdict.decision import FILE as PLAN
@@ -152,7 +152,7 @@ def _is_smallest(
     other: Case, platform: Platform, measurement: Measurement, level: str, nodes: set[str]
 ) -> bool:
     """Whether a case is that of the base of a ladder, over nodes of the cluster."""
-    base = platform.measurements[measurement.base]
+    base = platform.measurements[scaling.base(measurement)]
     return nodes.issuperset(other.nodes) and other == plan.case_on(base, level, other.nodes, None)
 
 

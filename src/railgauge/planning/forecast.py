@@ -42,7 +42,7 @@ class Work:
         turns = sum(ceil(wave / workers) for wave in self.waves)
         measurement = self.measurement
         # The smallest step is no place; other ladders are compared with the same one.
-        turns += bool(turns) and measurement.ladder and not measurement.is_variant
+        turns += bool(turns) and measurement.ladder and not scaling.is_variant(measurement)
         return turns * self.paths * self.case_s
 
 
@@ -178,7 +178,9 @@ def halving(platform: Platform, level: Level) -> Halving | None:
     made = [m for m in platform.measurements.values() if m.ladder and m.made_at(level.name)]
     if not made or not level.steps:
         return None
-    most = scaling.most_runs(len(level.nodes), len(level.leaves)) + sum(m.is_variant for m in made)
+    most = scaling.most_runs(len(level.nodes), len(level.leaves)) + sum(
+        map(scaling.is_variant, made)
+    )
     longest_s = max(m.typical_s * m.extents[level.name].repeats for m in made)
     return Halving(most, (most + 1) * longest_s)
 

@@ -15,12 +15,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from math import ceil, log2
 
+from railgauge.config.thresholds.model import Measurement
+
 Nodes = tuple[str, ...]
 
 _SMALLEST = 2
 WITHIN, ACROSS, OVER = "within", "across", "nodes"
 NO_LEAF = "no leaf"
 """The name of the nodes that no group of the hostfile has, where others have leaves."""
+
+
+def base(measurement: Measurement) -> str:
+    """Return the ladder with whose smallest step those of a ladder are compared.
+
+    It has another algorithm and the same steps, or it is this one itself.
+    """
+    return next((one.over for one in measurement.asserts if one.over), measurement.name)
+
+
+def is_variant(measurement: Measurement) -> bool:
+    return measurement.ladder and base(measurement) != measurement.name
 
 
 def by_leaf(nodes: Sequence[str], leaves: Mapping[str, Nodes]) -> dict[str, Nodes]:

@@ -21,7 +21,7 @@ from railgauge.core.question import (
     TRANSPORT,
     Question,
 )
-from railgauge.planning import plan
+from railgauge.planning import plan, scaling
 from railgauge.planning.demand import fact_question
 from railgauge.planning.plan import Place
 from railgauge.plugin.asking import MeasuredCase, judge, measured
@@ -80,7 +80,7 @@ def smallest_step(
     place = plan.Group("", request.config.stash[SETTINGS].level.smallest)
 
     def smallest_step(measurement: str) -> MeasuredCase:
-        return measure(place, of=platform.measurements[measurement].base)
+        return measure(place, of=scaling.base(platform.measurements[measurement]))
 
     return smallest_step
 

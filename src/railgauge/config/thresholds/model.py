@@ -170,8 +170,7 @@ class Measurement:
     ``scope`` is where it is made: on a pair and a pairing (``path``), on a ``pair``, in a ``node``,
     on a ``group``, or on the node that scans the subnet (``fabric``). It is made at the levels of
     ``extents``. ``together``: all rails of a pair are measured at once. ``loopback`` is why its
-    limits hold from a NIC to itself too. ``ladder``: its groups are steps of ``planning.scaling``,
-    compared with two nodes of ``base``.
+    limits hold from a NIC to itself too. ``ladder``: its groups are steps of ``planning.scaling``.
     """
 
     name: str
@@ -221,18 +220,6 @@ class Measurement:
     def is_cross_rail(self) -> bool:
         """Whether some level measures it from one NIC to another."""
         return any(extent.cross_rail for extent in self.extents.values())
-
-    @property
-    def base(self) -> str:
-        """The measurement of a ladder with whose smallest step its own are compared.
-
-        Of another ladder over the same steps, with another algorithm, or it is this one itself.
-        """
-        return next((a.over for a in self.asserts if a.over), self.name)
-
-    @property
-    def is_variant(self) -> bool:
-        return self.ladder and self.base != self.name
 
     @property
     def ratios(self) -> tuple[str, ...]:

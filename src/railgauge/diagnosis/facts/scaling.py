@@ -31,7 +31,8 @@ from railgauge.diagnosis.scaling.places import ScalingPlace, SlowPlace, located
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.pairing import leaves
-from railgauge.planning.scaling import Nodes, most_runs
+from railgauge.planning.scaling import Nodes, is_variant, most_runs
+from railgauge.planning.scaling import base as base_of
 from railgauge.tools.metric import SCALING
 
 _POOR = "poor-scaling"
@@ -91,7 +92,7 @@ def within_plan(
     """The runs that a search asks for, as many as the plan allows beside those ``made``."""
     number = sum(is_of_step(results, key) for key in made)
     most = most_runs(len(results.cluster.nodes), len(_leaves(results)))
-    most += sum(measurement.is_variant for measurement in results.platform.measurements.values())
+    most += sum(map(is_variant, results.platform.measurements.values()))
     yield from search.asked[: max(0, most - number)]
 
 
@@ -107,7 +108,7 @@ def _by_base(
     """Missed steps by the measurement that they are of, below the one that they compare with."""
     found: dict[str, dict[str, list[ItemRecord]]] = {}
     for item in missed:
-        base = results.platform.measurements[item.subject].base
+        base = base_of(results.platform.measurements[item.subject])
         found.setdefault(base, {}).setdefault(item.subject, []).append(item)
     return found
 
